@@ -1,0 +1,77 @@
+"""What an analyser finds in a screenshot: the contract's value lists and the one shape that every model returns.
+
+The remote model and the embedded one both answer with `Findings`, so that the queue, the storage and the search index never
+ask which of them it was. Whatever a model says outside the value lists is brought inside here, in one place.
+"""
+
+import msgspec
+
+CATEGORIES = ("chat", "webpage", "finance", "notification", "social_media", "other")
+INTENTS = ("reference", "reminder", "research", "note", "ignore")
+
+# Longer than any screen shows. They keep one talkative model from filling the disk.
+MAX_NAME = 200
+MAX_SUMMARY = 4_000
+MAX_TEXT = 100_000
+MAX_ENTITIES = 100
+MAX_ENTITY = 500
+
+
+class Entity(msgspec.Struct, frozen=True):
+    type: str  # link, email, phone, amount, date, code, person, place …
+    value: str
+
+
+class MemoryCandidate(msgspec.Struct, frozen=True):
+    """Something about the person that may be worth remembering; written to memory only by `memory.py` and its gate."""
+
+    content: str
+    category: str = "fact"
+    memory_type: str = "short_term"
+    importance: float = 0.5
+
+
+class Usage(msgspec.Struct):
+    """What an answer cost, for the spend ledger; the embedded model costs nothing."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Findings(msgspec.Struct):
+    """The result of one analysis.
+
+    `confidence` is 0 to 1. `visible_text` is the text on the screenshot, a line per line, kept for search. `raw` is the
+    model's answer as it came, kept as `llm_response`.
+    """
+
+    app_name: str = ""
+    content_category: str = "other"
+    intent: str = "note"
+    summary: str = ""
+    entities: list[Entity] = []
+    confidence: float = 0.0
+    visible_text: str = ""
+    memories: list[MemoryCandidate] = []
+    raw: str = ""
+    usage: Usage = msgspec.field(default_factory=Usage)
+
+    def __post_init__(self):
+        self.app_name = _clean(self.app_name, MAX_NAME)
+        self.summary = _clean(self.summary, MAX_SUMMARY)
+        self.visible_text = _clean(self.visible_text, MAX_TEXT)
+        if self.content_category not in CATEGORIES:
+            self.content_category = "other"
+        if self.intent not in INTENTS:
+            self.intent = "note"
+        # `not (x > 0)` also catches NaN, which min and max would let through.
+        self.confidence = 0.0 if not (self.confidence > 0) else min(1.0, float(self.confidence))
+        self.entities = [
+            Entity(_clean(entity.type, MAX_NAME), _clean(entity.value, MAX_ENTITY)) for entity in self.entities[:MAX_ENTITIES] if entity.value.strip()
+        ]
+
+
+def _clean(text: str, limit: int) -> str:
+    """`text` without NUL and lone surrogates (neither can be stored as text), trimmed and cut to `limit` characters."""
+    return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8").strip()[:limit]
