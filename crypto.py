@@ -1,0 +1,326 @@
+"""Keys and sealed files: everything that makes the data folder unreadable without its master key.
+
+Three layers, after the model of Signal's desktop and phone apps. The *master key* (32 random bytes, outside the data folder if
+the operator wants) encrypts the *key ring*; the key ring holds the key of the database and names the database file; the
+database holds a random key for each stored file. Changing the master key so rewrites one small file, and changing the database
+key leaves the pictures alone.
+
+The key ring is written in two copies, each replaced atomically, because losing it loses everything. No key is ever made where
+data is found already: a missing or wrong key is `StartRefused`, and nothing is touched.
+
+With encryption off the same files are written in the same places, unsealed: a sealed file without a key is a plain file.
+"""
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import io
+import logging
+import os
+import secrets
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from errors import StartRefused, Unreadable
+
+log = logging.getLogger(__name__)
+
+KEY_BYTES = 32
+
+# ---------------------------------------------------------------------------------------------------------------- master key
+
+
+def read_master_key(path: Path) -> bytes:
+    """The 32 bytes of a master key file: 64 hex digits, base64, or raw. Raises `StartRefused` when it is none of them."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise StartRefused(f"The master key {path} is not there. Put it back: without it nothing that is stored can be read.") from None
+    except OSError as problem:
+        raise StartRefused(f"The master key {path} cannot be read: {problem.strerror}.") from None
+    if len(raw) == KEY_BYTES:
+        return raw
+    text = raw.strip()
+    for decode in (binascii.unhexlify, lambda value: base64.b64decode(value, validate=True)):
+        with contextlib.suppress(ValueError):
+            if len(key := decode(text)) == KEY_BYTES:
+                return key
+    raise StartRefused(f"The master key {path} is damaged: it must hold 32 bytes, written as 64 hex digits, as base64, or raw.")
+
+
+def make_master_key(path: Path) -> bytes:
+    """Write a new master key to `path`, mode 0600, never over an existing file."""
+    key = secrets.token_bytes(KEY_BYTES)
+    _write_new(path, key.hex().encode() + b"\n")
+    return key
+
+
+# ------------------------------------------------------------------------------------------------------------------ key ring
+
+
+class KeyRing(msgspec.Struct, frozen=True):
+    """What opens the data folder now. `generation` grows with every change; in generation 0 no database was completed yet."""
+
+    generation: int
+    created_at: datetime  # of the database key, UTC: its age decides about rotation
+    database_file: str  # a name inside the data folder
+    database_key: bytes | None  # None: encryption is off
+
+    def __repr__(self) -> str:
+        return f"KeyRing(generation={self.generation}, database_file={self.database_file!r})"
+
+
+def new_key_ring(*, encrypted: bool, now: datetime) -> KeyRing:
+    return KeyRing(0, now, f"database/{secrets.token_hex(8)}.db", secrets.token_bytes(KEY_BYTES) if encrypted else None)
+
+
+class KeyStore:
+    """The two copies of the key ring under `folder`, sealed with `master_key`, or plain where that is None."""
+
+    def __init__(self, folder: Path, master_key: bytes | None):
+        self.folder = folder
+        self._master_key = master_key
+        self._copies = (folder / "ring.1", folder / "ring.2")
+
+    def exists(self) -> bool:
+        return any(copy.exists() for copy in self._copies)
+
+    def signature(self) -> tuple[int, int]:
+        """Changes whenever the ring is replaced; costs one `stat`."""
+        status = os.stat(self._copies[0])
+        return status.st_ino, status.st_mtime_ns
+
+    def read(self) -> KeyRing:
+        """The newest readable copy. Raises `StartRefused` when there is none."""
+        rings = self._readable()
+        if not rings:
+            raise StartRefused(self._why_unreadable())
+        return max(rings, key=lambda ring: ring.generation)
+
+    def write(self, ring: KeyRing) -> None:
+        """Replace both copies, one after the other: a crash in between leaves one whole ring, old or new.
+
+        The first copy is the one that is watched for changes, so it goes last: who sees it change finds both new.
+        """
+        content = self._seal(ring)
+        for copy in reversed(self._copies):
+            fresh = copy.with_name(f"{copy.name}.{secrets.token_hex(4)}.new")
+            _write_new(fresh, content)
+            durable_rename(fresh, copy)
+
+    def heal(self) -> None:
+        """Bring a lost, damaged or older copy up to the newest one."""
+        rings = self._readable()
+        if rings and (len(rings) < len(self._copies) or rings[0] != rings[1]):
+            log.warning("one copy of the key ring was missing, damaged or old; it has been written again")
+            self.write(max(rings, key=lambda ring: ring.generation))
+
+    def _readable(self) -> list[KeyRing]:
+        rings = []
+        for copy in self._copies:
+            with contextlib.suppress(OSError, ValueError, InvalidTag, msgspec.MsgspecError):
+                rings.append(self._unseal(copy.read_bytes()))
+        return rings
+
+    def _seal(self, ring: KeyRing) -> bytes:
+        body = msgspec.json.encode(ring)
+        if self._master_key is None:
+            return _PLAIN_RING + hashlib.sha256(body).digest() + body
+        nonce = secrets.token_bytes(12)
+        return _SEALED_RING + nonce + AESGCM(self._master_key).encrypt(nonce, body, _SEALED_RING)
+
+    def _unseal(self, content: bytes) -> KeyRing:
+        head, rest = content[: len(_SEALED_RING)], content[len(_SEALED_RING) :]
+        if self._master_key is None:
+            digest, body = rest[:32], rest[32:]
+            if head != _PLAIN_RING or hashlib.sha256(body).digest() != digest:
+                raise ValueError("not a plain key ring")
+        else:
+            if head != _SEALED_RING:
+                raise ValueError("not a sealed key ring")
+            body = AESGCM(self._master_key).decrypt(rest[:12], rest[12:], _SEALED_RING)
+        return msgspec.json.decode(body, type=KeyRing)
+
+    def _why_unreadable(self) -> str:
+        heads = {copy.read_bytes()[: len(_SEALED_RING)] for copy in self._copies if copy.exists()}
+        if not heads:
+            return f"The key ring in {self.folder} is not there. Put it back: without it nothing that is stored can be read."
+        if self._master_key is None and _SEALED_RING in heads:
+            return "The stored data is encrypted, but SNAPLORE_ENCRYPTION is false. Set it to true."
+        if self._master_key is not None and _PLAIN_RING in heads:
+            return "The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false."
+        return f"The key ring in {self.folder} cannot be opened: the master key is not the one it was made with, or the ring is damaged."
+
+
+_PLAIN_RING = b"SNAPLORE-RING-0\n"
+_SEALED_RING = b"SNAPLORE-RING-1\n"
+
+# -------------------------------------------------------------------------------------------------------------- sealed files
+
+CHUNK = 65_536
+_HEADER = b"SNAPSEAL1\n"
+_TAG = 16
+_SEALED_CHUNK = CHUNK + _TAG
+
+
+def new_file_key() -> bytes:
+    return secrets.token_bytes(KEY_BYTES)
+
+
+class SealedWriter:
+    """Writes a new file at `path`, sealed under `key` in chunks as data arrives; memory stays at two chunks.
+
+    AES-256-GCM by chunk, in the STREAM construction (Hoang, Reyhanitabar, Rogaway and Vizár, 2015): the nonce is the chunk's
+    number and a mark on the last one, so a chunk that is flipped, cut off, swapped or repeated is detected. The nonces repeat
+    from file to file, which is safe because no key is used for two files. `key` None writes the bytes as they are.
+    """
+
+    def __init__(self, path: Path, key: bytes | None):
+        self.path = path
+        self._file = open(path, "xb", buffering=0)  # noqa: SIM115 - closed by finish() or discard()
+        self._cipher = AESGCM(key) if key is not None else None
+        self._held = bytearray()
+        self._number = 0
+        if self._cipher:
+            _write_all(self._file, _HEADER)
+
+    def write(self, data: bytes) -> int:
+        if self._cipher is None:
+            _write_all(self._file, data)
+            return len(data)
+        self._held += data
+        # The last chunk carries its mark, so a full one is held back until more arrives.
+        while len(self._held) > CHUNK:
+            self._put(bytes(self._held[:CHUNK]), last=False)
+            del self._held[:CHUNK]
+        return len(data)
+
+    def finish(self) -> None:
+        """Complete the file; it has reached the disk only after `sync_file`."""
+        if self._cipher:
+            self._put(bytes(self._held), last=True)
+            self._held.clear()
+        self._file.close()
+
+    def discard(self) -> None:
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+    def _put(self, chunk: bytes, *, last: bool) -> None:
+        _write_all(self._file, self._cipher.encrypt(_nonce(self._number, last), chunk, _HEADER))
+        self._number += 1
+
+
+def open_sealed(path: Path, key: bytes | None) -> BinaryIO:
+    """A seekable binary reader of a file that `SealedWriter` made, in constant memory.
+
+    Its length is authenticated here; each chunk when it is read. Raises `Unreadable` when the file is missing, and here or from
+    a read when it is damaged. As it is also an `OSError` there, a picture decoder treats it like any failing disk.
+    """
+    try:
+        file = open(path, "rb", buffering=0)  # noqa: SIM115 - owned by the reader
+    except OSError as problem:
+        raise Unreadable(f"A stored file cannot be opened: {problem.strerror}.") from None
+    if key is None:
+        return io.BufferedReader(file)
+    try:
+        return io.BufferedReader(_SealedFile(file, key), CHUNK)
+    except BaseException:
+        file.close()
+        raise
+
+
+class DamagedFile(Unreadable, OSError):
+    """A sealed file fails its authentication."""
+
+
+class _SealedFile(io.RawIOBase):
+    def __init__(self, file: io.FileIO, key: bytes):
+        self._file = file
+        self._cipher = AESGCM(key)
+        self._position = 0
+        self._loaded: tuple[int, bytes] = (-1, b"")
+        sealed = os.fstat(file.fileno()).st_size - len(_HEADER)
+        self._chunks = max(1, -(-sealed // _SEALED_CHUNK))
+        if sealed < _TAG or file.read(len(_HEADER)) != _HEADER:
+            raise DamagedFile("A stored file is damaged.")
+        self._length = sealed - self._chunks * _TAG
+        self._chunk(self._chunks - 1)  # its mark proves that the file ends where it was ended
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._length}[whence]
+        if start + offset < 0:
+            raise ValueError("negative seek position")
+        self._position = start + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer) -> int:
+        number, offset = divmod(self._position, CHUNK)
+        if self._position >= self._length:
+            return 0
+        part = self._chunk(number)[offset : offset + len(buffer)]
+        buffer[: len(part)] = part
+        self._position += len(part)
+        return len(part)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def _chunk(self, number: int) -> bytes:
+        if self._loaded[0] != number:
+            sealed = os.pread(self._file.fileno(), _SEALED_CHUNK, len(_HEADER) + number * _SEALED_CHUNK)
+            try:
+                chunk = self._cipher.decrypt(_nonce(number, number == self._chunks - 1), sealed, _HEADER)
+            except (InvalidTag, ValueError):
+                raise DamagedFile("A stored file is damaged.") from None
+            self._loaded = (number, chunk)
+        return self._loaded[1]
+
+
+def durable_rename(source: Path, target: Path) -> None:
+    """Rename within a file system; the new name has reached the disk when this returns."""
+    os.replace(source, target)
+    sync_file(target.parent)
+
+
+def sync_file(path: Path) -> None:
+    """The content of a file, or the names in a folder, has reached the disk when this returns."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _nonce(number: int, last: bool) -> bytes:
+    return number.to_bytes(11, "big") + (b"\1" if last else b"\0")
+
+
+def _write_all(file: io.FileIO, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb", buffering=0) as file:
+        _write_all(file, content)
+        os.fsync(descriptor)
+    sync_file(path.parent)

@@ -1,0 +1,236 @@
+"""Hostile pictures, read safely: what type the bytes are, whether they decode in full, and smaller copies of them.
+
+The only file that opens pictures. A picture comes as a seekable reader (a sealed file, decrypted as it is read), never as one
+block of bytes, and is decoded once. Decoding is where a small file can take a machine's memory, so the limits stand before it:
+pixels are counted from the header, and pictures above `LARGE_PIXELS` are decoded one at a time in the whole process. Pillow is
+told which formats may be tried, so that its other parsers are never reached.
+"""
+
+import contextlib
+import io
+import struct
+import threading
+import warnings
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import BinaryIO, NamedTuple
+
+from PIL import Image, ImageFile
+
+from errors import UnsupportedImage
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
+# Pillow calls a JPEG with further pictures behind it (as some phones write) MPO.
+MIME_TYPES = {"JPEG": "image/jpeg", "MPO": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}
+
+MAX_PIXELS = 50_000_000
+# A JPEG is decoded at a fraction of its size (DCT scaling), so more pixels cost no more memory. A progressive one keeps all
+# its coefficients in memory whatever the scale, and so gets the ordinary limit.
+MAX_JPEG_PIXELS = 120_000_000
+MAX_FRAMES = 1_000
+# An animation is decoded frame by frame until this many pixels; beyond, its structure is walked, not its pixels.
+MAX_ANIMATION_PIXELS = 250_000_000
+LARGE_PIXELS = 8_000_000
+
+THUMBNAIL_SIDE = 512
+MODEL_SIDE = 1568
+STRIP_PIXELS = 2_000_000
+
+# Ours are the limits below, by format; Pillow's own, which refuses above twice this number, stays as a second line.
+Image.MAX_IMAGE_PIXELS = MAX_JPEG_PIXELS // 2
+ImageFile.LOAD_TRUNCATED_IMAGES = False
+# Oddities in metadata, which is never kept, and sizes, which are checked here.
+warnings.filterwarnings("ignore", module=r"PIL\.")
+
+_one_large_picture = threading.Lock()
+
+
+class Examined(NamedTuple):
+    """What is stored of an accepted picture. Width and height are as a person sees it, EXIF orientation applied."""
+
+    mime_type: str
+    width: int
+    height: int
+    thumbnail: bytes  # JPEG, long side at most 512 px, without metadata
+
+
+def examine(picture: BinaryIO) -> Examined:
+    """Decode `picture` in full, once, and make its thumbnail.
+
+    Raises `UnsupportedImage`, with the reason, for anything but a whole JPEG, PNG, WebP or GIF within the limits.
+    """
+    with _opened(picture) as image:
+        width, height = image.size
+        if image.getexif().get(_ORIENTATION, 1) in _SIDEWAYS:
+            width, height = height, width
+        mime_type = MIME_TYPES[image.format]
+        small = _reduced(image, THUMBNAIL_SIDE)
+        _walk_frames(image)
+        if image.format == "PNG":
+            _check_png_end(picture)
+        return Examined(mime_type, width, height, _jpeg(small, quality=82))
+
+
+def for_model(picture: BinaryIO) -> bytes:
+    """A JPEG of the first frame for a vision model: long side at most 1568 px, upright, without EXIF or GPS.
+
+    Raises `UnsupportedImage` as `examine` does.
+    """
+    with _opened(picture) as image:
+        return _jpeg(_reduced(image, MODEL_SIDE), quality=88)
+
+
+def decode(picture: BinaryIO) -> Image.Image:
+    """The first frame in its full size, RGB, upright, transparency on white. Raises `UnsupportedImage` as `examine` does."""
+    with _opened(picture) as image:
+        return _upright(image, _flat(image))
+
+
+def recognised(picture: BinaryIO) -> bool:
+    """Whether the first bytes are those of a picture that may be stored; it may still turn out to be damaged."""
+    try:
+        with Image.open(picture, formats=FORMATS):
+            return True
+    except _DAMAGE:
+        return False
+
+
+def taken_at(picture: BinaryIO) -> datetime | None:
+    """When the picture was taken, UTC, by its EXIF data; without an offset there, the machine's time zone is meant."""
+    picture.seek(0)
+    try:
+        with Image.open(picture, formats=FORMATS) as image:
+            exif = image.getexif().get_ifd(_EXIF_IFD)
+        written = f"{exif[_TAKEN].strip()} {exif.get(_TAKEN_OFFSET, '').strip()}".strip()
+        parsed = datetime.strptime(written, "%Y:%m:%d %H:%M:%S %z" if _TAKEN_OFFSET in exif else "%Y:%m:%d %H:%M:%S")
+        return parsed.astimezone(UTC).replace(tzinfo=None)
+    except (*_DAMAGE, AttributeError):
+        return None
+
+
+_ORIENTATION = 0x0112
+_EXIF_IFD, _TAKEN, _TAKEN_OFFSET = 0x8769, 0x9003, 0x9011
+_SIDEWAYS = (5, 6, 7, 8)
+# Pillow's decoders answer damage with any of these.
+_DAMAGE = (
+    *(OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError, MemoryError, struct.error),
+    Image.DecompressionBombError,
+)
+
+
+@contextlib.contextmanager
+def _opened(picture: BinaryIO) -> Iterator[Image.Image]:
+    """An accepted, not yet decoded image; whatever its decoding raises becomes `UnsupportedImage`."""
+    picture.seek(0)
+    with contextlib.ExitStack() as held:
+        try:
+            image = held.enter_context(Image.open(picture, formats=FORMATS))
+            pixels = _within_limits(image)
+            if pixels > LARGE_PIXELS:
+                held.enter_context(_one_large_picture)
+            yield image
+        except UnsupportedImage:
+            raise
+        except Image.UnidentifiedImageError:
+            raise UnsupportedImage("file: not a JPEG, PNG, WebP or GIF picture") from None
+        except _DAMAGE as problem:
+            raise UnsupportedImage(f"file: the picture is damaged or cut off ({type(problem).__name__})") from None
+
+
+def _within_limits(image: Image.Image) -> int:
+    """The picture's pixels. Raises `UnsupportedImage` for a decompression bomb, known by its header."""
+    width, height = image.size
+    baseline_jpeg = image.format in ("JPEG", "MPO") and not image.info.get("progressive")
+    limit = MAX_JPEG_PIXELS if baseline_jpeg else MAX_PIXELS
+    if width * height > limit:
+        raise UnsupportedImage(f"file: {width} x {height} pixels are more than the {limit // 1_000_000} megapixels that can be stored")
+    if getattr(image, "n_frames", 1) > MAX_FRAMES:
+        raise UnsupportedImage(f"file: more than {MAX_FRAMES} frames")
+    return width * height
+
+
+def _walk_frames(image: Image.Image) -> None:
+    """Visit every frame of an animation, so that one that is cut off, or larger than the first, is found."""
+    if image.format == "MPO":
+        return
+    budget = MAX_ANIMATION_PIXELS
+    for number in range(1, getattr(image, "n_frames", 1)):
+        image.seek(number)
+        budget -= _within_limits(image)
+        if budget > 0:
+            image.load()
+
+
+def _check_png_end(picture: BinaryIO) -> None:
+    """Pillow is content with a PNG whose pixels are complete; a whole one also has its last chunk."""
+    picture.seek(8)  # behind the signature
+    while header := picture.read(8):
+        length, kind = struct.unpack(">I4s", header)
+        if kind == b"IEND":
+            if len(picture.read(4)) == 4:
+                return
+            break
+        picture.seek(length + 4, io.SEEK_CUR)
+    raise UnsupportedImage("file: the picture is damaged or cut off (no end)")
+
+
+def _reduced(image: Image.Image, side: int) -> Image.Image:
+    """A copy with its long side at most `side`, RGB and upright; it never holds a second picture of the full size."""
+    image.draft("RGB", (side * 2, side * 2))  # JPEG only: decodes at 1/2, 1/4 or 1/8
+    image.load()
+    factor = max(1, max(image.size) // (side * 2))
+    if factor == 1 and image.width * image.height <= STRIP_PIXELS:
+        small = _flat(image)
+    else:
+        small = _in_strips(image, factor)
+    small.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=None)
+    return _upright(image, small)
+
+
+def _in_strips(image: Image.Image, factor: int) -> Image.Image:
+    """`image` flattened and made smaller by the whole number `factor`, strip by strip."""
+    width, height = image.size
+    result = Image.new("RGB", (-(-width // factor), -(-height // factor)))
+    rows = max(1, STRIP_PIXELS // (width * factor)) * factor
+    for top in range(0, height, rows):
+        strip = _flat(image.crop((0, top, width, min(top + rows, height))))
+        result.paste(strip.reduce(factor), (0, top // factor))
+    return result
+
+
+def _flat(image: Image.Image) -> Image.Image:
+    """`image` as RGB, transparency on white, 16 bits brought down to 8."""
+    if image.mode.startswith("I;16"):
+        image = image.point(lambda value: value / 256, "L")
+    elif image.mode in ("I", "F"):
+        image = image.point(lambda value: value / 256).convert("L")
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        flat = Image.new("RGB", image.size, "white")
+        flat.paste(image, mask=image.getchannel("A"))
+        return flat
+    return image.convert("RGB")
+
+
+def _upright(source: Image.Image, image: Image.Image) -> Image.Image:
+    """`image`, made from `source`, turned as the EXIF orientation of `source` says."""
+    turn = _TURNS.get(source.getexif().get(_ORIENTATION, 1))
+    return image if turn is None else image.transpose(turn)
+
+
+# TIFF 6.0, tag 274, as Pillow's own `exif_transpose` reads it.
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+def _jpeg(image: Image.Image, quality: int) -> bytes:
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=quality)
+    return out.getvalue()

@@ -1,0 +1,207 @@
+"""The only reading of requests: queries, forms and JSON bodies become validated objects, or a 400 that names the field.
+
+Each endpoint describes what it takes as a `msgspec.Struct` whose annotations carry the limits; the same description will give
+the published contract. Files are received before the endpoint's work begins, so that a slow client holds no lock: `receive` is
+called once for each request, and everything after it reads what has arrived.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, BinaryIO, TypeVar
+
+import flask
+import msgspec
+from msgspec import Meta
+from werkzeug.datastructures import FileStorage
+from werkzeug.routing import IntegerConverter
+
+from errors import BadInput, TooLarge
+from settings import from_epoch_ms
+
+MEGABYTE = 1_048_576
+MAX_BODY = 1 * MEGABYTE  # of a request without files; the largest is a chat message of 32,768 characters, escaped
+FORM_SLACK = 1 * MEGABYTE  # what a form with files may carry beside them
+# How much of a body that nobody wants is read and thrown away, so that the client sees the answer and not a reset connection.
+MAX_DRAIN = 128 * MEGABYTE
+
+T = TypeVar("T")
+
+
+class RowId(IntegerConverter):
+    """An id in a path; what is no int, or more than SQLite counts to, is an unknown path."""
+
+    def __init__(self, url_map):
+        super().__init__(url_map, max=2**63 - 1)
+
+
+Page = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+PageSize = Annotated[int, Meta(ge=1, le=100)]
+DeviceId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_]{1,256}\Z", description="1 to 256 letters, digits or underscores")]
+
+
+class Request(flask.Request):
+    """A request whose file parts go into spools as they arrive. `open_spool` is set by `app.py`."""
+
+    open_spool: Callable[[int], BinaryIO]
+    max_file_bytes = 0
+
+    def _get_file_stream(self, total_content_length, content_type, filename=None, content_length=None):
+        stream = self.open_spool(self.max_file_bytes)
+        self._streams.append(stream)
+        return stream
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._streams = []
+
+    def close(self) -> None:
+        super().close()
+        for stream in self._streams:
+            stream.close()
+
+
+def takes_files(*, largest: int, most: int = 1):
+    """Mark a route: it takes up to `most` files of up to `largest` bytes each."""
+
+    def mark(view):
+        view.takes_files = (largest, most)
+        return view
+
+    return mark
+
+
+def receive() -> None:
+    """Read the whole body of the current request. Raises `TooLarge` when it is more than its endpoint takes."""
+    request = flask.request
+    largest, most = getattr(flask.current_app.view_functions.get(request.endpoint), "takes_files", (0, 0))
+    # A single file may come a little over its limit, so that it is refused by its size, with a sentence, and not by the form's.
+    limit = most * largest + FORM_SLACK if most else MAX_BODY
+    if (request.content_length or 0) > limit:
+        raise TooLarge(f"The request is larger than the {limit // MEGABYTE} MB that can be taken here.")
+    request.max_content_length = limit
+    request.max_file_bytes = largest
+    if most and request.mimetype == "multipart/form-data":
+        _ = request.form
+    else:
+        request.get_data(cache=True)
+
+
+def drain() -> None:
+    """Throw away what is left of the body, within `MAX_DRAIN`."""
+    stream = flask.request.environ["wsgi.input"]
+    left = MAX_DRAIN
+    while left > 0 and (block := stream.read(65_536)):
+        left -= len(block)
+
+
+def query(shape: type[T]) -> T:
+    """The query string as a `shape`; empty values count as absent."""
+    return _convert({name: value for name, value in flask.request.args.to_dict().items() if value}, shape)
+
+
+def form(shape: type[T]) -> T:
+    """The text fields of a form as a `shape`; empty ones count as absent."""
+    return _convert({name: value for name, value in flask.request.form.to_dict().items() if value}, shape)
+
+
+def body(shape: type[T]) -> T:
+    """The JSON object of the body as a `shape`; an absent or empty body is an empty object."""
+    raw = flask.request.get_data()
+    try:
+        value = msgspec.json.decode(raw) if raw.strip() else {}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise BadInput("body: is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise BadInput("body: must be a JSON object")
+    return _convert(value, shape, strict=True)
+
+
+def files(name: str, *, most: int) -> list[FileStorage]:
+    """The uploaded files of the field `name`, at least one and at most `most`."""
+    uploaded = flask.request.files.getlist(name)
+    if not uploaded:
+        raise BadInput(f"{name}: is missing; send it as a file in multipart/form-data")
+    if len(uploaded) > most:
+        raise BadInput(f"{name}: must be at most {most} files")
+    return uploaded
+
+
+def listed(name: str, value: str, *, most: int) -> list[str]:
+    """A comma-separated field with an entry for each of `most` files; missing entries are empty."""
+    entries = [entry.strip() for entry in value.split(",")] if value.strip() else []
+    if len(entries) > most:
+        raise BadInput(f"{name}: has {len(entries)} entries for {most} files")
+    return entries + [""] * (most - len(entries))
+
+
+def moment(name: str, value: str, default: datetime) -> datetime:
+    """A time in epoch milliseconds, in digits; empty means `default`."""
+    if not value:
+        return default
+    if not re.fullmatch(r"[0-9]{1,15}", value):
+        raise BadInput(f"{name}: must be epoch milliseconds, in digits")
+    try:
+        return from_epoch_ms(int(value))
+    except (ValueError, OverflowError):
+        raise BadInput(f"{name}: is too far in the future") from None
+
+
+def timestamp(name: str, value: str | None) -> datetime | None:
+    """An ISO 8601 time; one with a zone is brought to UTC."""
+    if not value:
+        return None
+    try:
+        parsed = datetime.fromisoformat(value)
+        return parsed if parsed.tzinfo is None else from_epoch_ms(round(parsed.timestamp() * 1000))
+    except (ValueError, OverflowError):
+        raise BadInput(f"{name}: must be a time like 2026-11-21T07:31:04") from None
+
+
+def _convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) -> T:
+    try:
+        result = msgspec.convert(values, shape, strict=strict)
+    except (msgspec.ValidationError, RecursionError) as problem:
+        raise BadInput(_explain(str(problem), shape)) from None
+    for name, value in values.items():
+        # SQLite would keep a NUL and then cut the text off at it in half of its functions.
+        if isinstance(value, str) and "\0" in value:
+            raise BadInput(f"{name}: must not contain a NUL character")
+    return result
+
+
+def _explain(problem: str, shape: type) -> str:
+    """`page_size: must be between 1 and 100`, from msgspec's words and the field's declaration."""
+    if missing := re.search(r"missing required field `([^`]+)`", problem):
+        return f"{missing[1]}: is missing"
+    path = re.search(r"at `\$\.([^`.\[]+)", problem)
+    if not path:
+        return f"body: {problem}"
+    fields = {field.encode_name: field.type for field in msgspec.inspect.type_info(shape).fields}
+    return f"{path[1]}: {_demand(fields.get(path[1]), problem)}"
+
+
+def _demand(kind: Any, problem: str) -> str:
+    """What a field of the type `kind` must be."""
+    if isinstance(kind, msgspec.inspect.Metadata):
+        kind, description = kind.type, (kind.extra_json_schema or {}).get("description")
+        if description:
+            return f"must be {description}"
+    if isinstance(kind, msgspec.inspect.UnionType):
+        kind = next(part for part in kind.types if not isinstance(part, msgspec.inspect.NoneType))
+    match kind:
+        case msgspec.inspect.IntType(ge=low, le=high) if low is not None and high is not None:
+            return f"must be between {low} and {high}"
+        case msgspec.inspect.IntType():
+            return "must be a whole number"
+        case msgspec.inspect.FloatType(ge=low, le=high) if low is not None and high is not None:
+            return f"must be between {low} and {high}"
+        case msgspec.inspect.LiteralType(values=values):
+            return f"must be one of {', '.join(map(str, values))}"
+        case msgspec.inspect.BoolType():
+            return "must be true or false"
+        case msgspec.inspect.StrType(max_length=longest) if longest is not None and "length" in problem:
+            return f"must be at most {longest:,} characters" if "<=" in problem else "must not be empty"
+        case msgspec.inspect.StrType():
+            return "must be a text"
+    return problem.split(" - at ")[0]
