@@ -1,0 +1,549 @@
+"""The database: how it is opened, who may use it when, its tables, and the rows' invariants.
+
+One SQLCipher file holds everything but the pictures. It is opened by `open_store` at start; each use of it, in any process, is a
+`scope()`, which holds a shared lock on the data folder while it lasts. What must be alone (a migration, a key rotation, a
+restore) takes the lock exclusively. Connections are kept per thread, because a new one is cold and costs its opening, and are
+opened anew when the key ring has changed.
+
+A scope is opened by the outermost caller only: the request, the job, one step of the analysis pool. Verbs never open one, so
+that what they do together stays together.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import peewee
+from playhouse.migrations import Runner
+from playhouse.sqlcipher_ext import SqlCipherDatabase
+
+import crypto
+from errors import SnaploreError, StartRefused, StorageFull, Unavailable
+from settings import ROOT, Settings, timestamp, utc_now
+
+log = logging.getLogger(__name__)
+
+LOCK_PATIENCE = 10.0  # seconds that a request waits for the data folder before it answers 503
+MIGRATIONS = ROOT / "migrations"
+
+PRAGMAS = (
+    ("journal_mode", "WAL"),
+    ("synchronous", "FULL"),  # an answered upload survives a power cut; NORMAL may lose the last commits
+    ("foreign_keys", 1),
+    ("secure_delete", 1),
+    ("temp_store", 2),  # memory: no readable temporary file
+    ("busy_timeout", 10_000),
+    ("cache_size", -4_000),  # KiB a connection; there is one for each thread
+    ("wal_autocheckpoint", 1_000),
+    ("journal_size_limit", 32 * 1024 * 1024),
+)
+
+# IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
+db = SqlCipherDatabase(None, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
+
+
+# ------------------------------------------------------------------------------------------------------------- opening, locks
+
+
+class Store:
+    """The open data folder of this process: its paths, its key ring and its lock."""
+
+    def __init__(self, settings: Settings):
+        self.folder = settings.data_dir
+        self.photos = self.folder / "photos"
+        self.spool = self.folder / "spool"
+        keys = self.folder / "keys"
+        for folder in (self.folder, keys, self.folder / "database", self.photos, self.spool):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.lock = FolderLock(self.folder)
+        with self.lock.exclusive():
+            self._key_store = crypto.KeyStore(keys, self._master_key(settings, keys) if settings.encryption else None)
+            if not self._key_store.exists():
+                self._refuse_if_data()
+                self._key_store.write(crypto.new_key_ring(encrypted=settings.encryption, now=utc_now()))
+            self.ring = self._key_store.read()
+            self._key_store.heal()
+            self._signature = self._key_store.signature()
+        self._follow_guard = threading.Lock()
+
+    @property
+    def encrypted(self) -> bool:
+        return self.ring.database_key is not None
+
+    @property
+    def database(self) -> Path:
+        return self.folder / self.ring.database_file
+
+    def new_file_key(self) -> bytes | None:
+        return crypto.new_file_key() if self.encrypted else None
+
+    def follow(self) -> tuple[int, int]:
+        """Take over a key ring that was replaced meanwhile; returns the signature of the one in use. Needs the lock."""
+        with self._follow_guard:
+            if (signature := self._key_store.signature()) != self._signature:
+                self.ring = self._key_store.read()
+                self._signature = signature
+                self.configure_database()
+            return self._signature
+
+    def configure_database(self) -> None:
+        """Point peewee at the current file and key; connections that threads hold are reopened by `scope`."""
+        key = self.ring.database_key
+        # A raw key in SQLCipher's notation: no derivation, so that opening takes a millisecond.
+        db.init(str(self.database), passphrase=f"x'{key.hex()}'" if key else "")
+
+    def complete_ring(self) -> None:
+        """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not a start."""
+        self.ring = msgspec.structs.replace(self.ring, generation=1)
+        self._key_store.write(self.ring)
+        self._signature = self._key_store.signature()
+
+    def _master_key(self, settings: Settings, keys: Path) -> bytes:
+        if settings.master_key_file:
+            return crypto.read_master_key(settings.master_key_file)
+        path = keys / "master.key"
+        if not path.exists():
+            if any(keys.glob("ring.[12]")):
+                plain = crypto.KeyStore(keys, None)
+                with contextlib.suppress(StartRefused):
+                    plain.read()
+                    raise StartRefused("The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false.")
+                raise StartRefused(f"The master key {path} is not there. Put it back: without it nothing that is stored can be read.")
+            self._refuse_if_data()
+            return crypto.make_master_key(path)
+        return crypto.read_master_key(path)
+
+    def _refuse_if_data(self) -> None:
+        """No key is ever made over existing data."""
+        for folder in (self.folder / "database", self.photos):
+            if any(path.is_file() for path in folder.rglob("*")):
+                raise StartRefused(f"{folder} holds data, but its keys are not in {self.folder / 'keys'}. Put the keys back.")
+
+
+class FolderLock:
+    """`flock` on a file in the data folder, shared or exclusive, over threads and processes.
+
+    Who wants it exclusively first closes the turnstile, through which every sharer passes, so that steady traffic cannot keep
+    it waiting. The kernel releases both when a process dies.
+    """
+
+    def __init__(self, folder: Path):
+        self._paths = (folder / "turnstile", folder / "lock")
+        self._held = threading.local()
+
+    @contextlib.contextmanager
+    def shared(self, patience: float = LOCK_PATIENCE) -> Iterator[None]:
+        turnstile, lock = self._descriptors()
+        deadline = time.monotonic() + patience
+        _flock(turnstile, fcntl.LOCK_SH, deadline)
+        try:
+            _flock(lock, fcntl.LOCK_SH, deadline)
+        finally:
+            fcntl.flock(turnstile, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+    @contextlib.contextmanager
+    def exclusive(self, patience: float = 60.0) -> Iterator[None]:
+        turnstile, lock = self._descriptors()
+        deadline = time.monotonic() + patience
+        _flock(turnstile, fcntl.LOCK_EX, deadline)
+        try:
+            _flock(lock, fcntl.LOCK_EX, deadline)
+            try:
+                yield
+            finally:
+                fcntl.flock(lock, fcntl.LOCK_UN)
+        finally:
+            fcntl.flock(turnstile, fcntl.LOCK_UN)
+
+    def _descriptors(self) -> tuple[int, int]:
+        # A forked worker must not use its parent's: `flock` would take the two for one holder.
+        if getattr(self._held, "process", None) != os.getpid():
+            self._held.process = os.getpid()
+            self._held.files = tuple(_LockFile(path) for path in self._paths)
+        return tuple(file.descriptor for file in self._held.files)
+
+
+class _LockFile:
+    """A descriptor of a thread's own, since `flock` belongs to the open file; closed with the thread."""
+
+    def __init__(self, path: Path):
+        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def __del__(self):
+        os.close(self.descriptor)
+
+
+def _flock(descriptor: int, kind: int, deadline: float) -> None:
+    pause = 0.001
+    while True:
+        try:
+            return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise Unavailable("The data folder is being worked on. Please come again in a moment.", retry_after=10) from None
+            time.sleep(pause)
+            pause = min(0.05, pause * 2)
+
+
+_store: Store | None = None
+_thread = threading.local()
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the data folder for this process: make it where there is none, migrate it where it is older.
+
+    Raises `StartRefused`, having changed nothing, when a key is missing or wrong, or the data is newer than this program.
+    """
+    global _store
+    store = Store(settings)
+    store.configure_database()
+    _store = store
+    if store.ring.generation and not store.database.exists():
+        raise StartRefused(f"The database {store.database} is not there. Restore it from a backup.")
+    if store.ring.generation == 0 or _pending_migrations(store):
+        with store.lock.exclusive():
+            _migrate(store)
+    return store
+
+
+def store() -> Store:
+    """The open data folder. Raises `RuntimeError` before `open_store`."""
+    if _store is None:
+        raise RuntimeError("no data folder is open")
+    return _store
+
+
+@contextlib.contextmanager
+def scope() -> Iterator[None]:
+    """One use of the database by this thread: its lock held, its connection open under the current key.
+
+    Raises `Unavailable` when the folder stays locked. An open scope is refused inside another one: see the module's docstring.
+    """
+    if getattr(_thread, "in_scope", False):
+        raise RuntimeError("a database scope is open already in this thread")
+    current = store()
+    with current.lock.shared():
+        in_use = (current, current.follow())
+        if getattr(_thread, "opened", None) != in_use or db.is_closed():
+            if not db.is_closed():
+                db.close()
+            db.connect()
+            _thread.opened = in_use
+        _thread.in_scope = True
+        try:
+            yield
+        finally:
+            _thread.in_scope = False
+
+
+def close_connection() -> None:
+    """Close this thread's connection, if it has one; for threads and commands that end."""
+    if _store is not None and not db.is_closed():
+        db.close()
+
+
+def known_failure(problem: BaseException) -> SnaploreError | None:
+    """What a failure of the database means to the person: a full disk, a busy moment; None for everything else."""
+    if isinstance(problem, peewee.OperationalError):
+        if "disk is full" in str(problem):
+            return StorageFull("The disk is full: nothing more can be stored until there is room.")
+        if "locked" in str(problem):
+            return Unavailable("The database is busy. Please come again in a moment.", retry_after=5)
+    return None
+
+
+def _pending_migrations(store: Store) -> bool:
+    """Whether migrations are due. Raises `StartRefused` for a wrong key and for a schema that is newer than this program."""
+    with scope():
+        try:
+            status = Runner(db, str(MIGRATIONS)).status()
+        except peewee.DatabaseError as problem:
+            if "not a database" in str(problem):
+                raise StartRefused(f"The database {store.database} does not open with its key: it is damaged or not the key's own.") from None
+            raise
+    unknown = [row.name for row in status if row.path is None]
+    if unknown:
+        raise StartRefused(f"The data was written by a newer Snaplore (it knows {unknown[-1]}). Install that version or a later one.")
+    return any(row.applied is None for row in status)
+
+
+def _migrate(store: Store) -> None:
+    """Needs the lock exclusively."""
+    if store.ring.generation == 0:
+        # A start that was cut off may have left part of a database; nothing was ever stored in it.
+        for leftover in store.database.parent.glob(store.database.name + "*"):
+            leftover.unlink()
+    db.connect(reuse_if_open=True)
+    try:
+        applied = Runner(db, str(MIGRATIONS)).up()
+        log.info("database migrated: %s", ", ".join(applied))
+    finally:
+        db.close()
+    if store.ring.generation == 0:
+        crypto.sync_file(store.database.parent)
+        store.complete_ring()
+
+
+# --------------------------------------------------------------------------------------------------------------------- tables
+
+
+class TimestampField(peewee.Field):
+    """UTC without a zone, as the text of the contract, which sorts in the order of time."""
+
+    field_type = "TEXT"
+
+    def db_value(self, value: datetime | str | None) -> str | None:
+        return timestamp(value) if isinstance(value, datetime) else value
+
+    def python_value(self, value: str | None) -> datetime | None:
+        return datetime.fromisoformat(value) if value is not None else None
+
+
+class Model(peewee.Model):
+    class Meta:
+        database = db
+        legacy_table_names = False
+
+
+class Photo(Model):
+    device_id = peewee.TextField()
+    device_name = peewee.TextField(default="")
+    local_media_store_id = peewee.TextField(default="")
+    filename = peewee.TextField()
+    original_path = peewee.TextField()  # relative to the data folder, as is thumbnail_path
+    thumbnail_path = peewee.TextField()
+    file_size = peewee.IntegerField()  # bytes of the picture as it was uploaded
+    width = peewee.IntegerField()
+    height = peewee.IntegerField()
+    mime_type = peewee.TextField()
+    source_type = peewee.TextField(default="screenshot")
+    original_timestamp = TimestampField()
+    created_at = TimestampField()
+    sha256 = peewee.BlobField()
+    file_key = peewee.BlobField(null=True)  # null: the file is not sealed
+    thumbnail_key = peewee.BlobField(null=True)
+    key_generation = peewee.IntegerField()  # of the key ring when the files were sealed
+
+    class Meta:
+        table_name = "photos"
+
+
+class Analysis(Model):
+    """The analysis of a photo and, at once, its place in the queue: every photo has exactly one, from its first moment."""
+
+    photo = peewee.ForeignKeyField(Photo, unique=True, on_delete="CASCADE", backref="analyses")
+    device_id = peewee.TextField()  # the photo's, so that one index serves each filter
+    status = peewee.TextField()
+    app_name = peewee.TextField(default="")
+    content_category = peewee.TextField(default="")
+    intent = peewee.TextField(default="")
+    summary = peewee.TextField(default="")
+    entities = peewee.TextField(default="[]")
+    confidence = peewee.FloatField(default=0.0)
+    visible_text = peewee.TextField(default="")
+    llm_response = peewee.TextField(default="")
+    error_message = peewee.TextField(null=True)
+    created_at = TimestampField()
+    completed_at = TimestampField(null=True)
+    analyser = peewee.TextField(default="")  # identity of the model that produced the result
+    attempts = peewee.IntegerField(default=0)  # failures since it was last queued
+    interruptions = peewee.IntegerField(default=0)  # times that its worker died
+    returns = peewee.IntegerField(default=0)  # times that it came back to the queue by itself
+    due_at = TimestampField()
+    lease_until = TimestampField(null=True)
+    lease_token = peewee.TextField(null=True)
+    fault = peewee.TextField(default="")  # of an error: provider, refused or row
+    fresh = peewee.BooleanField(default=False)  # asked for again: an earlier result of the same bytes will not do
+
+    class Meta:
+        table_name = "analyses"
+
+
+class Tally(Model):
+    """How many photos have this device, status, intent and category; kept by triggers, so that no count scans the table."""
+
+    device_id = peewee.TextField()
+    status = peewee.TextField()
+    intent = peewee.TextField()
+    content_category = peewee.TextField()
+    photos = peewee.IntegerField()
+
+    class Meta:
+        table_name = "tallies"
+        primary_key = peewee.CompositeKey("device_id", "status", "intent", "content_category")
+
+
+class Vocabulary(Model):
+    """Every term of the search index and the number of photos that have it; written by `search.py` only."""
+
+    term = peewee.TextField(unique=True)
+    documents = peewee.IntegerField()
+
+    class Meta:
+        table_name = "vocabulary"
+
+
+class SyncState(Model):
+    device_id = peewee.TextField(primary_key=True)
+    device_name = peewee.TextField(default="")
+    last_synced_timestamp = TimestampField(null=True)
+    last_sync_time = TimestampField()
+    total_synced = peewee.IntegerField(default=0)
+
+    class Meta:
+        table_name = "sync_states"
+
+
+class Conversation(Model):
+    id = peewee.TextField(primary_key=True)
+    title = peewee.TextField()
+    device_id = peewee.TextField(default="")
+    created_at = TimestampField()
+    updated_at = TimestampField()
+
+    class Meta:
+        table_name = "conversations"
+
+
+class Message(Model):
+    conversation = peewee.ForeignKeyField(Conversation, on_delete="CASCADE", backref="messages")
+    role = peewee.TextField()
+    content = peewee.TextField(null=True)
+    tool_calls = peewee.TextField(null=True)
+    tool_call_id = peewee.TextField(null=True)
+    tool_name = peewee.TextField(null=True)
+    attachment_path = peewee.TextField(null=True)
+    attachment_key = peewee.BlobField(null=True)
+    attachment_type = peewee.TextField(null=True)
+    created_at = TimestampField()
+
+    class Meta:
+        table_name = "messages"
+
+
+class Skill(Model):
+    id = peewee.TextField(primary_key=True)
+    name = peewee.TextField()
+    description = peewee.TextField(default="")
+    icon = peewee.TextField(default="")
+    system_prompt = peewee.TextField()
+    enabled = peewee.BooleanField(default=True)
+    created_at = TimestampField()
+
+    class Meta:
+        table_name = "skills"
+
+
+class McpServer(Model):
+    id = peewee.TextField(primary_key=True)
+    name = peewee.TextField()
+    url = peewee.TextField()
+    description = peewee.TextField(default="")
+    enabled = peewee.BooleanField(default=True)
+    created_at = TimestampField()
+
+    class Meta:
+        table_name = "mcp_servers"
+
+
+class Dynamic(Model):
+    title = peewee.TextField()
+    summary = peewee.TextField(default="")
+    content = peewee.TextField(default="")
+    category = peewee.TextField()
+    confidence = peewee.FloatField(default=0.0)
+    is_read = peewee.BooleanField(default=False)
+    is_pinned = peewee.BooleanField(default=False)
+    device_id = peewee.TextField(default="")
+    source_photo_ids = peewee.TextField(default="[]")
+    source_conversation_ids = peewee.TextField(default="[]")
+    created_at = TimestampField()
+
+    class Meta:
+        table_name = "dynamics"
+
+
+class Memory(Model):
+    content = peewee.TextField()
+    memory_type = peewee.TextField()
+    source_type = peewee.TextField(default="")
+    category = peewee.TextField(default="fact")
+    importance = peewee.FloatField(default=0.5)
+    access_count = peewee.IntegerField(default=0)
+    device_id = peewee.TextField(default="")
+    created_at = TimestampField()
+    expires_at = TimestampField(null=True)
+
+    class Meta:
+        table_name = "memories"
+
+
+class PushDevice(Model):
+    device_id = peewee.TextField(unique=True)
+    token = peewee.TextField()
+    platform = peewee.TextField(default="android")
+    device_name = peewee.TextField(default="")
+    device_model = peewee.TextField(default="")
+    app_version = peewee.TextField(default="")
+    last_seen = TimestampField()
+    created_at = TimestampField()
+
+    class Meta:
+        table_name = "push_devices"
+
+
+class SpendLedger(Model):
+    """Calls and tokens of a day (UTC), by purpose and model."""
+
+    day = peewee.TextField()
+    purpose = peewee.TextField()
+    model = peewee.TextField()
+    calls = peewee.IntegerField(default=0)
+    prompt_tokens = peewee.IntegerField(default=0)
+    completion_tokens = peewee.IntegerField(default=0)
+
+    class Meta:
+        table_name = "spend_ledger"
+        primary_key = peewee.CompositeKey("day", "purpose", "model")
+
+
+class StoredSetting(Model):
+    name = peewee.TextField(primary_key=True)
+    value = peewee.TextField()  # JSON
+
+    class Meta:
+        table_name = "settings"
+
+
+def stored_value(name: str, default: Any = None) -> Any:
+    """A value kept by `store_value`, or `default`."""
+    row = StoredSetting.get_or_none(StoredSetting.name == name)
+    return default if row is None else msgspec.json.decode(row.value)
+
+
+def store_value(name: str, value: Any) -> None:
+    """Keep a small JSON value: a runtime setting, a counter, the state of the circuit breaker."""
+    StoredSetting.replace(name=name, value=msgspec.json.encode(value).decode()).execute()
+
+
+def generated_api_key() -> str:
+    """The key of a service for which none was set: made at the first call, the same ever after."""
+    with db.atomic():
+        key = stored_value("api_key")
+        if key is None:
+            key = secrets.token_urlsafe(24)
+            store_value("api_key", key)
+    return key

@@ -1,0 +1,94 @@
+"""A file part on its way in: hashed and counted as it arrives, and never readable on the disk, not even for a moment.
+
+Up to `IN_MEMORY` bytes it stays in memory; beyond, it goes into a sealed file under the data folder, under a key of its own.
+That file becomes the stored one by a rename, so large uploads are written once. What arrives beyond the limit is counted and
+thrown away: the caller says no by `oversized`, and the client gets to read it.
+"""
+
+import hashlib
+import io
+import secrets
+from pathlib import Path
+from typing import BinaryIO
+
+import crypto
+import models
+
+IN_MEMORY = 1_048_576
+
+
+class Spool:
+    """Written by the form parser, then read, then either kept by `keep` or gone with `close`."""
+
+    def __init__(self, largest: int):
+        self.size = 0
+        self.oversized = False
+        self._largest = largest
+        self._hash = hashlib.sha256()
+        self._memory = bytearray()
+        self._writer: crypto.SealedWriter | None = None
+        self._key: bytes | None = None
+        self._sealed: Path | None = None  # a complete file, not yet kept
+
+    @property
+    def sha256(self) -> bytes:
+        return self._hash.digest()
+
+    def write(self, data: bytes) -> int:
+        self.size += len(data)
+        if self.size > self._largest:
+            self.oversized = True
+            self.close()
+            return len(data)
+        self._hash.update(data)
+        if self._writer is None and self.size > IN_MEMORY:
+            self._spill()
+        if self._writer is None:
+            self._memory += data
+            return len(data)
+        return self._writer.write(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """The form parser rewinds what it wrote; readers come from `open`."""
+        return 0
+
+    def open(self) -> BinaryIO:
+        """A seekable reader of what has arrived."""
+        if self._writer is None and self._sealed is None:
+            return io.BytesIO(self._memory)
+        self._complete(durable=False)
+        return crypto.open_sealed(self._sealed, self._key)
+
+    def keep(self, target: Path) -> bytes | None:
+        """Make this the stored file `target`, its content flushed; returns its key. The caller flushes the folder."""
+        if self._writer is None and self._sealed is None:
+            self._spill()
+        self._complete(durable=True)
+        self._sealed.rename(target)
+        self._sealed = None
+        return self._key
+
+    def close(self) -> None:
+        """Drop what is still held; what was kept stays."""
+        self._memory.clear()
+        if self._writer is not None:
+            self._writer.discard()
+            self._writer = None
+        if self._sealed is not None:
+            self._sealed.unlink(missing_ok=True)
+            self._sealed = None
+
+    def _spill(self) -> None:
+        store = models.store()
+        self._key = store.new_file_key()
+        self._writer = crypto.SealedWriter(store.spool / secrets.token_hex(16), self._key)
+        self._writer.write(self._memory)
+        self._memory = bytearray()
+
+    def _complete(self, *, durable: bool) -> None:
+        if self._writer is not None:
+            self._writer.finish()
+            self._sealed = self._writer.path
+            self._writer = None
+        if durable:
+            crypto.sync_file(self._sealed)
