@@ -1,0 +1,552 @@
+"""Analysing photos: the queue, whose turn it is, what happens on failure, and the pool of threads that does the work.
+
+The database is the queue: every photo's analysis row says whether it is pending, since when, and who holds it. A *claim* is one
+exclusive transaction that takes the oldest due row and writes a lease on it; the model is asked with no transaction open; the
+result is saved in one transaction, and only if the claim still holds. Threads, workers and restarts need no other memory.
+
+Failures are told apart by whose fault they are. The provider's (no connection, 429, 5xx) are tried again, and after three in a
+row a circuit breaker stops the queue but for one probe at a time, so that an outage costs the rows nothing. A refusal
+(401, 403, 404) stops it until the configuration changes. The photo's own fault ends with that photo.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import msgspec
+import peewee
+from flask import Blueprint
+
+import llm
+import models
+import params
+import photos
+import search
+from errors import AnswerUnusable, NotFound, ProviderDown, ProviderRefused, SnaploreError, Unreadable, UnsupportedImage
+from findings import INTENTS, Findings
+from models import Analysis, Photo, Tally, db
+from settings import Settings, timestamp, utc_now
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(minutes=5)  # longer than the longest answer may take, 130 s, twice over
+RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
+TRIES = len(RETRY_DELAYS) + 1
+CIRCUIT_FAILURES = 3  # in a row
+FIRST_PAUSE = timedelta(seconds=30)
+LONGEST_PAUSE = timedelta(minutes=10)
+# A row that failed by the provider's fault comes back this often by itself, so that one picture on which the provider always
+# fails does not go round for ever.
+MAX_RETURNS = 5
+# A picture during whose analysis the service died this often is taken for the reason.
+MAX_INTERRUPTIONS = 20
+IDLE_WAIT = 5.0  # seconds after which a thread looks again: rows of other processes, leases that ended
+STOP_PATIENCE = 15.0
+
+
+class Circuit(msgspec.Struct):
+    """The breaker's state, shared by all threads and workers through the database."""
+
+    fingerprint: str = ""  # of the configuration that it is about
+    failures: int = 0  # of the provider, in a row
+    open: bool = False
+    probe_at: datetime | None = None  # while open: when the next probe may go; None: not before the configuration changes
+    pause: float = 0.0  # seconds
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A photo that one thread may analyse until its lease ends."""
+
+    analysis_id: int
+    photo_id: int
+    token: str
+    probe: bool
+
+
+# ------------------------------------------------------------------------------------------------------------------ the queue
+
+
+def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
+    """Claim one due photo, analyse it, save the result; False when nothing was due.
+
+    What a thread of the pool repeats. No exception leaves it but for those of the database itself.
+    """
+    model = llm.model_for(settings)
+    fingerprint = _fingerprint(llm.configuration(settings))
+    with models.scope():
+        claim = claim_next(fingerprint, now=clock())
+        if claim is None:
+            return False
+        if _copied_from_twin(claim, model.identity, now=clock()):
+            return True
+        try:
+            photo = photos.get(claim.photo_id)
+            picture = photos.open_original(photo)
+        except (NotFound, Unreadable) as problem:
+            _settle(claim, problem, model.identity, now=clock())
+            return True
+    with picture, _pool_holds(claim):
+        outcome = _ask(model, picture, photo.filename)
+    with models.scope():
+        _settle(claim, outcome, model.identity, now=clock())
+    return True
+
+
+def claim_next(fingerprint: str, *, now: datetime) -> Claim | None:
+    """Take the oldest due photo, or None. While the circuit is open that is one probe, when its time has come.
+
+    Two photos of the same bytes are never analysed side by side: the second waits and takes over the first one's result.
+    """
+    with db.atomic():
+        circuit = _circuit()
+        if circuit.fingerprint != fingerprint:
+            circuit = Circuit(fingerprint=fingerprint)
+            _save_circuit(circuit)
+            _return_to_queue(("provider", "refused"), now=now)
+        if circuit.open and (circuit.probe_at is None or now < circuit.probe_at):
+            return None
+        row = _due(now, probe=circuit.open)
+        if row is None:
+            return None
+        if circuit.open:
+            circuit.probe_at = now + LEASE  # one at a time
+            _save_circuit(circuit)
+        token = f"{_presence().name}:{secrets.token_hex(8)}"
+        Analysis.update(status="processing", lease_until=now + LEASE, lease_token=token).where(Analysis.id == row[0]).execute()
+        return Claim(row[0], row[1], token, circuit.open)
+
+
+def seconds_until_due(*, now: datetime) -> float:
+    """How long a thread may sleep when nothing could be claimed; at most `IDLE_WAIT`."""
+    circuit = _circuit()
+    if circuit.open:
+        due = circuit.probe_at
+    else:
+        due = Analysis.select(peewee.fn.MIN(Analysis.due_at)).where(Analysis.status == "pending").scalar()
+        due = due and (datetime.fromisoformat(due) if isinstance(due, str) else due)
+    return IDLE_WAIT if due is None else min(IDLE_WAIT, max(0.05, (due - now).total_seconds()))
+
+
+def reprocess(photo_id: int, *, now: datetime) -> None:
+    """Put a photo back into the queue, whatever its state; a result that is still on its way is discarded.
+
+    Its present result stays readable and searchable until the new one is there. A person who asks again also allows a provider
+    that had refused one more try. Raises `NotFound`.
+    """
+    with db.atomic():
+        fields = {"error_message": None, "fault": "", "attempts": 0, "interruptions": 0, "returns": 0, "fresh": True}
+        if not _requeue(Analysis.photo == photo_id, now=now, **fields):
+            raise NotFound("Photo not found")
+        allow_probe(now=now)
+    photos.stored.send()
+
+
+def allow_probe(*, now: datetime) -> None:
+    """A provider that refused may be asked once more: a person asked again, or started the service again."""
+    circuit = _circuit()
+    if circuit.open and circuit.probe_at is None:
+        circuit.probe_at = now
+        _save_circuit(circuit)
+
+
+def give_back(claim: Claim, *, now: datetime) -> None:
+    """Return a claimed photo unharmed, because the service stops."""
+    with db.atomic():
+        _requeue((Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token), now=now)
+        _free_probe(claim, now=now)
+
+
+def recover(*, now: datetime) -> int:
+    """Photos whose worker died, or whose lease ended, become pending again; returns their number."""
+    recovered = 0
+    held = Analysis.select(Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
+    for row in held.where(Analysis.status == "processing"):
+        worker = (row.lease_token or "").partition(":")[0]
+        if row.lease_until is not None and row.lease_until > now and _Presence.alive(worker):
+            continue
+        with db.atomic():
+            mine = (Analysis.id == row.id) & (Analysis.lease_token == row.lease_token)
+            if row.interruptions + 1 >= MAX_INTERRUPTIONS:
+                sentence = f"The analysis was interrupted {MAX_INTERRUPTIONS} times and was given up."
+                recovered += Analysis.update(status="error", fault="row", error_message=sentence, completed_at=now).where(mine).execute()
+            else:
+                recovered += _requeue(mine, now=now, interruptions=row.interruptions + 1)
+    return recovered
+
+
+# -------------------------------------------------------------------------------------------------------------------- reading
+
+
+def page(number: int, size: int, *, status: str | None = None, intent: str | None = None) -> tuple[int, list[dict[str, Any]]]:
+    """The total and one page of analysis list items, newest photo first."""
+    chosen = Analysis.select(Analysis.id)
+    total = Tally.select(peewee.fn.SUM(Tally.photos))
+    for column, value in ((Analysis.status, status), (Analysis.intent, intent)):
+        if value is not None:
+            chosen = chosen.where(column == value)
+            total = total.where(getattr(Tally, column.name) == value)
+    ids = [row[0] for row in chosen.order_by(Analysis.photo.desc()).paginate(number, size).tuples()]
+    rows = Analysis.select(Analysis, Photo.filename).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
+    items = []
+    for row in rows:
+        item = photos.analysis_fields(row)
+        del item["llm_response"]
+        items.append({**item, "photo_filename": row.photo.filename})
+    return total.scalar() or 0, items
+
+
+def statistics() -> dict[str, Any]:
+    """Counts by status, and of finished analyses by intent and category; costs the same for any number of photos."""
+    counts = {"pending": 0, "processing": 0, "done": 0, "error": 0}
+    intents: dict[str, int] = {}
+    categories: dict[str, int] = {}
+    for tally in Tally.select():
+        counts[tally.status] += tally.photos
+        if tally.status == "done":
+            intents[tally.intent] = intents.get(tally.intent, 0) + tally.photos
+            categories[tally.content_category] = categories.get(tally.content_category, 0) + tally.photos
+    total = sum(counts.values())
+    errors = counts.pop("error")
+    distributions = {"intent_distribution": intents, "category_distribution": categories}
+    return {"total_photos": total, "total_analyses": total, **counts, "errors": errors, **distributions}
+
+
+# ------------------------------------------------------------------------------------------------------------------- the pool
+
+
+class Pool:
+    """Threads that repeat `work`; started in the server process only, after it has forked."""
+
+    def __init__(self, settings: Settings):
+        self._settings = settings
+        self._wake = threading.Condition()
+        self._calls = 0  # so that a call between looking and sleeping is not missed
+        self._stopping = False
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        with models.scope():
+            recovered = recover(now=utc_now())
+            allow_probe(now=utc_now())
+        if recovered:
+            log.info("%d analyses that were interrupted go on", recovered)
+        photos.stored.connect(self._on_stored)
+        for number in range(self._settings.analysis_workers):
+            thread = threading.Thread(target=self._run, name=f"analysis-{number}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        """Stop claiming; wait for what is being analysed, and give back what takes too long."""
+        photos.stored.disconnect(self._on_stored)
+        with self._wake:
+            self._stopping = True
+            self._wake.notify_all()
+        deadline = time.monotonic() + STOP_PATIENCE
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        for claim in list(_held.values()):
+            with models.scope():
+                give_back(claim, now=utc_now())
+
+    def _on_stored(self, _sender: object) -> None:
+        with self._wake:
+            self._calls += 1
+            self._wake.notify()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            calls = self._calls
+            pause = IDLE_WAIT
+            try:
+                if work(self._settings):
+                    continue
+                with models.scope():
+                    recover(now=utc_now())
+                    pause = seconds_until_due(now=utc_now())
+            except Exception:
+                # The outermost loop: whatever it is, the next photo gets its turn.
+                log.exception("the analysis pool could not work")
+            with self._wake:
+                self._wake.wait_for(lambda seen=calls: self._stopping or self._calls != seen, pause)
+        models.close_connection()
+
+
+# What this process is analysing right now, so that a stopping pool can give it back.
+_held: dict[str, Claim] = {}
+
+
+@contextlib.contextmanager
+def _pool_holds(claim: Claim):
+    _held[claim.token] = claim
+    try:
+        yield
+    finally:
+        _held.pop(claim.token, None)
+
+
+class _Presence:
+    """A file that this process keeps locked while it lives, so that others can tell its leases from those of the dead."""
+
+    def __init__(self, folder: Path):
+        self.name = secrets.token_hex(8)
+        self.process = os.getpid()
+        self.folder = folder
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._descriptor = os.open(folder / self.name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    @staticmethod
+    def alive(name: str) -> bool:
+        if _mine is not None and name == _mine.name:
+            return True
+        path = _workers_folder() / name
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        else:
+            path.unlink(missing_ok=True)
+            return False
+        finally:
+            os.close(descriptor)
+
+    def __del__(self):
+        os.close(self._descriptor)
+
+
+_mine: _Presence | None = None
+_mine_guard = threading.Lock()
+
+
+def _presence() -> _Presence:
+    global _mine
+    with _mine_guard:
+        if _mine is None or _mine.process != os.getpid() or _mine.folder != _workers_folder():
+            _mine = _Presence(_workers_folder())
+        return _mine
+
+
+def _workers_folder() -> Path:
+    return models.store().folder / "workers"
+
+
+# ------------------------------------------------------------------------------------------------------------ one photo's turn
+
+
+def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
+    """Ids of the analysis and photo whose turn it is. A probe may also be a row that failed by the provider's fault."""
+    twin, twin_photo = Analysis.alias(), Photo.alias()
+    busy_twin = (
+        twin.select(twin.id).join(twin_photo, on=twin.photo == twin_photo.id).where(twin.status == "processing", twin_photo.sha256 == Photo.sha256)
+    )
+    rows = Analysis.select(Analysis.id, Analysis.photo).join(Photo).where(~peewee.fn.EXISTS(busy_twin)).limit(1)
+    pending = rows.where(Analysis.status == "pending").order_by(Analysis.due_at, Analysis.photo)
+    if not probe:
+        return pending.where(Analysis.due_at <= timestamp(now)).tuples().first()
+    failed = rows.where(Analysis.status == "error", Analysis.fault == "provider").order_by(Analysis.photo)
+    return pending.tuples().first() or failed.tuples().first()
+
+
+def _ask(model: llm.Model, picture: BinaryIO, name: str) -> Findings | SnaploreError:
+    """The model's findings, or the failure as a value: there is nothing to undo, only to write down."""
+    try:
+        return model.analyse(picture, name=name)
+    except (SnaploreError, OSError) as problem:
+        return problem if isinstance(problem, SnaploreError) else Unreadable("The stored picture cannot be read.")
+    except Exception:
+        log.exception("a model failed in a way it should not")
+        return AnswerUnusable("The analysis failed unexpectedly; the log of the service has the reason.")
+
+
+def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, now: datetime) -> None:
+    """Write down how a claimed photo's turn ended, unless it was taken away meanwhile."""
+    usage = getattr(outcome, "usage", None)
+    with db.atomic():
+        if usage is not None and usage.calls:
+            llm.record(usage, purpose="analysis", model=analyser, now=now)
+        if not _still_held(claim):
+            return
+        match outcome:
+            case Findings():
+                _save(claim, _fields(outcome), analyser, now=now)
+                _provider_answers(now=now)
+            case ProviderDown():
+                _fail_provider(claim, outcome, now=now)
+            case ProviderRefused():
+                _fail_refused(claim, outcome, now=now)
+            case AnswerUnusable():
+                _fail_row(claim, outcome, now=now)
+                _provider_answers(now=now)
+            case _:
+                _fail_row(claim, outcome, now=now)
+                _free_probe(claim, now=now)
+
+
+def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
+    """Take over the result that the same analyser had for the same bytes, if there is one; no call is made."""
+    row = Analysis.select(Analysis.fresh, Photo.sha256).join(Photo).where(Analysis.id == claim.analysis_id).objects().first()
+    if row is None or row.fresh:
+        return False
+    same = (Photo.sha256 == row.sha256) & (Analysis.status == "done") & (Analysis.analyser == analyser)
+    twin = Analysis.select().join(Photo).where(same).order_by(Analysis.completed_at.desc()).first()
+    if twin is None:
+        return False
+    with db.atomic():
+        if _still_held(claim):
+            _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
+        _free_probe(claim, now=now)
+    return True
+
+
+_RESULT_FIELDS = ("app_name", "content_category", "intent", "summary", "entities", "confidence", "visible_text", "llm_response")
+
+
+def _fields(findings: Findings) -> dict[str, Any]:
+    result = {name: getattr(findings, name) for name in _RESULT_FIELDS if hasattr(findings, name)}
+    return {**result, "entities": msgspec.json.encode(findings.entities).decode(), "llm_response": findings.raw}
+
+
+def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime) -> None:
+    search.remove(claim.photo_id)  # what an earlier analysis put there, by the text that is still in the row
+    done = {"status": "done", "analyser": analyser, "completed_at": now, "error_message": None, "fault": "", "fresh": False}
+    counters = {"attempts": 0, "interruptions": 0, "returns": 0}
+    Analysis.update(**result, **done, **counters, **_UNLEASED).where(Analysis.id == claim.analysis_id).execute()
+    search.index(claim.photo_id)
+
+
+def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> None:
+    asked_to_wait = timedelta(seconds=problem.retry_after or 0)
+    circuit = _circuit()
+    circuit.failures += 1
+    row = Analysis.get_by_id(claim.analysis_id)
+    if claim.probe:
+        circuit.pause = min(circuit.pause * 2, LONGEST_PAUSE.total_seconds())
+        attempts = row.attempts  # a probe costs its row nothing
+    else:
+        attempts = row.attempts + 1
+        if not circuit.open and circuit.failures >= CIRCUIT_FAILURES:
+            log.warning("the model's provider fails; the queue waits: %s", problem)
+            circuit.open, circuit.pause = True, FIRST_PAUSE.total_seconds()
+    if circuit.open:
+        circuit.probe_at = now + max(asked_to_wait, timedelta(seconds=circuit.pause))
+    _save_circuit(circuit)
+    state = {"attempts": attempts, "error_message": str(problem), "fault": "provider", **_UNLEASED}
+    if attempts >= TRIES:
+        state |= {"status": "error", "completed_at": now, "due_at": now + LONGEST_PAUSE}
+    else:
+        state |= {"status": "pending", "due_at": now + max(asked_to_wait, RETRY_DELAYS[max(0, attempts - 1)])}
+    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
+
+
+def _fail_refused(claim: Claim, problem: ProviderRefused, *, now: datetime) -> None:
+    circuit = _circuit()
+    if not circuit.open:
+        log.warning("the model's provider refuses; the queue waits for another configuration: %s", problem)
+    _save_circuit(Circuit(fingerprint=circuit.fingerprint, failures=circuit.failures + 1, open=True))
+    state = {"status": "error", "fault": "refused", "error_message": str(problem), "completed_at": now, **_UNLEASED}
+    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
+
+
+def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
+    attempts = Analysis.get_by_id(claim.analysis_id).attempts + 1
+    state = {"attempts": attempts, "error_message": str(problem), "fault": "row", **_UNLEASED}
+    if attempts >= TRIES or isinstance(problem, Unreadable | UnsupportedImage):  # which no second try would mend
+        state |= {"status": "error", "completed_at": now}
+    else:
+        state |= {"status": "pending", "due_at": now + RETRY_DELAYS[attempts - 1]}
+    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
+
+
+def _provider_answers(*, now: datetime) -> None:
+    """Close the circuit; what failed by the provider's fault comes back, at once after an outage, else after a while."""
+    circuit = _circuit()
+    if circuit.open:
+        log.info("the model's provider answers again")
+    if circuit.open or circuit.failures:
+        _save_circuit(Circuit(fingerprint=circuit.fingerprint))
+    _return_to_queue(("provider", "refused") if circuit.open else ("provider",), now=now, only_due=not circuit.open)
+
+
+def _free_probe(claim: Claim, *, now: datetime) -> None:
+    """A probe that told nothing about the provider leaves its place to the next one."""
+    circuit = _circuit()
+    if claim.probe and circuit.open:
+        circuit.probe_at = now
+        _save_circuit(circuit)
+
+
+def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool = False) -> None:
+    failed = (Analysis.status == "error") & Analysis.fault.in_(faults) & (Analysis.returns < MAX_RETURNS)
+    if only_due:
+        failed &= Analysis.due_at <= timestamp(now)
+    _requeue(failed, now=now, attempts=0, returns=Analysis.returns + 1)
+
+
+def _requeue(where: peewee.Expression, *, now: datetime, **fields: Any) -> int:
+    return Analysis.update(status="pending", due_at=now, **_UNLEASED, **fields).where(where).execute()
+
+
+_UNLEASED = {"lease_until": None, "lease_token": None}
+
+
+def _still_held(claim: Claim) -> bool:
+    held = (Analysis.id == claim.analysis_id) & (Analysis.status == "processing") & (Analysis.lease_token == claim.token)
+    return Analysis.select().where(held).exists()
+
+
+def _fingerprint(configuration: llm.Configuration) -> str:
+    """Changes with whatever could change a provider's mind; tells nothing about the key."""
+    told = (configuration.provider, configuration.base_url, configuration.model, configuration.api_key)
+    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+
+
+def _circuit() -> Circuit:
+    return msgspec.convert(models.stored_value("analysis.circuit", {}), Circuit)
+
+
+def _save_circuit(circuit: Circuit) -> None:
+    models.store_value("analysis.circuit", circuit)
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("analysis", __name__, url_prefix="/api")
+
+
+class ListQuery(msgspec.Struct):
+    page: params.Page = 1
+    page_size: params.PageSize = 20
+    status: Literal["pending", "processing", "done", "error"] | None = None
+    intent: Literal[INTENTS] | None = None
+
+
+@routes.get("/analysis")
+def index():
+    query = params.query(ListQuery)
+    total, items = page(query.page, query.page_size, status=query.status, intent=query.intent)
+    return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
+
+
+@routes.post("/analysis/<id:photo_id>/reprocess")
+def ask_again(photo_id: int):
+    reprocess(photo_id, now=utc_now())
+    return {"message": "Reprocessing queued"}
+
+
+@routes.get("/stats")
+def stats():
+    return statistics()

@@ -1,0 +1,194 @@
+"""The application: wires the other files together, authenticates, and turns every failure into the one error body.
+
+A request goes: id, key, body received, database scope, route. The key comes before everything else, so that who has none learns
+nothing, not even which paths exist. The body is received before the database is touched, so that a slow client holds no lock.
+"""
+
+import contextlib
+import errno
+import hashlib
+import hmac
+import logging
+import os
+import secrets
+import sys
+
+import flask
+import msgspec
+from flask.json.provider import JSONProvider
+from flask_cors import CORS
+from werkzeug.exceptions import HTTPException
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+import analysis
+import jobs
+import models
+import params
+import photos
+from errors import NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable
+from settings import NAME, VERSION, Settings
+from spool import Spool
+
+log = logging.getLogger(__name__)
+
+OPEN_ENDPOINTS = ("index", "health")  # no key, no database
+SOCKET_PATIENCE = 60.0  # seconds without a byte after which a client has lost its thread
+
+
+class Application(flask.Flask):
+    request_class = params.Request
+    settings: Settings
+    api_key: str | None
+
+
+class MsgspecJSON(JSONProvider):
+    """Shorter and faster than the standard library's, and it writes Chinese as itself."""
+
+    def dumps(self, obj, **kwargs):
+        return msgspec.json.encode(obj).decode()
+
+    def loads(self, s, **kwargs):
+        return msgspec.json.decode(s)
+
+
+def create_app(settings: Settings | None = None) -> Application:
+    """The WSGI application over the data folder of `settings`.
+
+    Raises `StartRefused`. Without `settings`, as gunicorn and the `flask` command call it, the environment is read, and a
+    refusal ends the process with one line.
+    """
+    if settings is None:
+        try:
+            return create_app(Settings.from_environ(os.environ))
+        except StartRefused as refusal:
+            sys.exit(f"{NAME} cannot start: {refusal}")
+    app = Application(__name__, static_folder=None)
+    app.settings = settings
+    app.json = MsgspecJSON(app)
+    app.url_map.converters["id"] = params.RowId
+    app.request_class.open_spool = staticmethod(Spool)
+    if settings.trusted_proxies:
+        hops = settings.trusted_proxies
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)
+    models.open_store(settings)
+    app.api_key = _api_key(settings)
+    # A connection does not survive a fork, and gunicorn forks after this.
+    models.close_connection()
+
+    app.before_request(_begin)
+    app.after_request(_finish)
+    app.teardown_request(_close_scope)
+    app.register_error_handler(Exception, _failure)
+    for blueprint in (photos.routes, photos.search_routes, analysis.routes):
+        app.register_blueprint(blueprint)
+    if settings.cors_origins:
+        CORS(app, origins=list(settings.cors_origins), expose_headers=["X-Request-ID", "Retry-After", "ETag"], max_age=3600)
+    for command in jobs.COMMANDS:
+        app.cli.add_command(command)
+
+    @app.get("/")
+    def index():
+        answer = flask.jsonify(name=NAME, version=VERSION, status="running")
+        answer.vary.add("Accept")
+        return answer
+
+    @app.get("/api/health")
+    def health():
+        return {"status": "ok"}
+
+    return app
+
+
+def _api_key(settings: Settings) -> str | None:
+    """The key that requests must carry; None in dev mode without one. Made at the first start when none is set."""
+    if settings.api_key:
+        return settings.api_key
+    if settings.dev_mode:
+        if not settings.binds_to_loopback:
+            log.warning("DEV MODE WITHOUT A KEY on %s: everybody who reaches this address can read and delete everything", settings.bind)
+        return None
+    with models.scope():
+        return models.generated_api_key()
+
+
+def _begin() -> None:
+    request = flask.request
+    flask.g.request_id = secrets.token_hex(8)
+    client = request.environ.get("gunicorn.socket")
+    if client is not None:
+        client.settimeout(SOCKET_PATIENCE)
+    app = flask.current_app
+    if request.endpoint not in OPEN_ENDPOINTS:
+        if not _is_preflight(request, app.settings) and not _key_matches(request, app.api_key):
+            raise NotAuthenticated("The API key is missing or wrong: send it as `Authorization: Bearer <key>`")
+        if request.routing_exception is None:
+            params.receive()
+            scope = contextlib.ExitStack()
+            scope.enter_context(models.scope())
+            flask.g.scope = scope
+
+
+def _is_preflight(request: flask.Request, settings: Settings) -> bool:
+    asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+    return asks and request.headers.get("Origin") in settings.cors_origins
+
+
+def _key_matches(request: flask.Request, api_key: str | None) -> bool:
+    """In constant time, over digests, so that neither content nor length tells. Clients send a non-ASCII key as UTF-8 or Latin-1."""
+    if api_key is None:
+        return True
+    scheme, _, given = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    digest = hashlib.sha256(given.strip().encode("latin-1", "replace")).digest()
+    spellings = (api_key.encode("utf-8", "surrogateescape"), api_key.encode("latin-1", "backslashreplace"))
+    equal = [hmac.compare_digest(digest, hashlib.sha256(spelling).digest()) for spelling in spellings]
+    return scheme.lower() == "bearer" and any(equal)
+
+
+def _close_scope(_problem: BaseException | None) -> None:
+    scope = flask.g.pop("scope", None)
+    if scope is not None:
+        scope.close()
+
+
+def _finish(response: flask.Response) -> flask.Response:
+    response.headers["X-Request-ID"] = flask.g.request_id
+    if response.status_code >= 400:
+        params.drain()
+    return response
+
+
+_SENTENCES = {
+    404: "There is nothing at this path.",
+    405: "This path does not take this method.",
+    413: "The request is larger than what can be taken here.",
+}
+
+
+def _failure(problem: Exception):
+    """Any failure as the one error body, `{"detail": "<sentence>"}`."""
+    headers = {}
+    if isinstance(problem, HTTPException):
+        if problem.code is None or problem.code < 400:  # a redirect is an answer
+            return problem
+        status, detail = problem.code, _SENTENCES.get(problem.code) or problem.description or problem.name
+        headers = {name: value for name, value in problem.get_headers() if name in ("Allow", "Retry-After")}
+    else:
+        known = _known(problem)
+        if known.status >= 500 and not isinstance(known, Unavailable):
+            log.error("request %s failed", flask.g.get("request_id"), exc_info=problem)
+        status, detail = known.status, known.detail
+        if known.retry_after is not None:
+            headers["Retry-After"] = str(max(1, round(known.retry_after)))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return {"detail": detail}, status, headers
+
+
+def _known(problem: Exception) -> SnaploreError:
+    if isinstance(problem, SnaploreError):
+        return problem
+    if (failure := models.known_failure(problem)) is not None:
+        return failure
+    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFull("The disk is full: nothing more can be stored until there is room.")
+    return SnaploreError("An internal error happened; the log of the service has the reason under this request's id.")

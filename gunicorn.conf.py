@@ -1,0 +1,49 @@
+"""How gunicorn runs Snaplore: `gunicorn` alone, from the project's folder, starts the service."""
+
+import logging
+import os
+import sys
+
+from errors import StartRefused
+from settings import NAME, Settings
+
+try:
+    _settings = Settings.from_environ(os.environ)
+except StartRefused as refusal:
+    sys.exit(f"{NAME} cannot start: {refusal}")
+
+logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+wsgi_app = "app:create_app()"
+bind = _settings.bind
+
+# One worker: its threads share the rate limiter, the model's child process and the vocabulary in memory. More stay correct,
+# since work is claimed in the database, and then need SNAPLORE_RATELIMIT_STORAGE.
+workers = 1
+worker_class = "gthread"
+# Three uploads, a browser's six connections and a few chats at once; a thread costs its stack and a database connection.
+threads = 16
+# The application is loaded before the fork: a refusal to start is one line, and the pages are shared.
+preload_app = True
+# A request in flight and the analysis pool (15 s) end within it.
+graceful_timeout = 30
+# The control socket and the heartbeat file stay out of the disk.
+worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108
+control_socket_disable = True
+
+
+def post_worker_init(worker):
+    """The pool starts in the worker, after the fork: threads do not survive one."""
+    import analysis
+
+    worker.pool = analysis.Pool(_settings)
+    worker.pool.start()
+
+
+def worker_exit(server, worker):
+    """Finish or give back what is being analysed, and end the model's child process."""
+    import llm
+
+    if hasattr(worker, "pool"):
+        worker.pool.stop()
+    llm.close_models()

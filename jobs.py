@@ -1,0 +1,132 @@
+"""The command line: what a person or cron runs beside the service, as `flask <command>`.
+
+Each command opens its own database scopes, short ones, so that it works beside a busy service. Nothing here starts threads or
+analyses anything: the service finds what a command has queued.
+"""
+
+import functools
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from flask import current_app
+from flask.cli import with_appcontext
+
+import images
+import models
+import photos
+from errors import SnaploreError
+from settings import NAME, VERSION, utc_now
+from spool import Spool
+
+BLOCK = 262_144  # bytes
+
+
+def command(group: click.Group | None = None, **options):
+    """A click command in the application's context whose failures are one line, not a trace."""
+
+    def wrap(function):
+        @functools.wraps(function)
+        def run(*args, **kwargs):
+            try:
+                return function(*args, **kwargs)
+            except SnaploreError as problem:
+                raise click.ClickException(problem.detail) from None
+            finally:
+                models.close_connection()
+
+        return (group.command if group else click.command)(**options)(with_appcontext(run))
+
+    return wrap
+
+
+# --------------------------------------------------------------------------------------------------------------------- import
+
+
+@command(name="import")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--device-id", default="import", show_default=True, help="The device that the screenshots are filed under.")
+@click.option("--device-name", default="", help="Its name.")
+def import_folder(folder: Path, device_id: str, device_name: str):
+    """Store every screenshot in FOLDER and below it.
+
+    Can be stopped at any time and called again: what is stored already is skipped, also when it was moved or renamed. The time
+    of a screenshot is that of its EXIF data, else of its file. The running service analyses them.
+    """
+    counts = {"imported": 0, "already there": 0, "no pictures": 0, "failed": 0}
+    files = list(_regular_files(folder, leave_out=current_app.settings.data_dir))
+    failures = []
+    with click.progressbar(files, label=f"Importing {len(files)} files") as bar:
+        for path in bar:
+            try:
+                counts[_import_file(path, device_id, device_name)] += 1
+            except (SnaploreError, OSError) as problem:
+                counts["failed"] += 1
+                failures.append(f"{path}: {problem}")
+    for failure in failures:
+        click.echo(failure, err=True)
+    click.echo(", ".join(f"{count} {what}" for what, count in counts.items()))
+    if failures:
+        raise SystemExit(1)
+
+
+def _regular_files(folder: Path, *, leave_out: Path) -> Iterator[Path]:
+    """In a stable order, without hidden ones, links, and the service's own data."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and Path(parent, name).resolve() != leave_out.resolve())
+        for name in sorted(names):
+            path = Path(parent, name)
+            if not name.startswith(".") and path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _import_file(path: Path, device_id: str, device_name: str) -> str:
+    """Store one file; returns the word that the summary counts it under."""
+    with path.open("rb") as file:
+        if not images.recognised(file):
+            return "no pictures"
+        taken = images.taken_at(file) or datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
+        file.seek(0)
+        spool = Spool(photos.MAX_FILE)
+        try:
+            while block := file.read(BLOCK):
+                spool.write(block)
+            # The bytes name the file, so that the next run knows it again wherever it lies.
+            upload = photos.Upload(device_id, path.name, taken, device_name, local_media_store_id=f"sha256:{spool.sha256.hex()}")
+            with models.scope():
+                kept = photos.store(spool, upload, now=utc_now())
+        finally:
+            spool.close()
+    return "already there" if kept.dedup else "imported"
+
+
+# ----------------------------------------------------------------------------------------------------------------------- keys
+
+keys = click.Group("keys", help="The keys of the service and of its data.")
+
+
+@command(keys, name="show-api-key")
+@click.option("--hint", is_flag=True, help="Also say where the service is and how to use the key.")
+def show_api_key(hint: bool):
+    """Print the key that clients send as `Authorization: Bearer <key>`."""
+    api_key = current_app.api_key
+    if not hint:
+        click.echo(api_key or "No key is needed: dev mode is on and none is set.")
+        return
+    address = f"http://{current_app.settings.bind}"
+    bearer = f" -H 'Authorization: Bearer {api_key}'" if api_key else ""
+    click.echo(f"{NAME} {VERSION} at {address}")
+    click.echo(f"API key: {api_key or 'none needed (dev mode)'}")
+    click.echo(f"Upload:  curl{bearer} -F file=@screenshot.png {address}/api/photos/upload")
+    click.echo(f"Find:    curl{bearer} '{address}/api/search?q=invoice'")
+
+
+@click.command("version")
+def show_version():
+    """Print the version of the service."""
+    click.echo(f"{NAME} {VERSION}")
+
+
+COMMANDS = (import_folder, keys, show_version)

@@ -1,0 +1,468 @@
+"""Photos: storing, de-duplicating, serving and deleting them; the devices they come from and how far each is synced.
+
+A photo is two sealed files, original and thumbnail, and two rows, photo and analysis, made in one transaction after the files
+have reached the disk. A crash between the two leaves files without a row, which clean-up removes; never a row without its
+file. The analysis row is the photo's place in the queue, so storing a photo is also asking for its analysis.
+"""
+
+import re
+import secrets
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
+
+import blinker
+import flask
+import msgspec
+import peewee
+from flask import Blueprint
+
+import crypto
+import images
+import models
+import params
+import search
+from errors import BadInput, NotFound, SnaploreError, TooLarge
+from findings import CATEGORIES, INTENTS
+from models import Analysis, Photo, SyncState, Tally, db
+from settings import timestamp, to_epoch_ms, utc_now
+from spool import Spool
+
+MAX_FILE = 50 * params.MEGABYTE
+MAX_BATCH = 50
+MAX_NAME = 255  # characters of a name or source that is kept for display
+
+# Sent after a photo was stored, outside its transaction: the analysis pool wakes up on it.
+stored = blinker.Signal()
+
+
+class Upload(msgspec.Struct, frozen=True):
+    """What a client says about a file. None of it is trusted beyond display, but the pair that de-duplicates."""
+
+    device_id: str
+    filename: str
+    original_timestamp: datetime
+    device_name: str = ""
+    source_type: str = "screenshot"
+    local_media_store_id: str = ""
+
+
+class Stored(NamedTuple):
+    id: int
+    filename: str
+    file_size: int
+    dedup: bool  # it was there already: nothing was stored
+
+
+def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
+    """Store the picture in `spool`; when this returns, its files and rows have been flushed to the disk.
+
+    The pair of device and local id is stored once, however many uploads of it run side by side. Raises `BadInput` for an empty
+    file, `TooLarge`, and `UnsupportedImage`.
+    """
+    if (earlier := _already_stored(upload)) is not None:
+        _note_sync(upload, now, new=0)
+        return earlier
+    if spool.oversized:
+        raise TooLarge(f"file: is larger than {MAX_FILE // params.MEGABYTE} MB")
+    if not spool.size:
+        raise BadInput("file: is empty")
+    with spool.open() as picture:
+        examined = images.examine(picture)
+    current = models.store()
+    name = secrets.token_hex(16)
+    folder = current.photos / name[:2]
+    if not folder.exists():
+        folder.mkdir(mode=0o700, exist_ok=True)
+        crypto.sync_file(current.photos)
+    original, thumbnail = folder / name, folder / f"{name}.thumbnail"
+    try:
+        file_key = spool.keep(original)
+        thumbnail_spool = Spool(len(examined.thumbnail))
+        thumbnail_spool.write(examined.thumbnail)
+        thumbnail_key = thumbnail_spool.keep(thumbnail)
+        crypto.sync_file(folder)
+        photo = Photo(
+            device_id=upload.device_id,
+            device_name=upload.device_name[:MAX_NAME],
+            local_media_store_id=upload.local_media_store_id,
+            filename=display_name(upload.filename, examined.mime_type),
+            original_path=str(original.relative_to(current.folder)),
+            thumbnail_path=str(thumbnail.relative_to(current.folder)),
+            file_size=spool.size,
+            width=examined.width,
+            height=examined.height,
+            mime_type=examined.mime_type,
+            source_type=upload.source_type[:MAX_NAME] or "screenshot",
+            original_timestamp=upload.original_timestamp,
+            created_at=now,
+            sha256=spool.sha256,
+            file_key=file_key,
+            thumbnail_key=thumbnail_key,
+            key_generation=current.ring.generation,
+        )
+        with db.atomic():
+            photo.save(force_insert=True)
+            Analysis.insert(photo=photo.id, device_id=photo.device_id, status="pending", created_at=now, due_at=now).execute()
+            _note_sync(upload, now, new=1)
+    except BaseException as problem:
+        original.unlink(missing_ok=True)
+        thumbnail.unlink(missing_ok=True)
+        # The same photo was stored by a parallel upload after the look above.
+        if isinstance(problem, peewee.IntegrityError) and (earlier := _already_stored(upload)) is not None:
+            return earlier
+        raise
+    stored.send()
+    return Stored(photo.id, photo.filename, photo.file_size, dedup=False)
+
+
+def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: datetime) -> list[dict[str, Any]]:
+    """Store each picture by itself; one that cannot be stored costs the others nothing.
+
+    Returns, in order, `{id, filename, dedup}` or `{filename, error}` with `error` one of `empty`, `too large`,
+    `unsupported image`, or a sentence.
+    """
+    results = []
+    for spool, upload in zip(spools, uploads, strict=True):
+        try:
+            kept = store(spool, upload, now=now)
+            results.append({"id": kept.id, "filename": kept.filename, "dedup": kept.dedup})
+        except SnaploreError as problem:
+            results.append({"filename": display_name(upload.filename, ""), "error": _batch_error(problem, spool)})
+        finally:
+            spool.close()
+    return results
+
+
+def page(number: int, size: int, *, status: str | None = None, device_id: str | None = None) -> tuple[int, list[dict[str, Any]]]:
+    """The total and one page of list items, newest upload first."""
+    chosen = Analysis.select(Analysis.photo)
+    total = Tally.select(peewee.fn.SUM(Tally.photos))
+    for column, value in ((Analysis.status, status), (Analysis.device_id, device_id)):
+        if value is not None:
+            chosen = chosen.where(column == value)
+            total = total.where(getattr(Tally, column.name) == value)
+    chosen = chosen.order_by(Analysis.photo.desc()).paginate(number, size)
+    return total.scalar() or 0, list_items([row[0] for row in chosen.tuples()])
+
+
+def list_items(ids: list[int]) -> list[dict[str, Any]]:
+    """The list items of these photos, in this order; an id that is gone is left out."""
+    query = Photo.select(*_LIST_COLUMNS, Analysis.status, Analysis.intent, Analysis.summary).join(Analysis).where(Photo.id.in_(ids))
+    found = {row[0]: row for row in query.tuples()}
+    return [_list_item(*found[photo_id]) for photo_id in ids if photo_id in found]
+
+
+def detail(photo_id: int) -> dict[str, Any]:
+    """A photo with its analysis. Raises `NotFound`."""
+    photo = get(photo_id)
+    return {
+        "id": photo.id,
+        "local_media_store_id": photo.local_media_store_id,
+        "filename": photo.filename,
+        "original_path": photo.original_path,
+        "thumbnail_path": photo.thumbnail_path,
+        "file_size": photo.file_size,
+        "width": photo.width,
+        "height": photo.height,
+        "mime_type": photo.mime_type,
+        "source_type": photo.source_type,
+        "device_id": photo.device_id,
+        "device_name": photo.device_name,
+        "original_timestamp": timestamp(photo.original_timestamp),
+        "created_at": timestamp(photo.created_at),
+        "analysis": analysis_fields(Analysis.get(Analysis.photo == photo.id)),
+    }
+
+
+def analysis_fields(analysis: Analysis) -> dict[str, Any]:
+    """The contract's Analysis object with all its fields."""
+    return {
+        "id": analysis.id,
+        "photo_id": analysis.photo_id,
+        "status": analysis.status,
+        "app_name": analysis.app_name,
+        "content_category": analysis.content_category,
+        "intent": analysis.intent,
+        "summary": analysis.summary,
+        "entities": analysis.entities,
+        "confidence": analysis.confidence,
+        "llm_response": analysis.llm_response,
+        "error_message": analysis.error_message,
+        "created_at": timestamp(analysis.created_at),
+        "completed_at": timestamp(analysis.completed_at),
+    }
+
+
+def get(photo_id: int) -> Photo:
+    """The row. Raises `NotFound`."""
+    photo = Photo.get_or_none(Photo.id == photo_id)
+    if photo is None:
+        raise NotFound("Photo not found")
+    return photo
+
+
+def open_original(photo: Photo) -> BinaryIO:
+    """A seekable reader of the picture as it was uploaded. Raises `Unreadable` when its file is lost or damaged."""
+    return crypto.open_sealed(models.store().folder / photo.original_path, photo.file_key)
+
+
+def open_thumbnail(photo: Photo) -> BinaryIO:
+    return crypto.open_sealed(models.store().folder / photo.thumbnail_path, photo.thumbnail_key)
+
+
+def delete(photo_id: int) -> None:
+    """Remove a photo with its analysis, its place in the index and its files. Raises `NotFound`."""
+    with db.atomic():
+        photo = get(photo_id)
+        search.remove(photo.id)
+        Analysis.delete().where(Analysis.photo == photo.id).execute()
+        photo.delete_instance()
+    # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
+    for path in (photo.original_path, photo.thumbnail_path):
+        (models.store().folder / path).unlink(missing_ok=True)
+
+
+def devices() -> list[dict[str, Any]]:
+    """Every device that has synced, the latest first."""
+    return [
+        {
+            "device_id": state.device_id,
+            "device_name": state.device_name,
+            "last_synced_timestamp": timestamp(state.last_synced_timestamp),
+            "last_sync_time": timestamp(state.last_sync_time),
+            "total_synced": state.total_synced,
+        }
+        for state in SyncState.select().order_by(SyncState.last_sync_time.desc(), SyncState.device_id)
+    ]
+
+
+def sync_state(device_id: str) -> dict[str, Any]:
+    """How far a device is synced; an unknown one has synced nothing."""
+    state = SyncState.get_or_none(SyncState.device_id == device_id)
+    newest = state and state.last_synced_timestamp
+    return {
+        "device_id": device_id,
+        "last_synced_timestamp": timestamp(newest),
+        "last_synced_ts_ms": to_epoch_ms(newest) if newest else 0,
+        "total_synced": state.total_synced if state else 0,
+    }
+
+
+def set_sync_start(device_id: str, since: datetime | None, *, device_name: str, now: datetime) -> None:
+    """Set the time from which a device syncs; None means from the beginning."""
+    named = {"device_name": device_name[:MAX_NAME]} if device_name else {}
+    state = {"last_synced_timestamp": since, "last_sync_time": now, **named}
+    SyncState.insert(device_id=device_id, **state).on_conflict(conflict_target=[SyncState.device_id], update=state).execute()
+
+
+def display_name(filename: str, mime_type: str) -> str:
+    """The client's file name without path parts and control characters; it names nothing on the disk."""
+    name = PurePosixPath(re.sub(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", "", filename).replace("\\", "/")).name
+    return name[-MAX_NAME:] or "screenshot" + {"image/jpeg": ".jpg"}.get(mime_type, mime_type.replace("image/", "."))
+
+
+_LIST_COLUMNS = (
+    *(Photo.id, Photo.filename, Photo.file_size, Photo.width, Photo.height, Photo.mime_type, Photo.source_type),
+    *(Photo.device_id, Photo.device_name, Photo.original_timestamp, Photo.created_at),
+)
+_LIST_FIELDS = (*(column.name for column in _LIST_COLUMNS), "analysis_status", "intent", "summary")
+
+
+def _list_item(*values: Any) -> dict[str, Any]:
+    item = dict(zip(_LIST_FIELDS, values, strict=True))
+    item["original_timestamp"] = timestamp(item["original_timestamp"])
+    item["created_at"] = timestamp(item["created_at"])
+    return item
+
+
+def _already_stored(upload: Upload) -> Stored | None:
+    if not upload.local_media_store_id:
+        return None
+    photo = Photo.get_or_none(Photo.device_id == upload.device_id, Photo.local_media_store_id == upload.local_media_store_id)
+    return photo and Stored(photo.id, photo.filename, photo.file_size, dedup=True)
+
+
+def _note_sync(upload: Upload, now: datetime, *, new: int) -> None:
+    """Carry the device's sync state forward; a photo that was there already counts as reached, not as stored."""
+    named = {"device_name": upload.device_name[:MAX_NAME]} if upload.device_name else {}
+    newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), timestamp(upload.original_timestamp))
+    SyncState.insert(
+        device_id=upload.device_id, last_synced_timestamp=upload.original_timestamp, last_sync_time=now, total_synced=new, **named
+    ).on_conflict(
+        conflict_target=[SyncState.device_id],
+        update={"last_synced_timestamp": newest, "last_sync_time": now, "total_synced": SyncState.total_synced + new, **named},
+    ).execute()
+
+
+def _batch_error(problem: SnaploreError, spool: Spool) -> str:
+    if spool.oversized:
+        return "too large"
+    if not spool.size:
+        return "empty"
+    return "unsupported image" if isinstance(problem, BadInput) else problem.detail
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("photos", __name__, url_prefix="/api/photos")
+
+Name = Annotated[str, msgspec.Meta(max_length=1024)]
+
+
+class UploadForm(msgspec.Struct):
+    device_id: params.DeviceId = "unknown"
+    device_name: Name = ""
+    source_type: Name = "screenshot"
+    local_media_store_id: Name = ""
+    original_timestamp: str = ""
+    mime_type: str = ""  # only what the client believes; the bytes decide
+
+
+class BatchForm(msgspec.Struct):
+    device_id: params.DeviceId
+    device_name: Name = ""
+    timestamps: str = ""
+    local_ids: str = ""
+    mime_types: str = ""
+
+
+class ListQuery(msgspec.Struct):
+    page: params.Page = 1
+    page_size: params.PageSize = 20
+    status: Literal["pending", "processing", "done", "error"] | None = None
+    device_id: str | None = None
+
+
+class SyncQuery(msgspec.Struct):
+    device_id: params.DeviceId
+
+
+class SyncForm(msgspec.Struct):
+    device_id: params.DeviceId
+    since_ms: str = ""
+    device_name: Name = ""
+
+
+@routes.post("/upload")
+@params.takes_files(largest=MAX_FILE)
+def upload():
+    now = utc_now()
+    form = params.form(UploadForm)
+    file = params.files("file", most=1)[0]
+    taken = params.moment("original_timestamp", form.original_timestamp, now)
+    described = Upload(form.device_id, file.filename or "", taken, form.device_name, form.source_type, form.local_media_store_id)
+    kept = store(file.stream, described, now=now)
+    if kept.dedup:
+        return {"id": kept.id, "filename": kept.filename, "dedup": True, "message": "Already exists (dedup)"}
+    return {"id": kept.id, "filename": kept.filename, "file_size": kept.file_size, "dedup": False, "message": "Uploaded"}
+
+
+@routes.post("/upload-batch")
+@params.takes_files(largest=MAX_FILE, most=MAX_BATCH)
+def upload_batch():
+    now = utc_now()
+    form = params.form(BatchForm)
+    files = params.files("files", most=MAX_BATCH)
+    times = [params.moment("timestamps", value, now) for value in params.listed("timestamps", form.timestamps, most=len(files))]
+    ids = params.listed("local_ids", form.local_ids, most=len(files))
+    params.listed("mime_types", form.mime_types, most=len(files))
+    described = [
+        Upload(form.device_id, file.filename or "", taken, form.device_name, local_media_store_id=local_id)
+        for file, taken, local_id in zip(files, times, ids, strict=True)
+    ]
+    results = store_batch([file.stream for file in files], described, now=now)
+    return {"uploaded": sum(result.get("dedup") is False for result in results), "results": results}
+
+
+@routes.get("")
+def index():
+    query = params.query(ListQuery)
+    total, items = page(query.page, query.page_size, status=query.status, device_id=query.device_id)
+    return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
+
+
+@routes.get("/<id:photo_id>")
+def show(photo_id: int):
+    return detail(photo_id)
+
+
+@routes.get("/<id:photo_id>/image")
+def image(photo_id: int):
+    photo = get(photo_id)
+    return _picture(open_original, photo, photo.mime_type, photo.sha256.hex(), photo.file_size)
+
+
+@routes.get("/<id:photo_id>/thumbnail")
+def thumbnail(photo_id: int):
+    photo = get(photo_id)
+    return _picture(open_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{images.THUMBNAIL_SIDE}")
+
+
+@routes.delete("/<id:photo_id>")
+def remove(photo_id: int):
+    delete(photo_id)
+    return {"message": "Deleted"}
+
+
+@routes.get("/devices")
+def list_devices():
+    return {"devices": devices()}
+
+
+@routes.get("/sync-state")
+def show_sync_state():
+    return sync_state(params.query(SyncQuery).device_id)
+
+
+@routes.post("/sync-state")
+@params.takes_files(largest=0)
+def change_sync_state():
+    form = params.form(SyncForm)
+    since = params.moment("since_ms", form.since_ms, None)
+    set_sync_start(form.device_id, since if since and to_epoch_ms(since) else None, device_name=form.device_name, now=utc_now())
+    return sync_state(form.device_id)
+
+
+search_routes = Blueprint("search", __name__, url_prefix="/api/search")
+
+
+class SearchQuery(msgspec.Struct):
+    q: str = ""
+    limit: params.PageSize = 20
+    category: Literal[CATEGORIES] | None = None
+    intent: Literal[INTENTS] | None = None
+    device_id: str | None = None
+    since: str = ""
+    until: str = ""
+
+
+@search_routes.get("")
+def find():
+    """Here and not in `search.py`, because what is found are photos."""
+    query = params.query(SearchQuery)
+    period = {"since": params.timestamp("since", query.since), "until": params.timestamp("until", query.until)}
+    chosen = {"category": query.category, "intent": query.intent, "device_id": query.device_id}
+    found = search.find(query.q, limit=query.limit, **chosen, **period, now=utc_now())
+    hits = {hit.photo_id: hit for hit in found.items}
+    items = [{**item, "score": hits[item["id"]].score, "snippet": hits[item["id"]].snippet} for item in list_items(list(hits))]
+    return {"total": found.total, "items": items}
+
+
+def _picture(opened, photo: Photo, mime_type: str, etag: str, size: int | None = None):
+    """A stored picture as a response that a browser shows and never runs."""
+    fresh = flask.Response(mimetype=mime_type)
+    fresh.set_etag(etag)
+    if not flask.request.if_none_match.contains_weak(etag):
+        reader = opened(photo)
+        if size is None:
+            size = reader.seek(0, 2)
+            reader.seek(0)
+        fresh = flask.send_file(reader, mimetype=mime_type, etag=etag, conditional=False)
+        fresh.content_length = size
+        fresh.call_on_close(reader.close)
+    fresh.headers["X-Content-Type-Options"] = "nosniff"
+    fresh.headers["Content-Security-Policy"] = "sandbox"
+    fresh.headers["Cache-Control"] = "private, max-age=86400"
+    return fresh.make_conditional(flask.request.environ, accept_ranges=size is not None, complete_length=size)
