@@ -68,7 +68,9 @@ class Findings(msgspec.Struct):
         # `not (x > 0)` also catches NaN, which min and max would let through.
         self.confidence = 0.0 if not (self.confidence > 0) else min(1.0, float(self.confidence))
         self.entities = [
-            Entity(_clean(entity.type, MAX_NAME), _clean(entity.value, MAX_ENTITY)) for entity in self.entities[:MAX_ENTITIES] if entity.value.strip()
+            Entity(_clean(entity.type, MAX_NAME), _clean(entity.value, MAX_ENTITY))
+            for entity in self.entities[:MAX_ENTITIES]
+            if entity.value.strip()
         ]
 
 

@@ -1,0 +1,248 @@
+"""A vision model on a loopback port: an OpenAI-compatible server that says what a test tells it to, over real sockets.
+
+Answers are queued and used up in order; when the queue is empty, `default`, a function of the request, gives the content.
+Everything that was asked is kept in `requests`, in order. Nothing in here sleeps: what waits, waits for an event or for
+the client to go away.
+"""
+
+import base64
+import dataclasses
+import functools
+import http.server
+import json
+import select
+import socket
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+FINDINGS = {
+    "app_name": "Mail",
+    "content_category": "notification",
+    "intent": "reminder",
+    "summary": "A reminder that the library book is due on Friday.",
+    "entities": [{"type": "date", "value": "Friday"}],
+    "confidence": 0.9,
+    "visible_text": "Library\nYour book is due on Friday.",
+    "memories": [{"content": "Has borrowed a book from the library.", "category": "fact", "memory_type": "short_term", "importance": 0.4}],
+}
+
+
+PATIENCE = 10.0  # seconds after which the server gives up, so that a client without a deadline fails its test and does not hang it
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """One call that the server got."""
+
+    path: str
+    headers: dict[str, str]  # names in lower case
+    body: Any  # decoded JSON
+
+    @property
+    def key(self) -> str | None:
+        """What came as the bearer key."""
+        scheme, _, secret = self.headers.get("authorization", "").partition(" ")
+        return secret if scheme == "Bearer" else None
+
+    @property
+    def text(self) -> str:
+        """All text of all messages."""
+        return "\n".join(part.get("text", "") for part in self._parts())
+
+    @property
+    def images(self) -> list[bytes]:
+        """The pictures in the messages, decoded from their data URLs."""
+        urls = [part["image_url"]["url"] for part in self._parts() if part.get("type") == "image_url"]
+        return [base64.b64decode(url.partition(";base64,")[2], validate=True) for url in urls]
+
+    def _parts(self) -> list[dict]:
+        contents = [message.get("content") or [] for message in self.body["messages"]]
+        return [part for content in contents for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)]
+
+
+class FakeLLM:
+    """The server. A context manager; `url` is the base address to configure (with dev mode). `tls` makes it speak https."""
+
+    def __init__(self, default: Callable[[Request], Any] = lambda request: FINDINGS, *, tls: ssl.SSLContext | None = None):
+        self.default = default
+        self.requests: list[Request] = []
+        self._queue: deque[Callable[[_Handler], None]] = deque()
+        self._changed = threading.Condition()
+        self._closing = threading.Event()
+        self._server = _Server(("127.0.0.1", 0), functools.partial(_Handler, self))
+        self._scheme = "http"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+            self._scheme = "https"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, name="fake-llm")
+        self._thread.start()
+
+    def __enter__(self) -> "FakeLLM":
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self.close()
+
+    @property
+    def port(self) -> int:
+        return self._server.server_address[1]
+
+    @property
+    def connections(self) -> int:
+        """How many connections were accepted so far."""
+        return self._server.accepted
+
+    @property
+    def url(self) -> str:
+        return f"{self._scheme}://localhost:{self.port}/v1"
+
+    def answer(
+        self,
+        content: Any = FINDINGS,
+        *,
+        tool_calls: list[dict] | None = None,
+        finish_reason: str = "stop",
+        usage: Any = None,
+        after: threading.Event | None = None,
+        **message: Any,
+    ) -> None:
+        """Queue a chat completion. Text and lists go out as they are, anything else as JSON text; `after` holds it back."""
+        body = _completion(content, tool_calls=tool_calls, finish_reason=finish_reason, usage=usage, **message)
+        self._enqueue(lambda handler: handler.reply(200, body, after=after))
+
+    def fail(self, status: int, message: str = "It went wrong.", *, headers: dict[str, str] | None = None, **error: Any) -> None:
+        """Queue an HTTP error with an OpenAI-shaped error object."""
+        self.reply({"error": {"message": message, **error}}, status=status, headers=headers)
+
+    def reply(self, body: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> None:
+        """Queue any HTTP answer: bytes as they are, anything else as JSON."""
+        self._enqueue(lambda handler: handler.reply(status, body, headers=headers))
+
+    def stay_silent(self) -> None:
+        """Queue: not one byte, until the client goes away."""
+        self._enqueue(lambda handler: handler.wait_for_client(PATIENCE))
+
+    def close_mid_answer(self) -> None:
+        """Queue: an answer that announces more than it brings, and then a closed connection."""
+        self._enqueue(lambda handler: handler.send(b'HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{"choices": ['))
+
+    def drip(self, head: bytes = CHUNKED, piece: bytes = b"1\r\n \r\n", *, every: float = 0.02) -> None:
+        """Queue: `head`, then `piece` again and again. With an empty `head` it drips into the status line."""
+        self._enqueue(lambda handler: handler.drip(head, piece, every))
+
+    def wait_for_requests(self, count: int, *, seconds: float = 10) -> list[Request]:
+        """The requests, once there are `count` of them. Raises `TimeoutError` otherwise."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self.requests) >= count, seconds):
+                raise TimeoutError(f"{len(self.requests)} of {count} requests came")
+            return list(self.requests)
+
+    def close(self) -> None:
+        """Stop, and cut every connection, as a machine does that is switched off."""
+        if not self._closing.is_set():
+            self._closing.set()
+            self._server.shutdown()
+            self._thread.join()
+            self._server.server_close()
+            self._server.cut_connections()
+
+    def _enqueue(self, act: "Callable[[_Handler], None]") -> None:
+        with self._changed:
+            self._queue.append(act)
+
+    def _take(self, request: Request) -> "Callable[[_Handler], None]":
+        with self._changed:
+            self.requests.append(request)
+            self._changed.notify_all()
+            if self._queue:
+                return self._queue.popleft()
+        body = _completion(self.default(request))
+        return lambda handler: handler.reply(200, body)
+
+
+def _completion(content: Any, *, tool_calls: list | None = None, finish_reason: str = "stop", usage: Any = None, **message: Any) -> dict:
+    text = content if content is None or isinstance(content, str | list) else json.dumps(content, ensure_ascii=False)
+    message = {"role": "assistant", "content": text, **message}
+    if tool_calls is not None:
+        message["tool_calls"] = tool_calls
+    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100} if usage is None else usage
+    return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}], "usage": usage}
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+
+    def __init__(self, *args):
+        self.accepted = 0
+        self._connections: set[socket.socket] = set()
+        super().__init__(*args)
+
+    def process_request(self, request, client_address):
+        self.accepted += 1
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request):
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request, client_address):
+        """A client that goes away in the middle is part of many tests."""
+
+    def cut_connections(self):
+        for connection in list(self._connections):
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue  # it is gone already
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def __init__(self, fake: FakeLLM, *args):
+        self._fake = fake
+        super().__init__(*args)
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = Request(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+        self._fake._take(request)(self)
+
+    def log_message(self, format, *args):
+        """Silent: pytest shows what matters."""
+
+    def reply(self, status: int, body: Any, *, headers: dict[str, str] | None = None, after: threading.Event | None = None) -> None:
+        while after is not None and not after.wait(0.02):
+            if self._fake._closing.is_set():
+                return
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        lines = [f"HTTP/1.1 {status} -", "Content-Type: application/json", f"Content-Length: {len(data)}"]
+        lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+        self.wfile.write("\r\n".join([*lines, "", ""]).encode() + data)
+
+    def send(self, data: bytes) -> None:
+        self.wfile.write(data)
+        self.close_connection = True
+
+    def drip(self, head: bytes, piece: bytes, every: float) -> None:
+        self.send(head)
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until and self.wait_for_client(every):
+            self.wfile.write(piece)
+
+    def wait_for_client(self, seconds: float) -> bool:
+        """Wait so long; False as soon as the client or the server goes away."""
+        self.close_connection = True
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            readable, _, _ = select.select([self.connection], [], [], min(left, 0.05))
+            if readable or self._fake._closing.is_set():
+                return False
+        return True
