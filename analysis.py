@@ -257,6 +257,7 @@ class Pool:
         for claim in list(_held.values()):
             with models.scope():
                 give_back(claim, now=utc_now())
+        _presence().forget()
 
     def _on_stored(self, _sender: object) -> None:
         with self._wake:
@@ -324,6 +325,10 @@ class _Presence:
         finally:
             os.close(descriptor)
 
+    def forget(self) -> None:
+        """Leave no file behind: this process holds no lease any more."""
+        (self.folder / self.name).unlink(missing_ok=True)
+
     def __del__(self):
         os.close(self._descriptor)
 
@@ -351,7 +356,9 @@ def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
     """Ids of the analysis and photo whose turn it is. A probe may also be a row that failed by the provider's fault."""
     twin, twin_photo = Analysis.alias(), Photo.alias()
     busy_twin = (
-        twin.select(twin.id).join(twin_photo, on=twin.photo == twin_photo.id).where(twin.status == "processing", twin_photo.sha256 == Photo.sha256)
+        twin.select(twin.id)
+        .join(twin_photo, on=twin.photo == twin_photo.id)
+        .where(twin.status == "processing", twin_photo.sha256 == Photo.sha256)
     )
     rows = Analysis.select(Analysis.id, Analysis.photo).join(Photo).where(~peewee.fn.EXISTS(busy_twin)).limit(1)
     pending = rows.where(Analysis.status == "pending").order_by(Analysis.due_at, Analysis.photo)

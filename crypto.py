@@ -41,7 +41,7 @@ def read_master_key(path: Path) -> bytes:
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
-        raise StartRefused(f"The master key {path} is not there. Put it back: without it nothing that is stored can be read.") from None
+        raise StartRefused(missing_master_key(path)) from None
     except OSError as problem:
         raise StartRefused(f"The master key {path} cannot be read: {problem.strerror}.") from None
     if len(raw) == KEY_BYTES:
@@ -54,6 +54,10 @@ def read_master_key(path: Path) -> bytes:
     raise StartRefused(f"The master key {path} is damaged: it must hold 32 bytes, written as 64 hex digits, as base64, or raw.")
 
 
+def missing_master_key(path: Path) -> str:
+    return f"The master key {path} is not there. Put it back: without it nothing that is stored can be read."
+
+
 def make_master_key(path: Path) -> bytes:
     """Write a new master key to `path`, mode 0600, never over an existing file."""
     key = secrets.token_bytes(KEY_BYTES)
@@ -62,6 +66,10 @@ def make_master_key(path: Path) -> bytes:
 
 
 # ------------------------------------------------------------------------------------------------------------------ key ring
+
+
+SWITCHED_ON = "The stored data is encrypted, but SNAPLORE_ENCRYPTION is false. Set it to true."
+SWITCHED_OFF = "The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false."
 
 
 class KeyRing(msgspec.Struct, frozen=True):
@@ -90,6 +98,10 @@ class KeyStore:
 
     def exists(self) -> bool:
         return any(copy.exists() for copy in self._copies)
+
+    def is_plain(self) -> bool:
+        """Whether a copy was written with encryption off."""
+        return any(copy.exists() and copy.read_bytes().startswith(_PLAIN_RING) for copy in self._copies)
 
     def signature(self) -> tuple[int, int]:
         """Changes whenever the ring is replaced; costs one `stat`."""
@@ -152,9 +164,9 @@ class KeyStore:
         if not heads:
             return f"The key ring in {self.folder} is not there. Put it back: without it nothing that is stored can be read."
         if self._master_key is None and _SEALED_RING in heads:
-            return "The stored data is encrypted, but SNAPLORE_ENCRYPTION is false. Set it to true."
+            return SWITCHED_ON
         if self._master_key is not None and _PLAIN_RING in heads:
-            return "The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false."
+            return SWITCHED_OFF
         return f"The key ring in {self.folder} cannot be opened: the master key is not the one it was made with, or the ring is damaged."
 
 

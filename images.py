@@ -36,11 +36,11 @@ THUMBNAIL_SIDE = 512
 MODEL_SIDE = 1568
 STRIP_PIXELS = 2_000_000
 
-# Ours are the limits below, by format; Pillow's own, which refuses above twice this number, stays as a second line.
-Image.MAX_IMAGE_PIXELS = MAX_JPEG_PIXELS // 2
+# Pillow's own limit stays as a second line behind those above: it also sees frames and tiles that grow after the header.
+Image.MAX_IMAGE_PIXELS = MAX_JPEG_PIXELS
 ImageFile.LOAD_TRUNCATED_IMAGES = False
-# Oddities in metadata, which is never kept, and sizes, which are checked here.
-warnings.filterwarnings("ignore", module=r"PIL\.")
+warnings.filterwarnings("ignore", module=r"PIL\.")  # oddities in metadata, which is never kept
+warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
 
 _one_large_picture = threading.Lock()
 
@@ -91,7 +91,7 @@ def recognised(picture: BinaryIO) -> bool:
     try:
         with Image.open(picture, formats=FORMATS):
             return True
-    except _DAMAGE:
+    except (*_DAMAGE, Image.DecompressionBombError, Image.DecompressionBombWarning):
         return False
 
 
@@ -104,7 +104,7 @@ def taken_at(picture: BinaryIO) -> datetime | None:
         written = f"{exif[_TAKEN].strip()} {exif.get(_TAKEN_OFFSET, '').strip()}".strip()
         parsed = datetime.strptime(written, "%Y:%m:%d %H:%M:%S %z" if _TAKEN_OFFSET in exif else "%Y:%m:%d %H:%M:%S")
         return parsed.astimezone(UTC).replace(tzinfo=None)
-    except (*_DAMAGE, AttributeError):
+    except (*_DAMAGE, AttributeError, Image.DecompressionBombError, Image.DecompressionBombWarning):
         return None
 
 
@@ -112,10 +112,7 @@ _ORIENTATION = 0x0112
 _EXIF_IFD, _TAKEN, _TAKEN_OFFSET = 0x8769, 0x9003, 0x9011
 _SIDEWAYS = (5, 6, 7, 8)
 # Pillow's decoders answer damage with any of these.
-_DAMAGE = (
-    *(OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError, MemoryError, struct.error),
-    Image.DecompressionBombError,
-)
+_DAMAGE = (OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError, MemoryError, struct.error)
 
 
 @contextlib.contextmanager
@@ -133,6 +130,8 @@ def _opened(picture: BinaryIO) -> Iterator[Image.Image]:
             raise
         except Image.UnidentifiedImageError:
             raise UnsupportedImage("file: not a JPEG, PNG, WebP or GIF picture") from None
+        except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+            raise UnsupportedImage(_too_many_pixels(MAX_JPEG_PIXELS)) from None
         except _DAMAGE as problem:
             raise UnsupportedImage(f"file: the picture is damaged or cut off ({type(problem).__name__})") from None
 
@@ -143,10 +142,14 @@ def _within_limits(image: Image.Image) -> int:
     baseline_jpeg = image.format in ("JPEG", "MPO") and not image.info.get("progressive")
     limit = MAX_JPEG_PIXELS if baseline_jpeg else MAX_PIXELS
     if width * height > limit:
-        raise UnsupportedImage(f"file: {width} x {height} pixels are more than the {limit // 1_000_000} megapixels that can be stored")
+        raise UnsupportedImage(_too_many_pixels(limit))
     if getattr(image, "n_frames", 1) > MAX_FRAMES:
         raise UnsupportedImage(f"file: more than {MAX_FRAMES} frames")
     return width * height
+
+
+def _too_many_pixels(limit: int) -> str:
+    return f"file: has more than the {limit // 1_000_000} megapixels that can be stored"
 
 
 def _walk_frames(image: Image.Image) -> None:

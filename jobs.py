@@ -6,6 +6,7 @@ analyses anything: the service finds what a command has queued.
 
 import functools
 import os
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from flask.cli import with_appcontext
 
 import images
 import models
+import params
 import photos
 from errors import SnaploreError
 from settings import NAME, VERSION, utc_now
@@ -45,9 +47,17 @@ def command(group: click.Group | None = None, **options):
 # --------------------------------------------------------------------------------------------------------------------- import
 
 
+def _device_id(_context, _parameter, value: str) -> str:
+    if not re.match(params.DEVICE_ID, value):
+        raise click.BadParameter("must be 1 to 256 letters, digits or underscores")
+    return value
+
+
 @command(name="import")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--device-id", default="import", show_default=True, help="The device that the screenshots are filed under.")
+@click.option(
+    "--device-id", default="import", show_default=True, callback=_device_id, help="The device that the screenshots are filed under."
+)
 @click.option("--device-name", default="", help="Its name.")
 def import_folder(folder: Path, device_id: str, device_name: str):
     """Store every screenshot in FOLDER and below it.

@@ -36,6 +36,7 @@ LOCK_PATIENCE = 10.0  # seconds that a request waits for the data folder before 
 MIGRATIONS = ROOT / "migrations"
 
 PRAGMAS = (
+    ("cipher_log_level", "NONE"),  # a wrong key is told once, by `StartRefused`
     ("journal_mode", "WAL"),
     ("synchronous", "FULL"),  # an answered upload survives a power cut; NORMAL may lose the last commits
     ("foreign_keys", 1),
@@ -112,12 +113,9 @@ class Store:
             return crypto.read_master_key(settings.master_key_file)
         path = keys / "master.key"
         if not path.exists():
-            if any(keys.glob("ring.[12]")):
-                plain = crypto.KeyStore(keys, None)
-                with contextlib.suppress(StartRefused):
-                    plain.read()
-                    raise StartRefused("The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false.")
-                raise StartRefused(f"The master key {path} is not there. Put it back: without it nothing that is stored can be read.")
+            ring = crypto.KeyStore(keys, None)
+            if ring.exists():
+                raise StartRefused(crypto.SWITCHED_OFF if ring.is_plain() else crypto.missing_master_key(path))
             self._refuse_if_data()
             return crypto.make_master_key(path)
         return crypto.read_master_key(path)
@@ -267,13 +265,13 @@ def known_failure(problem: BaseException) -> SnaploreError | None:
 
 def _pending_migrations(store: Store) -> bool:
     """Whether migrations are due. Raises `StartRefused` for a wrong key and for a schema that is newer than this program."""
-    with scope():
-        try:
+    try:
+        with scope():
             status = Runner(db, str(MIGRATIONS)).status()
-        except peewee.DatabaseError as problem:
-            if "not a database" in str(problem):
-                raise StartRefused(f"The database {store.database} does not open with its key: it is damaged or not the key's own.") from None
-            raise
+    except peewee.DatabaseError as problem:
+        if "not a database" in str(problem):
+            raise StartRefused(f"The database {store.database} does not open with its key: it is damaged or not the key's own.") from None
+        raise
     unknown = [row.name for row in status if row.path is None]
     if unknown:
         raise StartRefused(f"The data was written by a newer Snaplore (it knows {unknown[-1]}). Install that version or a later one.")

@@ -37,7 +37,8 @@ class RowId(IntegerConverter):
 
 Page = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 PageSize = Annotated[int, Meta(ge=1, le=100)]
-DeviceId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_]{1,256}\Z", description="1 to 256 letters, digits or underscores")]
+DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"
+DeviceId = Annotated[str, Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")]
 
 
 class Request(flask.Request):

@@ -1,0 +1,139 @@
+"""The command line: importing a folder, again and again, and showing the key."""
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+from PIL import Image
+
+from settings import ROOT
+from tests.conftest import draw
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder as people have them: screenshots at several depths among other things."""
+    root = tmp_path / "Pictures"
+    (root / "2024" / "May").mkdir(parents=True)
+    (root / ".thumbnails").mkdir()
+    (root / "a.png").write_bytes(draw("a"))
+    (root / "2024" / "b.jpg").write_bytes(draw("b", format="JPEG"))
+    (root / "2024" / "May" / "c.webp").write_bytes(draw("c", format="WEBP"))
+    (root / "no-extension").write_bytes(draw("d", format="GIF"))
+    (root / "notes.txt").write_text("no picture")
+    (root / "named-like-one.png").write_text("no picture either")
+    (root / "cut.png").write_bytes(draw("cut off")[:-500])
+    (root / ".thumbnails" / "hidden.png").write_bytes(draw("hidden"))
+    (root / "link.png").symlink_to(root / "a.png")
+    return root
+
+
+def test_importing_stores_every_picture_once_and_sums_up(client, cli, folder):
+    result = cli.invoke(args=["import", str(folder)])
+
+    assert result.output.splitlines()[-1] == "4 imported, 0 already there, 2 no pictures, 1 failed"
+    assert "cut.png: file: the picture is damaged or cut off" in result.output
+    assert result.exit_code == 1
+    names = {item["filename"] for item in client.get("/api/photos").json["items"]}
+    assert names == {"a.png", "b.jpg", "c.webp", "no-extension"}
+    assert client.get("/api/photos?device_id=import&status=pending").json["total"] == 4
+
+
+def test_importing_again_skips_what_is_there_also_when_it_was_moved(client, cli, folder):
+    cli.invoke(args=["import", str(folder)])
+    (folder / "cut.png").unlink()
+    (folder / "a.png").rename(folder / "2024" / "renamed.png")
+    (folder / "2024" / "new.png").write_bytes(draw("new"))
+    result = cli.invoke(args=["import", str(folder)])
+
+    assert result.output.splitlines()[-1] == "1 imported, 4 already there, 2 no pictures, 0 failed"
+    assert result.exit_code == 0
+    assert client.get("/api/photos").json["total"] == 5
+
+
+def test_the_time_of_a_screenshot_is_that_of_its_metadata_else_of_its_file(client, cli, tmp_path):
+    exif = Image.Exif()
+    exif.get_ifd(0x8769).update({0x9003: "2024:03:01 12:00:00", 0x9011: "+01:00"})
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "exif.jpg").write_bytes(draw("exif", format="JPEG", exif=exif))
+    (tmp_path / "in" / "file.png").write_bytes(draw("file"))
+    os.utime(tmp_path / "in" / "file.png", (0, datetime(2023, 5, 6, 7, 8, 9, tzinfo=UTC).timestamp()))
+    cli.invoke(args=["import", str(tmp_path / "in")])
+
+    times = {item["filename"]: item["original_timestamp"] for item in client.get("/api/photos").json["items"]}
+    assert times == {"exif.jpg": "2024-03-01T11:00:00.000", "file.png": "2023-05-06T07:08:09.000"}
+
+
+def test_imported_files_are_filed_under_the_named_device(client, cli, folder):
+    cli.invoke(args=["import", str(folder), "--device-id", "old_phone", "--device-name", "My old phone"])
+
+    device = client.get("/api/photos/devices").json["devices"][0]
+    assert (device["device_id"], device["device_name"], device["total_synced"]) == ("old_phone", "My old phone", 4)
+    bad = cli.invoke(args=["import", str(folder), "--device-id", "has space"])
+    assert bad.exit_code != 0
+    assert "device" in bad.output
+
+
+def test_the_services_own_data_is_never_imported(client, cli, settings):
+    client.upload(draw())
+    result = cli.invoke(args=["import", str(settings.data_dir.parent)])
+
+    assert result.output.splitlines()[-1].startswith("0 imported")
+
+
+def test_an_import_that_is_killed_goes_on_where_it_was(tmp_path):
+    source = tmp_path / "in"
+    source.mkdir()
+    for number in range(60):
+        (source / f"{number}.png").write_bytes(draw(f"Number {number}"))
+    environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data")}
+    command = [sys.executable, "-m", "flask", "--app", "app", "import", str(source)]
+    first = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        photos = tmp_path / "data" / "photos"
+        while first.poll() is None and (not photos.exists() or sum(path.is_file() for path in photos.rglob("*")) < 10):
+            pass
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.communicate()
+    second = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+    assert second.returncode == 0, second.stdout + second.stderr
+    counts = dict(reversed(part.split(" ", 1)) for part in second.stdout.splitlines()[-1].split(", "))
+    assert int(counts["imported"]) + int(counts["already there"]) == 60
+    assert int(counts["already there"]) >= 4
+
+
+def test_the_key_is_shown_as_clients_send_it(app, cli):
+    assert cli.invoke(args=["keys", "show-api-key"]).output.strip() == app.api_key
+    hint = cli.invoke(args=["keys", "show-api-key", "--hint"]).output
+
+    assert "http://127.0.0.1:8000" in hint
+    assert f"Authorization: Bearer {app.api_key}" in hint
+
+
+def test_the_version_is_told(cli):
+    assert cli.invoke(args=["version"]).output.startswith("Snaplore ")
+
+
+def test_a_refusal_to_start_is_one_line_on_the_command_line(tmp_path):
+    environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data"), "SNAPLORE_RETENTION_DAYS": "soon"}
+    result = subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "app", "keys", "show-api-key"],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert result.returncode != 0
+    assert result.stderr.strip().splitlines() == ["Snaplore cannot start: SNAPLORE_RETENTION_DAYS: must be a whole number from 0 to 36500"]
+    assert not (tmp_path / "data").exists()
+
+
+def _clean_environment():
+    return {name: value for name, value in os.environ.items() if not name.startswith(("SNAPLORE_", "PYTEST_"))}

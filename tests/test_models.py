@@ -1,0 +1,302 @@
+"""Opening the data folder: made once, never over existing data, migrated forwards only, shared by turns."""
+
+import dataclasses
+import hashlib
+import shutil
+import threading
+
+import peewee
+import pytest
+
+import models
+from errors import StartRefused, Unavailable
+from settings import utc_now
+
+
+@pytest.fixture
+def opened(settings):
+    yield models.open_store(settings)
+    models.close_connection()
+
+
+def reopen(settings, **changes):
+    models.close_connection()
+    return models.open_store(dataclasses.replace(settings, **changes))
+
+
+def fingerprint(folder):
+    """Every file below `folder` with its content, but for the locks and SQLite's shared memory, which hold no data."""
+    files = (
+        path for path in folder.rglob("*") if path.is_file() and path.name not in ("lock", "turnstile") and not path.name.endswith("-shm")
+    )
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_a_fresh_folder_is_made_private_encrypted_and_complete(settings, opened):
+    with models.scope():
+        models.store_value("word", "readable")
+
+    assert settings.data_dir.stat().st_mode & 0o777 == 0o700
+    assert (settings.data_dir / "keys" / "master.key").stat().st_mode & 0o777 == 0o600
+    assert opened.ring.generation == 1
+    assert not opened.database.read_bytes().startswith(b"SQLite format 3")
+    everything = b"".join(path.read_bytes() for path in settings.data_dir.rglob("*") if path.is_file())
+    assert b"readable" not in everything
+
+
+def test_with_encryption_off_the_same_folder_is_readable(settings):
+    store = models.open_store(dataclasses.replace(settings, encryption=False))
+    with models.scope():
+        models.store_value("word", "readable")
+    models.close_connection()
+
+    assert store.database.read_bytes().startswith(b"SQLite format 3")
+    assert not (settings.data_dir / "keys" / "master.key").exists()
+
+
+def test_what_was_stored_is_there_after_a_restart(settings, opened):
+    with models.scope():
+        models.store_value("word", {"kept": [1, 2]})
+    reopen(settings)
+
+    with models.scope():
+        assert models.stored_value("word") == {"kept": [1, 2]}
+        assert models.stored_value("nothing", "default") == "default"
+
+
+@pytest.mark.parametrize(
+    ("harm", "sentence"),
+    [
+        ("master key lost", "master key .* is not there"),
+        ("master key wrong", "not the one it was made with"),
+        ("master key damaged", "is damaged"),
+        ("both rings lost", "its keys are not in"),
+        ("both rings damaged", "cannot be opened"),
+        ("database lost", "The database .* is not there"),
+        ("database damaged", "does not open with its key"),
+        ("all keys lost", "its keys are not in"),
+    ],
+)
+def test_missing_wrong_or_damaged_keys_and_data_refuse_the_start_and_touch_nothing(settings, opened, harm, sentence):
+    models.close_connection()
+    keys = settings.data_dir / "keys"
+    match harm:
+        case "master key lost":
+            (keys / "master.key").unlink()
+        case "master key wrong":
+            (keys / "master.key").write_text("ab" * 32)
+        case "master key damaged":
+            (keys / "master.key").write_text("ab")
+        case "both rings lost":
+            (keys / "ring.1").unlink()
+            (keys / "ring.2").unlink()
+        case "both rings damaged":
+            (keys / "ring.1").write_bytes(b"x" * 200)
+            (keys / "ring.2").write_bytes(b"")
+        case "database lost":
+            opened.database.unlink()
+        case "database damaged":
+            opened.database.write_bytes(b"\x5a" * opened.database.stat().st_size)
+        case "all keys lost":
+            shutil.rmtree(keys)
+    before = fingerprint(settings.data_dir)
+
+    with pytest.raises(StartRefused, match=sentence) as refusal:
+        reopen(settings)
+
+    assert "\n" not in str(refusal.value)
+    assert fingerprint(settings.data_dir) == before
+
+
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_data_that_does_not_match_the_encryption_setting_refuses_the_start(settings, encrypted):
+    models.open_store(dataclasses.replace(settings, encryption=encrypted))
+    before = fingerprint(settings.data_dir)
+
+    with pytest.raises(StartRefused, match=f"Set it to {'true' if encrypted else 'false'}"):
+        reopen(settings, encryption=not encrypted)
+    assert fingerprint(settings.data_dir) == before
+
+
+def test_a_master_key_of_the_operators_own_is_used_and_no_other_is_made(settings, tmp_path):
+    key = tmp_path / "credential"
+    key.write_text("0f" * 32)
+    reopen(settings, master_key_file=key)
+    reopen(settings, master_key_file=key)
+
+    assert not (settings.data_dir / "keys" / "master.key").exists()
+    with pytest.raises(StartRefused):
+        reopen(settings)
+
+
+def test_a_first_start_that_was_cut_off_starts_over(settings, opened):
+    models.close_connection()
+    ring = dataclasses.asdict(settings) and opened.ring
+    # As a crash leaves it between making the key ring and completing the database.
+    opened._key_store.write(models.msgspec.structs.replace(ring, generation=0))
+    opened.database.write_bytes(b"half of a page")
+
+    assert reopen(settings).ring.generation == 1
+    with models.scope():
+        models.store_value("word", 1)
+
+
+def test_a_schema_of_a_newer_version_refuses_the_start(settings, opened):
+    with models.scope():
+        models.db.execute_sql("INSERT INTO schema_migration (name, applied) VALUES ('0999_future', '2030-01-01')")
+
+    with pytest.raises(StartRefused, match="0999_future"):
+        reopen(settings)
+
+
+def test_an_older_schema_is_migrated_with_its_data(settings, opened, tmp_path, monkeypatch):
+    with models.scope():
+        models.store_value("word", "kept")
+    steps = tmp_path / "migrations"
+    shutil.copytree(models.MIGRATIONS, steps)
+    (steps / "0002_more.py").write_text('def up(migrator, db):\n    db.execute_sql("CREATE TABLE more (id INTEGER PRIMARY KEY)")\n')
+    monkeypatch.setattr(models, "MIGRATIONS", steps)
+    reopen(settings)
+
+    with models.scope():
+        assert models.stored_value("word") == "kept"
+        assert "more" in models.db.get_tables()
+
+
+def test_every_model_has_the_columns_of_its_table(opened):
+    with models.scope():
+        for model in models.Model.__subclasses__():
+            columns = {column.name for column in models.db.get_columns(model._meta.table_name)}
+            assert columns == set(model._meta.columns), model.__name__
+
+
+def test_a_scope_inside_a_scope_is_refused(opened):
+    with models.scope(), pytest.raises(RuntimeError, match="already"), models.scope():
+        pass
+
+
+def test_the_database_is_closed_outside_of_a_scope_to_threads_that_never_opened_one(opened):
+    failures = []
+
+    def touch():
+        try:
+            models.stored_value("word")
+        except peewee.InterfaceError as problem:
+            failures.append(problem)
+
+    thread = threading.Thread(target=touch)
+    thread.start()
+    thread.join()
+    assert failures
+
+
+def test_many_writers_side_by_side_lose_nothing(opened):
+    def count():
+        for _ in range(25):
+            with models.scope(), models.db.atomic():
+                models.store_value("count", models.stored_value("count", 0) + 1)
+        models.close_connection()
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    with models.scope():
+        assert models.stored_value("count") == 200
+
+
+def test_who_must_be_alone_gets_in_under_steady_traffic(opened):
+    stop, alone = threading.Event(), threading.Event()
+
+    def traffic():
+        while not stop.is_set():
+            with opened.lock.shared():
+                stop.wait(0.002)
+
+    threads = [threading.Thread(target=traffic) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    try:
+        with opened.lock.exclusive(patience=20):
+            alone.set()
+            with pytest.raises(Unavailable), _in_other_thread(opened.lock.shared, 0.05):
+                pass
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert alone.is_set()
+
+
+def test_a_connection_follows_a_key_ring_that_was_replaced(settings, opened):
+    with models.scope():
+        models.store_value("word", "old")
+    fresh = opened.database.with_name("fresh.db")
+    with models.scope():
+        models.db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        shutil.copy(opened.database, fresh)
+        models.store_value("word", "newer, in the old file")
+    opened._key_store.write(models.msgspec.structs.replace(opened.ring, generation=2, database_file="database/fresh.db"))
+
+    with models.scope():
+        assert models.stored_value("word") == "old"
+        assert opened.ring.generation == 2
+
+
+def test_tallies_follow_every_change(opened):
+    now = utc_now()
+    with models.scope():
+        for number in range(6):
+            photo = models.Photo.create(
+                **dict.fromkeys(("filename", "mime_type"), ""),
+                device_id=f"d{number % 2}",
+                original_path=str(number),
+                thumbnail_path=str(-number - 1),
+                file_size=1,
+                width=1,
+                height=1,
+                original_timestamp=now,
+                created_at=now,
+                sha256=b"",
+                key_generation=1,
+            )
+            models.Analysis.create(photo=photo, device_id=photo.device_id, status="pending", created_at=now, due_at=now)
+        models.Analysis.update(status="done", intent="note", content_category="chat").where(models.Analysis.photo < 4).execute()
+        models.Photo.delete().where(models.Photo.id == 1).execute()
+
+        counted = models.Analysis.select(
+            models.Analysis.device_id,
+            models.Analysis.status,
+            models.Analysis.intent,
+            models.Analysis.content_category,
+            peewee.fn.COUNT("*"),
+        ).group_by(models.Analysis.device_id, models.Analysis.status, models.Analysis.intent, models.Analysis.content_category)
+        assert sorted(models.Tally.select().tuples()) == sorted(counted.tuples())
+
+
+class _in_other_thread:
+    """Enter a lock in another thread, where this one's hold does not count, and raise here what it raised there."""
+
+    def __init__(self, lock, patience):
+        self._lock, self._patience = lock, patience
+
+    def __enter__(self):
+        raised = []
+
+        def enter():
+            try:
+                with self._lock(self._patience):
+                    pass
+            except Unavailable as problem:
+                raised.append(problem)
+
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        if raised:
+            raise raised[0]
+
+    def __exit__(self, *exc_info):
+        pass
