@@ -10,7 +10,6 @@ row a circuit breaker stops the queue but for one probe at a time, so that an ou
 """
 
 import contextlib
-import fcntl
 import hashlib
 import logging
 import os
@@ -33,6 +32,7 @@ import photos
 import search
 from errors import AnswerUnusable, NotFound, ProviderDown, ProviderRefused, SnaploreError, Unreadable, UnsupportedImage
 from findings import INTENTS, Findings
+from locks import Presence
 from models import Analysis, Photo, Tally, db
 from settings import Settings, timestamp, utc_now
 
@@ -171,7 +171,7 @@ def recover(*, now: datetime) -> int:
     held = Analysis.select(Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
     for row in held.where(Analysis.status == "processing"):
         worker = (row.lease_token or "").partition(":")[0]
-        if row.lease_until is not None and row.lease_until > now and _Presence.alive(worker):
+        if row.lease_until is not None and row.lease_until > now and Presence.alive(_workers_folder(), worker):
             continue
         with db.atomic():
             mine = (Analysis.id == row.id) & (Analysis.lease_token == row.lease_token)
@@ -195,12 +195,10 @@ def page(number: int, size: int, *, status: str | None = None, intent: str | Non
             chosen = chosen.where(column == value)
             total = total.where(getattr(Tally, column.name) == value)
     ids = [row[0] for row in chosen.order_by(Analysis.photo.desc()).paginate(number, size).tuples()]
-    rows = Analysis.select(Analysis, Photo.filename).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
-    items = []
-    for row in rows:
-        item = photos.analysis_fields(row)
-        del item["llm_response"]
-        items.append({**item, "photo_filename": row.photo.filename})
+    rows = Analysis.select(*_LIST_COLUMNS, Photo.filename).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
+    items = [{**photos.analysis_fields(row), "photo_filename": row.photo.filename} for row in rows]
+    for item in items:
+        del item["llm_response"]  # of the detail only, and not read here
     return total.scalar() or 0, items
 
 
@@ -219,6 +217,9 @@ def statistics() -> dict[str, Any]:
     distributions = {"intent_distribution": intents, "category_distribution": categories}
     return {"total_photos": total, "total_analyses": total, **counts, "errors": errors, **distributions}
 
+
+# The long texts stay in the database.
+_LIST_COLUMNS = [column for column in Analysis._meta.sorted_fields if column.name not in ("visible_text", "llm_response")]
 
 # ------------------------------------------------------------------------------------------------------------------- the pool
 
@@ -295,53 +296,16 @@ def _pool_holds(claim: Claim):
         _held.pop(claim.token, None)
 
 
-class _Presence:
-    """A file that this process keeps locked while it lives, so that others can tell its leases from those of the dead."""
-
-    def __init__(self, folder: Path):
-        self.name = secrets.token_hex(8)
-        self.process = os.getpid()
-        self.folder = folder
-        folder.mkdir(mode=0o700, exist_ok=True)
-        self._descriptor = os.open(folder / self.name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-
-    @staticmethod
-    def alive(name: str) -> bool:
-        if _mine is not None and name == _mine.name:
-            return True
-        path = _workers_folder() / name
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        else:
-            path.unlink(missing_ok=True)
-            return False
-        finally:
-            os.close(descriptor)
-
-    def forget(self) -> None:
-        """Leave no file behind: this process holds no lease any more."""
-        (self.folder / self.name).unlink(missing_ok=True)
-
-    def __del__(self):
-        os.close(self._descriptor)
-
-
-_mine: _Presence | None = None
+_mine: Presence | None = None
 _mine_guard = threading.Lock()
 
 
-def _presence() -> _Presence:
+def _presence() -> Presence:
+    """This process's own, by which others know that its leases are alive."""
     global _mine
     with _mine_guard:
         if _mine is None or _mine.process != os.getpid() or _mine.folder != _workers_folder():
-            _mine = _Presence(_workers_folder())
+            _mine = Presence(_workers_folder())
         return _mine
 
 

@@ -152,6 +152,9 @@ def _close_scope(_problem: BaseException | None) -> None:
 
 def _finish(response: flask.Response) -> flask.Response:
     response.headers["X-Request-ID"] = flask.g.request_id
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    if not response.cache_control:  # what a route says nothing about is the person's own: no cache on the way keeps it
+        response.cache_control.no_store = True
     if response.status_code >= 400:
         params.drain()
     return response

@@ -10,12 +10,9 @@ that what they do together stays together.
 """
 
 import contextlib
-import fcntl
 import logging
-import os
 import secrets
 import threading
-import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -28,11 +25,11 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 from errors import SnaploreError, StartRefused, StorageFull, Unavailable
+from locks import FolderLock
 from settings import ROOT, Settings, timestamp, utc_now
 
 log = logging.getLogger(__name__)
 
-LOCK_PATIENCE = 10.0  # seconds that a request waits for the data folder before it answers 503
 MIGRATIONS = ROOT / "migrations"
 
 PRAGMAS = (
@@ -125,75 +122,6 @@ class Store:
         for folder in (self.folder / "database", self.photos):
             if any(path.is_file() for path in folder.rglob("*")):
                 raise StartRefused(f"{folder} holds data, but its keys are not in {self.folder / 'keys'}. Put the keys back.")
-
-
-class FolderLock:
-    """`flock` on a file in the data folder, shared or exclusive, over threads and processes.
-
-    Who wants it exclusively first closes the turnstile, through which every sharer passes, so that steady traffic cannot keep
-    it waiting. The kernel releases both when a process dies.
-    """
-
-    def __init__(self, folder: Path):
-        self._paths = (folder / "turnstile", folder / "lock")
-        self._held = threading.local()
-
-    @contextlib.contextmanager
-    def shared(self, patience: float = LOCK_PATIENCE) -> Iterator[None]:
-        turnstile, lock = self._descriptors()
-        deadline = time.monotonic() + patience
-        _flock(turnstile, fcntl.LOCK_SH, deadline)
-        try:
-            _flock(lock, fcntl.LOCK_SH, deadline)
-        finally:
-            fcntl.flock(turnstile, fcntl.LOCK_UN)
-        try:
-            yield
-        finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)
-
-    @contextlib.contextmanager
-    def exclusive(self, patience: float = 60.0) -> Iterator[None]:
-        turnstile, lock = self._descriptors()
-        deadline = time.monotonic() + patience
-        _flock(turnstile, fcntl.LOCK_EX, deadline)
-        try:
-            _flock(lock, fcntl.LOCK_EX, deadline)
-            try:
-                yield
-            finally:
-                fcntl.flock(lock, fcntl.LOCK_UN)
-        finally:
-            fcntl.flock(turnstile, fcntl.LOCK_UN)
-
-    def _descriptors(self) -> tuple[int, int]:
-        # A forked worker must not use its parent's: `flock` would take the two for one holder.
-        if getattr(self._held, "process", None) != os.getpid():
-            self._held.process = os.getpid()
-            self._held.files = tuple(_LockFile(path) for path in self._paths)
-        return tuple(file.descriptor for file in self._held.files)
-
-
-class _LockFile:
-    """A descriptor of a thread's own, since `flock` belongs to the open file; closed with the thread."""
-
-    def __init__(self, path: Path):
-        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-    def __del__(self):
-        os.close(self.descriptor)
-
-
-def _flock(descriptor: int, kind: int, deadline: float) -> None:
-    pause = 0.001
-    while True:
-        try:
-            return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise Unavailable("The data folder is being worked on. Please come again in a moment.", retry_after=10) from None
-            time.sleep(pause)
-            pause = min(0.05, pause * 2)
 
 
 _store: Store | None = None

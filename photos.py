@@ -462,7 +462,6 @@ def _picture(opened, photo: Photo, mime_type: str, etag: str, size: int | None =
         fresh = flask.send_file(reader, mimetype=mime_type, etag=etag, conditional=False)
         fresh.content_length = size
         fresh.call_on_close(reader.close)
-    fresh.headers["X-Content-Type-Options"] = "nosniff"
     fresh.headers["Content-Security-Policy"] = "sandbox"
     fresh.headers["Cache-Control"] = "private, max-age=86400"
     return fresh.make_conditional(flask.request.environ, accept_ranges=size is not None, complete_length=size)

@@ -8,6 +8,7 @@ import pytest
 import models
 from app import create_app
 from errors import StartRefused
+from locks import FolderLock
 from settings import VERSION, Settings
 from tests.conftest import Client, detail, draw
 
@@ -150,7 +151,7 @@ def test_a_full_disk_is_507_with_a_sentence(app, client, monkeypatch, caplog):
 
 
 def test_a_data_folder_that_stays_locked_is_503_with_a_time_to_come_again(app, client, monkeypatch):
-    monkeypatch.setattr(models.FolderLock.shared.__wrapped__, "__defaults__", (0.05,))
+    monkeypatch.setattr(FolderLock.shared.__wrapped__, "__defaults__", (0.05,))
     import threading
 
     locked, done = threading.Event(), threading.Event()

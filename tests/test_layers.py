@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     ("errors",),
     ("settings", "findings"),
-    ("answers", "crypto", "images", "net", "ocr", "params", "rules"),
+    ("answers", "crypto", "images", "locks", "net", "params", "rules"),
     ("models", "ocr"),
     ("local",),
     ("search", "llm", "spool"),
