@@ -1,0 +1,148 @@
+"""How a picture is cut for the detector, and how the lines it finds are put in order."""
+
+import io
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+import ocr
+from rules import Line
+from tests.conftest import draw
+
+
+class Scripted:
+    """An engine that finds what it is told, in each tile."""
+
+    name = "scripted"
+
+    def __init__(self, *lines):
+        self.tiles = []
+        self._lines = lines
+
+    def lines(self, tile, detector_side):
+        self.tiles.append(tile.size)
+        return self._lines
+
+
+def line(text, left, top, right=None, bottom=None, confidence=0.9):
+    return Line(text, confidence, left, top, right or left + 20 * len(text), bottom or top + 30)
+
+
+def ordered(*lines):
+    return [one.text for one in ocr.reading_order(list(lines))]
+
+
+def pattern(width, height):
+    image = Image.new("RGB", (width, height), "white")
+    image.paste("black", (0, 0, width // 2, height // 2))
+    return image
+
+
+@pytest.mark.parametrize(
+    ("size", "strips", "side"),
+    [
+        ((1080, 2400), 1, 960),  # phones
+        ((1179, 2556), 1, 960),
+        ((1440, 3200), 2, 960),
+        ((1920, 1080), 1, 960),  # desktops
+        ((2560, 1440), 2, 1280),
+        ((3840, 2160), 3, 1600),
+        ((1080, 1080), 1, 960),
+        ((1080, 12_000), 6, 960),  # a long capture
+        ((7680, 1080), 4, 1600),  # several screens
+        ((50, 50), 1, 960),
+        ((5, 4000), 0, 960),
+    ],
+)
+def test_a_picture_is_read_in_as_few_strips_as_its_text_allows(size, strips, side):
+    chosen, plan = ocr.plan(*size)
+    assert (len(plan), chosen) == (strips, side)
+
+
+@given(st.integers(8, 9000), st.integers(8, 9000))
+def test_strips_cover_the_picture_and_overlap(width, height):
+    _, strips = ocr.plan(width, height)
+    assert {(strips[0].left, strips[0].top), (strips[-1].right, strips[-1].bottom)} == {(0, 0), (width, height)}
+    tops = sorted({strip.top for strip in strips})
+    bottoms = sorted({strip.bottom for strip in strips})
+    assert all(below <= above - ocr.OVERLAP for above, below in zip(bottoms, tops[1:], strict=False))
+    assert all(0 <= strip.left < strip.right <= width and 0 <= strip.top < strip.bottom <= height for strip in strips)
+
+
+def test_a_square_is_padded_for_the_detector():
+    engine = Scripted()
+    ocr.read(pattern(900, 900), engine)
+    assert engine.tiles == [(1200, 900)]
+
+
+def test_a_strip_without_a_mark_is_not_sent_to_the_engine():
+    engine = Scripted()
+    done = []
+    ocr.read(Image.new("RGB", (1080, 6000), "white"), engine, after_strip=lambda: done.append(True))
+    assert engine.tiles == []
+    assert len(done) == 3
+
+
+def test_icons_marks_and_guesses_are_no_text():
+    icons = [line("个", 0, 0), line("X", 50, 0), line("•••", 90, 0)]
+    page = ocr.read(pattern(400, 800), Scripted(*icons, line("Maybe", 0, 50, confidence=0.2), line("7", 0, 100), line("Inbox", 0, 150)))
+    assert [one.text for one in page.lines] == ["7", "Inbox"]
+
+
+def test_the_lines_of_a_row_go_from_left_to_right():
+    assert ordered(line("$12.00", 600, 102), line("Groceries", 20, 100), line("Rent", 20, 200), line("$450.00", 600, 199)) == [
+        "Groceries",
+        "$12.00",
+        "Rent",
+        "$450.00",
+    ]
+
+
+def test_the_pieces_of_a_line_are_joined():
+    assert ordered(line("jumps over", 210, 100), line("quick fox", 20, 101)) == ["quick fox jumps over"]
+    assert ordered(line("明天上午", 20, 100, 180), line("九点开会", 182, 100, 340)) == ["明天上午九点开会"]
+
+
+def test_a_paragraph_is_not_torn_apart_by_what_stands_beside_it():
+    article = [line(text, 20, 100 + 40 * at, 620) for at, text in enumerate(("The council has", "approved the plan", "for the new bridge"))]
+    beside = [line("Weather", 900, 104), line("Sports", 900, 150), line("Traffic", 900, 185)]
+    text = " ".join(ordered(*article, *beside))
+    assert "The council has approved the plan for the new bridge" in text
+    assert "Weather" in text
+    assert "Traffic" in text
+
+
+def test_every_line_appears_once_in_the_reading_order():
+    lines = [line(f"line {x} {y}", 300 * x, 35 * y) for x in range(4) for y in range(20)]
+    found = [text for joined in ordered(*lines) for text in joined.split("line ")[1:]]
+    assert sorted(text.strip() for text in found) == sorted(one.text.removeprefix("line ") for one in lines)
+
+
+def test_tesseract_is_read_through_its_table(tmp_path):
+    head = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext"
+    rows = [
+        "1\t1\t0\t0\t0\t0\t0\t0\t540\t960\t-1\t",
+        "5\t1\t1\t1\t1\t1\t10\t20\t80\t30\t96.0\tDentist",
+        "5\t1\t1\t1\t1\t2\t100\t22\t40\t30\t90.0\ton",
+        "5\t1\t1\t1\t2\t1\t10\t80\t60\t30\t70.0\t明天",
+        "5\t1\t1\t1\t2\t2\t75\t80\t60\t30\t70.0\t上午",
+    ]
+    program = tmp_path / "tesseract"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\n"
+        "if '--list-langs' in sys.argv:\n    print('List of available languages (2):', 'eng', 'chi_sim', sep='\\n')\nelse:\n"
+        "    assert sys.stdin.buffer.read(2) == b'BM'\n    sys.stdin.buffer.read()\n"
+        "    assert sys.argv[1:5] == ['stdin', 'stdout', '-l', 'eng+chi_sim']\n"
+        f"    print({chr(10).join([head, *rows])!r})\n"
+    )
+    program.chmod(0o755)
+    page = ocr.read(Image.open(io.BytesIO(draw())), ocr.Tesseract(str(program)))
+    assert page.lines == [Line("Dentist on", 0.93, 10, 20, 140, 52), Line("明天上午", 0.7, 10, 80, 135, 110)]
+
+
+def test_only_models_that_come_with_the_package_are_loaded():
+    with pytest.raises(ValueError, match="medium"):
+        ocr.Paddle("medium")
