@@ -59,9 +59,13 @@ def missing_master_key(path: Path) -> str:
 
 
 def make_master_key(path: Path) -> bytes:
-    """Write a new master key to `path`, mode 0600, never over an existing file."""
+    """Write a new master key to `path`, mode 0600: the whole key or none, and never over an existing one. Needs the lock."""
+    if path.exists():
+        raise FileExistsError(f"{path} exists")
     key = secrets.token_bytes(KEY_BYTES)
-    _write_new(path, key.hex().encode() + b"\n")
+    fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    _write_new(fresh, key.hex().encode() + b"\n")
+    durable_rename(fresh, path)
     return key
 
 

@@ -1,5 +1,7 @@
 """How gunicorn runs Snaplore: `gunicorn` alone, from the project's folder, starts the service."""
 
+import contextlib
+import ctypes
 import logging
 import os
 import sys
@@ -13,6 +15,11 @@ except StartRefused as refusal:
     sys.exit(f"{NAME} cannot start: {refusal}")
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+# Decoded pictures go back to the system at once. Left alone, glibc raises this threshold (M_MMAP_THRESHOLD) with the first large
+# block and keeps such blocks for each thread: 3 uploads of 50 MB then hold 400 MB instead of 170.
+with contextlib.suppress(OSError, AttributeError):
+    ctypes.CDLL(None).mallopt(-3, 1_048_576)
 
 wsgi_app = "app:create_app()"
 bind = _settings.bind

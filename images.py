@@ -181,11 +181,13 @@ def _reduced(image: Image.Image, side: int) -> Image.Image:
     """A copy with its long side at most `side`, RGB and upright; it never holds a second picture of the full size."""
     image.draft("RGB", (side * 2, side * 2))  # JPEG only: decodes at 1/2, 1/4 or 1/8
     image.load()
-    factor = max(1, max(image.size) // (side * 2))
-    if factor == 1 and image.width * image.height <= STRIP_PIXELS:
-        small = _flat(image)
-    else:
-        small = _in_strips(image, factor)
+    if image.mode == "RGB" and not image.has_transparency_data:  # nothing to flatten
+        scale = min(1.0, side / max(image.size))
+        size = tuple(max(1, round(length * scale)) for length in image.size)
+        return _upright(image, image.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0))
+    # At twice the final size the last step is sharper; a large picture is not held in that size a second time.
+    margin = 1 if image.width * image.height > LARGE_PIXELS else 2
+    small = _in_strips(image, max(1, max(image.size) // (side * margin)))
     small.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=None)
     return _upright(image, small)
 

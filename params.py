@@ -5,6 +5,7 @@ the published contract. Files are received before the endpoint's work begins, so
 called once for each request, and everything after it reads what has arrived.
 """
 
+import contextlib
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -14,6 +15,7 @@ import flask
 import msgspec
 from msgspec import Meta
 from werkzeug.datastructures import FileStorage
+from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from werkzeug.routing import IntegerConverter
 
 from errors import BadInput, TooLarge
@@ -78,22 +80,29 @@ def receive() -> None:
     largest, most = getattr(flask.current_app.view_functions.get(request.endpoint), "takes_files", (0, 0))
     # A single file may come a little over its limit, so that it is refused by its size, with a sentence, and not by the form's.
     limit = most * largest + FORM_SLACK if most else MAX_BODY
-    if (request.content_length or 0) > limit:
-        raise TooLarge(f"The request is larger than the {limit // MEGABYTE} MB that can be taken here.")
     request.max_content_length = limit
     request.max_file_bytes = largest
-    if most and request.mimetype == "multipart/form-data":
-        _ = request.form
-    else:
-        request.get_data(cache=True)
+    try:
+        if most and request.mimetype == "multipart/form-data":
+            _ = request.form
+        else:
+            request.get_data(cache=True)
+    except RequestEntityTooLarge:
+        raise TooLarge(f"The request is larger than the {limit // MEGABYTE} MB that can be taken here.") from None
+    except ClientDisconnected:
+        flask.g.client_gone = True
+        raise
 
 
 def drain() -> None:
     """Throw away what is left of the body, within `MAX_DRAIN`."""
+    if flask.g.get("client_gone"):
+        return
     stream = flask.request.environ["wsgi.input"]
     left = MAX_DRAIN
-    while left > 0 and (block := stream.read(65_536)):
-        left -= len(block)
+    with contextlib.suppress(OSError):  # a client that has gone, or fallen silent, needs no answer
+        while left > 0 and (block := stream.read(65_536)):
+            left -= len(block)
 
 
 def query(shape: type[T]) -> T:

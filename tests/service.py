@@ -1,0 +1,265 @@
+"""The service as a person runs it: `gunicorn` in the project's folder, as processes of its own, over real sockets.
+
+The port is the kernel's choice, told by the log, so that nothing can take it in between. Whatever a test does, it ends every
+process that it has started.
+"""
+
+import contextlib
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+import requests
+
+from settings import PREFIX, ROOT, variable
+
+PATIENCE = 30.0  # seconds that anything may take: many times what it takes on a small, busy machine
+
+T = TypeVar("T")
+
+
+def eventually(condition: Callable[[], T], what: str, *, every: float = 0.02) -> T:
+    """The first true value of `condition`. Raises `AssertionError`, saying `what` was waited for, when none comes in time."""
+    deadline = time.monotonic() + PATIENCE
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE:.0f} s"
+        time.sleep(every)
+    return value
+
+
+def alive(process: psutil.Process) -> bool:
+    """Not for a zombie: in a container there may be nobody to bury orphans."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+class Service:
+    """A Snaplore over `folder`/data. Keyword arguments are settings by their names: `Service(folder, "-w", "2", language="en")`.
+
+    A context manager: it starts, and whatever happens inside, no process of it is left. `start`, `stop` and `kill` may be called
+    again and again; the data stays.
+    """
+
+    def __init__(self, folder: Path, *arguments: str, **settings: Any):
+        self.data = folder / "data"
+        self.temporary = folder / "temporary"  # what the processes take for /tmp
+        self.url = ""
+        self.log = folder / "service.log"
+        self._arguments = arguments
+        self._settings = {"data_dir": self.data, "bind": "127.0.0.1:0", **settings}
+        self._process: subprocess.Popen | None = None
+        self._known: set[psutil.Process] = set()
+        self._key = ""
+        for made in (folder, self.temporary):
+            made.mkdir(exist_ok=True)
+
+    def __enter__(self) -> "Service":
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        self.kill()
+        if kind is not None:
+            print(self.output[-5_000:])  # pytest shows it with the failure
+        else:
+            assert "Traceback" not in self.output, self.output
+
+    # ------------------------------------------------------------------------------------------------------------- processes
+
+    def start(self, **settings: Any) -> None:
+        """Start, with these settings changed from now on, and wait until it answers."""
+        self._settings |= settings
+        self.launch()
+        address = re.compile(r"Listening at: (http://\S+) ")
+        self.url = eventually(lambda: self._ended() or address.findall(self.output, self._began), "the service listens")[0]
+        eventually(lambda: self.knock("GET", "/api/health").ok, "the service answers")
+
+    def launch(self) -> None:
+        """Start, and wait for nothing."""
+        self._began = len(self.output)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "gunicorn", *self._arguments],
+                cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    def stop(self) -> int:
+        """End it as systemd does; the exit code."""
+        self.begin_to_stop()
+        return self.wait()
+
+    def begin_to_stop(self) -> None:
+        """SIGTERM, taken notice of: what is under way may go on."""
+        self._process.terminate()
+        eventually(lambda: "Handling signal: term" in self.output[self._began :], "the signal arrives")
+
+    def wait(self) -> int:
+        """Wait for the end; the exit code. Nothing of it is left."""
+        self._family()
+        code = self._process.wait(PATIENCE)
+        eventually(lambda: not self._family(), "all processes end")
+        return code
+
+    def kill(self) -> None:
+        """SIGKILL to every process of it at once."""
+        if self._process is not None:
+            family = self._family()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            for process in family:  # the embedded analyser's is in a group of its own
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            self.wait()
+
+    def run(self, *module: str, **settings: Any) -> subprocess.CompletedProcess:
+        """A Python program with the service's environment, to its end: `run("flask", "--app", "app", "keys", …)`."""
+        environment = self.environment(**settings)
+        command = [sys.executable, "-m", *module]
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    def environment(self, **settings: Any) -> dict[str, str]:
+        """This process's environment without its own settings of Snaplore and gunicorn, and with the service's."""
+        foreign = (PREFIX, "GUNICORN_", "WEB_CONCURRENCY", "PORT")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        chosen = {variable(name): str(value) for name, value in {**self._settings, **settings}.items()}
+        return {**inherited, "TMPDIR": str(self.temporary), **chosen}
+
+    @property
+    def output(self) -> str:
+        """All that its processes have written since the first start."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    @property
+    def master(self) -> psutil.Process:
+        return psutil.Process(self._process.pid)
+
+    @property
+    def workers(self) -> list[psutil.Process]:
+        return self.master.children()
+
+    @property
+    def ocr(self) -> list[psutil.Process]:
+        """The embedded analyser's child process, if there is one."""
+        return [process for process in self._family() if "ocr.py" in " ".join(process.cmdline())]
+
+    def _family(self) -> list[psutil.Process]:
+        """Its processes that live, orphans among them, which are known from an earlier call."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self._known |= {self.master, *self.master.children(recursive=True)}
+        return [process for process in self._known if alive(process)]
+
+    def _ended(self) -> None:
+        assert self._process.poll() is None, f"the service ended at its start:\n{self.output[self._began :]}"
+
+    # -------------------------------------------------------------------------------------------------------------- requests
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def key(self) -> str:
+        """The key in its settings; else the generated one, as the command line tells it."""
+        if not self._key:
+            self._key = self._settings.get("api_key") or self.run("flask", "--app", "app", "keys", "show-api-key").stdout.strip()
+        return self._key
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+    def knock(self, method: str, path: str, **options: Any) -> requests.Response:
+        """A request without the key, over a connection of its own."""
+        with requests.Session() as session:
+            session.trust_env = False  # no proxy of this machine
+            return session.request(method, self.url + path, timeout=PATIENCE, **options)
+
+    def call(self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any) -> requests.Response:
+        return self.knock(method, path, headers={**self.bearer, **(headers or {})}, **options)
+
+    def get(self, path: str, **parameters: Any) -> Any:
+        """The JSON of a successful answer."""
+        answer = self.call("GET", path, params=parameters)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def upload(self, picture: bytes, filename: str = "screenshot.png", **fields: str) -> dict[str, Any]:
+        answer = self.call("POST", "/api/photos/upload", files={"file": (filename, picture)}, data=fields)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def photos(self, **filters: str) -> Iterator[dict[str, Any]]:
+        """Every list item, over all pages."""
+        number = 1
+        while items := self.get("/api/photos", page=number, page_size=100, **filters)["items"]:
+            yield from items
+            number += 1
+
+    def wait_until_analysed(self) -> dict[str, Any]:
+        """Wait until nothing waits or is being analysed; the statistics then."""
+
+        def settled():
+            stats = self.get("/api/stats")
+            return None if stats["pending"] or stats["processing"] else stats
+
+        return eventually(settled, "every photo is analysed")
+
+
+class HeldUpload:
+    """An upload that is sent a part at a time, over its own connection: a phone with a bad line. `chunked`: of untold length."""
+
+    def __init__(self, service: Service, picture: bytes, *, chunked: bool = False, headers: dict[str, str] | None = None):
+        form = requests.Request("POST", service.url, files={"file": ("held.png", picture)}).prepare()
+        length = {"Transfer-Encoding": "chunked"} if chunked else {"Content-Length": form.headers["Content-Length"]}
+        self._rest = form.body
+        self._chunked = chunked
+        self._connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
+        self._connection.putrequest("POST", "/api/photos/upload")
+        for name, value in {**service.bearer, **length, "Content-Type": form.headers["Content-Type"], **(headers or {})}.items():
+            self._connection.putheader(name, value)
+        self._connection.endheaders()
+
+    def send(self, count: int) -> None:
+        part, self._rest = self._rest[:count], self._rest[count:]
+        self._connection.send(b"%x\r\n%b\r\n" % (len(part), part) if self._chunked else part)
+
+    def is_told_to_continue(self) -> bool:
+        """Whether the service has said that it wants the body."""
+        return self._connection.sock.recv(64, socket.MSG_PEEK).startswith(b"HTTP/1.1 100 ")
+
+    def finish(self) -> http.client.HTTPResponse:
+        """Send the rest; the answer."""
+        while self._rest:
+            self.send(1_000_000)
+        if self._chunked:
+            self._connection.send(b"0\r\n\r\n")
+        return self.answer()
+
+    def answer(self) -> http.client.HTTPResponse:
+        """The answer, to what was sent so far."""
+        return self._connection.getresponse()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def together(*calls: Callable[[], T]) -> list[T]:
+    """What the calls return, each made in a thread of its own at once."""
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return [pending.result() for pending in [threads.submit(call) for call in calls]]
