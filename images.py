@@ -237,5 +237,6 @@ _TURNS = {
 
 def _jpeg(image: Image.Image, quality: int) -> bytes:
     out = io.BytesIO()
+    image.info = {}  # comments and profiles of the original would be written along
     image.save(out, "JPEG", quality=quality)
     return out.getvalue()

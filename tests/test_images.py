@@ -163,7 +163,7 @@ def test_the_pictures_for_thumbnail_and_model_carry_no_metadata():
     exif = Image.Exif()
     exif[0x010F] = "SecretCameraMaker"
     exif.get_ifd(0x8825)[1] = "N"  # GPS
-    content = draw(format="JPEG", size=(3000, 2000), exif=exif)
+    content = draw(format="JPEG", size=(3000, 2000), exif=exif, comment=b"SecretCameraMaker")
     for made in (examine(content).thumbnail, images.for_model(io.BytesIO(content))):
         assert b"SecretCameraMaker" not in made
         assert not opened(made).getexif()
