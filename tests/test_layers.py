@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     ("errors",),
     ("settings", "findings"),
-    ("answers", "crypto", "images", "locks", "net", "params", "rules"),
+    ("answers", "crypto", "images", "locks", "net", "params", "rules", "terms"),
     ("models", "ocr"),
-    ("local",),
+    ("local", "query"),
     ("search", "llm", "spool"),
     ("photos", "memory", "push", "tools"),
     ("analysis", "chat", "dynamics"),

@@ -1,0 +1,428 @@
+"""The search index over analysed screenshots: what goes in, which photos match a query, how they are ranked.
+
+Text is cut into terms here, in Python (`terms.py`), and goes space-joined into a contentless FTS5 table whose tokenizer splits at
+spaces only, so that one place decides what a term is. Filters are terms too (`@intent:…`, `@2026-11-21`): FTS5 skips from match to
+match, where a filter in a join would look at every photo with a common word. Beside it stands the vocabulary, each term with the
+number of photos that have it, from which `query.py` tells what a word of a query may mean.
+
+Ranking everything that matches is what gets slow (a word in 95 % of a million photos: 1.3 s), so a query takes its newest 2,000
+matches, lets FTS5 rank those where that is cheap, and compares the best hundred with the query on their text: there exact beats
+prefix beats typo, and a phrase is recognised although the OCR joined or broke its words.
+"""
+
+import collections
+import itertools
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, timedelta
+
+import msgspec
+
+import terms
+from models import db
+from query import EVERYTHING, Query, Word, counts, read, understand
+from settings import timestamp
+
+NEWEST = 2_000  # matches that are counted and ranked: the newest ones
+RERANKED = 100  # of these, the best are compared on their text, 0.1 ms each
+FEW = 5  # with fewer matches than this, typos are matches too
+COVERAGE = 0.6  # share of a query's weight that a photo must have when none has every word
+
+# What a query may cost. FTS5 ranks by reading all postings of all terms, 20 ms a million: where there are more, the newest matches
+# count as the best. It finds matches by going through the postings of the rarest word and looking for each meaning of the others:
+# words beyond this many looks are so common that they need not be there.
+RANKABLE = 100_000
+LOOKS = 500_000
+
+# What the score is made of.
+COVERED, CLOSE, HEADING, FRESH = 0.65, 0.25, 0.09, 0.01
+HALF_FRESH = timedelta(days=30)
+NEARBY = 12  # words: a sentence, or two lines of a screen
+
+SNIPPET = 160  # characters
+DAY = timedelta(days=1)
+
+
+class Hit(msgspec.Struct, frozen=True):
+    photo_id: int
+    score: float  # 0 to 1
+    snippet: str
+
+
+class Found(msgspec.Struct, frozen=True):
+    """`total` is the number of photos that match, at most `NEWEST`; of those with only most of the words, at most `RERANKED`."""
+
+    total: int
+    items: list[Hit]
+
+
+# ------------------------------------------------------------------------------------------------------------------- writing
+
+
+def index(photo_id: int) -> None:
+    """Put a photo into the index, with the text that its analysis has now; without any text it stays out.
+
+    Before the text of an indexed photo is overwritten, `remove` must be called, in the same transaction: it needs the old text
+    to take the photo out of the vocabulary's counts. Calling either of the two once too often changes nothing.
+    """
+    remove(photo_id)
+    if document := _document(photo_id):
+        _put(photo_id, document)
+
+
+def remove(photo_id: int) -> None:
+    """Take a photo out of the index; its analysis must still have the text that it was indexed with."""
+    if not _rows("SELECT 1 FROM photo_index WHERE rowid = ?", photo_id):
+        return
+    db.execute_sql("DELETE FROM photo_index WHERE rowid = ?", (photo_id,))
+    if document := _document(photo_id):
+        distinct = document.distinct()
+        db.execute_sql("UPDATE vocabulary SET documents = documents - 1 WHERE term IN (SELECT value FROM json_each(?))", (distinct,))
+        db.execute_sql("DELETE FROM vocabulary WHERE documents < 1 AND term IN (SELECT value FROM json_each(?))", (distinct,))
+
+
+def rebuild(progress: Callable[[int], None] | None = None) -> int:
+    """Make index and vocabulary anew from the analyses; returns the number of photos indexed. `progress` gets it as it grows."""
+    db.execute_sql("INSERT INTO photo_index(photo_index) VALUES ('delete-all')")
+    db.execute_sql("DELETE FROM vocabulary")
+    indexed = 0
+    for (photo_id,) in db.execute_sql("SELECT photo_id FROM analyses ORDER BY photo_id"):
+        if document := _document(photo_id):
+            _put(photo_id, document)
+            indexed += 1
+            if progress:
+                progress(indexed)
+    return indexed
+
+
+def compact() -> None:
+    """Merge the index into one piece: what was removed is only marked in it until then, and after a clean-up it has to be gone."""
+    db.execute_sql("INSERT INTO photo_index(photo_index) VALUES ('optimize')")
+
+
+class _Document(msgspec.Struct):
+    """A photo as the index sees it."""
+
+    sequence: list[str]  # terms in the order of the text, so that a phrase is a phrase
+    parts: list[str]  # terms that are in no phrase
+    filters: list[str]
+
+    def tokens(self) -> str:
+        return " ".join(itertools.chain(self.sequence, self.parts, self.filters))
+
+    def distinct(self) -> str:
+        """Each term once, as a JSON list; sorted, so that the vocabulary's pages are visited in order."""
+        return msgspec.json.encode(sorted({*self.sequence, *self.parts, *self.filters})).decode()
+
+
+def _document(photo_id: int) -> _Document | None:
+    rows = _rows(
+        """SELECT app_name, summary, entities, visible_text, content_category, intent, a.device_id, original_timestamp
+        FROM analyses a JOIN photos ON photos.id = photo_id WHERE photo_id = ?""",
+        photo_id,
+    )
+    if not rows:
+        return None
+    *fields, category, intent, device_id, taken = rows[0]
+    folded = terms.fold_lines(_texts(*fields))
+    if not (sequence := terms.cut(folded)):
+        return None
+    filters = [EVERYTHING, _filter("category", category), _filter("intent", intent), _filter("device", device_id), *_date_terms(taken)]
+    return _Document(sequence, terms.parts(folded, sequence), filters)
+
+
+def _put(photo_id: int, document: _Document) -> None:
+    db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", (photo_id, document.tokens()))
+    db.execute_sql(
+        """INSERT INTO vocabulary(term, documents) SELECT value, 1 FROM json_each(?) WHERE true
+        ON CONFLICT(term) DO UPDATE SET documents = documents + 1""",
+        (document.distinct(),),
+    )
+
+
+def _texts(app_name: str, summary: str, entities: str, visible_text: str) -> list[str]:
+    values = [entity.get("value", "") for entity in msgspec.json.decode(entities, type=list[dict[str, str]])]
+    return [app_name, summary, *values, visible_text]
+
+
+def _filter(name: str, value: str) -> str:
+    """A term that no text has. In hexadecimal, because FTS5 does not tell upper case from lower."""
+    return f"@{name}:{value.encode().hex()}"
+
+
+def _date_terms(day: str) -> list[str]:
+    """The year, the month and the day of an ISO timestamp: so any range of time is a few terms."""
+    return [f"@{day[:length]}" for length in (4, 7, 10)]
+
+
+def _rows(sql: str, *values: object) -> list[tuple]:
+    return db.execute_sql(sql, values).fetchall()
+
+
+# -------------------------------------------------------------------------------------------------------------------- finding
+
+
+def find(
+    text: str,
+    *,
+    limit: int = 20,
+    category: str | None = None,
+    intent: str | None = None,
+    device_id: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    now: datetime,
+) -> Found:
+    """The photos that match the query `text`, best first, at most `limit` of them.
+
+    Words in double quotes must stand there as a phrase. Any other word also stands for words that it begins, for what an OCR
+    makes of it, and, where little is found, for words one or two letters away; a photo must have all words or, where none has,
+    most of what is distinctive in them. `since` (inclusive) and `until` (exclusive) are about `original_timestamp`: people
+    remember when they took a picture, not when it was uploaded. Any string is a query; one that matches nothing by these rules
+    finds nothing.
+    """
+    query = read(text)
+    scope = _Scope.of(query, {"category": category, "intent": intent, "device": device_id}, since, until)
+    if not query.sequence or scope is None:
+        return Found(0, [])
+    words = understand(query, typos=False)
+    total, candidates = _with_all(words, scope)
+    if total > RERANKED and len(query.sequence) > 1:
+        candidates = list(dict.fromkeys([*_with_phrase(words, query, scope), *candidates]))[:RERANKED]
+    if total < FEW and query.loose:
+        words = understand(query, typos=True)
+        total, candidates = _with_all(words, scope)
+    if total or not query.loose:
+        matches = _ranked(candidates, words, query, now)
+    else:
+        matches = [match for match in _ranked(_with_most(words, scope), words, query, now) if match.coverage >= COVERAGE]
+        total = len(matches)
+    return Found(total, [Hit(match.photo_id, round(match.score, 4), _snippet(match.texts, words)) for match in matches[:limit]])
+
+
+class _Scope(msgspec.Struct):
+    """What holds for every match of a query: filters, quoted phrases and the range of time."""
+
+    conditions: list[str]
+    postings: int = 0  # of the terms of filters and days
+    since: str = ""
+    until: str = ""
+
+    @classmethod
+    def of(cls, query: Query, filters: dict[str, str | None], since: datetime | None, until: datetime | None) -> "_Scope | None":
+        """None when no photo was taken in the range of time."""
+        of_filters = [_filter(name, value) for name, value in filters.items() if value]
+        days = _days(since, until) if since or until else []
+        if (since or until) and not days:
+            return None
+        conditions = [*map(_quoted, of_filters), *(_quoted(" ".join(phrase)) for phrase in query.phrases)]
+        scope = cls(conditions, sum(counts([*of_filters, *days]).values()))
+        if days:
+            scope.conditions.append(_any(days))
+            scope.since, scope.until = timestamp(since) or "0", timestamp(until) or "~"
+        return scope
+
+    def matching(self, conditions: Iterable[str]) -> tuple[str, list[str]]:
+        """The query for photos that meet `conditions` in this scope, and its values."""
+        sql, values = "SELECT photo_index.rowid FROM photo_index", [" AND ".join([*self.conditions, *conditions])]
+        if not self.until:
+            return f"{sql} WHERE photo_index MATCH ?", values
+        # The terms are whole days, the photos know the time. CROSS keeps SQLite from starting with the photos.
+        sql += " CROSS JOIN photos ON photos.id = photo_index.rowid WHERE photo_index MATCH ?"
+        return f"{sql} AND original_timestamp >= ? AND original_timestamp < ?", [*values, self.since, self.until]
+
+
+def _with_all(words: list[Word], scope: _Scope) -> tuple[int, list[int]]:
+    """How many photos have every word, at most `NEWEST`, and those worth a look at their text."""
+    if not all(word.meanings for word in words):
+        return 0, []
+    rarest_first = sorted(words, key=lambda word: word.photos)
+    conditions, looks = [], 0
+    for word in rarest_first:
+        looks += len(word.meanings) * rarest_first[0].photos
+        if not conditions or looks < LOOKS:
+            conditions.append(_any(word.meanings))
+    return _candidates(conditions, scope, sum(word.photos for word in words))
+
+
+def _with_phrase(words: list[Word], query: Query, scope: _Scope) -> list[int]:
+    """The newest photos with the very phrase, which may be older than the newest that have its words."""
+    if min(word.photos for word in words) * len(query.sequence) > LOOKS:
+        return []
+    return _newest([_quoted(" ".join(query.sequence))], scope, RERANKED // 2)
+
+
+def _with_most(words: list[Word], scope: _Scope) -> list[int]:
+    """Photos among which are those with `COVERAGE` of the words' weight: each of these has one of the heaviest words."""
+    missable = (1 - COVERAGE) * sum(word.weight for word in words)
+    if len(words) < 2 or sum(word.weight for word in words if not word.meanings) > missable:
+        return []
+    meanings, weight, postings = {}, 0.0, 0
+    for word in sorted(words, key=lambda word: word.weight, reverse=True):
+        meanings |= word.meanings
+        postings += word.photos
+        weight += word.weight
+        if weight > missable:
+            break
+    return _candidates([_any(meanings)], scope, postings)[1]
+
+
+def _candidates(conditions: list[str], scope: _Scope, postings: int) -> tuple[int, list[int]]:
+    newest = _newest(conditions, scope, NEWEST)
+    if len(newest) <= RERANKED or postings + scope.postings > RANKABLE:
+        return len(newest), newest[:RERANKED]
+    sql, values = scope.matching(conditions)
+    best = _rows(f"{sql} AND photo_index.rowid >= ? ORDER BY rank LIMIT {RERANKED}", *values, newest[-1])
+    return len(newest), [row[0] for row in best]
+
+
+def _newest(conditions: list[str], scope: _Scope, most: int) -> list[int]:
+    sql, values = scope.matching(conditions)
+    return [row[0] for row in _rows(f"{sql} ORDER BY photo_index.rowid DESC LIMIT {most}", *values)]
+
+
+def _any(of: Iterable[str]) -> str:
+    return f"({' OR '.join(map(_quoted, of))})"
+
+
+def _quoted(term: str) -> str:
+    """A string of FTS5's query language: no term has quotes in it."""
+    return f'"{term}"'
+
+
+def _days(since: datetime | None, until: datetime | None) -> list[str]:
+    """Terms of years, months and days that cover the range, as far as there are photos."""
+    oldest, newest = _rows("SELECT min(term), max(term) FROM vocabulary WHERE term >= '@0' AND term < '@:'")[0]
+    if oldest is None:
+        return []
+    day = max(date(int(oldest[1:]), 1, 1), since.date() if since else date.min)
+    last = min(date.fromisoformat(newest[1:]), until.date() if until else date.max).toordinal()
+    covering = []
+    while day.toordinal() <= last:
+        year, month, this = _date_terms(day.isoformat())
+        to_year = date(day.year, 12, 31)
+        to_month = (day.replace(day=28) + 4 * DAY).replace(day=1) - DAY if day.month < 12 else to_year
+        if (day.month, day.day) == (1, 1) and to_year.toordinal() <= last:
+            term, end = year, to_year
+        elif day.day == 1 and to_month.toordinal() <= last:
+            term, end = month, to_month
+        else:
+            term, end = this, day
+        covering.append(term)
+        if end == date.max:
+            break
+        day = end + DAY
+    return covering
+
+
+# -------------------------------------------------------------------------------------------------------------------- ranking
+
+
+class _Match(msgspec.Struct):
+    photo_id: int
+    taken: str
+    texts: list[str]
+    coverage: float
+    score: float
+
+
+def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime) -> list[_Match]:
+    """The photos in their order; of those that match alike, the newest first."""
+    rows = _rows(
+        """SELECT photo_id, original_timestamp, app_name, summary, entities, visible_text FROM analyses JOIN photos ON photos.id = photo_id
+        WHERE photo_id IN (SELECT value FROM json_each(?))""",
+        msgspec.json.encode(photo_ids).decode(),
+    )
+    numbers = {term: number for number, word in enumerate(words) for term in word.meanings}
+    matches = []
+    for photo_id, taken, *fields in rows:
+        texts = _texts(*fields)
+        coverage, score = _compared(texts, words, numbers, query)
+        age = max(timedelta(), now - datetime.fromisoformat(taken))
+        matches.append(_Match(photo_id, taken, texts, coverage, score + FRESH * 0.5 ** (age / HALF_FRESH)))
+    return sorted(matches, key=lambda match: (round(match.score, 3), match.taken, match.photo_id), reverse=True)
+
+
+def _compared(texts: list[str], words: list[Word], numbers: dict[str, int], query: Query) -> tuple[float, float]:
+    """What share of the query's weight a photo has, and its score without freshness. `numbers`: which word a term stands for."""
+    head, body = terms.fold_lines(texts[:2]), terms.fold_lines(texts[2:])
+    sequence = terms.cut(head)
+    in_head = set(sequence)
+    sequence += terms.cut(body)
+    present = set(sequence)
+    if any(present.isdisjoint(word.meanings) for word in words):
+        present.update(terms.parts(head, []), terms.parts(body, []))
+    line = f" {' '.join(sequence)} "
+    weight = sum(word.weight for word in words)
+    coverage, heading = 0.0, 0.0
+    for word in words:
+        worths = (worth for term, worth in word.meanings.items() if term in present or (" " in term and f" {term} " in line))
+        share = word.weight / weight * max(worths, default=0.0)
+        coverage += share
+        heading += 0.0 if in_head.isdisjoint(word.meanings) else share
+    close = _as_a_whole(terms.squeeze(f"{head}\n{body}"), f" {' '.join(query.sequence)} " in line, query.needle)
+    if not close:
+        marks = [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
+        close = (0.35 * _densest(marks, len(query.sequence))[0] + 0.15 * _densest(marks, NEARBY)[0]) / len(words)
+    return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
+
+
+def _as_a_whole(lines: str, phrase: bool, needle: str) -> float:
+    """How well the query stands in the text as a whole: 1 as a line of its own that is a title, less within a line or further
+    down, less again if only without regard to spaces, which an OCR drops and adds; 0 if not at all."""
+    if not phrase and len(needle) < 6 and not terms.RUN.search(needle):
+        return 0.0  # so short that it may be within other words
+    place = lines.find(needle)
+    if place < 0:
+        return 0.5 if phrase or needle in lines.replace("\n", "") else 0.0
+    share = max(len(needle) / len(line) for line in lines.split("\n") if needle in line)
+    return (0.7 if phrase else 0.55) + 0.2 * share + 0.1 * (1 - place / len(lines))
+
+
+def _densest(marks: list[tuple[int, int]], reach: int) -> tuple[int, int]:
+    """Of `marks` (place, word), in order: the most distinct words that stand within `reach`, and the first place where they do."""
+    most, start = 0, 0
+    inside, first = collections.Counter(), 0
+    for place, word in marks:
+        inside[word] += 1
+        while marks[first][0] <= place - reach:
+            inside[marks[first][1]] -= 1
+            first += 1
+        if (distinct := sum(map(bool, inside.values()))) > most:
+            most, start = distinct, marks[first][0]
+    return most, start
+
+
+def _snippet(texts: list[str], words: list[Word]) -> str:
+    """About `SNIPPET` characters of the text from around the place where most of the words stand: plain text, without marks."""
+    app_name, summary, *values, visible_text = (" ".join(text.split()) for text in texts)
+    numbers = {part: number for number, word in enumerate(words) for term in word.meanings for part in term.split()}
+    most, snippet = 0, _cut_out(visible_text or summary, 0)
+    for text in (visible_text, summary, " ".join(values), app_name):
+        found, place = _densest(_marks(text, numbers), SNIPPET)
+        if found > most:
+            most, snippet = found, _cut_out(text, place)
+    return snippet
+
+
+def _marks(text: str, numbers: dict[str, int]) -> list[tuple[int, int]]:
+    """Where in `text` which words of the query stand, in order."""
+    marks = []
+    for piece in terms.PIECE.finditer(text):
+        of_piece = [piece[0].casefold()] if piece[0].isascii() else terms.cut(terms.fold(piece[0]))
+        marks += [(piece.start() + place, numbers[term]) for place, term in enumerate(of_piece) if term in numbers]
+    if not marks:
+        # Only a part of a compound, or one character of a run.
+        plain = text.casefold()
+        marks = sorted((plain.find(term), number) for term, number in numbers.items() if term in plain)
+    return marks
+
+
+def _cut_out(text: str, place: int) -> str:
+    start = max(0, min(place - SNIPPET // 4, len(text) - SNIPPET))
+    end = start + SNIPPET
+    # At a space, where one is near.
+    if start and (space := text.find(" ", start, min(place, start + 20))) >= 0:
+        start = space + 1
+    if end < len(text) and (space := text.rfind(" ", end - 20, end)) > 0:
+        end = space
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"

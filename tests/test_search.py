@@ -1,0 +1,578 @@
+"""Search through its verbs, on a real encrypted store. Sizes and speeds are the benchmarks' business."""
+
+import contextlib
+import random
+import threading
+from datetime import datetime, timedelta
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, strategies
+from hypothesis import settings as examples
+
+import models
+import search
+from models import Analysis, Photo, Vocabulary, db
+from settings import Settings
+
+NOW = datetime(2026, 11, 21, 12)
+
+
+class Library:
+    """A store with screenshots in it."""
+
+    def __init__(self, folder):
+        self.settings = Settings(data_dir=folder)
+        models.open_store(self.settings)
+
+    def add(self, visible_text="", *, app_name="", summary="", entities=(), category="other", intent="note", device_id="pixel", taken=NOW):
+        with models.scope(), db.atomic():
+            number = Photo.select().count() + 1
+            photo = Photo.create(
+                device_id=device_id, filename="a.png", original_path=f"o{number}", thumbnail_path=f"t{number}", mime_type="image/png",
+                file_size=1, width=1, height=1, original_timestamp=taken, created_at=NOW, sha256=b"", key_generation=1,
+            )  # fmt: skip
+            values = msgspec.json.encode([{"type": "code", "value": value} for value in entities]).decode()
+            Analysis.create(
+                photo=photo, device_id=device_id, status="done", app_name=app_name, content_category=category, intent=intent,
+                summary=summary, entities=values, visible_text=visible_text, created_at=NOW, due_at=NOW,
+            )  # fmt: skip
+            search.index(photo.id)
+            return photo.id
+
+    def analyse_again(self, photo_id, visible_text):
+        with models.scope(), db.atomic():
+            search.remove(photo_id)
+            Analysis.update(visible_text=visible_text).where(Analysis.photo == photo_id).execute()
+            search.index(photo_id)
+
+    def find(self, text, **options):
+        with models.scope():
+            return search.find(text, now=NOW, **options)
+
+    def ids(self, text, **options):
+        return [hit.photo_id for hit in self.find(text, **options).items]
+
+    def vocabulary(self):
+        with models.scope():
+            return {row.term: row.documents for row in Vocabulary.select() if not row.term.startswith("@")}
+
+
+@pytest.fixture
+def library(tmp_path):
+    yield Library(tmp_path / "data")
+    models.close_connection()
+
+
+def words_of(seed, number):
+    """Random words, none of which is a word of the tests."""
+    letters = random.Random(seed)
+    return ["".join(letters.choice("bdgkvwz") + letters.choice("aeiou") for _ in range(4)) for _ in range(number)]
+
+
+# ------------------------------------------------------------------------------------------------------------- what is found
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("Flight to Tahiti", "tahiti"),
+        ("Flight to Tahiti", "TAHITI flight"),
+        ("Nadiyar @nadiyar@c.im 45m", "nadiyar@c.im"),
+        ("Parent Folder\n/storage/emulated/0", "/storage/emulated/0"),
+        ("Battle.net Authenticator", "battle.net"),
+        ("Battle.net Authenticator", "battle"),
+        ("1 item, with size 10.00 kB", "10.00 kB"),
+        ("Fediverse Report #113", "report #113"),
+        ("Feels like 22°", "22°"),
+        ("Feels like 22º", "22°"),
+        ("Learn C++ in a week", "c++"),
+        ("Learn C# in a week", "C#"),
+        ("PixelSocial – the Fruit revolution", "social"),
+        ("PixelSocial – the Fruit revolution", "pixel social"),
+        ("Fill with Keepass2Android", "android"),
+        ("Your e-mail", "email"),
+        ("Your email", "e-mail"),
+        ("You don't have to open it", "dont"),
+        ("func-\ntionality and simplicity", "functionality"),
+        ("Zürich Straße", "zurich strasse"),
+        ("Zurich Strasse", "Zürich Straße"),
+        ("Décision concernant votre dossier", "decision"),
+        ("Łódź, Tromsø", "lodz tromso"),
+        ("ＦＵＬＬ　ｗｉｄｔｈ", "full width"),
+        ("Ελλάδα Москва", "ελλαδα москва"),
+        ("हिन्दी समाचार", "हिन्दी"),
+        ("倒垃圾 今天", "倒垃圾"),
+        ("倒垃圾 今天", "垃"),
+        ("选择 SIM 卡\n${姓名}，元旦快乐！", "SIM 卡 元旦快乐"),
+        ("选择SIM卡片", "SIM 卡"),
+        ("用一个应用替代你的电\n子邮件", "电子邮件"),
+        ("全部下载 0/0", "全部 下载"),
+        ("ガイドブック", "ガイド"),
+        ("안녕하세요 세계", "안녕"),
+        ("ยินดีต้อนรับ", "ต้อน"),
+    ],
+)
+def test_a_text_is_found_by_what_a_person_would_type(library, text, query):
+    wanted = library.add(text)
+    library.add(" ".join(words_of(1, 30)))
+
+    assert library.ids(query) == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("Outofoffice", "out of office"),
+        ("Out ofoffice until Monday", "Out of office"),
+        ("white flooroutofoffice Outofofficejournal", "out of office"),
+        ("Back up failed", "backup failed"),
+        ("Build your own Al assistant", "build your own AI assistant"),
+        ("Tota1 am0unt", "total amount"),
+        ("lnbox", "Inbox"),
+        ("Mattermost", "Mattremost"),
+        ("Flight to Tahiti", "Tahitti"),
+        ("Flight to Tahiti", "Yahiti"),
+        ("Mastodon Engineering", "mastadon enginering"),
+        ("Florian Tessiderae", "Tessid"),
+        ("Declare it, and the arrny will defend it", "Declare it, and the army will defend it"),
+        ("今天尚无传输记禄", "今天尚无传输记录"),
+    ],
+)
+def test_reading_and_typing_errors_do_not_hide_a_screenshot(library, text, query):
+    wanted = library.add(text)
+    library.add(" ".join(words_of(1, 30)))
+
+    assert library.ids(query) == [wanted]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "chlorophyll",
+        "Ottoman cavalry",
+        "xylophone lessons",
+        "mortgage Tahiti",
+        "tahity reykjavik glacier",
+        "1235",
+        "flt",
+        "机器翻译",
+        "“to flight”",
+        "c++",
+    ],
+)
+def test_what_is_not_there_is_not_found(library, query):
+    library.add("Flight to Tahiti, see the calendar\n机器学习\n1234 C")
+
+    assert library.find(query) == search.Found(0, [])
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n", '""', "!?", "@", "\0", "\ud800"])
+def test_a_query_without_words_finds_nothing(library, query):
+    library.add("Flight to Tahiti")
+
+    assert library.find(query) == search.Found(0, [])
+
+
+def test_text_is_searched_wherever_the_analysis_has_it(library):
+    name, summary, entity = library.add(app_name="Aegis"), library.add(summary="A jalopy for sale"), library.add(entities=["TX-4711"])
+
+    assert [library.ids(query) for query in ("aegis", "jalopy", "tx-4711")] == [[name], [summary], [entity]]
+
+
+def test_quoted_words_must_be_a_phrase(library):
+    phrase = library.add("an orange warning was given")
+    loose = library.add("warning: the orange is ripe")
+
+    assert library.ids('"orange warning"') == [phrase]
+    assert library.ids("'orange warning'") == [phrase, loose]
+    assert library.ids('ripe "the orange"') == [loose]
+    assert library.ids('"orange warning') == [phrase, loose]
+    assert library.ids('"orang warning"') == []
+
+
+def test_a_missing_word_is_forgiven_when_the_others_are_distinctive(library):
+    wanted = library.add("The laptop backup of Nairobi failed")
+    library.add("The laptop is new")
+
+    assert library.ids("laptop backup nairobi yesterday") == [wanted]
+    assert library.ids("laptop yesterday") == []
+
+
+def test_all_words_come_before_most_words(library):
+    every = library.add("Guitar practice on Tuesday evening")
+    library.add("Guitar practice on Wednesday evening")
+
+    assert library.ids("guitar practice tuesday") == [every]
+
+
+# -------------------------------------------------------------------------------------------------------------------- ranking
+
+
+def test_the_word_itself_comes_before_longer_words_and_these_before_typos(library):
+    typo, longer, exact = library.add("the barley field"), library.add("the barleycorn field"), library.add("the barlex field")
+
+    assert library.ids("barle") == [exact, typo, longer]
+    assert library.ids("barley") == [typo, longer, exact]
+
+
+def test_a_line_of_its_own_comes_before_a_phrase_in_a_line_and_that_before_scattered_words(library):
+    scattered = library.add("Saved by the bell\nNo new messages today")
+    within = library.add("Twelve saved messages were found here")
+    line = library.add("Chats\nSaved messages\nArchive")
+
+    assert library.ids("saved messages") == [line, within, scattered]
+
+
+def test_app_name_and_summary_weigh_more_than_the_rest(library):
+    body = library.add("Posted with Tusky")
+    name = library.add("Timeline", app_name="Tusky")
+
+    assert library.ids("tusky") == [name, body]
+
+
+def test_of_equal_matches_the_newest_picture_comes_first(library):
+    ids = [library.add("Reminder: water the plants", taken=NOW - timedelta(days=days)) for days in (400, 2, 90, 800)]
+
+    assert library.ids("water plants") == [ids[1], ids[2], ids[0], ids[3]]
+    assert library.ids("water plants", limit=2) == [ids[1], ids[2]]
+
+
+def test_scores_fall_from_one_to_zero(library):
+    for text in ("Tahiti", "Flight to Tahiti", "Tahitian pearls", "Tahitl"):
+        library.add(text)
+    scores = [hit.score for hit in library.find("tahiti").items]
+
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 4
+    assert all(0 < score <= 1 for score in scores)
+
+
+def test_the_bounds_of_cost_keep_the_best_matches(library, monkeypatch):
+    monkeypatch.setattr(search, "LOOKS", 1)
+    monkeypatch.setattr(search, "RANKABLE", 1)
+    monkeypatch.setattr(search, "RERANKED", 10)
+    for _ in range(20):
+        library.add("the valley")
+    wanted = library.add("the silent valley")
+    library.add("silent night")
+
+    assert library.ids("silent valley")[0] == wanted
+    assert library.find("the valley").total == 21
+
+
+def test_an_old_phrase_is_found_behind_many_newer_photos_with_its_words(library, monkeypatch):
+    monkeypatch.setattr(search, "NEWEST", 20)
+    monkeypatch.setattr(search, "RERANKED", 10)
+    wanted = library.add("the silent valley")
+    for _ in range(30):
+        library.add("valley the " + " ".join(words_of(2, 5)) + " silent")
+
+    found = library.find("the silent valley")
+    assert found.items[0].photo_id == wanted
+    assert found.total == 20
+    assert library.find("valley").total == 20
+
+
+# ------------------------------------------------------------------------------------------------------------------- snippets
+
+
+def test_a_snippet_is_the_text_around_the_matches(library):
+    before, after = " ".join(words_of(1, 60)), " ".join(words_of(2, 60))
+    library.add(f"tahiti {before}\n\nFlight   to\nTahiti {after}")
+
+    snippet = library.find("flight tahiti").items[0].snippet
+    assert "Flight to Tahiti" in snippet
+    assert snippet[0] == snippet[-1] == "…"
+    assert len(snippet) <= search.SNIPPET + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "expected"),
+    [
+        ("Flight to Tahiti", "tahitti", "Flight to Tahiti"),
+        ("Florian Tessiderae", "tessid", "Florian Tessiderae"),
+        ("PixelSocial", "social", "PixelSocial"),
+        ("Décision", "decision", "Décision"),
+        ("Back up failed", "backup", "Back up failed"),
+        ("添加待办\n倒垃圾", "垃圾", "添加待办 倒垃圾"),
+        ("添加待办\n倒垃圾", "圾", "添加待办 倒垃圾"),
+        ("<b>bold</b>", "bold", "<b>bold</b>"),
+    ],
+)
+def test_a_snippet_is_the_original_text_however_it_was_matched(library, text, query, expected):
+    library.add(text)
+
+    assert library.find(query).items[0].snippet == expected
+
+
+def test_a_snippet_in_a_script_without_spaces_shows_the_match(library):
+    library.add("机器学习" * 200 + "倒垃圾" + "机器学习" * 200)
+
+    assert "倒垃圾" in library.find("倒垃圾").items[0].snippet
+
+
+def test_the_snippet_comes_from_the_summary_when_only_that_matches(library):
+    library.add("Some other text", summary="A receipt from Nairobi")
+
+    assert library.find("nairobi").items[0].snippet == "A receipt from Nairobi"
+
+
+# -------------------------------------------------------------------------------------------------------------------- filters
+
+
+def test_filters_narrow_and_combine(library):
+    chat = library.add("tahiti", category="chat", intent="reminder", device_id="Pixel")
+    page = library.add("tahiti", category="webpage", intent="reminder", device_id="pixel")
+
+    assert library.ids("tahiti", category="chat") == [chat]
+    assert library.ids("tahiti", intent="reminder") == [page, chat]
+    assert library.ids("tahiti", device_id="Pixel") == [chat]
+    assert library.ids("tahiti", category="chat", device_id="pixel") == []
+    assert library.ids("tahiti", device_id='" OR "tahiti') == []
+
+
+def test_the_terms_of_filters_are_not_words(library):
+    library.add("tahiti", device_id="valley")
+
+    for query in ("@", "@2026", "2026", "valley", "@device:76616c6c6579", "intent", "note"):
+        assert library.ids(query) == [], query
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "expected"),
+    [
+        (None, None, [0, 1, 2, 3, 4, 5]),
+        (datetime(2024, 1, 1), None, [1, 2, 3, 4, 5]),
+        (None, datetime(2024, 2, 29, 12), [0, 1]),
+        (datetime(2024, 2, 29, 12), datetime(2024, 2, 29, 12, 0, 0, 1000), [2]),
+        (datetime(2024, 2, 29), datetime(2025, 1, 1), [1, 2, 3]),
+        (datetime(2023, 12, 31, 23), datetime(2025, 12, 31, 23, 59, 59), [0, 1, 2, 3, 4]),
+        (datetime(2025, 1, 1), datetime(2025, 12, 31), [4]),
+        (datetime(2026, 1, 1), datetime(2026, 1, 1), []),
+        (datetime(2027, 1, 1), None, []),
+        (datetime.min, datetime.max, [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_a_range_of_time_is_exact(library, since, until, expected):
+    moments = [
+        datetime(2023, 12, 31, 23, 59, 59),
+        datetime(2024, 2, 29, 11, 59, 59, 999000),
+        datetime(2024, 2, 29, 12),
+        datetime(2024, 12, 31, 23, 59, 59, 999000),
+        datetime(2025, 1, 1),
+        datetime(2026, 1, 1),
+    ]
+    ids = [library.add("tahiti", taken=moment) for moment in moments]
+
+    assert sorted(library.ids("tahiti", since=since, until=until)) == [ids[place] for place in expected]
+
+
+def test_a_range_of_time_in_an_empty_library_finds_nothing(library):
+    assert library.ids("tahiti", since=NOW) == []
+
+
+@given(
+    days=strategies.lists(strategies.integers(0, 4000), min_size=1, max_size=6),
+    since=strategies.integers(0, 4000),
+    length=strategies.integers(0, 4000),
+)
+@examples(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_range_finds_what_lies_in_it(library, days, since, length):
+    start = datetime(2015, 1, 1)
+    added = {library.add("periodical", taken=start + timedelta(days=day)): day for day in days}
+    found = library.ids("periodical", limit=1000, since=start + timedelta(days=since), until=start + timedelta(days=since + length))
+
+    assert set(found) & set(added) == {photo_id for photo_id, day in added.items() if since <= day < since + length}
+
+
+# -------------------------------------------------------------------------------------------- what goes in, and what goes out
+
+
+def test_the_vocabulary_counts_photos(library):
+    library.add("tahiti tahiti flight")
+    library.add("Tahiti")
+
+    assert library.vocabulary() == {"tahiti": 2, "flight": 1}
+
+
+def test_a_new_analysis_replaces_the_old_one(library):
+    photo = library.add("tahiti flight")
+    other = library.add("flight")
+    library.analyse_again(photo, "nairobi flight")
+
+    assert [library.ids(query) for query in ("tahiti", "nairobi", "flight")] == [[], [photo], [other, photo]]
+    assert library.vocabulary() == {"nairobi": 1, "flight": 2}
+
+
+def test_indexing_or_removing_twice_changes_nothing(library):
+    photo = library.add("tahiti 倒垃圾 PixelSocial")
+    once = library.vocabulary()
+    with models.scope(), db.atomic():
+        search.index(photo)
+        search.index(photo)
+    assert library.vocabulary() == once
+    assert library.ids("tahiti") == [photo]
+
+    with models.scope(), db.atomic():
+        search.remove(photo)
+        search.remove(photo)
+        search.remove(4711)
+    assert library.vocabulary() == {}
+    assert library.ids("tahiti") == []
+
+
+def test_a_photo_without_text_stays_out(library):
+    library.add("")
+    library.add("…")
+
+    with models.scope():
+        assert Vocabulary.select().count() == 0
+
+
+def test_what_is_rolled_back_is_not_found_and_does_not_hide_what_comes_after(library):
+    photo = library.add("")
+    with models.scope(), contextlib.suppress(ZeroDivisionError), db.atomic():
+        Analysis.update(visible_text="nairobi").where(Analysis.photo == photo).execute()
+        search.index(photo)
+        assert search.find("nairo", now=NOW).total == 1
+        raise ZeroDivisionError
+    assert library.ids("nairo") == []
+
+    wanted = library.add("tahiti")
+    assert library.ids("tahi") == [wanted]
+
+
+def test_a_rebuilt_index_is_the_same(library):
+    ids = [library.add(f"tahiti {' '.join(words_of(number, 3))} 倒垃圾") for number in range(5)]
+    before, steps = library.vocabulary(), []
+    with models.scope(), db.atomic():
+        db.execute_sql("INSERT INTO photo_index(photo_index) VALUES ('delete-all')")
+        Vocabulary.update(documents=99).execute()
+        Vocabulary.insert(term="stray", documents=1).execute()
+        assert search.rebuild(steps.append) == 5
+
+    assert steps == [1, 2, 3, 4, 5]
+    assert library.vocabulary() == before
+    assert sorted(library.ids("tahiti")) == ids
+    assert library.ids("stray") == []
+
+
+def test_after_compacting_removed_words_are_gone_from_the_index(library):
+    photo = library.add("perpendicular")
+    library.add("tahiti")
+    with models.scope(), db.atomic():
+        search.remove(photo)
+    with models.scope():
+        search.compact()
+        blocks = b"".join(bytes(row[0]) for row in db.execute_sql("SELECT block FROM photo_index_data"))
+
+    assert b"tahiti" in blocks
+    assert b"perpendicular" not in blocks
+
+
+# --------------------------------------------------------------------------------------------------- the vocabulary in memory
+
+
+def test_words_that_come_later_are_prefixes_and_typos_at_once(library):
+    library.add("nairobi")
+    assert library.ids("tahitti") == []
+
+    wanted = library.add("tahiti")
+    assert library.ids("tahitti") == library.ids("tahi") == [wanted]
+
+
+def test_a_word_that_goes_and_comes_again_is_found(library):
+    photo = library.add("tahiti")
+    assert library.ids("tahi") == [photo]
+    library.analyse_again(photo, "nairobi")
+    assert library.ids("tahi") == []
+    library.analyse_again(photo, "tahiti")
+    assert library.ids("tahi") == [photo]
+
+
+def test_each_store_has_its_own_words(tmp_path):
+    first = Library(tmp_path / "first")
+    photo = first.add("tahiti")
+    assert first.ids("tahi") == [photo]
+
+    second = Library(tmp_path / "second")
+    other = second.add("nairobi")
+    assert second.ids("nairo") == [other]
+    assert second.ids("tahi") == []
+
+    models.open_store(first.settings)
+    assert first.ids("tahi") == [photo]
+    models.close_connection()
+
+
+def test_threads_search_while_others_index(library):
+    failures = []
+
+    def work(number):
+        try:
+            for turn in range(10):
+                photo = library.add(f"tahiti thread{'abcd'[number]} {' '.join(words_of(number * 100 + turn, 5))}")
+                assert photo in library.ids(f"thread{'abcd'[number]}", limit=100)
+        except Exception as problem:
+            failures.append(problem)
+        finally:
+            models.close_connection()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert failures == []
+    assert library.find("tahi").total == 40
+
+
+# ------------------------------------------------------------------------------------------------- every string is a query
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"', '"""', "'", "tahiti AND", "NEAR(tahiti, 2)", "tahiti*", "^tahiti", "tokens:tahiti", "-tahiti", "(tahiti", "tahiti)",
+        "tahiti; DROP TABLE photos", "%", "_", "\\", "\0tahiti\0", "\ud800tahiti\udfff", "🌴 tahiti 🌴", "\u202etahiti\u202c",
+        "مرحبا tahiti", "tahiti " * 20_000, "x" * 100_000, "1l" * 50_000, '"' * 100_000, " ".join(words_of(9, 3000)), "倒" * 50_000,
+        "é" * 2000, "a\u0301" * 2000, "\u0941" * 2000, " ".join("abcdefghijklm" * 80), "l1I0O" * 12, "-" * 5000, "a-" * 5000, "aB" * 5000,
+    ],
+    ids=lambda query: repr(query[:20]),
+)  # fmt: skip
+def test_no_query_is_an_error(library, query):
+    library.add("Flight to Tahiti 倒垃圾 a b c l10 é", category="chat")
+
+    for options in ({}, {"category": "chat", "since": datetime(2026, 1, 1)}):
+        found = library.find(query, **options)
+        assert found.total >= len(found.items)
+
+
+@given(text=strategies.text(max_size=60) | strategies.text(alphabet="ab \"tahi倒垃1l0-'", max_size=40))
+@examples(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_random_query_is_an_error(library, text):
+    if not library.vocabulary():
+        library.add("Flight to Tahiti 倒垃圾 ab ba a1 l0")
+
+    library.find(text)
+
+
+@given(text=strategies.text(strategies.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80))
+@examples(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_goes_in_and_comes_out_again(library, text):
+    before = library.vocabulary()
+    photo = library.add(text)
+    assert library.ids(text[:200], limit=1000) or library.vocabulary() == before
+
+    with models.scope(), db.atomic():
+        search.remove(photo)
+    assert library.vocabulary() == before
+
+
+def test_a_long_text_is_searched_to_its_end(library):
+    wanted = library.add(" ".join(words_of(3, 8000)) + " tahiti")
+
+    assert library.ids("tahiti") == [wanted]
+    assert "tahiti" in library.find("tahiti").items[0].snippet
