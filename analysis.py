@@ -131,8 +131,8 @@ def seconds_until_due(*, now: datetime) -> float:
     if circuit.open:
         due = circuit.probe_at
     else:
-        due = Analysis.select(peewee.fn.MIN(Analysis.due_at)).where(Analysis.status == "pending").scalar()
-        due = due and (datetime.fromisoformat(due) if isinstance(due, str) else due)
+        earliest = db.execute_sql(_EARLIEST).fetchone()
+        due = earliest and datetime.fromisoformat(earliest[0])
     return IDLE_WAIT if due is None else min(IDLE_WAIT, max(0.05, (due - now).total_seconds()))
 
 
@@ -143,7 +143,7 @@ def reprocess(photo_id: int, *, now: datetime) -> None:
     that had refused one more try. Raises `NotFound`.
     """
     with db.atomic():
-        fields = {"error_message": None, "fault": "", "attempts": 0, "interruptions": 0, "returns": 0, "fresh": True}
+        fields = {"error_message": None, "attempts": 0, "interruptions": 0, "returns": 0, "fresh": True}
         if not _requeue(Analysis.photo == photo_id, now=now, **fields):
             raise NotFound("Photo not found")
         allow_probe(now=now)
@@ -316,20 +316,26 @@ def _workers_folder() -> Path:
 # ------------------------------------------------------------------------------------------------------------ one photo's turn
 
 
+# The partial indexes are named, and their conditions spelled out: with a bound status SQLite would read and sort the whole queue.
+_DUE = """
+    SELECT analyses.id, photo_id FROM {rows} JOIN photos ON photos.id = photo_id
+    WHERE {condition} AND NOT EXISTS (
+        SELECT 1 FROM photos AS twin JOIN analyses AS other ON other.photo_id = twin.id
+        WHERE twin.sha256 = photos.sha256 AND other.status = 'processing'
+    )
+    ORDER BY {order} LIMIT 1
+"""
+_DUE_NOW = _DUE.format(rows="analyses INDEXED BY analyses_due", condition="status = 'pending' AND due_at <= ?", order="due_at, photo_id")
+_NEXT_PENDING = _DUE.format(rows="analyses INDEXED BY analyses_due", condition="status = 'pending'", order="due_at, photo_id")
+_NEXT_FAILED = _DUE.format(rows="analyses INDEXED BY analyses_faulty", condition="fault <> '' AND fault = 'provider'", order="photo_id")
+_EARLIEST = "SELECT due_at FROM analyses INDEXED BY analyses_due WHERE status = 'pending' ORDER BY due_at LIMIT 1"
+
+
 def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
     """Ids of the analysis and photo whose turn it is. A probe may also be a row that failed by the provider's fault."""
-    twin, twin_photo = Analysis.alias(), Photo.alias()
-    busy_twin = (
-        twin.select(twin.id)
-        .join(twin_photo, on=twin.photo == twin_photo.id)
-        .where(twin.status == "processing", twin_photo.sha256 == Photo.sha256)
-    )
-    rows = Analysis.select(Analysis.id, Analysis.photo).join(Photo).where(~peewee.fn.EXISTS(busy_twin)).limit(1)
-    pending = rows.where(Analysis.status == "pending").order_by(Analysis.due_at, Analysis.photo)
     if not probe:
-        return pending.where(Analysis.due_at <= timestamp(now)).tuples().first()
-    failed = rows.where(Analysis.status == "error", Analysis.fault == "provider").order_by(Analysis.photo)
-    return pending.tuples().first() or failed.tuples().first()
+        return db.execute_sql(_DUE_NOW, (timestamp(now),)).fetchone()
+    return db.execute_sql(_NEXT_PENDING).fetchone() or db.execute_sql(_NEXT_FAILED).fetchone()
 
 
 def _ask(model: llm.Model, picture: BinaryIO, name: str) -> Findings | SnaploreError:
@@ -372,8 +378,8 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     row = Analysis.select(Analysis.fresh, Photo.sha256).join(Photo).where(Analysis.id == claim.analysis_id).objects().first()
     if row is None or row.fresh:
         return False
-    same = (Photo.sha256 == row.sha256) & (Analysis.status == "done") & (Analysis.analyser == analyser)
-    twin = Analysis.select().join(Photo).where(same).order_by(Analysis.completed_at.desc()).first()
+    same_bytes = Photo.select(Photo.id).where(Photo.sha256 == row.sha256)  # a subquery, or SQLite starts with all that are done
+    twin = Analysis.get_or_none(Analysis.photo.in_(same_bytes), Analysis.status == "done", Analysis.analyser == analyser)
     if twin is None:
         return False
     with db.atomic():
@@ -415,11 +421,11 @@ def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> Non
     if circuit.open:
         circuit.probe_at = now + max(asked_to_wait, timedelta(seconds=circuit.pause))
     _save_circuit(circuit)
-    state = {"attempts": attempts, "error_message": str(problem), "fault": "provider", **_UNLEASED}
+    state = {"attempts": attempts, "error_message": str(problem), **_UNLEASED}
     if attempts >= TRIES:
-        state |= {"status": "error", "completed_at": now, "due_at": now + LONGEST_PAUSE}
+        state |= {"status": "error", "fault": "provider", "completed_at": now, "due_at": now + LONGEST_PAUSE}
     else:
-        state |= {"status": "pending", "due_at": now + max(asked_to_wait, RETRY_DELAYS[max(0, attempts - 1)])}
+        state |= {"status": "pending", "fault": "", "due_at": now + max(asked_to_wait, RETRY_DELAYS[max(0, attempts - 1)])}
     Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
 
 
@@ -434,11 +440,11 @@ def _fail_refused(claim: Claim, problem: ProviderRefused, *, now: datetime) -> N
 
 def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
     attempts = Analysis.get_by_id(claim.analysis_id).attempts + 1
-    state = {"attempts": attempts, "error_message": str(problem), "fault": "row", **_UNLEASED}
+    state = {"attempts": attempts, "error_message": str(problem), **_UNLEASED}
     if attempts >= TRIES or isinstance(problem, Unreadable | UnsupportedImage):  # which no second try would mend
-        state |= {"status": "error", "completed_at": now}
+        state |= {"status": "error", "fault": "row", "completed_at": now}
     else:
-        state |= {"status": "pending", "due_at": now + RETRY_DELAYS[attempts - 1]}
+        state |= {"status": "pending", "fault": "", "due_at": now + RETRY_DELAYS[attempts - 1]}
     Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
 
 
@@ -461,14 +467,15 @@ def _free_probe(claim: Claim, *, now: datetime) -> None:
 
 
 def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool = False) -> None:
-    failed = (Analysis.status == "error") & Analysis.fault.in_(faults) & (Analysis.returns < MAX_RETURNS)
+    # Only an error has a fault, and `analyses_faulty` is an index of these.
+    failed = peewee.SQL("fault <> ''") & Analysis.fault.in_(faults) & (Analysis.returns < MAX_RETURNS)
     if only_due:
         failed &= Analysis.due_at <= timestamp(now)
     _requeue(failed, now=now, attempts=0, returns=Analysis.returns + 1)
 
 
 def _requeue(where: peewee.Expression, *, now: datetime, **fields: Any) -> int:
-    return Analysis.update(status="pending", due_at=now, **_UNLEASED, **fields).where(where).execute()
+    return Analysis.update(status="pending", fault="", due_at=now, **_UNLEASED, **fields).where(where).execute()
 
 
 _UNLEASED = {"lease_until": None, "lease_token": None}

@@ -214,7 +214,7 @@ def _flat(image: Image.Image) -> Image.Image:
         flat = Image.new("RGB", image.size, "white")
         flat.paste(image, mask=image.getchannel("A"))
         return flat
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _upright(source: Image.Image, image: Image.Image) -> Image.Image:

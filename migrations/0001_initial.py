@@ -57,7 +57,7 @@ CREATE TABLE analyses (
 ) STRICT;
 CREATE INDEX analyses_due ON analyses (due_at, photo_id) WHERE status = 'pending';
 CREATE INDEX analyses_leased ON analyses (lease_until) WHERE status = 'processing';
-CREATE INDEX analyses_faulty ON analyses (fault, photo_id) WHERE status = 'error';
+CREATE INDEX analyses_faulty ON analyses (fault, photo_id) WHERE fault <> '';
 CREATE INDEX analyses_status ON analyses (status, photo_id);
 CREATE INDEX analyses_intent ON analyses (intent, photo_id);
 CREATE INDEX analyses_intent_status ON analyses (intent, status, photo_id);

@@ -342,6 +342,29 @@ def test_a_picture_that_keeps_killing_its_worker_is_given_up(client, clock):
     assert "interrupted" in shown(client, photo)["error_message"]
 
 
+def test_a_turn_of_the_queue_reads_no_more_when_the_queue_is_long(client, remote, fake_llm, clock):
+    upload(client, "a", "b")
+    statements = []
+    models.db.query_hooks.append(statements.append)
+    try:
+        analysis.work(remote, clock=clock)
+        with models.scope():
+            analysis.seconds_until_due(now=clock())
+    finally:
+        models.db.query_hooks.clear()
+    explained = [event for event in statements if event.sql.lstrip().startswith(("SELECT", "UPDATE"))]
+
+    assert len(explained) > 10
+    with models.scope():
+        for event in explained:
+            for *_, step in models.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
+                # All rows, or all rows of a status, but for those in processing (`other`), which are as many as there are threads.
+                whole_table = step.startswith("SCAN analyses") and "analyses_due" not in step
+                whole_status = "(status=?)" in step and not step.startswith("SEARCH other")
+                grows = whole_table or whole_status or "TEMP B-TREE" in step
+                assert not grows, f"{event.sql}\n{step}"
+
+
 def test_a_claim_is_exclusive_over_threads(client, clock):
     upload(client, *"abcdefgh")
     claimed, start = [], threading.Barrier(4)

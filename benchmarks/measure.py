@@ -1,0 +1,286 @@
+"""The measurements: a function for each group of figures, in the order in which they run.
+
+The server is always a process of its own, asked over HTTP on kept connections. While it is measured nothing waits for analysis,
+or the model it is set to never answers, so that the figures are those of the work that is named and of nothing beside it.
+"""
+
+import contextlib
+import dataclasses
+import io
+import itertools
+import random
+import socket
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+import analysis
+import answers
+import images
+import llm
+import models
+import photos
+import search
+from benchmarks import floors, material, seed
+from benchmarks.figures import Figure
+from benchmarks.service import MemoryWatch, Service, upload_form
+from benchmarks.timing import in_turns, p50, p95, side_by_side
+from local import LocalModel
+from models import Analysis, Vocabulary
+from settings import Settings, utc_now
+from tests.fake_llm import FakeLLM
+
+MS = 1_000
+MB = 1_048_576
+CLIENTS = 3  # uploads that a phone has under way at once
+BROWSER = 6  # connections of a browser
+PAGE = 20
+TRIES = 3  # of each query
+
+
+def analysing(folders: seed.Folders) -> Iterator[Figure]:
+    """One screenshot's turn among all that were analysed before, with a model that answers at once: what is left is ours."""
+    writer = material.Writer()
+    pictures = folders.screenshots
+    with FakeLLM(default=lambda _request: _answer(writer)) as model:
+        settings = _with_model(folders.large, model.url)
+        _store(settings, pictures)
+        works = iter(lambda: analysis.work(settings), False)
+        again = itertools.cycle(pictures)
+        actions = {"work": lambda: next(works), "floor": lambda: images.for_model(io.BytesIO(next(again)))}
+        seconds = in_turns(actions, len(pictures) - 1, warm_up=1)
+        with models.scope():
+            if Analysis.select().where(Analysis.status != "done").exists():
+                raise RuntimeError("an analysis failed")
+        models.close_connection()
+        llm.close_models()
+    yield Figure(
+        what="analysis of a screenshot, over the model's time, p50", measured=p50(seconds["work"]) * MS, unit="ms",
+        floor=p50(seconds["floor"]) * MS, floor_is="decode and re-encode", at_most=150,
+    )  # fmt: skip
+
+
+def reading(folders: seed.Folders) -> Iterator[Figure]:
+    """Embedded OCR and rules, one picture at a time on one thread; the child has its models loaded."""
+    model = LocalModel(ocr_model="small", language="en")
+    again = itertools.cycle(folders.screenshots)
+    with contextlib.closing(model):
+        seconds = in_turns({"read": lambda: model.analyse(io.BytesIO(next(again)))}, 1 + folders.rounds, warm_up=1)["read"]
+    yield Figure(what="embedded analyser, a phone screenshot, p50", measured=p50(seconds), unit="s", at_most=0.8)
+
+
+def starting(folders: seed.Folders) -> Iterator[Figure]:
+    """From the command to the first answer, and the memory of all processes before and after the first hundreds of requests."""
+    queries = _queries(folders, folders.rounds)
+    paths = ["/api/stats", f"/api/photos?page_size={PAGE}", "/api/photos/1", "/api/photos/1/thumbnail", *map(_search_path, queries)]
+    started, bare, fresh, used = [], [], [], []
+    for _ in range(-(-folders.rounds // 2)):
+        bare.append(floors.bare_process())
+        with Service(folders.large) as service:
+            started.append(service.started_in)
+            fresh.append(service.memory())
+            side_by_side(BROWSER, lambda service=service: service.client().get, paths * 2)
+            used.append(service.memory())
+    packages = {"floor": p50([memory for _, memory in bare]) / MB, "floor_is": "its packages alone", "unit": "MB", "at_most": 90}
+    yield Figure(
+        what="start to first answer, p50", measured=p50(started), unit="s", floor=p50([seconds for seconds, _ in bare]),
+        floor_is="its packages alone", at_most=1,
+    )  # fmt: skip
+    yield Figure(what="memory, just started", measured=p50(fresh) / MB, **packages)
+    yield Figure(what=f"memory, after requests by {BROWSER} clients", measured=p50(used) / MB, **packages)
+
+
+def listing(folders: seed.Folders) -> Iterator[Figure]:
+    """List, detail and statistics, of many photos and of few, encrypted and not."""
+    small = min(seed.REFERENCE, folders.size)
+    with Service(folders.large) as many, Service(folders.small) as few, Service(folders.plain) as plain:
+        asked = {"many": (many, folders.size), "few": (few, small), "plain": (plain, folders.size)}
+        actions = {"health": _asking(many, lambda: "/api/health")}
+        for name, (service, size) in asked.items():
+            choice = random.Random(material.SEED)
+            actions[f"list {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}")
+            actions[f"last {name}"] = _asking(service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE)}")
+            actions[f"detail {name}"] = _asking(service, lambda size=size, choice=choice: f"/api/photos/{choice.randint(1, size)}")
+            actions[f"stats {name}"] = _asking(service, lambda: "/api/stats")
+        seconds = {name: p50(each) * MS for name, each in in_turns(actions, 30 * folders.rounds, warm_up=10).items()}
+    health = {"unit": "ms", "floor": seconds["health"], "floor_is": "health"}
+    names = {"list": f"list of {PAGE}", "last": f"list of {PAGE}, the oldest", "detail": "detail"}
+    for name, what in names.items():
+        yield Figure(what=f"{what}, p50", measured=seconds[f"{name} many"], at_most=5, **health)
+        yield Figure(
+            what=f"{what}, against {small:,} photos", measured=seconds[f"{name} many"], unit="ms",
+            floor=seconds[f"{name} few"], floor_is=f"at {small:,}", ratio_at_most=1.3,
+        )  # fmt: skip
+    yield Figure(what="stats, p50", measured=seconds["stats many"], at_most=20, **health)
+    yield Figure(
+        what=f"list of {PAGE}, encrypted against not", measured=seconds["list many"], unit="ms",
+        floor=seconds["list plain"], floor_is="not encrypted", ratio_at_most=1.15,
+    )  # fmt: skip
+
+
+def searching(folders: seed.Folders) -> Iterator[Figure]:
+    """Mixed queries over HTTP, by the verb in this process, and as a bare query of the same index."""
+    limit = 30 if folders.size <= 100_000 else 120
+    queries = _queries(folders, 3 * folders.rounds)
+    models.open_store(folders.large)
+    with Service(folders.large) as sealed, Service(folders.plain) as plain:
+        first = in_turns({"first": _asking(sealed, lambda: _search_path(queries[0]))}, 1)["first"][0]
+        turns = {name: itertools.cycle(queries) for name in ("http", "plain", "verb", "bare")}
+        actions = {
+            "http": _asking(sealed, lambda: _search_path(next(turns["http"]))),
+            "plain": _asking(plain, lambda: _search_path(next(turns["plain"]))),
+            "verb": lambda: _find(next(turns["verb"]).text),
+            "bare": lambda: _find_bare(next(turns["bare"]).term),
+        }
+        seconds = in_turns(actions, TRIES * len(queries), warm_up=len(queries))
+    models.close_connection()
+    milliseconds = {name: [each * MS for each in times] for name, times in seconds.items()}
+
+    def figure(what: str, share: Callable[[list[float]], float], times: dict[str, list[float]], source: str = "http", **budget) -> Figure:
+        bare = {"floor": share(times["bare"]), "floor_is": "bare FTS5 query"}
+        return Figure(what=f"search, {what}", measured=share(times[source]), unit="ms", **bare, **budget)
+
+    yield figure("mixed, p50", p50, milliseconds)
+    yield figure("mixed, p95", p95, milliseconds, at_most=limit)
+    yield figure("mixed, p95, without HTTP", p95, milliseconds, "verb")
+    kinds = [query.kind for query in queries] * TRIES
+    for kind in dict.fromkeys(kinds):
+        chosen = {name: list(itertools.compress(times, [each == kind for each in kinds])) for name, times in milliseconds.items()}
+        yield figure(f"{kind}, p50", p50, chosen)
+        yield figure(f"{kind}, p95", p95, chosen, at_most=limit)
+    yield Figure(what="search, the first after the start", measured=first * MS, unit="ms")
+    fastest = {name: [min(times[place :: len(queries)]) for place in range(len(queries))] for name, times in milliseconds.items()}
+    yield Figure(
+        what="search, encrypted against not, mean of the fastest", measured=statistics.mean(fastest["http"]), unit="ms",
+        floor=statistics.mean(fastest["plain"]), floor_is="not encrypted", ratio_at_most=1.15,
+    )  # fmt: skip
+
+
+def uploading(folders: seed.Folders) -> Iterator[Figure]:
+    """Phone screenshots by three clients, as fast as the answers come, and the same pictures stored by a bare loop on three threads."""
+    pictures = folders.screenshots
+    forms = list(map(upload_form, pictures))
+    bare = floors.BareStore(folders.path("bare"))
+    spent: dict[str, list[float]] = {"sealed": [], "bare": []}  # processor seconds, which a busy machine changes least
+    with _silent_model() as (address, end):
+        sealed_folder = _with_model(folders.empty("uploads"), address)
+        plain_folder = _with_model(folders.empty("uploads-plain", encryption=False), address)
+        with Service(sealed_folder) as sealed, Service(plain_folder) as plain:
+            actions = {
+                "sealed": lambda: side_by_side(CLIENTS, lambda: sealed.client().upload, forms),
+                "bare": lambda: side_by_side(CLIENTS, bare.ready, pictures),
+                "plain": lambda: side_by_side(CLIENTS, lambda: plain.client().upload, forms),
+            }
+            actions["sealed"] = _counting(spent["sealed"], sealed.processor, actions["sealed"])
+            actions["bare"] = _counting(spent["bare"], time.process_time, actions["bare"])
+            seconds = in_turns(actions, folders.rounds, warm_up=1)
+            end()
+    rates = {name: len(pictures) / p50(times) for name, times in seconds.items()}
+    yield Figure(
+        what=f"upload of phone screenshots, {CLIENTS} clients", measured=rates["sealed"], unit="/s",
+        floor=rates["bare"], floor_is="bare loop", ratio_at_least=0.75,
+    )  # fmt: skip
+    yield Figure(
+        what="upload, processor time of a screenshot", measured=p50(spent["sealed"]) / len(pictures) * MS, unit="ms",
+        floor=p50(spent["bare"]) / len(pictures) * MS, floor_is="bare loop",
+    )  # fmt: skip
+    yield Figure(
+        what="upload, encrypted against not", measured=MS / rates["sealed"], unit="ms",
+        floor=MS / rates["plain"], floor_is="not encrypted", ratio_at_most=1.15,
+    )  # fmt: skip
+
+
+def swallowing(folders: seed.Folders) -> Iterator[Figure]:
+    """The memory of all processes while three clients upload the largest pictures that are taken."""
+    form = upload_form(material.noise(4096, 4096))
+    with _silent_model() as (address, end), Service(_with_model(folders.empty("large-uploads"), address)) as service:
+        before = service.memory()
+        with MemoryWatch(service) as watch:
+            side_by_side(CLIENTS, lambda: service.client().upload, [form] * CLIENTS * min(folders.rounds, 3))
+        end()
+    yield Figure(
+        what=f"memory, {CLIENTS} clients upload {len(form) // MB} MB each", measured=watch.peak / MB, unit="MB",
+        floor=before / MB, floor_is="before", at_most=300,
+    )  # fmt: skip
+
+
+GROUPS = {
+    "analysis": analysing,  # first: it stores what no service may find in the queue
+    "start": starting,
+    "list": listing,
+    "search": searching,
+    "upload": uploading,
+    "memory": swallowing,
+    "ocr": reading,
+}
+
+
+def _answer(writer: material.Writer) -> dict[str, Any]:
+    """What a vision model says: the fields that it is asked for."""
+    return {name: value for name, value in msgspec.to_builtins(writer.findings()).items() if name in answers.EXPECTED_FIELDS}
+
+
+def _with_model(settings: Settings, address: str) -> Settings:
+    return dataclasses.replace(settings, dev_mode=True, llm_base_url=address, llm_model="benchmark", llm_api_key="no-secret")
+
+
+@contextlib.contextmanager
+def _silent_model() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The address of a model that never answers: the two threads of the pool wait for it, and the uploads have the machine.
+
+    With it comes the function that ends the waiting, for a service that stops would wait with them.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        yield f"http://localhost:{door.getsockname()[1]}/v1", door.close
+
+
+def _store(settings: Settings, pictures: list[bytes]) -> None:
+    models.open_store(settings)
+    with models.scope():
+        for number, picture in enumerate(pictures):
+            upload = photos.Upload("phone_1", f"Screenshot_{number}.png", utc_now())
+            photos.store(seed.upload_of(picture), upload, now=utc_now())
+
+
+def _queries(folders: seed.Folders, each: int) -> list[material.Query]:
+    """Queries for what the index of the large folder really has."""
+    models.open_store(folders.large)
+    with models.scope():
+        documents = dict(Vocabulary.select(Vocabulary.term, Vocabulary.documents).tuples())
+        texts = [text for (text,) in Analysis.select(Analysis.visible_text).limit(each * 4).tuples()]
+    models.close_connection()
+    return material.Writer().queries(documents, texts, each)
+
+
+def _asking(service: Service, path: Callable[[], str]) -> Callable[[], bytes]:
+    client = service.client()
+    return lambda: client.get(path())
+
+
+def _counting(spent: list[float], clock: Callable[[], float], action: Callable[[], Any]) -> Callable[[], None]:
+    """`action`, which also notes how far it moves `clock`."""
+
+    def run() -> None:
+        before = clock()
+        action()
+        spent.append(clock() - before)
+
+    return run
+
+
+def _search_path(query: material.Query) -> str:
+    return f"/api/search?{urlencode({'q': query.text, 'limit': PAGE})}"
+
+
+def _find(text: str) -> search.Found:
+    with models.scope():
+        return search.find(text, limit=PAGE, now=utc_now())
+
+
+def _find_bare(term: str) -> list[int]:
+    with models.scope():
+        return floors.bare_query(term)

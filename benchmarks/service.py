@@ -1,0 +1,161 @@
+"""The real server as a process of its own, on a free port of the loopback, and a client that keeps its connection."""
+
+import dataclasses
+import http.client
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+from settings import PREFIX, ROOT, Settings, variable
+
+API_KEY = secrets.token_urlsafe(24)
+BOUNDARY = "a-boundary-that-no-picture-has"
+START_PATIENCE = 60.0  # seconds
+STOP_PATIENCE = 40.0
+LOOK = 0.002  # seconds between looks for the first answer
+
+
+class Service:
+    """gunicorn over the data folder of `settings`, as `make run` starts it. A context manager; `started_in` is in seconds."""
+
+    def __init__(self, settings: Settings):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self._settings = dataclasses.replace(settings, api_key=API_KEY, bind=f"127.0.0.1:{self.port}")
+
+    def __enter__(self) -> "Service":
+        self._log = tempfile.TemporaryFile()
+        begun = time.perf_counter()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gunicorn"], cwd=ROOT, env=_environment(self._settings), stdout=self._log, stderr=self._log
+        )
+        try:
+            self._wait_for_first_answer(begun + START_PATIENCE)
+        except BaseException:
+            self.__exit__()
+            raise
+        self.started_in = time.perf_counter() - begun
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_PATIENCE)
+        except subprocess.TimeoutExpired:
+            for process in self._processes():
+                process.kill()
+            self.process.wait()
+        self._log.close()
+
+    def client(self) -> "Client":
+        return Client(self.port)
+
+    def memory(self) -> int:
+        """Bytes of all its processes; a page that several of them share is counted once (PSS)."""
+        total = 0
+        for process in self._processes():
+            try:
+                total += process.memory_full_info().pss
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue  # it ended meanwhile
+        return total
+
+    def processor(self) -> float:
+        """Seconds of processor time that all its processes have taken so far."""
+        times = [process.cpu_times() for process in self._processes()]
+        return sum(each.user + each.system for each in times)
+
+    def _processes(self) -> list[psutil.Process]:
+        parent = psutil.Process(self.process.pid)
+        return [parent, *parent.children(recursive=True)]
+
+    def _wait_for_first_answer(self, deadline: float) -> None:
+        while True:
+            try:
+                self.client().get("/api/health")
+                return
+            except ConnectionError:
+                if self.process.poll() is not None or time.perf_counter() > deadline:
+                    self._log.seek(0)
+                    raise RuntimeError(f"the service does not start: {self._log.read().decode(errors='replace')}") from None
+            time.sleep(LOOK)
+
+
+class MemoryWatch:
+    """The most memory that a service has while this context lasts; looked at every `PAUSE` seconds."""
+
+    PAUSE = 0.05
+
+    def __init__(self, service: Service):
+        self.peak = 0
+        self._service = service
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> "MemoryWatch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(self.PAUSE):
+            self.peak = max(self.peak, self._service.memory())
+
+
+class Client:
+    """One kept connection. The standard library's, because on the same machine a client's own work is taken from the server."""
+
+    def __init__(self, port: int):
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+    def get(self, path: str) -> bytes:
+        return self._call("GET", path, None, {})
+
+    def upload(self, form: bytes) -> bytes:
+        """Send a form made by `upload_form`."""
+        return self._call("POST", "/api/photos/upload", form, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"})
+
+    def _call(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
+        """The answer's body. Raises `RuntimeError` for a failure: a refusal is quick, and would pass for a good figure."""
+        self._connection.request(method, path, body, {"Authorization": f"Bearer {API_KEY}", **headers})
+        response = self._connection.getresponse()
+        answer = response.read()
+        if response.status != 200:
+            raise RuntimeError(f"{method} {path}: {response.status} {answer[:500]!r}")
+        return answer
+
+
+def upload_form(picture: bytes) -> bytes:
+    """The body of an upload, whole, so that nothing is left to do for the client while the clock runs."""
+    head = (
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="device_id"\r\n\r\nphone_1\r\n'
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="Screenshot.png"\r\nContent-Type: image/png\r\n\r\n'
+    )
+    return b"".join((head.encode(), picture, f"\r\n--{BOUNDARY}--\r\n".encode()))
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """This process's environment with every variable of the service as `settings` has it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if value not in (None, ()):
+            environment[variable(field.name)] = _written(value)
+    return environment
+
+
+def _written(value: str | int | bool | tuple[str, ...] | Path) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value)
