@@ -126,7 +126,10 @@ class Writer:
 
 
 def screenshot(writer: Writer, number: int) -> bytes:
-    """A PNG as a phone makes it: bars and bubbles of one colour, text on them; `number` makes its bytes its own."""
+    """A PNG as a phone makes it: bars and bubbles of one colour, text on them; `number` makes its bytes its own.
+
+    Two dozen lines with about 300 characters, the median of real phone screens.
+    """
     width, height = PHONE
     picture = Image.new("RGB", PHONE, "#f4f4f6")
     draw = ImageDraw.Draw(picture)
@@ -135,7 +138,7 @@ def screenshot(writer: Writer, number: int) -> bytes:
     draw.text((48, 110), f"{writer.word().capitalize()} {number}", fill="white", font=title)
     top = 260
     for row in itertools.count():
-        lines = [writer.sentence(6) for _ in range(2 + row % 3)]
+        lines = [writer.sentence(1 + (row + place) % 3) for place in range(2 + row % 3)]
         bottom = top + 40 + 56 * len(lines)
         if bottom > height - 200:
             break
