@@ -16,11 +16,11 @@ except StartRefused as refusal:
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
-# glibc keeps what was freed for each thread, ever larger blocks (3 uploads of 50 MB then hold 400 MB), or, bounded like this
-# (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD), only as much as an ordinary screenshot needs again: that takes 200 MB. Giving all of it back
-# at once would take 30 MB less, and a sixth of the uploads' rate for page faults.
+# glibc keeps what was freed for each thread, ever larger blocks: 3 uploads of 50 MB then hold 400 MB. Bounded like this
+# (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD) it keeps what an ordinary screenshot needs again, 10 MB, and gives the 16 MB blocks of
+# Pillow's larger pictures back: 200 MB. Giving everything back at once would cost a sixth of the uploads' rate in page faults.
 with contextlib.suppress(OSError, AttributeError):
-    ctypes.CDLL(None).mallopt(-3, 16 * 1_048_576)
+    ctypes.CDLL(None).mallopt(-3, 12 * 1_048_576)
     ctypes.CDLL(None).mallopt(-1, 16 * 1_048_576)
 
 wsgi_app = "app:create_app()"

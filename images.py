@@ -83,6 +83,7 @@ def for_model(picture: BinaryIO) -> bytes:
 def decode(picture: BinaryIO) -> Image.Image:
     """The first frame in its full size, RGB, upright, transparency on white. Raises `UnsupportedImage` as `examine` does."""
     with _opened(picture) as image:
+        image.load()
         return _upright(image, _flat(image))
 
 

@@ -202,3 +202,14 @@ def test_the_time_a_picture_was_taken_is_read_from_its_metadata(taken, offset, e
         exif.get_ifd(0x8769).update({0x9003: taken, 0x9011: offset})
 
     assert images.taken_at(io.BytesIO(draw(format="JPEG", exif=exif))) == expected
+
+
+@pytest.mark.parametrize(
+    ("format", "mode"), [("JPEG", "RGB"), ("JPEG", "CMYK"), ("PNG", "RGB"), ("PNG", "P"), ("WEBP", "RGB"), ("GIF", "P")]
+)
+def test_a_decoded_picture_outlives_its_file(format, mode):
+    with io.BytesIO(draw(format=format, mode=mode, size=(300, 400))) as file:
+        decoded = images.decode(file)
+
+    assert (decoded.mode, decoded.size) == ("RGB", (300, 400))
+    assert min(decoded.getpixel((5, 5))) > 240
