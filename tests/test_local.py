@@ -84,8 +84,10 @@ def children(parent="self"):
 
 
 def running(number):
+    """Also while threads of it still are, though it is dead itself: until then nobody can collect it."""
     try:
-        return Path(f"/proc/{number}/stat").read_text().rsplit(") ", 1)[1][0] != "Z"
+        dead = Path(f"/proc/{number}/stat").read_text().rsplit(") ", 1)[1][0] == "Z"
+        return not dead or len(list(Path(f"/proc/{number}/task").iterdir())) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
 
