@@ -25,11 +25,13 @@ import msgspec
 import peewee
 from flask import Blueprint
 
+import configuration
 import llm
 import models
 import params
 import photos
 import search
+import spend
 from errors import AnswerUnusable, NotFound, ProviderDown, ProviderRefused, SnaploreError, Unreadable, UnsupportedImage
 from findings import INTENTS, Findings
 from locks import Presence
@@ -80,10 +82,12 @@ def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool
 
     What a thread of the pool repeats. No exception leaves it but for those of the database itself.
     """
-    model = llm.model_for(settings)
-    fingerprint = _fingerprint(llm.configuration(settings))
     with models.scope():
-        claim = claim_next(fingerprint, now=clock())
+        chosen = configuration.current(settings)
+        model = llm.model_for(chosen, settings)
+        if chosen.provider != configuration.LOCAL and spend.used_up(settings, now=clock()):
+            return False  # what waits goes on tomorrow
+        claim = claim_next(_fingerprint(chosen), now=clock())
         if claim is None:
             return False
         if _copied_from_twin(claim, model.identity, now=clock()):
@@ -354,7 +358,7 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
     usage = getattr(outcome, "usage", None)
     with db.atomic():
         if usage is not None and usage.calls:
-            llm.record(usage, purpose="analysis", model=analyser, now=now)
+            spend.record(usage, purpose="analysis", model=analyser, now=now)
         if not _still_held(claim):
             return
         match outcome:
@@ -486,9 +490,9 @@ def _still_held(claim: Claim) -> bool:
     return Analysis.select().where(held).exists()
 
 
-def _fingerprint(configuration: llm.Configuration) -> str:
+def _fingerprint(chosen: configuration.Configuration) -> str:
     """Changes with whatever could change a provider's mind; tells nothing about the key."""
-    told = (configuration.provider, configuration.base_url, configuration.model, configuration.api_key)
+    told = (chosen.provider, chosen.base_url, chosen.model, chosen.api_key)
     return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
 
 

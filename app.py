@@ -21,10 +21,12 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import analysis
+import configuration
 import jobs
 import models
 import params
 import photos
+import spend
 from errors import NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable
 from settings import NAME, VERSION, Settings
 from spool import Spool
@@ -79,7 +81,7 @@ def create_app(settings: Settings | None = None) -> Application:
     app.after_request(_finish)
     app.teardown_request(_close_scope)
     app.register_error_handler(Exception, _failure)
-    for blueprint in (photos.routes, photos.search_routes, analysis.routes):
+    for blueprint in (photos.routes, photos.search_routes, analysis.routes, configuration.routes, spend.routes):
         app.register_blueprint(blueprint)
     if settings.cors_origins:
         CORS(app, origins=list(settings.cors_origins), expose_headers=["X-Request-ID", "Retry-After", "ETag"], max_age=3600)

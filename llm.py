@@ -1,4 +1,4 @@
-"""The model: which one is configured, what it is asked, how its answers are read, and what it has cost.
+"""The model: what it is asked and how it answers.
 
 Two models have one interface, `Model`: the embedded one (`local.py`) and `RemoteModel`, which speaks the one protocol that all
 providers share, OpenAI-compatible chat completions. Whoever wants an answer calls `model_for(settings)` and never asks which
@@ -24,22 +24,15 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, NoReturn, Protocol
 
-import msgspec
-
 import answers
 import images
 import net
+from configuration import LOCAL, Configuration, guard
 from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused
 from findings import CATEGORIES, INTENTS, Findings, Usage
 from local import LocalModel
-from models import SpendLedger
 from settings import Settings, utc_now
 
-LOCAL = "local"
-CUSTOM = "custom"
-
-DEFAULT_CONTEXT_TOKENS = 32_768  # of a model that no preset knows: what the smaller vision models have
-TEMPERATURE = 0.2  # reading a screenshot is no creative work
 MAX_ANSWER_TOKENS = 16_384  # a full screen of text, written out, and room to think before it
 
 MAX_RETRY_AFTER = 86_400.0  # seconds: a server cannot put the queue to sleep for longer than a day
@@ -68,40 +61,6 @@ Answer with one JSON object and nothing else, with these fields:
 
 
 @dataclasses.dataclass(frozen=True)
-class Preset:
-    provider: str
-    base_url: str
-    model: str
-    max_context_tokens: int
-
-
-PRESETS = {
-    preset.provider: preset
-    for preset in (
-        Preset("openai", "https://api.openai.com/v1", "gpt-6.1-terra", 922_000),
-        Preset("anthropic", "https://api.anthropic.com/v1", "claude-haiku-5-5", 1_000_000),
-        Preset("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-flash-latest", 1_048_576),
-        Preset("deepseek", "https://api.deepseek.com/v1", "deepseek-flash", 1_000_000),
-        Preset("qwen", "https://dashscope.aliyuncs.com/compatible-mode/v1", "qwen3.8-flash", 991_808),
-        Preset("zhipu", "https://open.bigmodel.cn/api/paas/v4", "glm-5.3-flash", 1_048_576),
-        Preset("ollama", "http://localhost:11434/v1", "qwen3-vl", 32_768),
-    )
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Configuration:
-    """Which model answers. `base_url` is empty for the embedded one."""
-
-    provider: str
-    base_url: str
-    api_key: str | None = dataclasses.field(repr=False)
-    model: str
-    max_context_tokens: int
-    temperature: float
-
-
-@dataclasses.dataclass(frozen=True)
 class Answer:
     """What a model said in one call, cut off where `finish_reason` is "length"."""
 
@@ -122,28 +81,12 @@ class Model(Protocol):
     def close(self) -> None: ...
 
 
-def configuration(settings: Settings) -> Configuration:
-    """The configuration in force. Without a base address it is the embedded model."""
-    if not settings.llm_base_url:
-        return Configuration(LOCAL, "", None, f"ocr-{settings.ocr_model}", DEFAULT_CONTEXT_TOKENS, 0.0)
-    preset = _preset_of(settings.llm_base_url)
-    return Configuration(
-        provider=preset.provider if preset else CUSTOM,
-        base_url=settings.llm_base_url,
-        api_key=settings.llm_api_key,
-        model=settings.llm_model or (preset.model if preset else ""),
-        max_context_tokens=preset.max_context_tokens if preset else DEFAULT_CONTEXT_TOKENS,
-        temperature=TEMPERATURE,
-    )
-
-
 _models: dict[tuple[Configuration, Settings], Model] = {}
 _models_lock = threading.Lock()
 
 
-def model_for(settings: Settings) -> Model:
-    """The configured model: one for each configuration, so that its OCR process or its connections are shared by all threads."""
-    chosen = configuration(settings)
+def model_for(chosen: Configuration, settings: Settings) -> Model:
+    """The model of a configuration: one for each, so that its OCR process or its connections are shared by all threads."""
     with _models_lock:
         if (chosen, settings) not in _models:
             _models[chosen, settings] = _make_model(chosen, settings)
@@ -156,17 +99,6 @@ def close_models() -> None:
         for model in _models.values():
             model.close()
         _models.clear()
-
-
-def record(usage: Usage, *, purpose: str, model: str, now: datetime) -> None:
-    """Add `usage` to the spend ledger of the day; what made no call leaves no row."""
-    if not usage.calls:
-        return
-    counts = msgspec.structs.asdict(usage)
-    more = {getattr(SpendLedger, name): getattr(SpendLedger, name) + count for name, count in counts.items()}
-    SpendLedger.insert(day=now.date().isoformat(), purpose=purpose, model=model, **counts).on_conflict(
-        conflict_target=[SpendLedger.day, SpendLedger.purpose, SpendLedger.model], update=more
-    ).execute()
 
 
 class RemoteModel:
@@ -285,16 +217,7 @@ class RemoteModel:
 def _make_model(chosen: Configuration, settings: Settings) -> Model:
     if chosen.provider == LOCAL:
         return LocalModel(ocr_model=settings.ocr_model, language=settings.language)
-    guard = net.Guard(dev_mode=settings.dev_mode, allowed_hosts=settings.llm_allowed_hosts)
-    return RemoteModel(chosen, guard, language=settings.language)
-
-
-def _preset_of(base_url: str) -> Preset | None:
-    try:
-        origin = net.origin(base_url)
-    except BadInput:
-        return None  # the call will say what is wrong with it
-    return next((preset for preset in PRESETS.values() if net.origin(preset.base_url) == origin), None)
+    return RemoteModel(chosen, guard(settings), language=settings.language)
 
 
 def _question(jpeg: bytes, name: str, language: str) -> list[dict]:

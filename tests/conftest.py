@@ -53,6 +53,9 @@ class Client:
     def post(self, path, **options):
         return self._call(self.open.post, path, options)
 
+    def put(self, path, **options):
+        return self._call(self.open.put, path, options)
+
     def delete(self, path, **options):
         return self._call(self.open.delete, path, options)
 

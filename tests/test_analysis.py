@@ -403,7 +403,7 @@ def test_an_unexpected_failure_of_a_model_ends_in_a_sentence_and_in_the_log(clie
         def analyse(self, picture, *, name=""):
             raise ZeroDivisionError
 
-    monkeypatch.setattr(llm, "model_for", lambda settings: Broken())
+    monkeypatch.setattr(llm, "model_for", lambda chosen, settings: Broken())
     (photo,) = upload(client, "library")
     for _ in range(3):
         analysis.work(settings, clock=clock)
@@ -528,7 +528,7 @@ def test_the_embedded_model_goes_through_the_same_queue(client, settings, work_q
                 app_name="Drawn", summary="Words.", entities=[Entity("date", "Friday")], visible_text="Words", confidence=0.4, raw="{}"
             )
 
-    monkeypatch.setattr(llm, "model_for", lambda settings: Embedded())
+    monkeypatch.setattr(llm, "model_for", lambda chosen, settings: Embedded())
     (photo,) = upload(client, "words")
 
     assert work_queue() == 1

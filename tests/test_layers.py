@@ -19,6 +19,7 @@ LAYERS = (
     ("answers", "crypto", "images", "locks", "net", "params", "rules", "terms"),
     ("models", "ocr"),
     ("local", "query"),
+    ("configuration", "spend"),
     ("search", "llm", "spool"),
     ("photos", "memory", "push", "tools"),
     ("analysis", "chat", "dynamics"),
@@ -31,7 +32,7 @@ RANKS = {module: rank for rank, row in enumerate(LAYERS) for module in row}
 SERVER = "gunicorn.conf"
 
 # Verbs know nothing of HTTP; the search and the model have a Blueprint for their few routes, and nothing more of Flask.
-FLASK_USERS = {"params", SERVER} | {module for row in LAYERS[RANKS["photos"] :] for module in row}
+FLASK_USERS = {"params", "configuration", "spend", SERVER} | {module for row in LAYERS[RANKS["photos"] :] for module in row}
 BLUEPRINT_ONLY = {"search", "llm"}
 DATABASE_USERS = {module for row in LAYERS[RANKS["models"] : RANKS["app"]] for module in row} - {"ocr", "local"}
 

@@ -8,9 +8,11 @@ from email.utils import format_datetime
 import pytest
 from PIL import Image
 
+import configuration
 import llm
 import models
 import net
+import spend
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, UnsupportedImage
 from findings import Entity, Usage
 from local import LocalModel
@@ -18,6 +20,15 @@ from settings import Settings
 from tests.fake_llm import FINDINGS
 
 KEY = "sk-very-secret"
+
+
+def from_environment(settings):
+    """The configuration as long as nothing was set at runtime."""
+    return configuration.merged(configuration.Stored(), settings)
+
+
+def model_for(settings):
+    return llm.model_for(from_environment(settings), settings)
 
 
 def picture(size=(300, 600), **saving):
@@ -33,7 +44,7 @@ def settings_for(url, **values):
 
 @pytest.fixture
 def model(fake_llm):
-    yield llm.model_for(settings_for(fake_llm.url))
+    yield model_for(settings_for(fake_llm.url))
     llm.close_models()
 
 
@@ -49,53 +60,53 @@ def fails(model, kind):
 
 
 def test_without_a_base_address_the_embedded_analyser_is_the_model():
-    chosen = llm.configuration(Settings(ocr_model="tiny", llm_api_key=KEY, llm_model="eyes-1"))
+    chosen = from_environment(Settings(ocr_model="tiny", llm_api_key=KEY, llm_model="eyes-1"))
     assert (chosen.provider, chosen.model, chosen.base_url, chosen.api_key) == ("local", "ocr-tiny", "", None)
     try:
-        assert isinstance(llm.model_for(Settings(ocr_model="tiny")), LocalModel)
+        assert isinstance(model_for(Settings(ocr_model="tiny")), LocalModel)
     finally:
         llm.close_models()
 
 
-@pytest.mark.parametrize("name", llm.PRESETS)
+@pytest.mark.parametrize("name", configuration.PRESETS)
 def test_a_known_origin_brings_the_preset(name):
-    preset = llm.PRESETS[name]
-    chosen = llm.configuration(Settings(llm_base_url=preset.base_url + "/"))
+    preset = configuration.PRESETS[name]
+    chosen = from_environment(Settings(llm_base_url=preset.base_url + "/"))
     assert (chosen.provider, chosen.model, chosen.max_context_tokens) == (name, preset.model, preset.max_context_tokens)
-    assert llm.configuration(Settings(llm_base_url=preset.base_url, llm_model="other")).model == "other"
+    assert from_environment(Settings(llm_base_url=preset.base_url, llm_model="other")).model == "other"
 
 
 def test_there_are_seven_presets_by_their_names():
-    assert list(llm.PRESETS) == ["openai", "anthropic", "gemini", "deepseek", "qwen", "zhipu", "ollama"]
+    assert list(configuration.PRESETS) == ["openai", "anthropic", "gemini", "deepseek", "qwen", "zhipu", "ollama"]
 
 
 @pytest.mark.parametrize(
     "url", ["https://model.example/v1", "https://api.openai.com:8443/v1", "https://api.openai.com.example", "https://a@b"]
 )
 def test_any_other_address_is_custom(url):
-    assert llm.configuration(Settings(llm_base_url=url)).provider == "custom"
+    assert from_environment(Settings(llm_base_url=url)).provider == "custom"
 
 
 def test_the_key_is_in_no_repr():
     settings = settings_for("https://model.example/v1")
-    assert KEY not in repr(llm.configuration(settings))
-    assert KEY not in repr(llm.model_for(settings))
+    assert KEY not in repr(from_environment(settings))
+    assert KEY not in repr(model_for(settings))
     llm.close_models()
 
 
 def test_there_is_one_model_for_each_configuration(fake_llm):
     settings = settings_for(fake_llm.url)
     found = []
-    threads = [threading.Thread(target=lambda: found.append(llm.model_for(settings))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: found.append(model_for(settings))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(found) == 8
     assert len({id(model) for model in found}) == 1
-    assert llm.model_for(dataclasses.replace(settings, llm_model="eyes-2")) is not found[0]
+    assert model_for(dataclasses.replace(settings, llm_model="eyes-2")) is not found[0]
     llm.close_models()
-    assert llm.model_for(settings) is not found[0]
+    assert model_for(settings) is not found[0]
     llm.close_models()
 
 
@@ -113,13 +124,13 @@ def test_a_screenshot_is_asked_about_once_and_the_answer_is_read(model, fake_llm
     assert request.key == KEY
     assert request.body["model"] == "eyes-1"
     assert request.body["response_format"] == {"type": "json_object"}
-    assert request.body["temperature"] == llm.TEMPERATURE
+    assert request.body["temperature"] == configuration.TEMPERATURE
     assert request.body["max_tokens"] >= 4096
 
 
 def test_the_prompt_spells_out_the_value_lists_the_language_and_that_pictures_give_no_orders(fake_llm):
     for language, name in (("zh", "Simplified Chinese"), ("en", "English")):
-        llm.model_for(settings_for(fake_llm.url, language=language)).analyse(picture())
+        model_for(settings_for(fake_llm.url, language=language)).analyse(picture())
         text = fake_llm.requests[-1].text
         assert name in text
         lists = ("chat, webpage, finance, notification, social_media, other", "reference, reminder, research, note, ignore")
@@ -158,14 +169,14 @@ def test_what_is_no_picture_is_not_sent(model, fake_llm):
 
 
 def test_without_a_key_none_is_sent(fake_llm):
-    llm.model_for(Settings(dev_mode=True, llm_base_url=fake_llm.url)).analyse(picture())
+    model_for(Settings(dev_mode=True, llm_base_url=fake_llm.url)).analyse(picture())
     assert fake_llm.requests[0].key is None
     assert "model" not in fake_llm.requests[0].body  # none is configured either
     llm.close_models()
 
 
 def test_a_query_of_the_base_address_stays_behind_the_path(fake_llm):
-    llm.model_for(settings_for(fake_llm.url + "/?api-version=3")).analyse(picture())
+    model_for(settings_for(fake_llm.url + "/?api-version=3")).analyse(picture())
     assert fake_llm.requests[0].path == "/v1/chat/completions?api-version=3"
     llm.close_models()
 
@@ -389,7 +400,7 @@ def test_a_provider_that_is_not_there_is_down(model, fake_llm):
 
 
 def test_a_provider_that_drips_is_down_at_the_deadline(fake_llm):
-    configuration = llm.configuration(settings_for(fake_llm.url))
+    configuration = from_environment(settings_for(fake_llm.url))
     model = llm.RemoteModel(configuration, net.Guard(dev_mode=True), language="en", deadline=0.4)
     fake_llm.drip()
     assert "in time" in fails(model, ProviderDown).detail
@@ -398,18 +409,18 @@ def test_a_provider_that_drips_is_down_at_the_deadline(fake_llm):
 
 def test_a_name_that_leads_to_a_private_address_is_down_because_names_change():
     guard = net.Guard(resolve=lambda host, port, **_: [(2, 1, 6, "", ("10.0.0.1", port))])
-    model = llm.RemoteModel(llm.configuration(settings_for("https://model.example/v1")), guard, language="en")
+    model = llm.RemoteModel(from_environment(settings_for("https://model.example/v1")), guard, language="en")
     assert "resolves to a private address" in fails(model, ProviderDown).detail
 
 
 @pytest.mark.parametrize("url", ["http://192.168.1.5:11434/v1", "https://10.0.0.1/v1", "http://model.example", "https://a@model.example"])
 def test_an_address_that_must_not_be_called_is_a_refused_configuration(url):
-    assert "as it is configured" in fails(llm.model_for(Settings(llm_base_url=url)), ProviderRefused).detail
+    assert "as it is configured" in fails(model_for(Settings(llm_base_url=url)), ProviderRefused).detail
     llm.close_models()
 
 
 def test_a_key_that_cannot_be_sent_is_a_refused_configuration_and_is_not_quoted(fake_llm):
-    failure = fails(llm.model_for(dataclasses.replace(settings_for(fake_llm.url), llm_api_key="geheim geheim")), ProviderRefused)
+    failure = fails(model_for(dataclasses.replace(settings_for(fake_llm.url), llm_api_key="geheim geheim")), ProviderRefused)
     assert "geheim" not in failure.detail
     assert not fake_llm.requests
     llm.close_models()
@@ -426,7 +437,7 @@ def test_no_failure_tells_the_key(model, fake_llm):
 
 def test_a_rate_limit_a_server_error_and_a_reply_of_another_fake_provider(llmock):
     port = llmock.base_url("openai").rpartition(":")[2].removesuffix("/v1")
-    model = llm.model_for(settings_for(f"http://localhost:{port}/v1"))
+    model = model_for(settings_for(f"http://localhost:{port}/v1"))
     llmock.rate_limit(retry_after=7)
     assert fails(model, ProviderDown).retry_after == 7
     llmock.fail(500)
@@ -452,11 +463,11 @@ def ledger(tmp_path):
 
 def test_usage_is_added_up_by_day_purpose_and_model(ledger):
     day = datetime(2026, 11, 21, 23, 59)
-    llm.record(Usage(1, 1000, 100), purpose="analysis", model="custom/eyes-1", now=day)
-    llm.record(Usage(2, 30, 4), purpose="analysis", model="custom/eyes-1", now=day)
-    llm.record(Usage(1, 5, 6), purpose="chat", model="custom/eyes-1", now=day)
-    llm.record(Usage(1, 7, 8), purpose="analysis", model="custom/eyes-1", now=day + timedelta(minutes=1))
-    llm.record(Usage(), purpose="analysis", model="local/small", now=day)
+    spend.record(Usage(1, 1000, 100), purpose="analysis", model="custom/eyes-1", now=day)
+    spend.record(Usage(2, 30, 4), purpose="analysis", model="custom/eyes-1", now=day)
+    spend.record(Usage(1, 5, 6), purpose="chat", model="custom/eyes-1", now=day)
+    spend.record(Usage(1, 7, 8), purpose="analysis", model="custom/eyes-1", now=day + timedelta(minutes=1))
+    spend.record(Usage(), purpose="analysis", model="local/small", now=day)
     rows = ledger.select().order_by(ledger.day, ledger.purpose).tuples()
     assert list(rows) == [
         ("2026-11-21", "analysis", "custom/eyes-1", 3, 1030, 104),

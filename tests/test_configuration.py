@@ -1,0 +1,193 @@
+"""The model's configuration at runtime: over the environment field by field, for every process, and no key to a stranger."""
+
+import dataclasses
+
+import pytest
+
+import analysis
+import configuration
+import models
+from app import create_app
+from tests.conftest import Client, detail, draw
+
+PUBLIC = "https://93.184.216.34/v1"  # an address, so that no name is looked up
+
+
+@pytest.fixture
+def open_client(settings):
+    """A client of a service in dev mode, which may be pointed at a server on this machine."""
+    return Client(create_app(dataclasses.replace(settings, dev_mode=True, api_key="mine")))
+
+
+def put(client, **fields):
+    return client.put("/api/config/llm", json=fields)
+
+
+def test_with_nothing_configured_the_provider_is_local(client):
+    assert client.get("/api/config/llm").json == {
+        "provider": "local",
+        "base_url": "",
+        "model": "ocr-small",
+        "max_context_tokens": 32_768,
+        "temperature": 0.0,
+        "api_key_set": False,
+    }
+
+
+def test_a_change_is_shown_as_it_is_in_force_and_never_shows_the_key(client):
+    answer = put(client, base_url=PUBLIC, api_key="sk-hidden", model="eyes", temperature=0.7)
+
+    assert answer.json == client.get("/api/config/llm").json
+    assert answer.json == {
+        "provider": "custom",
+        "base_url": PUBLIC,
+        "model": "eyes",
+        "max_context_tokens": 32_768,
+        "temperature": 0.7,
+        "api_key_set": True,
+    }
+    assert "sk-hidden" not in answer.get_data(as_text=True)
+
+
+def test_a_stored_field_wins_over_the_environment_and_the_others_stay(settings):
+    client = Client(create_app(dataclasses.replace(settings, llm_base_url=PUBLIC, llm_model="from-environment", llm_api_key="sk-env")))
+    assert client.get("/api/config/llm").json["model"] == "from-environment"
+    changed = put(client, model="stored").json
+    back = put(client, model="").json
+
+    assert (changed["model"], changed["base_url"], changed["api_key_set"]) == ("stored", PUBLIC, True)
+    assert back["model"] == "from-environment"
+
+
+def test_a_change_survives_a_restart(app, settings):
+    put(Client(app), base_url=PUBLIC, api_key="sk-kept", model="eyes")
+    configuration._cache.clear()
+
+    assert Client(create_app(settings)).get("/api/config/llm").json["model"] == "eyes"
+    with models.scope():
+        assert configuration.current(settings).api_key == "sk-kept"
+
+
+def test_another_process_sees_a_change_within_the_minute(client, settings, monkeypatch):
+    put(client, base_url=PUBLIC, model="old")
+    client.get("/api/config/llm")
+    with models.scope():  # as another process would
+        models.store_value("llm", configuration.Stored(base_url=PUBLIC, model="new"))
+
+    assert client.get("/api/config/llm").json["model"] == "old"
+    monkeypatch.setattr(configuration, "CACHE_SECONDS", 0.0)
+    assert client.get("/api/config/llm").json["model"] == "new"
+
+
+@pytest.mark.parametrize("other", ["https://93.184.216.35/v1", "https://93.184.216.34:8443/v1"])
+def test_a_key_never_travels_to_another_origin(client, settings, other):
+    put(client, base_url=PUBLIC, api_key="sk-first")
+    assert put(client, base_url=other).json["api_key_set"] is False
+    assert put(client, base_url=PUBLIC).json["api_key_set"] is False
+
+
+def test_another_path_of_the_same_origin_keeps_the_key(client):
+    put(client, base_url=PUBLIC, api_key="sk-first")
+
+    assert put(client, base_url="https://93.184.216.34/v2").json["api_key_set"] is True
+
+
+def test_the_environments_key_does_not_go_to_a_stored_address(settings):
+    client = Client(create_app(dataclasses.replace(settings, llm_base_url=PUBLIC, llm_api_key="sk-env")))
+
+    assert put(client, base_url="https://93.184.216.35/v1").json["api_key_set"] is False
+    assert put(client, base_url="").json["api_key_set"] is True
+
+
+def test_a_stored_key_does_not_follow_the_environments_address(settings):
+    first = Client(create_app(dataclasses.replace(settings, llm_base_url=PUBLIC)))
+    assert put(first, api_key="sk-stored").json["api_key_set"] is True
+    configuration._cache.clear()
+    moved = Client(create_app(dataclasses.replace(settings, llm_base_url="https://93.184.216.35/v1")))
+
+    assert moved.get("/api/config/llm").json["api_key_set"] is False
+
+
+def test_the_provider_local_returns_to_the_embedded_model_over_the_environment(settings):
+    client = Client(create_app(dataclasses.replace(settings, llm_base_url=PUBLIC, llm_model="eyes")))
+
+    assert put(client, provider="local").json["provider"] == "local"
+    assert put(client, base_url=PUBLIC).json["provider"] == "custom"
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"base_url": "http://93.184.216.34/v1"}, "base_url: "),
+        ({"base_url": "http://localhost:11434/v1"}, "base_url: "),
+        ({"base_url": "https://10.0.0.1/v1"}, "base_url: "),
+        ({"base_url": "https://user:pass@93.184.216.34/"}, "base_url: "),
+        ({"base_url": "ftp://x"}, "base_url: "),
+        ({"provider": "custom"}, "base_url: "),
+        ({"api_key": "sk-without-address"}, "base_url: "),
+        ({"base_url": PUBLIC, "api_key": "zwei Wörter"}, "api_key: "),
+        ({"temperature": 3}, "temperature: must be between 0"),
+        ({"temperature": "warm"}, "temperature: must be between 0"),
+        ({"model": 5}, "model: must be a text"),
+        ({"model": "x" * 300}, "model: must be at most 256 characters"),
+    ],
+)
+def test_a_change_that_cannot_be_taken_is_400_and_changes_nothing(client, fields, sentence):
+    assert detail(put(client, **fields), 400).startswith(sentence)
+    assert client.get("/api/config/llm").json["provider"] == "local"
+
+
+def test_there_are_seven_presets(client):
+    presets = client.get("/api/config/llm/presets").json["presets"]
+
+    assert len(presets) == 7
+    assert all(set(preset) == {"provider", "base_url", "model", "max_context_tokens"} for preset in presets.values())
+
+
+@pytest.fixture
+def no_names(monkeypatch):
+    """No name resolves, as on a machine that is offline while it is configured."""
+    monkeypatch.setattr(configuration.net.Guard, "_look_up", lambda *args: (_ for _ in ()).throw(configuration.net.Unreachable("offline")))
+
+
+def test_a_preset_brings_address_model_and_context(client, no_names):
+    applied = client.post("/api/config/llm/presets/anthropic/apply", json={"api_key": "sk-x"}).json
+
+    assert (applied["provider"], applied["base_url"]) == ("anthropic", "https://api.anthropic.com/v1")
+    assert (applied["max_context_tokens"], applied["api_key_set"]) == (1_000_000, True)
+    assert client.post("/api/config/llm/presets/openai/apply").json["api_key_set"] is False
+    detail(client.post("/api/config/llm/presets/nobody/apply", json={}), 404)
+
+
+def test_a_presets_name_as_provider_is_enough(client, no_names):
+    assert put(client, provider="gemini", api_key="sk-x").json["base_url"].startswith("https://generativelanguage.googleapis.com")
+
+
+def test_the_local_preset_needs_dev_mode_or_an_allowed_host(client, open_client):
+    assert detail(client.post("/api/config/llm/presets/ollama/apply"), 400).startswith("base_url: ")
+    assert open_client.post("/api/config/llm/presets/ollama/apply").json["provider"] == "ollama"
+
+
+def test_a_model_that_is_configured_at_runtime_is_used_at_once(open_client, settings, fake_llm, clock):
+    running = dataclasses.replace(settings, dev_mode=True, api_key="mine")
+    photo = open_client.upload(draw()).json["id"]
+    put(open_client, base_url=fake_llm.url, api_key="sk-runtime", model="eyes")
+
+    assert analysis.work(running, clock=clock)
+    assert fake_llm.requests[0].key == "sk-runtime"
+    assert fake_llm.requests[0].body["model"] == "eyes"
+    assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"
+
+
+def test_a_changed_configuration_lets_a_refusing_provider_be_asked_again(open_client, settings, fake_llm, clock):
+    running = dataclasses.replace(settings, dev_mode=True, api_key="mine")
+    photo = open_client.upload(draw()).json["id"]
+    put(open_client, base_url=fake_llm.url, api_key="sk-wrong")
+    fake_llm.fail(401)
+    analysis.work(running, clock=clock)
+    assert analysis.work(running, clock=clock) is False
+    put(open_client, api_key="sk-right")
+
+    assert analysis.work(running, clock=clock)
+    assert fake_llm.requests[-1].key == "sk-right"
+    assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"

@@ -1,0 +1,71 @@
+"""The spend ledger: every answered call counts, and a day's limit holds without losing anything."""
+
+import dataclasses
+
+import pytest
+
+import analysis
+import models
+import spend
+from findings import Usage
+from settings import utc_now
+from tests.conftest import detail, draw
+
+
+@pytest.fixture
+def limited(remote):
+    return dataclasses.replace(remote, daily_token_limit=1_500)
+
+
+def test_usage_is_shown_by_day_purpose_and_model(client, remote, fake_llm, clock):
+    client.upload(draw("a"))
+    client.upload(draw("b"))
+    while analysis.work(remote, clock=utc_now):
+        pass
+    shown = client.get("/api/usage").json
+
+    assert shown["daily_token_limit"] == 0
+    assert shown["tokens_today"] == 2_200
+    assert shown["days"] == [
+        {
+            "day": utc_now().date().isoformat(),
+            "purpose": "analysis",
+            "model": "custom/scripted",
+            "calls": 2,
+            "prompt_tokens": 2_000,
+            "completion_tokens": 200,
+            "total_tokens": 2_200,
+        }
+    ]
+    assert detail(client.get("/api/usage?days=0"), 400) == "days: must be between 1 and 3660"
+
+
+def test_the_embedded_model_costs_nothing(client):
+    with models.scope():
+        spend.record(Usage(), purpose="analysis", model="local/small", now=utc_now())
+
+    assert client.get("/api/usage").json["days"] == []
+
+
+def test_when_the_days_tokens_are_used_up_photos_wait_and_go_on_the_next_day(client, limited, fake_llm, clock):
+    for name in "abc":
+        client.upload(draw(name))
+    turns = 0
+    while analysis.work(limited, clock=clock):
+        turns += 1
+
+    assert turns == len(fake_llm.requests) == 2  # the call that crosses the limit is finished
+    stats = client.get("/api/stats").json
+    assert (stats["done"], stats["pending"], stats["errors"]) == (2, 1, 0)
+    clock.move(days=1)
+    assert analysis.work(limited, clock=clock)
+    assert client.get("/api/stats").json["done"] == 3
+
+
+def test_an_unfinished_day_of_another_purpose_counts_as_well(client, limited, clock):
+    with models.scope():
+        spend.record(Usage(1, 1_000, 500), purpose="chat", model="any", now=clock())
+
+        assert spend.used_up(limited, now=clock())
+        clock.move(days=1)
+        assert not spend.used_up(limited, now=clock())
