@@ -193,17 +193,16 @@ def recover(*, now: datetime) -> int:
 def page(number: int, size: int, *, status: str | None = None, intent: str | None = None) -> tuple[int, list[dict[str, Any]]]:
     """The total and one page of analysis list items, newest photo first."""
     chosen = Analysis.select(Analysis.id)
-    total = Tally.select(peewee.fn.SUM(Tally.photos))
-    for column, value in ((Analysis.status, status), (Analysis.intent, intent)):
-        if value is not None:
-            chosen = chosen.where(column == value)
-            total = total.where(getattr(Tally, column.name) == value)
+    if status is not None:
+        chosen = chosen.where(Analysis.status == status)
+    if intent is not None:
+        chosen = chosen.where(Analysis.intent == intent)
     ids = [row[0] for row in chosen.order_by(Analysis.photo.desc()).paginate(number, size).tuples()]
     rows = Analysis.select(*_LIST_COLUMNS, Photo.filename).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
     items = [{**photos.analysis_fields(row), "photo_filename": row.photo.filename} for row in rows]
     for item in items:
         del item["llm_response"]  # of the detail only, and not read here
-    return total.scalar() or 0, items
+    return models.tallied(status=status, intent=intent), items
 
 
 def statistics() -> dict[str, Any]:

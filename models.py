@@ -312,6 +312,15 @@ class Tally(Model):
         primary_key = peewee.CompositeKey("device_id", "status", "intent", "content_category")
 
 
+def tallied(**values: str | None) -> int:
+    """How many photos have these values of a `Tally`'s fields; None is any value."""
+    chosen = Tally.select(peewee.fn.SUM(Tally.photos))
+    for name, value in values.items():
+        if value is not None:
+            chosen = chosen.where(getattr(Tally, name) == value)
+    return chosen.scalar() or 0
+
+
 class Vocabulary(Model):
     """Every term of the search index and the number of photos that have it; written by `search.py` only."""
 

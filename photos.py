@@ -5,11 +5,12 @@ have reached the disk. A crash between the two leaves files without a row, which
 file. The analysis row is the photo's place in the queue, so storing a photo is also asking for its analysis.
 """
 
+import contextlib
 import re
 import secrets
 from collections.abc import Iterable
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
 import blinker
@@ -25,7 +26,7 @@ import params
 import search
 from errors import BadInput, NotFound, SnaploreError, TooLarge
 from findings import CATEGORIES, INTENTS
-from models import Analysis, Photo, SyncState, Tally, db
+from models import Analysis, Photo, SyncState, db
 from settings import timestamp, to_epoch_ms, utc_now
 from spool import Spool
 
@@ -70,45 +71,16 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         raise BadInput("file: is empty")
     with spool.open() as picture:
         examined = images.examine(picture)
-    current = models.store()
-    name = secrets.token_hex(16)
-    folder = current.photos / name[:2]
-    if not folder.exists():
-        folder.mkdir(mode=0o700, exist_ok=True)
-        crypto.sync_file(current.photos)
-    original, thumbnail = folder / name, folder / f"{name}.thumbnail"
+    kept: list[Path] = []
     try:
-        file_key = spool.keep(original)
-        thumbnail_spool = Spool(len(examined.thumbnail))
-        thumbnail_spool.write(examined.thumbnail)
-        thumbnail_key = thumbnail_spool.keep(thumbnail)
-        crypto.sync_file(folder)
-        photo = Photo(
-            device_id=upload.device_id,
-            device_name=upload.device_name[:MAX_NAME],
-            local_media_store_id=upload.local_media_store_id,
-            filename=display_name(upload.filename, examined.mime_type),
-            original_path=str(original.relative_to(current.folder)),
-            thumbnail_path=str(thumbnail.relative_to(current.folder)),
-            file_size=spool.size,
-            width=examined.width,
-            height=examined.height,
-            mime_type=examined.mime_type,
-            source_type=upload.source_type[:MAX_NAME] or "screenshot",
-            original_timestamp=upload.original_timestamp,
-            created_at=now,
-            sha256=spool.sha256,
-            file_key=file_key,
-            thumbnail_key=thumbnail_key,
-            key_generation=current.ring.generation,
-        )
+        photo = _photo(spool, upload, examined, kept, now=now)
         with db.atomic():
             photo.save(force_insert=True)
             Analysis.insert(photo=photo.id, device_id=photo.device_id, status="pending", created_at=now, due_at=now).execute()
             _note_sync(upload, now, new=1)
     except BaseException as problem:
-        original.unlink(missing_ok=True)
-        thumbnail.unlink(missing_ok=True)
+        for path in kept:
+            path.unlink(missing_ok=True)
         # The same photo was stored by a parallel upload after the look above.
         if isinstance(problem, peewee.IntegrityError) and (earlier := _already_stored(upload)) is not None:
             return earlier
@@ -138,13 +110,12 @@ def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: date
 def page(number: int, size: int, *, status: str | None = None, device_id: str | None = None) -> tuple[int, list[dict[str, Any]]]:
     """The total and one page of list items, newest upload first."""
     chosen = Analysis.select(Analysis.photo)
-    total = Tally.select(peewee.fn.SUM(Tally.photos))
-    for column, value in ((Analysis.status, status), (Analysis.device_id, device_id)):
-        if value is not None:
-            chosen = chosen.where(column == value)
-            total = total.where(getattr(Tally, column.name) == value)
-    chosen = chosen.order_by(Analysis.photo.desc()).paginate(number, size)
-    return total.scalar() or 0, list_items([row[0] for row in chosen.tuples()])
+    if status is not None:
+        chosen = chosen.where(Analysis.status == status)
+    if device_id is not None:
+        chosen = chosen.where(Analysis.device_id == device_id)
+    ids = [row[0] for row in chosen.order_by(Analysis.photo.desc()).paginate(number, size).tuples()]
+    return models.tallied(status=status, device_id=device_id), list_items(ids)
 
 
 def list_items(ids: list[int]) -> list[dict[str, Any]]:
@@ -275,6 +246,41 @@ def _list_item(*values: Any) -> dict[str, Any]:
     item["original_timestamp"] = timestamp(item["original_timestamp"])
     item["created_at"] = timestamp(item["created_at"])
     return item
+
+
+def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[Path], *, now: datetime) -> Photo:
+    """The row of an accepted picture, its two files on the disk. The files are added to `kept` before they are there."""
+    current = models.store()
+    name = secrets.token_hex(16)
+    folder = current.photos / name[:2]
+    if not folder.exists():
+        folder.mkdir(mode=0o700, exist_ok=True)
+        crypto.sync_file(current.photos)
+    original, thumbnail = folder / name, folder / f"{name}.thumbnail"
+    kept += (original, thumbnail)
+    with contextlib.closing(Spool(len(examined.thumbnail))) as small:
+        small.write(examined.thumbnail)
+        file_key, thumbnail_key = spool.keep(original), small.keep(thumbnail)
+    crypto.sync_file(folder)
+    return Photo(
+        device_id=upload.device_id,
+        device_name=upload.device_name[:MAX_NAME],
+        local_media_store_id=upload.local_media_store_id,
+        filename=display_name(upload.filename, examined.mime_type),
+        original_path=str(original.relative_to(current.folder)),
+        thumbnail_path=str(thumbnail.relative_to(current.folder)),
+        file_size=spool.size,
+        width=examined.width,
+        height=examined.height,
+        mime_type=examined.mime_type,
+        source_type=upload.source_type[:MAX_NAME] or "screenshot",
+        original_timestamp=upload.original_timestamp,
+        created_at=now,
+        sha256=spool.sha256,
+        file_key=file_key,
+        thumbnail_key=thumbnail_key,
+        key_generation=current.ring.generation,
+    )
 
 
 def _already_stored(upload: Upload) -> Stored | None:
