@@ -26,6 +26,7 @@ import jobs
 import models
 import params
 import photos
+import skills
 import spend
 from errors import NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable
 from settings import NAME, VERSION, Settings
@@ -81,7 +82,7 @@ def create_app(settings: Settings | None = None) -> Application:
     app.after_request(_finish)
     app.teardown_request(_close_scope)
     app.register_error_handler(Exception, _failure)
-    for blueprint in (photos.routes, photos.search_routes, analysis.routes, configuration.routes, spend.routes):
+    for blueprint in (photos.routes, photos.search_routes, analysis.routes, configuration.routes, spend.routes, skills.routes):
         app.register_blueprint(blueprint)
     if settings.cors_origins:
         CORS(app, origins=list(settings.cors_origins), expose_headers=["X-Request-ID", "Retry-After", "ETag"], max_age=3600)

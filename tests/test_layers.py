@@ -21,7 +21,7 @@ LAYERS = (
     ("local", "query"),
     ("configuration", "spend"),
     ("search", "llm", "spool"),
-    ("photos", "memory", "push", "tools"),
+    ("photos", "memory", "push", "skills", "tools"),
     ("analysis", "chat", "dynamics"),
     ("jobs",),
     ("app",),
