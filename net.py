@@ -17,6 +17,7 @@ read proxies and .netrc from the environment, and none of these may happen here.
 An address that the operator trusts, like the push webhook's, is called through a `Guard` which names its host.
 """
 
+import contextlib
 import dataclasses
 import http.client
 import io
@@ -25,7 +26,7 @@ import json
 import re
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import requests
@@ -189,37 +190,72 @@ class Client:
 
         Raises `BadInput` when the address breaks a rule by itself or is not the key's, and a `CallFailed` for the rest.
         """
+        with self.open("POST", url, body, key=key, headers=headers, deadline=deadline) as answer:
+            return Response(answer.status, answer.headers, answer.read())
+
+    @contextlib.contextmanager
+    def open(
+        self,
+        method: str,
+        url: str,
+        body: Any = None,
+        *,
+        key: Key | None = None,
+        headers: Mapping[str, str] | None = None,
+        deadline: float = ANSWER_SECONDS,
+    ) -> Iterator["Answer"]:
+        """An answer whose body is still coming, for streams; a `body` that is not None is sent as JSON. Raises like `post_json`.
+
+        The deadline and the limit of size hold for the body as well. Left before its end, the answer's connection is closed.
+        """
         target = self._guard.target(url)
-        headers = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": f"{NAME}/{VERSION}", **(headers or {})}
+        content_type = {} if body is None else {"Content-Type": "application/json"}
+        headers = {"Accept": "application/json", "User-Agent": f"{NAME}/{VERSION}", **content_type, **(headers or {})}
         if key is not None:
             if target.origin != key.origin:
                 raise BadInput(f"address: the key belongs to {key.origin}")
             headers["Authorization"] = f"Bearer {key.secret}"
-        return self._exchange(target, json.dumps(body).encode(), headers, deadline)
+        until = time.monotonic() + deadline
+        timeout = urllib3.Timeout(total=deadline, connect=deadline, read=deadline)
+        with _failures_told(target.host, until):
+            data = None if body is None else json.dumps(body).encode()
+            prepared = requests.Request(method, target.url, headers=headers, data=data).prepare()
+            received = self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)
+        with contextlib.closing(received):
+            yield Answer(received, target.host, until)
 
     def close(self) -> None:
         """Close the idle connections."""
         self._adapter.close()
 
-    def _exchange(self, target: "Target", data: bytes, headers: Mapping[str, str], deadline: float) -> Response:
-        # Library errors quote the whole URL, and its query may hold a key: their text goes nowhere, `from None` keeps it out of traces.
-        until = time.monotonic() + deadline
-        timeout = urllib3.Timeout(total=deadline, connect=deadline, read=deadline)
-        try:
-            prepared = requests.Request("POST", target.url, headers=headers, data=data).prepare()
-            answer = self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)
-            try:
-                return Response(answer.status_code, answer.headers, _read(answer, target.host))
-            finally:
-                answer.close()
-        except (requests.Timeout, urllib3.exceptions.TimeoutError):
-            raise TimedOut(f"{target.host}: no whole answer in time") from None
-        except (requests.exceptions.SSLError, urllib3.exceptions.SSLError):
-            raise Unreachable(f"{target.host}: no trusted TLS connection (is the certificate valid for this name?)") from None
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError):
-            if time.monotonic() >= until:
-                raise TimedOut(f"{target.host}: no whole answer in time") from None
-            raise Unreachable(f"{target.host}: the connection broke before the answer was whole") from None
+
+class Answer:
+    """Status and headers of an answer, and its body, once, in the pieces in which it comes."""
+
+    def __init__(self, received: requests.Response, host: str, until: float):
+        self.status = received.status_code
+        self.headers: Mapping[str, str] = received.headers  # looked up without regard to case
+        self._body = received.raw
+        self._host, self._until = host, until
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        while True:
+            with _failures_told(self._host, self._until):
+                piece = self._body.read1(CHUNK_BYTES, decode_content=True)
+            if not piece:
+                return
+            size += len(piece)
+            if size > MAX_ANSWER_BYTES:
+                raise AnswerTooLarge(f"{self._host}: the answer is over {MAX_ANSWER_BYTES // 1024 // 1024} MB and was cut off")
+            yield piece
+
+    def read(self) -> bytes:
+        """All that is left of the body."""
+        body = bytearray()
+        for piece in self:
+            body += piece
+        return bytes(body)
 
 
 def origin(url: str) -> str:
@@ -299,13 +335,22 @@ def _is_public(address: Address) -> bool:
     return address.is_global and not address.is_multicast and not any(address in network for network in _NOT_PUBLIC)
 
 
-def _read(answer: requests.Response, host: str) -> bytes:
-    body = bytearray()
-    for chunk in answer.raw.stream(CHUNK_BYTES, decode_content=True):
-        body += chunk
-        if len(body) > MAX_ANSWER_BYTES:
-            raise AnswerTooLarge(f"{host}: the answer is over {MAX_ANSWER_BYTES // 1024 // 1024} MB and was cut off")
-    return bytes(body)
+@contextlib.contextmanager
+def _failures_told(host: str, until: float) -> Iterator[None]:
+    """Turn the libraries' errors into a `CallFailed`.
+
+    They quote the whole URL, and its query may hold a key: their text goes nowhere, `from None` keeps it out of traces.
+    """
+    try:
+        yield
+    except (requests.Timeout, urllib3.exceptions.TimeoutError):
+        raise TimedOut(f"{host}: no whole answer in time") from None
+    except (requests.exceptions.SSLError, urllib3.exceptions.SSLError):
+        raise Unreachable(f"{host}: no trusted TLS connection (is the certificate valid for this name?)") from None
+    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError):
+        if time.monotonic() >= until:
+            raise TimedOut(f"{host}: no whole answer in time") from None
+        raise Unreachable(f"{host}: the connection broke before the answer was whole") from None
 
 
 class _Adapter(HTTPAdapter):
