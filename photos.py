@@ -120,6 +120,8 @@ def page(number: int, size: int, *, status: str | None = None, device_id: str | 
 
 def list_items(ids: list[int]) -> list[dict[str, Any]]:
     """The list items of these photos, in this order; an id that is gone is left out."""
+    if not ids:
+        return []
     query = Photo.select(*_LIST_COLUMNS, Analysis.status, Analysis.intent, Analysis.summary).join(Analysis).where(Photo.id.in_(ids))
     found = {row[0]: row for row in query.tuples()}
     return [_list_item(*found[photo_id]) for photo_id in ids if photo_id in found]
@@ -286,7 +288,9 @@ def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[P
 def _already_stored(upload: Upload) -> Stored | None:
     if not upload.local_media_store_id:
         return None
-    photo = Photo.get_or_none(Photo.device_id == upload.device_id, Photo.local_media_store_id == upload.local_media_store_id)
+    named = peewee.SQL("local_media_store_id <> ''")  # spelled out, or SQLite cannot use the partial index and reads all photos
+    same = (Photo.device_id == upload.device_id) & (Photo.local_media_store_id == upload.local_media_store_id)
+    photo = Photo.get_or_none(same & named)
     return photo and Stored(photo.id, photo.filename, photo.file_size, dedup=True)
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 import threading
 
 import pytest
@@ -251,6 +252,35 @@ def test_a_page_of_any_size_costs_the_same_number_of_queries(client, make_photo)
 
     assert queries("/api/photos?page_size=100") == one == 3
     assert queries("/api/photos?status=pending&device_id=unknown") == 3
+
+
+def test_no_call_reads_all_photos(client, make_photo, work_queue):
+    """By the query plans: each statement of each call finds its rows by an index, in the order of the index."""
+    statements = []
+    photo = client.upload(make_photo(), device_id="pixel", local_media_store_id="1").json["id"]
+    models.db.query_hooks.append(statements.append)
+    try:
+        client.upload(make_photo("other"), device_id="pixel", local_media_store_id="2")
+        for query in ("", "?status=done", "?device_id=pixel", "?device_id=pixel&status=pending", "?page=2"):
+            client.get(f"/api/photos{query}")
+        for query in ("", "?status=done", "?intent=note", "?intent=note&status=done"):
+            client.get(f"/api/analysis{query}")
+        for path in ("/api/stats", f"/api/photos/{photo}", f"/api/photos/{photo}/image", "/api/photos/sync-state?device_id=pixel"):
+            client.get(path)
+        client.post(f"/api/analysis/{photo}/reprocess")
+        client.delete(f"/api/photos/{photo}")
+    finally:
+        models.db.query_hooks.clear()
+    explained = [event for event in statements if event.sql.lstrip().startswith(("SELECT", "UPDATE", "DELETE"))]
+
+    assert len(explained) > 25
+    with models.scope():
+        for event in explained:
+            for *_, step in models.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
+                # Unfiltered, `SCAN … USING COVERING INDEX` walks the order of the list and stops at the end of the page.
+                grows = re.match(r"SCAN (t1|t2|photos|analyses)\b(?!.*COVERING INDEX)", step) and "tallies" not in event.sql
+                assert not grows, f"{event.sql}\n{step}"
+                assert "TEMP B-TREE" not in step or " IN (" in event.sql, f"{event.sql}\n{step}"
 
 
 def test_the_original_comes_back_byte_for_byte_with_its_headers(client, make_photo):
