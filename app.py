@@ -23,6 +23,8 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 import analysis
 import configuration
 import jobs
+import mcp_servers
+import memory
 import models
 import params
 import photos
@@ -82,7 +84,16 @@ def create_app(settings: Settings | None = None) -> Application:
     app.after_request(_finish)
     app.teardown_request(_close_scope)
     app.register_error_handler(Exception, _failure)
-    for blueprint in (photos.routes, photos.search_routes, analysis.routes, configuration.routes, spend.routes, skills.routes):
+    for blueprint in (
+        photos.routes,
+        photos.search_routes,
+        analysis.routes,
+        configuration.routes,
+        spend.routes,
+        skills.routes,
+        mcp_servers.routes,
+        memory.routes,
+    ):
         app.register_blueprint(blueprint)
     if settings.cors_origins:
         CORS(app, origins=list(settings.cors_origins), expose_headers=["X-Request-ID", "Retry-After", "ETag"], max_age=3600)

@@ -81,7 +81,7 @@ class TimedOut(CallFailed):
 
 
 class AnswerTooLarge(CallFailed):
-    """The answer went past `MAX_ANSWER_BYTES` and was cut off."""
+    """The answer went past its limit of size and was cut off."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,6 +203,7 @@ class Client:
         key: Key | None = None,
         headers: Mapping[str, str] | None = None,
         deadline: float = ANSWER_SECONDS,
+        max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Iterator["Answer"]:
         """An answer whose body is still coming, for streams; a `body` that is not None is sent as JSON. Raises like `post_json`.
 
@@ -222,7 +223,7 @@ class Client:
             prepared = requests.Request(method, target.url, headers=headers, data=data).prepare()
             received = self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)
         with contextlib.closing(received):
-            yield Answer(received, target.host, until)
+            yield Answer(received, target.host, until, max_bytes)
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -232,11 +233,11 @@ class Client:
 class Answer:
     """Status and headers of an answer, and its body, once, in the pieces in which it comes."""
 
-    def __init__(self, received: requests.Response, host: str, until: float):
+    def __init__(self, received: requests.Response, host: str, until: float, max_bytes: int):
         self.status = received.status_code
         self.headers: Mapping[str, str] = received.headers  # looked up without regard to case
         self._body = received.raw
-        self._host, self._until = host, until
+        self._host, self._until, self._max_bytes = host, until, max_bytes
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
@@ -246,8 +247,8 @@ class Answer:
             if not piece:
                 return
             size += len(piece)
-            if size > MAX_ANSWER_BYTES:
-                raise AnswerTooLarge(f"{self._host}: the answer is over {MAX_ANSWER_BYTES // 1024 // 1024} MB and was cut off")
+            if size > self._max_bytes:
+                raise AnswerTooLarge(f"{self._host}: the answer is over {self._max_bytes // 1024 // 1024} MB and was cut off")
             yield piece
 
     def read(self) -> bytes:

@@ -3,6 +3,7 @@ import gzip
 import itertools
 import socket
 import ssl
+import threading
 import traceback
 
 import pytest
@@ -14,6 +15,7 @@ from cryptography.x509.oid import NameOID
 import net
 from errors import BadInput
 from tests.fake_llm import FakeLLM
+from tests.fake_mcp import FakeMCP
 
 PUBLIC = "93.184.215.14"
 
@@ -507,6 +509,48 @@ def test_no_failure_tells_the_key_or_the_query(server, client):
         assert "sk-very-secret" not in shown
         assert "also-secret" not in shown
         assert failure.detail.startswith("localhost: ")
+
+
+@pytest.mark.parametrize(
+    ("head", "pieces"),
+    [
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", [b"5\r\nfirst\r\n", b"6\r\nsecond\r\n0\r\n\r\n"]),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n", [b"first", b"second"]),
+        (b"HTTP/1.1 200 OK\r\n\r\n", [b"first", b"second"]),
+    ],
+)
+def test_an_answer_can_be_read_while_it_is_still_coming(client, head, pieces):
+    seen = threading.Event()
+
+    def in_two(handler, request):
+        handler.send(head + pieces[0])
+        if seen.wait(10):
+            handler.send(pieces[1])
+
+    with FakeMCP() as server:
+        server.act("ping", in_two)
+        with client.open("POST", server.url, {"method": "ping"}) as answer:
+            assert next(iter(answer)) == b"first"
+            seen.set()
+            assert answer.read() == b"second"
+
+
+def test_a_call_without_a_body_has_none(client):
+    with FakeMCP() as server:
+        with client.open("DELETE", server.url, headers={"X-Mark": "1"}) as answer:
+            assert (answer.status, answer.read()) == (200, b"")
+        request = server.requests[0]
+    assert (request.verb, request.headers["x-mark"]) == ("DELETE", "1")
+    assert "content-type" not in request.headers
+
+
+def test_a_call_may_have_a_smaller_size_limit_of_its_own(server, client):
+    server.reply(b" " * (1024 * 1024 + 1))
+    with (
+        client.open("POST", server.url, {"messages": []}, max_bytes=1024 * 1024) as answer,
+        pytest.raises(net.AnswerTooLarge, match="over 1 MB"),
+    ):
+        answer.read()
 
 
 def test_connections_are_kept_between_calls(server, client):

@@ -1,0 +1,128 @@
+"""The MCP servers whose tools the assistant may use: registering, enabling, deleting them; `/api/mcp-servers`.
+
+A server is an address and what a person calls it. Its address keeps to the same rules as a model's and is checked by the same
+guard, here at saving, where a mistake can be told, and again at every connection. Nothing is called when a server is registered:
+one that is switched off at the moment is no reason to refuse it.
+"""
+
+import hashlib
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+import peewee
+from flask import Blueprint, current_app
+
+import configuration
+import net
+import params
+from errors import Conflict, NotFound
+from models import McpServer, db
+from settings import Settings, utc_now
+
+# What OpenAI takes as the name of a function; other providers take no less.
+MAX_TOOL_NAME = 64
+_TOOL_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_TOOL_NAME}}}")
+
+
+def add(settings: Settings, new: "NewServer", *, now: datetime) -> McpServer:
+    """Register a server, enabled. Raises `BadInput` for its address, and `Conflict` when the id is taken."""
+    url = configuration.guard(settings).check_address(new.url, field="url")
+    try:
+        return McpServer.create(id=new.id, name=new.name, url=url, description=new.description, created_at=now)
+    except peewee.IntegrityError:
+        raise Conflict(f"The MCP server {new.id} exists already") from None
+
+
+def change(settings: Settings, server_id: str, wanted: "Change") -> McpServer:
+    """Change what `wanted` gives. Raises `NotFound`, and `BadInput` for an address."""
+    fields = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
+    if wanted.url is not None:
+        fields["url"] = configuration.guard(settings).check_address(wanted.url, field="url")
+    with db.atomic():
+        if fields:
+            McpServer.update(fields).where(McpServer.id == server_id).execute()
+        server = McpServer.get_or_none(McpServer.id == server_id)
+    if server is None:
+        raise NotFound("MCP server not found")
+    return server
+
+
+def delete(server_id: str) -> None:
+    """Forget a server. Raises `NotFound`."""
+    if not McpServer.delete().where(McpServer.id == server_id).execute():
+        raise NotFound("MCP server not found")
+
+
+def registered() -> list[McpServer]:
+    """All servers, in the order in which they were registered."""
+    return list(McpServer.select().order_by(McpServer.created_at, McpServer.id))
+
+
+def shown(server: McpServer) -> dict[str, Any]:
+    return {
+        "id": server.id,
+        "name": server.name,
+        "url": server.url,
+        "description": server.description,
+        "enabled": server.enabled,
+    }
+
+
+def tool_name(server_id: str, tool: str) -> str:
+    """What a model calls a server's tool: `mcp__<server>__<tool>`.
+
+    Two tools never have the same name. Where they could, or where a model's provider would not take the name, it is shortened
+    to what it takes and ends in a digest of the two; so it cannot be taken apart again, and whoever offers it keeps a table.
+    """
+    plain = f"mcp__{server_id}__{tool}"
+    if _TOOL_NAME.fullmatch(plain) and "__" not in f"{server_id}_":
+        return plain
+    digest = hashlib.sha256(f"{server_id}\n{tool}".encode()).hexdigest()[:12]
+    return f"{re.sub(r'[^A-Za-z0-9_-]', '_', plain)[: MAX_TOOL_NAME - 13]}-{digest}"
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("mcp_servers", __name__, url_prefix="/api/mcp-servers")
+
+Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z", description="1 to 64 letters, digits, dashes or underscores")]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Url = Annotated[str, msgspec.Meta(max_length=net.MAX_URL_LENGTH)]
+Description = Annotated[str, msgspec.Meta(max_length=2_000)]
+
+
+class NewServer(msgspec.Struct):
+    id: Id
+    name: Name
+    url: Url
+    description: Description = ""
+
+
+class Change(msgspec.Struct):
+    name: Name | None = None
+    url: Url | None = None
+    description: Description | None = None
+    enabled: bool | None = None
+
+
+@routes.get("")
+def list_servers():
+    return {"servers": [shown(server) for server in registered()]}
+
+
+@routes.post("")
+def register():
+    return shown(add(current_app.settings, params.body(NewServer), now=utc_now()))
+
+
+@routes.put("/<server_id>")
+def update(server_id: str):
+    return shown(change(current_app.settings, server_id, params.body(Change)))
+
+
+@routes.delete("/<server_id>")
+def remove(server_id: str):
+    delete(server_id)
+    return {"message": "Deleted"}
