@@ -81,8 +81,13 @@ def for_model(picture: BinaryIO) -> bytes:
 
 
 def decode(picture: BinaryIO) -> Image.Image:
-    """The first frame in its full size, RGB, upright, transparency on white. Raises `UnsupportedImage` as `examine` does."""
+    """The first frame, RGB, upright, transparency on white; full size but for a JPEG of more than `MAX_PIXELS`, which comes at half.
+
+    Raises `UnsupportedImage` as `examine` does.
+    """
     with _opened(picture) as image:
+        if image.width * image.height > MAX_PIXELS:
+            image.draft("RGB", (image.width // 2, image.height // 2))
         image.load()
         return _upright(image, _flat(image))
 

@@ -213,3 +213,7 @@ def test_a_decoded_picture_outlives_its_file(format, mode):
 
     assert (decoded.mode, decoded.size) == ("RGB", (300, 400))
     assert min(decoded.getpixel((5, 5))) > 240
+
+
+def test_a_jpeg_beyond_the_ordinary_limit_is_decoded_at_half_its_size():
+    assert images.decode(io.BytesIO(encode(Image.new("RGB", (9_000, 6_000)), "JPEG"))).size == (4_500, 3_000)
