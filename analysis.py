@@ -197,12 +197,13 @@ def page(number: int, size: int, *, status: str | None = None, intent: str | Non
         chosen = chosen.where(Analysis.status == status)
     if intent is not None:
         chosen = chosen.where(Analysis.intent == intent)
-    ids = [row[0] for row in chosen.order_by(Analysis.photo.desc()).paginate(number, size).tuples()]
+    total = models.tallied(status=status, intent=intent)
+    ids = models.page_of(chosen, Analysis.photo, number, size, total)
     rows = Analysis.select(*_LIST_COLUMNS, Photo.filename).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
     items = [{**photos.analysis_fields(row), "photo_filename": row.photo.filename} for row in rows] if ids else []
     for item in items:
         del item["llm_response"]  # of the detail only, and not read here
-    return models.tallied(status=status, intent=intent), items
+    return total, items
 
 
 def statistics() -> dict[str, Any]:

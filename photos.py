@@ -114,8 +114,8 @@ def page(number: int, size: int, *, status: str | None = None, device_id: str | 
         chosen = chosen.where(Analysis.status == status)
     if device_id is not None:
         chosen = chosen.where(Analysis.device_id == device_id)
-    ids = [row[0] for row in chosen.order_by(Analysis.photo.desc()).paginate(number, size).tuples()]
-    return models.tallied(status=status, device_id=device_id), list_items(ids)
+    total = models.tallied(status=status, device_id=device_id)
+    return total, list_items(models.page_of(chosen, Analysis.photo, number, size, total))
 
 
 def list_items(ids: list[int]) -> list[dict[str, Any]]:

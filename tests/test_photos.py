@@ -218,6 +218,16 @@ def test_pages_and_filters_fit_together(client, make_photo, work_queue):
     assert client.get("/api/photos?device_id=nobody").json["total"] == 0
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8, 20])
+def test_every_photo_is_on_exactly_one_page_in_order(client, make_photo, size):
+    for number in range(7):
+        client.upload(make_photo(f"Number {number}", size=(60, 60)))
+    pages = [client.get(f"/api/photos?page={page}&page_size={size}").json for page in range(1, 9)]
+
+    assert [item["id"] for page in pages for item in page["items"]] == [7, 6, 5, 4, 3, 2, 1]
+    assert all(len(page["items"]) <= size and page["total"] == 7 for page in pages)
+
+
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
