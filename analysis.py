@@ -52,6 +52,7 @@ MAX_RETURNS = 5
 # A picture during whose analysis the service died this often is taken for the reason.
 MAX_INTERRUPTIONS = 20
 IDLE_WAIT = 5.0  # seconds after which a thread looks again: rows of other processes, leases that ended
+BLOCKED_WAIT = 1.0  # seconds, when something is due that may not be taken
 STOP_PATIENCE = 15.0
 
 
@@ -137,7 +138,10 @@ def seconds_until_due(*, now: datetime) -> float:
     else:
         earliest = db.execute_sql(_EARLIEST).fetchone()
         due = earliest and datetime.fromisoformat(earliest[0])
-    return IDLE_WAIT if due is None else min(IDLE_WAIT, max(0.05, (due - now).total_seconds()))
+    if due is None:
+        return IDLE_WAIT
+    # What is due already and was not taken has a reason that lasts: the day's tokens are used up, its twin is being analysed.
+    return min(IDLE_WAIT, (due - now).total_seconds()) if due > now else BLOCKED_WAIT
 
 
 def reprocess(photo_id: int, *, now: datetime) -> None:
@@ -415,14 +419,15 @@ def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> Non
     circuit.failures += 1
     row = Analysis.get_by_id(claim.analysis_id)
     if claim.probe:
-        circuit.pause = min(circuit.pause * 2, LONGEST_PAUSE.total_seconds())
+        # After a refusal there was no pause yet.
+        circuit.pause = min(max(circuit.pause * 2, FIRST_PAUSE.total_seconds()), LONGEST_PAUSE.total_seconds())
         attempts = row.attempts  # a probe costs its row nothing
     else:
         attempts = row.attempts + 1
         if not circuit.open and circuit.failures >= CIRCUIT_FAILURES:
             log.warning("the model's provider fails; the queue waits: %s", problem)
             circuit.open, circuit.pause = True, FIRST_PAUSE.total_seconds()
-    if circuit.open:
+    if circuit.open and circuit.pause:  # without a pause it is a refusal that came in between, which holds
         circuit.probe_at = now + max(asked_to_wait, timedelta(seconds=circuit.pause))
     _save_circuit(circuit)
     state = {"attempts": attempts, "error_message": str(problem), **_UNLEASED}

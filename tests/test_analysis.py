@@ -237,6 +237,32 @@ def test_a_person_who_asks_again_gets_one_more_try_at_a_provider_that_refused(cl
     assert client.get("/api/stats").json["done"] == 2
 
 
+def test_a_probe_after_a_refusal_that_finds_the_provider_down_is_not_repeated_at_once(client, fake_llm, turn, clock):
+    first, _second = upload(client, "a", "b")
+    fake_llm.fail(401)
+    turn()
+    client.post(f"/api/analysis/{first}/reprocess")
+    clock.move(minutes=1)
+    fake_llm.fail(500)
+    assert turn()
+
+    clock.move(seconds=29)
+    assert turn() is False
+    clock.move(seconds=1)
+    assert turn()
+
+
+def test_a_thread_does_not_spin_on_what_is_due_but_may_not_be_taken(client, remote, clock, fake_llm):
+    limited = dataclasses.replace(remote, daily_token_limit=1)
+    upload(client, "a", "b")
+    assert analysis.work(limited, clock=clock)
+    assert analysis.work(limited, clock=clock) is False
+    with models.scope():
+        assert analysis.seconds_until_due(now=clock()) >= 1
+        analysis._save_circuit(analysis.Circuit(open=True, probe_at=clock()))
+        assert analysis.seconds_until_due(now=clock() + timedelta(hours=1)) >= 1
+
+
 def test_an_unreadable_answer_is_tried_three_times_and_costs_only_its_row(client, fake_llm, turn, clock):
     bad, good = upload(client, "bad", "good")
     fake_llm.default = lambda request: "I would rather not." if "bad" in request.text else FINDINGS

@@ -131,7 +131,7 @@ def test_a_master_key_of_the_operators_own_is_used_and_no_other_is_made(settings
 
 def test_a_first_start_that_was_cut_off_starts_over(settings, opened):
     models.close_connection()
-    ring = dataclasses.asdict(settings) and opened.ring
+    ring = opened.ring
     # As a crash leaves it between making the key ring and completing the database.
     opened._key_store.write(models.msgspec.structs.replace(ring, generation=0))
     opened.database.write_bytes(b"half of a page")
