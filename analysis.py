@@ -15,7 +15,6 @@ import logging
 import os
 import secrets
 import threading
-import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ import msgspec
 import peewee
 from flask import Blueprint
 
+import background
 import configuration
 import llm
 import models
@@ -237,10 +237,7 @@ class Pool:
 
     def __init__(self, settings: Settings):
         self._settings = settings
-        self._wake = threading.Condition()
-        self._calls = 0  # so that a call between looking and sleeping is not missed
-        self._stopping = False
-        self._threads: list[threading.Thread] = []
+        self._loop = background.Loop("analysis", self._step, threads=settings.analysis_workers)
 
     def start(self) -> None:
         with models.scope():
@@ -248,47 +245,25 @@ class Pool:
             allow_probe(now=utc_now())
         if recovered:
             log.info("%d analyses that were interrupted go on", recovered)
-        photos.stored.connect(self._on_stored)
-        for number in range(self._settings.analysis_workers):
-            thread = threading.Thread(target=self._run, name=f"analysis-{number}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        photos.stored.connect(self._loop.wake)
+        self._loop.start()
 
     def stop(self) -> None:
         """Stop claiming; wait for what is being analysed, and give back what takes too long."""
-        photos.stored.disconnect(self._on_stored)
-        with self._wake:
-            self._stopping = True
-            self._wake.notify_all()
-        deadline = time.monotonic() + STOP_PATIENCE
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        photos.stored.disconnect(self._loop.wake)
+        self._loop.stop()
+        self._loop.join(STOP_PATIENCE)
         for claim in list(_held.values()):
             with models.scope():
                 give_back(claim, now=utc_now())
         _presence().forget()
 
-    def _on_stored(self, _sender: object) -> None:
-        with self._wake:
-            self._calls += 1
-            self._wake.notify()
-
-    def _run(self) -> None:
-        while not self._stopping:
-            calls = self._calls
-            pause = IDLE_WAIT
-            try:
-                if work(self._settings):
-                    continue
-                with models.scope():
-                    recover(now=utc_now())
-                    pause = seconds_until_due(now=utc_now())
-            except Exception:
-                # The outermost loop: whatever it is, the next photo gets its turn.
-                log.exception("the analysis pool could not work")
-            with self._wake:
-                self._wake.wait_for(lambda seen=calls: self._stopping or self._calls != seen, pause)
-        models.close_connection()
+    def _step(self) -> float:
+        if work(self._settings):
+            return 0.0
+        with models.scope():
+            recover(now=utc_now())
+            return seconds_until_due(now=utc_now())
 
 
 # What this process is analysing right now, so that a stopping pool can give it back.

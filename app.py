@@ -22,6 +22,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 import analysis
 import configuration
+import conversations
 import jobs
 import mcp_servers
 import memory
@@ -93,6 +94,7 @@ def create_app(settings: Settings | None = None) -> Application:
         skills.routes,
         mcp_servers.routes,
         memory.routes,
+        conversations.routes,
     ):
         app.register_blueprint(blueprint)
     if settings.cors_origins:
@@ -137,9 +139,10 @@ def _begin() -> None:
             raise NotAuthenticated("The API key is missing or wrong: send it as `Authorization: Bearer <key>`")
         if request.routing_exception is None:
             params.receive()
-            scope = contextlib.ExitStack()
-            scope.enter_context(models.scope())
-            flask.g.scope = scope
+            if not getattr(app.view_functions.get(request.endpoint), "without_scope", False):
+                scope = contextlib.ExitStack()
+                scope.enter_context(models.scope())
+                flask.g.scope = scope
 
 
 def _is_preflight(request: flask.Request, settings: Settings) -> bool:

@@ -61,6 +61,28 @@ class FolderLock:
         return tuple(file.descriptor for file in self._held.files)
 
 
+@contextlib.contextmanager
+def named_lock(folder: Path, name: str, patience: float, *, busy: str) -> Iterator[None]:
+    """Be alone with what `name`, a file name, stands for, over threads and processes.
+
+    The file is there only while somebody holds or wants the lock. Raises `Unavailable` with the sentence `busy` after `patience` seconds.
+    """
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path, deadline = folder / name, time.monotonic() + patience
+    while True:
+        file = _LockFile(path)
+        _flock(file.descriptor, fcntl.LOCK_EX, deadline, busy)
+        # Who held it before may have removed the file: then this lock is on nothing, and the next one would be on another file.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.descriptor), os.stat(path)):
+                break
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        fcntl.flock(file.descriptor, fcntl.LOCK_UN)
+
+
 class Presence:
     """A file that a process keeps locked while it lives, so that others can tell its leases from those of the dead."""
 
@@ -101,13 +123,13 @@ class _LockFile:
         os.close(self.descriptor)
 
 
-def _flock(descriptor: int, kind: int, deadline: float) -> None:
+def _flock(descriptor: int, kind: int, deadline: float, what: str = "The data folder is being worked on.") -> None:
     pause = 0.001
     while True:
         try:
             return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise Unavailable("The data folder is being worked on. Please come again in a moment.", retry_after=10) from None
+                raise Unavailable(f"{what} Please come again in a moment.", retry_after=10) from None
             time.sleep(pause)
             pause = min(0.05, pause * 2)

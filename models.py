@@ -59,9 +59,10 @@ class Store:
     def __init__(self, settings: Settings):
         self.folder = settings.data_dir
         self.photos = self.folder / "photos"
+        self.attachments = self.folder / "attachments"
         self.spool = self.folder / "spool"
         keys = self.folder / "keys"
-        for folder in (self.folder, keys, self.folder / "database", self.photos, self.spool):
+        for folder in (self.folder, keys, self.folder / "database", self.photos, self.attachments, self.spool):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lock = FolderLock(self.folder)
         with self.lock.exclusive():
@@ -120,7 +121,7 @@ class Store:
 
     def _refuse_if_data(self) -> None:
         """No key is ever made over existing data."""
-        for folder in (self.folder / "database", self.photos):
+        for folder in (self.folder / "database", self.photos, self.attachments):
             if any(path.is_file() for path in folder.rglob("*")):
                 raise StartRefused(f"{folder} holds data, but its keys are not in {self.folder / 'keys'}. Put the keys back.")
 
@@ -376,6 +377,8 @@ class Message(Model):
     attachment_path = peewee.TextField(null=True)
     attachment_key = peewee.BlobField(null=True)
     attachment_type = peewee.TextField(null=True)
+    # On a user message whose turn is over and was not yet read for memories: the memories that the model was given, a JSON list.
+    recalled = peewee.TextField(null=True)
     created_at = TimestampField()
 
     class Meta:

@@ -74,6 +74,12 @@ def takes_files(*, largest: int, most: int = 1):
     return mark
 
 
+def without_scope(view):
+    """Mark a route: its verb waits for others (a model, a webhook) and opens the database by itself, for moments only."""
+    view.without_scope = True
+    return view
+
+
 def receive() -> None:
     """Read the whole body of the current request. Raises `TooLarge` when it is more than its endpoint takes."""
     request = flask.request

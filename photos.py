@@ -7,7 +7,6 @@ file. The analysis row is the photo's place in the queue, so storing a photo is 
 
 import contextlib
 import re
-import secrets
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -28,7 +27,7 @@ from errors import BadInput, NotFound, SnaploreError, TooLarge
 from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
 from settings import timestamp, to_epoch_ms, utc_now
-from spool import Spool
+from spool import Spool, new_place
 
 MAX_FILE = 50 * params.MEGABYTE
 MAX_BATCH = 50
@@ -253,17 +252,13 @@ def _list_item(*values: Any) -> dict[str, Any]:
 def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[Path], *, now: datetime) -> Photo:
     """The row of an accepted picture, its two files on the disk. The files are added to `kept` before they are there."""
     current = models.store()
-    name = secrets.token_hex(16)
-    folder = current.photos / name[:2]
-    if not folder.exists():
-        folder.mkdir(mode=0o700, exist_ok=True)
-        crypto.sync_file(current.photos)
-    original, thumbnail = folder / name, folder / f"{name}.thumbnail"
+    original = new_place(current.photos)
+    thumbnail = original.with_name(f"{original.name}.thumbnail")
     kept += (original, thumbnail)
     with contextlib.closing(Spool(len(examined.thumbnail))) as small:
         small.write(examined.thumbnail)
         file_key, thumbnail_key = spool.keep(original), small.keep(thumbnail)
-    crypto.sync_file(folder)
+    crypto.sync_file(original.parent)
     return Photo(
         device_id=upload.device_id,
         device_name=upload.device_name[:MAX_NAME],

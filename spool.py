@@ -17,6 +17,16 @@ import models
 IN_MEMORY = 1_048_576
 
 
+def new_place(under: Path) -> Path:
+    """A path for a new file below the folder `under`: of a random name, in a folder that is there durably."""
+    name = secrets.token_hex(16)
+    folder = under / name[:2]
+    if not folder.exists():
+        folder.mkdir(mode=0o700, exist_ok=True)
+        crypto.sync_file(under)
+    return folder / name
+
+
 class Spool:
     """Written by the form parser, then read, then either kept by `keep` or gone with `close`."""
 

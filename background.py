@@ -1,0 +1,63 @@
+"""Threads of the server process that repeat one step of work: the analysis pool, the reading of finished chats, the reasoner.
+
+What is to be done stands in the database, so a thread that dies with its process loses nothing: the next one finds it there. These
+threads only make it happen soon. They are started in the server process, after it has forked, never by commands or tests of a step.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+import models
+
+log = logging.getLogger(__name__)
+
+AFTER_FAILURE = 5.0  # seconds until a step that failed unexpectedly is tried again
+
+
+class Loop:
+    """Threads that repeat `step`, which returns how many seconds may pass until its next turn unless it is woken; 0 is at once."""
+
+    def __init__(self, name: str, step: Callable[[], float], *, threads: int = 1):
+        self._step = step
+        self._wake = threading.Condition()
+        self._calls = 0  # so that a call between looking and sleeping is not missed
+        self._stopping = False
+        self._threads = [threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self, _sender: object = None) -> None:
+        """There may be something to do; also as the receiver of a signal."""
+        with self._wake:
+            self._calls += 1
+            self._wake.notify()
+
+    def stop(self) -> None:
+        """Begin no further step."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify_all()
+
+    def join(self, seconds: float) -> None:
+        """Wait, at most so long, for the steps that are under way."""
+        deadline = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _run(self) -> None:
+        while not self._stopping:
+            calls = self._calls
+            try:
+                pause = self._step()
+            except Exception:
+                # The outermost loop: whatever it is, the next piece of work gets its turn.
+                log.exception("%s could not work", threading.current_thread().name)
+                pause = AFTER_FAILURE
+            if pause > 0:
+                with self._wake:
+                    self._wake.wait_for(lambda seen=calls: self._stopping or self._calls != seen, pause)
+        models.close_connection()

@@ -1,0 +1,7 @@
+"""What the assistant keeps of a turn until it was read for memories."""
+
+
+def up(migrator, db):
+    db.execute_sql("ALTER TABLE messages ADD COLUMN recalled TEXT")
+    db.execute_sql("CREATE INDEX messages_to_read ON messages (id) WHERE recalled IS NOT NULL")
+    db.execute_sql("CREATE INDEX conversations_device ON conversations (device_id, updated_at)")
