@@ -23,6 +23,7 @@ import http.client
 import io
 import ipaddress
 import json
+import logging
 import re
 import socket
 import time
@@ -36,6 +37,9 @@ from urllib3.util.connection import create_connection
 
 from errors import BadInput, SnaploreError
 from settings import NAME, VERSION
+
+# Its warnings about oddities of an answer quote the whole address, and a query may hold a key.
+logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 120.0  # the default deadline of a call, all in all
@@ -205,9 +209,10 @@ class Client:
         deadline: float = ANSWER_SECONDS,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Iterator["Answer"]:
-        """An answer whose body is still coming, for streams; a `body` that is not None is sent as JSON. Raises like `post_json`.
+        """An answer whose body is still coming, for streams. A `body` that is not None is sent as JSON; bytes are JSON already.
 
-        The deadline and the limit of size hold for the body as well. Left before its end, the answer's connection is closed.
+        The deadline and the limit of size hold for the answer's body as well. Left before its end, its connection is closed. Raises
+        like `post_json`.
         """
         target = self._guard.target(url)
         content_type = {} if body is None else {"Content-Type": "application/json"}
@@ -219,7 +224,7 @@ class Client:
         until = time.monotonic() + deadline
         timeout = urllib3.Timeout(total=deadline, connect=deadline, read=deadline)
         with _failures_told(target.host, until):
-            data = None if body is None else json.dumps(body).encode()
+            data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             prepared = requests.Request(method, target.url, headers=headers, data=data).prepare()
             received = self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)
         with contextlib.closing(received):
