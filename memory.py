@@ -18,7 +18,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -47,6 +47,12 @@ IMPORTANT = 0.8  # from here a memory is recalled even when it shares no word wi
 IMPORTANCE_SHARE = 0.5  # what full importance is worth beside full relevance
 MAX_TYPOS = 8  # words of a message whose typos are looked for, the longest; each is compared with every word of every memory
 TYPO = 0.7  # what a word is worth of which only a neighbour by one letter is found
+
+# What a memory must share with what the person told to rest on it: "wants to see Japan in April with her sister" of "I want to travel to
+# Japan. In April, with my sister." With less, two words of three would do, and the third is what matters: "the password is dragonfly".
+# It must be told in a few clauses that follow each other: in all of a long conversation any sentence finds most of its words.
+TOLD_SHARE = 0.75  # of the words that say something
+TOLD_TOGETHER = 6  # clauses
 
 DECAY = 0.98  # a day
 FLOOR = 0.05  # of importance: what is long-term fades, but stays
@@ -117,6 +123,37 @@ def remember(
         kept.expires_at = now + LIFETIME if kept.memory_type == "short_term" else None
         kept.save()
     return kept
+
+
+def rests_on(content: str, said: Iterable[str]) -> bool:
+    """Whether the person has told `content` themselves in `said`, the messages that they wrote in a conversation.
+
+    What a tool, a web page or a screenshot says, and a model was talked into passing on, does not: most of its words must have been
+    told, each that has a digit, and that it is a no. What the person only asked or commanded does not count; of a request to remember
+    something it must be all words, for "remember the password on it" tells no password.
+    """
+    words = _words(content)
+    weighty = words - _REPORTING - _RETELLING - _LINKING - _NEGATIONS
+    exact = {word for word in words if any(map(str.isdigit, word))}
+    told = [(_words(clause), _TO_KEEP.search(clause) is None) for clause, tells in _clauses(said) if tells]
+    for first in range(max(1, len(told) - TOLD_TOGETHER + 1)):
+        together = told[first : first + TOLD_TOGETHER]
+        heard = frozenset().union(*(words_of for words_of, _ in together))
+        freely = frozenset().union(*(words_of for words_of, free in together if free))
+        enough = weighty <= heard or len(weighty & freely) >= TOLD_SHARE * len(weighty)
+        if weighty and enough and exact <= heard and (heard & _NEGATIONS or not words & _NEGATIONS):
+            return True
+    return False
+
+
+def tells(said: str) -> bool:
+    """Whether a message tells anything: one that only asks and commands holds nothing to remember."""
+    return any(is_told and _words(clause) for clause, is_told in _clauses([said]))
+
+
+def asks_to_keep(said: str) -> bool:
+    """Whether a message asks for something to be remembered. "Do you remember …?" and "I remember …" do not."""
+    return any(_TO_KEEP.search(clause) and not _RECALLING.search(clause) for clause in _CLAUSE.split(said))
 
 
 def recall(message: str, *, device_id: str | None = None, most: int = MOST_RECALLED, now: datetime) -> list[Memory]:
@@ -213,11 +250,26 @@ _LINKING = frozenset(
 # How a model reports that it was asked something.
 _REPORTING = frozenset(terms.cut("ask asked asking want wanted know wonder wondering request requested question about whether if to"))
 _REPORTING |= frozenset("问询想知道")
+# What a model adds when it tells again what somebody told it.
+_RETELLING = frozenset(
+    terms.cut("say said tell told mention mentioned call called name named currently also really very just year old don doesn didn isn")
+)
+_RETELLING |= frozenset("说是在有叫名正")
 # Left out of the one or added to the other, they turn the meaning round. The t is what is left of n't.
 _NEGATIONS = frozenset(terms.cut("no not never none nothing without cannot nor t")) | frozenset("不没沒未无無非别別")
 
 _CLAUSE = re.compile(r"(?<=[!?;。！？；，\n])|(?<=[.,])\s+")
-_TO_KEEP = re.compile(r"remember|remind|don't forget|keep in mind|note that|记住|记得|记下|提醒|别忘", re.IGNORECASE)
+_TO_KEEP = re.compile(
+    r"remember|remind|don['’]t forget|keep in mind|note that|please note|note down|make a note|记住|记得|记下|记一下|提醒|别忘",
+    re.IGNORECASE,
+)
+_RECALLING = re.compile(  # the same words, about what was kept or should have been
+    r"\b(?:i|we|they|he|she)\b(?:['’](?:m|ve|d))?(?:\s+[\w'’]+){0,2}\s+remember|"
+    r"\b(?:do|did|don['’]t|didn['’]t)\s+(?:you|i|we)\s+(?:\w+\s+)?remember|"
+    r"remember(?:ed|s)\b|reminded\b|reminders?\b|remind\s+(?:me|us)\s+(?:of\s+)?(?:what|where|who|whose|when|which|why|how)\b|"
+    r"[我还]记得|记得.{0,60}[吗呢?？]|提醒.{0,60}(?:吗|什么|哪|谁|多少)",  # bounded: a long message of nothing else would take seconds
+    re.IGNORECASE | re.DOTALL,
+)
 _REQUEST = re.compile(
     r"\s*(?:(?:what|where|who|whom|whose|which|why|how|is|are|was|were|do|does|did|can|could|would|will|should|please|find|show|tell|"
     r"give|list|search|look|open|write|explain|summari[sz]e|translate|describe|compare|help|calculate|check|recommend|suggest|"
@@ -244,11 +296,16 @@ def _heard(said: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
     """The words of the clauses in which the person asks or commands, and of those in which they tell something."""
     asked: list[str] = []
     told: list[str] = []
-    for clause in itertools.chain.from_iterable(map(_CLAUSE.split, said)):
-        to_keep = _TO_KEEP.search(clause) is not None
-        asks = _REQUEST.match(clause) or (clause.rstrip().endswith(("?", "？")) and not _TOLD.match(clause))
-        (asked if asks and not to_keep else told).append(clause)
+    for clause, tells in _clauses(said):
+        (told if tells else asked).append(clause)
     return _words("\n".join(asked)), _words("\n".join(told))
+
+
+def _clauses(said: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Each clause, and whether the person tells something in it; otherwise they ask or command."""
+    for clause in itertools.chain.from_iterable(map(_CLAUSE.split, said)):
+        asks = _REQUEST.match(clause) or (clause.rstrip().endswith(("?", "？")) and not _TOLD.match(clause))
+        yield clause, not asks or _TO_KEEP.search(clause) is not None
 
 
 def _repeats(text: str, given: str) -> bool:
