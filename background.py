@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 
+import blinker
+
 import models
 
 log = logging.getLogger(__name__)
@@ -17,16 +19,19 @@ AFTER_FAILURE = 5.0  # seconds until a step that failed unexpectedly is tried ag
 
 
 class Loop:
-    """Threads that repeat `step`, which returns how many seconds may pass until its next turn unless it is woken; 0 is at once."""
+    """Threads that repeat `step`, which returns how many seconds may pass until its next turn; 0 is at once. `wake_on` ends the wait."""
 
-    def __init__(self, name: str, step: Callable[[], float], *, threads: int = 1):
+    def __init__(self, name: str, step: Callable[[], float], *, wake_on: blinker.Signal | None = None, threads: int = 1):
         self._step = step
+        self._signal = wake_on
         self._wake = threading.Condition()
         self._calls = 0  # so that a call between looking and sleeping is not missed
         self._stopping = False
         self._threads = [threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)]
 
     def start(self) -> None:
+        if self._signal is not None:
+            self._signal.connect(self.wake)
         for thread in self._threads:
             thread.start()
 
@@ -38,6 +43,8 @@ class Loop:
 
     def stop(self) -> None:
         """Begin no further step."""
+        if self._signal is not None:
+            self._signal.disconnect(self.wake)
         with self._wake:
             self._stopping = True
             self._wake.notify_all()

@@ -295,6 +295,7 @@ class Analysis(Model):
     lease_token = peewee.TextField(null=True)
     fault = peewee.TextField(default="")  # of an error: provider, refused or row
     fresh = peewee.BooleanField(default=False)  # asked for again: an earlier result of the same bytes will not do
+    noted = peewee.BooleanField(default=False)  # the reasoner has looked at the result
 
     class Meta:
         table_name = "analyses"
@@ -362,6 +363,7 @@ class Conversation(Model):
     device_id = peewee.TextField(default="")
     created_at = TimestampField()
     updated_at = TimestampField()
+    noted_message_id = peewee.IntegerField(default=0)  # up to which the reasoner has looked at it
 
     class Meta:
         table_name = "conversations"
@@ -422,6 +424,7 @@ class Dynamic(Model):
     source_photo_ids = peewee.TextField(default="[]")
     source_conversation_ids = peewee.TextField(default="[]")
     created_at = TimestampField()
+    pinned_at = TimestampField(null=True)
 
     class Meta:
         table_name = "dynamics"

@@ -39,6 +39,12 @@ def used_up(settings: Settings, *, now: datetime) -> bool:
     return bool(settings.daily_token_limit) and tokens_today(now=now) >= settings.daily_token_limit
 
 
+def resets_in(*, now: datetime) -> float:
+    """Seconds until the day of `now` ends and the tokens are counted anew."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return (midnight - now).total_seconds()
+
+
 def usage(days: int, *, now: datetime) -> list[dict[str, Any]]:
     """The ledger's rows of the last `days` days, today included, newest first."""
     rows = SpendLedger.select().where(SpendLedger.day > _day(now - timedelta(days=days)))

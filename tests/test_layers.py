@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     ("errors",),
     ("settings", "findings"),
-    ("answers", "crypto", "images", "locks", "mcp_messages", "net", "notes", "params", "prompts", "replies", "rules", "terms", "tokens"),
-    ("models", "ocr"),
+    ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "params", "prompts", "replies", "rules", "terms"),
+    ("models", "notes", "ocr"),
     ("local", "query"),
     ("background", "configuration", "mcp", "spend"),
     ("search", "llm", "spool"),
@@ -36,7 +36,7 @@ SERVER = "gunicorn.conf"
 # Verbs know nothing of HTTP; the search and the model have a Blueprint for their few routes, and nothing more of Flask.
 FLASK_USERS = {"params", "configuration", "spend", SERVER} | {module for row in LAYERS[RANKS["photos"] :] for module in row}
 BLUEPRINT_ONLY = {"search", "llm"}
-DATABASE_USERS = {module for row in LAYERS[RANKS["models"] : RANKS["app"]] for module in row} - {"ocr", "local"}
+DATABASE_USERS = {module for row in LAYERS[RANKS["models"] : RANKS["app"]] for module in row} - {"notes", "ocr", "local"}
 
 # Package -> the modules that may import it. The standard library's own doors to the network and to SQLite count as well:
 # through them the address guard and the encryption would be walked around.

@@ -1,0 +1,514 @@
+"""The reasoner and its notes, which the contract calls dynamics: when it looks, at what, what it keeps of it; `/api/dynamics`.
+
+What is new carries a mark until a cycle has looked at it: an analysis its own, a conversation the last message that was seen. A time
+would not do as the mark: results are stored a moment after the time that they carry, and a cycle in between would never see them. With
+marks a cycle for one device and one for all share one memory, what does not fit waits for the next, and a cycle that fails has done
+nothing. Articles and marks are written in one transaction; the database is closed while the model thinks.
+
+Memories and earlier notes are shown to the model to understand what is new. They are no news, and cannot be cited.
+
+An article that goes on where a recent note ends, by its own word or by its title, continues that note: on top of what stood there, unread
+again, under its old id, date and pin. Only new notes are counted and pushed: a push names what is new, and would name a running topic
+every hour.
+
+Cycles never overlap, over all processes; one may wait. Every third completed analysis asks for one, hourly cron for another.
+"""
+
+import contextlib
+import itertools
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+import peewee
+from flask import Blueprint, current_app
+
+import background
+import configuration
+import context
+import llm
+import memory
+import models
+import notes
+import params
+import push
+import spend
+from errors import AnswerUnusable, ModelFailure, NotFound, SnaploreError, Unavailable
+from findings import Entity
+from locks import named_lock
+from models import Analysis, Conversation, Dynamic, Message, Photo, db
+from notes import CATEGORIES, Article, Material, NewConversation, NewPhoto, Notes, RecentNote
+from settings import Settings, timestamp, utc_now
+
+log = logging.getLogger(__name__)
+
+# What a cycle looks at, whatever the model could take: a model that is shown more reads less of each.
+MOST_NEW = 200  # screenshots and, apart from these, conversations; the latest ones, the others wait
+MOST_TOKENS = 60_000  # and half of the context, as the answer and its thoughts need room
+NOTES_SHARE, MEMORIES_SHARE, CONVERSATIONS_SHARE = 1 / 8, 1 / 8, 1 / 4  # of the tokens, at most; the rest is for screenshots
+INSTRUCTION_TOKENS = 700
+MOST_MEMORIES = 40
+MOST_SAID = 30  # messages of a conversation, the latest
+MAX_SAID = 400  # characters of each
+MAX_SUMMARY, MAX_TEXT = 600, 300  # characters of a screenshot's; what matters of the text should stand in the summary
+MOST_ENTITIES = 20
+# Far less than the default retention, 30 days, which counts from a note's first day: what was continued stays for three weeks at least.
+RECENT = timedelta(days=7)
+MOST_RECENT = 100
+
+ANALYSES_A_CYCLE = 3  # by the contract
+# More than so many would find nothing new.
+MOST_ASKED = 3
+# While the queue is busy, as after an import, only the first so many of these come at once, then one in so long a time.
+MOST_IN_A_ROW = 3
+SPACING = timedelta(minutes=5)
+
+TURN_PATIENCE = 200.0  # seconds: the longest answer of a model, 130, and the longest push, 60
+PLACE_PATIENCE = 0.5  # for the moment in which one that waited begins
+BUSY = "The reasoner is at work, and one more cycle waits already."
+LOOK_AGAIN = 5.0  # seconds
+
+PASS = timedelta(minutes=10)  # in which somebody goes through the pages of a list
+
+T = TypeVar("T")
+
+
+class Asked(msgspec.Struct):
+    """The cycles that completed analyses have asked for, over all processes and restarts."""
+
+    completed: int = 0  # since the last one that asked
+    waiting: int = 0
+    in_a_row: int = 0  # cycles since the queue was last found empty
+    last_at: datetime | None = None
+
+
+# ------------------------------------------------------------------------------------------------------------------ the cycle
+
+
+def cycle(settings: Settings, *, device_id: str | None = None, clock: Callable[[], datetime] = utc_now) -> list[Dynamic]:
+    """Look at what is new, of one device or of all; save what is worth a note, push, and return the notes that are new.
+
+    Opens the database by itself, for moments. Raises `Unavailable` when one cycle runs and another waits, and when something is new
+    but the day's tokens are used up; `ModelFailure` when the model gives no answer. After any of these what is new stays new.
+    """
+    with _turn():
+        with models.scope():
+            chosen = configuration.current(settings)
+            model = llm.model_for(chosen, settings)
+            material = _collect(device_id, min(MOST_TOKENS, chosen.max_context_tokens // 2), now=clock())
+            if not material.photos and not material.conversations:
+                return []
+            if chosen.provider != configuration.LOCAL and spend.used_up(settings, now=clock()):
+                sentence = "The tokens of this day are used up; what is new waits for the next."
+                raise Unavailable(sentence, retry_after=spend.resets_in(now=clock()))
+        try:
+            written = model.write_notes(material)
+        except ModelFailure as problem:
+            with models.scope():
+                _fail(problem, material, model.identity, now=clock())
+            raise
+        with models.scope():
+            saved = _save(written, material, device_id, model.identity, now=clock())
+        _tell(settings, [dynamic.title for dynamic in saved])
+        return saved
+
+
+def count_completed() -> None:
+    """An analysis is complete, in the transaction that says so; every third one asks for a cycle."""
+    asked = _asked()
+    asked.completed += 1
+    if asked.completed >= ANALYSES_A_CYCLE:
+        asked.completed, asked.waiting = 0, min(MOST_ASKED, asked.waiting + 1)
+    _save_asked(asked)
+
+
+def run_if_due(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
+    """Run a cycle that completed analyses have asked for; False when there is none, or it has to wait.
+
+    One that fails is not repeated: what it would have looked at stays for the next one, at the latest the hourly.
+    """
+    with models.scope():
+        if not _take(now=clock()):
+            return False
+    try:
+        cycle(settings, clock=clock)
+    except SnaploreError as problem:
+        log.warning("the reasoner's cycle came to nothing: %s", problem)
+    return True
+
+
+def reasoner(settings: Settings) -> background.Loop:
+    """The thread that runs what `count_completed` asks for; for the server process, after it has forked."""
+    return background.Loop("reasoner", lambda: 0.0 if run_if_due(settings) else LOOK_AGAIN)
+
+
+# ------------------------------------------------------------------------------------------------------------------ the notes
+
+
+def page(
+    cursor: int, limit: int, *, category: str | None = None, device_id: str | None = None, now: datetime
+) -> tuple[list[dict[str, Any]], int]:
+    """The list items after `cursor`, pinned ones first, then the latest; and the next cursor, 0 when there are no more.
+
+    A cursor is the id of the last item of the page before, 0 for the first page.
+    """
+    chosen = Dynamic.select(*_LIST_COLUMNS)
+    for column, value in ((Dynamic.category, category), (Dynamic.device_id, device_id)):
+        if value is not None:
+            chosen = chosen.where(column == value)
+    following = chosen.where(_after(cursor, limit, chosen, now=now)) if cursor else chosen
+    rows = list(following.order_by(Dynamic.is_pinned.desc(), Dynamic.id.desc()).limit(limit + 1))
+    return [_fields(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else 0
+
+
+def detail(dynamic_id: int) -> dict[str, Any]:
+    """A note with its content and sources. Raises `NotFound`."""
+    dynamic = _get(dynamic_id)
+    names = ("content", "source_photo_ids", "source_conversation_ids")
+    return {**_fields(dynamic), **{name: getattr(dynamic, name) for name in names}}
+
+
+def statistics() -> dict[str, Any]:
+    """How many notes are unread, and how many there are of each category, read ones included."""
+    counts = Dynamic.select(Dynamic.category, peewee.fn.COUNT(Dynamic.id), peewee.fn.SUM(~Dynamic.is_read)).group_by(Dynamic.category)
+    rows = list(counts.tuples())
+    return {"total_unread": sum(row[2] for row in rows), "by_category": {row[0]: row[1] for row in rows}}
+
+
+def mark_read(dynamic_id: int) -> None:
+    """Raises `NotFound`."""
+    if not Dynamic.update(is_read=True).where(Dynamic.id == dynamic_id).execute():
+        raise NotFound("Dynamic not found")
+
+
+def mark_all_read(device_id: str | None = None) -> int:
+    """Mark all notes, or those of a device, as read; returns how many were not."""
+    unread = ~Dynamic.is_read
+    return Dynamic.update(is_read=True).where(unread if device_id is None else unread & (Dynamic.device_id == device_id)).execute()
+
+
+def flip_pin(dynamic_id: int, *, now: datetime) -> bool:
+    """Pin a note, or unpin it; returns whether it is pinned now. Raises `NotFound`."""
+    with db.atomic():
+        dynamic = _get(dynamic_id)
+        dynamic.is_pinned = not dynamic.is_pinned
+        dynamic.pinned_at = now if dynamic.is_pinned else None
+        dynamic.save(only=[Dynamic.is_pinned, Dynamic.pinned_at])
+    return dynamic.is_pinned
+
+
+def delete(dynamic_id: int) -> None:
+    """Raises `NotFound`."""
+    if not Dynamic.delete().where(Dynamic.id == dynamic_id).execute():
+        raise NotFound("Dynamic not found")
+
+
+# ------------------------------------------------------------------------------------------------------------ whose turn it is
+
+
+@contextlib.contextmanager
+def _turn() -> Iterator[None]:
+    """Be the only cycle. One more may wait for that; the next one is sent away."""
+    folder = models.store().folder / "reasoner"
+    with contextlib.ExitStack() as place:
+        place.enter_context(named_lock(folder, "waiting", PLACE_PATIENCE, busy=BUSY))
+        with named_lock(folder, "running", TURN_PATIENCE, busy=BUSY):
+            place.close()
+            yield
+
+
+def _take(*, now: datetime) -> bool:
+    """Take one of the cycles that are asked for, if its time has come; of a burst, one stands for all."""
+    asked = _asked()
+    if not asked.waiting and not asked.in_a_row:
+        return False
+    with db.atomic():
+        asked = _asked()
+        busy = models.tallied(status="pending") + models.tallied(status="processing") > 0
+        burst = asked.in_a_row >= MOST_IN_A_ROW
+        due = asked.waiting > 0 and not (busy and burst and now < asked.last_at + SPACING)
+        if due:
+            asked.waiting = 0 if burst else asked.waiting - 1
+            asked.in_a_row, asked.last_at = asked.in_a_row + 1, now
+        if not busy:
+            asked.in_a_row = 0
+        if due or not busy:
+            _save_asked(asked)
+    return due
+
+
+def _asked() -> Asked:
+    return msgspec.convert(models.stored_value("dynamics.asked", {}), Asked)
+
+
+def _save_asked(asked: Asked) -> None:
+    models.store_value("dynamics.asked", asked)
+
+
+# ----------------------------------------------------------------------------------------------------------------- what is new
+
+# As the partial index `analyses_to_note` has it. What is not worth keeping is not worth a note.
+_NEW = peewee.SQL("status = 'done' AND noted = 0 AND intent <> 'ignore'")
+
+
+def _collect(device_id: str | None, tokens: int, *, now: datetime) -> Material:
+    """What is new, the latest first, and what is known beside it; as much of each as fits into its share of the prompt."""
+    tokens, most = tokens - INSTRUCTION_TOKENS, _portion()
+    remembered = [item["content"] for item in memory.page(1, MOST_MEMORIES, device_id=device_id, now=now)[1]]
+    recent = [RecentNote(row.id, row.title, row.summary, row.category) for row in _recent(device_id, now=now)]
+    memories, recent = _fitting(remembered, tokens * MEMORIES_SHARE), _fitting(recent, tokens * NOTES_SHARE)
+    # However small the context is, something is looked at.
+    conversations = _fitting(_conversations(device_id, most), tokens * CONVERSATIONS_SHARE, least=1)
+    left = tokens - _size([*memories, *recent, *conversations])
+    photos = _fitting(_photos(device_id, most), left, least=0 if conversations else 1)
+    return Material(now, photos, conversations, memories, recent)
+
+
+def _photos(device_id: str | None, most: int) -> list[NewPhoto]:
+    columns = (Analysis.photo, Photo.original_timestamp, Analysis.device_id, Analysis.app_name, Analysis.content_category)
+    columns += (Analysis.intent, peewee.fn.SUBSTR(Analysis.summary, 1, MAX_SUMMARY))
+    columns += (peewee.fn.SUBSTR(Analysis.visible_text, 1, MAX_TEXT), Analysis.entities)
+    new = _NEW if device_id is None else _NEW & (Analysis.device_id == device_id)
+    rows = Analysis.select(*columns).join(Photo).where(new).order_by(Analysis.photo.desc()).limit(most)
+    return [NewPhoto(*values, msgspec.json.decode(entities, type=list[Entity])[:MOST_ENTITIES]) for *values, entities in rows.tuples()]
+
+
+def _conversations(device_id: str | None, most: int) -> list[NewConversation]:
+    """Conversations with new answers, and what was said up to the last one: a question that is still open waits for its answer."""
+    is_new = (Message.id > Conversation.noted_message_id) & Message.content.is_null(False)
+    last = peewee.fn.MAX(Message.id)
+    answered = Conversation.select(Conversation.id, Conversation.title, Conversation.device_id, last.alias("last")).join(Message)
+    answered = answered.where(is_new, Message.role == "assistant")
+    if device_id is not None:
+        answered = answered.where(Conversation.device_id == device_id)
+    found = []
+    for conversation_id, title, device, last_id in answered.group_by(Conversation.id).order_by(last.desc()).limit(most).tuples():
+        spoken = Message.select(Message.role, peewee.fn.SUBSTR(Message.content, 1, MAX_SAID)).join(Conversation)
+        spoken = spoken.where(is_new, Message.conversation == conversation_id, Message.role != "tool", Message.id <= last_id)
+        latest = list(spoken.order_by(Message.id.desc()).limit(MOST_SAID).tuples())
+        said = tuple(f"{role}: {content}" for role, content in reversed(latest))
+        found.append(NewConversation(conversation_id, title, device, said, last_id))
+    return found
+
+
+def _recent(device_id: str | None, *, now: datetime) -> list[Dynamic]:
+    recent = Dynamic.created_at > now - RECENT
+    if device_id is not None:
+        recent &= Dynamic.device_id == device_id
+    return list(Dynamic.select().where(recent).order_by(Dynamic.id.desc()).limit(MOST_RECENT))
+
+
+def _fitting(items: Sequence[T], tokens: float, *, least: int = 0) -> list[T]:
+    """Those from the front that fit into `tokens`, but at least so many."""
+    sizes = itertools.accumulate(_size([item]) for item in items)
+    return [item for number, (item, size) in enumerate(zip(items, sizes, strict=True)) if size <= tokens or number < least]
+
+
+def _size(items: Iterable[Any]) -> int:
+    return sum(context.tokens(notes.shown(item)) for item in items)
+
+
+# -------------------------------------------------------------------------------------------------------- what becomes of it
+
+
+def _save(written: Notes, material: Material, device_id: str | None, model: str, *, now: datetime) -> list[Dynamic]:
+    """Keep the articles, and that the material has been looked at; returns the notes that are new."""
+    with db.atomic():
+        spend.record(written.usage, purpose="reasoning", model=model, now=now)
+        _mark(material)
+        models.store_value("dynamics.portion", min(MOST_NEW, 2 * _portion()))
+        recent = {dynamic.id: dynamic for dynamic in _recent(device_id, now=now)}
+        saved = []
+        for article in written.articles:
+            origins = _origins(article)
+            if not origins:
+                continue
+            earlier = recent.get(article.updates) or next((one for one in recent.values() if notes.alike(one.title, article.title)), None)
+            if earlier is not None:
+                _continue(earlier, article, origins)
+                continue
+            fields = msgspec.structs.asdict(article)
+            columns = {name: fields[name] for name in ("title", "summary", "content", "category", "confidence")}
+            dynamic = Dynamic(**columns, device_id=_device(origins), created_at=now, **_sources(article, origins))
+            dynamic.save(force_insert=True)
+            recent[dynamic.id] = dynamic
+            saved.append(dynamic)
+    return saved
+
+
+def _fail(problem: ModelFailure, material: Material, model: str, *, now: datetime) -> None:
+    """Count what the failure cost. An answer that is unusable may be so because of one screenshot, or of their number.
+
+    So the next cycle looks at half as many. When it is down to one, that one is given up, or nothing would ever be noted again.
+    """
+    with db.atomic():
+        if problem.usage is not None:
+            spend.record(problem.usage, purpose="reasoning", model=model, now=now)
+        if isinstance(problem, AnswerUnusable):
+            largest = max(len(material.photos), len(material.conversations))
+            if largest == 1:
+                _mark(material)
+                log.warning("the reasoner gives up on screenshots %s", [photo.id for photo in material.photos])
+            models.store_value("dynamics.portion", max(1, largest // 2))
+
+
+def _portion() -> int:
+    return models.stored_value("dynamics.portion", MOST_NEW)
+
+
+def _mark(material: Material) -> None:
+    Analysis.update(noted=True).where(Analysis.photo.in_([photo.id for photo in material.photos])).execute()
+    for seen in material.conversations:
+        Conversation.update(noted_message_id=seen.last_message_id).where(Conversation.id == seen.id).execute()
+
+
+def _origins(article: Article) -> dict[int | str, str]:
+    """The cited ids with their devices, but for what was deleted while the model was thinking: nothing of that is kept."""
+    photos = Photo.select(Photo.id, Photo.device_id).where(Photo.id.in_(article.photo_ids))
+    conversations = Conversation.select(Conversation.id, Conversation.device_id).where(Conversation.id.in_(article.conversation_ids))
+    return {**dict(photos.tuples()), **dict(conversations.tuples())}
+
+
+def _device(origins: dict[int | str, str]) -> str:
+    """The device that everything comes from; empty when there are several."""
+    devices = set(origins.values())
+    return devices.pop() if len(devices) == 1 else ""
+
+
+def _sources(article: Article, origins: dict[int | str, str], earlier: Dynamic | None = None) -> dict[str, str]:
+    """What is cited, as the contract's JSON texts, with what `earlier` had cited."""
+    cited = {"source_photo_ids": article.photo_ids, "source_conversation_ids": article.conversation_ids}
+    found = {}
+    for name, ids in cited.items():
+        before = json.loads(getattr(earlier, name)) if earlier else []
+        found[name] = json.dumps(list(dict.fromkeys([*before, *(one for one in ids if one in origins)])))
+    return found
+
+
+def _continue(earlier: Dynamic, article: Article, origins: dict[int | str, str]) -> None:
+    """Put what is new on top. Id, date and pin stay; the title is the new one, because it tells how things stand now."""
+    earlier.content = notes.continued(article.content, earlier.content)
+    for name, ids in _sources(article, origins, earlier).items():
+        setattr(earlier, name, ids)
+    if _device(origins) != earlier.device_id:
+        earlier.device_id = ""
+    earlier.title, earlier.summary, earlier.confidence, earlier.is_read = article.title, article.summary, article.confidence, False
+    earlier.save()
+
+
+def _tell(settings: Settings, titles: list[str]) -> None:
+    """Push, once for all; what is saved is saved whether it is heard of or not."""
+    if not titles:
+        return
+    try:
+        push.broadcast(settings, push.new_notes(titles, settings.language))
+    except (SnaploreError, OSError, peewee.DatabaseError) as problem:
+        log.warning("new notes could not be pushed: %s", problem)
+
+
+# -------------------------------------------------------------------------------------------------------------------- one note
+
+_LIST_COLUMNS = (
+    *(Dynamic.id, Dynamic.title, Dynamic.summary, Dynamic.category, Dynamic.confidence),
+    *(Dynamic.is_read, Dynamic.is_pinned, Dynamic.device_id, Dynamic.created_at),
+)
+
+
+def _after(cursor: int, limit: int, chosen: peewee.ModelSelect, *, now: datetime) -> peewee.Expression:
+    """What comes after the item `cursor`, whose place in the order is its pin and its id.
+
+    It may have been deleted, or pinned, since its page was shown. Both would send the reader through the whole list again, or past all
+    of it. But a page ends among the pinned ones only after `limit` of them: where fewer reach down to the cursor, it had stood among
+    the others. That decides for one that is gone, and for one that was pinned within the last `PASS`.
+    """
+    shown = Dynamic.get_or_none(Dynamic.id == cursor)
+    reaching = chosen.where(Dynamic.is_pinned, Dynamic.id >= cursor).count() + (shown is None)
+    among_pinned = reaching >= limit
+    if shown is not None and not (shown.is_pinned and shown.pinned_at is not None and shown.pinned_at > now - PASS):
+        among_pinned = shown.is_pinned
+    if among_pinned:
+        return ~Dynamic.is_pinned | (Dynamic.id < cursor)
+    return ~Dynamic.is_pinned & (Dynamic.id < cursor)
+
+
+def _get(dynamic_id: int) -> Dynamic:
+    dynamic = Dynamic.get_or_none(Dynamic.id == dynamic_id)
+    if dynamic is None:
+        raise NotFound("Dynamic not found")
+    return dynamic
+
+
+def _fields(dynamic: Dynamic) -> dict[str, Any]:
+    """The contract's list item."""
+    values = {column.name: getattr(dynamic, column.name) for column in _LIST_COLUMNS}
+    return {**values, "created_at": timestamp(dynamic.created_at)}
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("dynamics", __name__, url_prefix="/api/dynamics")
+
+
+class ListQuery(msgspec.Struct):
+    cursor: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 30
+    category: Literal[CATEGORIES] | None = None
+    device_id: str | None = None
+
+
+class Device(msgspec.Struct):
+    device_id: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+
+
+@routes.get("")
+def index():
+    query = params.query(ListQuery)
+    items, following = page(query.cursor, query.limit, category=query.category, device_id=query.device_id, now=utc_now())
+    return {"items": items, "next_cursor": following, "has_more": following > 0}
+
+
+@routes.get("/stats")
+def stats():
+    return statistics()
+
+
+@routes.get("/<id:dynamic_id>")
+def show(dynamic_id: int):
+    return detail(dynamic_id)
+
+
+@routes.put("/<id:dynamic_id>/read")
+def read(dynamic_id: int):
+    mark_read(dynamic_id)
+    return {"message": "Marked as read", "is_read": True}
+
+
+@routes.put("/read-all")
+def read_all():
+    return {"message": "Marked as read", "updated": mark_all_read(_device_asked_for())}
+
+
+@routes.put("/<id:dynamic_id>/pin")
+def pin(dynamic_id: int):
+    return {"is_pinned": flip_pin(dynamic_id, now=utc_now())}
+
+
+@routes.delete("/<id:dynamic_id>")
+def remove(dynamic_id: int):
+    delete(dynamic_id)
+    return {"message": "Deleted"}
+
+
+@routes.post("/trigger")
+@params.without_scope
+def trigger():
+    saved = cycle(current_app.settings, device_id=_device_asked_for())
+    return {"generated": len(saved), "articles": [{"title": dynamic.title, "category": dynamic.category} for dynamic in saved]}
+
+
+def _device_asked_for() -> str | None:
+    """From the body or from the query, whichever has it; empty is none."""
+    return params.body(Device).device_id or params.query(Device).device_id or None
