@@ -26,14 +26,16 @@ from flask import Blueprint
 
 import background
 import configuration
+import dynamics
 import llm
+import memory
 import models
 import params
 import photos
 import search
 import spend
 from errors import AnswerUnusable, NotFound, ProviderDown, ProviderRefused, SnaploreError, Unreadable, UnsupportedImage
-from findings import INTENTS, Findings
+from findings import INTENTS, Findings, MemoryCandidate
 from locks import Presence
 from models import Analysis, Photo, Tally, db
 from settings import Settings, timestamp, utc_now
@@ -237,7 +239,7 @@ class Pool:
 
     def __init__(self, settings: Settings):
         self._settings = settings
-        self._loop = background.Loop("analysis", self._step, threads=settings.analysis_workers)
+        self._loop = background.Loop("analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers)
 
     def start(self) -> None:
         with models.scope():
@@ -245,12 +247,10 @@ class Pool:
             allow_probe(now=utc_now())
         if recovered:
             log.info("%d analyses that were interrupted go on", recovered)
-        photos.stored.connect(self._loop.wake)
         self._loop.start()
 
     def stop(self) -> None:
         """Stop claiming; wait for what is being analysed, and give back what takes too long."""
-        photos.stored.disconnect(self._loop.wake)
         self._loop.stop()
         self._loop.join(STOP_PATIENCE)
         for claim in list(_held.values()):
@@ -343,6 +343,7 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
         match outcome:
             case Findings():
                 _save(claim, _fields(outcome), analyser, now=now)
+                _remember(claim, outcome.memories, now=now)
                 _provider_answers(now=now)
             case ProviderDown():
                 _fail_provider(claim, outcome, now=now)
@@ -382,10 +383,18 @@ def _fields(findings: Findings) -> dict[str, Any]:
 
 def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime) -> None:
     search.remove(claim.photo_id)  # what an earlier analysis put there, by the text that is still in the row
-    done = {"status": "done", "analyser": analyser, "completed_at": now, "error_message": None, "fault": "", "fresh": False}
+    done = {"status": "done", "analyser": analyser, "completed_at": now, "error_message": None, "fault": "", "fresh": False, "noted": False}
     counters = {"attempts": 0, "interruptions": 0, "returns": 0}
     Analysis.update(**result, **done, **counters, **_UNLEASED).where(Analysis.id == claim.analysis_id).execute()
     search.index(claim.photo_id)
+    dynamics.count_completed()
+
+
+def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:
+    """Hand on what the picture tells about the person. A picture that is analysed again tells nothing twice: memories are de-duplicated."""
+    device_id = photos.get(claim.photo_id).device_id if candidates else ""
+    for candidate in candidates:
+        memory.remember(candidate, source_type="screenshot", device_id=device_id, now=now)
 
 
 def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> None:

@@ -7,6 +7,7 @@ without any of the fields, is a failure: half a guess in the archive is worse th
 Nothing that a model sends can break the reader: nesting, size, numbers and characters are bounded before they are followed.
 """
 
+import contextlib
 import itertools
 import json
 import math
@@ -50,6 +51,38 @@ def read_findings(answer: str) -> Findings:
         _unreadable()
 
 
+def read_memories(answer: str) -> list[MemoryCandidate]:
+    """The memories in a model's answer, an object with a list of them. Raises `AnswerUnusable` when there is no such object."""
+    try:
+        return list(itertools.islice(_memories(_best_object(answer).get("memories")), MAX_MEMORIES))
+    except RecursionError:
+        _unreadable()
+
+
+def loose_json(answer: str) -> Any:
+    """The JSON value that an answer is, or nearly is; of several, a list. Raises `AnswerUnusable`."""
+    try:
+        return json.loads(answer)
+    except ValueError:
+        return _repaired(answer)
+
+
+def loose_object(text: str) -> dict[str, Any]:
+    """The JSON object that `text` is, or nearly is; an empty one when it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+        with contextlib.suppress(AnswerUnusable, RecursionError):
+            value = _repaired(text)
+    return value if isinstance(value, dict) else {}
+
+
+def spoken(text: str) -> str:
+    """What a model said to the person: without the thoughts that some write before it."""
+    return text.rpartition("</think>")[2].partition("<think>")[0].strip()
+
+
 def from_json(body: bytes) -> Any:
     """The JSON in `body`; None when it is none, or nested beyond reason."""
     try:
@@ -76,10 +109,7 @@ def as_number(value: Any, default: float) -> float:
 
 def _best_object(answer: str) -> dict:
     """The JSON object with most of the expected fields, in text that may hold more than JSON and JSON that is not quite."""
-    try:
-        value = json.loads(answer)
-    except ValueError:
-        value = _repaired(answer)
+    value = loose_json(answer)
     objects = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
     best = max(objects, key=lambda item: len(EXPECTED_FIELDS & item.keys()), default={})
     if not EXPECTED_FIELDS & best.keys():
@@ -89,7 +119,7 @@ def _best_object(answer: str) -> dict:
 
 def _repaired(answer: str) -> Any:
     # Thoughts hold drafts, and thoughts that do not end were cut off before the answer.
-    said = answer.rpartition("</think>")[2].partition("<think>")[0]
+    said = spoken(answer)
     if len(said) > MAX_REPAIRED_CHARACTERS or said.count("{") + said.count("[") > MAX_REPAIRED_BRACKETS:
         _unreadable()
     try:

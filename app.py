@@ -1,6 +1,6 @@
 """The application: wires the other files together, authenticates, and turns every failure into the one error body.
 
-A request goes: id, key, body received, database scope, route. The key comes before everything else, so that who has none learns
+A request goes: id, key, rate limit, body received, database scope, route. The key comes before everything else, so that who has none learns
 nothing, not even which paths exist. The body is received before the database is touched, so that a slow client holds no lock.
 """
 
@@ -17,18 +17,24 @@ import flask
 import msgspec
 from flask.json.provider import JSONProvider
 from flask_cors import CORS
+from flask_limiter import Limiter
+from flask_limiter.util import get_remote_address
+from limits.errors import ConfigurationError
 from werkzeug.exceptions import HTTPException
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import analysis
+import chat
 import configuration
 import conversations
+import dynamics
 import jobs
 import mcp_servers
 import memory
 import models
 import params
 import photos
+import push
 import skills
 import spend
 from errors import NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable
@@ -38,6 +44,9 @@ from spool import Spool
 log = logging.getLogger(__name__)
 
 OPEN_ENDPOINTS = ("index", "health")  # no key, no database
+LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
+RATE_LIMIT = "10 per minute"  # over these endpoints together, for each client address
+EXPOSED_HEADERS = ("X-Request-ID", "Retry-After", "ETag", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 SOCKET_PATIENCE = 60.0  # seconds without a byte after which a client has lost its thread
 
 
@@ -70,6 +79,7 @@ def create_app(settings: Settings | None = None) -> Application:
             sys.exit(f"{NAME} cannot start: {refusal}")
     app = Application(__name__, static_folder=None)
     app.settings = settings
+    push.announce(settings)
     app.json = MsgspecJSON(app)
     app.url_map.converters["id"] = params.RowId
     app.request_class.open_spool = staticmethod(Spool)
@@ -81,7 +91,10 @@ def create_app(settings: Settings | None = None) -> Application:
     # A connection does not survive a fork, and gunicorn forks after this.
     models.close_connection()
 
-    app.before_request(_begin)
+    app.before_request(_authenticate)
+    # Between the two, so that a request past its limit is not received, and one without the key does not count.
+    limiter = _limiter(app)
+    app.before_request(_receive)
     app.after_request(_finish)
     app.teardown_request(_close_scope)
     app.register_error_handler(Exception, _failure)
@@ -94,11 +107,17 @@ def create_app(settings: Settings | None = None) -> Application:
         skills.routes,
         mcp_servers.routes,
         memory.routes,
+        push.routes,
+        dynamics.routes,
         conversations.routes,
+        chat.routes,
     ):
         app.register_blueprint(blueprint)
+    shared = limiter.shared_limit(RATE_LIMIT, scope="assistant")
+    for endpoint in LIMITED_ENDPOINTS:
+        app.view_functions[endpoint] = shared(app.view_functions[endpoint])
     if settings.cors_origins:
-        CORS(app, origins=list(settings.cors_origins), expose_headers=["X-Request-ID", "Retry-After", "ETag"], max_age=3600)
+        CORS(app, origins=list(settings.cors_origins), expose_headers=EXPOSED_HEADERS, max_age=3600)
     for command in jobs.COMMANDS:
         app.cli.add_command(command)
 
@@ -115,6 +134,15 @@ def create_app(settings: Settings | None = None) -> Application:
     return app
 
 
+def _limiter(app: Application) -> Limiter:
+    """Of the rate of requests, by client address. Raises `StartRefused` for a storage that it cannot use."""
+    try:
+        storage = app.settings.ratelimit_storage
+        return Limiter(get_remote_address, app=app, storage_uri=storage, strategy="moving-window", headers_enabled=True)
+    except ConfigurationError:
+        raise StartRefused("SNAPLORE_RATELIMIT_STORAGE: is no storage address that can be used here, like memory://") from None
+
+
 def _api_key(settings: Settings) -> str | None:
     """The key that requests must carry; None in dev mode without one. Made at the first start when none is set."""
     if settings.api_key:
@@ -127,22 +155,27 @@ def _api_key(settings: Settings) -> str | None:
         return models.generated_api_key()
 
 
-def _begin() -> None:
+def _authenticate() -> None:
     request = flask.request
     flask.g.request_id = secrets.token_hex(8)
     client = request.environ.get("gunicorn.socket")
     if client is not None:
         client.settimeout(SOCKET_PATIENCE)
+    if request.endpoint in OPEN_ENDPOINTS:
+        return
     app = flask.current_app
-    if request.endpoint not in OPEN_ENDPOINTS:
-        if not _is_preflight(request, app.settings) and not _key_matches(request, app.api_key):
-            raise NotAuthenticated("The API key is missing or wrong: send it as `Authorization: Bearer <key>`")
-        if request.routing_exception is None:
-            params.receive()
-            if not getattr(app.view_functions.get(request.endpoint), "without_scope", False):
-                scope = contextlib.ExitStack()
-                scope.enter_context(models.scope())
-                flask.g.scope = scope
+    if not _is_preflight(request, app.settings) and not _key_matches(request, app.api_key):
+        raise NotAuthenticated("The API key is missing or wrong: send it as `Authorization: Bearer <key>`")
+
+
+def _receive() -> None:
+    request = flask.request
+    if request.endpoint not in OPEN_ENDPOINTS and request.routing_exception is None:
+        params.receive()
+        if not getattr(flask.current_app.view_functions.get(request.endpoint), "without_scope", False):
+            scope = contextlib.ExitStack()
+            scope.enter_context(models.scope())
+            flask.g.scope = scope
 
 
 def _is_preflight(request: flask.Request, settings: Settings) -> bool:
@@ -181,6 +214,7 @@ _SENTENCES = {
     404: "There is nothing at this path.",
     405: "This path does not take this method.",
     413: "The request is larger than what can be taken here.",
+    429: "Too many requests to the assistant: 10 a minute are taken. Please come again in a moment.",
 }
 
 

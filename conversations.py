@@ -61,14 +61,14 @@ def begin_turn(conversation_id: str | None, content: str, picture: bytes | None,
     return message
 
 
-def end_turn(asked: Message, following: Turn, *, recalled: list[str], now: datetime) -> None:
-    """Store what followed a user's message; the turn then waits for being read for memories (`next_to_read`).
+def end_turn(asked: Message, following: Turn, *, recalled: list[str] | None, now: datetime) -> None:
+    """Store what followed a user's message. Raises `NotFound` when the conversation was deleted meanwhile.
 
-    `recalled` are the memories that the model was given. Raises `NotFound` when the conversation was deleted meanwhile.
+    With `recalled`, the memories that the model was given, the turn then waits for being read for memories (`next_to_read`).
     """
+    waiting = None if recalled is None else msgspec.json.encode(recalled).decode()
     with db.atomic():
-        recorded = Message.update(recalled=msgspec.json.encode(recalled).decode()).where(Message.id == asked.id).execute()
-        if not recorded:
+        if not Message.update(recalled=waiting).where(Message.id == asked.id).execute():
             raise NotFound("The conversation was deleted while the answer was being written.")
         for message in following:
             message.conversation = asked.conversation_id

@@ -79,3 +79,7 @@ class ProviderRefused(ModelFailure):
 
 class AnswerUnusable(ModelFailure):
     """This picture's or conversation's fault: content refused, cut off, or unreadable after repair."""
+
+
+class ToolsRefused(AnswerUnusable):
+    """The model cannot call tools; without any it can be asked."""

@@ -1,4 +1,4 @@
-"""What an analyser finds in a screenshot: the contract's value lists and the one shape that every model returns.
+"""What a model finds in a screenshot and says in a chat: the contract's value lists and the shapes that every model returns.
 
 The remote model and the embedded one both answer with `Findings`, so that the queue, the storage and the search index never
 ask which of them it was. Whatever a model says outside the value lists is brought inside here, in one place.
@@ -37,6 +37,22 @@ class Usage(msgspec.Struct):
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+
+
+class Answer(msgspec.Struct):
+    """What a model said in one call of a conversation."""
+
+    text: str
+    tool_calls: list[dict] = []  # as the protocol has them: id, type, function (name, arguments: the text of a JSON object)
+    finish_reason: str = "stop"
+    usage: Usage = msgspec.field(default_factory=Usage)
+    # The assistant's message as it goes back with the tools' answers: some providers want their signatures and thoughts again.
+    message: dict = {}
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether it stopped at a limit of length."""
+        return self.finish_reason in ("length", "max_tokens")
 
 
 class Findings(msgspec.Struct):

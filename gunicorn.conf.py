@@ -41,12 +41,19 @@ worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108
 control_socket_disable = True
 
 
+LOOP_PATIENCE = 3.0  # seconds; what a loop leaves undone is found by the next start
+
+
 def post_worker_init(worker):
-    """The pool starts in the worker, after the fork: threads do not survive one."""
+    """What works in the background starts in the worker, after the fork: threads do not survive one."""
     import analysis
+    import chat
+    import dynamics
 
     worker.pool = analysis.Pool(_settings)
-    worker.pool.start()
+    worker.loops = [chat.reader(_settings), dynamics.reasoner(_settings)]
+    for background in (worker.pool, *worker.loops):
+        background.start()
 
 
 def worker_exit(server, worker):
@@ -54,5 +61,9 @@ def worker_exit(server, worker):
     import llm
 
     if hasattr(worker, "pool"):
+        for loop in worker.loops:
+            loop.stop()
         worker.pool.stop()
+        for loop in worker.loops:
+            loop.join(LOOP_PATIENCE)
     llm.close_models()

@@ -14,10 +14,10 @@ What a screenshot says is data. The prompt says so, and the answer is only ever 
 
 import base64
 import contextlib
-import dataclasses
 import json
 import math
 import re
+import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -27,9 +27,11 @@ from typing import Any, BinaryIO, NoReturn, Protocol
 import answers
 import images
 import net
+import notes
+import prompts
 from configuration import LOCAL, Configuration, guard
-from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused
-from findings import CATEGORIES, INTENTS, Findings, Usage
+from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused
+from findings import CATEGORIES, INTENTS, Answer, Findings, MemoryCandidate, Usage
 from local import LocalModel
 from settings import Settings, utc_now
 
@@ -39,6 +41,11 @@ MAX_RETRY_AFTER = 86_400.0  # seconds: a server cannot put the queue to sleep fo
 MAX_TOKENS_COUNTED = 10**9  # a count beyond is nonsense, and must not fill the day's limit
 MAX_QUOTED = 200  # characters of a provider's message that are shown
 MAX_ERROR_DEPTH = 4  # Gemini's is a list of an object of an object
+# How Ollama, vLLM, OpenRouter and others say that a model cannot call tools.
+_NO_TOOLS = re.compile(
+    r"support\w*\W+(?:\w+\W+)?(?:tools?|functions?)\b|\b(?:tools?|functions?)\W+(?:\w+\W+){0,2}not supported|enable-auto-tool-choice",
+    re.IGNORECASE,
+)
 LANGUAGES = {"zh": "Simplified Chinese", "en": "English"}
 
 INSTRUCTIONS = """\
@@ -60,23 +67,23 @@ Answer with one JSON object and nothing else, with these fields:
   "importance" (number from 0 to 1)}}"""
 
 
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """What a model said in one call, cut off where `finish_reason` is "length"."""
-
-    text: str
-    tool_calls: list[dict]  # as the protocol has them: id, type, function (name, arguments)
-    finish_reason: str
-    usage: Usage
-
-
 class Model(Protocol):
     """What every model can do. `identity` names it in the spend ledger and tells analyses of different models apart."""
 
     identity: str
+    takes_tools: bool
 
     def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
         """What the picture shows; `name` is the file's, which often tells the app. Raises `ModelFailure`."""
+
+    def complete(self, messages: list[dict], *, tools: list[dict] | None = None, most: int = MAX_ANSWER_TOKENS) -> Answer:
+        """The next message of a conversation: a text of at most `most` tokens, or calls of `tools`. Raises `ModelFailure`."""
+
+    def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
+        """What may be worth remembering of what a person said; nobody has checked it yet. Raises `ModelFailure`."""
+
+    def write_notes(self, material: notes.Material) -> notes.Notes:
+        """Articles about what is new to the person, each citing what it rests on. Raises `ModelFailure`."""
 
     def close(self) -> None: ...
 
@@ -111,19 +118,22 @@ class RemoteModel:
         self._language = language
         self._deadline = deadline
         self._dropped: frozenset[str] = frozenset()  # parameters that this server refuses
+        self.takes_tools = True  # as long as the server does not say otherwise
 
     def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
         """See `Model`. Raises `UnsupportedImage` for a picture that does not decode."""
         answer = self.complete(_question(images.for_model(picture), name, self._language), json_answer=True)
         with _billed(answer.usage):
-            if answer.finish_reason in ("length", "max_tokens"):
+            if answer.cut_off:
                 raise AnswerUnusable("The model's answer was cut off at its length limit.")
             findings = answers.read_findings(answer.text)
         findings.usage = answer.usage
         return findings
 
-    def complete(self, messages: list[dict], *, tools: list[dict] | None = None, json_answer: bool = False) -> Answer:
-        """One chat completion. Raises `ModelFailure`, with the usage where the call was billed."""
+    def complete(
+        self, messages: list[dict], *, tools: list[dict] | None = None, most: int = MAX_ANSWER_TOKENS, json_answer: bool = False
+    ) -> Answer:
+        """See `Model`. Raises `ToolsRefused` when the model cannot call any, and otherwise with the usage where the call was billed."""
         body = {"messages": messages}
         if self._configuration.model:  # a server with a single model needs no name
             body["model"] = self._configuration.model
@@ -131,22 +141,42 @@ class RemoteModel:
             body["tools"] = tools
         dropped = self._dropped
         while True:
-            parameters = self._parameters(dropped, json_answer)
+            parameters = self._parameters(dropped, most, json_answer)
             response = self._post(body | parameters)
             refused = _refused_parameter(response, parameters)
             if refused is None:
                 break
             dropped |= {refused}
         if not 200 <= response.status < 300:
-            raise self._failure(response.status, response.headers, _message_of(answers.from_json(response.body)))
+            message = _message_of(answers.from_json(response.body))
+            if tools and 400 <= response.status < 500 and _NO_TOOLS.search(message):
+                self.takes_tools = False
+                raise ToolsRefused(f"The model takes no tools: {self._quoted(message)}")
+            raise self._failure(response.status, response.headers, message)
         self._dropped |= dropped  # only what has helped is remembered
         return self._read(response)
+
+    def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
+        """See `Model`."""
+        answer = self.complete(prompts.extraction(said, answered, answers.MEMORY_CATEGORIES), json_answer=True)
+        with _billed(answer.usage):
+            if answer.cut_off:
+                raise AnswerUnusable("The model's answer was cut off at its length limit.")
+            return answers.read_memories(answer.text), answer.usage
+
+    def write_notes(self, material: notes.Material) -> notes.Notes:
+        """See `Model`."""
+        answer = self.complete(notes.question(material, LANGUAGES[self._language]), json_answer=True)
+        with _billed(answer.usage):
+            if answer.cut_off:
+                raise AnswerUnusable("The model's answer was cut off at its length limit.")
+            return notes.Notes(notes.read(answer.text, material), answer.usage)
 
     def close(self) -> None:
         self._client.close()
 
-    def _parameters(self, dropped: frozenset[str], json_answer: bool) -> dict[str, Any]:
-        limit = min(MAX_ANSWER_TOKENS, self._configuration.max_context_tokens // 2)
+    def _parameters(self, dropped: frozenset[str], most: int, json_answer: bool) -> dict[str, Any]:
+        limit = min(most, self._configuration.max_context_tokens // 2)
         wanted: dict[str, Any] = {"temperature": self._configuration.temperature, "max_tokens": limit}
         if json_answer:
             wanted["response_format"] = {"type": "json_object"}
@@ -183,9 +213,10 @@ class RemoteModel:
                 raise AnswerUnusable(f"The model declined: {self._quoted(answers.as_text(message['refusal']))}")
             if finish_reason.startswith(("content_filter", "safety")):
                 raise AnswerUnusable("The provider's content filter stopped the answer.")
-            calls = message.get("tool_calls")
-            calls = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-            return Answer(_content(message.get("content")), calls, finish_reason, usage)
+            text, calls = _content(message.get("content")), _calls(message.get("tool_calls"))
+            thoughts = {name: message[name] for name in ("reasoning_content", "reasoning_details") if calls and message.get(name)}
+            again = {"role": "assistant", "content": text or None, "tool_calls": calls, **thoughts}
+            return Answer(text, calls, finish_reason, usage, again)
 
     def _complain(self, payload: dict, response: net.Response) -> NoReturn:
         """Raise for an answer without a message. Relays answer 200 before the provider behind them fails, and put its status inside."""
@@ -230,6 +261,23 @@ def _question(jpeg: bytes, name: str, language: str) -> list[dict]:
     about = f"The picture. Its file name: {json.dumps(name[:MAX_QUOTED], ensure_ascii=False)}" if name else "The picture."
     picture = {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"}}
     return [{"role": "system", "content": instructions}, {"role": "user", "content": [{"type": "text", "text": about}, picture]}]
+
+
+def _calls(calls: Any) -> list[dict]:
+    """The tool calls, each with an id of its own and arguments that are JSON: servers refuse a history in which they are not."""
+    complete: dict[str, dict] = {}
+    for call in calls if isinstance(calls, list) else []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict):
+            continue
+        given = function.get("arguments")
+        arguments = given if isinstance(given, dict) else answers.loose_object(answers.as_text(given))
+        call_id = answers.as_text(call.get("id"))
+        if not call_id or call_id in complete:
+            call_id = f"call_{secrets.token_hex(8)}"
+        named = {"name": answers.as_text(function.get("name")), "arguments": json.dumps(arguments, ensure_ascii=False)}
+        complete[call_id] = {**call, "id": call_id, "type": "function", "function": {**function, **named}}
+    return list(complete.values())
 
 
 def _refused_parameter(response: net.Response, parameters: Mapping[str, Any]) -> str | None:

@@ -1,4 +1,4 @@
-"""The embedded model: what analyses screenshots when no LLM is set, offline and at no cost.
+"""The embedded model: what analyses screenshots and answers chats when no LLM is set, offline and at no cost.
 
 It is one more model, with the same interface as the remote one. Its eyes are an OCR engine in a child process (`ocr.py`), its
 judgement plain rules (`rules.py`), and it says so in its confidence, which never passes one half.
@@ -9,7 +9,9 @@ child, hangs it, or makes it answer nonsense fails alone; the next one gets a ne
 chunk by chunk, as they are decrypted: neither whole in this process nor on a disk.
 """
 
+import base64
 import contextlib
+import io
 import logging
 import os
 import select
@@ -24,9 +26,12 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
+import notes
+import prompts
+import replies
 import rules
 from errors import AnswerUnusable, ProviderDown, ProviderRefused
-from findings import Findings
+from findings import Answer, Findings, MemoryCandidate, Usage
 from ocr import Ready
 from rules import Page
 
@@ -57,6 +62,7 @@ class LocalModel:
     def __init__(self, *, ocr_model: str, language: str, idle_seconds: float = 120, time_limit: float = 60):
         """`time_limit` is how many seconds the child may be silent. It starts with the first picture."""
         self.identity = f"local/{ocr_model}"
+        self.takes_tools = True
         self._ocr_model = ocr_model
         self._language = language
         self._idle_seconds = idle_seconds
@@ -81,6 +87,20 @@ class LocalModel:
             raise AnswerUnusable(f"The picture cannot be read: {page.problem.removeprefix('file: ')}.")
         return rules.judge(page, analyser=f"local/{engine}", language=self._language, name=name)
 
+    def complete(self, messages: list[dict], *, tools: list[dict] | None = None, most: int = 0) -> Answer:
+        """The next message of a chat, by plain rules (`replies.py`), the text of attached pictures included. Raises as `analyse` does."""
+        offered = {tool["function"]["name"] for tool in tools or []}
+        text, calls = replies.reply(messages, offered, prompts.remembered_in(messages[0]["content"]), self._text_on)
+        return Answer(text, calls, message={"role": "assistant", "content": text or None, "tool_calls": calls})
+
+    def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
+        """None: it remembers only what it is asked to, and that by a tool."""
+        return [], Usage()
+
+    def write_notes(self, material: notes.Material) -> notes.Notes:
+        """A digest by plain rules (`notes.py`)."""
+        return notes.digest(material, self._language)
+
     def close(self) -> None:
         """End the child, also in the middle of a picture (whose `analyse` raises `ProviderDown`); no other is started."""
         self._closed = True
@@ -89,6 +109,12 @@ class LocalModel:
             child.kill()
         with self._turn:
             self._end()
+
+    def _text_on(self, url: str) -> str:
+        """The text on a picture that is given by its data URL."""
+        with self._turn:
+            page = self._read(io.BytesIO(base64.b64decode(url.partition(",")[2])))
+        return "\n".join(line.text for line in page.lines)
 
     def _read(self, picture: BinaryIO) -> Page:
         """The child's answer. It outlives an answer and nothing else: after any failure its state is unknown, so it is ended."""
@@ -129,15 +155,18 @@ class LocalModel:
     def _launch(self, size: str, tesseract: str) -> Ready | None:
         """A new child's first answer; None when the processor lacks an instruction that the engine is built with."""
         # No PR_SET_PDEATHSIG: it follows the thread that started the child, and threads of a pool end before their process.
-        self._child = subprocess.Popen(
-            [*CHILD, size, tesseract, str(LONGEST * self._time_limit)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=ENVIRONMENT,
-            bufsize=0,
-            start_new_session=True,  # a group of its own: Ctrl-C is meant for the service, and one kill ends Tesseract as well
-        )
+        try:
+            self._child = subprocess.Popen(
+                [*CHILD, size, tesseract, str(LONGEST * self._time_limit)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=ENVIRONMENT,
+                bufsize=0,
+                start_new_session=True,  # a group of its own: Ctrl-C is meant for the service, and one kill ends Tesseract as well
+            )
+        except OSError as problem:  # no memory, no process left, or Python itself is being replaced
+            raise ProviderDown(f"The OCR process could not be started: {problem.strerror}.") from None
         for pipe in (self._child.stdin, self._child.stdout):
             os.set_blocking(pipe.fileno(), False)
         if self._closed:  # `close` came before there was a child to kill

@@ -143,6 +143,14 @@ def files(name: str, *, most: int) -> list[FileStorage]:
     return uploaded
 
 
+def file(name: str) -> FileStorage | None:
+    """The uploaded file of the field `name`, or None; a form's empty file field is none."""
+    uploaded = [file for file in flask.request.files.getlist(name) if file.filename]
+    if len(uploaded) > 1:
+        raise BadInput(f"{name}: must be a single file")
+    return uploaded[0] if uploaded else None
+
+
 def listed(name: str, value: str, *, most: int) -> list[str]:
     """A comma-separated field with an entry for each of `most` files; missing entries are empty."""
     entries = [entry.strip() for entry in value.split(",")] if value.strip() else []

@@ -6,6 +6,7 @@ file. The analysis row is the photo's place in the queue, so storing a photo is 
 """
 
 import contextlib
+import itertools
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -186,14 +187,13 @@ def open_thumbnail(photo: Photo) -> BinaryIO:
 
 def delete(photo_id: int) -> None:
     """Remove a photo with its analysis, its place in the index and its files. Raises `NotFound`."""
-    with db.atomic():
-        photo = get(photo_id)
-        search.remove(photo.id)
-        Analysis.delete().where(Analysis.photo == photo.id).execute()
-        photo.delete_instance()
-    # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
-    for path in (photo.original_path, photo.thumbnail_path):
-        (models.store().folder / path).unlink(missing_ok=True)
+    if not _delete(Photo.id == photo_id, most=1):
+        raise NotFound("Photo not found")
+
+
+def purge(before: datetime, *, most: int) -> int:
+    """Remove up to `most` photos that were uploaded before `before`, the oldest first; returns how many were removed."""
+    return _delete(Photo.created_at < before, most=most)
 
 
 def devices() -> list[dict[str, Any]]:
@@ -287,6 +287,21 @@ def _already_stored(upload: Upload) -> Stored | None:
     same = (Photo.device_id == upload.device_id) & (Photo.local_media_store_id == upload.local_media_store_id)
     photo = Photo.get_or_none(same & named)
     return photo and Stored(photo.id, photo.filename, photo.file_size, dedup=True)
+
+
+def _delete(where: peewee.Expression, *, most: int) -> int:
+    with db.atomic():
+        chosen = Photo.select(Photo.id, Photo.original_path, Photo.thumbnail_path).where(where).order_by(Photo.created_at).limit(most)
+        rows = list(chosen.tuples())
+        ids = [row[0] for row in rows]
+        for photo_id in ids:
+            search.remove(photo_id)
+        Analysis.delete().where(Analysis.photo.in_(ids)).execute()
+        Photo.delete().where(Photo.id.in_(ids)).execute()
+    # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
+    for path in itertools.chain.from_iterable(row[1:] for row in rows):
+        (models.store().folder / path).unlink(missing_ok=True)
+    return len(ids)
 
 
 def _note_sync(upload: Upload, now: datetime, *, new: int) -> None:

@@ -110,6 +110,14 @@ def get(skill_id: str, language: str, *, now: datetime) -> Skill:
     return skill
 
 
+def get_enabled(skill_id: str, language: str, *, now: datetime) -> Skill:
+    """A skill that a chat may be run with. Raises `NotFound`, also for a disabled one."""
+    skill = get(skill_id, language, now=now)
+    if not skill.enabled:
+        raise NotFound("Skill not found")
+    return skill
+
+
 def create(fields: dict[str, Any], *, now: datetime) -> Skill:
     """Make a skill. Raises `Conflict` when its id is taken."""
     try:

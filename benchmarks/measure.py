@@ -20,6 +20,8 @@ import msgspec
 
 import analysis
 import answers
+import chat
+import configuration
 import images
 import llm
 import models
@@ -40,6 +42,7 @@ CLIENTS = 3  # uploads that a phone has under way at once
 BROWSER = 6  # connections of a browser
 PAGE = 20
 TRIES = 3  # of each query
+MEMORIES = 1_000  # of a person who has chatted for years
 
 
 def analysing(folders: seed.Folders) -> Iterator[Figure]:
@@ -62,6 +65,40 @@ def analysing(folders: seed.Folders) -> Iterator[Figure]:
         what="analysis of a screenshot, over the model's time, p50", measured=p50(seconds["work"]) * MS, unit="ms",
         floor=p50(seconds["floor"]) * MS, floor_is="decode and re-encode", at_most=150,
     )  # fmt: skip
+
+
+def chatting(folders: seed.Folders) -> Iterator[Figure]:
+    """A turn in a long conversation of a person about whom much is remembered, with a model that answers at once: what is left is ours."""
+    writer = material.Writer()
+    with FakeLLM(default=lambda _request: "I see.") as model:
+        settings = _with_model(folders.large, model.url)
+        models.open_store(settings)
+        with models.scope():
+            for number in range(MEMORIES):
+                content = f"{number} {writer.findings().summary}"[:200]
+                models.Memory.create(content=content, memory_type="long_term", source_type="chat", created_at=utc_now())
+            chosen = configuration.current(settings)
+        direct = llm.model_for(chosen, settings)
+
+        def turn(*queries: str) -> None:
+            for query in queries:
+                arguments = msgspec.json.encode({"query": query}).decode()
+                function = {"name": "search_knowledge_base", "arguments": arguments}
+                model.answer(None, tool_calls=[{"id": query, "type": "function", "function": function}])
+            chat.send(settings, chat.Said(f"What about {writer.findings().app_name}?", "cafe"))
+
+        actions = {
+            "turn": turn,
+            "tool": lambda: turn(writer.findings().app_name),
+            "model": lambda: direct.complete([message for request in model.requests[-1:] for message in request.body["messages"]]),
+        }
+        seconds = in_turns(actions, 10 * folders.rounds, warm_up=3)
+        models.close_connection()
+        llm.close_models()
+    call = p50(seconds["model"])
+    floor = {"floor": call * MS, "floor_is": "the model's time of a call", "unit": "ms"}
+    yield Figure(what="chat turn, over the model's time, p50", measured=(p50(seconds["turn"]) - call) * MS, at_most=15, **floor)
+    yield Figure(what="chat turn with a search, over the model's time, p50", measured=(p50(seconds["tool"]) - 2 * call) * MS, **floor)
 
 
 def reading(folders: seed.Folders) -> Iterator[Figure]:
@@ -213,6 +250,7 @@ GROUPS = {
     "start": starting,
     "list": listing,
     "search": searching,
+    "chat": chatting,
     "upload": uploading,
     "memory": swallowing,
     "ocr": reading,

@@ -19,6 +19,7 @@ import llm  # noqa: E402
 import models  # noqa: E402
 from app import create_app  # noqa: E402
 from settings import Settings, utc_now  # noqa: E402
+from tests import reference_server as reference  # noqa: E402
 from tests.fake_llm import FakeLLM  # noqa: E402
 
 # Properties are about what holds, not about how long it takes on a busy machine.
@@ -131,6 +132,13 @@ def work_queue(settings):
         return turns
 
     return run
+
+
+@pytest.fixture(scope="session")
+def reference_server(tmp_path_factory):
+    """The address of the official MCP reference server, in a process of its own."""
+    with reference.running(reference.program(tmp_path_factory.mktemp("npm"))) as address:
+        yield address
 
 
 @pytest.fixture

@@ -2,12 +2,7 @@
 
 import dataclasses
 import json
-import os
-import shutil
-import socket
-import subprocess
 import threading
-import time
 
 import pytest
 
@@ -590,31 +585,9 @@ def test_no_two_tools_have_one_name_and_every_name_can_be_taken():
 
 # ------------------------------------------------------------------------------------------------------ the reference server
 
-EVERYTHING = shutil.which("mcp-server-everything")
-
-
-@pytest.mark.skipif(EVERYTHING is None, reason="the MCP reference server (npm: @modelcontextprotocol/server-everything) is not installed")
-def test_the_reference_server_is_understood(connect):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [EVERYTHING, "streamableHttp"], env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        until = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("localhost", port), 1).close()
-                break
-            except OSError:
-                assert time.monotonic() < until, "the reference server does not start"
-                assert process.poll() is None, "the reference server has ended"
-                time.sleep(0.05)
-        client = connect(f"http://localhost:{port}/mcp")
-        assert "echo" in [tool.name for tool in client.list_tools()]
-        assert client.call("echo", {"message": "Grüße, 天"}) == ("Echo: Grüße, 天", False)
-        assert client.call("echo", {}).is_error
-        assert "[image image/png]" in client.call("get-tiny-image", {}).text
-    finally:
-        process.terminate()
-        process.wait(10)
+def test_the_reference_server_is_understood(connect, reference_server):
+    client = connect(reference_server)
+    assert "echo" in [tool.name for tool in client.list_tools()]
+    assert client.call("echo", {"message": "Grüße, 天"}) == ("Echo: Grüße, 天", False)
+    assert client.call("echo", {}).is_error
+    assert "[image image/png]" in client.call("get-tiny-image", {}).text

@@ -1,0 +1,89 @@
+"""What fits into a model's context: how many tokens messages are, and which of them are sent when not all can be.
+
+Each model counts in its own tokens, and the tables for that are megabytes that change with every model. So tokens are estimated, rather
+too many than too few: a request that is too long is refused as a whole, one that could have been longer only misses its oldest turns.
+"""
+
+import copy
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+# Characters to a token: English prose has 4 to 5, but JSON, code and names have 3. A Chinese character, kana or hangul is one token at
+# most in every vocabulary of this decade; other scripts and emoji are split into pieces.
+ASCII_CHARACTERS = 3.5
+OTHER_CHARACTERS = 1.3
+_CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
+
+# A picture of 1568 px: 1,100 (OpenAI's tiles) to 1,600 tokens (Anthropic's width × height / 750).
+PICTURE_TOKENS = 1_600
+MESSAGE_TOKENS = 8  # role and separators
+
+SHORTEST = 400  # characters below which a tool's answer is not cut any further
+_CUT = "… (cut)"
+
+Messages = list[dict[str, Any]]
+
+
+def tokens(value: Any) -> int:
+    """An estimate for a text, a message of the protocol, or anything else that goes out as JSON."""
+    if isinstance(value, str):
+        ascii_only = len(value.encode("ascii", "ignore"))
+        cjk = len(_CJK.findall(value))
+        return math.ceil(ascii_only / ASCII_CHARACTERS + cjk + (len(value) - ascii_only - cjk) / OTHER_CHARACTERS)
+    if isinstance(value, dict) and "role" in value:
+        content, rest = value.get("content"), {name: part for name, part in value.items() if name != "content"}
+        parts = content if isinstance(content, list) else [{"text": content or ""}]
+        return MESSAGE_TOKENS + tokens(json.dumps(rest, ensure_ascii=False)) + sum(_part(part) for part in parts)
+    if isinstance(value, list) and value and isinstance(value[0], dict) and "role" in value[0]:
+        return sum(map(tokens, value))
+    return tokens(json.dumps(value, ensure_ascii=False))
+
+
+def latest(turns: Iterable[tuple[Messages, ...]], most: int) -> list[Messages]:
+    """The latest of `turns` that fit into `most` tokens, oldest first. They come latest first, each in its versions, the fullest first.
+
+    The first turn of which no version fits ends it, so that the history has no holes.
+    """
+    kept: list[Messages] = []
+    for versions in turns:
+        fitting = next((version for version in versions if tokens(version) <= most), None)
+        if fitting is None:
+            break
+        most -= tokens(fitting)
+        kept.insert(0, fitting)
+    return kept
+
+
+def fit(earlier: list[Messages], present: Messages, most: int) -> Messages:
+    """Earlier turns and the present one, within `most` tokens: the oldest turns go first, then the ends of long tool answers.
+
+    What is left of the present turn is sent even if it is too long: the model's server then says so.
+    """
+    sizes, size = [tokens(turn) for turn in earlier], tokens(present)
+    first = 0
+    while first < len(earlier) and sum(sizes[first:]) + size > most:
+        first += 1
+    kept = [message for turn in earlier[first:] for message in turn]
+    return kept + (present if size <= most else _shortened(present, most))
+
+
+def _shortened(present: Messages, most: int) -> Messages:
+    """The longest tool answers cut to half, again and again, until all fits or none is long."""
+    present = copy.deepcopy(present)
+    answers = [message for message in present if message["role"] == "tool"]
+    while answers and tokens(present) > most:
+        longest = max(answers, key=lambda message: len(message["content"]))
+        content = longest["content"]
+        if len(content) < SHORTEST:
+            break
+        # The end is kept: it is the frame's.
+        head, _, last = content.rpartition("\n")
+        longest["content"] = f"{head.removesuffix(_CUT)[: len(head) // 2]}{_CUT}\n{last}"
+    return present
+
+
+def _part(part: dict[str, Any]) -> int:
+    return PICTURE_TOKENS if part.get("type") == "image_url" else tokens(part.get("text") or "")

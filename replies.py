@@ -1,0 +1,165 @@
+"""What the embedded model says in a chat: it looks up what it is asked about and tells what it has found, by plain rules.
+
+It speaks the same protocol as a remote model: it is given messages and tools, asks for a tool, is given its answer, and answers with a
+text. It understands nothing of what it reads; it says where a thing stands, and cites it.
+"""
+
+import json
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+SEARCH, SAVE = "search_knowledge_base", "save_memory"
+Call = dict[str, Any]  # of a tool, as the protocol has it
+
+MAX_SINGLE = 4  # words that are searched one by one
+SHOWN = 5  # screenshots that an answer names
+MAX_SHOWN = 240  # characters of each
+MAX_READ = 1_500  # characters of an attached picture's text that an answer repeats
+
+# Words by which one asks, and that stand on no screenshot for it.
+_ASKING = re.compile(
+    "a|about|all|an|and|any|are|at|be|been|can|could|did|do|does|find|for|from|get|give|had|has|have|how|i|images?|in|into|is|it|its|list|look|"
+    "looking|me|my|of|on|or|our|photos?|pictures?|please|recall|remember|saved?|screenshots?|search|see|seen|show|some|tell|that|the|their|"
+    "there|these|this|those|to|us|was|we|were|what|what['’]s|when|where|where['’]s|which|who|whose|why|will|with|would|you|your",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+(?:['’.@:/_-][^\W_]+)*")
+_ASKING_CHINESE = re.compile(
+    "请问|请|帮我|给我|告诉我|查一下|查找|搜索|找一下|找找|找到|看看|我想知道|知道|有没有|是不是|在哪里|在哪儿|哪里|哪儿|哪个|哪些|哪天|什么时候|什么|"
+    "怎么样|怎么|为什么|多少|几点|几号|是谁|谁|截图|图片|照片|保存|存过|看过|有关|关于|相关|我的|我|你|的|了|吗|呢|吧|是|有|在|和|与|里|中|上"
+)
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_KEEP = re.compile(r"\s*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+that)?[\s:,]+(?P<content>.+)", re.IGNORECASE | re.DOTALL)
+_KEEP_CHINESE = re.compile(r"\s*(?:请)?(?:帮我)?(?:记住|记下|记得|记一下)[\s:：，,]*(?P<content>.+)", re.DOTALL)
+
+_TEXTS = {
+    "en": {
+        "found": "I found this in your screenshots:",
+        "more": "There are {more} more.",
+        "nothing": "I found nothing about that in your screenshots.",
+        "saved": "I will remember that: {content}",
+        "failed": "That did not work: {error}",
+        "remembered": "I remember:",
+        "picture": "I cannot judge the picture, but this is written on it:",
+        "blank": "I can read no text on the picture.",
+        "untitled": "Screenshot",
+    },
+    "zh": {
+        "found": "在你的截图中找到：",
+        "more": "另外还有 {more} 张。",
+        "nothing": "在你的截图中没有找到相关内容。",
+        "saved": "好的，我记住了：{content}",
+        "failed": "没有成功：{error}",
+        "remembered": "我记得：",
+        "picture": "我无法理解图片内容，但上面写着：",
+        "blank": "图片上没有可以识别的文字。",
+        "untitled": "截图",
+    },
+}
+
+
+def reply(messages: list[dict[str, Any]], offered: set[str], remembered: list[str], read: Callable[[str], str]) -> tuple[str, list[Call]]:
+    """A text, or calls of some of the `offered` tools.
+
+    `messages` are those of the protocol; the tools' answers after the last user message are answers to this turn's calls. `remembered` are
+    memories that may matter. `read` gives the text on a picture, by its data URL.
+    """
+    place = max(number for number, message in enumerate(messages) if message["role"] == "user")
+    said, pictures = _said(messages[place])
+    answers = [_read_answer(message["content"]) for message in messages[place + 1 :] if message["role"] == "tool"]
+    texts = _TEXTS["zh" if _CHINESE.search(said) else "en"]
+    if not answers and SAVE in offered and (kept := _to_keep(said)):
+        return "", [_call(SAVE, content=kept, memory_type="long_term")]
+    if SEARCH in offered and not pictures and (calls := next_searches(said, answers)):
+        return "", calls
+    parts = [_told_of_picture(read(picture), texts) for picture in pictures]
+    parts += [_told_of_memories(said, remembered, texts), _told(answers, texts)]
+    return "\n\n".join(filter(None, parts)) or texts["nothing"], []
+
+
+def next_searches(said: str, answers: list[dict[str, Any]]) -> list[Call]:
+    """The searches for what a message asks about: first for all its words together, and if nothing has them all, for each."""
+    words = keywords(said).split()
+    if not answers:
+        return [_call(SEARCH, query=" ".join(words), limit=SHOWN)]
+    if len(answers) == 1 and answers[0].get("tool") == SEARCH and not answers[0].get("results") and len(words) > 1:
+        return [_call(SEARCH, query=word, limit=SHOWN) for word in sorted(words, key=len, reverse=True)[:MAX_SINGLE]]
+    return []
+
+
+def keywords(said: str) -> str:
+    """The words of a question that may stand on what is asked about; all of it when there are none."""
+    left = _ASKING_CHINESE.sub(" ", said) if _CHINESE.search(said) else said
+    words = [word for word in _WORD.findall(left) if not _ASKING.fullmatch(word)]
+    return " ".join(words) or said.strip()
+
+
+def _call(name: str, **arguments: Any) -> Call:
+    function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
+    return {"id": f"call_{secrets.token_hex(8)}", "type": "function", "function": function}
+
+
+def _said(message: dict[str, Any]) -> tuple[str, list[str]]:
+    content = message["content"]
+    if isinstance(content, str):
+        return content, []
+    texts = [part["text"] for part in content if part["type"] == "text"]
+    return "\n".join(texts), [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
+
+
+def _to_keep(said: str) -> str:
+    match = _KEEP.fullmatch(said) or _KEEP_CHINESE.fullmatch(said)
+    return match["content"].strip() if match and not said.rstrip().endswith(("?", "？")) else ""
+
+
+def _read_answer(content: str) -> dict[str, Any]:
+    """A tool's JSON, within the frame that it was sent in; one that was cut is none."""
+    try:
+        return json.loads(content[content.index("{") : content.rindex("}") + 1])
+    except ValueError:
+        return {}
+
+
+def _told(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
+    if not answers:
+        return ""
+    last = answers[-1]
+    if error := last.get("error"):
+        return texts["failed"].format(error=error)
+    results = [result for answer in answers for result in answer.get("results", [])]
+    if last.get("tool") == SAVE:
+        return texts["saved"].format(content=results[0]["snippet"])
+    if not results:
+        return texts["nothing"]
+    # What several words have found comes first.
+    times = Counter(result["id"] for result in results)
+    found = sorted({result["id"]: result for result in results}.values(), key=lambda result: -times[result["id"]])
+    lines = [_line(result, texts) for result in found[:SHOWN]]
+    if (more := max(len(found), *(answer.get("total", 0) for answer in answers)) - len(lines)) > 0:
+        lines.append(texts["more"].format(more=more))
+    return "\n".join([texts["found"], "", *lines])
+
+
+def _line(result: dict[str, Any], texts: dict[str, str]) -> str:
+    day = str(result.get("taken") or "")[:10]
+    told = " ".join(str(result.get("snippet") or result.get("summary") or "").split())
+    told = told if len(told) <= MAX_SHOWN else f"{told[: MAX_SHOWN - 1]}…"
+    heading = f"**{result.get('title') or texts['untitled']}**" + (f" ({day})" if day else "")
+    return f"- #{result.get('id')} {heading}: {told}"
+
+
+def _told_of_picture(text: str, texts: dict[str, str]) -> str:
+    if not text.strip():
+        return texts["blank"]
+    quoted = "\n".join(f"> {line}" for line in text.strip()[:MAX_READ].splitlines())
+    return f"{texts['picture']}\n\n{quoted}"
+
+
+def _told_of_memories(said: str, remembered: list[str], texts: dict[str, str]) -> str:
+    """Those that share a word with the question; a memory may have been recalled for its importance alone."""
+    wanted = {word.casefold() for word in keywords(said).split()}
+    known = [text for text in remembered if any(word in text.casefold() for word in wanted if len(word) > 1)]
+    return "\n".join([texts["remembered"], "", *(f"- {text}" for text in known)]) if known else ""
