@@ -199,7 +199,7 @@ class _Turn:
             results.append(toolbox.run(name, call["function"]["arguments"]))
             said = _encoded(results[-1])
             self._present.append({"role": "tool", "tool_call_id": call["id"], "content": self._frame.around(said)})
-            self._note(role="tool", content=said, tool_call_id=call["id"], tool_name=name)
+            self._note(role="tool", content=said, tool_call_id=call["id"], tool_name=results[-1]["tool"])
         return results
 
     def _look_up(self, toolbox: Toolbox) -> None:

@@ -2,12 +2,17 @@
 
 Each command opens its own database scopes, short ones, so that it works beside a busy service. Nothing here starts threads or
 analyses anything: the service finds what a command has queued.
+
+What cron runs are the `jobs`: each says one line, on stdout when it went well (exit code 0), on stderr when it failed (1). One run of a
+job at a time, over all processes.
 """
 
+import contextlib
 import functools
 import os
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,11 +20,15 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
+import cleanup
+import dynamics
 import images
+import memory
 import models
 import params
 import photos
-from errors import SnaploreError
+from errors import SnaploreError, Unavailable
+from locks import named_lock
 from settings import NAME, VERSION, utc_now
 from spool import Spool
 
@@ -34,8 +43,11 @@ def command(group: click.Group | None = None, **options):
         def run(*args, **kwargs):
             try:
                 return function(*args, **kwargs)
-            except SnaploreError as problem:
-                raise click.ClickException(problem.detail) from None
+            except Exception as problem:
+                known = problem if isinstance(problem, SnaploreError) else models.known_failure(problem)
+                if known is None:
+                    raise
+                raise click.ClickException(known.detail) from None
             finally:
                 models.close_connection()
 
@@ -112,6 +124,83 @@ def _import_file(path: Path, device_id: str, device_name: str) -> str:
     return "already there" if kept.dedup else "imported"
 
 
+# ----------------------------------------------------------------------------------------------------------------------- jobs
+
+jobs = click.Group("jobs", help="What cron runs beside the service: each says one line.")
+
+
+def job(name: str):
+    """A command of `jobs` whose function returns its line.
+
+    A run that finds another one under way leaves at once, and well: that one does what this one would have done.
+    """
+
+    def wrap(function: Callable[..., str]):
+        @functools.wraps(function)
+        def run(*args, **kwargs):
+            with contextlib.ExitStack() as lock:
+                try:
+                    lock.enter_context(named_lock(models.store().folder / "jobs", name, 0, busy="Another run is in progress."))
+                except Unavailable:
+                    click.echo(f"{name}: another run is in progress")
+                    return
+                click.echo(f"{name}: {function(*args, **kwargs)}")
+
+        return command(jobs, name=name)(run)
+
+    return wrap
+
+
+@job("reason")
+@click.option("--device-id", help="Look only at what is new of this device.")
+def reason(device_id: str | None) -> str:
+    """Look at what is new, and write notes of what is worth it."""
+    try:
+        saved = dynamics.cycle(current_app.settings, device_id=device_id)
+    except Unavailable as problem:  # the service is at it, or the day's tokens are used up: the next hour makes up for it
+        return problem.detail
+    return f"{len(saved)} new notes"
+
+
+@job("decay")
+def decay() -> str:
+    """Delete expired short-term memories, and let long-term ones fade by a day."""
+    with models.scope():
+        decayed = memory.decay(now=utc_now())
+    return f"{decayed.expired} expired memories deleted, {decayed.decayed} faded by {decayed.days} days"
+
+
+@job("cleanup")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def clean_up(dry_run: bool) -> str:
+    """Remove what is older than the retention period, what has expired, and files that belong to nothing."""
+    with _bars() as progress:
+        cleaned = cleanup.clean(current_app.settings, now=utc_now(), dry_run=dry_run, progress=progress)
+    return (
+        f"{cleaned.photos} photos, {cleaned.conversations} conversations, {cleaned.dynamics} notes, {cleaned.memories} memories, "
+        f"{cleaned.orphans} orphaned files, {cleaned.bytes / params.MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed"
+    )
+
+
+@contextlib.contextmanager
+def _bars() -> Iterator[cleanup.Progress | None]:
+    """A bar for each stage on a terminal; elsewhere none, because it would be mailed."""
+    if not sys.stdout.isatty():
+        yield None
+        return
+    with contextlib.ExitStack() as shown:
+        bar = None
+
+        def progress(stage: str, done: int, total: int) -> None:
+            nonlocal bar
+            if bar is None or bar.label != stage:
+                shown.close()
+                bar = shown.enter_context(click.progressbar(length=total, label=stage))
+            bar.update(done - bar.pos)
+
+        yield progress
+
+
 # ----------------------------------------------------------------------------------------------------------------------- keys
 
 keys = click.Group("keys", help="The keys of the service and of its data.")
@@ -139,4 +228,4 @@ def show_version():
     click.echo(f"{NAME} {VERSION}")
 
 
-COMMANDS = (import_folder, keys, show_version)
+COMMANDS = (import_folder, jobs, keys, show_version)

@@ -1,16 +1,23 @@
-"""The command line: importing a folder, again and again, and showing the key."""
+"""The command line: importing a folder, again and again, the jobs of cron, and showing the key."""
 
+import contextlib
 import os
+import pty
 import signal
 import subprocess
 import sys
-from datetime import UTC, datetime
+import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from PIL import Image
 
-from settings import ROOT
-from tests.conftest import draw
+import models
+from app import create_app
+from locks import named_lock
+from models import Memory, Photo, db
+from settings import ROOT, utc_now
+from tests.conftest import Client, draw
 
 
 @pytest.fixture
@@ -107,6 +114,108 @@ def test_an_import_that_is_killed_goes_on_where_it_was(tmp_path):
     assert int(counts["already there"]) >= 4
 
 
+def test_clean_up_says_in_one_line_what_went_and_in_a_dry_run_what_would_go(client, cli):
+    picture = draw(size=(800, 800), compress_level=0)
+    client.upload(picture)
+    with models.scope():
+        Photo.update(created_at=utc_now() - timedelta(days=31)).execute()
+        Memory.create(content="Expired", memory_type="short_term", created_at=utc_now(), expires_at=utc_now())
+
+    dry = cli.invoke(args=["jobs", "cleanup", "--dry-run"])
+    assert (dry.exit_code, dry.stderr) == (0, "")
+    assert dry.stdout == "cleanup: 1 photos, 0 conversations, 0 notes, 1 memories, 0 orphaned files, 1.8 MB would be freed\n"
+    assert client.get("/api/photos").json["total"] == 1
+
+    run = cli.invoke(args=["jobs", "cleanup"])
+    assert run.exit_code == 0
+    assert run.stdout == dry.stdout.replace("would be ", "")
+    assert client.get("/api/photos").json["total"] == 0
+    assert cli.invoke(args=["jobs", "cleanup"]).stdout.startswith("cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned")
+
+
+def test_decay_says_in_one_line_what_it_did_and_a_second_run_does_nothing(app, cli):
+    now = utc_now()
+    with models.scope():
+        Memory.create(content="Expired", memory_type="short_term", created_at=now, expires_at=now)
+        Memory.create(content="Lasting", memory_type="long_term", importance=0.9, created_at=now - timedelta(days=3))
+        models.store_value("memory.decayed_at", (now - timedelta(days=2, hours=1)).isoformat())
+
+    run = cli.invoke(args=["jobs", "decay"])
+    assert (run.exit_code, run.stdout) == (0, "decay: 1 expired memories deleted, 1 faded by 2 days\n")
+    assert cli.invoke(args=["jobs", "decay"]).stdout == "decay: 0 expired memories deleted, 0 faded by 0 days\n"
+
+
+def test_reason_writes_notes_of_what_is_new_on_the_device_it_is_asked_about(remote, fake_llm, work_queue, clock, make_photo):
+    app = create_app(remote)
+    cli = app.test_cli_runner()
+    client = Client(app)
+    client.upload(make_photo(), device_id="phone")
+    work_queue(remote, clock=clock)
+    asked = len(fake_llm.requests)
+
+    other = cli.invoke(args=["jobs", "reason", "--device-id", "tablet"])
+    assert (other.exit_code, other.stdout) == (0, "reason: 0 new notes\n")
+    assert len(fake_llm.requests) == asked
+    fake_llm.answer({"articles": [{"title": "A book is due", "content": "On Friday.", "photo_ids": [1]}]})
+    run = cli.invoke(args=["jobs", "reason", "--device-id", "phone"])
+    assert (run.exit_code, run.stdout, run.stderr) == (0, "reason: 1 new notes\n", "")
+    assert "A book is due" in client.get("/api/dynamics").get_data(as_text=True)
+
+
+def test_a_model_that_fails_makes_reason_fail_in_one_line(remote, fake_llm, work_queue, clock, make_photo):
+    app = create_app(remote)
+    Client(app).upload(make_photo())
+    work_queue(remote, clock=clock)
+    fake_llm.default = lambda request: "no notes here"
+    run = app.test_cli_runner().invoke(args=["jobs", "reason"])
+
+    assert (run.exit_code, run.stdout) == (1, "")
+    assert run.stderr.startswith("Error: ")
+    assert len(run.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["reason", "decay", "cleanup"])
+def test_a_run_that_finds_another_one_under_way_leaves_well(app, cli, settings, name):
+    with named_lock(settings.data_dir / "jobs", name, 0, busy="busy"):
+        run = cli.invoke(args=["jobs", name])
+        assert (run.exit_code, run.stdout, run.stderr) == (0, f"{name}: another run is in progress\n", "")
+    after = cli.invoke(args=["jobs", name])
+    assert after.exit_code == 0
+    assert "in progress" not in after.stdout
+
+
+def test_a_database_that_stays_locked_makes_a_job_fail_in_one_line(app, cli):
+    with models.scope():
+        db.execute_sql("PRAGMA busy_timeout = 1")
+    with _writer_that_does_not_end():
+        run = cli.invoke(args=["jobs", "decay"])
+
+    assert (run.exit_code, run.stdout) == (1, "")
+    assert run.stderr == "Error: The database is busy. Please come again in a moment.\n"
+
+
+def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
+    client.upload(draw())
+    models.close_connection()
+    environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data"), "TERM": "xterm"}
+    command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
+    screen, terminal = pty.openpty()
+    try:
+        run = subprocess.Popen(command, cwd=ROOT, env=environ, stdin=terminal, stdout=terminal, stderr=terminal)
+        os.close(terminal)
+        shown = _read_to_the_end(screen)
+        assert run.wait(30) == 0, shown
+    finally:
+        os.close(screen)
+    assert "files  [" in shown
+    assert "100%" in shown
+    assert shown.splitlines()[-1].startswith("cleanup: 0 photos")
+
+    mailed = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert mailed.stdout.splitlines() == ["cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned files, 0.0 MB freed"]
+    assert (mailed.returncode, mailed.stderr) == (0, "")
+
+
 def test_the_key_is_shown_as_clients_send_it(app, cli):
     assert cli.invoke(args=["keys", "show-api-key"]).output.strip() == app.api_key
     hint = cli.invoke(args=["keys", "show-api-key", "--hint"]).output
@@ -133,6 +242,34 @@ def test_a_refusal_to_start_is_one_line_on_the_command_line(tmp_path):
     assert result.returncode != 0
     assert result.stderr.strip().splitlines() == ["Snaplore cannot start: SNAPLORE_RETENTION_DAYS: must be a whole number from 0 to 36500"]
     assert not (tmp_path / "data").exists()
+
+
+@contextlib.contextmanager
+def _writer_that_does_not_end():
+    writing, done = threading.Event(), threading.Event()
+
+    def write():
+        with models.scope(), db.atomic():
+            writing.set()
+            done.wait(30)
+        models.close_connection()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert writing.wait(30)
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _read_to_the_end(screen):
+    shown = b""
+    with contextlib.suppress(OSError):  # how Linux tells that nobody has the terminal any more
+        while part := os.read(screen, 4096):
+            shown += part
+    return shown.decode()
 
 
 def _clean_environment():

@@ -129,6 +129,102 @@ def test_what_goes_beyond_the_recalled_is_written(scope, content):
     assert told(content, recalled=["Likes jazz", "Has a dog called Bo"]) is not None
 
 
+# ----------------------------------------------------------------------------------------------------------- who has told it
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("User is allergic to nuts", ["I'm allergic to nuts."]),
+        ("Has a dog called Bo", ["My dog's name is Bo"]),
+        ("User lives in Hamburg and works as a nurse", ["I live in Hamburg.", "I'm a nurse at the hospital, I work there since May"]),
+        ("Ana is a 34-year-old nurse from Porto who works nights", ["I'm Ana, 34, a nurse from Porto, and I work nights."]),
+        ("Wants to see Japan in April with her sister", ["I want to travel to Japan.", "What is it like?", "In April, with my sister."]),
+        ("User doesn't eat meat", ["I do not eat meat, what can I cook?"]),
+        ("Rent is 800 euros", ["My rent is 800 euros"]),
+        ("Has to pay the rent on Friday", ["Please remember that I have to pay the rent on Friday"]),
+        ("The person lives in Porto", ["word, " * 500 + "and the person lives in Porto. " + "word, " * 500]),
+        ("用户对花生过敏", ["我对花生过敏，能吃什么？"]),
+        ("用户正在学习日语", ["我在学日语"]),
+        ("用户的女儿名叫小雨", ["我女儿叫小雨"]),
+        ("用户的车位是B2", ["帮我记一下我的车位是B2"]),
+    ],
+)
+def test_what_the_person_told_rests_on_it_also_in_other_words(content, said):
+    assert memory.rests_on(content, said)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("The user's bank is evil", ["I have an account at the bank. What does the screenshot say?"]),
+        ("The user's bank is evil", ["What does this screenshot of my evil bank say?"]),  # asked, not told
+        ("User hates jazz", ["I like jazz"]),
+        ("Does not like jazz", ["I like jazz"]),
+        ("Rent is 900 euros", ["My rent is 800 euros"]),
+        ("Pays 2,500 euros of rent to the bank on the first Monday", ["I pay rent to the bank on the first Monday, in euros"]),
+        ("The wifi password is dragonfly", ["The wifi has a password."]),
+        ("The home wifi password is dragonfly", ["Remember the home wifi password from that screenshot"]),
+        ("User's home wifi is called Foxhole with password dragonfly", ["My wifi at home is called Foxhole"]),
+        ("用户的银行是坏的", ["我有一张截图，是银行发的，写了什么？"]),
+        ("Likes tea", []),
+        ("Likes tea", ["", "?"]),
+        ("", ["I like tea"]),
+        ("The user", ["I like tea"]),
+        ("…\0\ud800", ["I like tea"]),
+    ],
+)
+def test_what_goes_beyond_what_the_person_told_does_not_rest_on_it(content, said):
+    assert not memory.rests_on(content, said)
+
+
+def test_words_from_all_over_a_conversation_do_not_make_a_fact():
+    words = ["bank", "garden", "bridge", "museum", "train", "river", "lake", "password", "thief", "evil"]
+    said = [f"I saw a {word} today." for word in words]
+
+    assert not memory.rests_on("The bank password is evil", said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Remember the wifi password from that screenshot",
+        "What's this? Please remember the total.",
+        "Can you remember that for me?",
+        "I want you to remember the address",
+        "Don't forget the code on it",
+        "Don’t forget the code on it",
+        "Remind me to call Lin",
+        "记住截图里的密码",
+        "帮我记一下车位",
+        "提醒我明天交房租",
+    ],
+)
+def test_a_message_that_asks_to_keep_something_is_known(said):
+    assert memory.asks_to_keep(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "Hello",
+        "Do you remember my bank?",
+        "What do you remember about me?",
+        "I remember a screenshot about jazz, find it",
+        "I can't remember my password",
+        "She remembered it",
+        "Remind me what the wifi password was",
+        "Show me my reminders",
+        "你还记得我的车位吗？",
+        "我记得有一张截图",
+        "提醒我密码是什么",
+    ],
+)
+def test_a_message_about_remembering_asks_to_keep_nothing(said):
+    assert not memory.asks_to_keep(said)
+
+
 # ----------------------------------------------------------------------------------------------------------- one for one fact
 
 

@@ -1,0 +1,476 @@
+"""Clean-up: what goes, what stays, what is left of it in the bytes of the disk, and that it can be stopped at any moment.
+
+Encryption is off here, so that the bytes can be looked at.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+
+import pytest
+
+import cleanup
+import conversations
+import models
+import photos
+import search
+from cleanup import Cleaned
+from findings import MemoryCandidate
+from locks import Presence, named_lock
+from memory import remember
+from models import Analysis, Conversation, Dynamic, Memory, Message, Photo, SyncState, Vocabulary, db
+from settings import ROOT, Settings, utc_now
+from spool import Spool
+from tests.conftest import draw
+from tests.fake_llm import FINDINGS, FakeLLM
+from tests.service import Service, eventually, together
+
+DAY = timedelta(days=1)
+JOBS = ("reason", "decay", "cleanup")
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(data_dir=tmp_path / "data", language="en", encryption=False)
+
+
+def count(model):
+    with models.scope():
+        return model.select().count()
+
+
+def files(settings, folder=""):
+    return {path for path in (settings.data_dir / folder).rglob("*") if path.is_file()}
+
+
+def say(content, *, now, picture=None):
+    with models.scope():
+        return conversations.begin_turn(None, content, picture, device_id="phone", now=now).conversation_id
+
+
+def note(title, *, now, pinned=False):
+    with models.scope():
+        return Dynamic.create(title=title, category="note", is_pinned=pinned, created_at=now).id
+
+
+def told(content, *, now, lasting=False):
+    candidate = MemoryCandidate(content=content, memory_type="long_term" if lasting else "short_term")
+    with models.scope():
+        return remember(candidate, source_type="chat", now=now).id
+
+
+def remaining(model, column):
+    with models.scope():
+        return {row[0] for row in model.select(column).tuples()}
+
+
+def make_old(*paths, age=2 * DAY):
+    moment = utc_now().timestamp() - age.total_seconds()
+    for path in paths:
+        os.utime(path, (moment - 60, moment - 60))
+
+
+def fill(number, *, uploaded):
+    """Photos as they are after their analysis, each with a word of its own; quicker than uploading them."""
+    for first in range(0, number, 100):
+        with models.scope(), db.atomic():
+            for this in range(first, min(number, first + 100)):
+                spool = Spool(photos.MAX_FILE)
+                spool.write(draw(str(this), size=(8, 8)))
+                kept = photos.store(spool, photos.Upload("phone", f"{this}.png", uploaded), now=uploaded)
+                result = {"status": "done", "visible_text": f"common words and perpendicular{this}x", "summary": f"horizontal{this}x"}
+                Analysis.update(**result).where(Analysis.photo == kept.id).execute()
+                search.index(kept.id)
+
+
+# ------------------------------------------------------------------------------------------------------------------------ age
+
+
+def test_after_31_days_a_photo_goes_with_its_analysis_its_files_and_its_place_in_the_index(client, settings, remote, work_queue, clock):
+    client.upload(draw(), device_id="phone")
+    work_queue(remote, clock=clock)
+    assert client.get("/api/search?q=library").json["total"] == 1
+
+    assert cleanup.clean(settings, now=utc_now() + 29 * DAY) == Cleaned(memories=1)
+    assert client.get("/api/photos").json["total"] == 1
+
+    size = sum(path.stat().st_size for path in files(settings, "photos"))
+    assert cleanup.clean(settings, now=utc_now() + 31 * DAY) == Cleaned(photos=1, bytes=size)
+    assert client.get("/api/photos").json["total"] == client.get("/api/search?q=library").json["total"] == 0
+    assert client.get("/api/stats").json["total_photos"] == 0
+    assert files(settings, "photos") == set()
+    assert count(Analysis) == count(Vocabulary) == 0
+    assert count(SyncState) == 1, "how far a device is synced stays"
+
+
+def test_conversations_go_with_their_attachments_31_days_after_the_last_message(app, settings):
+    now = utc_now()
+    old = say("What is on this?", now=now, picture=draw(format="JPEG"))
+    kept = say("How are you?", now=now)
+    with models.scope():
+        Conversation.update(updated_at=now + 20 * DAY).where(Conversation.id == kept).execute()
+    [attachment] = files(settings, "attachments")
+    size = attachment.stat().st_size
+
+    assert cleanup.clean(settings, now=now + 31 * DAY) == Cleaned(conversations=1, bytes=size)
+    assert remaining(Conversation, Conversation.id) == {kept}
+    assert remaining(Message, Message.conversation) == {kept}
+    assert old != kept
+    assert not attachment.exists()
+
+
+def test_notes_that_are_not_pinned_go_after_31_days(app, settings):
+    now = utc_now()
+    note("Forgotten", now=now)
+    pinned = note("Pinned", now=now, pinned=True)
+    young = note("Young", now=now + 5 * DAY)
+
+    assert cleanup.clean(settings, now=now + 31 * DAY) == Cleaned(dynamics=1)
+    assert remaining(Dynamic, Dynamic.id) == {pinned, young}
+
+
+def test_short_term_memories_go_when_they_have_expired_and_long_term_ones_stay(app, settings):
+    now = utc_now()
+    told("The parcel arrives on Tuesday.", now=now)
+    lasting = told("Is allergic to nuts.", now=now, lasting=True)
+
+    assert cleanup.clean(settings, now=now + timedelta(hours=47)) == Cleaned()
+    assert cleanup.clean(settings, now=now + timedelta(hours=49)) == Cleaned(memories=1)
+    assert cleanup.clean(settings, now=now + 1000 * DAY) == Cleaned()
+    assert remaining(Memory, Memory.id) == {lasting}
+
+
+def test_a_retention_of_0_days_keeps_everything_that_has_not_expired(app, client, settings):
+    now = utc_now()
+    client.upload(draw())
+    say("Hello", now=now)
+    note("Note", now=now)
+    told("The parcel arrives on Tuesday.", now=now)
+    with models.scope():
+        models.store_value("retention_days", 0)
+
+    assert cleanup.clean(settings, now=now + 10_000 * DAY) == Cleaned(memories=1)
+
+
+def test_a_retention_that_was_set_at_run_time_wins(app, client, settings):
+    client.upload(draw())
+    with models.scope():
+        assert cleanup.retention_days(settings) == 30
+        models.store_value("retention_days", 90)
+        assert cleanup.retention_days(settings) == 90
+
+    assert cleanup.clean(settings, now=utc_now() + 89 * DAY).photos == 0
+    assert cleanup.clean(settings, now=utc_now() + 91 * DAY).photos == 1
+
+
+def test_more_than_a_batch_goes_in_one_run_and_progress_is_told(app, settings):
+    now = utc_now()
+    fill(2 * cleanup.BATCH + 1, uploaded=now)
+    told_of = []
+    cleaned = cleanup.clean(settings, now=now + 31 * DAY, progress=lambda *progress: told_of.append(progress))
+
+    assert cleaned.photos == 101
+    assert [progress for progress in told_of if progress[0] == "photos"] == [("photos", done, 101) for done in (50, 100, 101)]
+    assert told_of[-1] == ("database", 3, 3)
+    assert all(done <= total for _, done, total in told_of)
+    assert files(settings, "photos") == set()
+
+
+def test_a_photo_that_goes_while_it_is_analysed_leaves_nothing(client, settings, remote, fake_llm, work_queue, clock):
+    def clean_first(request):
+        cleaned.append(cleanup.clean(settings, now=utc_now() + 31 * DAY))
+        models.close_connection()
+        return FINDINGS
+
+    cleaned = []
+    client.upload(draw())
+    fake_llm.default = clean_first
+    assert work_queue(remote, clock=clock) == 1
+
+    assert [one.photos for one in cleaned] == [1]
+    assert count(Photo) == count(Analysis) == count(Vocabulary) == count(Memory) == 0
+    assert client.get("/api/stats").json["processing"] == 0
+
+
+# -------------------------------------------------------------------------------------------------------------------- dry run
+
+
+def test_a_dry_run_tells_the_numbers_of_a_run_and_changes_nothing(app, client, settings):
+    now = utc_now()
+    fill(3, uploaded=now)
+    say("What is on this?", now=now, picture=draw(format="JPEG"))
+    note("Note", now=now)
+    told("The parcel arrives on Tuesday.", now=now)
+    orphan = settings.data_dir / "spool" / ("ab" * 16)
+    orphan.write_bytes(b"cut off")
+    presence = settings.data_dir / "workers" / ("0" * 16)
+    presence.parent.mkdir(exist_ok=True)
+    presence.touch()
+    make_old(orphan, presence)
+    before = {path: path.read_bytes() for path in files(settings) if path.suffix != ".db-shm"}
+    then = now + 31 * DAY
+    expected = cleanup.clean(settings, now=then, dry_run=True)
+
+    assert {path: path.read_bytes() for path in before} == before
+    assert (expected.photos, expected.conversations, expected.dynamics, expected.memories, expected.orphans) == (3, 1, 1, 1, 1)
+    assert cleanup.clean(settings, now=then) == expected
+    assert cleanup.clean(settings, now=then, dry_run=True) == Cleaned()
+
+
+# ---------------------------------------------------------------------------------------------------------------- other files
+
+
+def test_files_without_a_row_go_when_they_are_older_than_a_day_and_nothing_else_does(app, client, settings):
+    client.upload(draw())
+    say("What is on this?", now=utc_now(), picture=draw(format="JPEG"))
+    with_rows = files(settings, "photos") | files(settings, "attachments")
+    name = "0123456789abcdef" * 2
+    orphans = [f"photos/01/{name}", f"photos/01/{name}.thumbnail", f"attachments/01/{name}", f"spool/{name}", "keys/ring.1.0a1b2c3d.new"]
+    strangers = [f"photos/{name}", "photos/01/notes.txt", f"photos/01/{name}.jpg", "keys/ring.1.new", f"spool/{name}.txt", f"{name}"]
+    for path in orphans + strangers:
+        (settings.data_dir / path).parent.mkdir(exist_ok=True)
+        (settings.data_dir / path).write_bytes(b"12345")
+    there = files(settings)
+    make_old(*there)
+    young = settings.data_dir / "photos" / "01" / name[::-1]
+    young.write_bytes(b"an upload that has no row yet")
+
+    assert cleanup.clean(settings, now=utc_now()) == Cleaned(orphans=5, bytes=25)
+    left = files(settings)
+    assert {settings.data_dir / path for path in orphans} == there - left
+    assert with_rows | {young} | {settings.data_dir / path for path in strangers} <= left
+    with models.scope():
+        models.store().follow()  # the key ring is whole
+
+
+def test_lock_files_of_the_dead_go_and_those_of_the_living_stay(app, settings):
+    for folder in ("turns", "jobs", "workers"):
+        (settings.data_dir / folder).mkdir(exist_ok=True)
+    dead = [settings.data_dir / path for path in ("turns/0a1b", "jobs/decay", f"workers/{'d' * 16}")]
+    for path in dead:
+        path.touch()
+    living = Presence(settings.data_dir / "workers")
+    young = settings.data_dir / "turns" / "1c2d"
+    young.touch()
+    with named_lock(settings.data_dir / "turns", "5e6f", 0, busy="busy"):
+        held = [settings.data_dir / "turns" / "5e6f", settings.data_dir / "workers" / living.name]
+        make_old(*dead, *held)
+        assert cleanup.clean(settings, now=utc_now()) == Cleaned()
+        assert not any(path.exists() for path in dead)
+        assert all(path.exists() for path in [*held, young])
+    living.forget()
+
+
+# ------------------------------------------------------------------------------------------------------------------ the bytes
+
+
+def present(settings, words):
+    """Which of these bytes stand in any file of the data folder, in any case of letters."""
+    content = [path.read_bytes().lower() for path in files(settings)]
+    return {word for word in words if any(word.lower() in one for one in content)}
+
+
+def test_what_was_deleted_is_in_no_byte_of_the_data_folder(app, client, settings, remote, fake_llm, work_queue, clock):
+    said, seen, summary, entity, remembered = "Zanzibar departure", "quicksilver", "contraband marzipan", "Ambrosius", "Ermintrude"
+    fake_llm.answer({
+        **FINDINGS, "summary": summary, "visible_text": seen, "entities": [{"type": "person", "value": entity}],
+        "memories": [{"content": f"Owes {remembered} money.", "category": "fact", "memory_type": "short_term", "importance": 0.4}],
+    })  # fmt: skip
+    picture = draw("secret", size=(700, 700), compress_level=0)
+    client.upload(picture, "divorce-papers.png", local_media_store_id="hidden-album")
+    work_queue(remote, clock=clock)
+    attachment = draw("attached", size=(300, 300), format="JPEG")
+    say(said, now=utc_now(), picture=attachment)
+    note("Regretted rendezvous", now=utc_now())
+    staying = client.upload(draw("stays"), "staying-file.png").json["id"]
+    with models.scope():
+        Photo.update(created_at=utc_now() + 20 * DAY).where(Photo.id == staying).execute()
+    words = [*said.split(), seen, *summary.split(), entity, remembered, "divorce-papers", "hidden-album", "Regretted", "rendezvous"]
+    needles = {word.encode() for word in words} | {picture[len(picture) // 2 :][:200], attachment[len(attachment) // 2 :][:200]}
+    assert present(settings, needles) == needles
+
+    cleanup.clean(settings, now=utc_now() + 31 * DAY)
+    assert present(settings, needles) == set()
+    assert present(settings, {b"staying-file"}), "the proof that it would have been found"
+
+
+def test_of_a_thousand_words_none_is_left_in_the_gaps_between_rows(app, settings):
+    """SQLite leaves copies there when it moves rows between pages, so a few words prove nothing."""
+    now = utc_now()
+    fill(200, uploaded=now - 40 * DAY)
+    fill(100, uploaded=now)
+    gone = {f"{word}{number}x".encode() for word in ("perpendicular", "horizontal") for number in range(100, 200)}
+    assert present(settings, gone) == gone
+
+    assert cleanup.clean(settings, now=now).photos == 200
+    assert present(settings, gone) == set()
+    with models.scope():
+        assert search.find("perpendicular50x", now=now).total > 0
+        assert search.find("perpendicular150x", now=now).items == []
+
+
+def test_a_large_database_is_not_written_anew_but_gives_its_free_pages_back_in_steps(app, settings, monkeypatch):
+    monkeypatch.setattr(cleanup, "REWRITABLE", 0)
+    monkeypatch.setattr(cleanup, "PAGES", 20)
+    empty = size_of_database()
+    fill(150, uploaded=utc_now())
+    full = size_of_database()
+    cleanup.clean(settings, now=utc_now() + 31 * DAY)
+
+    assert size_of_database() - empty < (full - empty) / 4
+    with models.scope():
+        assert db.execute_sql("PRAGMA freelist_count").fetchone() == (0,)
+        assert db.execute_sql("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def size_of_database():
+    with models.scope():
+        db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        return models.store().database.stat().st_size
+
+
+def test_the_log_stays_when_somebody_reads_and_the_next_clean_up_empties_it(app, settings, monkeypatch, caplog):
+    monkeypatch.setattr(cleanup, "LOG_TRIES", 1)
+    reading, done = threading.Event(), threading.Event()
+
+    def reader():
+        with models.scope(), db.atomic("DEFERRED"):
+            Photo.select().count()
+            reading.set()
+            done.wait(30)
+        models.close_connection()
+
+    note("Something to write", now=utc_now())
+    thread = threading.Thread(target=reader)
+    thread.start()
+    try:
+        assert reading.wait(30)
+        note("Something that the reader does not see", now=utc_now())
+        cleanup.clean(settings, now=utc_now())
+        assert "write-ahead log is in use" in caplog.text
+    finally:
+        done.set()
+        thread.join()
+    with models.scope():
+        log = models.store().database.with_name(models.store().database.name + "-wal")
+        assert db.execute_sql("PRAGMA busy_timeout").fetchone() == (10_000,)
+    assert log.stat().st_size > 0
+
+    cleanup.clean(settings, now=utc_now())
+    assert log.stat().st_size == 0
+
+
+# ------------------------------------------------------------------------------------------------------------- real processes
+
+
+def test_kill_9_in_the_middle_leaves_everything_whole_and_the_next_run_ends_it(app, settings, tmp_path):
+    fill(4 * cleanup.BATCH, uploaded=utc_now() - 40 * DAY)
+    fill(3, uploaded=utc_now())
+    pictures = files(settings, "photos")
+    make_old(*pictures)
+    models.close_connection()
+    service = Service(tmp_path, encryption="false")
+    command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
+    run = subprocess.Popen(command, cwd=ROOT, env=service.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        eventually(lambda: run.poll() is not None or not all(path.exists() for path in pictures), "the first photos are gone", every=0.001)
+    finally:
+        run.send_signal(signal.SIGKILL)
+        said = run.communicate()[0]
+    assert run.returncode == -signal.SIGKILL, said
+
+    left = count(Photo)
+    assert 3 < left < 203, "it was killed in the middle"
+    with models.scope():
+        assert db.execute_sql("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert db.execute_sql("PRAGMA foreign_key_check").fetchall() == []
+        assert Analysis.select().count() == left == Vocabulary.get(Vocabulary.term == "common").documents
+        for row in Photo.select(Photo.original_path, Photo.thumbnail_path).tuples():
+            assert all((settings.data_dir / path).is_file() for path in row)
+    models.close_connection()
+
+    again = service.run("flask", "--app", "app", "jobs", "cleanup")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout.startswith(f"cleanup: {left - 3} photos, ")
+    assert count(Photo) == 3
+    assert len(files(settings, "photos")) == 6, "also what lost its row when the first run died"
+    assert files(settings, "jobs") == set()
+
+
+def test_the_jobs_run_beside_a_busy_service_and_nobody_meets_a_locked_database(tmp_path):
+    article = {"title": "A book is due", "content": "The library wants it back on Friday.", "photo_ids": list(range(1, 200))}
+
+    def model(request):
+        return {"articles": [article]} if "articles" in request.text else FINDINGS
+
+    with FakeLLM(model) as fake:
+        remote = {"api_key": "key", "dev_mode": "true", "llm_base_url": fake.url, "llm_model": "scripted"}
+        with Service(tmp_path, language="en", **remote) as service, Work(service) as work:
+            for _ in range(2):
+                eventually(lambda: work.done > 20, "the service is busy")
+                make_uploads_old(service, work.uploaded[:10])
+                before = work.done
+                runs = dict(zip(JOBS, together(*(lambda name=name: run_job(service, name) for name in JOBS)), strict=True))
+                for name, run in runs.items():
+                    assert (run.returncode, run.stderr) == (0, ""), run.stdout + run.stderr
+                    assert run.stdout.startswith(f"{name}: ")
+                    assert len(run.stdout.splitlines()) == 1, run.stdout
+                assert not runs["cleanup"].stdout.startswith("cleanup: 0 photos")
+                eventually(lambda before=before: work.done > before, "the service still works")
+            service.wait_until_analysed()
+        assert work.failures == []
+        assert "locked" not in service.output
+        assert "error" not in service.output.lower()
+
+
+def run_job(service, name):
+    return service.run("flask", "--app", "app", "jobs", name)
+
+
+def make_uploads_old(service, ids):
+    """As if they had been uploaded 40 days ago."""
+    models.open_store(Settings(data_dir=service.data))
+    with models.scope():
+        Photo.update(created_at=utc_now() - 40 * DAY).where(Photo.id.in_(ids)).execute()
+    models.close_connection()
+
+
+class Work:
+    """Clients that upload, list and search until they are stopped."""
+
+    def __init__(self, service):
+        self.done = 0
+        self.uploaded = []
+        self.failures = []
+        self._service = service
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._repeat, args=(call,)) for call in (self._upload, self._upload, self._search)]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _repeat(self, call):
+        while not self._stop.is_set():
+            try:
+                call()
+                self.done += 1
+            except Exception as problem:
+                self.failures.append(repr(problem))
+                return
+
+    def _upload(self):
+        self.uploaded.append(self._service.upload(draw(str(self.done), size=(60, 60)))["id"])
+
+    def _search(self):
+        self._service.get("/api/search", q="library book")
+        self._service.get("/api/photos", page_size=20)
