@@ -1,0 +1,318 @@
+"""What runs the service on a machine of its own: systemd's units, cron's table, and a restart that loses nothing."""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import jobs
+from settings import ROOT, Settings, variable
+from tests.conftest import draw
+from tests.service import PATIENCE, HeldUpload, Service, eventually
+
+DEPLOY = ROOT / "deploy"
+SERVICES = ("snaplore.service", "snaplore-job@.service")
+TIMERS = ("snaplore-reason.timer", "snaplore-decay.timer", "snaplore-cleanup.timer")
+WORK = ("reason", "decay", "cleanup")
+FLASK = Path(sys.executable).with_name("flask")
+
+needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze, of Debian's package systemd, is not here")
+
+
+def directives(unit: str, section: str) -> list[tuple[str, str]]:
+    """Names and values of a section, in their order, and repeated as they are."""
+    within, found = False, []
+    for line in (DEPLOY / unit).read_text().splitlines():
+        if line.startswith("["):
+            within = line == f"[{section}]"
+        elif within and line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            found.append((name, value))
+    return found
+
+
+def walls(unit: str) -> list[tuple[str, str]]:
+    """The directives that shut a unit in: from UMask on."""
+    block = directives(unit, "Service")
+    return block[block.index(("UMask", "0077")) :]
+
+
+# --------------------------------------------------------------------------------------------------------------------- systemd
+
+
+@pytest.fixture
+def units(tmp_path):
+    """The units as they would be installed, with the credential, their programs and folders replaced by some of this machine."""
+    folder = tmp_path / "units"
+    folder.mkdir()
+    for unit in (*SERVICES, *TIMERS, "snaplore.socket"):
+        text = (DEPLOY / unit).read_text().replace("/opt/snaplore/.venv/bin/", "/bin/").replace("/opt/snaplore", "/")
+        (folder / unit).write_text(re.sub(r"(?m)^ExecStart=/bin/\w+", "ExecStart=/bin/sh", text))
+    for unit in SERVICES:
+        (folder / f"{unit}.d").mkdir()
+        shutil.copy(DEPLOY / "master-key.conf", folder / f"{unit}.d")
+    return folder
+
+
+@needs_systemd
+def test_systemd_finds_nothing_wrong_with_the_units(units):
+    named = ("snaplore.service", "snaplore.socket", "snaplore-job@reason.service", *TIMERS)
+    (units / "snaplore-job@reason.service").symlink_to("snaplore-job@.service")
+    verdict = analyze("verify", "--man=no", "--recursive-errors=no", *(units / unit for unit in named))
+    assert verdict.returncode == 0, verdict.stderr
+    assert "snaplore" not in verdict.stderr
+
+
+@needs_systemd
+@pytest.mark.parametrize(("unit", "right", "wrong"), [
+    ("snaplore.service", "ProtectHome=yes", "ProtectHomes=yes"),
+    ("snaplore.service", "ProtectHome=yes", "ProtectHome=perhaps"),
+    ("snaplore.service.d/master-key.conf", "LoadCredentialEncrypted=master-key:", "LoadCredentialEncrypted="),
+    ("snaplore.socket", "ListenStream=0.0.0.0:8000", "ListenStream=0.0.0.0:80000"),
+])  # fmt: skip
+def test_systemd_would_find_what_is_wrong_with_the_units(unit, right, wrong, units):
+    text = (units / unit).read_text()
+    assert right in text
+    (units / unit).write_text(text.replace(right, wrong))
+    verdict = analyze("verify", "--man=no", "--recursive-errors=no", units / "snaplore.service", units / "snaplore.socket")
+    assert "snaplore" in verdict.stderr
+
+
+@needs_systemd
+@pytest.mark.parametrize("unit", SERVICES)
+def test_the_exposure_that_systemd_reckons_is_at_most_two_and_a_half(unit):
+    reckoned = analyze("security", "--offline=true", "--threshold=25", "--no-pager", DEPLOY / unit)
+    assert reckoned.returncode == 0, reckoned.stdout
+    assert "Overall exposure level" in reckoned.stdout
+
+
+def analyze(*arguments: str | Path) -> subprocess.CompletedProcess:
+    return subprocess.run(["systemd-analyze", *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def test_every_directive_of_the_service_has_a_reason_above_it():
+    lines = (DEPLOY / "snaplore.service").read_text().splitlines()
+    block = lines[lines.index("[Service]") + 1 : lines.index("[Install]")]
+    bare = [line for above, line in zip(["", *block], block, strict=False) if re.match(r"\w+=", line) and not above.startswith("# ")]
+    assert bare == []
+
+
+def test_the_jobs_stand_behind_the_same_walls_and_work_on_the_same_data_as_the_service():
+    assert len(walls("snaplore.service")) > 25
+    assert walls("snaplore-job@.service") == walls("snaplore.service")
+    shared = ("User", "Group", "WorkingDirectory", "Environment", "EnvironmentFile", "StateDirectory", "StateDirectoryMode")
+    mine, theirs = ([item for item in directives(unit, "Service") if item[0] in shared] for unit in SERVICES)
+    assert [name for name, _ in mine] == list(shared)
+    assert theirs == mine
+
+
+def test_systemd_waits_longer_for_the_end_than_gunicorn_does_for_its_requests():
+    timeout = re.search(r"(?m)^graceful_timeout = (\d+)$", (ROOT / "gunicorn.conf.py").read_text())
+    assert int(dict(directives("snaplore.service", "Service"))["TimeoutStopSec"]) > int(timeout[1])
+
+
+def test_each_timer_starts_an_existing_job_and_makes_up_for_missed_runs():
+    for timer in TIMERS:
+        chosen = dict(directives(timer, "Timer"))
+        name = re.fullmatch(r"snaplore-job@(\w+)\.service", chosen["Unit"])[1]
+        assert timer == f"snaplore-{name}.timer"
+        assert name in job_names()
+        assert chosen["Persistent"] == "true"
+    assert ("ExecStart", "/opt/snaplore/.venv/bin/flask --app app jobs %i") in directives("snaplore-job@.service", "Service")
+
+
+# ----------------------------------------------------------------------------------------------------------- environment file
+
+
+def test_the_environment_file_names_only_settings_that_exist_and_is_read_as_it_is_also_with_everything_switched_on():
+    text = (DEPLOY / "environment").read_text()
+    named = re.findall(r"(?m)^#?(SNAPLORE_\w+)=", text)
+    known = {variable(field) for field in Settings.__dataclass_fields__}
+    assert set(named) <= known
+    assert set(re.findall(r"SNAPLORE_\w+", text)) <= known
+    for active in (text, re.sub(r"(?m)^#(SNAPLORE_)", r"\1", text)):
+        settings = Settings.from_environ(dict(re.findall(r"(?m)^(SNAPLORE_\w+)=(.*)$", active)))
+        assert settings.data_dir == Path("/var/lib/snaplore")
+
+
+def test_the_address_that_people_are_told_is_the_one_that_systemd_listens_on():
+    (listens,) = [value for name, value in directives("snaplore.socket", "Socket") if name == "ListenStream"]
+    assert f"\nSNAPLORE_BIND={listens}\n" in (DEPLOY / "environment").read_text()
+
+
+# ------------------------------------------------------------------------------------------------------------------------ cron
+
+
+def job_names() -> set[str]:
+    """What `flask jobs` knows."""
+    return set({command.name: command for command in jobs.COMMANDS}["jobs"].commands)
+
+
+def cron_lines() -> dict[str, list[str]]:
+    """The active lines, as the name of the job to the five fields and the command."""
+    lines = [line for line in (ROOT / "crontab").read_text().splitlines() if re.match(r"[0-9*]", line)]
+    found = {re.search(r"flask jobs (\S+)", line)[1]: line.split(maxsplit=5) for line in lines}
+    assert len(found) == len(lines)
+    return found
+
+
+def cron_variables() -> dict[str, str]:
+    return dict(re.findall(r"(?m)^([A-Z_]+)=(.*)$", (ROOT / "crontab").read_text()))
+
+
+def test_cron_runs_the_three_jobs_that_exist_hourly_and_nightly_at_different_minutes():
+    lines = cron_lines()
+    assert set(lines) == set(WORK)
+    assert set(lines) <= job_names()
+    assert lines["reason"][1:5] == ["*", "*", "*", "*"]
+    for name in ("decay", "cleanup"):
+        assert re.fullmatch(r"[0-5] \* \* \*", " ".join(lines[name][1:5]))
+    assert len({fields[0] for fields in lines.values()}) == len(lines)
+    assert all("%" not in fields[5] for fields in lines.values())  # cron would take it for the end of the line
+
+
+@pytest.fixture
+def cron(tmp_path):
+    """`cron(command)` runs a command of the table as cron does, over a data folder of the test's; returns what goes to the journal."""
+    programs, journal, settings = tmp_path / "bin", tmp_path / "journal", tmp_path / "environment"
+    programs.mkdir()
+    (programs / "logger").write_text(f"#!/bin/sh\ncat >>'{journal}'\n")
+    (programs / "logger").chmod(0o755)
+    settings.write_text(f"SNAPLORE_DATA_DIR='{tmp_path}/data of the service'\nSNAPLORE_LANGUAGE=en\n")
+
+    def run(command: str) -> str:
+        environment = {
+            **cron_variables(), "HOME": str(tmp_path), "PATH": f"{programs}:{os.defpath}",
+            "SNAPLORE_HOME": str(ROOT), "SNAPLORE_ENVIRONMENT": str(settings), "FLASK": str(FLASK),
+        }  # fmt: skip
+        ended = subprocess.run(
+            [cron_variables()["SHELL"], "-c", command],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+        assert (ended.stdout, ended.stderr) == ("", "")  # cron would mail it
+        written = journal.read_text() if journal.exists() else ""
+        journal.unlink(missing_ok=True)
+        return written
+
+    run.settings = settings
+    return run
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_a_line_of_the_table_does_its_job_on_the_services_data_and_writes_one_line_to_the_journal(name, cron, tmp_path):
+    written = cron(cron_lines()[name][5])
+    assert len(written.splitlines()) == 1, written
+    assert "Error" not in written
+    assert (tmp_path / "data of the service" / "database").is_dir()
+
+
+def test_a_job_that_cannot_work_says_why_in_the_journal(cron, tmp_path):
+    command = cron_lines()["cleanup"][5]
+    cron.settings.write_text(f"SNAPLORE_DATA_DIR='{tmp_path}/data'\nSNAPLORE_RETENTION_DAYS=soon\n")
+    assert "SNAPLORE_RETENTION_DAYS: must be" in cron(command)
+    cron.settings.write_text(f"SNAPLORE_DATA_DIR='{tmp_path}/data'\nnot a setting\n")
+    assert "not" in cron(command)
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_command_line_of_the_service_passes_on_its_arguments_and_its_exit_code(tmp_path):
+    environment = {"PATH": os.defpath, "SNAPLORE_HOME": str(ROOT), "SNAPLORE_DATA_DIR": str(tmp_path / "data"), "FLASK": str(FLASK),
+                   "SNAPLORE_ENVIRONMENT": str(tmp_path / "none")}  # fmt: skip
+
+    def run(*arguments):
+        program = [DEPLOY / "flask", *arguments]
+        return subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    shown = run("keys", "show-api-key")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert run("keys", "show-api-key").stdout == shown.stdout
+    assert run("import", "a folder that is not there").returncode == 2
+
+
+# --------------------------------------------------------------------------------------------------------------------- restart
+
+
+class ActivatedService(Service):
+    """The service with a listening socket that this process holds, and passes on at each start, as systemd does."""
+
+    # What systemd does between fork and exec: the socket is descriptor 3, and the variables are meant for this process.
+    HAND_OVER = (
+        "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()));"
+        "os.execv(sys.executable, [sys.executable, '-m', 'gunicorn'])"
+    )
+
+    def __enter__(self):
+        self.listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+        return super().__enter__()
+
+    def __exit__(self, *raised):
+        self.listening.close()
+        super().__exit__(*raised)
+
+    def launch(self):
+        self._began = len(self.output)
+        number = self.listening.fileno()
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", self.HAND_OVER, str(number)], pass_fds=(number,),
+                cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+
+@pytest.fixture
+def activated(tmp_path):
+    """Its model is a closed port: nothing is analysed here."""
+    with ActivatedService(tmp_path, api_key="key", dev_mode="true", llm_base_url="http://localhost:9/v1", llm_model="none") as service:
+        assert service.port == service.listening.getsockname()[1]
+        yield service
+
+
+def test_what_is_sent_while_the_service_is_down_waits_for_it_and_is_answered(activated):
+    large = draw(size=(1100, 1100), compress_level=0)
+    with contextlib.closing(HeldUpload(activated, large)) as before:
+        before.send(2_000_000)
+        eventually(lambda: any(activated.data.glob("spool/*")), "the upload has begun to arrive")
+        activated.begin_to_stop()
+        assert before.finish().status == 200
+    assert activated.wait() == 0
+
+    with contextlib.closing(HeldUpload(activated, draw("between"))) as between:
+        between.send(500)
+        activated.start()
+        assert between.finish().status == 200
+    assert activated.get("/api/photos")["total"] == 2
+
+
+def test_no_upload_is_lost_or_refused_over_restarts(activated):
+    picture, over = draw(), threading.Event()
+    answered, failures = [], []
+
+    def upload(phone: int) -> None:
+        while not over.is_set():
+            try:
+                answered.append(activated.upload(picture, device_id=f"phone_{phone}")["id"])
+            except Exception as failure:
+                failures.append(repr(failure))
+
+    phones = [threading.Thread(target=upload, args=(phone,)) for phone in range(3)]
+    for phone in phones:
+        phone.start()
+    try:
+        for _ in range(3):
+            seen = len(answered)
+            eventually(lambda seen=seen: len(answered) >= seen + 5, "uploads are answered")
+            assert activated.stop() == 0
+            activated.start()
+    finally:
+        over.set()
+        for phone in phones:
+            phone.join(PATIENCE)
+    assert failures == []
+    assert sorted(answered) == sorted(photo["id"] for photo in activated.photos())
