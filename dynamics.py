@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 
 # What a cycle looks at, whatever the model could take: a model that is shown more reads less of each.
 MOST_NEW = 200  # screenshots and, apart from these, conversations; the latest ones, the others wait
+TRIES_ALONE = 3
 MOST_TOKENS = 60_000  # and half of the context, as the answer and its thoughts need room
 NOTES_SHARE, MEMORIES_SHARE, CONVERSATIONS_SHARE = 1 / 8, 1 / 8, 1 / 4  # of the tokens, at most; the rest is for screenshots
 INSTRUCTION_TOKENS = 700
@@ -83,6 +84,13 @@ class Asked(msgspec.Struct):
     waiting: int = 0
     in_a_row: int = 0  # cycles since the queue was last found empty
     last_at: datetime | None = None
+
+
+class Portion(msgspec.Struct):
+    """How much a cycle looks at: less after answers that could not be used."""
+
+    most: int = MOST_NEW
+    failures: int = 0  # of one screenshot or conversation alone, in a row
 
 
 # ------------------------------------------------------------------------------------------------------------------ the cycle
@@ -250,13 +258,16 @@ def _save_asked(asked: Asked) -> None:
 
 # ----------------------------------------------------------------------------------------------------------------- what is new
 
-# As the partial index `analyses_to_note` has it. What is not worth keeping is not worth a note.
-_NEW = peewee.SQL("status = 'done' AND noted = 0 AND intent <> 'ignore'")
+# What is not worth keeping is not worth a note. The index is named: SQLite would walk through everything that is done instead.
+_NEW = """
+    SELECT photo_id FROM analyses INDEXED BY analyses_to_note
+    WHERE status = 'done' AND noted = 0 AND intent <> 'ignore' AND ? IN ('', device_id) ORDER BY photo_id DESC LIMIT ?
+"""
 
 
 def _collect(device_id: str | None, tokens: int, *, now: datetime) -> Material:
     """What is new, the latest first, and what is known beside it; as much of each as fits into its share of the prompt."""
-    tokens, most = tokens - INSTRUCTION_TOKENS, _portion()
+    tokens, most = tokens - INSTRUCTION_TOKENS, min(MOST_NEW, _portion().most)
     remembered = [item["content"] for item in memory.page(1, MOST_MEMORIES, device_id=device_id, now=now)[1]]
     recent = [RecentNote(row.id, row.title, row.summary, row.category) for row in _recent(device_id, now=now)]
     memories, recent = _fitting(remembered, tokens * MEMORIES_SHARE), _fitting(recent, tokens * NOTES_SHARE)
@@ -271,8 +282,8 @@ def _photos(device_id: str | None, most: int) -> list[NewPhoto]:
     columns = (Analysis.photo, Photo.original_timestamp, Analysis.device_id, Analysis.app_name, Analysis.content_category)
     columns += (Analysis.intent, peewee.fn.SUBSTR(Analysis.summary, 1, MAX_SUMMARY))
     columns += (peewee.fn.SUBSTR(Analysis.visible_text, 1, MAX_TEXT), Analysis.entities)
-    new = _NEW if device_id is None else _NEW & (Analysis.device_id == device_id)
-    rows = Analysis.select(*columns).join(Photo).where(new).order_by(Analysis.photo.desc()).limit(most)
+    ids = [row[0] for row in db.execute_sql(_NEW, (device_id or "", most)).fetchall()]
+    rows = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids)).order_by(Analysis.photo.desc())
     return [NewPhoto(*values, msgspec.json.decode(entities, type=list[Entity])[:MOST_ENTITIES]) for *values, entities in rows.tuples()]
 
 
@@ -280,8 +291,9 @@ def _conversations(device_id: str | None, most: int) -> list[NewConversation]:
     """Conversations with new answers, and what was said up to the last one: a question that is still open waits for its answer."""
     is_new = (Message.id > Conversation.noted_message_id) & Message.content.is_null(False)
     last = peewee.fn.MAX(Message.id)
-    answered = Conversation.select(Conversation.id, Conversation.title, Conversation.device_id, last.alias("last")).join(Message)
-    answered = answered.where(is_new, Message.role == "assistant")
+    answered = Conversation.select(Conversation.id, Conversation.title, Conversation.device_id, last)
+    # CROSS keeps the order: from each conversation to its new messages, not through all messages.
+    answered = answered.join(Message, peewee.JOIN.CROSS).where(Message.conversation == Conversation.id, is_new, Message.role == "assistant")
     if device_id is not None:
         answered = answered.where(Conversation.device_id == device_id)
     found = []
@@ -319,7 +331,7 @@ def _save(written: Notes, material: Material, device_id: str | None, model: str,
     with db.atomic():
         spend.record(written.usage, purpose="reasoning", model=model, now=now)
         _mark(material)
-        models.store_value("dynamics.portion", min(MOST_NEW, 2 * _portion()))
+        _save_portion(Portion(min(2 * _portion().most, MOST_NEW)))
         recent = {dynamic.id: dynamic for dynamic in _recent(device_id, now=now)}
         saved = []
         for article in written.articles:
@@ -342,21 +354,33 @@ def _save(written: Notes, material: Material, device_id: str | None, model: str,
 def _fail(problem: ModelFailure, material: Material, model: str, *, now: datetime) -> None:
     """Count what the failure cost. An answer that is unusable may be so because of one screenshot, or of their number.
 
-    So the next cycle looks at half as many. When it is down to one, that one is given up, or nothing would ever be noted again.
+    So the next cycle looks at half as many. When one alone has failed as often as a screenshot may fail in its analysis, it is given up,
+    or nothing would ever be noted again.
     """
     with db.atomic():
         if problem.usage is not None:
             spend.record(problem.usage, purpose="reasoning", model=model, now=now)
-        if isinstance(problem, AnswerUnusable):
-            largest = max(len(material.photos), len(material.conversations))
-            if largest == 1:
-                _mark(material)
-                log.warning("the reasoner gives up on screenshots %s", [photo.id for photo in material.photos])
-            models.store_value("dynamics.portion", max(1, largest // 2))
+        if not isinstance(problem, AnswerUnusable):
+            return
+        portion, number = _portion(), max(len(material.photos), len(material.conversations))
+        if number > 1:
+            portion = Portion(number // 2)
+        elif portion.failures + 1 < TRIES_ALONE:
+            portion.failures += 1
+        else:
+            portion = Portion(1)
+            _mark(material)
+            cited = [*(photo.id for photo in material.photos), *(conversation.id for conversation in material.conversations)]
+            log.warning("the reasoner gives up on %s: %s", cited, problem)
+        _save_portion(portion)
 
 
-def _portion() -> int:
-    return models.stored_value("dynamics.portion", MOST_NEW)
+def _portion() -> Portion:
+    return msgspec.convert(models.stored_value("dynamics.portion", {}), Portion)
+
+
+def _save_portion(portion: Portion) -> None:
+    models.store_value("dynamics.portion", portion)
 
 
 def _mark(material: Material) -> None:

@@ -167,7 +167,8 @@ def decay() -> str:
     """Delete expired short-term memories, and let long-term ones fade by a day."""
     with models.scope():
         decayed = memory.decay(now=utc_now())
-    return f"{decayed.expired} expired memories deleted, {decayed.decayed} faded by {decayed.days} days"
+    faded = f"{decayed.decayed} faded by {decayed.days} days" if decayed.decayed else "0 faded"
+    return f"{decayed.expired} expired memories deleted, {faded}"
 
 
 @job("cleanup")

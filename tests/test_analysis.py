@@ -452,6 +452,39 @@ def test_every_call_stands_in_the_spend_ledger_also_a_wasted_one(client, fake_ll
     assert (row["calls"], row["prompt_tokens"], row["completion_tokens"], row["purpose"]) == (2, 200, 57, "analysis")
 
 
+def test_what_a_screenshot_tells_about_the_person_is_remembered_under_its_device(client, fake_llm, turn):
+    upload(client, "library", device_id="pixel")
+    turn()
+    (remembered,) = client.get("/api/memories?device_id=pixel").json["items"]
+
+    assert remembered["content"] == FINDINGS["memories"][0]["content"]
+    assert (remembered["source_type"], remembered["category"], remembered["memory_type"]) == ("screenshot", "fact", "short_term")
+
+
+def test_a_screenshot_that_is_analysed_again_or_twice_is_remembered_once(client, fake_llm, turn):
+    (photo, _copy) = upload(client, "library", "library")
+    while turn():
+        pass
+    client.post(f"/api/analysis/{photo}/reprocess")
+    assert turn()
+
+    assert client.get("/api/memories").json["total"] == 1
+
+
+def test_a_result_that_is_not_kept_leaves_no_memory(client, fake_llm, remote, clock):
+    (photo,) = upload(client, "library")
+    let_go = threading.Event()
+    fake_llm.answer(after=let_go)
+    worker = threading.Thread(target=lambda: (analysis.work(remote, clock=clock), models.close_connection()))
+    worker.start()
+    fake_llm.wait_for_requests(1)
+    client.delete(f"/api/photos/{photo}")
+    let_go.set()
+    worker.join()
+
+    assert client.get("/api/memories").json["total"] == 0
+
+
 def test_the_analysis_list_has_exactly_the_contracts_fields(client, fake_llm, turn):
     upload(client, "a", "b")
     turn()

@@ -142,7 +142,7 @@ def test_decay_says_in_one_line_what_it_did_and_a_second_run_does_nothing(app, c
 
     run = cli.invoke(args=["jobs", "decay"])
     assert (run.exit_code, run.stdout) == (0, "decay: 1 expired memories deleted, 1 faded by 2 days\n")
-    assert cli.invoke(args=["jobs", "decay"]).stdout == "decay: 0 expired memories deleted, 0 faded by 0 days\n"
+    assert cli.invoke(args=["jobs", "decay"]).stdout == "decay: 0 expired memories deleted, 0 faded\n"
 
 
 def test_reason_writes_notes_of_what_is_new_on_the_device_it_is_asked_about(remote, fake_llm, work_queue, clock, make_photo):
