@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 MIGRATIONS = ROOT / "migrations"
 
 PRAGMAS = (
-    ("auto_vacuum", 2),  # incremental, so that clean-up gives free pages back; it has to be set before anything is written
     ("cipher_log_level", "NONE"),  # a wrong key is told once, by `StartRefused`
+    ("auto_vacuum", 2),  # incremental, so that clean-up gives free pages back; it has to be set before anything is written
     ("journal_mode", "WAL"),
     ("synchronous", "FULL"),  # an answered upload survives a power cut; NORMAL may lose the last commits
     ("foreign_keys", 1),

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,6 +19,7 @@ from locks import named_lock
 from models import Memory, Photo, db
 from settings import ROOT, utc_now
 from tests.conftest import Client, draw
+from tests.service import Service, eventually
 
 
 @pytest.fixture
@@ -274,3 +276,27 @@ def _read_to_the_end(screen):
 
 def _clean_environment():
     return {name: value for name, value in os.environ.items() if not name.startswith(("SNAPLORE_", "PYTEST_"))}
+
+
+def test_a_cycle_of_cron_waits_for_one_that_the_service_runs(tmp_path, fake_llm):
+    with (
+        Service(tmp_path, dev_mode="true", api_key="key", llm_base_url=fake_llm.url, llm_model="m") as service,
+        ThreadPoolExecutor() as threads,
+    ):
+        service.upload(draw())
+        service.wait_until_analysed()
+        let_go = threading.Event()
+        fake_llm.answer({"articles": []}, after=let_go)
+        try:
+            triggered = threads.submit(service.call, "POST", "/api/dynamics/trigger")
+            fake_llm.wait_for_requests(2)
+            job = threads.submit(service.run, "flask", "--app", "app", "jobs", "reason")
+            eventually((service.data / "reasoner" / "waiting").exists, "the job waits")
+            assert not triggered.done()
+            assert len(fake_llm.requests) == 2
+        finally:
+            let_go.set()
+
+        assert triggered.result().json() == {"generated": 0, "articles": []}
+        assert (job.result().returncode, job.result().stdout) == (0, "reason: 0 new notes\n")
+    assert len(fake_llm.requests) == 2
