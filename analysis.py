@@ -88,7 +88,7 @@ def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool
     with models.scope():
         chosen = configuration.current(settings)
         model = llm.model_for(chosen, settings)
-        if chosen.provider != configuration.LOCAL and spend.used_up(settings, now=clock()):
+        if llm.out_of_tokens(chosen, settings, now=clock()):
             return False  # what waits goes on tomorrow
         claim = claim_next(_fingerprint(chosen), now=clock())
         if claim is None:

@@ -69,12 +69,9 @@ def loose_json(answer: str) -> Any:
 
 def loose_object(text: str) -> dict[str, Any]:
     """The JSON object that `text` is, or nearly is; an empty one when it is none."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-        with contextlib.suppress(AnswerUnusable, RecursionError):
-            value = _repaired(text)
+    value = None
+    with contextlib.suppress(AnswerUnusable, RecursionError):
+        value = loose_json(text)
     return value if isinstance(value, dict) else {}
 
 

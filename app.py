@@ -43,6 +43,20 @@ from spool import Spool
 
 log = logging.getLogger(__name__)
 
+BLUEPRINTS = (
+    photos.routes,
+    photos.search_routes,
+    analysis.routes,
+    configuration.routes,
+    spend.routes,
+    skills.routes,
+    mcp_servers.routes,
+    memory.routes,
+    push.routes,
+    dynamics.routes,
+    conversations.routes,
+    chat.routes,
+)
 OPEN_ENDPOINTS = ("index", "health")  # no key, no database
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
 RATE_LIMIT = "10 per minute"  # over these endpoints together, for each client address
@@ -98,20 +112,7 @@ def create_app(settings: Settings | None = None) -> Application:
     app.after_request(_finish)
     app.teardown_request(_close_scope)
     app.register_error_handler(Exception, _failure)
-    for blueprint in (
-        photos.routes,
-        photos.search_routes,
-        analysis.routes,
-        configuration.routes,
-        spend.routes,
-        skills.routes,
-        mcp_servers.routes,
-        memory.routes,
-        push.routes,
-        dynamics.routes,
-        conversations.routes,
-        chat.routes,
-    ):
+    for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     shared = limiter.shared_limit(RATE_LIMIT, scope="assistant")
     for endpoint in LIMITED_ENDPOINTS:

@@ -10,12 +10,9 @@ server while its model thinks, and uploads, lists and searches need threads, too
 What a turn tells about the person is found out afterwards, in the background, from the person's own words (`read_for_memories`).
 """
 
-import base64
-import contextlib
 import logging
 import secrets
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -38,9 +35,9 @@ import replies
 import skills
 import spend
 from conversations import Turn
-from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, TooLarge, ToolsRefused, Unavailable, Unreadable
+from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused, Unavailable, Unreadable
 from findings import Answer, MemoryCandidate, Usage
-from locks import named_lock
+from locks import Places, named_lock
 from models import Message, db
 from settings import Settings, utc_now
 from spool import Spool
@@ -97,7 +94,7 @@ def send(settings: Settings, said: Said, *, clock: Callable[[], datetime] = utc_
     """
     conversation_id = said.conversation_id or secrets.token_hex(16)
     turns = models.store().folder / "turns"
-    with _place(), named_lock(turns, conversation_id, TURN_PATIENCE, busy=CONVERSATION_BUSY):
+    with _places.one(), named_lock(turns, conversation_id, TURN_PATIENCE, busy=CONVERSATION_BUSY):
         turn = _Turn(settings, said, conversation_id, clock)
         try:
             turn.run()
@@ -112,10 +109,7 @@ def send(settings: Settings, said: Said, *, clock: Callable[[], datetime] = utc_
 
 def attached(file: Spool) -> bytes:
     """An attached picture as models get it. Raises `TooLarge`, `BadInput` for an empty file, and `UnsupportedImage`."""
-    if file.oversized:
-        raise TooLarge(f"file: is larger than {MAX_ATTACHMENT // params.MEGABYTE} MB")
-    if not file.size:
-        raise BadInput("file: is empty")
+    file.check()
     with file.open() as picture:
         return images.for_model(picture)
 
@@ -136,7 +130,7 @@ class _Turn:
             with db.atomic():
                 self._asked = conversations.begin_turn(conversation_id, said.content, said.picture, device_id=said.device_id, now=now)
                 self._recalled = [kept.content for kept in memory.recall(said.content, device_id=said.device_id or None, now=now)]
-            if chosen.provider != configuration.LOCAL and spend.used_up(settings, now=now):
+            if llm.out_of_tokens(chosen, settings, now=now):
                 sentence = "The tokens of this day are used up; they are counted anew from midnight UTC."
                 raise Unavailable(sentence, retry_after=spend.resets_in(now=now))
             persona = skill.system_prompt if skill else prompts.PERSONA
@@ -270,22 +264,10 @@ class _Turn:
         except Unreadable:
             return f"{message.content}\n{prompts.NO_PICTURE}"
         self._pictures_left -= 1
-        url = f"data:{message.attachment_type};base64,{base64.b64encode(jpeg).decode()}"
-        return [{"type": "text", "text": message.content}, {"type": "image_url", "image_url": {"url": url}}]
+        return [{"type": "text", "text": message.content}, prompts.picture(jpeg)]
 
 
-_places = threading.BoundedSemaphore(MOST_AT_ONCE)
-
-
-@contextlib.contextmanager
-def _place() -> Iterator[None]:
-    """One of the chats that may run at once. Raises `Unavailable` when there is none left."""
-    if not _places.acquire(blocking=False):
-        raise Unavailable("Too many chats are going on. Please come again in a moment.", retry_after=BUSY_AGAIN)
-    try:
-        yield
-    finally:
-        _places.release()
+_places = Places(MOST_AT_ONCE, full="Too many chats are going on.", retry_after=BUSY_AGAIN)
 
 
 def _encoded(value: Any) -> str:
@@ -317,7 +299,7 @@ def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc
     with models.scope():
         chosen = configuration.current(settings)
         waiting = conversations.next_to_read()
-        if waiting is None or (chosen.provider != configuration.LOCAL and spend.used_up(settings, now=clock())):
+        if waiting is None or llm.out_of_tokens(chosen, settings, now=clock()):
             return False
         model = llm.model_for(chosen, settings)
     asked, answer, recalled = waiting

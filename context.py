@@ -49,10 +49,10 @@ def latest(turns: Iterable[tuple[Messages, ...]], most: int) -> list[Messages]:
     """
     kept: list[Messages] = []
     for versions in turns:
-        fitting = next((version for version in versions if tokens(version) <= most), None)
+        fitting, size = next(((version, size) for version in versions if (size := tokens(version)) <= most), (None, 0))
         if fitting is None:
             break
-        most -= tokens(fitting)
+        most -= size
         kept.insert(0, fitting)
     return kept
 

@@ -12,23 +12,23 @@ kept. A failure says whose it is (`errors.ModelFailure`); trying again is the qu
 What a screenshot says is data. The prompt says so, and the answer is only ever read as data, too.
 """
 
-import base64
 import contextlib
 import json
 import math
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, BinaryIO, NoReturn, Protocol
+from typing import Any, BinaryIO, NoReturn, Protocol, TypeVar
 
 import answers
 import images
 import net
 import notes
 import prompts
+import spend
 from configuration import LOCAL, Configuration, guard
 from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused
 from findings import CATEGORIES, INTENTS, Answer, Findings, MemoryCandidate, Usage
@@ -66,6 +66,8 @@ Answer with one JSON object and nothing else, with these fields:
   in {language}), "category" (one of {memory_categories}), "memory_type" ("long_term" if it stays true, else "short_term"),
   "importance" (number from 0 to 1)}}"""
 
+T = TypeVar("T")
+
 
 class Model(Protocol):
     """What every model can do. `identity` names it in the spend ledger and tells analyses of different models apart."""
@@ -100,6 +102,11 @@ def model_for(chosen: Configuration, settings: Settings) -> Model:
         return _models[chosen, settings]
 
 
+def out_of_tokens(chosen: Configuration, settings: Settings, *, now: datetime) -> bool:
+    """Whether the day's tokens are spent, and the model of this configuration would take more."""
+    return chosen.provider != LOCAL and spend.used_up(settings, now=now)
+
+
 def close_models() -> None:
     """Close every model; `model_for` makes new ones."""
     with _models_lock:
@@ -122,12 +129,8 @@ class RemoteModel:
 
     def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
         """See `Model`. Raises `UnsupportedImage` for a picture that does not decode."""
-        answer = self.complete(_question(images.for_model(picture), name, self._language), json_answer=True)
-        with _billed(answer.usage):
-            if answer.cut_off:
-                raise AnswerUnusable("The model's answer was cut off at its length limit.")
-            findings = answers.read_findings(answer.text)
-        findings.usage = answer.usage
+        findings, usage = self._read_json(_question(images.for_model(picture), name, self._language), answers.read_findings)
+        findings.usage = usage
         return findings
 
     def complete(
@@ -158,22 +161,24 @@ class RemoteModel:
 
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
         """See `Model`."""
-        answer = self.complete(prompts.extraction(said, answered, answers.MEMORY_CATEGORIES), json_answer=True)
-        with _billed(answer.usage):
-            if answer.cut_off:
-                raise AnswerUnusable("The model's answer was cut off at its length limit.")
-            return answers.read_memories(answer.text), answer.usage
+        return self._read_json(prompts.extraction(said, answered, answers.MEMORY_CATEGORIES), answers.read_memories)
 
     def write_notes(self, material: notes.Material) -> notes.Notes:
         """See `Model`."""
-        answer = self.complete(notes.question(material, LANGUAGES[self._language]), json_answer=True)
-        with _billed(answer.usage):
-            if answer.cut_off:
-                raise AnswerUnusable("The model's answer was cut off at its length limit.")
-            return notes.Notes(notes.read(answer.text, material), answer.usage)
+        question = notes.question(material, LANGUAGES[self._language])
+        articles, usage = self._read_json(question, lambda answer: notes.read(answer, material))
+        return notes.Notes(articles, usage)
 
     def close(self) -> None:
         self._client.close()
+
+    def _read_json(self, messages: list[dict], read: Callable[[str], T]) -> tuple[T, Usage]:
+        """What `read` makes of a whole JSON answer, and what that cost."""
+        answer = self.complete(messages, json_answer=True)
+        with _billed(answer.usage):
+            if answer.cut_off:
+                raise AnswerUnusable("The model's answer was cut off at its length limit.")
+            return read(answer.text), answer.usage
 
     def _parameters(self, dropped: frozenset[str], most: int, json_answer: bool) -> dict[str, Any]:
         limit = min(most, self._configuration.max_context_tokens // 2)
@@ -259,8 +264,8 @@ def _question(jpeg: bytes, name: str, language: str) -> list[dict]:
         language=LANGUAGES[language],
     )
     about = f"The picture. Its file name: {json.dumps(name[:MAX_QUOTED], ensure_ascii=False)}" if name else "The picture."
-    picture = {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"}}
-    return [{"role": "system", "content": instructions}, {"role": "user", "content": [{"type": "text", "text": about}, picture]}]
+    shown = [{"type": "text", "text": about}, prompts.picture(jpeg)]
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": shown}]
 
 
 def _calls(calls: Any) -> list[dict]:

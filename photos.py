@@ -24,7 +24,7 @@ import images
 import models
 import params
 import search
-from errors import BadInput, NotFound, SnaploreError, TooLarge
+from errors import BadInput, NotFound, SnaploreError
 from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
 from settings import timestamp, to_epoch_ms, utc_now
@@ -65,10 +65,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     if (earlier := _already_stored(upload)) is not None:
         _note_sync(upload, now, new=0)
         return earlier
-    if spool.oversized:
-        raise TooLarge(f"file: is larger than {MAX_FILE // params.MEGABYTE} MB")
-    if not spool.size:
-        raise BadInput("file: is empty")
+    spool.check()
     with spool.open() as picture:
         examined = images.examine(picture)
     kept: list[Path] = []

@@ -6,6 +6,7 @@ close the frame it is in, and the system prompt says what the marker means. What
 by the gates in front of memories and tools.
 """
 
+import base64
 import json
 import secrets
 from datetime import datetime
@@ -56,6 +57,11 @@ def chat(frame: Frame, *, persona: str, remembered: list[str], now: datetime) ->
     if remembered:
         parts.append(f"{REMEMBERED}\n{frame.around(json.dumps(remembered, ensure_ascii=False))}")
     return "\n\n".join(parts)
+
+
+def picture(jpeg: bytes) -> dict[str, Any]:
+    """A JPEG as a part of a message."""
+    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"}}
 
 
 def remembered_in(system: str) -> list[str]:

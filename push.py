@@ -18,9 +18,8 @@ import hmac
 import json
 import logging
 import secrets
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
@@ -33,7 +32,8 @@ from msgspec import UNSET, Meta, UnsetType
 import models
 import net
 import params
-from errors import BadInput, NotFound, StartRefused, Unavailable
+from errors import BadInput, NotFound, StartRefused
+from locks import Places
 from models import PushDevice
 from settings import NAME, Settings, timestamp, to_epoch_ms, utc_now, variable
 
@@ -254,18 +254,8 @@ def _find(device_id: str) -> PushDevice | None:
         return PushDevice.get_or_none(PushDevice.device_id == device_id)
 
 
-_places = threading.BoundedSemaphore(MOST_AT_ONCE)
-
-
-@contextlib.contextmanager
-def _place() -> Iterator[None]:
-    """One of the places of requests that wait for a webhook. The reasoner needs none: its cycles never overlap."""
-    if not _places.acquire(blocking=False):
-        raise Unavailable("Other notifications are still on their way. Please come again in a moment.", retry_after=BUSY_SECONDS)
-    try:
-        yield
-    finally:
-        _places.release()
+# Of requests that wait for a webhook. The reasoner needs none: its cycles never overlap.
+_places = Places(MOST_AT_ONCE, full="Other notifications are still on their way.", retry_after=BUSY_SECONDS)
 
 
 # --------------------------------------------------------------------------------------------------------------------- routes
@@ -318,7 +308,7 @@ def remove_device(device_id: str):
 @params.without_scope
 def send_test_notification():
     target = params.body(Target)
-    with _place():
+    with _places.one():
         success = send_test(current_app.settings, target.device_id)
     return {"message": "Sent" if success else "The webhook did not take it", "success": success}
 
@@ -329,7 +319,7 @@ def broadcast_message():
     settings = current_app.settings
     body, query = params.body(BroadcastText), params.query(BroadcastText)
     title, text = body.title or query.title or NAME, body.body or query.body or NEW_MESSAGE[settings.language]
-    with _place():
+    with _places.one():
         count = broadcast(settings, Notification(title, text))
     return {"message": f"Sent to {count} {'device' if count == 1 else 'devices'}", "count": count}
 

@@ -13,8 +13,10 @@ from typing import BinaryIO
 
 import crypto
 import models
+from errors import BadInput, TooLarge
+from params import MEGABYTE
 
-IN_MEMORY = 1_048_576
+IN_MEMORY = 1 * MEGABYTE
 
 
 def new_place(under: Path) -> Path:
@@ -61,6 +63,13 @@ class Spool:
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """The form parser rewinds what it wrote; readers come from `open`."""
         return 0
+
+    def check(self) -> None:
+        """Raises `TooLarge` when more came than may come, and `BadInput` when nothing did."""
+        if self.oversized:
+            raise TooLarge(f"file: is larger than {self._largest // MEGABYTE} MB")
+        if not self.size:
+            raise BadInput("file: is empty")
 
     def open(self) -> BinaryIO:
         """A seekable reader of what has arrived."""

@@ -7,17 +7,17 @@ the client to go away.
 
 import base64
 import dataclasses
-import functools
 import http.server
 import json
 import select
-import socket
 import ssl
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
+
+from tests.loopback import Loopback
 
 FINDINGS = {
     "app_name": "Mail",
@@ -65,32 +65,15 @@ class Request:
         return [part for content in contents for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)]
 
 
-class FakeLLM:
+class FakeLLM(Loopback):
     """The server. A context manager; `url` is the base address to configure (with dev mode). `tls` makes it speak https."""
 
     def __init__(self, default: Callable[[Request], Any] = lambda request: FINDINGS, *, tls: ssl.SSLContext | None = None):
         self.default = default
         self.requests: list[Request] = []
-        self._queue: deque[Callable[[_Handler], None]] = deque()
-        self._changed = threading.Condition()
-        self._closing = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), functools.partial(_Handler, self))
-        self._scheme = "http"
-        if tls is not None:
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
-            self._scheme = "https"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, name="fake-llm")
-        self._thread.start()
-
-    def __enter__(self) -> "FakeLLM":
-        return self
-
-    def __exit__(self, *exc_info) -> None:
-        self.close()
-
-    @property
-    def port(self) -> int:
-        return self._server.server_address[1]
+        self._queue: deque[Callable[[Handler], None]] = deque()
+        self._scheme = "http" if tls is None else "https"
+        super().__init__(Handler, tls=tls)
 
     @property
     def connections(self) -> int:
@@ -142,20 +125,11 @@ class FakeLLM:
                 raise TimeoutError(f"{len(self.requests)} of {count} requests came")
             return list(self.requests)
 
-    def close(self) -> None:
-        """Stop, and cut every connection, as a machine does that is switched off."""
-        if not self._closing.is_set():
-            self._closing.set()
-            self._server.shutdown()
-            self._thread.join()
-            self._server.server_close()
-            self._server.cut_connections()
-
-    def _enqueue(self, act: "Callable[[_Handler], None]") -> None:
+    def _enqueue(self, act: "Callable[[Handler], None]") -> None:
         with self._changed:
             self._queue.append(act)
 
-    def _take(self, request: Request) -> "Callable[[_Handler], None]":
+    def _take(self, request: Request) -> "Callable[[Handler], None]":
         with self._changed:
             self.requests.append(request)
             self._changed.notify_all()
@@ -174,35 +148,7 @@ def _completion(content: Any, *, tool_calls: list | None = None, finish_reason: 
     return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}], "usage": usage}
 
 
-class _Server(http.server.ThreadingHTTPServer):
-    request_queue_size = 128
-
-    def __init__(self, *args):
-        self.accepted = 0
-        self._connections: set[socket.socket] = set()
-        super().__init__(*args)
-
-    def process_request(self, request, client_address):
-        self.accepted += 1
-        self._connections.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request):
-        self._connections.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request, client_address):
-        """A client that goes away in the middle is part of many tests."""
-
-    def cut_connections(self):
-        for connection in list(self._connections):
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue  # it is gone already
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
+class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 

@@ -6,14 +6,13 @@ the earlier one that a session is opened before it is used. `act` queues somethi
 
 import base64
 import dataclasses
-import functools
 import json
-import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
 from tests import fake_llm
+from tests.loopback import Loopback
 
 META = "io.modelcontextprotocol/"
 TOOLS = [
@@ -40,7 +39,7 @@ class Request:
         return self.verb if self.body is None else self.body.get("method", "response")
 
 
-class FakeMCP:
+class FakeMCP(Loopback):
     """The server. A context manager; `url` is its address (with dev mode). `stream`: it answers by server-sent events."""
 
     def __init__(self, *, stateless: bool = False, stream: bool = False, tools: list[dict] | None = None):
@@ -52,21 +51,11 @@ class FakeMCP:
         self.requests: list[Request] = []
         self._opened = 0
         self._acts: dict[str, deque[Callable[[_Handler, Request], None]]] = defaultdict(deque)
-        self._changed = threading.Condition()
-        self._closing = threading.Event()
-        self._server = fake_llm._Server(("127.0.0.1", 0), functools.partial(_Handler, self))
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, name="fake-mcp")
-        self._thread.start()
-
-    def __enter__(self) -> "FakeMCP":
-        return self
-
-    def __exit__(self, *exc_info) -> None:
-        self.close()
+        super().__init__(_Handler)
 
     @property
     def url(self) -> str:
-        return f"http://localhost:{self._server.server_address[1]}/mcp"
+        return f"http://localhost:{self.port}/mcp"
 
     @property
     def methods(self) -> list[str]:
@@ -90,14 +79,6 @@ class FakeMCP:
             if not self._changed.wait_for(lambda: method in self.methods, 10):
                 raise TimeoutError(f"no {method} came")
             return next(request for request in self.requests if request.method == method)
-
-    def close(self) -> None:
-        if not self._closing.is_set():
-            self._closing.set()
-            self._server.shutdown()
-            self._thread.join()
-            self._server.server_close()
-            self._server.cut_connections()
 
     def answer(self, request: Request) -> tuple[int, Any, dict[str, str]]:
         """Status, message and headers, as a server that keeps to the protocol gives them."""
@@ -166,7 +147,7 @@ class FakeMCP:
             return acts.popleft() if acts else None
 
 
-class _Handler(fake_llm._Handler):
+class _Handler(fake_llm.Handler):
     """Its queue of acts is by method; it also takes DELETE, and sends streams."""
 
     def do_POST(self):

@@ -5,11 +5,12 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.service import eventually
 
 PACKAGE = "@modelcontextprotocol/server-everything@2026.8.31"
 PROGRAM = "mcp-server-everything"
@@ -43,16 +44,17 @@ def running(path: str) -> Iterator[str]:
         [path, "streamableHttp"], env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection(("localhost", port), 1).close()
-                break
-            except OSError:
-                assert process.poll() is None, "the reference server has ended"
-                assert time.monotonic() < until, "the reference server does not start"
-                time.sleep(0.05)
+        eventually(lambda: _listens(process, port), "the reference server starts")
         yield f"http://localhost:{port}/mcp"
     finally:
         process.terminate()
         process.wait(10)
+
+
+def _listens(process: subprocess.Popen, port: int) -> bool:
+    assert process.poll() is None, "the reference server has ended"
+    try:
+        socket.create_connection(("localhost", port), 1).close()
+    except OSError:
+        return False
+    return True

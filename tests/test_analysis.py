@@ -304,8 +304,7 @@ def test_a_stored_file_that_is_damaged_ends_its_row_without_a_call(client, fake_
     assert fake_llm.requests == []
 
 
-def test_a_photo_that_is_deleted_while_it_is_analysed_leaves_nothing(client, fake_llm, remote, clock):
-    (photo,) = upload(client, "library")
+def delete_while_analysed(client, photo, fake_llm, remote, clock):
     let_go = threading.Event()
     fake_llm.answer(after=let_go)
     worker = threading.Thread(target=lambda: (analysis.work(remote, clock=clock), models.close_connection()))
@@ -314,6 +313,11 @@ def test_a_photo_that_is_deleted_while_it_is_analysed_leaves_nothing(client, fak
     assert client.delete(f"/api/photos/{photo}").status_code == 200
     let_go.set()
     worker.join()
+
+
+def test_a_photo_that_is_deleted_while_it_is_analysed_leaves_nothing(client, fake_llm, remote, clock):
+    (photo,) = upload(client, "library")
+    delete_while_analysed(client, photo, fake_llm, remote, clock)
 
     assert client.get("/api/stats").json["total_analyses"] == 0
     assert client.get("/api/search?q=library").json["total"] == 0
@@ -473,14 +477,7 @@ def test_a_screenshot_that_is_analysed_again_or_twice_is_remembered_once(client,
 
 def test_a_result_that_is_not_kept_leaves_no_memory(client, fake_llm, remote, clock):
     (photo,) = upload(client, "library")
-    let_go = threading.Event()
-    fake_llm.answer(after=let_go)
-    worker = threading.Thread(target=lambda: (analysis.work(remote, clock=clock), models.close_connection()))
-    worker.start()
-    fake_llm.wait_for_requests(1)
-    client.delete(f"/api/photos/{photo}")
-    let_go.set()
-    worker.join()
+    delete_while_analysed(client, photo, fake_llm, remote, clock)
 
     assert client.get("/api/memories").json["total"] == 0
 

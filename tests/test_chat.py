@@ -15,6 +15,7 @@ import models
 import spend
 from app import create_app
 from findings import Usage
+from locks import Places
 from settings import utc_now
 from tests.conftest import Client, detail, draw
 from tests.service import together
@@ -623,7 +624,7 @@ def test_other_conversations_run_side_by_side(asking, fake_llm):
 
 
 def test_too_many_chats_at_once_are_a_503(asking, fake_llm, monkeypatch):
-    monkeypatch.setattr(chat, "_places", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(chat, "_places", Places(1, full="Full.", retry_after=5))
     let_go = threading.Event()
     fake_llm.answer("First", after=let_go)
 

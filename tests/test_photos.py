@@ -159,7 +159,7 @@ def test_a_file_over_the_limit_is_413_and_leaves_nothing_behind(client, small_li
     noise = io.BytesIO()
     Image.effect_noise((400, 400), 100).save(noise, "PNG")
 
-    assert "larger than 50 MB" in detail(client.upload(noise.getvalue()), 413)
+    assert "file: is larger than" in detail(client.upload(noise.getvalue()), 413)
     assert files_of(settings) == []
 
 

@@ -80,7 +80,7 @@ class FakeProvider(fake_llm.FakeLLM):
         self.reply({"web": {"results": entries}} if self.name == "brave" else {"results": entries})
 
 
-class _Handler(fake_llm._Handler):
+class _Handler(fake_llm.Handler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self._fake._take(Asked(self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body))(self)
