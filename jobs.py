@@ -35,13 +35,18 @@ from spool import Spool
 BLOCK = 262_144  # bytes
 
 
-def command(group: click.Group | None = None, **options):
-    """A click command in the application's context whose failures are one line, not a trace."""
+def command(group: click.Group | None = None, *, opens: bool = True, **options):
+    """A click command in the application's context whose failures are one line, not a trace.
+
+    The data folder is open in it, except with `opens=False`, for commands that work on data that a start would refuse.
+    """
 
     def wrap(function):
         @functools.wraps(function)
         def run(*args, **kwargs):
             try:
+                if opens:
+                    current_app.open_data()
                 return function(*args, **kwargs)
             except Exception as problem:
                 known = problem if isinstance(problem, SnaploreError) else models.known_failure(problem)
