@@ -203,7 +203,7 @@ def rotate_keys(force: bool, pictures: bool) -> str:
         if force or rotation.is_due(current_app.settings, now=utc_now()):
             began = time.monotonic()
             rotation.rotate(progress, now=utc_now())
-            said.append(f"the database has a new key, after {time.monotonic() - began:.1f} s")
+            said.append(f"the database has a new key, after {time.monotonic() - began:.2f} s")
         else:
             said.append(f"the database key is to turn on {rotation.due_at(current_app.settings):%Y-%m-%d}")
         if pictures:
