@@ -25,7 +25,8 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
-    ("rotation",),
+    ("backup", "rotation"),
+    ("restore",),
     ("jobs",),
     ("app",),
 )
