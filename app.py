@@ -6,12 +6,14 @@ nothing, not even which paths exist. The body is received before the database is
 
 import contextlib
 import errno
+import functools
 import hashlib
 import hmac
 import logging
 import os
 import secrets
 import sys
+from typing import Any, Literal, TypedDict
 
 import flask
 import msgspec
@@ -32,6 +34,7 @@ import jobs
 import mcp_servers
 import memory
 import models
+import openapi
 import params
 import photos
 import push
@@ -68,6 +71,16 @@ class Application(flask.Flask):
     request_class = params.Request
     settings: Settings
     api_key: str | None
+
+
+class Identity(TypedDict):
+    name: str
+    version: str
+    status: Literal["running"]
+
+
+class Health(TypedDict):
+    status: Literal["ok"]
 
 
 class MsgspecJSON(JSONProvider):
@@ -122,15 +135,28 @@ def create_app(settings: Settings | None = None) -> Application:
     for command in jobs.COMMANDS:
         app.cli.add_command(command)
 
+    contract = functools.cache(lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS))
+
     @app.get("/")
-    def index():
+    @params.operation()
+    def index() -> Identity:
+        """Say what answers here."""
         answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
         return answer
 
     @app.get("/api/health")
-    def health():
+    @params.operation()
+    def health() -> Health:
+        """Say that the service is up; the database is not asked."""
         return {"status": "ok"}
+
+    @app.get("/api/openapi.json")
+    @params.without_scope
+    @params.operation()
+    def show_contract() -> dict[str, Any]:
+        """Get this contract, as OpenAPI 3.1."""
+        return contract()
 
     return app
 

@@ -14,11 +14,12 @@ import logging
 import secrets
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict
 
 import blinker
 import msgspec
 from flask import Blueprint, current_app
+from werkzeug.datastructures import FileStorage
 
 import answers
 import background
@@ -35,7 +36,17 @@ import replies
 import skills
 import spend
 from conversations import Turn
-from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused, Unavailable, Unreadable
+from errors import (
+    AnswerUnusable,
+    BadInput,
+    ModelFailure,
+    NotFound,
+    ProviderDown,
+    ProviderRefused,
+    ToolsRefused,
+    Unavailable,
+    Unreadable,
+)
 from findings import Answer, MemoryCandidate, Usage
 from locks import Places, named_lock
 from models import Message, db
@@ -368,10 +379,37 @@ class MessageForm(msgspec.Struct):
     skill_id: SkillId | None = None
 
 
+class FunctionCall(TypedDict):
+    name: str
+    arguments: Annotated[str, msgspec.Meta(description="a JSON object")]
+
+
+class ToolCall(TypedDict):
+    id: str
+    type: Literal["function"]
+    function: FunctionCall
+
+
+class AnswerMessage(TypedDict):
+    role: Literal["assistant"]
+    content: str
+    tool_calls: Annotated[list[ToolCall], msgspec.Meta(description="all calls of the turn")]
+
+
+class Answered(TypedDict):
+    conversation_id: ConversationId
+    message: AnswerMessage
+
+
 @routes.post("/send")
 @params.without_scope
-def send_message():
-    body = params.body(MessageBody)
+@params.operation(NotFound, ModelFailure, Unavailable)
+def send_message(body: MessageBody) -> Answered:
+    """Say something to the assistant, and get its answer.
+
+    A `conversation_id` that is not known begins a conversation under it, so that a client may choose one and find it again when it
+    tries once more. After a 502 the message stays in the conversation.
+    """
     if not body.message.strip():
         raise BadInput("message: must not be empty")
     said = Said(body.message, body.conversation_id, body.device_id or "", body.skill_id)
@@ -381,8 +419,9 @@ def send_message():
 @routes.post("/send-with-file")
 @params.takes_files(largest=MAX_ATTACHMENT)
 @params.without_scope
-def send_with_file():
-    form, file = params.form(MessageForm), params.file("file")
+@params.operation(NotFound, ModelFailure, Unavailable)
+def send_with_file(form: MessageForm, file: FileStorage | None) -> Answered:
+    """Say something to the assistant with a picture, and get its answer."""
     settings = current_app.settings
     content = form.message if form.message.strip() else ATTACHED[settings.language]
     picture = attached(file.stream) if file else None

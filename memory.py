@@ -20,7 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import msgspec
 import peewee
@@ -394,20 +394,51 @@ class ListQuery(msgspec.Struct):
     device_id: str | None = None
 
 
+class MemoryFields(TypedDict):
+    id: int
+    content: str
+    memory_type: Literal[MEMORY_TYPES]
+    source_type: Annotated[str, msgspec.Meta(description="where it was told: `chat`, `screenshot`, …")]
+    category: Literal[MEMORY_CATEGORIES]
+    importance: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    access_count: params.Count
+    created_at: params.Timestamp
+    expires_at: params.Timestamp | None
+
+
+class MemoryPage(TypedDict):
+    total: params.Count
+    page: params.Page
+    page_size: params.Count
+    items: list[MemoryFields]
+
+
+class MemoryStatistics(TypedDict):
+    total: params.Count
+    short_term: params.Count
+    long_term: params.Count
+    categories: dict[str, params.Count]
+
+
 @routes.get("")
-def index():
-    query = params.query(ListQuery)
+@params.operation()
+def index(query: ListQuery) -> MemoryPage:
+    """List memories, the newest first; what has expired is not there any more."""
     chosen = {"memory_type": query.memory_type, "category": query.category, "device_id": query.device_id}
     total, items = page(query.page, query.page_size, **chosen, now=utc_now())
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
 
 
 @routes.get("/stats")
-def stats():
+@params.operation()
+def stats() -> MemoryStatistics:
+    """Count the memories."""
     return statistics(now=utc_now())
 
 
 @routes.delete("/<id:memory_id>")
-def remove(memory_id: int):
+@params.operation(NotFound)
+def remove(memory_id: int) -> params.Done:
+    """Delete a memory."""
     delete(memory_id)
     return {"message": "Deleted"}

@@ -11,20 +11,21 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, NotRequired, TypedDict
 
 import blinker
 import flask
 import msgspec
 import peewee
 from flask import Blueprint
+from werkzeug.datastructures import FileStorage
 
 import crypto
 import images
 import models
 import params
 import search
-from errors import BadInput, NotFound, SnaploreError
+from errors import BadInput, NotFound, SnaploreError, Unreadable
 from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
 from settings import timestamp, to_epoch_ms, utc_now
@@ -326,6 +327,16 @@ def _batch_error(problem: SnaploreError, spool: Spool) -> str:
 routes = Blueprint("photos", __name__, url_prefix="/api/photos")
 
 Name = Annotated[str, msgspec.Meta(max_length=1024)]
+EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z", description="epoch milliseconds, in digits")]
+Status = Literal["pending", "processing", "done", "error"]
+Confidence = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Entities = Annotated[
+    str, msgspec.Meta(description="a JSON list of objects with `type` and `value`", examples=['[{"type": "date", "value": "Friday"}]'])
+]
+StoredPath = Annotated[str, msgspec.Meta(description="relative to the data folder")]
+Bytes = Annotated[int, msgspec.Meta(ge=0, description="bytes")]
+Pixels = Annotated[int, msgspec.Meta(ge=1, description="pixels")]
+PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
 
 class UploadForm(msgspec.Struct):
@@ -333,22 +344,25 @@ class UploadForm(msgspec.Struct):
     device_name: Name = ""
     source_type: Name = "screenshot"
     local_media_store_id: Name = ""
-    original_timestamp: str = ""
+    original_timestamp: EpochMs = ""
     mime_type: str = ""  # only what the client believes; the bytes decide
+
+
+Entries = Annotated[str, msgspec.Meta(description="one for each file, in their order, separated by commas; missing ones are empty")]
 
 
 class BatchForm(msgspec.Struct):
     device_id: params.DeviceId
     device_name: Name = ""
-    timestamps: str = ""
-    local_ids: str = ""
-    mime_types: str = ""
+    timestamps: Entries = ""
+    local_ids: Entries = ""
+    mime_types: Entries = ""
 
 
 class ListQuery(msgspec.Struct):
     page: params.Page = 1
     page_size: params.PageSize = 20
-    status: Literal["pending", "processing", "done", "error"] | None = None
+    status: Status | None = None
     device_id: str | None = None
 
 
@@ -358,16 +372,120 @@ class SyncQuery(msgspec.Struct):
 
 class SyncForm(msgspec.Struct):
     device_id: params.DeviceId
-    since_ms: str = ""
+    since_ms: EpochMs = ""
     device_name: Name = ""
+
+
+class Uploaded(TypedDict):
+    id: int
+    filename: str
+    file_size: NotRequired[Bytes]  # of a new one
+    dedup: bool
+    message: Literal["Uploaded", "Already exists (dedup)"]
+
+
+class BatchResult(TypedDict):
+    """Of one file: `id` and `dedup`, or `error`."""
+
+    filename: str
+    id: NotRequired[int]
+    dedup: NotRequired[bool]
+    error: NotRequired[Annotated[str, msgspec.Meta(description="`empty`, `too large`, `unsupported image`, or a sentence")]]
+
+
+class BatchUploaded(TypedDict):
+    uploaded: Annotated[int, msgspec.Meta(ge=0, description="how many were newly stored")]
+    results: list[BatchResult]
+
+
+class PhotoFields(TypedDict):
+    id: int
+    filename: str
+    file_size: Bytes
+    width: Pixels
+    height: Pixels
+    mime_type: Literal[PICTURES]
+    source_type: str
+    device_id: str
+    device_name: str
+    original_timestamp: params.Timestamp
+    created_at: params.Timestamp
+
+
+class PhotoItem(PhotoFields):
+    """A photo in a list."""
+
+    analysis_status: Status
+    intent: Literal[("", *INTENTS)]
+    summary: str
+
+
+class PhotoPage(TypedDict):
+    total: params.Count
+    page: params.Page
+    page_size: params.PageSize
+    items: list[PhotoItem]
+
+
+class AnalysisFields(TypedDict):
+    id: int
+    photo_id: int
+    status: Status
+    app_name: str
+    content_category: Literal[("", *CATEGORIES)]
+    intent: Literal[("", *INTENTS)]
+    summary: str
+    entities: Entities
+    confidence: Confidence
+    error_message: str | None
+    created_at: params.Timestamp
+    completed_at: params.Timestamp | None
+
+
+class AnalysisDetail(AnalysisFields):
+    llm_response: Annotated[str, msgspec.Meta(description="the model's answer as it came")]
+
+
+class PhotoDetail(PhotoFields):
+    """A photo with its analysis."""
+
+    local_media_store_id: str
+    original_path: StoredPath
+    thumbnail_path: StoredPath
+    analysis: AnalysisDetail
+
+
+class SyncedDevice(TypedDict):
+    device_id: str
+    device_name: str
+    last_synced_timestamp: params.Timestamp | None
+    last_sync_time: params.Timestamp
+    total_synced: params.Count
+
+
+class SyncedDevices(TypedDict):
+    devices: list[SyncedDevice]
+
+
+class SyncProgress(TypedDict):
+    """How far a device is synced; one that never uploaded has null, 0 and 0."""
+
+    device_id: str
+    last_synced_timestamp: params.Timestamp | None
+    last_synced_ts_ms: Annotated[int, msgspec.Meta(ge=0, description="the same in epoch milliseconds")]
+    total_synced: params.Count
 
 
 @routes.post("/upload")
 @params.takes_files(largest=MAX_FILE)
-def upload():
+@params.operation()
+def upload(form: UploadForm, file: FileStorage) -> Uploaded:
+    """Upload a screenshot.
+
+    It is what its bytes say, JPEG, PNG, WebP or GIF, and is on the disk when the answer comes. The pair of `device_id` and
+    `local_media_store_id` is stored once; without the id everything is stored.
+    """
     now = utc_now()
-    form = params.form(UploadForm)
-    file = params.files("file", most=1)[0]
     taken = params.moment("original_timestamp", form.original_timestamp, now)
     described = Upload(form.device_id, file.filename or "", taken, form.device_name, form.source_type, form.local_media_store_id)
     kept = store(file.stream, described, now=now)
@@ -378,10 +496,10 @@ def upload():
 
 @routes.post("/upload-batch")
 @params.takes_files(largest=MAX_FILE, most=MAX_BATCH)
-def upload_batch():
+@params.operation()
+def upload_batch(form: BatchForm, files: list[FileStorage]) -> BatchUploaded:
+    """Upload several screenshots. One that cannot be stored is told in its result and costs the others nothing."""
     now = utc_now()
-    form = params.form(BatchForm)
-    files = params.files("files", most=MAX_BATCH)
     times = [params.moment("timestamps", value, now) for value in params.listed("timestamps", form.timestamps, most=len(files))]
     ids = params.listed("local_ids", form.local_ids, most=len(files))
     params.listed("mime_types", form.mime_types, most=len(files))
@@ -394,49 +512,63 @@ def upload_batch():
 
 
 @routes.get("")
-def index():
-    query = params.query(ListQuery)
+@params.operation()
+def index(query: ListQuery) -> PhotoPage:
+    """List photos, the newest upload first."""
     total, items = page(query.page, query.page_size, status=query.status, device_id=query.device_id)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
 
 
 @routes.get("/<id:photo_id>")
-def show(photo_id: int):
+@params.operation(NotFound)
+def show(photo_id: int) -> PhotoDetail:
+    """Show a photo with its analysis."""
     return detail(photo_id)
 
 
 @routes.get("/<id:photo_id>/image")
-def image(photo_id: int):
+@params.operation(NotFound, Unreadable)
+def image(photo_id: int) -> Annotated[flask.Response, params.Binary(PICTURES, conditional=True)]:
+    """Get the picture as it was uploaded."""
     photo = get(photo_id)
     return _picture(open_original, photo, photo.mime_type, photo.sha256.hex(), photo.file_size)
 
 
 @routes.get("/<id:photo_id>/thumbnail")
-def thumbnail(photo_id: int):
+@params.operation(NotFound, Unreadable)
+def thumbnail(photo_id: int) -> Annotated[flask.Response, params.Binary(("image/jpeg",), conditional=True)]:
+    """Get a JPEG of at most 512 px on its long side."""
     photo = get(photo_id)
     return _picture(open_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{images.THUMBNAIL_SIDE}")
 
 
 @routes.delete("/<id:photo_id>")
-def remove(photo_id: int):
+@params.operation(NotFound)
+def remove(photo_id: int) -> params.Done:
+    """Delete a photo with its analysis and its files."""
     delete(photo_id)
     return {"message": "Deleted"}
 
 
 @routes.get("/devices")
-def list_devices():
+@params.operation()
+def list_devices() -> SyncedDevices:
+    """List the devices that have synced, the latest first."""
     return {"devices": devices()}
 
 
 @routes.get("/sync-state")
-def show_sync_state():
-    return sync_state(params.query(SyncQuery).device_id)
+@params.operation()
+def show_sync_state(query: SyncQuery) -> SyncProgress:
+    """Show how far a device is synced."""
+    return sync_state(query.device_id)
 
 
 @routes.post("/sync-state")
 @params.takes_files(largest=0)
-def change_sync_state():
-    form = params.form(SyncForm)
+@params.operation()
+def change_sync_state(form: SyncForm) -> SyncProgress:
+    """Set the time from which a device syncs; 0 or none means everything."""
     since = params.moment("since_ms", form.since_ms, None)
     set_sync_start(form.device_id, since if since and to_epoch_ms(since) else None, device_name=form.device_name, now=utc_now())
     return sync_state(form.device_id)
@@ -451,14 +583,27 @@ class SearchQuery(msgspec.Struct):
     category: Literal[CATEGORIES] | None = None
     intent: Literal[INTENTS] | None = None
     device_id: str | None = None
-    since: str = ""
-    until: str = ""
+    since: params.Moment = ""
+    until: params.Moment = ""
 
 
+class PhotoHit(PhotoItem):
+    """A photo that was found."""
+
+    score: float
+    snippet: str
+
+
+class PhotoHits(TypedDict):
+    total: params.Count
+    items: list[PhotoHit]
+
+
+# Here and not in `search.py`, because what is found are photos.
 @search_routes.get("")
-def find():
-    """Here and not in `search.py`, because what is found are photos."""
-    query = params.query(SearchQuery)
+@params.operation()
+def find(query: SearchQuery) -> PhotoHits:
+    """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an error."""
     period = {"since": params.timestamp("since", query.since), "until": params.timestamp("until", query.until)}
     chosen = {"category": query.category, "intent": query.intent, "device_id": query.device_id}
     found = search.find(query.q, limit=query.limit, **chosen, **period, now=utc_now())

@@ -22,7 +22,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
 from urllib.parse import urlsplit
 
 import msgspec
@@ -32,7 +32,7 @@ from msgspec import UNSET, Meta, UnsetType
 import models
 import net
 import params
-from errors import BadInput, NotFound, StartRefused
+from errors import BadInput, NotFound, StartRefused, Unavailable
 from locks import Places
 from models import PushDevice
 from settings import NAME, Settings, timestamp, to_epoch_ms, utc_now, variable
@@ -286,38 +286,76 @@ class BroadcastText(msgspec.Struct):
     body: Annotated[str, Meta(max_length=4_096)] = ""  # what the push services of phones take, all in all
 
 
+class Registered(TypedDict):
+    message: str
+    device_id: str
+
+
+class DeviceFields(TypedDict):
+    id: int
+    device_id: str
+    token: str
+    platform: str
+    device_name: str
+    device_model: str
+    app_version: str
+    last_seen: params.Timestamp
+    created_at: params.Timestamp
+
+
+class DeviceList(TypedDict):
+    devices: list[DeviceFields]
+
+
+class TestSent(TypedDict):
+    message: str
+    success: bool
+
+
+class BroadcastSent(TypedDict):
+    message: str
+    count: Annotated[int, Meta(ge=0, description="to how many devices it was sent")]
+
+
 @routes.post("/register")
-def register_device():
-    device = params.body(Registration)
-    register(device, now=utc_now())
-    return {"message": "Registered", "device_id": device.device_id}
+@params.operation()
+def register_device(body: Registration) -> Registered:
+    """Register a device, or refresh one that is registered; what is not given stays."""
+    register(body, now=utc_now())
+    return {"message": "Registered", "device_id": body.device_id}
 
 
 @routes.get("/devices")
-def list_devices():
+@params.operation()
+def list_devices() -> DeviceList:
+    """List the registered devices, the one that was seen last first."""
     return {"devices": [_shown(device) for device in devices()]}
 
 
 @routes.delete("/devices/<path:device_id>")
-def remove_device(device_id: str):
+@params.operation(NotFound)
+def remove_device(device_id: str) -> params.Done:
+    """Forget a device."""
     delete(device_id)
     return {"message": "Deleted"}
 
 
 @routes.post("/test")
 @params.without_scope
-def send_test_notification():
-    target = params.body(Target)
+@params.operation(NotFound, Unavailable)
+def send_test_notification(body: Target) -> TestSent:
+    """Send a test notification to a device."""
     with _places.one():
-        success = send_test(current_app.settings, target.device_id)
+        success = send_test(current_app.settings, body.device_id)
     return {"message": "Sent" if success else "The webhook did not take it", "success": success}
 
 
 @routes.post("/broadcast")
 @params.without_scope
-def broadcast_message():
+@params.operation(Unavailable)
+def broadcast_message(query: BroadcastText, body: BroadcastText) -> BroadcastSent:
+    """Send a notification to every device. The texts may stand in the query or in the body, which wins."""
     settings = current_app.settings
-    body, query = params.body(BroadcastText), params.query(BroadcastText)
     title, text = body.title or query.title or NAME, body.body or query.body or NEW_MESSAGE[settings.language]
     with _places.one():
         count = broadcast(settings, Notification(title, text))

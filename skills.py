@@ -5,7 +5,7 @@ the change, and who deletes one has seen the last of it.
 """
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import msgspec
 import peewee
@@ -14,7 +14,7 @@ from msgspec import Meta
 
 import models
 import params
-from errors import Conflict, NotFound
+from errors import Conflict, NotFound, StorageFull
 from models import Skill, db
 from settings import utc_now
 
@@ -182,30 +182,56 @@ class SkillChange(msgspec.Struct):
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
 
 
+class SkillItem(TypedDict):
+    id: str
+    name: str
+    description: str
+    icon: str
+
+
+class SkillDetail(SkillItem):
+    system_prompt: str
+    enabled: bool
+
+
+class SkillList(TypedDict):
+    skills: list[SkillItem]
+
+
 @routes.get("")
-def index():
+@params.operation(StorageFull)  # the first call makes the defaults, as that of `show` does
+def index() -> SkillList:
+    """List the enabled skills."""
     listed = enabled(current_app.settings.language, now=utc_now())
     return {"skills": [{"id": skill.id, "name": skill.name, "description": skill.description, "icon": skill.icon} for skill in listed]}
 
 
 @routes.get("/<skill_id>")
-def show(skill_id: str):
+@params.operation(NotFound, StorageFull)
+def show(skill_id: str) -> SkillDetail:
+    """Show a skill with its system prompt."""
     return _shown(get(skill_id, current_app.settings.language, now=utc_now()))
 
 
 @routes.post("")
-def add():
-    return _shown(create(msgspec.structs.asdict(params.body(NewSkill)), now=utc_now()))
+@params.operation(Conflict)
+def add(body: NewSkill) -> SkillDetail:
+    """Create a skill."""
+    return _shown(create(msgspec.structs.asdict(body), now=utc_now()))
 
 
 @routes.put("/<skill_id>")
-def change(skill_id: str):
-    given = msgspec.structs.asdict(params.body(SkillChange))
+@params.operation(NotFound)
+def change(skill_id: str, body: SkillChange) -> SkillDetail:
+    """Change a skill; what is not given stays. A disabled one is not listed, and no chat runs with it."""
+    given = msgspec.structs.asdict(body)
     return _shown(update(skill_id, {name: value for name, value in given.items() if value is not msgspec.UNSET}))
 
 
 @routes.delete("/<skill_id>")
-def remove(skill_id: str):
+@params.operation(NotFound)
+def remove(skill_id: str) -> params.Done:
+    """Delete a skill."""
     delete(skill_id)
     return {"message": "Deleted"}
 

@@ -5,7 +5,7 @@ Days are UTC.
 """
 
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import msgspec
 import peewee
@@ -75,8 +75,28 @@ class UsageQuery(msgspec.Struct):
     days: Annotated[int, msgspec.Meta(ge=1, le=3_660)] = 30
 
 
+class UsageRow(TypedDict):
+    """What went to one model for one purpose on one day."""
+
+    day: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="UTC", examples=["2026-11-21"])]
+    purpose: str
+    model: str
+    calls: params.Count
+    prompt_tokens: params.Count
+    completion_tokens: params.Count
+    total_tokens: params.Count
+
+
+class UsageReport(TypedDict):
+    daily_token_limit: Annotated[int, msgspec.Meta(ge=0, description="0 is no limit")]
+    tokens_today: params.Count
+    days: list[UsageRow]
+
+
 @routes.get("")
-def show():
+@params.operation()
+def show(query: UsageQuery) -> UsageReport:
+    """Show the calls and tokens of the last days, today included."""
     now, limit = utc_now(), current_app.settings.daily_token_limit
-    days = usage(params.query(UsageQuery).days, now=now)
+    days = usage(query.days, now=now)
     return {"daily_token_limit": limit, "tokens_today": tokens_today(now=now), "days": days}

@@ -25,7 +25,7 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
-    ("jobs",),
+    ("jobs", "openapi"),
     ("app",),
 )
 RANKS = {module: rank for rank, row in enumerate(LAYERS) for module in row}

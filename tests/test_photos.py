@@ -238,6 +238,7 @@ def test_every_photo_is_on_exactly_one_page_in_order(client, make_photo, size):
         ("page_size=101", "page_size: must be between 1 and 100"),
         ("page_size=-1", "page_size: must be between 1 and 100"),
         ("status=finished", "status: must be one of done, error, pending, processing"),
+        ("status=null", "status: must be one of done, error, pending, processing"),
         ("device_id=a%00b", "device_id: must not contain a NUL character"),
     ],
 )
