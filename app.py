@@ -13,7 +13,7 @@ import logging
 import os
 import secrets
 import sys
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import flask
 import msgspec
@@ -139,8 +139,8 @@ def create_app(settings: Settings | None = None) -> Application:
 
     @app.get("/")
     @params.operation()
-    def index() -> Identity:
-        """Say what answers here."""
+    def index() -> Annotated[Identity, params.Media(("text/html",), has_etag=True)]:
+        """Say what answers here. A client that prefers HTML, a browser, gets the dashboard."""
         answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
         return answer
@@ -256,7 +256,9 @@ def _failure(problem: Exception):
     else:
         known = _known(problem)
         if known.status >= 500 and not isinstance(known, Unavailable):
-            log.error("request %s failed", flask.g.get("request_id"), exc_info=problem)
+            # A trace tells where; of a model or a disk that fails, the sentence has said all.
+            trace = problem if known.status == 500 else None
+            log.error("request %s failed: %s", flask.g.get("request_id"), known.detail, exc_info=trace)
         status, detail = known.status, known.detail
         if known.retry_after is not None:
             headers["Retry-After"] = str(max(1, round(known.retry_after)))

@@ -78,7 +78,7 @@ def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection
         "openapi": "3.1.0",
         "info": {"title": NAME, "version": VERSION, "description": DESCRIPTION},
         "security": [{"bearer": []}],
-        "tags": [{"name": name} for name in RESOURCES.values()],
+        "tags": [{"name": name} for name in dict.fromkeys(RESOURCES.values())],
         "paths": paths,
         "components": {
             "schemas": dict(sorted(made.schemas.items())),
@@ -152,10 +152,11 @@ class _Document:
         return None
 
     def _answer(self, kind: Any) -> dict[str, Any]:
-        if (binary := _binary(kind)) is not None:
-            bytes_ = {"schema": {"type": "string", "format": "binary"}}
-            return {"description": "The file", "content": dict.fromkeys(binary.media_types, bytes_)}
-        return {"description": "Done", "content": {"application/json": {"schema": self.schema(kind)}}}
+        kind, media = _media(kind)
+        content = {} if kind is flask.Response else {"application/json": {"schema": self.schema(kind)}}
+        for name in media.media_types:
+            content[name] = {"schema": {"type": "string"} if name.startswith("text/") else {"type": "string", "format": "binary"}}
+        return {"description": "Done", "content": content}
 
     def _failure(self, status: int, contract: params.Operation) -> dict[str, Any]:
         name, text = STATUSES[status]
@@ -200,8 +201,11 @@ def _statuses(method: str, rule: Rule, view: Any, *, unlocked: Collection[str], 
         found.add(507)
     if rule.endpoint in limited:
         found.add(429)
-    if (binary := _binary(contract.answer)) is not None and binary.conditional:
-        found |= {206, 304, 416}
+    media = _media(contract.answer)[1]
+    if media.has_etag:
+        found.add(304)
+    if media.has_ranges:
+        found |= {206, 416}
     return sorted(found)
 
 
@@ -211,10 +215,11 @@ def _response(status: int, text: str) -> dict[str, Any]:
     return {"description": text, "content": content, **({"headers": headers} if headers else {})}
 
 
-def _binary(kind: Any) -> params.Binary | None:
-    if get_origin(kind) is not Annotated:
-        return None
-    return next((mark for mark in get_args(kind) if isinstance(mark, params.Binary)), None)
+def _media(kind: Any) -> tuple[Any, params.Media]:
+    """What a route returns, and what else than JSON is in it."""
+    if get_origin(kind) is Annotated and isinstance(get_args(kind)[1], params.Media):
+        return get_args(kind)
+    return kind, params.Media(())
 
 
 def _fields(shape: type) -> tuple[dict[str, Any], list[str]]:

@@ -56,11 +56,12 @@ class Done(TypedDict):
     message: str
 
 
-class Binary(NamedTuple):
-    """Says of a route's `flask.Response` what is in it: `Annotated[flask.Response, Binary("image/png")]`."""
+class Media(NamedTuple):
+    """Says what a route answers beside JSON, or what its `flask.Response` holds: `Annotated[flask.Response, Media(("image/png",))]`."""
 
     media_types: tuple[str, ...]
-    conditional: bool = False  # `If-None-Match` and `Range` are kept to
+    has_etag: bool = False  # and keeps to `If-None-Match`
+    has_ranges: bool = False  # it keeps to `Range`
 
 
 class Operation(NamedTuple):

@@ -528,7 +528,7 @@ def show(photo_id: int) -> PhotoDetail:
 
 @routes.get("/<id:photo_id>/image")
 @params.operation(NotFound, Unreadable)
-def image(photo_id: int) -> Annotated[flask.Response, params.Binary(PICTURES, conditional=True)]:
+def image(photo_id: int) -> Annotated[flask.Response, params.Media(PICTURES, has_etag=True, has_ranges=True)]:
     """Get the picture as it was uploaded."""
     photo = get(photo_id)
     return _picture(open_original, photo, photo.mime_type, photo.sha256.hex(), photo.file_size)
@@ -536,7 +536,7 @@ def image(photo_id: int) -> Annotated[flask.Response, params.Binary(PICTURES, co
 
 @routes.get("/<id:photo_id>/thumbnail")
 @params.operation(NotFound, Unreadable)
-def thumbnail(photo_id: int) -> Annotated[flask.Response, params.Binary(("image/jpeg",), conditional=True)]:
+def thumbnail(photo_id: int) -> Annotated[flask.Response, params.Media(("image/jpeg",), has_etag=True, has_ranges=True)]:
     """Get a JPEG of at most 512 px on its long side."""
     photo = get(photo_id)
     return _picture(open_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{images.THUMBNAIL_SIDE}")

@@ -93,7 +93,7 @@ def _operation(method: str, path: str, operation: dict[str, Any], schemas: dict[
         yield _table(("field", "value", ""), rows)
     yield f"```sh\n{_curl(method, path, operation, schemas)}\n```"
     answers = operation["responses"]["200"]["content"]
-    shown = _kind(answers["application/json"]["schema"]) if "application/json" in answers else ", ".join(f"`{name}`" for name in answers)
+    shown = ", ".join(_kind(answer["schema"]) if name == "application/json" else f"`{name}`" for name, answer in answers.items())
     others = ", ".join(status for status in operation["responses"] if status != "200")
     yield f"Answers {shown}" + (f"; or {others}." if others else ".")
 
@@ -118,7 +118,7 @@ def _curl(method: str, path: str, operation: dict[str, Any], schemas: dict[str, 
         else:
             parts += [f"-F '{name}={value}'" for name, value in given.items()]
     if "application/json" not in operation["responses"]["200"]["content"]:
-        parts.append("-o picture")
+        parts.append("-o FILE")
     return " ".join([*parts, f'"$URL{path}{"?" if query else ""}{query}"'])
 
 
