@@ -20,7 +20,7 @@ LAYERS = (
     ("models", "notes", "ocr"),
     ("local", "query"),
     ("background", "configuration", "mcp", "spend"),
-    ("search", "llm", "spool"),
+    ("search", "listing", "llm", "spool"),
     ("conversations", "photos", "mcp_servers", "memory", "push", "skills", "web_search"),
     ("tools", "dynamics"),
     ("analysis", "chat"),
