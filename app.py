@@ -26,6 +26,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 import analysis
 import chat
 import configuration
+import connection
 import conversations
 import dynamics
 import jobs
@@ -48,6 +49,7 @@ BLUEPRINTS = (
     photos.search_routes,
     analysis.routes,
     configuration.routes,
+    connection.routes,
     spend.routes,
     skills.routes,
     mcp_servers.routes,

@@ -101,6 +101,12 @@ def enabled(language: str, *, now: datetime) -> list[Skill]:
     return list(Skill.select().where(Skill.enabled).order_by(Skill.created_at, peewee.SQL("rowid")))
 
 
+def every(language: str, *, now: datetime) -> list[Skill]:
+    """As `enabled`, and those that are not."""
+    _make_defaults(language, now=now)
+    return list(Skill.select().order_by(Skill.created_at, peewee.SQL("rowid")))
+
+
 def get(skill_id: str, language: str, *, now: datetime) -> Skill:
     """A skill, enabled or not. Raises `NotFound`."""
     _make_defaults(language, now=now)
@@ -166,6 +172,10 @@ Icon = Annotated[str, Meta(max_length=64)]
 Prompt = Annotated[str, Meta(min_length=1, max_length=32_768)]
 
 
+class ListQuery(msgspec.Struct):
+    include_disabled: bool = False
+
+
 class NewSkill(msgspec.Struct):
     id: Id
     name: Name
@@ -184,8 +194,13 @@ class SkillChange(msgspec.Struct):
 
 @routes.get("")
 def index():
-    listed = enabled(current_app.settings.language, now=utc_now())
-    return {"skills": [{"id": skill.id, "name": skill.name, "description": skill.description, "icon": skill.icon} for skill in listed]}
+    language, now = current_app.settings.language, utc_now()
+    names = ("id", "name", "description", "icon")
+    if params.query(ListQuery).include_disabled:
+        listed, names = every(language, now=now), (*names, "enabled")
+    else:
+        listed = enabled(language, now=now)
+    return {"skills": [{name: getattr(skill, name) for name in names} for skill in listed]}
 
 
 @routes.get("/<skill_id>")

@@ -21,7 +21,7 @@ LAYERS = (
     ("local", "query"),
     ("background", "configuration", "mcp", "spend"),
     ("search", "listing", "llm", "spool"),
-    ("conversations", "photos", "mcp_servers", "memory", "push", "skills", "web_search"),
+    ("connection", "conversations", "photos", "mcp_servers", "memory", "push", "skills", "web_search"),
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
