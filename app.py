@@ -28,6 +28,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 import analysis
 import chat
 import configuration
+import connection
 import conversations
 import dynamics
 import jobs
@@ -51,6 +52,7 @@ BLUEPRINTS = (
     photos.search_routes,
     analysis.routes,
     configuration.routes,
+    connection.routes,
     spend.routes,
     skills.routes,
     mcp_servers.routes,

@@ -51,6 +51,7 @@ def begin_turn(conversation_id: str | None, content: str, picture: bytes | None,
             spool.write(picture)
             message.attachment_key = spool.keep(path)
         crypto.sync_file(path.parent)
+        message.attachment_bytes = path.stat().st_size
         message.attachment_path, message.attachment_type = str(path.relative_to(models.store().folder)), ATTACHMENT_TYPE
     with db.atomic():
         fields = {"title": _title(content), "device_id": device_id, "created_at": now, "updated_at": now}

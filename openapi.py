@@ -29,6 +29,7 @@ RESOURCES = {
     "dynamics": "Dynamics",
     "memory": "Memories",
     "llm": "LLM configuration",
+    "connection": "LLM configuration",
     "spend": "Usage",
     "push": "Push",
     "skills": "Skills",

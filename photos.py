@@ -22,6 +22,7 @@ from werkzeug.datastructures import FileStorage
 
 import crypto
 import images
+import listing
 import models
 import params
 import search
@@ -74,7 +75,8 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         photo = _photo(spool, upload, examined, kept, now=now)
         with db.atomic():
             photo.save(force_insert=True)
-            Analysis.insert(photo=photo.id, device_id=photo.device_id, status="pending", created_at=now, due_at=now).execute()
+            copied = {"device_id": photo.device_id, "taken_at": photo.original_timestamp}
+            Analysis.insert(photo=photo.id, status="pending", created_at=now, due_at=now, **copied).execute()
             _note_sync(upload, now, new=1)
     except BaseException as problem:
         for path in kept:
@@ -105,15 +107,10 @@ def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: date
     return results
 
 
-def page(number: int, size: int, *, status: str | None = None, device_id: str | None = None) -> tuple[int, list[dict[str, Any]]]:
-    """The total and one page of list items, newest upload first."""
-    chosen = Analysis.select(Analysis.photo)
-    if status is not None:
-        chosen = chosen.where(Analysis.status == status)
-    if device_id is not None:
-        chosen = chosen.where(Analysis.device_id == device_id)
-    total = models.tallied(status=status, device_id=device_id)
-    return total, list_items(models.page_of(chosen, Analysis.photo, number, size, total))
+def page(number: int, size: int, filters: listing.Filters) -> tuple[int, list[dict[str, Any]]]:
+    """The total and one page of list items, in the order of `listing.page`."""
+    total, ids = listing.page(number, size, filters)
+    return total, list_items(ids)
 
 
 def list_items(ids: list[int]) -> list[dict[str, Any]]:
@@ -128,6 +125,11 @@ def list_items(ids: list[int]) -> list[dict[str, Any]]:
 def detail(photo_id: int) -> dict[str, Any]:
     """A photo with its analysis. Raises `NotFound`."""
     photo = get(photo_id)
+    return detail_fields(photo, Analysis.get(Analysis.photo == photo.id))
+
+
+def detail_fields(photo: Photo, analysis: Analysis) -> dict[str, Any]:
+    """The contract's Photo detail."""
     return {
         "id": photo.id,
         "local_media_store_id": photo.local_media_store_id,
@@ -143,7 +145,7 @@ def detail(photo_id: int) -> dict[str, Any]:
         "device_name": photo.device_name,
         "original_timestamp": timestamp(photo.original_timestamp),
         "created_at": timestamp(photo.created_at),
-        "analysis": analysis_fields(Analysis.get(Analysis.photo == photo.id)),
+        "analysis": analysis_fields(analysis),
     }
 
 
@@ -275,6 +277,7 @@ def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[P
         file_key=file_key,
         thumbnail_key=thumbnail_key,
         key_generation=current.ring.generation,
+        disk_bytes=original.stat().st_size + thumbnail.stat().st_size,
     )
 
 
@@ -364,6 +367,10 @@ class ListQuery(msgspec.Struct):
     page_size: params.PageSize = 20
     status: Status | None = None
     device_id: str | None = None
+    category: Literal[CATEGORIES] | None = None
+    intent: Literal[INTENTS] | None = None
+    since: params.Moment = ""
+    until: params.Moment = ""
 
 
 class SyncQuery(msgspec.Struct):
@@ -514,8 +521,10 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> BatchUploaded:
 @routes.get("")
 @params.operation()
 def index(query: ListQuery) -> PhotoPage:
-    """List photos, the newest upload first."""
-    total, items = page(query.page, query.page_size, status=query.status, device_id=query.device_id)
+    """List photos, the newest upload first; of a period, which is about when they were taken, the latest picture first."""
+    period = {"since": params.timestamp("since", query.since), "until": params.timestamp("until", query.until)}
+    filters = listing.Filters(query.status, query.device_id, query.category, query.intent, **period)
+    total, items = page(query.page, query.page_size, filters)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
 
 

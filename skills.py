@@ -5,7 +5,7 @@ the change, and who deletes one has seen the last of it.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
 import peewee
@@ -101,6 +101,12 @@ def enabled(language: str, *, now: datetime) -> list[Skill]:
     return list(Skill.select().where(Skill.enabled).order_by(Skill.created_at, peewee.SQL("rowid")))
 
 
+def every(language: str, *, now: datetime) -> list[Skill]:
+    """As `enabled`, and those that are not."""
+    _make_defaults(language, now=now)
+    return list(Skill.select().order_by(Skill.created_at, peewee.SQL("rowid")))
+
+
 def get(skill_id: str, language: str, *, now: datetime) -> Skill:
     """A skill, enabled or not. Raises `NotFound`."""
     _make_defaults(language, now=now)
@@ -166,6 +172,10 @@ Icon = Annotated[str, Meta(max_length=64)]
 Prompt = Annotated[str, Meta(min_length=1, max_length=32_768)]
 
 
+class ListQuery(msgspec.Struct):
+    include_disabled: bool = False
+
+
 class NewSkill(msgspec.Struct):
     id: Id
     name: Name
@@ -182,14 +192,20 @@ class SkillChange(msgspec.Struct):
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-class SkillItem(TypedDict):
+class SkillFields(TypedDict):
     id: str
     name: str
     description: str
     icon: str
 
 
-class SkillDetail(SkillItem):
+class SkillItem(SkillFields):
+    """A skill in a list; `enabled` is there when disabled ones were asked for, too."""
+
+    enabled: NotRequired[bool]
+
+
+class SkillDetail(SkillFields):
     system_prompt: str
     enabled: bool
 
@@ -200,10 +216,15 @@ class SkillList(TypedDict):
 
 @routes.get("")
 @params.operation(StorageFull)  # the first call makes the defaults, as that of `show` does
-def index() -> SkillList:
-    """List the enabled skills."""
-    listed = enabled(current_app.settings.language, now=utc_now())
-    return {"skills": [{"id": skill.id, "name": skill.name, "description": skill.description, "icon": skill.icon} for skill in listed]}
+def index(query: ListQuery) -> SkillList:
+    """List the enabled skills, or all."""
+    language, now = current_app.settings.language, utc_now()
+    names = ("id", "name", "description", "icon")
+    if query.include_disabled:
+        listed, names = every(language, now=now), (*names, "enabled")
+    else:
+        listed = enabled(language, now=now)
+    return {"skills": [{name: getattr(skill, name) for name in names} for skill in listed]}
 
 
 @routes.get("/<skill_id>")

@@ -69,6 +69,7 @@ DELETE /api/mcp-servers/{server_id}
 GET    /api/openapi.json
 GET    /api/search
 GET    /api/usage
+POST   /api/config/llm/test
 PUT    /api/mcp-servers/{server_id}
 """
 
@@ -76,7 +77,7 @@ PUT    /api/mcp-servers/{server_id}
 INPUTS = {
     "POST /api/photos/upload": "device_id device_name source_type local_media_store_id original_timestamp mime_type file!",
     "POST /api/photos/upload-batch": "device_id! device_name timestamps local_ids mime_types files!",
-    "GET /api/photos": "page page_size status device_id",
+    "GET /api/photos": "page page_size status device_id category intent since until",
     "GET /api/photos/sync-state": "device_id!",
     "POST /api/photos/sync-state": "device_id! since_ms device_name",
     "GET /api/analysis": "page page_size status intent",
