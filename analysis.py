@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypedDict
+from typing import Any, BinaryIO, Literal
 
 import msgspec
 import peewee
@@ -33,6 +33,7 @@ import models
 import params
 import photos
 import search
+import shapes
 import spend
 from errors import AnswerUnusable, NotFound, ProviderDown, ProviderRefused, SnaploreError, Unreadable, UnsupportedImage
 from findings import INTENTS, Findings, MemoryCandidate
@@ -501,37 +502,13 @@ routes = Blueprint("analysis", __name__, url_prefix="/api")
 class ListQuery(msgspec.Struct):
     page: params.Page = 1
     page_size: params.PageSize = 20
-    status: photos.Status | None = None
+    status: shapes.Status | None = None
     intent: Literal[INTENTS] | None = None
-
-
-class AnalysisItem(photos.AnalysisFields):
-    """An analysis in a list."""
-
-    photo_filename: str
-
-
-class AnalysisPage(TypedDict):
-    total: params.Count
-    page: params.Page
-    page_size: params.PageSize
-    items: list[AnalysisItem]
-
-
-class Statistics(TypedDict):
-    total_photos: params.Count
-    total_analyses: params.Count
-    done: params.Count
-    pending: params.Count
-    processing: params.Count
-    errors: params.Count
-    intent_distribution: dict[str, params.Count]
-    category_distribution: dict[str, params.Count]
 
 
 @routes.get("/analysis")
 @params.operation()
-def index(query: ListQuery) -> AnalysisPage:
+def index(query: ListQuery) -> shapes.AnalysisPage:
     """List analyses, the newest photo first."""
     total, items = page(query.page, query.page_size, status=query.status, intent=query.intent)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
@@ -539,7 +516,7 @@ def index(query: ListQuery) -> AnalysisPage:
 
 @routes.post("/analysis/<id:photo_id>/reprocess")
 @params.operation(NotFound)
-def ask_again(photo_id: int) -> params.Done:
+def ask_again(photo_id: int) -> shapes.Done:
     """Have a photo analysed again."""
     reprocess(photo_id, now=utc_now())
     return {"message": "Reprocessing queued"}
@@ -547,6 +524,6 @@ def ask_again(photo_id: int) -> params.Done:
 
 @routes.get("/stats")
 @params.operation()
-def stats() -> Statistics:
+def stats() -> shapes.Statistics:
     """Count photos and analyses, the finished ones by intent and category."""
     return statistics()

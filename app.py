@@ -13,7 +13,7 @@ import logging
 import os
 import secrets
 import sys
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any
 
 import flask
 import msgspec
@@ -39,6 +39,7 @@ import openapi
 import params
 import photos
 import push
+import shapes
 import skills
 import spend
 from errors import NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable
@@ -73,16 +74,6 @@ class Application(flask.Flask):
     request_class = params.Request
     settings: Settings
     api_key: str | None
-
-
-class Identity(TypedDict):
-    name: str
-    version: str
-    status: Literal["running"]
-
-
-class Health(TypedDict):
-    status: Literal["ok"]
 
 
 class MsgspecJSON(JSONProvider):
@@ -141,7 +132,7 @@ def create_app(settings: Settings | None = None) -> Application:
 
     @app.get("/")
     @params.operation()
-    def index() -> Annotated[Identity, params.Media(("text/html",), has_etag=True)]:
+    def index() -> Annotated[shapes.Identity, params.Media(("text/html",), has_etag=True)]:
         """Say what answers here. A client that prefers HTML, a browser, gets the dashboard."""
         answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
@@ -149,7 +140,7 @@ def create_app(settings: Settings | None = None) -> Application:
 
     @app.get("/api/health")
     @params.operation()
-    def health() -> Health:
+    def health() -> shapes.Health:
         """Say that the service is up; the database is not asked."""
         return {"status": "ok"}
 

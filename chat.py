@@ -14,7 +14,7 @@ import logging
 import secrets
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any
 
 import blinker
 import msgspec
@@ -33,6 +33,7 @@ import models
 import params
 import prompts
 import replies
+import shapes
 import skills
 import spend
 from conversations import Turn
@@ -360,51 +361,28 @@ def _memories_in(model: llm.Model, said: str, answered: str) -> tuple[list[Memor
 routes = Blueprint("chat", __name__, url_prefix="/api/chat")
 
 Content = Annotated[str, msgspec.Meta(max_length=MAX_MESSAGE)]
-ConversationId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{1,64}\Z", description="1 to 64 lowercase hexadecimal digits")]
 DeviceId = Annotated[str, msgspec.Meta(max_length=conversations.MAX_DEVICE)]
 SkillId = Annotated[str, msgspec.Meta(max_length=64)]
 
 
 class MessageBody(msgspec.Struct):
     message: Content
-    conversation_id: ConversationId | None = None
+    conversation_id: shapes.ConversationId | None = None
     device_id: DeviceId | None = None
     skill_id: SkillId | None = None
 
 
 class MessageForm(msgspec.Struct):
     message: Content = ""
-    conversation_id: ConversationId | None = None
+    conversation_id: shapes.ConversationId | None = None
     device_id: DeviceId | None = None
     skill_id: SkillId | None = None
-
-
-class FunctionCall(TypedDict):
-    name: str
-    arguments: Annotated[str, msgspec.Meta(description="a JSON object")]
-
-
-class ToolCall(TypedDict):
-    id: str
-    type: Literal["function"]
-    function: FunctionCall
-
-
-class AnswerMessage(TypedDict):
-    role: Literal["assistant"]
-    content: str
-    tool_calls: Annotated[list[ToolCall], msgspec.Meta(description="all calls of the turn")]
-
-
-class Answered(TypedDict):
-    conversation_id: ConversationId
-    message: AnswerMessage
 
 
 @routes.post("/send")
 @params.without_scope
 @params.operation(NotFound, ModelFailure, Unavailable)
-def send_message(body: MessageBody) -> Answered:
+def send_message(body: MessageBody) -> shapes.Answered:
     """Say something to the assistant, and get its answer.
 
     A `conversation_id` that is not known begins a conversation under it, so that a client may choose one and find it again when it
@@ -420,7 +398,7 @@ def send_message(body: MessageBody) -> Answered:
 @params.takes_files(largest=MAX_ATTACHMENT)
 @params.without_scope
 @params.operation(NotFound, ModelFailure, Unavailable)
-def send_with_file(form: MessageForm, file: FileStorage | None) -> Answered:
+def send_with_file(form: MessageForm, file: FileStorage | None) -> shapes.Answered:
     """Say something to the assistant with a picture, and get its answer."""
     settings = current_app.settings
     content = form.message if form.message.strip() else ATTACHED[settings.language]

@@ -8,13 +8,14 @@ is the provider `local`, the embedded model: a state like any other.
 import dataclasses
 import math
 import time
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import msgspec
 from flask import Blueprint, current_app
 
 import net
 import params
+import shapes
 from errors import BadInput, NotFound
 from models import db, store, store_value, stored_value
 from settings import Settings
@@ -199,38 +200,20 @@ class ModelChange(msgspec.Struct):
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
 
 
-class PresetFields(TypedDict):
-    provider: str
-    base_url: str
-    model: str
-    max_context_tokens: params.Count
-
-
-class ConfigurationFields(PresetFields):
-    """Which model answers; the key is never shown. With the embedded one, provider `local`, the address is empty."""
-
-    api_key_set: bool
-    temperature: float
-
-
-class PresetList(TypedDict):
-    presets: dict[str, PresetFields]
-
-
 class PresetKey(msgspec.Struct):
     api_key: Annotated[str, msgspec.Meta(max_length=4_096)] | None = None
 
 
 @routes.get("")
 @params.operation()
-def show() -> ConfigurationFields:
+def show() -> shapes.ConfigurationFields:
     """Show which model answers."""
     return shown(current(current_app.settings))
 
 
 @routes.put("")
 @params.operation()
-def update(body: ModelChange) -> ConfigurationFields:
+def update(body: ModelChange) -> shapes.ConfigurationFields:
     """Configure the model; what is not given stays, and an empty text returns a field to the environment.
 
     Provider `local` is the embedded model. The name of a preset as provider, without an address, brings its address and model. A key
@@ -242,14 +225,14 @@ def update(body: ModelChange) -> ConfigurationFields:
 
 @routes.get("/presets")
 @params.operation()
-def list_presets() -> PresetList:
+def list_presets() -> shapes.PresetList:
     """List the presets by their names."""
     return {"presets": {name: dataclasses.asdict(preset) for name, preset in PRESETS.items()}}
 
 
 @routes.post("/presets/<name>/apply")
 @params.operation(NotFound)
-def apply(name: str, body: PresetKey) -> ConfigurationFields:
+def apply(name: str, body: PresetKey) -> shapes.ConfigurationFields:
     """Configure the model by a preset."""
     apply_preset(current_app.settings, name, body.api_key)
     return shown(current(current_app.settings))

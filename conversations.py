@@ -12,7 +12,7 @@ import contextlib
 import secrets
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any
 
 import msgspec
 import peewee
@@ -21,6 +21,7 @@ from flask import Blueprint
 import crypto
 import models
 import params
+import shapes
 from errors import NotFound
 from models import Conversation, Message, db
 from settings import timestamp
@@ -231,68 +232,30 @@ class AfterQuery(msgspec.Struct):
     after_id: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
 
 
-class ConversationFields(TypedDict):
-    id: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{1,64}$")]
-    title: str
-    device_id: str
-    created_at: params.Timestamp
-    updated_at: params.Timestamp
-
-
-class ConversationItem(ConversationFields):
-    """A conversation in a list."""
-
-    message_count: params.Count
-    last_message: Annotated[str, msgspec.Meta(description="the beginning of what was said last")]
-
-
-class ConversationList(TypedDict):
-    conversations: list[ConversationItem]
-
-
-class MessageFields(TypedDict):
-    id: int
-    role: Literal["user", "assistant", "tool"]
-    content: Annotated[str | None, msgspec.Meta(description="null when an assistant only calls tools; a tool's is a JSON object")]
-    tool_calls: Annotated[str | None, msgspec.Meta(description="a JSON list of objects with `id`, `type` and `function`")]
-    tool_name: str | None
-    created_at: params.Timestamp
-
-
-class ConversationDetail(ConversationFields):
-    """A conversation with all its messages."""
-
-    messages: list[MessageFields]
-
-
-class MessageList(TypedDict):
-    messages: list[MessageFields]
-
-
 @routes.get("")
 @params.operation()
-def index(query: ListQuery) -> ConversationList:
+def index(query: ListQuery) -> shapes.ConversationList:
     """List conversations, the latest first."""
     return {"conversations": page(query.page, query.page_size, device_id=query.device_id)}
 
 
 @routes.get("/<conversation_id>")
 @params.operation(NotFound)
-def show(conversation_id: str) -> ConversationDetail:
+def show(conversation_id: str) -> shapes.ConversationDetail:
     """Show a conversation with all its messages."""
     return detail(conversation_id)
 
 
 @routes.get("/<conversation_id>/messages")
 @params.operation(NotFound)
-def incremental(conversation_id: str, query: AfterQuery) -> MessageList:
+def incremental(conversation_id: str, query: AfterQuery) -> shapes.MessageList:
     """List the messages with a larger id than `after_id`, ascending."""
     return {"messages": messages_after(conversation_id, query.after_id)}
 
 
 @routes.delete("/<conversation_id>")
 @params.operation(NotFound)
-def remove(conversation_id: str) -> params.Done:
+def remove(conversation_id: str) -> shapes.Done:
     """Delete a conversation with its messages and attachments."""
     delete(conversation_id)
     return {"message": "Deleted"}

@@ -20,7 +20,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import peewee
@@ -35,6 +35,7 @@ import models
 import notes
 import params
 import push
+import shapes
 import spend
 from errors import AnswerUnusable, ModelFailure, NotFound, SnaploreError, Unavailable
 from findings import Entity
@@ -487,66 +488,9 @@ class Device(msgspec.Struct):
     device_id: Annotated[str, msgspec.Meta(max_length=256)] | None = None
 
 
-class DynamicItem(TypedDict):
-    """A note in a list."""
-
-    id: int
-    title: str
-    summary: str
-    category: Literal[CATEGORIES]
-    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
-    is_read: bool
-    is_pinned: bool
-    device_id: Annotated[str, msgspec.Meta(description="empty when it rests on several devices")]
-    created_at: params.Timestamp
-
-
-class DynamicPage(TypedDict):
-    items: list[DynamicItem]
-    next_cursor: Annotated[int, msgspec.Meta(ge=0, description="0 when there are no more")]
-    has_more: bool
-
-
-class DynamicDetail(DynamicItem):
-    """A note with its content and sources."""
-
-    content: Annotated[str, msgspec.Meta(description="Markdown")]
-    source_photo_ids: Annotated[str, msgspec.Meta(description="a JSON list of ints", examples=["[1, 2]"])]
-    source_conversation_ids: Annotated[str, msgspec.Meta(description="a JSON list of strings", examples=["[]"])]
-
-
-class DynamicStatistics(TypedDict):
-    total_unread: params.Count
-    by_category: dict[str, params.Count]
-
-
-class MarkedRead(TypedDict):
-    message: str
-    is_read: bool
-
-
-class AllMarkedRead(TypedDict):
-    message: str
-    updated: params.Count
-
-
-class Pinned(TypedDict):
-    is_pinned: bool
-
-
-class NewArticle(TypedDict):
-    title: str
-    category: Literal[CATEGORIES]
-
-
-class Generated(TypedDict):
-    generated: params.Count
-    articles: list[NewArticle]
-
-
 @routes.get("")
 @params.operation()
-def index(query: ListQuery) -> DynamicPage:
+def index(query: ListQuery) -> shapes.DynamicPage:
     """List notes, pinned ones first, then the latest.
 
     A cursor is the id of the last item of the page before, 0 for the first page.
@@ -557,21 +501,21 @@ def index(query: ListQuery) -> DynamicPage:
 
 @routes.get("/stats")
 @params.operation()
-def stats() -> DynamicStatistics:
+def stats() -> shapes.DynamicStatistics:
     """Count the notes: those that are unread, and all by category."""
     return statistics()
 
 
 @routes.get("/<id:dynamic_id>")
 @params.operation(NotFound)
-def show(dynamic_id: int) -> DynamicDetail:
+def show(dynamic_id: int) -> shapes.DynamicDetail:
     """Show a note with its content and sources."""
     return detail(dynamic_id)
 
 
 @routes.put("/<id:dynamic_id>/read")
 @params.operation(NotFound)
-def read(dynamic_id: int) -> MarkedRead:
+def read(dynamic_id: int) -> shapes.MarkedRead:
     """Mark a note as read."""
     mark_read(dynamic_id)
     return {"message": "Marked as read", "is_read": True}
@@ -579,21 +523,21 @@ def read(dynamic_id: int) -> MarkedRead:
 
 @routes.put("/read-all")
 @params.operation()
-def read_all(query: Device, body: Device) -> AllMarkedRead:
+def read_all(query: Device, body: Device) -> shapes.AllMarkedRead:
     """Mark all notes as read, or those of the device that the query or the body names."""
     return {"message": "Marked as read", "updated": mark_all_read(body.device_id or query.device_id or None)}
 
 
 @routes.put("/<id:dynamic_id>/pin")
 @params.operation(NotFound)
-def pin(dynamic_id: int) -> Pinned:
+def pin(dynamic_id: int) -> shapes.Pinned:
     """Pin a note, or unpin it."""
     return {"is_pinned": flip_pin(dynamic_id, now=utc_now())}
 
 
 @routes.delete("/<id:dynamic_id>")
 @params.operation(NotFound)
-def remove(dynamic_id: int) -> params.Done:
+def remove(dynamic_id: int) -> shapes.Done:
     """Delete a note."""
     delete(dynamic_id)
     return {"message": "Deleted"}
@@ -602,7 +546,7 @@ def remove(dynamic_id: int) -> params.Done:
 @routes.post("/trigger")
 @params.without_scope
 @params.operation(Unavailable, ModelFailure)
-def trigger(query: Device, body: Device) -> Generated:
+def trigger(query: Device, body: Device) -> shapes.Generated:
     """Look at what is new, of all devices or of the one that the query or the body names, and write notes about it."""
     saved = cycle(current_app.settings, device_id=body.device_id or query.device_id or None)
     return {"generated": len(saved), "articles": [{"title": dynamic.title, "category": dynamic.category} for dynamic in saved]}

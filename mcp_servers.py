@@ -8,7 +8,7 @@ one that is switched off at the moment is no reason to refuse it.
 import hashlib
 import re
 from datetime import datetime
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import msgspec
 import peewee
@@ -17,6 +17,7 @@ from flask import Blueprint, current_app
 import configuration
 import net
 import params
+import shapes
 from errors import Conflict, NotFound
 from models import McpServer, db
 from settings import Settings, utc_now
@@ -107,42 +108,30 @@ class ServerChange(msgspec.Struct):
     enabled: bool | None = None
 
 
-class ServerFields(TypedDict):
-    id: str
-    name: str
-    url: str
-    description: str
-    enabled: bool
-
-
-class ServerList(TypedDict):
-    servers: list[ServerFields]
-
-
 @routes.get("")
 @params.operation()
-def list_servers() -> ServerList:
+def list_servers() -> shapes.ServerList:
     """List the MCP servers in the order in which they were registered."""
     return {"servers": [shown(server) for server in registered()]}
 
 
 @routes.post("")
 @params.operation(Conflict)
-def register(body: NewServer) -> ServerFields:
+def register(body: NewServer) -> shapes.ServerFields:
     """Register an MCP server. Its address keeps to the rules of a model's; nothing is called."""
     return shown(add(current_app.settings, body, now=utc_now()))
 
 
 @routes.put("/<server_id>")
 @params.operation(NotFound)
-def update(server_id: str, body: ServerChange) -> ServerFields:
+def update(server_id: str, body: ServerChange) -> shapes.ServerFields:
     """Change an MCP server; what is not given stays. The tools of a disabled one are not offered."""
     return shown(change(current_app.settings, server_id, body))
 
 
 @routes.delete("/<server_id>")
 @params.operation(NotFound)
-def remove(server_id: str) -> params.Done:
+def remove(server_id: str) -> shapes.Done:
     """Forget an MCP server."""
     delete(server_id)
     return {"message": "Deleted"}

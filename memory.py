@@ -20,7 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import peewee
@@ -30,6 +30,7 @@ from rapidfuzz.distance import OSA
 
 import models
 import params
+import shapes
 import terms
 from answers import MAX_MEMORY, MEMORY_CATEGORIES, MEMORY_TYPES
 from errors import NotFound
@@ -394,35 +395,9 @@ class ListQuery(msgspec.Struct):
     device_id: str | None = None
 
 
-class MemoryFields(TypedDict):
-    id: int
-    content: str
-    memory_type: Literal[MEMORY_TYPES]
-    source_type: Annotated[str, msgspec.Meta(description="where it was told: `chat`, `screenshot`, …")]
-    category: Literal[MEMORY_CATEGORIES]
-    importance: Annotated[float, msgspec.Meta(ge=0, le=1)]
-    access_count: params.Count
-    created_at: params.Timestamp
-    expires_at: params.Timestamp | None
-
-
-class MemoryPage(TypedDict):
-    total: params.Count
-    page: params.Page
-    page_size: params.Count
-    items: list[MemoryFields]
-
-
-class MemoryStatistics(TypedDict):
-    total: params.Count
-    short_term: params.Count
-    long_term: params.Count
-    categories: dict[str, params.Count]
-
-
 @routes.get("")
 @params.operation()
-def index(query: ListQuery) -> MemoryPage:
+def index(query: ListQuery) -> shapes.MemoryPage:
     """List memories, the newest first; what has expired is not there any more."""
     chosen = {"memory_type": query.memory_type, "category": query.category, "device_id": query.device_id}
     total, items = page(query.page, query.page_size, **chosen, now=utc_now())
@@ -431,14 +406,14 @@ def index(query: ListQuery) -> MemoryPage:
 
 @routes.get("/stats")
 @params.operation()
-def stats() -> MemoryStatistics:
+def stats() -> shapes.MemoryStatistics:
     """Count the memories."""
     return statistics(now=utc_now())
 
 
 @routes.delete("/<id:memory_id>")
 @params.operation(NotFound)
-def remove(memory_id: int) -> params.Done:
+def remove(memory_id: int) -> shapes.Done:
     """Delete a memory."""
     delete(memory_id)
     return {"message": "Deleted"}

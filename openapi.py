@@ -45,9 +45,9 @@ STATUSES = {
     404: ("NotFound", "There is no such thing."),
     409: ("Conflict", "The id is taken."),
     413: ("ContentTooLarge", "The request or a file in it is too large."),
-    414: ("URITooLong", "The address is longer than 8,190 bytes. The web server says so, in HTML."),
+    414: ("URITooLong", "The address is longer than the web server takes, which says so in HTML."),
     416: ("RangeNotSatisfiable", "There is nothing at this `Range`."),
-    429: ("TooManyRequests", "More than 10 requests a minute to the assistant from this address."),
+    429: ("TooManyRequests", "More requests to the assistant from this address than are taken in a minute."),
     500: ("InternalServerError", "The stored file is missing or damaged."),
     502: ("BadGateway", "The model gave no usable answer."),
     503: ("ServiceUnavailable", "Busy for now."),
@@ -66,7 +66,7 @@ def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection
     """The contract of all routes of `app`; `unlocked` endpoints take no key, and `limited` ones only so many requests a minute."""
     made = _Document()
     paths: dict[str, Any] = {}
-    for rule in sorted(app.url_map.iter_rules(), key=lambda rule: _order(rule, app)):
+    for rule in sorted(app.url_map.iter_rules(), key=_order):
         view = app.view_functions[rule.endpoint]
         for method in METHODS:
             if method in rule.methods:
@@ -253,5 +253,5 @@ def _blueprint(rule: Rule) -> str | None:
     return rule.endpoint.rpartition(".")[0] or None
 
 
-def _order(rule: Rule, app: flask.Flask) -> tuple[int, str]:
+def _order(rule: Rule) -> tuple[int, str]:
     return list(RESOURCES).index(_blueprint(rule)), _path(rule)

@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, BinaryIO, NamedTuple, TypedDict, TypeVar, get_type_hints
+from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar, get_type_hints
 
 import flask
 import msgspec
@@ -45,15 +45,6 @@ DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"
 DeviceId = Annotated[str, Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")]
 
 Moment = Annotated[str, Meta(description="an ISO 8601 time; without a zone it is UTC", examples=["2026-11-21T07:31:04"])]
-
-# What routes answer with.
-Count = Annotated[int, Meta(ge=0)]
-TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$"
-Timestamp = Annotated[str, Meta(pattern=TIMESTAMP, description="UTC, ISO 8601", examples=["2026-11-21T07:31:04.123"])]
-
-
-class Done(TypedDict):
-    message: str
 
 
 class Media(NamedTuple):
@@ -106,12 +97,13 @@ def operation(*failures: type[SnaploreError]):
         hints = get_type_hints(view, include_extras=True)
         answer = hints.pop("return")
         inputs = {name: kind for name, kind in hints.items() if name in _READERS}
+        path = {name: kind for name, kind in hints.items() if name not in _READERS}
 
         @functools.wraps(view)
-        def route(**path):
-            return view(**path, **{name: _READERS[name](kind) for name, kind in inputs.items()})
+        def route(**given):
+            return view(**given, **{name: _READERS[name](kind) for name, kind in inputs.items()})
 
-        route.operation = Operation(inputs, {name: hints[name] for name in hints.keys() - inputs}, answer, failures)
+        route.operation = Operation(inputs, path, answer, failures)
         return route
 
     return mark

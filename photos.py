@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
 import blinker
 import flask
@@ -26,6 +26,7 @@ import listing
 import models
 import params
 import search
+import shapes
 from errors import BadInput, NotFound, SnaploreError, Unreadable
 from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
@@ -331,15 +332,6 @@ routes = Blueprint("photos", __name__, url_prefix="/api/photos")
 
 Name = Annotated[str, msgspec.Meta(max_length=1024)]
 EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z", description="epoch milliseconds, in digits")]
-Status = Literal["pending", "processing", "done", "error"]
-Confidence = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Entities = Annotated[
-    str, msgspec.Meta(description="a JSON list of objects with `type` and `value`", examples=['[{"type": "date", "value": "Friday"}]'])
-]
-StoredPath = Annotated[str, msgspec.Meta(description="relative to the data folder")]
-Bytes = Annotated[int, msgspec.Meta(ge=0, description="bytes")]
-Pixels = Annotated[int, msgspec.Meta(ge=1, description="pixels")]
-PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
 
 class UploadForm(msgspec.Struct):
@@ -365,7 +357,7 @@ class BatchForm(msgspec.Struct):
 class ListQuery(msgspec.Struct):
     page: params.Page = 1
     page_size: params.PageSize = 20
-    status: Status | None = None
+    status: shapes.Status | None = None
     device_id: str | None = None
     category: Literal[CATEGORIES] | None = None
     intent: Literal[INTENTS] | None = None
@@ -383,110 +375,10 @@ class SyncForm(msgspec.Struct):
     device_name: Name = ""
 
 
-class Uploaded(TypedDict):
-    id: int
-    filename: str
-    file_size: NotRequired[Bytes]  # of a new one
-    dedup: bool
-    message: Literal["Uploaded", "Already exists (dedup)"]
-
-
-class BatchResult(TypedDict):
-    """Of one file: `id` and `dedup`, or `error`."""
-
-    filename: str
-    id: NotRequired[int]
-    dedup: NotRequired[bool]
-    error: NotRequired[Annotated[str, msgspec.Meta(description="`empty`, `too large`, `unsupported image`, or a sentence")]]
-
-
-class BatchUploaded(TypedDict):
-    uploaded: Annotated[int, msgspec.Meta(ge=0, description="how many were newly stored")]
-    results: list[BatchResult]
-
-
-class PhotoFields(TypedDict):
-    id: int
-    filename: str
-    file_size: Bytes
-    width: Pixels
-    height: Pixels
-    mime_type: Literal[PICTURES]
-    source_type: str
-    device_id: str
-    device_name: str
-    original_timestamp: params.Timestamp
-    created_at: params.Timestamp
-
-
-class PhotoItem(PhotoFields):
-    """A photo in a list."""
-
-    analysis_status: Status
-    intent: Literal[("", *INTENTS)]
-    summary: str
-
-
-class PhotoPage(TypedDict):
-    total: params.Count
-    page: params.Page
-    page_size: params.PageSize
-    items: list[PhotoItem]
-
-
-class AnalysisFields(TypedDict):
-    id: int
-    photo_id: int
-    status: Status
-    app_name: str
-    content_category: Literal[("", *CATEGORIES)]
-    intent: Literal[("", *INTENTS)]
-    summary: str
-    entities: Entities
-    confidence: Confidence
-    error_message: str | None
-    created_at: params.Timestamp
-    completed_at: params.Timestamp | None
-
-
-class AnalysisDetail(AnalysisFields):
-    llm_response: Annotated[str, msgspec.Meta(description="the model's answer as it came")]
-
-
-class PhotoDetail(PhotoFields):
-    """A photo with its analysis."""
-
-    local_media_store_id: str
-    original_path: StoredPath
-    thumbnail_path: StoredPath
-    analysis: AnalysisDetail
-
-
-class SyncedDevice(TypedDict):
-    device_id: str
-    device_name: str
-    last_synced_timestamp: params.Timestamp | None
-    last_sync_time: params.Timestamp
-    total_synced: params.Count
-
-
-class SyncedDevices(TypedDict):
-    devices: list[SyncedDevice]
-
-
-class SyncProgress(TypedDict):
-    """How far a device is synced; one that never uploaded has null, 0 and 0."""
-
-    device_id: str
-    last_synced_timestamp: params.Timestamp | None
-    last_synced_ts_ms: Annotated[int, msgspec.Meta(ge=0, description="the same in epoch milliseconds")]
-    total_synced: params.Count
-
-
 @routes.post("/upload")
 @params.takes_files(largest=MAX_FILE)
 @params.operation()
-def upload(form: UploadForm, file: FileStorage) -> Uploaded:
+def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
     """Upload a screenshot.
 
     It is what its bytes say, JPEG, PNG, WebP or GIF, and is on the disk when the answer comes. The pair of `device_id` and
@@ -504,7 +396,7 @@ def upload(form: UploadForm, file: FileStorage) -> Uploaded:
 @routes.post("/upload-batch")
 @params.takes_files(largest=MAX_FILE, most=MAX_BATCH)
 @params.operation()
-def upload_batch(form: BatchForm, files: list[FileStorage]) -> BatchUploaded:
+def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploaded:
     """Upload several screenshots. One that cannot be stored is told in its result and costs the others nothing."""
     now = utc_now()
     times = [params.moment("timestamps", value, now) for value in params.listed("timestamps", form.timestamps, most=len(files))]
@@ -520,7 +412,7 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> BatchUploaded:
 
 @routes.get("")
 @params.operation()
-def index(query: ListQuery) -> PhotoPage:
+def index(query: ListQuery) -> shapes.PhotoPage:
     """List photos, the newest upload first; of a period, which is about when they were taken, the latest picture first."""
     period = {"since": params.timestamp("since", query.since), "until": params.timestamp("until", query.until)}
     filters = listing.Filters(query.status, query.device_id, query.category, query.intent, **period)
@@ -530,14 +422,14 @@ def index(query: ListQuery) -> PhotoPage:
 
 @routes.get("/<id:photo_id>")
 @params.operation(NotFound)
-def show(photo_id: int) -> PhotoDetail:
+def show(photo_id: int) -> shapes.PhotoDetail:
     """Show a photo with its analysis."""
     return detail(photo_id)
 
 
 @routes.get("/<id:photo_id>/image")
 @params.operation(NotFound, Unreadable)
-def image(photo_id: int) -> Annotated[flask.Response, params.Media(PICTURES, has_etag=True, has_ranges=True)]:
+def image(photo_id: int) -> Annotated[flask.Response, params.Media(shapes.PICTURES, has_etag=True, has_ranges=True)]:
     """Get the picture as it was uploaded."""
     photo = get(photo_id)
     return _picture(open_original, photo, photo.mime_type, photo.sha256.hex(), photo.file_size)
@@ -553,7 +445,7 @@ def thumbnail(photo_id: int) -> Annotated[flask.Response, params.Media(("image/j
 
 @routes.delete("/<id:photo_id>")
 @params.operation(NotFound)
-def remove(photo_id: int) -> params.Done:
+def remove(photo_id: int) -> shapes.Done:
     """Delete a photo with its analysis and its files."""
     delete(photo_id)
     return {"message": "Deleted"}
@@ -561,14 +453,14 @@ def remove(photo_id: int) -> params.Done:
 
 @routes.get("/devices")
 @params.operation()
-def list_devices() -> SyncedDevices:
+def list_devices() -> shapes.SyncedDevices:
     """List the devices that have synced, the latest first."""
     return {"devices": devices()}
 
 
 @routes.get("/sync-state")
 @params.operation()
-def show_sync_state(query: SyncQuery) -> SyncProgress:
+def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
     """Show how far a device is synced."""
     return sync_state(query.device_id)
 
@@ -576,7 +468,7 @@ def show_sync_state(query: SyncQuery) -> SyncProgress:
 @routes.post("/sync-state")
 @params.takes_files(largest=0)
 @params.operation()
-def change_sync_state(form: SyncForm) -> SyncProgress:
+def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
     """Set the time from which a device syncs; 0 or none means everything."""
     since = params.moment("since_ms", form.since_ms, None)
     set_sync_start(form.device_id, since if since and to_epoch_ms(since) else None, device_name=form.device_name, now=utc_now())
@@ -596,22 +488,10 @@ class SearchQuery(msgspec.Struct):
     until: params.Moment = ""
 
 
-class PhotoHit(PhotoItem):
-    """A photo that was found."""
-
-    score: float
-    snippet: str
-
-
-class PhotoHits(TypedDict):
-    total: params.Count
-    items: list[PhotoHit]
-
-
 # Here and not in `search.py`, because what is found are photos.
 @search_routes.get("")
 @params.operation()
-def find(query: SearchQuery) -> PhotoHits:
+def find(query: SearchQuery) -> shapes.PhotoHits:
     """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an error."""
     period = {"since": params.timestamp("since", query.since), "until": params.timestamp("until", query.until)}
     chosen = {"category": query.category, "intent": query.intent, "device_id": query.device_id}

@@ -22,7 +22,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -32,6 +32,7 @@ from msgspec import UNSET, Meta, UnsetType
 import models
 import net
 import params
+import shapes
 from errors import BadInput, NotFound, StartRefused, Unavailable
 from locks import Places
 from models import PushDevice
@@ -286,40 +287,9 @@ class BroadcastText(msgspec.Struct):
     body: Annotated[str, Meta(max_length=4_096)] = ""  # what the push services of phones take, all in all
 
 
-class Registered(TypedDict):
-    message: str
-    device_id: str
-
-
-class DeviceFields(TypedDict):
-    id: int
-    device_id: str
-    token: str
-    platform: str
-    device_name: str
-    device_model: str
-    app_version: str
-    last_seen: params.Timestamp
-    created_at: params.Timestamp
-
-
-class DeviceList(TypedDict):
-    devices: list[DeviceFields]
-
-
-class TestSent(TypedDict):
-    message: str
-    success: bool
-
-
-class BroadcastSent(TypedDict):
-    message: str
-    count: Annotated[int, Meta(ge=0, description="to how many devices it was sent")]
-
-
 @routes.post("/register")
 @params.operation()
-def register_device(body: Registration) -> Registered:
+def register_device(body: Registration) -> shapes.Registered:
     """Register a device, or refresh one that is registered; what is not given stays."""
     register(body, now=utc_now())
     return {"message": "Registered", "device_id": body.device_id}
@@ -327,14 +297,14 @@ def register_device(body: Registration) -> Registered:
 
 @routes.get("/devices")
 @params.operation()
-def list_devices() -> DeviceList:
+def list_devices() -> shapes.DeviceList:
     """List the registered devices, the one that was seen last first."""
     return {"devices": [_shown(device) for device in devices()]}
 
 
 @routes.delete("/devices/<path:device_id>")
 @params.operation(NotFound)
-def remove_device(device_id: str) -> params.Done:
+def remove_device(device_id: str) -> shapes.Done:
     """Forget a device."""
     delete(device_id)
     return {"message": "Deleted"}
@@ -343,7 +313,7 @@ def remove_device(device_id: str) -> params.Done:
 @routes.post("/test")
 @params.without_scope
 @params.operation(NotFound, Unavailable)
-def send_test_notification(body: Target) -> TestSent:
+def send_test_notification(body: Target) -> shapes.TestSent:
     """Send a test notification to a device."""
     with _places.one():
         success = send_test(current_app.settings, body.device_id)
@@ -353,7 +323,7 @@ def send_test_notification(body: Target) -> TestSent:
 @routes.post("/broadcast")
 @params.without_scope
 @params.operation(Unavailable)
-def broadcast_message(query: BroadcastText, body: BroadcastText) -> BroadcastSent:
+def broadcast_message(query: BroadcastText, body: BroadcastText) -> shapes.BroadcastSent:
     """Send a notification to every device. The texts may stand in the query or in the body, which wins."""
     settings = current_app.settings
     title, text = body.title or query.title or NAME, body.body or query.body or NEW_MESSAGE[settings.language]

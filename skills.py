@@ -5,7 +5,7 @@ the change, and who deletes one has seen the last of it.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any
 
 import msgspec
 import peewee
@@ -14,6 +14,7 @@ from msgspec import Meta
 
 import models
 import params
+import shapes
 from errors import Conflict, NotFound, StorageFull
 from models import Skill, db
 from settings import utc_now
@@ -192,31 +193,9 @@ class SkillChange(msgspec.Struct):
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-class SkillFields(TypedDict):
-    id: str
-    name: str
-    description: str
-    icon: str
-
-
-class SkillItem(SkillFields):
-    """A skill in a list; `enabled` is there when disabled ones were asked for, too."""
-
-    enabled: NotRequired[bool]
-
-
-class SkillDetail(SkillFields):
-    system_prompt: str
-    enabled: bool
-
-
-class SkillList(TypedDict):
-    skills: list[SkillItem]
-
-
 @routes.get("")
 @params.operation(StorageFull)  # the first call makes the defaults, as that of `show` does
-def index(query: ListQuery) -> SkillList:
+def index(query: ListQuery) -> shapes.SkillList:
     """List the enabled skills, or all."""
     language, now = current_app.settings.language, utc_now()
     names = ("id", "name", "description", "icon")
@@ -229,21 +208,21 @@ def index(query: ListQuery) -> SkillList:
 
 @routes.get("/<skill_id>")
 @params.operation(NotFound, StorageFull)
-def show(skill_id: str) -> SkillDetail:
+def show(skill_id: str) -> shapes.SkillDetail:
     """Show a skill with its system prompt."""
     return _shown(get(skill_id, current_app.settings.language, now=utc_now()))
 
 
 @routes.post("")
 @params.operation(Conflict)
-def add(body: NewSkill) -> SkillDetail:
+def add(body: NewSkill) -> shapes.SkillDetail:
     """Create a skill."""
     return _shown(create(msgspec.structs.asdict(body), now=utc_now()))
 
 
 @routes.put("/<skill_id>")
 @params.operation(NotFound)
-def change(skill_id: str, body: SkillChange) -> SkillDetail:
+def change(skill_id: str, body: SkillChange) -> shapes.SkillDetail:
     """Change a skill; what is not given stays. A disabled one is not listed, and no chat runs with it."""
     given = msgspec.structs.asdict(body)
     return _shown(update(skill_id, {name: value for name, value in given.items() if value is not msgspec.UNSET}))
@@ -251,7 +230,7 @@ def change(skill_id: str, body: SkillChange) -> SkillDetail:
 
 @routes.delete("/<skill_id>")
 @params.operation(NotFound)
-def remove(skill_id: str) -> params.Done:
+def remove(skill_id: str) -> shapes.Done:
     """Delete a skill."""
     delete(skill_id)
     return {"message": "Deleted"}

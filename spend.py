@@ -5,13 +5,14 @@ Days are UTC.
 """
 
 from datetime import datetime, timedelta
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import msgspec
 import peewee
 from flask import Blueprint, current_app
 
 import params
+import shapes
 from findings import Usage
 from models import SpendLedger
 from settings import Settings, utc_now
@@ -75,27 +76,9 @@ class UsageQuery(msgspec.Struct):
     days: Annotated[int, msgspec.Meta(ge=1, le=3_660)] = 30
 
 
-class UsageRow(TypedDict):
-    """What went to one model for one purpose on one day."""
-
-    day: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="UTC", examples=["2026-11-21"])]
-    purpose: str
-    model: str
-    calls: params.Count
-    prompt_tokens: params.Count
-    completion_tokens: params.Count
-    total_tokens: params.Count
-
-
-class UsageReport(TypedDict):
-    daily_token_limit: Annotated[int, msgspec.Meta(ge=0, description="0 is no limit")]
-    tokens_today: params.Count
-    days: list[UsageRow]
-
-
 @routes.get("")
 @params.operation()
-def show(query: UsageQuery) -> UsageReport:
+def show(query: UsageQuery) -> shapes.UsageReport:
     """Show the calls and tokens of the last days, today included."""
     now, limit = utc_now(), current_app.settings.daily_token_limit
     days = usage(query.days, now=now)

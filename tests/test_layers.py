@@ -18,7 +18,7 @@ LAYERS = (
     ("settings", "findings"),
     ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "params", "prompts", "replies", "rules", "terms"),
     ("models", "notes", "ocr"),
-    ("local", "query"),
+    ("local", "query", "shapes"),
     ("background", "configuration", "mcp", "spend"),
     ("search", "listing", "llm", "spool"),
     ("connection", "conversations", "photos", "mcp_servers", "memory", "push", "skills", "web_search"),
