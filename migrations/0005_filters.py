@@ -9,6 +9,11 @@ from pathlib import Path
 COLUMNS = (
     "ALTER TABLE analyses ADD COLUMN taken_at TEXT NOT NULL DEFAULT ''",
     "UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = photo_id)",
+    """
+    CREATE TRIGGER analyses_taken_at AFTER INSERT ON analyses BEGIN
+        UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = NEW.photo_id) WHERE id = NEW.id;
+    END
+    """,
     "ALTER TABLE photos ADD COLUMN disk_bytes INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE messages ADD COLUMN attachment_bytes INTEGER NOT NULL DEFAULT 0",
 )

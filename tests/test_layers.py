@@ -25,6 +25,8 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
+    ("archive",),
+    ("data",),
     ("jobs",),
     ("app",),
 )
