@@ -16,8 +16,8 @@ import msgspec
 import peewee
 from flask import Blueprint, current_app
 
-import archive
 import cleanup
+import export
 import memory
 import models
 import params
@@ -97,10 +97,10 @@ def show_keys():
 
 @routes.get("/export")
 @params.without_scope
-def export():
+def download():
     now, place = utc_now(), contextlib.ExitStack()
     place.enter_context(_exports.one())
-    answer = flask.Response(archive.stream(current_app.settings, now=now), mimetype="application/zip")
+    answer = flask.Response(export.stream(current_app.settings, now=now), mimetype="application/zip")
     answer.headers["Content-Disposition"] = f"attachment; filename={NAME.lower()}-{now.date().isoformat()}.zip"
     answer.call_on_close(place.close)
     return answer

@@ -5,6 +5,7 @@ import dataclasses
 import io
 import json
 import re
+import tracemalloc
 import zipfile
 from datetime import timedelta
 
@@ -12,13 +13,14 @@ import pytest
 import requests
 from PIL import Image
 
-import archive
 import chat
 import cleanup
 import conversations
 import data
 import dynamics
+import export
 import models
+import params
 import photos
 from app import create_app
 from findings import MemoryCandidate
@@ -348,7 +350,7 @@ def test_between_any_two_parts_the_database_is_free_and_what_is_deleted_meanwhil
         client.upload(picture, "a.png", original_timestamp="0")
     say("What is on this?", draw(format="JPEG"))
     parts, alone = [], 0
-    for part in archive.stream(settings, now=utc_now()):
+    for part in export.stream(settings, now=utc_now()):
         parts.append(part)
         with models.store().lock.exclusive(patience=0):
             alone += 1
@@ -366,17 +368,19 @@ def test_between_any_two_parts_the_database_is_free_and_what_is_deleted_meanwhil
     assert read(zipped, "photos") == read(zipped, "conversations") == [], "what came or went meanwhile is in no list"
 
 
-def test_parts_are_small_and_come_as_they_are_made(client, settings):
+def test_parts_are_small_and_memory_stays_flat(client, settings):
     for _ in range(4):
         client.upload(noise(1500))
-    stream = archive.stream(settings, now=utc_now())
-    first = next(stream)
-    opened_files = [path for path in pictures(settings) if not path.name.endswith(".thumbnail")]
-    assert len(opened_files) == 4
-    sizes = [len(first), *map(len, stream)]
+    tracemalloc.start()
+    try:
+        sizes = [len(part) for part in export.stream(settings, now=utc_now())]
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
 
-    assert max(sizes) < 2 * archive.BLOCK
-    assert sum(sizes) > 4 * 1_000_000
+    assert max(sizes) < 2 * export.BLOCK
+    assert sum(sizes) > 7 * params.MEGABYTE
+    assert most < 3 * params.MEGABYTE
 
 
 def test_only_so_many_exports_run_at_once_and_one_that_is_broken_off_leaves_its_place(app, client):

@@ -25,7 +25,7 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
-    ("archive",),
+    ("export",),
     ("data",),
     ("jobs",),
     ("app",),
