@@ -44,7 +44,7 @@ PAGES = 500  # free pages that are given back in one transaction
 # busy handler), so everybody who waited gets their turn.
 ROOM = 0.06
 ORPHAN_AGE = timedelta(days=1)
-CLEAR_PATIENCE = 1.0  # seconds
+CLEAR_PATIENCE = 1.0  # seconds that one deletion of everything waits for another: a second click
 
 # Bytes of a database that is written anew each time. When SQLite moves rows from page to page it leaves copies in the gaps, which
 # `secure_delete` does not know of: of 1,000 removed words two or three stay in the file. Only writing all pages anew ends them, and it

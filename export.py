@@ -95,10 +95,11 @@ class _Export:
 
     def parts(self) -> Iterator[bytes]:
         with models.scope():
-            chosen = {"settings": _settings(self._settings, now=self._now), "skills": skills.every(self._settings.language, now=self._now)}
+            settings = _settings(self._settings, now=self._now)
+            known_skills = skills.every(self._settings.language, now=self._now)
             newest = Photo.select(peewee.fn.MAX(Photo.id)).scalar() or 0
-        yield from self._write_json("settings.json", [chosen["settings"]], single=True)
-        yield from self._write_json("skills.json", map(_record, chosen["skills"]))
+        yield from self._write_json("settings.json", [settings], single=True)
+        yield from self._write_json("skills.json", map(_record, known_skills))
         yield from self._write_json("memories.json", map(_record, _rows(Memory.select(), Memory.id)))
         yield from self._write_json("notes.json", map(_note, _rows(Dynamic.select(), Dynamic.id)))
         pictures = Photo.select().where(Photo.id <= newest)
