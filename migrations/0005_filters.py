@@ -85,7 +85,9 @@ HOLDINGS = (
 def up(migrator, db):
     for statement in (*COLUMNS, *INDEXES):
         db.execute_sql(statement)
-    folder = Path(db.database).parent.parent
+    # The database lies in a folder of its own in the data folder; while a backup is being restored, beside the pictures.
+    beside = Path(db.database).parent
+    folder = beside if (beside / "photos").is_dir() else beside.parent
     for select, update in MEASURED:
         for *paths, row_id in db.execute_sql(select).fetchall():
             size = sum(path.stat().st_size for path in map(folder.joinpath, paths) if path.is_file())
