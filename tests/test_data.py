@@ -475,10 +475,8 @@ def test_everything_goes_and_what_was_set_up_stays(client, settings, remote, wor
     assert client.get("/api/search?q=library").json["total"] == 1
 
 
-@pytest.mark.parametrize("rewritable", [cleanup.REWRITABLE, 400_000])
-def test_what_was_cleared_is_in_no_byte_of_the_data_folder(settings, remote, fake_llm, work_queue, clock, monkeypatch, rewritable):
-    """Without encryption, so that the bytes can be looked at; with a database that is written anew at once, and one that shrinks first."""
-    monkeypatch.setattr(cleanup, "REWRITABLE", rewritable)
+def test_what_was_cleared_is_in_no_byte_of_the_data_folder(settings, remote, fake_llm, work_queue, clock):
+    """Without encryption, so that the bytes can be looked at."""
     plain = dataclasses.replace(settings, encryption=False)
     client = Client(create_app(plain))
     for number in range(30):

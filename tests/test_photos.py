@@ -284,7 +284,7 @@ def test_every_combination_of_filters_lists_exactly_what_passes_them(client, mak
         "device_id": (None, "phone_1"),
         "category": (None, "finance", "other"),
         "intent": (None, "note"),
-        "since": (None, "2026-03-03", "2020-01-01"),
+        "since": (None, "2026-03-02", "2020-01-01"),
         "until": (None, "2026-03-06T00:00:00", "2026-03-02T12:00:00.001", "2030-01-01"),
     }
     found = set()
