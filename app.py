@@ -30,6 +30,7 @@ import chat
 import configuration
 import connection
 import conversations
+import data
 import dynamics
 import jobs
 import mcp_servers
@@ -62,6 +63,7 @@ BLUEPRINTS = (
     dynamics.routes,
     conversations.routes,
     chat.routes,
+    data.routes,
 )
 OPEN_ENDPOINTS = ("index", "health")  # no key, no database
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")

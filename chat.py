@@ -154,7 +154,7 @@ class _Turn:
 
     def run(self) -> None:
         """Everything that follows the person's message: rounds of calls and what the tools say, and the answer."""
-        told = {"said": self._own_words, "recalled": self._recalled}
+        told = {"said": self._own_words, "recalled": self._recalled, "is_kept": lambda: conversations.is_kept(self._asked)}
         with Toolbox(self._settings, device_id=self._said.device_id, **told, clock=self._clock) as toolbox:
             for _ in range(ROUNDS):
                 if not self._model.takes_tools:

@@ -12,7 +12,7 @@ import contextlib
 import secrets
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import msgspec
 import peewee
@@ -95,8 +95,13 @@ def earlier_turns(asked: Message) -> Iterator[Turn]:
 
 def picture_of(message: Message) -> bytes:
     """The attached JPEG. Raises `Unreadable` when its file is lost or damaged."""
-    with crypto.open_sealed(models.store().folder / message.attachment_path, message.attachment_key) as file:
+    with open_picture(message) as file:
         return file.read()
+
+
+def open_picture(message: Message) -> BinaryIO:
+    """A seekable reader of the attached JPEG. Raises `Unreadable` when its file is lost, and here or from a read when it is damaged."""
+    return crypto.open_sealed(models.store().folder / message.attachment_path, message.attachment_key)
 
 
 def next_to_read() -> tuple[Message, str, list[str]] | None:
@@ -158,6 +163,16 @@ def delete(conversation_id: str) -> None:
 def purge(before: datetime, *, most: int) -> int:
     """Remove up to `most` conversations that nobody has written in since `before`; returns how many were removed."""
     return _delete(Conversation.updated_at < before, most=most)
+
+
+def purge_begun(before: datetime, *, most: int) -> int:
+    """Remove up to `most` conversations that began before `before`, also those that are going on; returns how many were removed."""
+    return _delete(Conversation.created_at < before, most=most)
+
+
+def is_kept(message: Message) -> bool:
+    """Whether a message is still there: its conversation may have been deleted while the answer is being written."""
+    return Message.select().where(Message.id == message.id).exists()
 
 
 def _delete(where: peewee.Expression, *, most: int) -> int:

@@ -276,7 +276,7 @@ class Analysis(Model):
 
     photo = peewee.ForeignKeyField(Photo, unique=True, on_delete="CASCADE", backref="analyses")
     device_id = peewee.TextField()  # the photo's, so that one index serves each filter
-    taken_at = TimestampField()  # the photo's `original_timestamp`, for the same reason
+    taken_at = TimestampField()  # the photo's `original_timestamp`, for the same reason; set by a trigger
     status = peewee.TextField()
     app_name = peewee.TextField(default="")
     content_category = peewee.TextField(default="")

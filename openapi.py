@@ -31,6 +31,7 @@ RESOURCES = {
     "llm": "LLM configuration",
     "connection": "LLM configuration",
     "spend": "Usage",
+    "data": "Data",
     "push": "Push",
     "skills": "Skills",
     "mcp_servers": "MCP servers",

@@ -270,7 +270,7 @@ def _demand(kind: Any, problem: str) -> str:
         kind = next(part for part in kind.types if not isinstance(part, msgspec.inspect.NoneType))
     if isinstance(kind, msgspec.inspect.Metadata):
         kind, schema = kind.type, kind.extra_json_schema or {}
-        if getattr(kind, "pattern", None) and "description" in schema:
+        if "description" in schema and (isinstance(kind, msgspec.inspect.LiteralType) or getattr(kind, "pattern", None)):
             return f"must be {schema['description']}"
     match kind:
         case msgspec.inspect.IntType(ge=low, le=high) if low is not None and high is not None:

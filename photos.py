@@ -76,8 +76,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         photo = _photo(spool, upload, examined, kept, now=now)
         with db.atomic():
             photo.save(force_insert=True)
-            copied = {"device_id": photo.device_id, "taken_at": photo.original_timestamp}
-            Analysis.insert(photo=photo.id, status="pending", created_at=now, due_at=now, **copied).execute()
+            Analysis.insert(photo=photo.id, device_id=photo.device_id, status="pending", created_at=now, due_at=now).execute()
             _note_sync(upload, now, new=1)
     except BaseException as problem:
         for path in kept:

@@ -389,6 +389,44 @@ class UsageReport(TypedDict):
     days: list[UsageRow]
 
 
+# ----------------------------------------------------------------------------------------------------------------------- Data
+
+
+class Amounts(TypedDict):
+    total_photos: Count
+    total_memories: Count
+    storage_used_bytes: Count
+    storage_free_bytes: Annotated[int, Meta(ge=0, description="what the disk has left")]
+
+
+class RetentionFields(TypedDict):
+    retention_days: Annotated[int, Meta(ge=0, description="0 keeps everything")]
+
+
+class SealedFiles(TypedDict):
+    generation: Count
+    count: Count
+
+
+class KeyStatus(TypedDict):
+    """The times are null where nothing is encrypted."""
+
+    encrypted: bool
+    generation: Count
+    created_at: Timestamp | None
+    rotation_days: Count
+    rotation_due_at: Timestamp | None
+    files: list[SealedFiles]
+
+
+class Cleared(TypedDict):
+    message: str
+    photos: Count
+    conversations: Count
+    dynamics: Count
+    memories: Count
+
+
 # ----------------------------------------------------------------------------------------------------------------------- Push
 
 

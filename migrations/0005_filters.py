@@ -9,6 +9,11 @@ from pathlib import Path
 COLUMNS = (
     "ALTER TABLE analyses ADD COLUMN taken_at TEXT NOT NULL DEFAULT ''",
     "UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = photo_id)",
+    """
+    CREATE TRIGGER analyses_taken_at AFTER INSERT ON analyses BEGIN
+        UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = NEW.photo_id) WHERE id = NEW.id;
+    END
+    """,
     "ALTER TABLE photos ADD COLUMN disk_bytes INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE messages ADD COLUMN attachment_bytes INTEGER NOT NULL DEFAULT 0",
 )
@@ -80,7 +85,9 @@ HOLDINGS = (
 def up(migrator, db):
     for statement in (*COLUMNS, *INDEXES):
         db.execute_sql(statement)
-    folder = Path(db.database).parent.parent
+    # The database lies in a folder of its own in the data folder; while a backup is being restored, beside the pictures.
+    beside = Path(db.database).parent
+    folder = beside if (beside / "photos").is_dir() else beside.parent
     for select, update in MEASURED:
         for *paths, row_id in db.execute_sql(select).fetchall():
             size = sum(path.stat().st_size for path in map(folder.joinpath, paths) if path.is_file())

@@ -25,6 +25,8 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
+    ("export",),
+    ("data",),
     ("jobs", "openapi"),
     ("app",),
 )

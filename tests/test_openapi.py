@@ -70,6 +70,12 @@ GET    /api/openapi.json
 GET    /api/search
 GET    /api/usage
 POST   /api/config/llm/test
+GET    /api/data/stats
+GET    /api/data/retention
+PUT    /api/data/retention
+GET    /api/data/keys
+GET    /api/data/export
+POST   /api/data/clear
 PUT    /api/mcp-servers/{server_id}
 """
 
@@ -93,6 +99,8 @@ INPUTS = {
     "POST /api/push/test": "device_id!",
     "POST /api/skills": "id! name! description system_prompt! icon",
     "POST /api/mcp-servers": "id! name! url! description",
+    "PUT /api/data/retention": "retention_days!",
+    "POST /api/data/clear": "confirm!",
     "GET /api/search": "q limit category intent device_id since until",
 }
 
