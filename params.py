@@ -44,6 +44,9 @@ PageSize = Annotated[int, Meta(ge=1, le=100)]
 DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"
 DeviceId = Annotated[str, Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")]
 
+# A text that no database is asked for as it is: whatever is typed into a search may be in it.
+_ANYTHING = {"anything": True}
+AnyText = Annotated[str, Meta(extra=_ANYTHING)]
 Moment = Annotated[str, Meta(description="an ISO 8601 time; without a zone it is UTC", examples=["2026-11-21T07:31:04"])]
 
 
@@ -241,11 +244,12 @@ def _convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) ->
         result = msgspec.convert(values, shape, strict=strict)
     except (msgspec.ValidationError, RecursionError) as problem:
         raise BadInput(_explain(str(problem), shape)) from None
-    for name, value in values.items():
-        if not strict and getattr(result, name, value) is None:  # for msgspec the text "null" is one way to say nothing
-            raise BadInput(f"{name}: {_demand(_fields(shape)[name], repr(value))}")
+    for name, kind in _fields(shape).items():
+        value = values.get(name)
+        if isinstance(value, str) and not strict and getattr(result, name) is None:  # for msgspec "null" is one way to say nothing
+            raise BadInput(f"{name}: {_demand(kind, repr(value))}")
         # SQLite would keep a NUL and then cut the text off at it in half of its functions.
-        if isinstance(value, str) and "\0" in value:
+        if isinstance(value, str) and "\0" in value and getattr(kind, "extra", None) != _ANYTHING:
             raise BadInput(f"{name}: must not contain a NUL character")
     return result
 
@@ -260,6 +264,7 @@ def _explain(problem: str, shape: type) -> str:
     return f"{path[1]}: {_demand(_fields(shape).get(path[1]), problem)}"
 
 
+@functools.cache
 def _fields(shape: type) -> dict[str, Any]:
     return {field.encode_name: field.type for field in msgspec.inspect.type_info(shape).fields}
 

@@ -478,7 +478,7 @@ search_routes = Blueprint("search", __name__, url_prefix="/api/search")
 
 
 class SearchQuery(msgspec.Struct):
-    q: str = ""
+    q: params.AnyText = ""
     limit: params.PageSize = 20
     category: Literal[CATEGORIES] | None = None
     intent: Literal[INTENTS] | None = None

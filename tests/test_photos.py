@@ -6,8 +6,12 @@ import itertools
 import re
 import threading
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 from PIL import Image
 
 import models
@@ -333,6 +337,19 @@ def test_in_a_period_the_latest_picture_comes_first_and_of_one_moment_the_newest
 )
 def test_a_filter_that_cannot_be_read_is_400_and_names_the_field(client, query, sentence):
     assert detail(client.get(f"/api/photos?{query}"), 400).startswith(sentence)
+
+
+@given(st.binary(max_size=60) | st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_searched_for_is_no_error(client, typed):
+    answer = client.get(f"/api/search?q={quote(typed)}")
+
+    assert answer.status_code == 200
+    assert answer.json == {"total": 0, "items": []}
+
+
+def test_what_a_call_does_not_know_may_hold_anything(client):
+    assert client.get("/api/photos?utm_source=a%00b").status_code == 200
 
 
 def test_no_call_reads_all_photos(client, make_photo, work_queue):
