@@ -15,8 +15,10 @@ import secrets
 import sys
 from typing import Annotated, Any
 
+import click
 import flask
 import msgspec
+from flask.cli import FlaskGroup
 from flask.json.provider import JSONProvider
 from flask_cors import CORS
 from flask_limiter import Limiter
@@ -75,7 +77,17 @@ SOCKET_PATIENCE = 60.0  # seconds without a byte after which a client has lost i
 class Application(flask.Flask):
     request_class = params.Request
     settings: Settings
-    api_key: str | None
+    api_key: str | None = None
+    is_open = False
+
+    def open_data(self) -> None:
+        """Open the data folder of the settings, once. Raises `StartRefused`, having changed nothing."""
+        if not self.is_open:
+            models.open_store(self.settings)
+            self.api_key = _api_key(self.settings)
+            # A connection does not survive a fork, and gunicorn forks after this.
+            models.close_connection()
+            self.is_open = True
 
 
 class MsgspecJSON(JSONProvider):
@@ -92,7 +104,7 @@ def create_app(settings: Settings | None = None) -> Application:
     """The WSGI application over the data folder of `settings`.
 
     Raises `StartRefused`. Without `settings`, as gunicorn and the `flask` command call it, the environment is read, and a
-    refusal ends the process with one line.
+    refusal ends the process with one line. The `flask` command gets it with the data folder closed: see `jobs.command`.
     """
     if settings is None:
         try:
@@ -108,10 +120,8 @@ def create_app(settings: Settings | None = None) -> Application:
     if settings.trusted_proxies:
         hops = settings.trusted_proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)
-    models.open_store(settings)
-    app.api_key = _api_key(settings)
-    # A connection does not survive a fork, and gunicorn forks after this.
-    models.close_connection()
+    if not _serves_commands():
+        app.open_data()
 
     app.before_request(_authenticate)
     # Between the two, so that a request past its limit is not received, and one without the key does not count.
@@ -154,6 +164,12 @@ def create_app(settings: Settings | None = None) -> Application:
         return contract()
 
     return app
+
+
+def _serves_commands() -> bool:
+    """Whether the `flask` command loads the application for commands of `jobs.py`, some of which mend data that does not open."""
+    context = click.get_current_context(silent=True)
+    return context is not None and isinstance(context.command, FlaskGroup)
 
 
 def _limiter(app: Application) -> Limiter:

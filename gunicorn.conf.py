@@ -7,6 +7,7 @@ import os
 import sys
 
 from errors import StartRefused
+from locks import ServiceLock
 from settings import NAME, Settings
 
 try:
@@ -44,6 +45,14 @@ control_socket_disable = True
 
 
 LOOP_PATIENCE = 3.0  # seconds; what a loop leaves undone is found by the next start
+
+
+def on_starting(server):
+    """One service for a data folder: two would each hold the other's rate limits, caches and model at half."""
+    try:
+        server.service_lock = ServiceLock(_settings.data_dir)
+    except StartRefused as refusal:
+        sys.exit(f"{NAME} cannot start: {refusal}")
 
 
 def post_worker_init(worker):

@@ -12,6 +12,7 @@ import functools
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,28 +21,37 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
+import backup
 import cleanup
+import crypto
 import dynamics
 import images
 import memory
 import models
 import params
 import photos
+import restore
+import rotation
 from errors import SnaploreError, Unavailable
-from locks import named_lock
-from settings import NAME, VERSION, utc_now
+from locks import ServiceLock, named_lock
+from settings import NAME, VERSION, Settings, utc_now
 from spool import Spool
 
 BLOCK = 262_144  # bytes
 
 
-def command(group: click.Group | None = None, **options):
-    """A click command in the application's context whose failures are one line, not a trace."""
+def command(group: click.Group | None = None, *, opens: bool = True, **options):
+    """A click command in the application's context whose failures are one line, not a trace.
+
+    The data folder is open in it, except with `opens=False`, for commands that work on data that a start would refuse.
+    """
 
     def wrap(function):
         @functools.wraps(function)
         def run(*args, **kwargs):
             try:
+                if opens:
+                    current_app.open_data()
                 return function(*args, **kwargs)
             except Exception as problem:
                 known = problem if isinstance(problem, SnaploreError) else models.known_failure(problem)
@@ -183,11 +193,36 @@ def clean_up(dry_run: bool) -> str:
     )
 
 
+@job("rotate-keys")
+@click.option("--force", is_flag=True, help="Also when the key is not old enough yet.")
+@click.option("--pictures", is_flag=True, help="Seal every file of an earlier generation under a new key as well. Takes a while.")
+def rotate_keys(force: bool, pictures: bool) -> str:
+    """Put the database under a new key when the present one has reached its age. Requests wait meanwhile."""
+    if not models.store().encrypted:
+        return "encryption is off, so there is no key to turn"
+    said = []
+    with _bars() as progress:
+        if force or rotation.is_due(current_app.settings, now=utc_now()):
+            began = time.monotonic()
+            rotation.rotate(progress, now=utc_now())
+            said.append(f"the database has a new key, after {time.monotonic() - began:.2f} s")
+        else:
+            said.append(f"the database key is to turn on {rotation.due_at(current_app.settings):%Y-%m-%d}")
+        if pictures:
+            said.append(_sealed_anew(rotation.seal_anew(progress)))
+    return ", ".join(said)
+
+
+def _sealed_anew(sealed: rotation.SealedAnew) -> str:
+    left = f", {sealed.unreadable} could not be read and stay as they are" if sealed.unreadable else ""
+    return f"{sealed.done} pictures and attachments sealed anew{left}"
+
+
 @contextlib.contextmanager
-def _bars() -> Iterator[cleanup.Progress | None]:
+def _bars() -> Iterator[cleanup.Progress]:
     """A bar for each stage on a terminal; elsewhere none, because it would be mailed."""
     if not sys.stdout.isatty():
-        yield None
+        yield lambda stage, done, total: None
         return
     with contextlib.ExitStack() as shown:
         bar = None
@@ -223,10 +258,146 @@ def show_api_key(hint: bool):
     click.echo(f"Find:    curl{bearer} '{address}/api/search?q=invoice'")
 
 
+@command(keys, name="status")
+def show_keys():
+    """Show how old the keys are and what they open; fails when a file does not open."""
+    store, settings, now = models.store(), current_app.settings, utc_now()
+    with _bars() as progress:
+        status = rotation.status(progress)
+    if store.encrypted:
+        made = datetime.fromtimestamp(store.master_key_path.stat().st_mtime, UTC).replace(tzinfo=None)
+        click.echo(f"Master key:   {store.master_key_path}, {_age(made, now)}")
+        click.echo(f"Database key: generation {store.ring.generation}, {_age(store.ring.created_at, now)}, {_next_turn(settings, now)}")
+    else:
+        click.echo("Encryption:   off")
+    click.echo(f"Database:     {store.ring.database_file}, {store.database.stat().st_size / params.MEGABYTE:.1f} MB")
+    of_each = ", ".join(f"{count} of generation {number}" for number, count in sorted(status.generations.items()))
+    click.echo(f"Files:        {of_each or 'none'}")
+    click.echo(f"Unreadable:   {len(status.unreadable) or 'none'}")
+    for place in status.unreadable:
+        click.echo(f"  {place}")
+    if status.unreadable:
+        raise SystemExit(1)
+
+
+def _age(made: datetime, now: datetime) -> str:
+    return f"{max(0, (now - made).days)} days old"
+
+
+def _next_turn(settings: Settings, now: datetime) -> str:
+    return (
+        "to turn with the next `flask jobs rotate-keys`"
+        if rotation.is_due(settings, now=now)
+        else f"to turn on {rotation.due_at(settings):%Y-%m-%d}"
+    )
+
+
+@command(keys, name="apply", opens=False)
+def apply_encryption():
+    """Encrypt or decrypt what is stored, after SNAPLORE_ENCRYPTION was changed.
+
+    The service must be stopped while the database is written anew; it may be started again when the pictures have their turn. A run that
+    was cut off is called again.
+    """
+    settings = current_app.settings
+    encrypted = "encrypted" if settings.encryption else "not encrypted"
+    with _bars() as progress:
+        if rotation.apply_encryption(settings, progress, now=utc_now()):
+            click.echo(f"The database is {encrypted} now. The service can be started; the pictures follow.")
+        else:
+            click.echo(f"The database is {encrypted} already.")
+        sealed = rotation.seal_anew(progress, only_unlike=True)
+    click.echo(_sealed_anew(sealed).replace("sealed anew", "sealed" if settings.encryption else "unsealed"))
+    if sealed.unreadable:
+        raise SystemExit(1)
+
+
+@command(keys, name="change-master")
+@click.option(
+    "--new-key-file", type=click.Path(dir_okay=False, path_type=Path), help="File with the new master key. Otherwise one is made."
+)
+def change_master(new_key_file: Path | None):
+    """Seal the key ring under another master key; the data stays as it is.
+
+    A master key that SNAPLORE_MASTER_KEY_FILE names is not Snaplore's to write: give the new one with --new-key-file, with the
+    service stopped, and put it in the old one's place afterwards.
+    """
+    store, settings = models.store(), current_app.settings
+    if not store.encrypted:
+        raise click.ClickException("Encryption is off, so there is no master key.")
+    key = crypto.read_master_key(new_key_file) if new_key_file else crypto.new_master_key()
+    if settings.master_key_file is None:
+        rotation.change_master_key(key)
+        click.echo(f"The master key {store.master_key_path} is a new one. Backups that were made before need the old one.")
+        return
+    if new_key_file is None:
+        raise click.UsageError("The master key is in a file of yours: give the new one with --new-key-file.")
+    with contextlib.closing(ServiceLock(settings.data_dir)):
+        rotation.change_master_key(key)
+    click.echo(f"The key ring is sealed under the new key. Put it in the place of {settings.master_key_file} before the next start.")
+
+
 @click.command("version")
 def show_version():
     """Print the version of the service."""
     click.echo(f"{NAME} {VERSION}")
 
 
-COMMANDS = (import_folder, jobs, keys, show_version)
+# ---------------------------------------------------------------------------------------------------------- backup and restore
+
+
+@command(name="backup")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("--with-master-key", is_flag=True, help="Put the master key in, so that whoever has FILE can read everything.")
+def back_up(file: Path, force: bool, with_master_key: bool):
+    """Write everything that is kept to FILE, as it is at one moment, while the service runs.
+
+    The master key is left out: keep a copy of it elsewhere, because FILE cannot be read without it.
+    """
+    with _bars() as progress:
+        made = backup.make(file.absolute(), progress, now=utc_now(), force=force, with_master_key=with_master_key)
+    click.echo(f"backup: {made.head.photos} photos, {made.head.files} files, {made.size / params.MEGABYTE:.1f} MB in {file}")
+    if not made.head.encrypted:
+        click.echo("Encryption is off: whoever has the file can read everything in it.", err=True)
+    elif with_master_key:
+        click.echo("The master key is in it: whoever has the file can read everything in it.", err=True)
+    _name_unreadable(made.unreadable, "are lost or damaged, and were left out. `flask check` tells more.")
+
+
+@command(opens=False, name="restore")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--master-key-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The master key of what is restored.")
+@click.option("--undo", is_flag=True, help="Bring back the data that the last restore has replaced.")
+@click.option("--discard-previous", is_flag=True, help="Remove the data that was kept aside.")
+def bring_back(file: Path | None, master_key_file: Path | None, undo: bool, discard_previous: bool):
+    """Replace all data by the backup FILE, which is verified first. The service must be stopped.
+
+    The data that was there is kept aside until it is discarded. The master key is that of this machine, else that in the backup; another
+    one is named with --master-key-file.
+    """
+    if [file is not None, undo, discard_previous].count(True) != 1:
+        raise click.UsageError("Give FILE, or --undo, or --discard-previous.")
+    settings = current_app.settings
+    if discard_previous:
+        click.echo(f"restore: {restore.discard_previous(settings) / params.MEGABYTE:.1f} MB freed")
+        return
+    if undo:
+        restored = restore.undo(settings, now=utc_now(), master_key_file=master_key_file)
+        click.echo(f"restore: {restored.photos} photos are back")
+    else:
+        with _bars() as progress:
+            restored = restore.restore(settings, file, progress, now=utc_now(), master_key_file=master_key_file)
+        click.echo(f"restore: {restored.photos} photos, as they were at {restored.made_at:%Y-%m-%d %H:%M} UTC")
+    if restored.aside is not None:
+        click.echo(f"What was there before is in {restored.aside}.")
+        click.echo("Go back to it with `flask restore --undo`, or remove it with `flask restore --discard-previous`.")
+    _name_unreadable(restored.unreadable, "were lost or damaged already when the backup was made.")
+
+
+def _name_unreadable(paths: list[str], what: str) -> None:
+    if paths:
+        click.echo(f"{len(paths)} files {what} The first: {', '.join(paths[:3])}", err=True)
+
+
+COMMANDS = (import_folder, jobs, keys, back_up, bring_back, show_version)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from errors import Unavailable
+from errors import StartRefused, Unavailable
 
 PATIENCE = 10.0  # seconds that a request waits for the data folder before it answers 503
 
@@ -129,6 +129,23 @@ class Presence:
     def forget(self) -> None:
         """Leave no file behind: this process holds no lease any more."""
         (self.folder / self.name).unlink(missing_ok=True)
+
+
+class ServiceLock:
+    """Held by the one service of a data folder while any process of it lives, or by what must not run beside one.
+
+    A forked worker inherits it, so it outlasts a master that was killed until its workers have noticed. Raises `StartRefused`.
+    """
+
+    def __init__(self, folder: Path):
+        self._file = _LockFile(folder / "service")
+        try:
+            fcntl.flock(self._file.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StartRefused(f"A Snaplore service is running on {folder}. Stop it first.") from None
+
+    def close(self) -> None:
+        fcntl.flock(self._file.descriptor, fcntl.LOCK_UN)
 
 
 class _LockFile:

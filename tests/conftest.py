@@ -29,10 +29,6 @@ hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2_000)
 hypothesis.settings.load_profile("suite")
 
 
-def pytest_addoption(parser):
-    parser.addoption("--fuzz-seconds", type=int, default=15, help="how long tests/test_fuzz.py sends requests")
-
-
 @pytest.fixture
 def settings(tmp_path):
     return Settings(data_dir=tmp_path / "data", language="en")
@@ -163,3 +159,8 @@ def detail(response, status):
     assert isinstance(body["detail"], str)
     assert body["detail"]
     return body["detail"]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--thorough", action="store_true", help="kill, cut and fuzz at many more points, which takes minutes")
+    parser.addoption("--fuzz-seconds", type=int, default=15, help="how long tests/test_fuzz.py sends requests")

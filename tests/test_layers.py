@@ -27,6 +27,8 @@ LAYERS = (
     ("cleanup",),
     ("export",),
     ("data",),
+    ("backup", "rotation"),
+    ("restore",),
     ("jobs", "openapi"),
     ("app",),
 )
