@@ -8,7 +8,7 @@ right after an upload.
 
 import contextlib
 import shutil
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import flask
@@ -21,6 +21,7 @@ import export
 import memory
 import models
 import params
+import rotation
 import shapes
 from errors import Unavailable
 from locks import Places
@@ -48,7 +49,7 @@ def keys(settings: Settings) -> dict[str, Any]:
     """How old the keys are, and how many photos were sealed under which generation of the key ring; nothing of the keys themselves."""
     store = models.store()
     ring, sealed = store.ring, Holding.select(Holding.key_generation, Holding.items).where(Holding.kind == "photo")
-    due = ring.created_at + timedelta(days=settings.key_rotation_days) if store.encrypted else None
+    due = rotation.due_at(settings) if store.encrypted else None
     return {
         "encrypted": store.encrypted,
         "generation": ring.generation,

@@ -398,7 +398,7 @@ class Holding(Model):
     """How many files of a kind there are, and what they take on the disk; kept by triggers, so that nobody walks through folders."""
 
     kind = peewee.TextField()  # photo, which is an original with its thumbnail, or attachment
-    key_generation = peewee.IntegerField()  # a photo's; 0 for attachments, which have none
+    key_generation = peewee.IntegerField()  # of the key ring when they were sealed
     items = peewee.IntegerField()
     bytes = peewee.IntegerField()
 

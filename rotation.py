@@ -180,11 +180,12 @@ def _size(path: Path) -> int:
 
 
 class _Kind(NamedTuple):
-    """Rows that own files: the column that says since which generation, and those of each file's path and key."""
+    """Rows that own files: the columns of their generation and of all their bytes, and of each file's path and key."""
 
     name: str
     folder: str
     generation: peewee.Field
+    bytes: peewee.Field
     files: tuple[tuple[peewee.Field, peewee.Field], ...]
 
     @property
@@ -201,8 +202,8 @@ class _Kind(NamedTuple):
 _PICTURES = ((Photo.original_path, Photo.file_key), (Photo.thumbnail_path, Photo.thumbnail_key))
 _ATTACHMENTS = ((Message.attachment_path, Message.attachment_key),)
 _KINDS = (
-    _Kind("pictures", "photos", Photo.key_generation, _PICTURES),
-    _Kind("attachments", "attachments", Message.attachment_generation, _ATTACHMENTS),
+    _Kind("pictures", "photos", Photo.key_generation, Photo.disk_bytes, _PICTURES),
+    _Kind("attachments", "attachments", Message.attachment_generation, Message.attachment_bytes, _ATTACHMENTS),
 )
 
 
@@ -279,6 +280,7 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
             for (path, key), source, target in zip(kind.files, sources, new, strict=True):
                 fields |= {path: str(target.relative_to(store.folder)), key: _sealed(source, target)}
             crypto.sync_file(place.parent)
+            fields[kind.bytes] = sum(path.stat().st_size for path in new)
             with models.scope(), db.atomic():
                 unchanged = kind.files[0][0] == str(old[0].relative_to(store.folder))
                 replaced = kind.id.model.update(fields).where(kind.id == row_id, unchanged).execute()

@@ -43,8 +43,8 @@ HOLDINGS = (
     """,
     "INSERT INTO holdings SELECT 'photo', key_generation, COUNT(*), SUM(disk_bytes) FROM photos GROUP BY key_generation",
     """
-    INSERT INTO holdings SELECT 'attachment', 0, COUNT(*), SUM(attachment_bytes) FROM messages
-    WHERE attachment_path IS NOT NULL HAVING COUNT(*) > 0
+    INSERT INTO holdings SELECT 'attachment', attachment_generation, COUNT(*), SUM(attachment_bytes) FROM messages
+    WHERE attachment_path IS NOT NULL GROUP BY attachment_generation
     """,
     """
     CREATE TRIGGER holdings_photos_insert AFTER INSERT ON photos BEGIN
@@ -69,14 +69,25 @@ HOLDINGS = (
     """,
     """
     CREATE TRIGGER holdings_messages_insert AFTER INSERT ON messages WHEN NEW.attachment_path IS NOT NULL BEGIN
-        INSERT INTO holdings VALUES ('attachment', 0, 1, NEW.attachment_bytes)
+        INSERT INTO holdings VALUES ('attachment', NEW.attachment_generation, 1, NEW.attachment_bytes)
         ON CONFLICT DO UPDATE SET items = items + 1, bytes = bytes + excluded.bytes;
     END
     """,
     """
     CREATE TRIGGER holdings_messages_delete AFTER DELETE ON messages WHEN OLD.attachment_path IS NOT NULL BEGIN
-        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.attachment_bytes WHERE kind = 'attachment';
-        DELETE FROM holdings WHERE kind = 'attachment' AND items = 0;
+        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.attachment_bytes
+            WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation;
+        DELETE FROM holdings WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation AND items = 0;
+    END
+    """,
+    """
+    CREATE TRIGGER holdings_messages_update AFTER UPDATE OF attachment_generation, attachment_bytes ON messages
+    WHEN NEW.attachment_path IS NOT NULL BEGIN
+        INSERT INTO holdings VALUES ('attachment', NEW.attachment_generation, 1, NEW.attachment_bytes)
+        ON CONFLICT DO UPDATE SET items = items + 1, bytes = bytes + excluded.bytes;
+        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.attachment_bytes
+            WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation;
+        DELETE FROM holdings WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation AND items = 0;
     END
     """,
 )

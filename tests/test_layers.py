@@ -25,10 +25,8 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
-    ("export",),
-    ("data",),
-    ("backup", "rotation"),
-    ("restore",),
+    ("export", "backup", "rotation"),
+    ("data", "restore"),
     ("jobs", "openapi"),
     ("app",),
 )
