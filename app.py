@@ -5,7 +5,6 @@ nothing, not even which paths exist. The body is received before the database is
 """
 
 import contextlib
-import errno
 import hashlib
 import hmac
 import logging
@@ -39,7 +38,7 @@ import photos
 import push
 import skills
 import spend
-from errors import NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable
+from errors import DataDamaged, NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
 from settings import NAME, VERSION, Settings
 from spool import Spool
 
@@ -211,10 +210,10 @@ def _key_matches(request: flask.Request, api_key: str | None) -> bool:
     return scheme.lower() == "bearer" and any(equal)
 
 
-def _close_scope(_problem: BaseException | None) -> None:
+def _close_scope(problem: BaseException | None) -> None:
     scope = flask.g.pop("scope", None)
     if scope is not None:
-        scope.close()
+        scope.__exit__(type(problem) if problem else None, problem, None)
 
 
 def _finish(response: flask.Response) -> flask.Response:
@@ -237,6 +236,7 @@ _SENTENCES = {
 
 def _failure(problem: Exception):
     """Any failure as the one error body, `{"detail": "<sentence>"}`."""
+    _close_scope(problem)  # here, because later nobody knows any more that it failed
     headers = {}
     if isinstance(problem, HTTPException):
         if problem.code is None or problem.code < 400:  # a redirect is an answer
@@ -246,7 +246,8 @@ def _failure(problem: Exception):
     else:
         known = _known(problem)
         if known.status >= 500 and not isinstance(known, Unavailable):
-            log.error("request %s failed", flask.g.get("request_id"), exc_info=problem)
+            expected = isinstance(known, DataDamaged | StorageFull | Unreadable)
+            log.error("request %s failed: %s", flask.g.get("request_id"), problem, exc_info=None if expected else problem)
         status, detail = known.status, known.detail
         if known.retry_after is not None:
             headers["Retry-After"] = str(max(1, round(known.retry_after)))
@@ -260,6 +261,4 @@ def _known(problem: Exception) -> SnaploreError:
         return problem
     if (failure := models.known_failure(problem)) is not None:
         return failure
-    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageFull("The disk is full: nothing more can be stored until there is room.")
     return SnaploreError("An internal error happened; the log of the service has the reason under this request's id.")

@@ -20,6 +20,7 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
+import check
 import cleanup
 import dynamics
 import images
@@ -203,6 +204,9 @@ def _bars() -> Iterator[cleanup.Progress | None]:
                 shown.close()
                 bar = shown.enter_context(click.progressbar(length=total, label=stage))
             bar.update(done - bar.pos)
+            if done >= total:  # what is said next gets a line of its own
+                shown.close()
+                bar = None
 
         yield progress
 
@@ -234,4 +238,26 @@ def show_version():
     click.echo(f"{NAME} {VERSION}")
 
 
-COMMANDS = (import_folder, jobs, keys, show_version)
+# ---------------------------------------------------------------------------------------------------------------------- check
+
+
+@command(name="check", opens=False)
+@click.option("--repair", is_flag=True, help="Mend what can be made again: thumbnails, the search index, counts; remove orphaned files.")
+@click.option("--forget-lost", is_flag=True, help="With --repair: delete photos and attachments whose file is lost for good.")
+def check_data(repair: bool, forget_lost: bool):
+    """Check that everything stored is there, whole, and agrees; a line for each kind. Works beside the service.
+
+    The exit code is 0 when all is well or mended, 1 when something is wrong.
+    """
+    if forget_lost and not repair:
+        raise click.UsageError("--forget-lost needs --repair")
+    left = 0
+    with _bars() as progress:
+        for kind in check.check(current_app.settings, check.Orders(utc_now(), repair, forget_lost, progress or check.untold)):
+            left += kind.wrong - kind.mended if repair else kind.wrong
+            click.echo(kind)
+    if left:
+        raise SystemExit(1)
+
+
+COMMANDS = (import_folder, jobs, keys, check_data, show_version)

@@ -10,6 +10,7 @@ that what they do together stays together.
 """
 
 import contextlib
+import errno
 import logging
 import secrets
 import threading
@@ -20,11 +21,12 @@ from typing import Any
 
 import msgspec
 import peewee
+import sqlcipher3
 from playhouse.migrations import Runner
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
-from errors import SnaploreError, StartRefused, StorageFull, Unavailable
+from errors import DataDamaged, SnaploreError, StartRefused, StorageFull, Unavailable
 from locks import FolderLock
 from settings import ROOT, Settings, timestamp, utc_now
 
@@ -174,6 +176,10 @@ def scope() -> Iterator[None]:
         _thread.in_scope = True
         try:
             yield
+        except DATABASE_ERRORS as problem:
+            if isinstance(known_failure(problem), DataDamaged):
+                db.close()  # SQLCipher reads nothing more over a connection that has met a damaged page
+            raise
         finally:
             _thread.in_scope = False
 
@@ -184,13 +190,31 @@ def close_connection() -> None:
         db.close()
 
 
+# peewee wraps what a statement raises, but not what reading its rows does.
+DATABASE_ERRORS = (peewee.DatabaseError, sqlcipher3.DatabaseError)
+_FULL = "The disk is full: nothing more can be stored until there is room."
+_READ_ONLY = "The disk is read-only: what is stored can be read, but nothing can be added or changed."
+_DAMAGED = "The database is damaged where this was looked for: run `flask check` on the machine, and restore a backup."
+# SQLite's words and what they mean, the first that fits.
+_FAILURES = (
+    ("disk is full", lambda: StorageFull(_FULL)),
+    ("locked", lambda: Unavailable("The database is busy. Please come again in a moment.", retry_after=5)),
+    ("readonly", lambda: Unavailable(_READ_ONLY, retry_after=300)),
+    ("malformed", lambda: DataDamaged(_DAMAGED)),
+    ("not a database", lambda: DataDamaged(_DAMAGED)),
+    ("vtable constructor failed", lambda: DataDamaged(_DAMAGED)),  # how a damaged page below the search index is told
+    ("disk I/O error", lambda: DataDamaged("The disk cannot be read or written: see the log of the system, and run `flask check`.")),
+)
+
+
 def known_failure(problem: BaseException) -> SnaploreError | None:
-    """What a failure of the database means to the person: a full disk, a busy moment; None for everything else."""
-    if isinstance(problem, peewee.OperationalError):
-        if "disk is full" in str(problem):
-            return StorageFull("The disk is full: nothing more can be stored until there is room.")
-        if "locked" in str(problem):
-            return Unavailable("The database is busy. Please come again in a moment.", retry_after=5)
+    """What a failure of the database or the disk means to the person: a full disk, a busy moment, damage; None for everything else."""
+    if isinstance(problem, DATABASE_ERRORS):
+        return next((failure() for words, failure in _FAILURES if words in str(problem)), None)
+    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFull(_FULL)
+    if isinstance(problem, OSError) and problem.errno == errno.EROFS:
+        return Unavailable(_READ_ONLY, retry_after=300)
     return None
 
 

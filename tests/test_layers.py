@@ -25,6 +25,7 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
+    ("check",),
     ("jobs",),
     ("app",),
 )
