@@ -34,7 +34,17 @@ import params
 import photos
 import search
 import spend
-from errors import AnswerUnusable, NotFound, ProviderDown, ProviderRefused, SnaploreError, Unreadable, UnsupportedImage
+from errors import (
+    AnswerUnusable,
+    NotFound,
+    ProviderDown,
+    ProviderRefused,
+    SnaploreError,
+    StorageFull,
+    Unavailable,
+    Unreadable,
+    UnsupportedImage,
+)
 from findings import INTENTS, Findings, MemoryCandidate
 from locks import Presence
 from models import Analysis, Photo, Tally, db
@@ -48,6 +58,7 @@ TRIES = len(RETRY_DELAYS) + 1
 CIRCUIT_FAILURES = 3  # in a row
 FIRST_PAUSE = timedelta(seconds=30)
 LONGEST_PAUSE = timedelta(minutes=10)
+LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=llm.MAX_RETRY_AFTER)  # of anything that waits for its time
 # A row that failed by the provider's fault comes back this often by itself, so that one picture on which the provider always
 # fails does not go round for ever.
 MAX_RETURNS = 5
@@ -85,6 +96,7 @@ def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool
 
     What a thread of the pool repeats. No exception leaves it but for those of the database itself.
     """
+    _settle_unsettled(clock)
     with models.scope():
         chosen = configuration.current(settings)
         model = llm.model_for(chosen, settings)
@@ -103,8 +115,8 @@ def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool
             return True
     with picture, _pool_holds(claim):
         outcome = _ask(model, picture, photo.filename)
-    with models.scope():
-        _settle(claim, outcome, model.identity, now=clock())
+    _unsettled[claim.token] = (claim, outcome, model.identity)
+    _settle_unsettled(clock)
     return True
 
 
@@ -176,11 +188,17 @@ def give_back(claim: Claim, *, now: datetime) -> None:
 
 
 def recover(*, now: datetime) -> int:
-    """Photos whose worker died, or whose lease ended, become pending again; returns their number."""
+    """Photos whose worker died, or whose lease ended, become pending again; returns their number.
+
+    Nothing is due later than the longest delay from now: what is, got its time from a clock that was ahead, and becomes due.
+    """
+    _forget_clock_ahead(now)
     recovered = 0
     held = Analysis.select(Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
     for row in held.where(Analysis.status == "processing"):
         worker = (row.lease_token or "").partition(":")[0]
+        if row.lease_token in _held or row.lease_token in _unsettled:
+            continue  # a thread of this process is at it, whatever the clock says
         if row.lease_until is not None and row.lease_until > now and Presence.alive(_workers_folder(), worker):
             continue
         with db.atomic():
@@ -192,6 +210,22 @@ def recover(*, now: datetime) -> int:
                 recovered += _requeue(mine, now=now, interruptions=row.interruptions + 1)
     return recovered
 
+
+def _forget_clock_ahead(now: datetime) -> None:
+    """A Pi has no clock of its own: it starts in the past or, after a wrong answer from the network, in the future."""
+    latest = timestamp(now + LONGEST_DELAY)
+    if db.execute_sql(_DUE_TOO_LATE, (latest, latest)).fetchone():
+        Analysis.update(due_at=now).where(Analysis.status.in_(("pending", "error")), Analysis.due_at > latest).execute()
+    circuit = _circuit()
+    if circuit.open and circuit.probe_at is not None and circuit.probe_at > now + LONGEST_DELAY:
+        circuit.probe_at = now
+        _save_circuit(circuit)
+
+
+_DUE_TOO_LATE = """
+    SELECT 1 FROM analyses INDEXED BY analyses_due WHERE status = 'pending' AND due_at > ?
+    UNION ALL SELECT 1 FROM analyses INDEXED BY analyses_faulty WHERE fault <> '' AND fault = 'provider' AND due_at > ? LIMIT 1
+"""
 
 # -------------------------------------------------------------------------------------------------------------------- reading
 
@@ -242,17 +276,25 @@ class Pool:
         self._loop = background.Loop("analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers)
 
     def start(self) -> None:
-        with models.scope():
-            recovered = recover(now=utc_now())
-            allow_probe(now=utc_now())
-        if recovered:
-            log.info("%d analyses that were interrupted go on", recovered)
+        try:
+            with models.scope():
+                recovered = recover(now=utc_now())
+                allow_probe(now=utc_now())
+            if recovered:
+                log.info("%d analyses that were interrupted go on", recovered)
+        except Exception as problem:
+            # A full disk or a damaged page must not keep the service from showing what is there; the threads try again.
+            if models.known_failure(problem) is None:
+                raise
+            log.error("interrupted analyses wait: %s", problem)
         self._loop.start()
 
     def stop(self) -> None:
         """Stop claiming; wait for what is being analysed, and give back what takes too long."""
         self._loop.stop()
         self._loop.join(STOP_PATIENCE)
+        with contextlib.suppress(StorageFull, Unavailable, *models.DATABASE_ERRORS):
+            _settle_unsettled(utc_now)
         for claim in list(_held.values()):
             with models.scope():
                 give_back(claim, now=utc_now())
@@ -268,6 +310,26 @@ class Pool:
 
 # What this process is analysing right now, so that a stopping pool can give it back.
 _held: dict[str, Claim] = {}
+
+# Results that are not written down yet: a full disk must not make anybody pay for them twice. While there are any, nothing is claimed.
+_unsettled: dict[str, tuple[Claim, Findings | SnaploreError, str]] = {}
+
+
+_settling = threading.Lock()
+
+
+def _settle_unsettled(clock: Callable[[], datetime]) -> None:
+    """Write down what models have found. Raises what the database raises; what is bound to pass leaves the result for the next time."""
+    with _settling:
+        for token, result in list(_unsettled.items()):
+            try:
+                with models.scope():
+                    _settle(*result, now=clock())
+            except Exception as problem:
+                if not isinstance(models.known_failure(problem), StorageFull | Unavailable):
+                    del _unsettled[token]
+                raise
+            del _unsettled[token]
 
 
 @contextlib.contextmanager

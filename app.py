@@ -11,6 +11,8 @@ import logging
 import os
 import secrets
 import sys
+import time
+from collections.abc import Callable
 
 import click
 import flask
@@ -62,6 +64,7 @@ OPEN_ENDPOINTS = ("index", "health")  # no key, no database
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
 RATE_LIMIT = "10 per minute"  # over these endpoints together, for each client address
 EXPOSED_HEADERS = ("X-Request-ID", "Retry-After", "ETag", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+CLOCK_STEP = 1.0  # seconds; by less it is drawn, not set
 SOCKET_PATIENCE = 60.0  # seconds without a byte after which a client has lost its thread
 
 
@@ -117,6 +120,7 @@ def create_app(settings: Settings | None = None) -> Application:
     app.before_request(_authenticate)
     # Between the two, so that a request past its limit is not received, and one without the key does not count.
     limiter = _limiter(app)
+    app.before_request(_clock_follower(limiter))
     app.before_request(_receive)
     app.after_request(_finish)
     app.teardown_request(_close_scope)
@@ -157,6 +161,19 @@ def _limiter(app: Application) -> Limiter:
         return Limiter(get_remote_address, app=app, storage_uri=storage, strategy="moving-window", headers_enabled=True)
     except ConfigurationError:
         raise StartRefused("SNAPLORE_RATELIMIT_STORAGE: is no storage address that can be used here, like memory://") from None
+
+
+def _clock_follower(limiter: Limiter) -> Callable[[], None]:
+    """Forgets who came in the last minute when the clock is set back: the limiter would count them until that minute has come again."""
+    ahead = time.time() - time.monotonic()
+
+    def follow() -> None:
+        nonlocal ahead
+        before, ahead = ahead, time.time() - time.monotonic()
+        if ahead < before - CLOCK_STEP:
+            limiter.reset()
+
+    return follow
 
 
 def _api_key(settings: Settings) -> str | None:
@@ -245,9 +262,9 @@ def _failure(problem: Exception):
         headers = {name: value for name, value in problem.get_headers() if name in ("Allow", "Retry-After")}
     else:
         known = _known(problem)
-        if known.status >= 500 and not isinstance(known, Unavailable):
-            expected = isinstance(known, DataDamaged | StorageFull | Unreadable)
-            log.error("request %s failed: %s", flask.g.get("request_id"), problem, exc_info=None if expected else problem)
+        if known.status >= 500 and not isinstance(problem, Unavailable):
+            told = isinstance(known, DataDamaged | StorageFull | Unavailable | Unreadable)  # by its sentence
+            log.error("request %s failed: %s", flask.g.get("request_id"), problem, exc_info=None if told else problem)
         status, detail = known.status, known.detail
         if known.retry_after is not None:
             headers["Retry-After"] = str(max(1, round(known.retry_after)))
@@ -257,8 +274,5 @@ def _failure(problem: Exception):
 
 
 def _known(problem: Exception) -> SnaploreError:
-    if isinstance(problem, SnaploreError):
-        return problem
-    if (failure := models.known_failure(problem)) is not None:
-        return failure
-    return SnaploreError("An internal error happened; the log of the service has the reason under this request's id.")
+    internal = "An internal error happened; the log of the service has the reason under this request's id."
+    return models.known_failure(problem) or SnaploreError(internal)

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -30,10 +30,11 @@ import params
 import photos
 from errors import SnaploreError, Unavailable
 from locks import named_lock
-from settings import NAME, VERSION, utc_now
+from settings import NAME, VERSION, timestamp, utc_now
 from spool import Spool
 
 BLOCK = 262_144  # bytes
+LONGEST_ABSENCE = timedelta(days=7)  # of the daily jobs, until the clock is doubted
 
 
 def command(group: click.Group | None = None, *, opens: bool = True, **options):
@@ -50,7 +51,7 @@ def command(group: click.Group | None = None, *, opens: bool = True, **options):
                     current_app.open_data()
                 return function(*args, **kwargs)
             except Exception as problem:
-                known = problem if isinstance(problem, SnaploreError) else models.known_failure(problem)
+                known = models.known_failure(problem)
                 if known is None:
                     raise
                 raise click.ClickException(known.detail) from None
@@ -135,10 +136,11 @@ def _import_file(path: Path, device_id: str, device_name: str) -> str:
 jobs = click.Group("jobs", help="What cron runs beside the service: each says one line.")
 
 
-def job(name: str):
+def job(name: str, *, by_age: bool = False):
     """A command of `jobs` whose function returns its line.
 
-    A run that finds another one under way leaves at once, and well: that one does what this one would have done.
+    A run that finds another one under way leaves at once, and well: that one does what this one would have done. One that acts
+    `by_age` does nothing when the clock has jumped.
     """
 
     def wrap(function: Callable[..., str]):
@@ -150,11 +152,28 @@ def job(name: str):
                 except Unavailable:
                     click.echo(f"{name}: another run is in progress")
                     return
+                if by_age and _clock_jumped(name, now=utc_now()):
+                    days = LONGEST_ABSENCE.days
+                    click.echo(f"{name}: more than {days} days have passed at once; if the clock is right, the next run makes up for it")
+                    return
                 click.echo(f"{name}: {function(*args, **kwargs)}")
 
         return command(jobs, name=name)(run)
 
     return wrap
+
+
+def _clock_jumped(name: str, *, now: datetime) -> bool:
+    """Whether the clock is further on than `LONGEST_ABSENCE` after the last run of this job; notes that there was one.
+
+    A Pi has no clock of its own, and one that starts years ahead would delete, or let fade, all there is. By the next run the network has
+    set it right, or the machine really was off for so long.
+    """
+    mark = f"jobs.{name}.ran_at"
+    with models.scope():
+        last = models.stored_value(mark)
+        models.store_value(mark, timestamp(now))
+    return last is not None and now - datetime.fromisoformat(last) > LONGEST_ABSENCE
 
 
 @job("reason")
@@ -168,7 +187,7 @@ def reason(device_id: str | None) -> str:
     return f"{len(saved)} new notes"
 
 
-@job("decay")
+@job("decay", by_age=True)
 def decay() -> str:
     """Delete expired short-term memories, and let long-term ones fade by a day."""
     with models.scope():
@@ -177,7 +196,7 @@ def decay() -> str:
     return f"{decayed.expired} expired memories deleted, {faded}"
 
 
-@job("cleanup")
+@job("cleanup", by_age=True)
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def clean_up(dry_run: bool) -> str:
     """Remove what is older than the retention period, what has expired, and files that belong to nothing."""

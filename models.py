@@ -12,6 +12,7 @@ that what they do together stays together.
 import contextlib
 import errno
 import logging
+import os
 import secrets
 import threading
 from collections.abc import Iterator
@@ -49,8 +50,16 @@ PRAGMAS = (
     ("journal_size_limit", 32 * 1024 * 1024),
 )
 
+
+class _Database(SqlCipherDatabase):
+    def rollback(self) -> None:
+        """SQLite has rolled back by itself when the disk was full; to ask for it again would hide that behind another failure."""
+        if self.connection().in_transaction:
+            super().rollback()
+
+
 # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
-db = SqlCipherDatabase(None, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
+db = _Database(None, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
 
 
 # ------------------------------------------------------------------------------------------------------------- opening, locks
@@ -136,10 +145,16 @@ _thread = threading.local()
 def open_store(settings: Settings) -> Store:
     """Open the data folder for this process: make it where there is none, migrate it where it is older.
 
-    Raises `StartRefused`, having changed nothing, when a key is missing or wrong, or the data is newer than this program.
+    Raises `StartRefused`, having changed nothing, when a key is missing or wrong, the folder cannot be written, or the data is newer than
+    this program.
     """
     global _store
-    store = Store(settings)
+    try:
+        store = Store(settings)
+    except OSError as problem:
+        raise StartRefused(f"The data folder {settings.data_dir} cannot be used: {problem.strerror}.") from None
+    if not os.access(store.folder, os.W_OK):
+        raise StartRefused(f"The data folder {store.folder} cannot be written: its disk is read-only, or it is somebody else's.")
     store.configure_database()
     _store = store
     if store.ring.generation and not store.database.exists():
@@ -177,8 +192,10 @@ def scope() -> Iterator[None]:
         try:
             yield
         except DATABASE_ERRORS as problem:
-            if isinstance(known_failure(problem), DataDamaged):
-                db.close()  # SQLCipher reads nothing more over a connection that has met a damaged page
+            if known_failure(problem) is not None:
+                # SQLCipher reads nothing more over a connection that has met a damaged page, and one that was opened on a read-only disk
+                # stays so.
+                db.close()
             raise
         finally:
             _thread.in_scope = False
@@ -194,6 +211,7 @@ def close_connection() -> None:
 DATABASE_ERRORS = (peewee.DatabaseError, sqlcipher3.DatabaseError)
 _FULL = "The disk is full: nothing more can be stored until there is room."
 _READ_ONLY = "The disk is read-only: what is stored can be read, but nothing can be added or changed."
+_FAILING = "The disk cannot be read or written: the log of the system has the reason."
 _DAMAGED = "The database is damaged where this was looked for: run `flask check` on the machine, and restore a backup."
 # SQLite's words and what they mean, the first that fits.
 _FAILURES = (
@@ -203,12 +221,15 @@ _FAILURES = (
     ("malformed", lambda: DataDamaged(_DAMAGED)),
     ("not a database", lambda: DataDamaged(_DAMAGED)),
     ("vtable constructor failed", lambda: DataDamaged(_DAMAGED)),  # how a damaged page below the search index is told
-    ("disk I/O error", lambda: DataDamaged("The disk cannot be read or written: see the log of the system, and run `flask check`.")),
+    ("disk I/O error", lambda: Unavailable(_FAILING, retry_after=300)),  # also when the system has made a failing disk read-only
+    ("unable to open database file", lambda: Unavailable(_FAILING, retry_after=300)),
 )
 
 
 def known_failure(problem: BaseException) -> SnaploreError | None:
-    """What a failure of the database or the disk means to the person: a full disk, a busy moment, damage; None for everything else."""
+    """What a failure means to the person: of the database or the disk (full, busy, damaged), or one of `errors.py`; None for all else."""
+    if isinstance(problem, SnaploreError):
+        return problem
     if isinstance(problem, DATABASE_ERRORS):
         return next((failure() for words, failure in _FAILURES if words in str(problem)), None)
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -226,6 +247,8 @@ def _pending_migrations(store: Store) -> bool:
     except peewee.DatabaseError as problem:
         if "not a database" in str(problem):
             raise StartRefused(f"The database {store.database} does not open with its key: it is damaged or not the key's own.") from None
+        if isinstance(known_failure(problem), DataDamaged):
+            raise StartRefused(f"The database {store.database} is damaged: {problem}. Restore a backup.") from None
         raise
     unknown = [row.name for row in status if row.path is None]
     if unknown:

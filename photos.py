@@ -102,7 +102,7 @@ def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: date
             kept = store(spool, upload, now=now)
             results.append({"id": kept.id, "filename": kept.filename, "dedup": kept.dedup})
         except Exception as problem:
-            known = problem if isinstance(problem, SnaploreError) else models.known_failure(problem)
+            known = models.known_failure(problem)
             if known is None:
                 raise
             results.append({"filename": display_name(upload.filename, ""), "error": _batch_error(known, spool)})
