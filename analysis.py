@@ -105,16 +105,19 @@ def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool
         claim = claim_next(_fingerprint(chosen), now=clock())
         if claim is None:
             return False
-        if _copied_from_twin(claim, model.identity, now=clock()):
-            return True
         try:
+            if _copied_from_twin(claim, model.identity, now=clock()):
+                return True
             photo = photos.get(claim.photo_id)
             picture = photos.open_original(photo)
         except (NotFound, Unreadable) as problem:
-            _settle(claim, problem, model.identity, now=clock())
-            return True
-    with picture, _pool_holds(claim):
-        outcome = _ask(model, picture, photo.filename)
+            picture, outcome = None, problem
+        except Exception:
+            _unsettled[claim.token] = (claim, None, model.identity)
+            raise
+    if picture is not None:
+        with picture, _pool_holds(claim):
+            outcome = _ask(model, picture, photo.filename)
     _unsettled[claim.token] = (claim, outcome, model.identity)
     _settle_unsettled(clock)
     return True
@@ -190,7 +193,7 @@ def give_back(claim: Claim, *, now: datetime) -> None:
 def recover(*, now: datetime) -> int:
     """Photos whose worker died, or whose lease ended, become pending again; returns their number.
 
-    Nothing is due later than the longest delay from now: what is, got its time from a clock that was ahead, and becomes due.
+    What is due later than its delay can be got its time from a clock that was ahead, and becomes due.
     """
     _forget_clock_ahead(now)
     recovered = 0
@@ -213,18 +216,20 @@ def recover(*, now: datetime) -> int:
 
 def _forget_clock_ahead(now: datetime) -> None:
     """A Pi has no clock of its own: it starts in the past or, after a wrong answer from the network, in the future."""
-    latest = timestamp(now + LONGEST_DELAY)
-    if db.execute_sql(_DUE_TOO_LATE, (latest, latest)).fetchone():
-        Analysis.update(due_at=now).where(Analysis.status.in_(("pending", "error")), Analysis.due_at > latest).execute()
+    present, latest = timestamp(now), timestamp(now + LONGEST_DELAY)
+    late = [row[0] for row in db.execute_sql(_DUE_TOO_LATE, (present, latest, latest)).fetchall()]
+    if late:
+        Analysis.update(due_at=now).where(Analysis.id.in_(late)).execute()
     circuit = _circuit()
     if circuit.open and circuit.probe_at is not None and circuit.probe_at > now + LONGEST_DELAY:
         circuit.probe_at = now
         _save_circuit(circuit)
 
 
+# What never failed is due at once.
 _DUE_TOO_LATE = """
-    SELECT 1 FROM analyses INDEXED BY analyses_due WHERE status = 'pending' AND due_at > ?
-    UNION ALL SELECT 1 FROM analyses INDEXED BY analyses_faulty WHERE fault <> '' AND fault = 'provider' AND due_at > ? LIMIT 1
+    SELECT id FROM analyses INDEXED BY analyses_due WHERE status = 'pending' AND due_at > ? AND (attempts = 0 OR due_at > ?)
+    UNION ALL SELECT id FROM analyses INDEXED BY analyses_faulty WHERE fault <> '' AND fault = 'provider' AND due_at > ? LIMIT 500
 """
 
 # -------------------------------------------------------------------------------------------------------------------- reading
@@ -311,8 +316,9 @@ class Pool:
 # What this process is analysing right now, so that a stopping pool can give it back.
 _held: dict[str, Claim] = {}
 
-# Results that are not written down yet: a full disk must not make anybody pay for them twice. While there are any, nothing is claimed.
-_unsettled: dict[str, tuple[Claim, Findings | SnaploreError, str]] = {}
+# Claims whose end is not written down yet: what models have found, None for a turn that came to nothing. A full disk must not make anybody
+# pay twice, so while there are any, nothing is claimed.
+_unsettled: dict[str, tuple[Claim, Findings | SnaploreError | None, str]] = {}
 
 
 _settling = threading.Lock()
@@ -321,10 +327,13 @@ _settling = threading.Lock()
 def _settle_unsettled(clock: Callable[[], datetime]) -> None:
     """Write down what models have found. Raises what the database raises; what is bound to pass leaves the result for the next time."""
     with _settling:
-        for token, result in list(_unsettled.items()):
+        for token, (claim, outcome, analyser) in list(_unsettled.items()):
             try:
                 with models.scope():
-                    _settle(*result, now=clock())
+                    if outcome is None:
+                        give_back(claim, now=clock())
+                    else:
+                        _settle(claim, outcome, analyser, now=clock())
             except Exception as problem:
                 if not isinstance(models.known_failure(problem), StorageFull | Unavailable):
                     del _unsettled[token]

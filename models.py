@@ -37,7 +37,6 @@ MIGRATIONS = ROOT / "migrations"
 
 PRAGMAS = (
     ("cipher_log_level", "NONE"),  # a wrong key is told once, by `StartRefused`
-    ("auto_vacuum", 2),  # incremental, so that clean-up gives free pages back; it has to be set before anything is written
     ("journal_mode", "WAL"),
     ("synchronous", "FULL"),  # an answered upload survives a power cut; NORMAL may lose the last commits
     ("foreign_keys", 1),
@@ -49,6 +48,10 @@ PRAGMAS = (
     ("wal_autocheckpoint", 1_000),
     ("journal_size_limit", 32 * 1024 * 1024),
 )
+
+# Incremental, so that clean-up gives free pages back. For a new database only, before anything is written: to say it of one that is there
+# is a write, with every connection that is opened, and on a full or read-only disk none could be.
+AUTO_VACUUM = ("auto_vacuum", 2)
 
 
 class _Database(SqlCipherDatabase):
@@ -111,13 +114,15 @@ class Store:
         """Point peewee at the current file and key; connections that threads hold are reopened by `scope`."""
         key = self.ring.database_key
         # A raw key in SQLCipher's notation: no derivation, so that opening takes a millisecond.
-        db.init(str(self.database), passphrase=f"x'{key.hex()}'" if key else "")
+        pragmas = PRAGMAS if self.database.exists() else (PRAGMAS[0], AUTO_VACUUM, *PRAGMAS[1:])
+        db.init(str(self.database), passphrase=f"x'{key.hex()}'" if key else "", pragmas=pragmas)
 
     def complete_ring(self) -> None:
         """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not a start."""
         self.ring = msgspec.structs.replace(self.ring, generation=1)
         self._key_store.write(self.ring)
         self._signature = self._key_store.signature()
+        self.configure_database()
 
     def _master_key(self, settings: Settings, keys: Path) -> bytes:
         if settings.master_key_file:
@@ -148,11 +153,19 @@ def open_store(settings: Settings) -> Store:
     Raises `StartRefused`, having changed nothing, when a key is missing or wrong, the folder cannot be written, or the data is newer than
     this program.
     """
-    global _store
     try:
-        store = Store(settings)
-    except OSError as problem:
-        raise StartRefused(f"The data folder {settings.data_dir} cannot be used: {problem.strerror}.") from None
+        return _open_store(settings)
+    except (OSError, *DATABASE_ERRORS) as problem:
+        known = known_failure(problem)
+        if known is None and isinstance(problem, DATABASE_ERRORS):
+            raise
+        sentence = known.detail if known else problem.strerror
+        raise StartRefused(f"The data folder {settings.data_dir} cannot be used: {sentence}") from None
+
+
+def _open_store(settings: Settings) -> Store:
+    global _store
+    store = Store(settings)
     if not os.access(store.folder, os.W_OK):
         raise StartRefused(f"The data folder {store.folder} cannot be written: its disk is read-only, or it is somebody else's.")
     store.configure_database()
@@ -187,18 +200,19 @@ def scope() -> Iterator[None]:
             if not db.is_closed():
                 db.close()
             db.connect()
-            _thread.opened = in_use
+            # On a disk that is read-only just now none is kept: while one is open, no other one of this process could ever write.
+            _thread.opened = in_use if os.access(current.database, os.W_OK) else None
         _thread.in_scope = True
         try:
             yield
         except DATABASE_ERRORS as problem:
             if known_failure(problem) is not None:
-                # SQLCipher reads nothing more over a connection that has met a damaged page, and one that was opened on a read-only disk
-                # stays so.
-                db.close()
+                db.close()  # SQLCipher reads nothing more over a connection that has met a damaged page
             raise
         finally:
             _thread.in_scope = False
+            if _thread.opened is None and not db.is_closed():
+                db.close()
 
 
 def close_connection() -> None:
@@ -247,8 +261,6 @@ def _pending_migrations(store: Store) -> bool:
     except peewee.DatabaseError as problem:
         if "not a database" in str(problem):
             raise StartRefused(f"The database {store.database} does not open with its key: it is damaged or not the key's own.") from None
-        if isinstance(known_failure(problem), DataDamaged):
-            raise StartRefused(f"The database {store.database} is damaged: {problem}. Restore a backup.") from None
         raise
     unknown = [row.name for row in status if row.path is None]
     if unknown:
@@ -262,6 +274,7 @@ def _migrate(store: Store) -> None:
         # A start that was cut off may have left part of a database; nothing was ever stored in it.
         for leftover in store.database.parent.glob(store.database.name + "*"):
             leftover.unlink()
+        store.configure_database()
     db.connect(reuse_if_open=True)
     try:
         applied = Runner(db, str(MIGRATIONS)).up()
