@@ -244,7 +244,7 @@ def page(number: int, size: int, *, status: str | None = None, intent: str | Non
         chosen = chosen.where(Analysis.intent == intent)
     total = models.tallied(status=status, intent=intent)
     ids = models.page_of(chosen, Analysis.photo, number, size, total)
-    rows = Analysis.select(*_LIST_COLUMNS, Photo.filename).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
+    rows = Analysis.select(*_LIST_COLUMNS, Photo.id, Photo.filename).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
     items = [{**photos.analysis_fields(row), "photo_filename": row.photo.filename} for row in rows] if ids else []
     for item in items:
         del item["llm_response"]  # of the detail only, and not read here
