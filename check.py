@@ -8,6 +8,7 @@ It runs beside a busy service: rows are looked at a batch at a time, in scopes o
 have been deleted or replaced a moment ago, and is looked at again before it is called so. No file is ever held in memory.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -73,17 +74,20 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
 
     Opening mends a lost copy of the key ring and migrates an older database, as every start does, also without `repair`.
     """
-    keys = _keys(settings)
-    yield keys
-    if keys.wrong > keys.mended:
+    keys, database = Kind("keys"), Kind("database")
+    if not _has_data(settings):
+        keys.note(f"there is no data in {settings.data_dir}")
+        yield keys
         return
-    database = Kind("database")
+    readable = _look_at_copies(keys, settings)
     try:
         models.open_store(settings)
     except StartRefused as refusal:
-        database.note(refusal.detail)
-        yield database
+        refused = database if readable else keys
+        refused.note(refusal.detail)
+        yield from (keys, database) if readable else (keys,)
         return
+    yield keys
     broken_index = _integrity(database)
     yield database
     originals, thumbnails = Kind("originals"), Kind("thumbnails")
@@ -113,25 +117,20 @@ def _raise_unless_damaged(problem: Exception) -> None:
 # ---------------------------------------------------------------------------------------------------------- keys, database
 
 
-def _keys(settings: Settings) -> Kind:
-    kind = Kind("keys")
+def _has_data(settings: Settings) -> bool:
+    """Whether opening would find anything; where there is nothing it makes a new folder."""
+    return any(path.is_file() for name in ("keys", "database") for path in (settings.data_dir / name).glob("*"))
+
+
+def _look_at_copies(kind: Kind, settings: Settings) -> bool:
+    """Notes what is wrong with the copies of the key ring; returns whether one can be read. If none can, opening says why."""
     folder = settings.data_dir / "keys"
-    plain = crypto.KeyStore(folder, None)
-    if not plain.exists() and not (settings.data_dir / "database").is_dir():
-        kind.note(f"there is no data in {settings.data_dir}")
-        return kind
-    try:
-        if settings.encryption and plain.is_plain():
-            raise StartRefused(crypto.SWITCHED_OFF)
+    with contextlib.suppress(StartRefused):
         master_key = crypto.read_master_key(settings.master_key_file or folder / "master.key") if settings.encryption else None
-        ring = crypto.KeyStore(folder, master_key)
-        ring.read()
-    except StartRefused as refusal:
-        kind.note(refusal.detail)
-        return kind
-    for copy in ring.wrong_copies():
-        kind.note(f"the copy {copy.name} of the key ring was lost, damaged or old", mended=True)
-    return kind
+        for copy in crypto.KeyStore(folder, master_key).wrong_copies():
+            kind.note(f"the copy {copy.name} of the key ring was lost, damaged or old", mended=True)
+        return True
+    return False
 
 
 def _integrity(kind: Kind) -> bool:

@@ -52,6 +52,7 @@ def begin_turn(conversation_id: str | None, content: str, picture: bytes | None,
             message.attachment_key = spool.keep(path)
         crypto.sync_file(path.parent)
         message.attachment_path, message.attachment_type = str(path.relative_to(models.store().folder)), ATTACHMENT_TYPE
+        message.attachment_generation = models.store().ring.generation
     with db.atomic():
         fields = {"title": _title(content), "device_id": device_id, "created_at": now, "updated_at": now}
         Conversation.insert(id=conversation_id, **fields).on_conflict(

@@ -27,7 +27,7 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from errors import StartRefused, Unreadable
+from errors import EncryptionDiffers, StartRefused, Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -60,20 +60,31 @@ def missing_master_key(path: Path) -> str:
 
 def make_master_key(path: Path) -> bytes:
     """Write a new master key to `path`, mode 0600: the whole key or none, and never over an existing one. Needs the lock."""
+    key = new_master_key()
+    write_master_key(path, key)
+    return key
+
+
+def new_master_key() -> bytes:
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def write_master_key(path: Path, key: bytes) -> None:
+    """Write `key` to `path` as `make_master_key` does."""
     if path.exists():
         raise FileExistsError(f"{path} exists")
-    key = secrets.token_bytes(KEY_BYTES)
     fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     _write_new(fresh, key.hex().encode() + b"\n")
     durable_rename(fresh, path)
-    return key
 
 
 # ------------------------------------------------------------------------------------------------------------------ key ring
 
 
-SWITCHED_ON = "The stored data is encrypted, but SNAPLORE_ENCRYPTION is false. Set it to true."
-SWITCHED_OFF = "The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false."
+SWITCHED_ON = "The stored data is encrypted, but SNAPLORE_ENCRYPTION is false. Set it to true, or decrypt the data: `flask keys apply`."
+SWITCHED_OFF = (
+    "The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false, or encrypt the data: `flask keys apply`."
+)
 
 
 class KeyRing(msgspec.Struct, frozen=True):
@@ -88,8 +99,9 @@ class KeyRing(msgspec.Struct, frozen=True):
         return f"KeyRing(generation={self.generation}, database_file={self.database_file!r})"
 
 
-def new_key_ring(*, encrypted: bool, now: datetime) -> KeyRing:
-    return KeyRing(0, now, f"database/{secrets.token_hex(8)}.db", secrets.token_bytes(KEY_BYTES) if encrypted else None)
+def new_key_ring(*, encrypted: bool, now: datetime, generation: int = 0) -> KeyRing:
+    """A ring with a new key for a new database file."""
+    return KeyRing(generation, now, f"database/{secrets.token_hex(8)}.db", secrets.token_bytes(KEY_BYTES) if encrypted else None)
 
 
 class KeyStore:
@@ -107,10 +119,13 @@ class KeyStore:
         """Whether a copy was written with encryption off."""
         return any(copy.exists() and copy.read_bytes().startswith(_PLAIN_RING) for copy in self._copies)
 
-    def signature(self) -> tuple[int, int]:
-        """Changes whenever the ring is replaced; costs one `stat`."""
-        status = os.stat(self._copies[0])
-        return status.st_ino, status.st_mtime_ns
+    def opens(self) -> bool:
+        """Whether a copy can be read with this master key."""
+        return bool(self._readable())
+
+    def signature(self) -> tuple[tuple[int, int], ...]:
+        """Changes whenever a copy is replaced, so that a replacement that is cut off between the two is followed; costs two `stat`."""
+        return tuple(_signature(copy) for copy in self._copies)
 
     def read(self) -> KeyRing:
         """The newest readable copy. Raises `StartRefused` when there is none."""
@@ -120,15 +135,13 @@ class KeyStore:
         return max(rings, key=lambda ring: ring.generation)
 
     def write(self, ring: KeyRing) -> None:
-        """Replace both copies, one after the other: a crash in between leaves one whole ring, old or new.
-
-        The first copy is the one that is watched for changes, so it goes last: who sees it change finds both new.
-        """
+        """Replace both copies, one after the other. The first one decides: from then on `ring`, as the newest, is what is read."""
         content = self._seal(ring)
-        for copy in reversed(self._copies):
-            fresh = copy.with_name(f"{copy.name}.{secrets.token_hex(4)}.new")
-            _write_new(fresh, content)
-            durable_rename(fresh, copy)
+        self._replace(self._copies[0], content)
+        try:
+            self._replace(self._copies[1], content)
+        except OSError as problem:
+            log.error("the second copy of the key ring could not be written (%s); the next start tries again", problem.strerror)
 
     def heal(self) -> None:
         """Bring a lost, damaged or older copy up to the newest one."""
@@ -141,6 +154,11 @@ class KeyStore:
         """Those that `heal` would write again. Raises `StartRefused` when no copy is readable."""
         newest = self.read()
         return [copy for copy in self._copies if self._ring_of(copy) != newest]
+
+    def _replace(self, copy: Path, content: bytes) -> None:
+        fresh = copy.with_name(f"{copy.name}.{secrets.token_hex(4)}.new")
+        _write_new(fresh, content)
+        durable_rename(fresh, copy)
 
     def _readable(self) -> list[KeyRing]:
         return [ring for copy in self._copies if (ring := self._ring_of(copy)) is not None]
@@ -170,14 +188,23 @@ class KeyStore:
         return msgspec.json.decode(body, type=KeyRing)
 
     def _why_unreadable(self) -> str:
+        """Raises `EncryptionDiffers` where that is the reason."""
         heads = {copy.read_bytes()[: len(_SEALED_RING)] for copy in self._copies if copy.exists()}
         if not heads:
             return f"The key ring in {self.folder} is not there. Put it back: without it nothing that is stored can be read."
         if self._master_key is None and _SEALED_RING in heads:
-            return SWITCHED_ON
+            raise EncryptionDiffers(SWITCHED_ON)
         if self._master_key is not None and _PLAIN_RING in heads:
-            return SWITCHED_OFF
+            raise EncryptionDiffers(SWITCHED_OFF)
         return f"The key ring in {self.folder} cannot be opened: the master key is not the one it was made with, or the ring is damaged."
+
+
+def _signature(path: Path) -> tuple[int, int]:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return 0, 0
+    return status.st_ino, status.st_mtime_ns
 
 
 _PLAIN_RING = b"SNAPLORE-RING-0\n"

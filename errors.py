@@ -68,6 +68,10 @@ class StartRefused(SnaploreError):
     """The service must not start: a setting, a key or the stored data is not what it has to be. Nothing was changed."""
 
 
+class EncryptionDiffers(StartRefused):
+    """The stored data is encrypted where the settings say it is not, or the other way round."""
+
+
 class ModelFailure(SnaploreError):
     """A model gave no usable answer. The three subclasses say whose fault it is, and so what the queue does next."""
 

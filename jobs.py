@@ -12,6 +12,7 @@ import functools
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,15 +23,17 @@ from flask.cli import with_appcontext
 
 import check
 import cleanup
+import crypto
 import dynamics
 import images
 import memory
 import models
 import params
 import photos
+import rotation
 from errors import SnaploreError, Unavailable
-from locks import named_lock
-from settings import NAME, VERSION, timestamp, utc_now
+from locks import ServiceLock, named_lock
+from settings import NAME, VERSION, Settings, timestamp, utc_now
 from spool import Spool
 
 BLOCK = 262_144  # bytes
@@ -208,11 +211,36 @@ def clean_up(dry_run: bool) -> str:
     )
 
 
+@job("rotate-keys")
+@click.option("--force", is_flag=True, help="Also when the key is not old enough yet.")
+@click.option("--pictures", is_flag=True, help="Seal every file of an earlier generation under a new key as well. Takes a while.")
+def rotate_keys(force: bool, pictures: bool) -> str:
+    """Put the database under a new key when the present one has reached its age. Requests wait meanwhile."""
+    if not models.store().encrypted:
+        return "encryption is off, so there is no key to turn"
+    said = []
+    with _bars() as progress:
+        if force or rotation.is_due(current_app.settings, now=utc_now()):
+            began = time.monotonic()
+            rotation.rotate(progress, now=utc_now())
+            said.append(f"the database has a new key, after {time.monotonic() - began:.2f} s")
+        else:
+            said.append(f"the database key is to turn on {rotation.due_at(current_app.settings):%Y-%m-%d}")
+        if pictures:
+            said.append(_sealed_anew(rotation.seal_anew(progress)))
+    return ", ".join(said)
+
+
+def _sealed_anew(sealed: rotation.SealedAnew) -> str:
+    left = f", {sealed.unreadable} could not be read and stay as they are" if sealed.unreadable else ""
+    return f"{sealed.done} pictures and attachments sealed anew{left}"
+
+
 @contextlib.contextmanager
-def _bars() -> Iterator[cleanup.Progress | None]:
+def _bars() -> Iterator[cleanup.Progress]:
     """A bar for each stage on a terminal; elsewhere none, because it would be mailed."""
     if not sys.stdout.isatty():
-        yield None
+        yield lambda stage, done, total: None
         return
     with contextlib.ExitStack() as shown:
         bar = None
@@ -249,6 +277,85 @@ def show_api_key(hint: bool):
     click.echo(f"API key: {api_key or 'none needed (dev mode)'}")
     click.echo(f"Upload:  curl{bearer} -F file=@screenshot.png {address}/api/photos/upload")
     click.echo(f"Find:    curl{bearer} '{address}/api/search?q=invoice'")
+
+
+@command(keys, name="status")
+def show_keys():
+    """Show how old the keys are and what they open; fails when a file does not open."""
+    store, settings, now = models.store(), current_app.settings, utc_now()
+    with _bars() as progress:
+        status = rotation.status(progress)
+    if store.encrypted:
+        made = datetime.fromtimestamp(store.master_key_path.stat().st_mtime, UTC).replace(tzinfo=None)
+        click.echo(f"Master key:   {store.master_key_path}, {_age(made, now)}")
+        click.echo(f"Database key: generation {store.ring.generation}, {_age(store.ring.created_at, now)}, {_next_turn(settings, now)}")
+    else:
+        click.echo("Encryption:   off")
+    click.echo(f"Database:     {store.ring.database_file}, {store.database.stat().st_size / params.MEGABYTE:.1f} MB")
+    of_each = ", ".join(f"{count} of generation {number}" for number, count in sorted(status.generations.items()))
+    click.echo(f"Files:        {of_each or 'none'}")
+    click.echo(f"Unreadable:   {len(status.unreadable) or 'none'}")
+    for place in status.unreadable:
+        click.echo(f"  {place}")
+    if status.unreadable:
+        raise SystemExit(1)
+
+
+def _age(made: datetime, now: datetime) -> str:
+    return f"{max(0, (now - made).days)} days old"
+
+
+def _next_turn(settings: Settings, now: datetime) -> str:
+    return (
+        "to turn with the next `flask jobs rotate-keys`"
+        if rotation.is_due(settings, now=now)
+        else f"to turn on {rotation.due_at(settings):%Y-%m-%d}"
+    )
+
+
+@command(keys, name="apply", opens=False)
+def apply_encryption():
+    """Encrypt or decrypt what is stored, after SNAPLORE_ENCRYPTION was changed.
+
+    The service must be stopped while the database is written anew; it may be started again when the pictures have their turn. A run that
+    was cut off is called again.
+    """
+    settings = current_app.settings
+    encrypted = "encrypted" if settings.encryption else "not encrypted"
+    with _bars() as progress:
+        if rotation.apply_encryption(settings, progress, now=utc_now()):
+            click.echo(f"The database is {encrypted} now. The service can be started; the pictures follow.")
+        else:
+            click.echo(f"The database is {encrypted} already.")
+        sealed = rotation.seal_anew(progress, only_unlike=True)
+    click.echo(_sealed_anew(sealed).replace("sealed anew", "sealed" if settings.encryption else "unsealed"))
+    if sealed.unreadable:
+        raise SystemExit(1)
+
+
+@command(keys, name="change-master")
+@click.option(
+    "--new-key-file", type=click.Path(dir_okay=False, path_type=Path), help="File with the new master key. Otherwise one is made."
+)
+def change_master(new_key_file: Path | None):
+    """Seal the key ring under another master key; the data stays as it is.
+
+    A master key that SNAPLORE_MASTER_KEY_FILE names is not Snaplore's to write: give the new one with --new-key-file, with the
+    service stopped, and put it in the old one's place afterwards.
+    """
+    store, settings = models.store(), current_app.settings
+    if not store.encrypted:
+        raise click.ClickException("Encryption is off, so there is no master key.")
+    key = crypto.read_master_key(new_key_file) if new_key_file else crypto.new_master_key()
+    if settings.master_key_file is None:
+        rotation.change_master_key(key)
+        click.echo(f"The master key {store.master_key_path} is a new one. Backups that were made before need the old one.")
+        return
+    if new_key_file is None:
+        raise click.UsageError("The master key is in a file of yours: give the new one with --new-key-file.")
+    with contextlib.closing(ServiceLock(settings.data_dir)):
+        rotation.change_master_key(key)
+    click.echo(f"The key ring is sealed under the new key. Put it in the place of {settings.master_key_file} before the next start.")
 
 
 @click.command("version")

@@ -145,7 +145,7 @@ class ServiceLock:
         except BlockingIOError:
             raise StartRefused(f"A Snaplore service is running on {folder}. Stop it first.") from None
 
-    def release(self) -> None:
+    def close(self) -> None:
         fcntl.flock(self._file.descriptor, fcntl.LOCK_UN)
 
 

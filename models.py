@@ -13,6 +13,7 @@ import contextlib
 import errno
 import logging
 import os
+import re
 import secrets
 import threading
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from playhouse.migrations import Runner
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
-from errors import DataDamaged, SnaploreError, StartRefused, StorageFull, Unavailable
+from errors import DataDamaged, EncryptionDiffers, SnaploreError, StartRefused, StorageFull, Unavailable
 from locks import FolderLock
 from settings import ROOT, Settings, timestamp, utc_now
 
@@ -76,19 +77,22 @@ class Store:
         self.photos = self.folder / "photos"
         self.attachments = self.folder / "attachments"
         self.spool = self.folder / "spool"
-        keys = self.folder / "keys"
-        for folder in (self.folder, keys, self.folder / "database", self.photos, self.attachments, self.spool):
+        self.keys = self.folder / "keys"
+        for folder in (self.folder, self.keys, self.folder / "database", self.photos, self.attachments, self.spool):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._settings = settings
+        self._follow_guard = threading.Lock()
         self.lock = FolderLock(self.folder)
         with self.lock.exclusive():
-            self._key_store = crypto.KeyStore(keys, self._master_key(settings, keys) if settings.encryption else None)
+            self._end_master_key_change()
+            self._key_store = self._open_keys()
             if not self._key_store.exists():
                 self._refuse_if_data()
                 self._key_store.write(crypto.new_key_ring(encrypted=settings.encryption, now=utc_now()))
             self.ring = self._key_store.read()
             self._key_store.heal()
             self._signature = self._key_store.signature()
-        self._follow_guard = threading.Lock()
+            self._remove_left_databases()
 
     @property
     def encrypted(self) -> bool:
@@ -101,10 +105,11 @@ class Store:
     def new_file_key(self) -> bytes | None:
         return crypto.new_file_key() if self.encrypted else None
 
-    def follow(self) -> tuple[int, int]:
+    def follow(self) -> tuple[tuple[int, int], ...]:
         """Take over a key ring that was replaced meanwhile; returns the signature of the one in use. Needs the lock."""
         with self._follow_guard:
             if (signature := self._key_store.signature()) != self._signature:
+                self._key_store = self._open_keys()  # the master key may be another one, too
                 self.ring = self._key_store.read()
                 self._signature = signature
                 self.configure_database()
@@ -112,35 +117,79 @@ class Store:
 
     def configure_database(self) -> None:
         """Point peewee at the current file and key; connections that threads hold are reopened by `scope`."""
-        key = self.ring.database_key
-        # A raw key in SQLCipher's notation: no derivation, so that opening takes a millisecond.
         pragmas = PRAGMAS if self.database.exists() else (PRAGMAS[0], AUTO_VACUUM, *PRAGMAS[1:])
-        db.init(str(self.database), passphrase=f"x'{key.hex()}'" if key else "", pragmas=pragmas)
+        db.init(str(self.database), passphrase=passphrase(self.ring), pragmas=pragmas)
 
     def complete_ring(self) -> None:
         """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not a start."""
-        self.ring = msgspec.structs.replace(self.ring, generation=1)
-        self._key_store.write(self.ring)
+        self.replace_ring(msgspec.structs.replace(self.ring, generation=1))
+
+    def replace_ring(self, ring: crypto.KeyRing, key_store: crypto.KeyStore | None = None) -> None:
+        """Make `ring` what opens the folder, sealed by `key_store` where the master key changes, too. Needs the lock exclusively."""
+        self._key_store = key_store or self._key_store
+        self._key_store.write(ring)
+        self.ring = ring
         self._signature = self._key_store.signature()
         self.configure_database()
 
-    def _master_key(self, settings: Settings, keys: Path) -> bytes:
-        if settings.master_key_file:
-            return crypto.read_master_key(settings.master_key_file)
-        path = keys / "master.key"
-        if not path.exists():
-            ring = crypto.KeyStore(keys, None)
+    def replace_master_key(self, key: bytes) -> None:
+        """Seal the key ring under `key`, and make it the master key if that is kept in the folder. Needs the lock exclusively."""
+        ring = msgspec.structs.replace(self.ring, generation=self.ring.generation + 1)
+        if self._settings.master_key_file is None:
+            self._coming_master_key.unlink(missing_ok=True)
+            crypto.write_master_key(self._coming_master_key, key)
+        self.replace_ring(ring, crypto.KeyStore(self.keys, key))
+        self._end_master_key_change()
+
+    @property
+    def master_key_path(self) -> Path:
+        return self._settings.master_key_file or self.keys / "master.key"
+
+    @property
+    def _coming_master_key(self) -> Path:
+        return self.keys / "master.key.coming"
+
+    def _end_master_key_change(self) -> None:
+        """Take over the new master key, or drop it: the one that opens the newer ring of a change that was cut off."""
+        coming = self._coming_master_key
+        if coming.exists():
+            if crypto.KeyStore(self.keys, crypto.read_master_key(coming)).opens():
+                crypto.durable_rename(coming, self.keys / "master.key")
+            else:
+                coming.unlink()
+
+    def _open_keys(self) -> crypto.KeyStore:
+        return crypto.KeyStore(self.keys, self._master_key() if self._settings.encryption else None)
+
+    def _master_key(self) -> bytes:
+        path = self.master_key_path
+        if self._settings.master_key_file is None and not path.exists():
+            ring = crypto.KeyStore(self.keys, None)
             if ring.exists():
-                raise StartRefused(crypto.SWITCHED_OFF if ring.is_plain() else crypto.missing_master_key(path))
+                if ring.is_plain():
+                    raise EncryptionDiffers(crypto.SWITCHED_OFF)
+                raise StartRefused(crypto.missing_master_key(path))
             self._refuse_if_data()
             return crypto.make_master_key(path)
         return crypto.read_master_key(path)
+
+    def _remove_left_databases(self) -> None:
+        """What a rotation that was cut off has left: the old database or an unfinished new one, which no ring names."""
+        current = self.database.name
+        for path in self.database.parent.iterdir():
+            if re.fullmatch(r"[0-9a-f]{16}\.db(-wal|-shm|-journal)?", path.name) and not path.name.startswith(current):
+                path.unlink()
 
     def _refuse_if_data(self) -> None:
         """No key is ever made over existing data."""
         for folder in (self.folder / "database", self.photos, self.attachments):
             if any(path.is_file() for path in folder.rglob("*")):
                 raise StartRefused(f"{folder} holds data, but its keys are not in {self.folder / 'keys'}. Put the keys back.")
+
+
+def passphrase(ring: crypto.KeyRing) -> str:
+    """A raw key in SQLCipher's notation: no derivation, so that opening takes a millisecond. Empty for a database that is not encrypted."""
+    return f"x'{ring.database_key.hex()}'" if ring.database_key else ""
 
 
 _store: Store | None = None
@@ -440,6 +489,7 @@ class Message(Model):
     attachment_path = peewee.TextField(null=True)
     attachment_key = peewee.BlobField(null=True)
     attachment_type = peewee.TextField(null=True)
+    attachment_generation = peewee.IntegerField(null=True)  # of the key ring when it was sealed
     # On a user message whose turn is over and was not yet read for memories: the memories that the model was given, a JSON list.
     recalled = peewee.TextField(null=True)
     created_at = TimestampField()

@@ -3,6 +3,7 @@
 import io
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 import threading
@@ -74,6 +75,14 @@ def bare_process() -> tuple[float, int]:
     if process.returncode:
         raise RuntimeError("the service's packages cannot be imported")
     return seconds, memory
+
+
+def copy(source: Path, target: Path) -> float:
+    """Seconds to copy a file and flush the copy."""
+    begun = time.perf_counter()
+    shutil.copyfile(source, target)
+    crypto.sync_file(target)
+    return time.perf_counter() - begun
 
 
 def flush(folder: Path, times: int = 20) -> float:

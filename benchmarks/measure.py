@@ -9,6 +9,7 @@ import dataclasses
 import io
 import itertools
 import random
+import re
 import socket
 import statistics
 import time
@@ -29,7 +30,7 @@ import photos
 import search
 from benchmarks import floors, material, seed
 from benchmarks.figures import Figure
-from benchmarks.service import MemoryWatch, Service, upload_form
+from benchmarks.service import MemoryWatch, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns, p50, p95, side_by_side
 from local import LocalModel
 from models import Analysis, Vocabulary
@@ -134,7 +135,9 @@ def starting(folders: seed.Folders) -> Iterator[Figure]:
 def listing(folders: seed.Folders) -> Iterator[Figure]:
     """List, detail and statistics, of many photos and of few, encrypted and not."""
     small = min(seed.REFERENCE, folders.size)
-    with Service(folders.large) as many, Service(folders.small) as few, Service(folders.plain) as plain:
+    with contextlib.ExitStack() as services:
+        many, plain = (services.enter_context(Service(folder)) for folder in (folders.large, folders.plain))
+        few = many if folders.small is folders.large else services.enter_context(Service(folders.small))
         asked = {"many": (many, folders.size), "few": (few, small), "plain": (plain, folders.size)}
         actions = {"health": _asking(many, lambda: "/api/health")}
         for name, (service, size) in asked.items():
@@ -245,12 +248,32 @@ def swallowing(folders: seed.Folders) -> Iterator[Figure]:
     )  # fmt: skip
 
 
+def turning(folders: seed.Folders) -> Iterator[Figure]:
+    """The database under a new key, beside clients who ask without a break; they wait for as long as it is being written."""
+    spent, longest, refused = [], [], 0
+    scale = 100_000 / folders.size
+    with Service(folders.large) as service:
+        for _ in range(min(folders.rounds, 3)):
+            with PauseWatch(service, f"/api/photos?page_size={PAGE}", CLIENTS) as watch:
+                said = service.run("jobs", "rotate-keys", "--force")
+            spent.append(float(re.search(r"after ([0-9.]+) s", said)[1]))
+            longest.append(watch.longest)
+            refused += watch.refused
+    copied = floors.copy(models.Store(folders.large).database, folders.path("copy"))
+    yield Figure(
+        what="rotation of the database key, for 100,000 photos", measured=p50(spent) * scale, unit="s",
+        floor=copied * scale, floor_is="file copied, flushed",
+    )  # fmt: skip
+    yield Figure(what=f"rotation, the longest pause of a request ({refused} refused)", measured=max(longest), unit="s")
+
+
 GROUPS = {
     "analysis": analysing,  # first: it stores what no service may find in the queue
     "start": starting,
     "list": listing,
     "search": searching,
     "chat": chatting,
+    "keys": turning,
     "upload": uploading,
     "memory": swallowing,
     "ocr": reading,

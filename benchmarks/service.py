@@ -58,6 +58,12 @@ class Service:
     def client(self) -> "Client":
         return Client(self.port)
 
+    def run(self, *command: str) -> str:
+        """What a `flask` command prints, run to its end beside the service. Raises `CalledProcessError`."""
+        environment = _environment(self._settings)
+        flask = [sys.executable, "-m", "flask", "--app", "app", *command]
+        return subprocess.run(flask, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+
     def memory(self) -> int:
         """Bytes of all its processes; a page that several of them share is counted once (PSS)."""
         total = 0
@@ -111,6 +117,37 @@ class MemoryWatch:
     def _watch(self) -> None:
         while not self._ended.wait(self.PAUSE):
             self.peak = max(self.peak, self._service.memory())
+
+
+class PauseWatch:
+    """The longest time that a request for `path` takes while this context lasts, a refusal too; `threads` ask without a break."""
+
+    def __init__(self, service: Service, path: str, threads: int):
+        self.longest = 0.0  # seconds
+        self.refused = 0
+        self._service, self._path = service, path
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._ask) for _ in range(threads)]
+
+    def __enter__(self) -> "PauseWatch":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _ask(self) -> None:
+        client = self._service.client()
+        while not self._ended.is_set():
+            begun = time.perf_counter()
+            try:
+                client.get(self._path)
+            except RuntimeError:
+                self.refused += 1
+            self.longest = max(self.longest, time.perf_counter() - begun)
 
 
 class Client:

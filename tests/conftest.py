@@ -155,3 +155,7 @@ def detail(response, status):
     assert isinstance(body["detail"], str)
     assert body["detail"]
     return body["detail"]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--thorough", action="store_true", help="kill, cut and fuzz at many more points, which takes minutes")

@@ -55,6 +55,9 @@ def test_a_small_run_prints_every_figure_beside_its_budget(bench, tmp_path):
     written = json.loads((tmp_path / "figures.json").read_text())["figures"]
     assert len(written) == int(re.match(r"([0-9]+) figures", lines[-1])[1])
     assert all(figure["measured"] > 0 for figure in written)
+    assert {"rotation of the database key, for 100,000 photos", "rotation, the longest pause of a request (0 refused)"} <= {
+        figure["what"] for figure in written
+    }
     assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
 
 

@@ -126,7 +126,10 @@ def test_a_folder_without_data_is_told_and_stays_without(cli, settings):
         (lambda data: (data / "keys" / "master.key").unlink(), "keys: 1 wrong: The master key .* is not there"),
         (lambda data: (data / "keys" / "master.key").write_text("ab" * 32), "keys: 1 wrong: .* cannot be opened"),
         (lambda data: [flip(data / "keys" / f"ring.{number}") for number in (1, 2)], "keys: 1 wrong: .* cannot be opened"),
-        (lambda data: [(data / "keys" / f"ring.{number}").unlink() for number in (1, 2)], "keys: 1 wrong: The key ring .* is not there"),
+        (
+            lambda data: [(data / "keys" / f"ring.{number}").unlink() for number in (1, 2)],
+            "keys: 1 wrong: .* holds data, but its keys are not in",
+        ),
         (lambda data: [path.unlink() for path in (data / "database").glob("*.db")], "database: 1 wrong: .* is not there. Restore it"),
         (lambda data: [flip(path, 0) for path in (data / "database").glob("*.db")], "database: 1 wrong: .* does not open with its key"),
     ],

@@ -19,8 +19,8 @@ from tests.service import PATIENCE, HeldUpload, Service, eventually
 
 DEPLOY = ROOT / "deploy"
 SERVICES = ("snaplore.service", "snaplore-job@.service")
-TIMERS = ("snaplore-reason.timer", "snaplore-decay.timer", "snaplore-cleanup.timer")
-WORK = ("reason", "decay", "cleanup")
+WORK = ("reason", "decay", "cleanup", "rotate-keys")
+TIMERS = tuple(f"snaplore-{name}.timer" for name in WORK)
 FLASK = Path(sys.executable).with_name("flask")
 
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze, of Debian's package systemd, is not here")
@@ -121,7 +121,7 @@ def test_systemd_waits_longer_for_the_end_than_gunicorn_does_for_its_requests():
 def test_each_timer_starts_an_existing_job_and_makes_up_for_missed_runs():
     for timer in TIMERS:
         chosen = dict(directives(timer, "Timer"))
-        name = re.fullmatch(r"snaplore-job@(\w+)\.service", chosen["Unit"])[1]
+        name = re.fullmatch(r"snaplore-job@([\w-]+)\.service", chosen["Unit"])[1]
         assert timer == f"snaplore-{name}.timer"
         assert name in job_names()
         assert chosen["Persistent"] == "true"
@@ -167,12 +167,12 @@ def cron_variables() -> dict[str, str]:
     return dict(re.findall(r"(?m)^([A-Z_]+)=(.*)$", (ROOT / "crontab").read_text()))
 
 
-def test_cron_runs_the_three_jobs_that_exist_hourly_and_nightly_at_different_minutes():
+def test_cron_runs_the_jobs_that_exist_hourly_and_nightly_at_different_minutes():
     lines = cron_lines()
     assert set(lines) == set(WORK)
     assert set(lines) <= job_names()
     assert lines["reason"][1:5] == ["*", "*", "*", "*"]
-    for name in ("decay", "cleanup"):
+    for name in WORK[1:]:
         assert re.fullmatch(r"[0-5] \* \* \*", " ".join(lines[name][1:5]))
     assert len({fields[0] for fields in lines.values()}) == len(lines)
     assert all("%" not in fields[5] for fields in lines.values())  # cron would take it for the end of the line

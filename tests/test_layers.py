@@ -25,7 +25,7 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
-    ("check",),
+    ("check", "rotation"),
     ("jobs",),
     ("app",),
 )

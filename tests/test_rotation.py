@@ -1,0 +1,603 @@
+"""Keys turn: beside a running service, killed at any point, on and off, for the database, for files and for the master key."""
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import msgspec
+import pytest
+import requests
+
+import crypto
+import models
+import rotation
+from app import create_app
+from crypto import KeyStore
+from errors import StartRefused, StorageFull, Unreadable
+from models import Photo
+from settings import ROOT, utc_now
+from tests.conftest import Client, detail, draw
+from tests.service import Service, eventually
+
+KILLS = 6  # of 50 with `--thorough`
+PHOTOS = 300  # of 3,000 with `--thorough`
+
+
+def quiet(_stage, _done, _total):
+    """No progress bar."""
+
+
+def rotate(**moment):
+    rotation.rotate(quiet, now=utc_now() + timedelta(**moment))
+
+
+def filled(client, count=3):
+    """A folder with pictures, a chat with an attachment, a note's worth of text; what it must still answer afterwards."""
+    pictures = [draw(f"Number {number}") for number in range(count)]
+    ids = [client.upload(picture, device_id="phone").json["id"] for picture in pictures]
+    client.post(
+        "/api/chat/send-with-file", data={"message": "Look", "conversation_id": "cafe", "file": (io.BytesIO(draw("a cat")), "cat.png")}
+    )
+    return dict(zip(ids, pictures, strict=True))
+
+
+def attachment_of(conversation_id):
+    with models.scope():
+        message = models.Message.get(models.Message.attachment_path.is_null(False), models.Message.conversation == conversation_id)
+        with crypto.open_sealed(models.store().folder / message.attachment_path, message.attachment_key) as file:
+            return file.read()
+
+
+def holds(client, pictures):
+    for photo_id, picture in pictures.items():
+        assert client.get(f"/api/photos/{photo_id}/image").data == picture
+        assert client.get(f"/api/photos/{photo_id}/thumbnail").data.startswith(b"\xff\xd8")
+    assert client.get("/api/photos").json["total"] == len(pictures)
+    assert attachment_of("cafe").startswith(b"\xff\xd8")
+
+
+def databases(settings):
+    return sorted(path.name for path in (settings.data_dir / "database").glob("*.db"))
+
+
+def all_bytes(settings):
+    return b"".join(path.read_bytes() for path in settings.data_dir.rglob("*") if path.is_file())
+
+
+# ------------------------------------------------------------------------------------------------------------------- database
+
+
+def test_a_rotation_gives_the_database_a_new_file_and_key_and_loses_nothing(client, settings, work_queue, clock):
+    pictures = filled(client)
+    work_queue(clock=clock)
+    found = client.get("/api/search?q=number").json
+    old_ring, old_file = models.store().ring, models.store().database
+    old = old_file.read_bytes()
+    rotate()
+
+    holds(client, pictures)
+    assert client.get("/api/search?q=number").json == found
+    ring = models.store().ring
+    assert (ring.generation, ring.database_key == old_ring.database_key) == (old_ring.generation + 1, False)
+    assert databases(settings) == [models.store().database.name] != [old_file.name]
+    assert not list(settings.data_dir.glob(f"database/{old_file.name}*"))
+    assert old[:4096] not in all_bytes(settings)
+    again = create_app(settings)
+    holds(Client(again), pictures)
+
+
+def test_the_old_key_is_in_no_file_afterwards_also_for_who_has_the_master_key(client, settings):
+    filled(client)
+    old = models.store().ring.database_key
+    rotate()
+    models.close_connection()
+
+    master = crypto.read_master_key(settings.data_dir / "keys" / "master.key")
+    for copy in ("ring.1", "ring.2"):
+        alone = settings.data_dir / copy.replace("ring", "alone")
+        alone.mkdir()
+        (alone / "ring.1").write_bytes((settings.data_dir / "keys" / copy).read_bytes())
+        ring = KeyStore(alone, master).read()
+        assert ring.database_key != old
+    content = all_bytes(settings)
+    for form in (old, old.hex().encode(), old.hex().upper().encode()):
+        assert form not in content
+
+
+def test_what_a_database_cannot_copy_by_itself_is_the_same_afterwards(client, settings):
+    filled(client)
+
+    def facts():
+        with models.scope():
+            ask = models.db.execute_sql
+            pragmas = [ask(f"PRAGMA {name}").fetchone()[0] for name in ("auto_vacuum", "user_version", "journal_mode", "page_size")]
+            sequences = ask("SELECT * FROM sqlite_sequence ORDER BY name").fetchall()
+            return pragmas, sequences, ask("PRAGMA foreign_key_check").fetchall(), ask("SELECT * FROM tallies").fetchall()
+
+    before = facts()
+    rotate()
+    assert facts() == before
+    client.delete("/api/photos/3")
+    assert client.upload(draw("new")).json["id"] == 4, "an id is not used twice"
+
+
+def test_the_job_turns_the_key_by_its_age_or_when_told_to(client, cli, settings):
+    filled(client)
+    early = cli.invoke(args=["jobs", "rotate-keys"])
+    due = f"{models.store().ring.created_at + timedelta(days=90):%Y-%m-%d}"
+    assert (early.exit_code, early.stdout) == (0, f"rotate-keys: the database key is to turn on {due}\n")
+    assert models.store().ring.generation == 1
+
+    forced = cli.invoke(args=["jobs", "rotate-keys", "--force"])
+    assert forced.exit_code == 0
+    assert forced.stdout.startswith("rotate-keys: the database has a new key, after ")
+    ring = models.store().ring
+    models.store().replace_ring(msgspec.structs.replace(ring, created_at=utc_now() - timedelta(days=90, minutes=1)))
+    by_age = cli.invoke(args=["jobs", "rotate-keys"])
+    assert "new key" in by_age.stdout
+    assert models.store().ring.generation == 3
+
+
+def test_a_clock_that_was_ahead_makes_no_key_due_early(client, settings):
+    assert not rotation.is_due(settings, now=models.store().ring.created_at - timedelta(days=400))
+    assert rotation.is_due(settings, now=models.store().ring.created_at + timedelta(days=90))
+
+
+@dataclasses.dataclass
+class Usage:
+    free: int
+
+
+def test_without_room_for_a_second_database_everything_stays(client, settings, monkeypatch):
+    pictures = filled(client)
+    before = models.store().ring
+    monkeypatch.setattr(rotation.shutil, "disk_usage", lambda path: Usage(free=1_000))
+    with pytest.raises(StorageFull, match="needs 1 MB"):
+        rotate()
+    assert models.store().ring == before
+    holds(client, pictures)
+    assert len(databases(settings)) == 1
+
+
+def test_a_copy_that_is_not_the_same_is_thrown_away(client, settings, monkeypatch):
+    pictures = filled(client)
+    before = models.store().ring
+    contents = rotation._contents
+    monkeypatch.setattr(rotation, "_contents", lambda schema: (contents(schema), schema))
+    with pytest.raises(Unreadable, match="could not be copied whole"):
+        rotate()
+    assert models.store().ring == before
+    assert len(databases(settings)) == 1
+    holds(client, pictures)
+
+
+@pytest.mark.parametrize("copy", ["ring.1", "ring.2"])
+def test_a_key_ring_that_cannot_be_written_whole_leaves_one_state_or_the_other(client, settings, monkeypatch, copy):
+    pictures = filled(client)
+    rename = crypto.durable_rename
+
+    def failing(source, target):
+        if target.name == copy:
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    monkeypatch.setattr(crypto, "durable_rename", failing)
+    with contextlib.suppress(OSError):
+        rotate()
+    monkeypatch.undo()
+    holds(client, pictures)
+    client.upload(draw("afterwards"))
+    models.close_connection()
+    holds(Client(create_app(settings)), {**pictures, 4: draw("afterwards")})
+    assert len(databases(settings)) == 1
+
+
+def test_a_ring_of_which_only_one_copy_was_replaced_is_followed_by_who_runs(client, settings):
+    """A rotation that is killed between the two: a service that kept to the old file would write what the next start does not see."""
+    pictures = filled(client)
+    old_second = (settings.data_dir / "keys" / "ring.2").read_bytes()
+    store = models.store()
+    stale = models.Store(settings)
+    models.close_connection()
+    rotate()
+    (settings.data_dir / "keys" / "ring.2").write_bytes(old_second)
+    assert stale.follow() == stale._key_store.signature()
+    assert stale.ring.database_file == store.ring.database_file
+    holds(client, pictures)
+
+
+def test_a_start_removes_what_a_killed_rotation_has_left(client, settings):
+    pictures = filled(client)
+    left = settings.data_dir / "database" / f"{secrets.token_hex(8)}.db"
+    left.write_bytes(b"half a database")
+    left.with_name(f"{left.name}-wal").write_bytes(b"its log")
+    other = settings.data_dir / "database" / "mine.txt"
+    other.write_text("not Snaplore's")
+    models.close_connection()
+    holds(Client(create_app(settings)), pictures)
+
+    assert len(databases(settings)) == 1
+    assert not left.with_name(f"{left.name}-wal").exists()
+    assert other.exists()
+
+
+# ------------------------------------------------------------------------------------------------------------------ by kill -9
+
+
+@pytest.fixture
+def thorough(request):
+    return request.config.getoption("--thorough")
+
+
+def test_a_rotation_killed_at_any_point_beside_a_busy_service_loses_nothing(tmp_path, thorough):
+    kills, photos = (50, 3_000) if thorough else (KILLS, PHOTOS)
+    seed = secrets.randbelow(10**6)
+    print("seed", seed)  # pytest shows it with a failure
+    chance = random.Random(seed)
+    stored: dict[int, str] = {}
+    refused: list[int] = []
+    with Service(tmp_path, api_key="key", dev_mode="true", llm_base_url="http://localhost:9/v1", llm_model="none") as service:
+        _fill(service, stored, photos)
+        end = threading.Event()
+        with ThreadPoolExecutor(3) as clients:
+            busy = [clients.submit(_keep_uploading, service, stored, refused, end) for _ in range(3)]
+            try:
+                duration = _timed_rotation(service)
+                for _ in range(kills):
+                    _kill_a_rotation(service, chance.uniform(0, 1.2 * duration))
+            finally:
+                end.set()
+            for client in busy:
+                client.result()
+        assert set(refused) <= {503}, refused
+        finished = service.run("flask", "--app", "app", "jobs", "rotate-keys", "--force")
+        assert "new key" in finished.stdout, finished.stderr
+        assert {photo["id"] for photo in service.photos()} == stored.keys()
+        for photo_id in chance.sample(sorted(stored), 100):
+            picture = service.call("GET", f"/api/photos/{photo_id}/image").content
+            assert hashlib.sha256(picture).hexdigest() == stored[photo_id]
+        assert len(list(service.data.glob("database/*.db"))) == 1
+        service.kill()
+        service.start()
+        assert service.get("/api/stats")["total_photos"] == len(stored)
+
+
+def _fill(service, stored, count):
+    with ThreadPoolExecutor(3) as clients:
+        list(clients.map(lambda _number: _upload(service, stored), range(count)))
+
+
+def _upload(service, stored):
+    picture = _picture()
+    answer = service.call("POST", "/api/photos/upload", files={"file": ("a.png", picture)})
+    if answer.status_code == 200:
+        stored[answer.json()["id"]] = hashlib.sha256(picture).hexdigest()
+    return answer.status_code
+
+
+def _picture():
+    return draw(secrets.token_hex(8), size=(64, 64))
+
+
+def _keep_uploading(service, stored, refused, end):
+    while not end.is_set():
+        with contextlib.suppress(requests.ConnectionError):
+            status = _upload(service, stored)
+            if status != 200:
+                refused.append(status)
+
+
+def _rotation(service):
+    command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "rotate-keys", "--force"]
+    return subprocess.Popen(command, cwd=ROOT, env=service.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def _timed_rotation(service):
+    """Seconds from the first sign of a new file to the end."""
+    before = _names(service)
+    process = _rotation(service)
+    eventually(lambda: _names(service) - before, "the export begins", every=0)
+    began = os.times().elapsed
+    assert process.wait(30) == 0, process.stdout.read()
+    process.stdout.close()
+    return max(0.02, os.times().elapsed - began)
+
+
+def _kill_a_rotation(service, after):
+    before = _names(service)
+    process = _rotation(service)
+    eventually(lambda: _names(service) - before or process.poll() is not None, "the export begins", every=0)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(after)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def _names(service):
+    return {path.name for path in service.data.glob("database/*.db")}
+
+
+def test_requests_beside_a_rotation_wait_and_then_go_on_under_the_new_key(tmp_path):
+    with Service(tmp_path, api_key="key") as service:
+        photo = service.upload(_picture())["id"]
+        for _ in range(2):
+            done = service.run("flask", "--app", "app", "jobs", "rotate-keys", "--force")
+            assert done.returncode == 0, done.stderr
+            assert service.get(f"/api/photos/{photo}")["id"] == photo
+            service.upload(_picture())
+        assert service.get("/api/stats")["total_photos"] == 3
+        assert len(_names(service)) == 1
+
+
+def test_who_has_waited_too_long_for_a_rotation_gets_a_503_and_nothing_is_half_stored(client, settings, monkeypatch):
+    pictures = filled(client)
+    shared = models.FolderLock.shared
+    monkeypatch.setattr(models.FolderLock, "shared", lambda lock: shared(lock, patience=0.05))
+    inside, leave = threading.Event(), threading.Event()
+
+    def alone():
+        with models.store().lock.exclusive():
+            inside.set()
+            leave.wait(30)
+
+    with ThreadPoolExecutor(1) as thread:
+        holding = thread.submit(alone)
+        inside.wait(30)
+        answer = client.upload(draw("too early"))
+        leave.set()
+        holding.result()
+    assert "come again" in detail(answer, 503)
+    assert answer.headers["Retry-After"] == "10"
+    holds(client, pictures)
+    assert not list((settings.data_dir / "spool").iterdir())
+
+
+# ---------------------------------------------------------------------------------------------------------------------- files
+
+
+def paths_of(settings):
+    folder = settings.data_dir
+    return {path.relative_to(folder) for kind in ("photos", "attachments") for path in (folder / kind).rglob("*") if path.is_file()}
+
+
+def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
+    pictures = filled(client)
+    with models.scope():
+        old_keys = {key for row in Photo.select(Photo.file_key, Photo.thumbnail_key).tuples() for key in row}
+    before = paths_of(settings)
+    rotate()
+    sealed = rotation.seal_anew(quiet)
+
+    assert (sealed.done, sealed.unreadable) == (4, 0)
+    after = paths_of(settings)
+    assert len(after) == len(before) == 7
+    assert not after & before
+    with models.scope():
+        keys = {key for row in Photo.select(Photo.file_key, Photo.thumbnail_key).tuples() for key in row}
+        assert len(keys) == 6
+        assert not keys & old_keys
+    holds(client, pictures)
+    assert rotation.status(quiet) == rotation.Status({2: 7}, [])
+    assert rotation.seal_anew(quiet).done == 0
+
+
+def test_sealing_anew_goes_on_where_it_was_cut_off(client, settings, monkeypatch):
+    pictures = filled(client)
+    rotate()
+    sealed = rotation._sealed
+    calls = iter(range(100))
+
+    def dying(source, target):
+        if next(calls) == 3:  # the thumbnail of the second photo
+            raise KeyboardInterrupt
+        return sealed(source, target)
+
+    monkeypatch.setattr(rotation, "_sealed", dying)
+    with pytest.raises(KeyboardInterrupt):
+        rotation.seal_anew(quiet)
+    monkeypatch.undo()
+    holds(client, pictures)
+    assert rotation.seal_anew(quiet).done == 3
+    holds(client, pictures)
+
+
+def test_a_photo_that_is_deleted_while_it_is_sealed_anew_stays_deleted(client, settings, monkeypatch):
+    pictures = filled(client)
+    rotate()
+    sealed = rotation._sealed
+
+    def deleting(source, target):
+        if 1 in pictures:
+            del pictures[1]
+            assert client.delete("/api/photos/1").status_code == 200
+        return sealed(source, target)
+
+    monkeypatch.setattr(rotation, "_sealed", deleting)
+    rotation.seal_anew(quiet)
+    assert len(paths_of(settings)) == 5
+    holds(client, pictures)
+
+
+def test_a_damaged_picture_is_named_by_the_status_and_stays_as_it_is(client, cli, settings):
+    filled(client)
+    with models.scope():
+        place = Photo.get_by_id(2).original_path
+    path = settings.data_dir / place
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    run = cli.invoke(args=["jobs", "rotate-keys", "--force", "--pictures"])
+
+    assert run.exit_code == 0
+    assert "3 pictures and attachments sealed anew, 1 could not be read and stay as they are" in run.stdout
+    status = cli.invoke(args=["keys", "status"])
+    assert status.exit_code == 1
+    assert "Files:        2 of generation 1, 5 of generation 2" in status.stdout
+    assert f"Unreadable:   1\n  {place} (picture 2)" in status.stdout
+
+
+# ----------------------------------------------------------------------------------------------------------- switching on, off
+
+
+def switch(settings, *, on):
+    models.close_connection()
+    return dataclasses.replace(settings, encryption=on)
+
+
+def apply(settings):
+    app = create_app_closed(settings)
+    return app.test_cli_runner().invoke(args=["keys", "apply"])
+
+
+def create_app_closed(settings):
+    """An application as the `flask` command gets it: its data folder is not open."""
+    app = create_app(dataclasses.replace(settings, data_dir=settings.data_dir.parent / secrets.token_hex(4)))
+    app.settings, app.is_open = settings, False
+    models.close_connection()
+    return app
+
+
+def test_encryption_is_switched_off_and_on_again_for_all_that_is_stored(client, settings):
+    pictures = filled(client)
+    plain = switch(settings, on=False)
+    with pytest.raises(StartRefused, match=r"SNAPLORE_ENCRYPTION is false.*flask keys apply"):
+        create_app(plain)
+    off = apply(plain)
+    assert off.exit_code == 0, off.output
+    assert off.output.splitlines()[-1] == "4 pictures and attachments unsealed"
+    holds(Client(create_app(plain)), pictures)
+    content = all_bytes(plain)
+    assert all(picture in content for picture in pictures.values())
+    assert b"SQLite format 3" in content
+    assert "encryption is off" in create_app(plain).test_cli_runner().invoke(args=["jobs", "rotate-keys", "--force"]).stdout
+
+    sealed = switch(settings, on=True)
+    with pytest.raises(StartRefused, match=r"SNAPLORE_ENCRYPTION is true.*flask keys apply"):
+        create_app(sealed)
+    on = apply(sealed)
+    assert on.exit_code == 0, on.output
+    holds(Client(create_app(sealed)), pictures)
+    content = all_bytes(sealed)
+    assert not any(picture[:64] in content for picture in pictures.values())
+    assert b"SQLite format 3" not in content
+    assert apply(sealed).output.startswith("The database is encrypted already.\n0 ")
+
+
+def test_data_that_was_never_encrypted_gets_a_master_key_when_it_is(tmp_path, settings):
+    plain = dataclasses.replace(settings, encryption=False)
+    client = Client(create_app(plain))
+    pictures = filled(client)
+    sealed = switch(settings, on=True)
+    with pytest.raises(StartRefused, match="keys apply"):
+        create_app(sealed)
+    assert not (settings.data_dir / "keys" / "master.key").exists(), "a refused start changes nothing"
+    assert apply(sealed).exit_code == 0
+    assert oct((settings.data_dir / "keys" / "master.key").stat().st_mode)[-3:] == "600"
+    holds(Client(create_app(sealed)), pictures)
+
+
+@pytest.mark.parametrize("on", [False, True])
+@pytest.mark.parametrize("moment", ["before the ring", "between its copies", "before the pictures"])
+def test_switching_that_is_cut_off_is_called_again(client, settings, monkeypatch, on, moment):
+    pictures = filled(client)
+    target = switch(settings, on=on)
+    if on:
+        assert apply(switch(settings, on=False)).exit_code == 0
+        models.close_connection()
+    with monkeypatch.context() as patch:
+        if moment == "before the pictures":
+            patch.setattr(rotation, "seal_anew", _interrupted)
+        else:
+            rename = crypto.durable_rename
+            cut = {"before the ring": "ring.1", "between its copies": "ring.2"}[moment]
+            patch.setattr(crypto, "durable_rename", lambda source, place: _interrupted() if place.name == cut else rename(source, place))
+        with contextlib.suppress(KeyboardInterrupt):
+            apply(target)
+    again = apply(target)
+    assert again.exit_code == 0, again.output
+    holds(Client(create_app(target)), pictures)
+    assert len(databases(settings)) == 1
+    assert (b"SQLite format 3" in all_bytes(settings)) is not on
+
+
+def _interrupted(*_arguments, **_options):
+    raise KeyboardInterrupt
+
+
+def test_encryption_is_not_switched_under_a_running_service(tmp_path):
+    with Service(tmp_path, api_key="key") as service:
+        refused = service.run("flask", "--app", "app", "keys", "apply", encryption="false")
+        assert refused.returncode == 1
+        assert "A Snaplore service is running" in refused.stderr
+        service.upload(_picture())
+        assert service.stop() == 0
+        assert service.run("flask", "--app", "app", "keys", "apply", encryption="false").returncode == 0
+        service.start(encryption="false")
+        assert service.get("/api/stats")["total_photos"] == 1
+
+
+# ----------------------------------------------------------------------------------------------------------------- master key
+
+
+def test_the_master_key_changes_beside_a_running_service(tmp_path):
+    with Service(tmp_path, api_key="key") as service:
+        photo = service.upload(_picture())["id"]
+        old = (service.data / "keys" / "master.key").read_text()
+        changed = service.run("flask", "--app", "app", "keys", "change-master")
+        assert changed.returncode == 0, changed.stderr
+        assert service.get(f"/api/photos/{photo}")["id"] == photo
+        assert service.run("flask", "--app", "app", "jobs", "rotate-keys", "--force").returncode == 0
+        assert service.get(f"/api/photos/{photo}")["id"] == photo
+        service.kill()
+        service.start()
+        assert service.get(f"/api/photos/{photo}")["id"] == photo
+        assert (service.data / "keys" / "master.key").read_text() != old
+        assert sorted(path.name for path in (service.data / "keys").iterdir()) == ["master.key", "ring.1", "ring.2"]
+        (service.data / "keys" / "master.key").write_text(old)
+        assert not KeyStore(service.data / "keys", crypto.read_master_key(service.data / "keys" / "master.key")).opens()
+
+
+@pytest.mark.parametrize("moment", ["ring.1", "ring.2", "master.key"])
+def test_a_master_key_change_that_is_cut_off_leaves_one_whole_pair(client, settings, monkeypatch, moment):
+    pictures = filled(client)
+    rename = crypto.durable_rename
+    with monkeypatch.context() as patch:
+        patch.setattr(crypto, "durable_rename", lambda source, place: _interrupted() if place.name == moment else rename(source, place))
+        with pytest.raises(KeyboardInterrupt):
+            rotation.change_master_key(crypto.new_master_key())
+    models.close_connection()
+    holds(Client(create_app(settings)), pictures)
+    rotate()
+    models.close_connection()
+    holds(Client(create_app(settings)), pictures)
+    kept = {path.name for path in (settings.data_dir / "keys").iterdir() if not path.name.endswith(".new")}
+    assert kept == {"master.key", "ring.1", "ring.2"}
+
+
+def test_a_master_key_of_the_operators_changes_by_a_file_of_theirs(tmp_path):
+    first, second = tmp_path / "first.key", tmp_path / "second.key"
+    first.write_text(secrets.token_hex(32))
+    second.write_text(secrets.token_hex(32))
+    with Service(tmp_path, api_key="key", master_key_file=first) as service:
+        service.upload(_picture())
+        change = ("flask", "--app", "app", "keys", "change-master", "--new-key-file", str(second))
+        assert "A Snaplore service is running" in service.run(*change).stderr
+        service.stop()
+        assert "--new-key-file" in service.run(*change[:-2]).stderr
+        changed = service.run(*change)
+        assert changed.returncode == 0, changed.stderr
+        assert str(first) in changed.stdout
+        with pytest.raises(AssertionError, match="ended at its start"):
+            service.start()
+        first.write_text(second.read_text())
+        service.start()
+        assert service.get("/api/stats")["total_photos"] == 1
