@@ -54,16 +54,8 @@ PRAGMAS = (
 # is a write, with every connection that is opened, and on a full or read-only disk none could be.
 AUTO_VACUUM = ("auto_vacuum", 2)
 
-
-class _Database(SqlCipherDatabase):
-    def rollback(self) -> None:
-        """SQLite has rolled back by itself when the disk was full; to ask for it again would hide that behind another failure."""
-        if self.connection().in_transaction:
-            super().rollback()
-
-
 # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
-db = _Database(None, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
+db = SqlCipherDatabase(None, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
 
 
 # ------------------------------------------------------------------------------------------------------------- opening, locks
@@ -293,8 +285,12 @@ def known_failure(problem: BaseException) -> SnaploreError | None:
     """What a failure means to the person: of the database or the disk (full, busy, damaged), or one of `errors.py`; None for all else."""
     if isinstance(problem, SnaploreError):
         return problem
-    if isinstance(problem, DATABASE_ERRORS):
-        return next((failure() for words, failure in _FAILURES if words in str(problem)), None)
+    while isinstance(problem, DATABASE_ERRORS):
+        for words, failure in _FAILURES:
+            if words in str(problem):
+                return failure()
+        # On a full disk SQLite rolls back by itself; then peewee's own rollback fails, on top of what happened.
+        problem = problem.__context__
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
         return StorageFull(_FULL)
     if isinstance(problem, OSError) and problem.errno == errno.EROFS:
@@ -602,6 +598,11 @@ def stored_value(name: str, default: Any = None) -> Any:
 def store_value(name: str, value: Any) -> None:
     """Keep a small JSON value: a runtime setting, a counter, the state of the circuit breaker."""
     StoredSetting.replace(name=name, value=msgspec.json.encode(value).decode()).execute()
+
+
+def prove_writable() -> None:
+    """Write a little, so that a full or read-only disk is found before a model is paid for what could not be kept. Needs a scope."""
+    store_value("models.proof", secrets.token_hex(8))
 
 
 def generated_api_key() -> str:

@@ -15,11 +15,12 @@ from datetime import timedelta
 import pytest
 
 import analysis
+import chat
 import crypto
 import images
 import models
 from analysis import Circuit
-from models import Analysis, Memory, Photo, db
+from models import Analysis, Memory, Message, Photo, db
 from settings import NAME, utc_now
 from tests.conftest import detail, draw
 from tests.fake_llm import FINDINGS
@@ -190,6 +191,42 @@ def test_a_database_without_room_refuses_and_recovers(client, settings, fake_llm
     assert {200, 507} == set(statuses)
     assert len([path for path in (settings.data_dir / "photos").rglob("*") if path.is_file()]) == 2 * (1 + statuses.count(200))
     assert client.upload(SMALL).status_code == 200, "the connection that met the end was opened anew, without its limit"
+
+
+def test_an_attachment_that_finds_no_room_leaves_nothing(client, settings):
+    def send(number):
+        form = {"file": (io.BytesIO(draw(str(number))), "attached.png"), "message": f"{number} " + "x" * 2_000}
+        return client.post("/api/chat/send-with-file", data=form).status_code
+
+    assert send(0) == 200
+    with models.scope():
+        pages = db.execute_sql("PRAGMA page_count").fetchone()[0]
+    statuses = []
+    for more in range(7):
+        with models.scope():
+            db.execute_sql(f"PRAGMA max_page_count = {pages + more}")
+        statuses.append(send(more + 1))
+        with models.scope():
+            named = {path for (path,) in Message.select(Message.attachment_path).where(Message.attachment_path.is_null(False)).tuples()}
+        there = {str(path.relative_to(settings.data_dir)) for path in (settings.data_dir / "attachments").rglob("*") if path.is_file()}
+        assert there == named
+    assert 507 in statuses
+
+
+def test_what_cannot_be_kept_is_not_read_for_memories(client, fake_llm, remote, monkeypatch):
+    def full(*_, **__):
+        raise models.peewee.OperationalError("database or disk is full")
+
+    chat.send(remote, chat.Said("My sister lives in Lyon."))
+    asked = len(fake_llm.requests)
+    with monkeypatch.context() as patched:
+        patched.setattr(models, "store_value", full)
+        for _ in range(3):
+            with pytest.raises(models.peewee.OperationalError):
+                chat.read_for_memories(remote)
+    assert len(fake_llm.requests) == asked
+    fake_llm.answer({"memories": []})
+    assert chat.read_for_memories(remote)
 
 
 def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(client, fake_llm, remote, clock, monkeypatch):
