@@ -41,6 +41,7 @@ class Kind(msgspec.Struct):
     wrong: int = 0
     mended: int = 0
     named: list[str] = msgspec.field(default_factory=list)  # the first of what is wrong
+    advice: str = ""
 
     def note(self, problem: str, *, mended: bool = False) -> None:
         self.wrong += 1
@@ -53,7 +54,8 @@ class Kind(msgspec.Struct):
             return f"{self.name}: OK"
         more = [f"and {self.wrong - len(self.named)} more"] if self.wrong > len(self.named) else []
         mended = f", {self.mended} mended" if self.mended else ""
-        return f"{self.name}: {self.wrong} wrong{mended}: {'; '.join(self.named + more)}"
+        advice = [self.advice] if self.advice else []
+        return f"{self.name}: {self.wrong} wrong{mended}: {'; '.join([*self.named, *more, *advice])}"
 
 
 def untold(stage: str, done: int, total: int) -> None:
@@ -134,26 +136,37 @@ def _look_at_copies(kind: Kind, settings: Settings) -> bool:
 
 
 def _integrity(kind: Kind) -> bool:
-    """Notes what is wrong with the database's pages and rows; returns whether it is the full-text index that is broken."""
-    broken_index = False
-    for problem in _damaged_pages():
-        kind.note(problem)
-    for pragma in ("integrity_check", "foreign_key_check"):
-        try:
-            with models.scope():
-                answers = db.execute_sql(f"PRAGMA {pragma}").fetchall()
-        except models.DATABASE_ERRORS as problem:
-            _raise_unless_damaged(problem)
-            kind.note(f"{pragma} cannot go on: {problem}")
-            continue
-        for line in (line for answer in answers for line in _lines(pragma, answer)):
-            if line.startswith("fts5:"):
-                broken_index = True
-            else:
-                kind.note(line)
+    """Notes what is wrong with the database's pages and rows; returns whether it is the full-text index that is broken.
+
+    Table by table: the lock of the data folder is held meanwhile, and who must be alone with it keeps everybody waiting.
+    """
+    problems = _damaged_pages()
+    try:
+        with models.scope():
+            tables = [row[0] for row in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()]
+    except models.DATABASE_ERRORS as problem:
+        _raise_unless_damaged(problem)
+        problems, tables = [*problems, str(problem)], []
+    for table in tables:
+        problems += _problems_of(table)
+    for problem in problems:
+        if not problem.startswith("fts5:"):
+            kind.note(problem)
     if kind.wrong:
-        kind.named.append("restore a backup (flask restore)")
-    return broken_index
+        kind.advice = "restore a backup (flask restore)"
+    return any(problem.startswith("fts5:") for problem in problems)
+
+
+def _problems_of(table: str) -> list[str]:
+    try:
+        with models.scope():
+            told = [row[0] for row in db.execute_sql(f'PRAGMA integrity_check("{table}")').fetchall()]
+            strays = db.execute_sql(f'PRAGMA foreign_key_check("{table}")').fetchall()
+    except models.DATABASE_ERRORS as problem:
+        _raise_unless_damaged(problem)
+        return [f"{table} cannot be read: {problem}"]
+    lines = [line for answer in told for line in answer.splitlines() if line != "ok" and not line.startswith("***")]
+    return lines + [f"row {row_id} of {table} belongs to nothing in {parent}" for _, row_id, parent, _ in strays]
 
 
 def _damaged_pages() -> list[str]:
@@ -169,12 +182,6 @@ def _damaged_pages() -> list[str]:
         if not damaged:
             break
     return damaged
-
-
-def _lines(pragma: str, answer: tuple) -> list[str]:
-    if pragma == "foreign_key_check":
-        return [f"row {answer[1]} of {answer[0]} belongs to nothing in {answer[2]}"]
-    return [line for line in answer[0].splitlines() if line != "ok" and not line.startswith("***")]
 
 
 # ------------------------------------------------------------------------------------------------------------------ files

@@ -301,6 +301,14 @@ def test_damaged_pages_of_the_database_are_told_of_and_the_rest_is_checked(libra
     assert path.read_bytes()[(page - 1) * 4096 : page * 4096] == content[(page - 1) * 4096 : page * 4096]
 
 
+def test_rows_that_belong_to_nothing_are_told_of(library, cli):
+    with models.scope():
+        db.execute_sql("PRAGMA foreign_keys = 0")
+        db.execute_sql("DELETE FROM photos WHERE id = 3")
+    models.close_connection()
+    assert wrong(cli, "--repair") == ["database: 1 wrong: row 3 of analyses belongs to nothing in photos; restore a backup (flask restore)"]
+
+
 def test_at_most_twenty_of_a_kind_are_named(library, cli):
     with models.scope():
         for number in range(30):
