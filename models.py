@@ -50,9 +50,9 @@ PRAGMAS = (
     ("journal_size_limit", 32 * 1024 * 1024),
 )
 
-# Incremental, so that clean-up gives free pages back. For a new database only, before anything is written: to say it of one that is there
-# is a write, with every connection that is opened, and on a full or read-only disk none could be.
-AUTO_VACUUM = ("auto_vacuum", 2)
+# Incremental, so that clean-up gives free pages back. It has to be set before anything is written, and only then: on a database that
+# is there it is a write, which waits for whoever else writes, and fails on a full or read-only disk.
+FIRST_PRAGMAS = (("auto_vacuum", 2), *PRAGMAS)
 
 # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
 db = SqlCipherDatabase(None, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
@@ -109,8 +109,7 @@ class Store:
 
     def configure_database(self) -> None:
         """Point peewee at the current file and key; connections that threads hold are reopened by `scope`."""
-        pragmas = PRAGMAS if self.database.exists() else (PRAGMAS[0], AUTO_VACUUM, *PRAGMAS[1:])
-        db.init(str(self.database), passphrase=passphrase(self.ring), pragmas=pragmas)
+        db.init(str(self.database), passphrase=passphrase(self.ring), pragmas=PRAGMAS if self.ring.generation else FIRST_PRAGMAS)
 
     def complete_ring(self) -> None:
         """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not a start."""
@@ -319,7 +318,6 @@ def _migrate(store: Store) -> None:
         # A start that was cut off may have left part of a database; nothing was ever stored in it.
         for leftover in store.database.parent.glob(store.database.name + "*"):
             leftover.unlink()
-        store.configure_database()
     db.connect(reuse_if_open=True)
     try:
         applied = Runner(db, str(MIGRATIONS)).up()

@@ -25,7 +25,8 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
-    ("check", "rotation"),
+    ("backup", "check", "rotation"),
+    ("restore",),
     ("jobs",),
     ("app",),
 )
