@@ -5,6 +5,7 @@ nothing, not even which paths exist. The body is received before the database is
 """
 
 import contextlib
+import functools
 import hashlib
 import hmac
 import logging
@@ -13,6 +14,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable
+from typing import Annotated, Any
 
 import click
 import flask
@@ -29,15 +31,19 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 import analysis
 import chat
 import configuration
+import connection
 import conversations
+import data
 import dynamics
 import jobs
 import mcp_servers
 import memory
 import models
+import openapi
 import params
 import photos
 import push
+import shapes
 import skills
 import spend
 from errors import DataDamaged, NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
@@ -51,6 +57,7 @@ BLUEPRINTS = (
     photos.search_routes,
     analysis.routes,
     configuration.routes,
+    connection.routes,
     spend.routes,
     skills.routes,
     mcp_servers.routes,
@@ -59,6 +66,7 @@ BLUEPRINTS = (
     dynamics.routes,
     conversations.routes,
     chat.routes,
+    data.routes,
 )
 OPEN_ENDPOINTS = ("index", "health")  # no key, no database
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
@@ -135,15 +143,28 @@ def create_app(settings: Settings | None = None) -> Application:
     for command in jobs.COMMANDS:
         app.cli.add_command(command)
 
+    contract = functools.cache(lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS))
+
     @app.get("/")
-    def index():
+    @params.operation()
+    def index() -> Annotated[shapes.Identity, params.Media(("text/html",), has_etag=True)]:
+        """Say what answers here. A client that prefers HTML, a browser, gets the dashboard."""
         answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
         return answer
 
     @app.get("/api/health")
-    def health():
+    @params.operation()
+    def health() -> shapes.Health:
+        """Say that the service is up; the database is not asked."""
         return {"status": "ok"}
+
+    @app.get("/api/openapi.json")
+    @params.without_scope
+    @params.operation()
+    def show_contract() -> dict[str, Any]:
+        """Get this contract, as OpenAPI 3.1."""
+        return contract()
 
     return app
 
