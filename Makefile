@@ -27,7 +27,7 @@ PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq -
 LOCK := .venv-lock/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run test fuzz bench docs lint lock clean
+.PHONY: help install run test faults fuzz bench docs lint lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -40,6 +40,9 @@ run: $(RUN_READY) ## start the service; prints its address and the key (settings
 
 test: $(DEV_READY) ## run the tests (ARGS="-k name" goes to pytest)
 	@.venv/bin/python -m pytest $(ARGS)
+
+faults: $(DEV_READY) ## cut the power at every write, which takes some minutes, and not at a few of them
+	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
 
 fuzz: $(DEV_READY) ## attack a running service for SECONDS=300, by its contract, and the properties with more examples
 	@.venv/bin/python -m pytest tests/test_fuzz.py --fuzz-seconds=$(SECONDS) $(ARGS)

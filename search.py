@@ -69,7 +69,7 @@ def index(photo_id: int) -> None:
     to take the photo out of the vocabulary's counts. Calling either of the two once too often changes nothing.
     """
     remove(photo_id)
-    if document := _document(photo_id):
+    if document := document_of(photo_id):
         _put(photo_id, document)
 
 
@@ -78,7 +78,7 @@ def remove(photo_id: int) -> None:
     if not _rows("SELECT 1 FROM photo_index WHERE rowid = ?", photo_id):
         return
     db.execute_sql("DELETE FROM photo_index WHERE rowid = ?", (photo_id,))
-    if document := _document(photo_id):
+    if document := document_of(photo_id):
         distinct = document.distinct()
         db.execute_sql("UPDATE vocabulary SET documents = documents - 1 WHERE term IN (SELECT value FROM json_each(?))", (distinct,))
         db.execute_sql("DELETE FROM vocabulary WHERE documents < 1 AND term IN (SELECT value FROM json_each(?))", (distinct,))
@@ -95,7 +95,7 @@ def rebuild(progress: Callable[[int], None] | None = None) -> int:
     empty()
     indexed = 0
     for (photo_id,) in db.execute_sql("SELECT photo_id FROM analyses ORDER BY photo_id"):
-        if document := _document(photo_id):
+        if document := document_of(photo_id):
             _put(photo_id, document)
             indexed += 1
             if progress:
@@ -117,7 +117,7 @@ def compact(*, first: bool) -> bool:
     return after - before >= 2
 
 
-class _Document(msgspec.Struct):
+class Document(msgspec.Struct):
     """A photo as the index sees it."""
 
     sequence: list[str]  # terms in the order of the text, so that a phrase is a phrase
@@ -132,7 +132,8 @@ class _Document(msgspec.Struct):
         return msgspec.json.encode(sorted({*self.sequence, *self.parts, *self.filters})).decode()
 
 
-def _document(photo_id: int) -> _Document | None:
+def document_of(photo_id: int) -> Document | None:
+    """The photo as it has to be in the index by the text that its analysis has now; None when it has to stay out."""
     rows = _rows(
         """SELECT app_name, summary, entities, visible_text, content_category, intent, a.device_id, original_timestamp
         FROM analyses a JOIN photos ON photos.id = photo_id WHERE photo_id = ?""",
@@ -145,10 +146,10 @@ def _document(photo_id: int) -> _Document | None:
     if not (sequence := terms.cut(folded)):
         return None
     filters = [EVERYTHING, _filter("category", category), _filter("intent", intent), _filter("device", device_id), *_date_terms(taken)]
-    return _Document(sequence, terms.parts(folded, sequence), filters)
+    return Document(sequence, terms.parts(folded, sequence), filters)
 
 
-def _put(photo_id: int, document: _Document) -> None:
+def _put(photo_id: int, document: Document) -> None:
     db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", (photo_id, document.tokens()))
     db.execute_sql(
         """INSERT INTO vocabulary(term, documents) SELECT value, 1 FROM json_each(?) WHERE true

@@ -25,7 +25,7 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
-    ("export", "backup", "rotation"),
+    ("export", "backup", "check", "rotation"),
     ("data", "restore"),
     ("jobs", "openapi"),
     ("app",),
