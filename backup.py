@@ -45,7 +45,7 @@ STEP = 500  # rows whose files are linked in one scope
 PAGES = 1_000  # of the database that are copied between two looks at the progress bar
 BLOCK = 1_048_576  # bytes
 MEMBER = 1_200  # bytes that a member takes beyond its content, at most: its header, its padding, its line in the list
-# Of a connection that only reads. Not `models.PRAGMAS`: among them is one that waits for whoever writes.
+# Of a connection that only reads.
 READING = (("cipher_log_level", "NONE"), ("temp_store", 2), ("busy_timeout", 10_000))
 REPORT = 50  # files between two looks at the progress bar
 

@@ -35,7 +35,6 @@ MIGRATIONS = ROOT / "migrations"
 
 PRAGMAS = (
     ("cipher_log_level", "NONE"),  # a wrong key is told once, by `StartRefused`
-    ("auto_vacuum", 2),  # incremental, so that clean-up gives free pages back; it has to be set before anything is written
     ("journal_mode", "WAL"),
     ("synchronous", "FULL"),  # an answered upload survives a power cut; NORMAL may lose the last commits
     ("foreign_keys", 1),
@@ -47,6 +46,10 @@ PRAGMAS = (
     ("wal_autocheckpoint", 1_000),
     ("journal_size_limit", 32 * 1024 * 1024),
 )
+
+# Incremental, so that clean-up gives free pages back. It has to be set before anything is written, and only then: on a database that
+# is there it waits for whoever writes.
+FIRST_PRAGMAS = (("auto_vacuum", 2), *PRAGMAS)
 
 # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
 db = SqlCipherDatabase(None, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
@@ -103,7 +106,7 @@ class Store:
 
     def configure_database(self) -> None:
         """Point peewee at the current file and key; connections that threads hold are reopened by `scope`."""
-        db.init(str(self.database), passphrase=passphrase(self.ring))
+        db.init(str(self.database), passphrase=passphrase(self.ring), pragmas=PRAGMAS if self.ring.generation else FIRST_PRAGMAS)
 
     def complete_ring(self) -> None:
         """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not a start."""

@@ -30,7 +30,7 @@ import crypto
 import models
 from cleanup import Progress
 from errors import EncryptionDiffers, SnaploreError, StorageFull, Unreadable
-from locks import ServiceLock
+from locks import ServiceLock, named_lock
 from models import Message, Photo, Store, db
 from settings import Settings
 from spool import Spool, new_place
@@ -60,7 +60,9 @@ def rotate(progress: Progress, *, now: datetime) -> None:
     every other failure, the old state is whole.
     """
     store = models.store()
-    with store.lock.exclusive():
+    # A backup stays in the folder for seconds, and whoever came after this one would wait for both.
+    backup = named_lock(store.folder / "jobs", "backup", 0, busy="A backup is being made.")
+    with backup, store.lock.exclusive():
         store.follow()
         _move_database(store, crypto.new_key_ring(encrypted=store.encrypted, now=now, generation=store.ring.generation + 1), progress)
 
