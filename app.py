@@ -32,6 +32,7 @@ import jobs
 import mcp_servers
 import memory
 import models
+import page
 import params
 import photos
 import push
@@ -122,9 +123,14 @@ def create_app(settings: Settings | None = None) -> Application:
     for command in jobs.COMMANDS:
         app.cli.add_command(command)
 
+    dashboard = page.assemble(key_needed=app.api_key is not None)
+
     @app.get("/")
     def index():
-        answer = flask.jsonify(name=NAME, version=VERSION, status="running")
+        if page.wanted(flask.request):
+            answer = page.response(dashboard, flask.request)
+        else:
+            answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
         return answer
 

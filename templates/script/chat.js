@@ -1,0 +1,1 @@
+// The chat: conversations, messages, tool calls, attachments.

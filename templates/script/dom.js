@@ -1,0 +1,104 @@
+// Making elements. Everything on the page is built here, from text, never from markup: what a screenshot, a model or a
+// stranger's file name says can only ever become text.
+
+const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "selected", "indeterminate", "scrollTop"]);
+
+/** An element. `props`: class, text, on: {event: fn}, dataset, style: {name: value}, properties, attributes. */
+function h(tag, props, ...children) {
+  const node = document.createElement(tag);
+  const last = [];
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === undefined || value === null) continue;
+    if (name === "class") node.className = value;
+    else if (name === "text") node.textContent = value;
+    else if (name === "on") for (const [event, fn] of Object.entries(value)) node.addEventListener(event, fn);
+    else if (name === "dataset") Object.assign(node.dataset, value);
+    else if (name === "style") for (const [key, css] of Object.entries(value)) node.style.setProperty(key, css);
+    else if (PROPERTIES.has(name)) last.push([name, value]);
+    else if (/^(aria|data)-/.test(name)) node.setAttribute(name, value);
+    else if (value !== false) node.setAttribute(name, value === true ? "" : value);
+  }
+  add(node, children);
+  for (const [name, value] of last) node[name] = value; // a select has its value only when its options are there
+  return node;
+}
+
+/** Append nodes and texts; lists are flattened, null and false are left out. */
+function add(node, ...children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : String(child));
+  }
+  return node;
+}
+
+function fill(node, ...children) {
+  node.replaceChildren();
+  return add(node, children);
+}
+
+const ICONS = {
+  home: "M4 11l8-7 8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z",
+  image: "M5 4h14a1 1 0 0 1 1 1v14a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V5a1 1 0 0 1 1-1zM4 16l5-5 5 5 2-2 4 4M15 9h.01",
+  chat: "M5 5h14a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1h-7l-5 4v-4H5a1 1 0 0 1-1-1V6a1 1 0 0 1 1-1z",
+  note: "M6 3h9l4 4v13a1 1 0 0 1-1 1H6a1 1 0 0 1-1-1V4a1 1 0 0 1 1-1zM14 3v5h5M9 13h6M9 17h4",
+  memory: "M7 3h10v18l-5-4-5 4z",
+  settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4",
+  search: "M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM16 16l4 4",
+  upload: "M12 16V5M7 9l5-5 5 5M4 16v3a1 1 0 0 0 1 1h14a1 1 0 0 0 1-1v-3",
+  download: "M12 4v11M7 11l5 5 5-5M4 17v2a1 1 0 0 0 1 1h14a1 1 0 0 0 1-1v-2",
+  send: "M4 12l16-8-5 17-4-7zM11 14l9-10",
+  plus: "M12 5v14M5 12h14",
+  trash: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5",
+  pin: "M9 4h6l-1 6 3 3H7l3-3zM12 13v7",
+  check: "M5 12l5 5 9-10",
+  copy: "M9 9h10v11H9zM5 15V4h10",
+  refresh: "M20 11a8 8 0 1 0-2 6M20 5v6h-6",
+  close: "M6 6l12 12M18 6L6 18",
+  attach: "M19 11l-7 7a4 4 0 0 1-6-6l8-8a3 3 0 0 1 4 4l-8 8a1 1 0 0 1-2-2l7-7",
+  sun: "M12 8a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1 1M18 18l1 1M19 5l-1 1M6 18l-1 1",
+  moon: "M20 14A8 8 0 1 1 10 4a6 6 0 0 0 10 10z",
+  key: "M8 12a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM11 13l8-8M16 8l3 3M13 11l2 2",
+  menu: "M4 7h16M4 12h16M4 17h16",
+  back: "M15 5l-7 7 7 7",
+  next: "M9 5l7 7-7 7",
+  tool: "M14 6a4 4 0 0 1 5 5l-9 9-4-4 9-9M14 6l3-2M6 16l-2 4 4-2",
+  undo: "M8 5L4 9l4 4M4 9h9a6 6 0 0 1 0 12H9",
+  link: "M10 14l4-4M8 11l-2 2a4 4 0 0 0 5 5l2-2M16 13l2-2a4 4 0 0 0-5-5l-2 2",
+  warn: "M12 4l9 16H3zM12 10v4M12 17h.01",
+  zoom: "M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM16 16l4 4M11 8v6M8 11h6",
+  dot: "M12 9a3 3 0 1 1 0 6 3 3 0 0 1 0-6z",
+};
+
+/** A small picture that says nothing to a screen reader: the words stand beside it, or in the button's label. */
+function icon(name) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  const path = document.createElementNS(space, "path");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("class", "glyph");
+  svg.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", ICONS[name] ?? ICONS.dot);
+  svg.append(path);
+  return svg;
+}
+
+/** A button. `props.label` is its name where it shows only an icon. */
+function button(text, { glyph, kind = "", label, click, ...props } = {}) {
+  const kinds = `button ${kind}${text ? "" : " icon"}`;
+  return h("button", { type: "button", class: kinds, "aria-label": label, title: label, on: click && { click }, ...props },
+    glyph && icon(glyph), text && h("span", { text }));
+}
+
+/** A labelled control: the label stands above it, an explanation below. */
+function field(label, control, hint) {
+  control.id ||= `field-${(field.count = (field.count ?? 0) + 1)}`;
+  const help = hint && h("p", { class: "hint", id: `${control.id}-hint`, text: hint });
+  if (help) control.setAttribute("aria-describedby", help.id);
+  return h("div", { class: "field" }, h("label", { for: control.id, text: label }), control, help);
+}
+
+/** A select. `options` is a list of [value, text]. */
+function choice(options, value, props = {}) {
+  return h("select", { ...props, value }, options.map(([key, text]) => h("option", { value: key, text })));
+}

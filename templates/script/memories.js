@@ -1,0 +1,1 @@
+// Memories: what the assistant keeps in mind.

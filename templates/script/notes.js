@@ -1,0 +1,1 @@
+// Notes: what the reasoner has written.

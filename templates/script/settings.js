@@ -1,0 +1,1 @@
+// Settings: language, theme, model, tools, devices, storage.

@@ -1,0 +1,200 @@
+// The frame around the views: navigation, addresses, theme, what every view shows while it loads, has nothing, or fails.
+
+const views = new Map();
+const badges = {};
+let leave = null; // clean-up of the view that is shown
+let main = null;
+
+/** Register a view; the navigation shows them in the order of registering. */
+function route(name, view) {
+  views.set(name, view);
+}
+
+/** Open an address like "#/chat/12?x=y". */
+function go(address) {
+  if (location.hash === address) showView();
+  else location.hash = address;
+}
+
+/** Change the address without showing the view anew. */
+function replaceAddress(address) {
+  history.replaceState(null, "", address);
+}
+
+function currentAddress() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, ...rest] = path.split("/");
+  let id = rest.join("/") || null;
+  try {
+    id = id && decodeURIComponent(id);
+  } catch { /* a stray % stays as it is */ }
+  return { name: name || views.keys().next().value, id, query: new URLSearchParams(query) };
+}
+
+function renderAll() {
+  document.documentElement.lang = language() === "zh" ? "zh-Hans" : "en";
+  applyTheme();
+  if (!main) return;
+  renderShell();
+  showView();
+}
+
+function renderShell() {
+  main = h("main", { id: "main", tabindex: "-1" });
+  const skip = h("a", { class: "skip", href: "#main", text: t("shell.skip"), on: { click: (event) => (event.preventDefault(), main.focus()) } });
+  const links = [...views].map(([name, view]) =>
+    h("a", { class: "nav-link", href: `#/${name}`, dataset: { view: name } },
+      icon(view.icon), h("span", { class: "nav-text", text: t(view.title) }), h("span", { class: "nav-badge", hidden: true })));
+  const brand = h("div", { class: "brand", "aria-hidden": "true" }, mark(), h("span", { text: "Snaplore" }));
+  fill(document.getElementById("app"), skip,
+    h("div", { class: "shell" }, h("nav", { class: "nav", "aria-label": t("shell.nav") }, brand, links), main));
+  for (const name of Object.keys(badges)) navBadge(name, badges[name]);
+}
+
+function mark() {
+  return h("span", { class: "mark" }, icon("dot"));
+}
+
+/** A number beside the navigation's entry; 0 hides it. */
+function navBadge(name, count) {
+  badges[name] = count;
+  const badge = document.querySelector(`.nav-link[data-view=${name}] .nav-badge`);
+  if (!badge) return;
+  badge.hidden = !count;
+  fill(badge, h("span", { "aria-hidden": "true", text: count > 99 ? "99+" : String(count) }),
+    h("span", { class: "visually-hidden", text: t("shell.unread", { count }) }));
+}
+
+function showView() {
+  if (!main) return;
+  const address = currentAddress();
+  const view = views.get(address.name);
+  leave?.();
+  leave = null;
+  closeDialogs();
+  for (const link of document.querySelectorAll(".nav-link")) {
+    if (link.dataset.view === address.name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const container = h("div", { class: `view view-${view ? address.name : "missing"}` });
+  fill(main, container);
+  window.scrollTo(0, 0);
+  document.title = `${view ? t(view.title) : "?"} · Snaplore`;
+  if (view) leave = view.show(container, { id: address.id, query: address.query }) ?? null;
+  else container.append(emptyState({ glyph: "search", title: t("shell.missing"), action: h("a", { class: "button", href: "#/", text: t("shell.toHome") }) }));
+}
+
+window.addEventListener("hashchange", () => {
+  showView();
+  main?.focus({ preventScroll: true }); // a screen reader goes on reading in the new view
+});
+
+/** The heading of a view, with its actions at the right. */
+function pageHead(title, ...actions) {
+  return h("header", { class: "page-head" }, h("h1", { text: title }), h("div", { class: "row" }, actions));
+}
+
+function skeleton(lines = 3, shape = "line") {
+  return h("div", { class: "stack", role: "status", "aria-label": t("shell.loading") },
+    Array.from({ length: lines }, () => h("div", { class: `skeleton ${shape}` })));
+}
+
+function emptyState({ glyph = "image", title, text, action }) {
+  return h("div", { class: "empty" }, icon(glyph), h("h2", { text: title }), text && h("p", { text }), action);
+}
+
+function failedState(error, retry) {
+  return h("div", { class: "empty", role: "alert" }, icon("warn"), h("h2", { text: t("shell.failed") }),
+    h("p", { text: sentence(error) }), button(t("shell.retry"), { glyph: "refresh", click: retry }));
+}
+
+/**
+ * Show a skeleton in `container`, then what `render(data)` makes of what `fetcher(signal)` brings, or the failure with a retry.
+ * Returns a function that gives it up.
+ */
+function load(container, fetcher, render, waiting = skeleton()) {
+  let attempt = null;
+  const run = async () => {
+    attempt?.abort();
+    attempt = new AbortController();
+    const { signal } = attempt;
+    fill(container, waiting);
+    container.setAttribute("aria-busy", "true");
+    try {
+      const data = await fetcher(signal);
+      if (!signal.aborted) fill(container, render(data));
+    } catch (problem) {
+      if (!signal.aborted) {
+        if (!(problem instanceof ApiError)) console.error(problem);
+        fill(container, failedState(problem, run));
+      }
+    }
+    if (!signal.aborted) container.removeAttribute("aria-busy");
+  };
+  run();
+  return () => attempt.abort();
+}
+
+/** Call `fn` now and then every `seconds`, one call at a time, only while the page is looked at. Returns stop(). */
+function poll(fn, seconds) {
+  let timer = null;
+  let stopped = false;
+  let running = false;
+  const run = async () => {
+    clearTimeout(timer);
+    if (stopped || running || document.hidden) return;
+    running = true;
+    try {
+      await fn();
+    } catch (problem) {
+      if (!(problem instanceof ApiError) && !wasAborted(problem)) console.error(problem);
+    }
+    running = false;
+    if (!stopped) timer = setTimeout(run, seconds * 1000);
+  };
+  document.addEventListener("visibilitychange", run);
+  run();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", run);
+  };
+}
+
+/** Disable a button while `promise` is under way; returns what it brings. */
+async function busy(target, promise) {
+  target.disabled = true;
+  target.setAttribute("aria-busy", "true");
+  try {
+    return await promise;
+  } finally {
+    target.disabled = false;
+    target.removeAttribute("aria-busy");
+  }
+}
+
+/** "light", "dark" or "auto". */
+function setTheme(name) {
+  remember("theme", name);
+  applyTheme();
+}
+
+function applyTheme() {
+  const chosen = recalled("theme", "auto");
+  if (chosen === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = chosen;
+}
+
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Browsers give the clipboard to https and localhost only; a box on the LAN often has neither.
+    const area = h("textarea", { class: "visually-hidden", value: text });
+    (document.querySelector("dialog[open]") ?? document.body).append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  toast(t("shell.copied"), { kind: "good", seconds: 2 });
+}

@@ -1,0 +1,72 @@
+// Signing in: the key is held in memory, and in this browser's storage only when the person asks for that.
+
+texts({
+  en: {
+    "signin.title": "Sign in", "signin.lead": "Your screenshots, searchable and remembered.",
+    "signin.key": "Key", "signin.hint": "The service shows it when it starts with make run, or by flask keys show-api-key.",
+    "signin.keep": "Keep me signed in on this browser", "signin.enter": "Sign in", "signin.wrong": "This key is not the service's key.",
+    "signin.ended": "The key is no longer accepted. Please sign in again.", "signin.show": "Show the key",
+  },
+  zh: {
+    "signin.title": "登录", "signin.lead": "你的截图,可搜索、被记住。",
+    "signin.key": "密钥", "signin.hint": "用 make run 启动时会显示它,也可以用 flask keys show-api-key 查看。",
+    "signin.keep": "在此浏览器中保持登录", "signin.enter": "登录", "signin.wrong": "这不是本服务的密钥。",
+    "signin.ended": "密钥已不再有效,请重新登录。", "signin.show": "显示密钥",
+  },
+});
+
+function begin() {
+  state.key = recalled("key", null);
+  if (state.key || document.documentElement.dataset.key === "open") enter();
+  else showSignIn();
+}
+
+function enter() {
+  renderShell();
+  showView();
+}
+
+/** Forget the key everywhere and show the sign-in. */
+function signOut() {
+  signedOut("");
+}
+
+/** The service refused the key. */
+function signedOut(reason = t("signin.ended")) {
+  if (!main) return; // the sign-in itself tried a wrong one
+  state.key = null;
+  forget("key");
+  leave?.();
+  leave = main = null;
+  closeDialogs();
+  showSignIn(reason);
+}
+
+function showSignIn(reason = "") {
+  document.title = `${t("signin.title")} · Snaplore`;
+  const input = h("input", { type: "password", autocomplete: "current-password", required: true, spellcheck: "false", autocapitalize: "none" });
+  const keep = h("input", { type: "checkbox", id: "keep" });
+  const problem = h("p", { class: "problem", role: "alert", text: reason });
+  const submit = h("button", { class: "button primary", type: "submit" }, h("span", { text: t("signin.enter") }));
+  const attempt = async () => {
+    problem.textContent = "";
+    state.key = input.value.trim();
+    try {
+      await api.get("/api/stats");
+    } catch (error) {
+      state.key = null;
+      problem.textContent = error.status === 401 ? t("signin.wrong") : sentence(error);
+      input.focus();
+      return;
+    }
+    if (keep.checked) remember("key", state.key);
+    enter();
+    main.focus();
+  };
+  const form = h("form", { class: "signin card", on: { submit: (event) => (event.preventDefault(), busy(submit, attempt())) } },
+    h("div", { class: "brand" }, mark(), h("h1", { text: "Snaplore" })), h("p", { class: "muted", text: t("signin.lead") }),
+    field(t("signin.key"), input, t("signin.hint")),
+    h("label", { class: "row check", for: "keep" }, keep, h("span", { text: t("signin.keep") })), problem, submit);
+  fill(document.getElementById("app"), h("main", { class: "signin-page" }, form));
+  input.focus();
+}

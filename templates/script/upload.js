@@ -1,0 +1,1 @@
+// Sending screenshots to the service.
