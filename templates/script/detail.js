@@ -1,11 +1,252 @@
-// One screenshot: its tile, and the detail over the page.
+// One screenshot: its tile, wherever one is shown; its detail over the page; and its deletion, which can be taken back.
 
-/** The tile of a photo (a list item): opens the detail. */
-function photoCard(photo) {
-  return h("button", { type: "button", class: "photo-card", on: { click: () => openPhoto(photo.id) } },
-    picture(`/api/photos/${photo.id}/thumbnail`, photo.summary || photo.filename || ""));
+texts({
+  en: {
+    "detail.open": "Open screenshot {id}", "detail.title": "Screenshot {id}", "detail.zoom": "Zoom", "detail.previous": "Previous screenshot",
+    "detail.next": "Next screenshot", "detail.summary": "Summary", "detail.entities": "Found in it", "detail.text": "Text in the picture",
+    "detail.facts": "About the file", "detail.reprocess": "Analyse again", "detail.queued": "It will be analysed again.",
+    "detail.delete": "Delete", "detail.deleted": "Screenshot deleted", "detail.download": "Download", "detail.taken": "Taken",
+    "detail.uploaded": "Uploaded", "detail.device": "Device", "detail.size": "Size", "detail.name": "File name", "detail.app": "App",
+    "detail.category": "Category", "detail.intent": "Intent", "detail.confidence": "Confidence", "detail.failed": "The analysis failed",
+    "detail.waiting": "The analysis has not finished yet; this page will show it.", "detail.copy": "Copy {value}",
+    "detail.picture": "The screenshot: {summary}", "detail.nothing": "Nothing was recognised in it.", "detail.zoomHint": "Click the picture to see it in full size",
+    "entity.link": "Link", "entity.url": "Link", "entity.email": "E-mail", "entity.phone": "Phone", "entity.amount": "Amount", "entity.date": "Date",
+    "entity.code": "Code", "entity.person": "Person", "entity.place": "Place", "entity.product": "Product", "entity.organization": "Organisation", "entity.time": "Time",
+  },
+  zh: {
+    "detail.open": "打开截图 {id}", "detail.title": "截图 {id}", "detail.zoom": "缩放", "detail.previous": "上一张截图",
+    "detail.next": "下一张截图", "detail.summary": "摘要", "detail.entities": "识别内容", "detail.text": "图片中的文字",
+    "detail.facts": "文件信息", "detail.reprocess": "重新分析", "detail.queued": "将重新分析。",
+    "detail.delete": "删除", "detail.deleted": "截图已删除", "detail.download": "下载", "detail.taken": "拍摄时间",
+    "detail.uploaded": "上传时间", "detail.device": "设备", "detail.size": "大小", "detail.name": "文件名", "detail.app": "应用",
+    "detail.category": "类别", "detail.intent": "意图", "detail.confidence": "置信度", "detail.failed": "分析失败",
+    "detail.waiting": "分析尚未完成,完成后会显示在这里。", "detail.copy": "复制 {value}",
+    "detail.picture": "截图:{summary}", "detail.nothing": "没有识别到内容。", "detail.zoomHint": "点击图片查看原始大小",
+    "entity.link": "链接", "entity.url": "链接", "entity.email": "邮箱", "entity.phone": "电话", "entity.amount": "金额", "entity.date": "日期",
+    "entity.code": "代码", "entity.person": "人物", "entity.place": "地点", "entity.product": "产品", "entity.organization": "机构", "entity.time": "时间",
+  },
+});
+
+const UNDO_SECONDS = 6;
+const UNFINISHED = ["pending", "processing"];
+
+/** The tile of a photo (a list item, or {id, summary}): opens the detail. `words` are marked in its snippet. */
+function photoCard(photo, { words = [], open = openPhoto, ...props } = {}) {
+  const status = photo.analysis_status;
+  const text = photo.snippet || photo.summary || photo.filename || "";
+  return h("button", { type: "button", class: "photo-card", dataset: { photo: photo.id }, on: { click: () => open(photo.id) }, ...props },
+    h("span", { class: "photo-frame" }, picture(`/api/photos/${photo.id}/thumbnail`, ""),
+      UNFINISHED.includes(status) && h("span", { class: "badge photo-status", text: t(`status.${status}`) }),
+      status === "error" && h("span", { class: "badge bad photo-status", text: t("status.error") })),
+    h("span", { class: "photo-words" }, h("span", { class: "visually-hidden", text: `${t("detail.open", { id: photo.id })}: ` }),
+      h("span", { class: "photo-text" }, marked(text, words)),
+      photo.original_timestamp && h("span", { class: "photo-time", text: formatAgo(photo.original_timestamp) })));
 }
 
-function openPhoto(id) {
-  dialog({ title: `#${id}`, body: picture(`/api/photos/${id}/image`, ""), wide: true });
+/** `text` with the words of a search marked. Runs of Chinese are marked by pairs of characters, as they are searched. */
+function marked(text, words) {
+  const pieces = words.flatMap((word) =>
+    /^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{3,}$/.test(word) ? [word, ...Array.from({ length: word.length - 1 }, (_, at) => word.slice(at, at + 2))] : [word]);
+  if (!pieces.length) return text;
+  const escaped = pieces.map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/^(?=[a-z0-9])/i, "(?<![a-z0-9])"));
+  // With one group around the whole pattern, every second part is what it matched.
+  return text.split(new RegExp(`(${escaped.join("|")})`, "iu")).map((part, at) => (at % 2 ? h("mark", { text: part }) : part));
 }
+
+/** The detail over the page. `step(id, -1 | 1)` gives the neighbour's id in what was being looked through, or null. */
+function openPhoto(id, { step, closed } = {}) {
+  const give = new AbortController();
+  const image = h("img", { class: "detail-image", alt: t("detail.picture", { summary: `#${id}` }), draggable: "false" });
+  const stage = h("button", { type: "button", class: "detail-stage", "aria-pressed": "false", "aria-label": t("detail.zoom"), title: t("detail.zoomHint") }, image);
+  stage.addEventListener("click", () => zoom(stage, image));
+  const side = h("div", { class: "detail-side" });
+  const turn = (delta) => {
+    const other = step?.(id, delta);
+    if (other === null || other === undefined) return;
+    handle.close("turned");
+    openPhoto(other, { step, closed });
+  };
+  const arrow = (delta, glyph, key) => step && button("", { glyph, kind: `detail-turn ${glyph}`, label: t(key), disabled: (step(id, delta) ?? null) === null, click: () => turn(delta) });
+  const body = h("div", { class: "detail" },
+    h("div", { class: "detail-picture" }, stage, arrow(-1, "back", "detail.previous"), arrow(1, "next", "detail.next")), side);
+  const handle = dialog({
+    title: t("detail.title", { id }), body, wide: true,
+    closed: (reason) => {
+      give.abort();
+      stop();
+      if (image.src) URL.revokeObjectURL(image.src);
+      if (reason !== "turned") closed?.();
+    },
+  });
+  handle.node.classList.add("detail-dialog");
+  handle.node.addEventListener("keydown", (event) => {
+    if (event.target.closest("input, textarea, select") || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key === "ArrowLeft" || event.key === "ArrowRight") turn(event.key === "ArrowLeft" ? -1 : 1);
+  });
+  showOriginal(id, image, give.signal);
+
+  let photo = null;
+  const fetchDetail = async (signal) => {
+    photo = await api.get(`/api/photos/${id}`, null, { signal });
+    return photo;
+  };
+  const render = (found) => {
+    image.alt = t("detail.picture", { summary: found.analysis.summary || found.filename });
+    return detailFacts(found, { again: () => stopLoading(), close: () => handle.close() });
+  };
+  let stopLoading = () => {};
+  const endLoading = load(side, fetchDetail, (found) => render(found), skeleton(6));
+  // What is being analysed appears by itself. Only then is it drawn anew, so that nothing moves under a reader's hand.
+  const stopPolling = poll(async () => {
+    if (!photo || !UNFINISHED.includes(photo.analysis.status)) return;
+    const before = photo.analysis.status;
+    await fetchDetail(give.signal);
+    if (photo.analysis.status !== before) {
+      fill(side, render(photo));
+      tell("changed", id);
+    }
+  }, 1.5);
+  stopLoading = () => {
+    photo.analysis.status = "pending";
+    fill(side, render(photo));
+  };
+  function stop() {
+    endLoading();
+    stopPolling();
+  }
+  return handle;
+}
+
+async function showOriginal(id, image, signal) {
+  try {
+    image.src = await api.blobUrl(`/api/photos/${id}/image`, signal);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** Between fitting the window and full size. */
+function zoom(stage, image) {
+  const large = stage.getAttribute("aria-pressed") !== "true";
+  stage.setAttribute("aria-pressed", large);
+  if (large) image.style.width = `${Math.max(image.naturalWidth / Math.min(2, devicePixelRatio), stage.clientWidth * 1.6)}px`;
+  else image.style.removeProperty("width");
+}
+
+function detailFacts(photo, { again, close }) {
+  const { analysis } = photo;
+  const entities = parsed(analysis.entities, []).filter((entity) => entity?.value);
+  const text = visibleText(analysis.llm_response);
+  const reprocess = button(t("detail.reprocess"), { glyph: "refresh" });
+  reprocess.addEventListener("click", async () => {
+    try {
+      await busy(reprocess, api.post(`/api/analysis/${photo.id}/reprocess`));
+      toast(t("detail.queued"), { kind: "good" });
+      tell("changed", photo.id);
+      again();
+    } catch (error) {
+      fail(error);
+    }
+  });
+  const remove = button(t("detail.delete"), { glyph: "trash", kind: "danger", click: () => (close(), deletePhoto(photo.id)) });
+  const download = button(t("detail.download"), { glyph: "download", click: () => busy(download, saveOriginal(photo)) });
+  const facts = [
+    ["taken", formatDate(photo.original_timestamp)], ["uploaded", formatDate(photo.created_at)],
+    ["device", photo.device_name || photo.device_id], ["size", `${photo.width} × ${photo.height}, ${formatBytes(photo.file_size)}`], ["name", photo.filename],
+  ];
+  return [
+    h("div", { class: "row" }, h("span", { class: `badge ${{ done: "good", error: "bad" }[analysis.status] ?? "warn"}`, text: t(`status.${analysis.status}`) }),
+      analysis.status === "done" && [h("span", { class: "chip", text: term("category", analysis.content_category) }), h("span", { class: "chip", text: term("intent", analysis.intent) })],
+      analysis.app_name && h("span", { class: "chip", text: analysis.app_name })),
+    analysis.status === "error" && h("div", { class: "detail-error", role: "alert" }, h("strong", { text: t("detail.failed") }), h("p", { text: analysis.error_message })),
+    UNFINISHED.includes(analysis.status) && h("p", { class: "muted", role: "status", text: t("detail.waiting") }),
+    analysis.summary && h("section", {}, h("h3", { text: t("detail.summary") }), h("p", { text: analysis.summary })),
+    entities.length > 0 && h("section", {}, h("h3", { text: t("detail.entities") }), h("ul", { class: "list entities" }, entities.map(entityRow))),
+    text && h("details", { class: "detail-text" }, h("summary", { text: t("detail.text") }), h("pre", { text, tabindex: "0" }),
+      button(t("shell.copy"), { glyph: "copy", kind: "quiet", click: () => copyText(text) })),
+    h("section", {}, h("h3", { text: t("detail.facts") }), h("dl", { class: "facts" }, facts.map(([name, value]) => [h("dt", { text: t(`detail.${name}`) }), h("dd", { text: value })]),
+      analysis.status === "done" && [h("dt", { text: t("detail.confidence") }), h("dd", { text: new Intl.NumberFormat(locale(), { style: "percent" }).format(analysis.confidence ?? 0) })])),
+    h("div", { class: "row" }, download, reprocess, remove),
+  ].map((part) => part || null).flat();
+}
+
+function entityRow({ type, value }) {
+  const target = entityTarget(String(type).toLowerCase(), String(value));
+  const shown = target ? h("a", { href: target, rel: "noopener noreferrer", target: "_blank", text: value }) : h("span", { text: value });
+  return h("li", {}, h("span", { class: "entity-type", text: term("entity", String(type).toLowerCase()) }), h("span", { class: "grow" }, shown),
+    button("", { glyph: "copy", kind: "quiet", label: t("detail.copy", { value: String(value).slice(0, 60) }), click: () => copyText(String(value)) }));
+}
+
+/** Where an entity leads: web, mail and phone only, whatever a screenshot says that it is. */
+function entityTarget(type, value) {
+  if (/^https?:\/\/\S+$/i.test(value)) return value;
+  if (/^(link|url|website)$/.test(type) && /^[\w-]+(\.[\w-]+)+(\/\S*)?$/.test(value)) return `https://${value}`;
+  if (type === "email" && /^[^\s@:?&]+@[^\s@:?&]+$/.test(value)) return `mailto:${value}`;
+  if (type === "phone" && /^\+?[\d\s()./-]{5,25}$/.test(value)) return `tel:${value.replace(/[^\d+]/g, "")}`;
+  return null;
+}
+
+/** The text in the picture, which is a part of the model's answer as it came. */
+function visibleText(answer) {
+  const start = String(answer ?? "").indexOf("{");
+  const text = start < 0 ? null : parsed(answer.slice(start, answer.lastIndexOf("}") + 1), {})?.visible_text;
+  return typeof text === "string" ? text : "";
+}
+
+function parsed(text, fallback) {
+  try {
+    return JSON.parse(text) ?? fallback;
+  } catch {
+    return fallback;
+  }
+}
+
+async function saveOriginal(photo) {
+  try {
+    const url = await api.blobUrl(`/api/photos/${photo.id}/image`);
+    const anchor = h("a", { href: url, download: photo.filename });
+    anchor.click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------- deletion
+
+// A deletion is sent when the time for taking it back has passed, or when the page is left. Until then the photo is hidden.
+const hiddenPhotos = new Map();
+
+function deletePhoto(id) {
+  if (hiddenPhotos.has(id)) return;
+  const dismiss = toast(t("detail.deleted"), {
+    seconds: UNDO_SECONDS, action: { label: t("shell.undo"), run: () => restorePhoto(id) }, after: () => sendDeletion(id),
+  });
+  hiddenPhotos.set(id, dismiss);
+  tell("hidden", id);
+}
+
+function restorePhoto(id) {
+  hiddenPhotos.delete(id);
+  tell("restored", id);
+}
+
+async function sendDeletion(id) {
+  if (hiddenPhotos.get(id) === "sent") return;
+  hiddenPhotos.set(id, "sent");
+  try {
+    await api.delete(`/api/photos/${id}`, { keepalive: true });
+    tell("deleted", id);
+    hiddenPhotos.delete(id);
+  } catch (error) {
+    if (error.status === 404) tell("deleted", id);
+    else fail(error);
+    restorePhoto(id);
+  }
+}
+
+function sendDeletions() {
+  for (const [id, waiting] of hiddenPhotos) if (waiting !== "sent") sendDeletion(id);
+}
+
+window.addEventListener("pagehide", sendDeletions);

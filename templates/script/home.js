@@ -1,11 +1,148 @@
 // Home: what there is, what is going on, what is new.
 
-texts({ en: { "home.title": "Home" }, zh: { "home.title": "首页" } });
+texts({
+  en: {
+    "home.title": "Home", "home.total": "Screenshots", "home.done": "Analysed", "home.waiting": "In the queue", "home.errors": "Failed",
+    "home.unread": "Unread notes", "home.now": "Being analysed", "home.progress": "{done} of {total}", "home.left": "about {time} left", "home.latest": "Latest screenshots",
+    "home.all": "Show all", "home.categories": "What they are", "home.intents": "What they are for", "home.notes": "New notes",
+    "home.noNotes": "No unread notes. They are written when there are a few new screenshots.", "home.noChart": "Appears with the first analysed screenshot.",
+    "home.welcome": "Welcome to Snaplore", "home.start": "Add a few screenshots to begin. They are read on this server; with a language model set up they are understood as well.",
+    "home.model": "Set up a language model", "home.minutes": "{count} min", "home.hours": "{count} h",
+  },
+  zh: {
+    "home.title": "首页", "home.total": "截图", "home.done": "已分析", "home.waiting": "排队中", "home.errors": "失败",
+    "home.unread": "未读笔记", "home.now": "正在分析", "home.progress": "{done}/{total}", "home.left": "约剩 {time}", "home.latest": "最新截图",
+    "home.all": "查看全部", "home.categories": "内容类别", "home.intents": "用途", "home.notes": "新笔记",
+    "home.noNotes": "没有未读笔记。有几张新截图后会自动生成。", "home.noChart": "分析第一张截图后显示。",
+    "home.welcome": "欢迎使用 Snaplore", "home.start": "先添加几张截图。它们在本服务器上识别;配置语言模型后还能被理解。",
+    "home.model": "配置语言模型", "home.minutes": "{count} 分钟", "home.hours": "{count} 小时",
+  },
+});
+
+const LATEST = 6;
+const UNREAD_SHOWN = 4;
+
+// How far the queue has come since it was last empty; kept here, so that it goes on when one looks at another view meanwhile.
+const queue = { begun: null, doneBefore: 0 };
 
 route("home", {
   title: "home.title",
   icon: "home",
   show(container) {
-    add(container, pageHead(t("home.title")));
+    const body = h("div", { class: "stack home" });
+    add(container, pageHead(t("home.title"), button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles })), body);
+    let parts = null;
+    let seen = "";
+    const draw = (data) => {
+      parts = homeParts(data);
+      seen = JSON.stringify(data);
+      return parts;
+    };
+    const stopLoading = load(body, fetchHome, draw, skeleton(3, "block"));
+    const refresh = async () => {
+      if (!parts) return;
+      const data = await fetchHome();
+      if (JSON.stringify(data) !== seen && body.isConnected && !body.contains(document.activeElement)) fill(body, draw(data));
+      else if (JSON.stringify(data.stats) !== JSON.stringify(JSON.parse(seen).stats)) updateNumbers(body, data);
+    };
+    const soon = debounced(() => refresh().catch(() => {}), 500);
+    for (const name of ["added", "deleted", "hidden", "restored"]) photoEvents.addEventListener(name, soon);
+    const stopPolling = poll(refresh, 4);
+    const stopFiles = acceptFiles(container);
+    return () => {
+      stopLoading();
+      stopPolling();
+      stopFiles();
+      soon.cancel();
+      for (const name of ["added", "deleted", "hidden", "restored"]) photoEvents.removeEventListener(name, soon);
+    };
   },
 });
+
+async function fetchHome(signal) {
+  const options = { signal };
+  const [stats, latest, current, unread, notes] = await Promise.all([
+    api.get("/api/stats", null, options), api.get("/api/photos", { page_size: LATEST }, options),
+    api.get("/api/photos", { status: "processing", page_size: 3 }, options),
+    api.get("/api/dynamics/stats", null, options), api.get("/api/dynamics", { limit: 30 }, options),
+  ]);
+  navBadge("notes", unread.total_unread);
+  return { stats, latest: latest.items, current: current.items, unread: unread.total_unread, notes: notes.items.filter((note) => !note.is_read).slice(0, UNREAD_SHOWN) };
+}
+
+function homeParts({ stats, latest, current, unread, notes }) {
+  const shown = latest.filter((photo) => !hiddenPhotos.has(photo.id));
+  if (!stats.total_photos) return [welcome(), notes.length > 0 && newNotes(notes)];
+  return [
+    h("div", { class: "tiles" },
+      tile("home.total", stats.total_photos, "#/photos", "image"), tile("home.done", stats.done, "#/photos?status=done", "check"),
+      tile("home.waiting", stats.pending + stats.processing, "#/photos?status=pending", "refresh"),
+      stats.errors > 0 && tile("home.errors", stats.errors, "#/photos?status=error", "warn"), tile("home.unread", unread, "#/notes", "note")),
+    h("div", { class: "queue-place" }, queueCard(stats, current)),
+    h("section", { class: "stack tight" }, sectionHead("home.latest", "#/photos"),
+      h("ul", { class: "list photo-strip" }, shown.map((photo) => h("li", {}, photoCard(photo))))),
+    h("div", { class: "columns" },
+      chart("home.categories", "category", stats.category_distribution), chart("home.intents", "intent", stats.intent_distribution), newNotes(notes)),
+  ];
+}
+
+function welcome() {
+  const actions = h("div", { class: "row" }, button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles }), h("a", { class: "button", href: "#/settings", text: t("home.model") }));
+  return h("div", { class: "card" }, emptyState({ glyph: "image", title: t("home.welcome"), text: t("home.start"), action: actions }));
+}
+
+function tile(key, number, href, glyph) {
+  return h("a", { class: "tile card", href, dataset: { tile: key } }, icon(glyph), h("span", { class: "tile-number", text: formatNumber(number) }), h("span", { class: "muted small", text: t(key) }));
+}
+
+/** While somebody's focus is in the page only the numbers change, so that nothing is taken from under their hands. */
+function updateNumbers(body, { stats, current }) {
+  const numbers = { "home.total": stats.total_photos, "home.done": stats.done, "home.waiting": stats.pending + stats.processing };
+  for (const [key, number] of Object.entries(numbers)) fill(body.querySelector(`[data-tile="${key}"] .tile-number`) ?? h("i"), formatNumber(number));
+  const place = body.querySelector(".queue-place");
+  if (place) fill(place, queueCard(stats, current));
+}
+
+function sectionHead(key, href) {
+  return h("div", { class: "row apart" }, h("h2", { text: t(key) }), href && h("a", { href, class: "small" }, t("home.all"), h("span", { class: "visually-hidden", text: `: ${t(key)}` })));
+}
+
+function queueCard(stats, current) {
+  const waiting = stats.pending + stats.processing;
+  const finished = stats.done + stats.errors;
+  if (!waiting) {
+    queue.begun = null;
+    return null;
+  }
+  if (queue.begun === null || finished < queue.doneBefore) Object.assign(queue, { begun: performance.now(), doneBefore: finished });
+  const done = finished - queue.doneBefore;
+  const total = done + waiting;
+  const seconds = done ? ((performance.now() - queue.begun) / 1000 / done) * waiting : 0;
+  const meter = h("div", { class: "meter", role: "progressbar", "aria-label": t("home.now"), "aria-valuenow": done, "aria-valuemin": 0, "aria-valuemax": total },
+    h("i", { style: { width: `${(done / total) * 100}%` } }));
+  return h("section", { class: "card stack tight queue" },
+    h("div", { class: "row apart" }, h("h2", { text: t("home.now") }),
+      h("span", { class: "muted small", text: [t("home.progress", { done: formatNumber(done), total: formatNumber(total) }), seconds > 60 && t("home.left", { time: roughly(seconds) })].filter(Boolean).join(" · ") })),
+    meter, current.length > 0 && h("ul", { class: "list row queue-now" }, current.map((photo) =>
+      h("li", { class: "row" }, picture(`/api/photos/${photo.id}/thumbnail`, "", { class: "queue-picture" }), h("span", { class: "small queue-name", text: photo.filename })))));
+}
+
+function roughly(seconds) {
+  return seconds < 5400 ? t("home.minutes", { count: Math.ceil(seconds / 60) }) : t("home.hours", { count: Math.round(seconds / 3600) });
+}
+
+/** A distribution as bars: a list of links, each with its number as text, so that nothing is told by length or colour alone. */
+function chart(title, group, counts) {
+  const rows = Object.entries(counts).sort(([, one], [, other]) => other - one);
+  const most = Math.max(1, ...rows.map(([, count]) => count));
+  const bars = rows.map(([value, count]) =>
+    h("li", {}, h("a", { class: "bar", href: `#/photos?${group}=${encodeURIComponent(value)}` }, h("span", { class: "bar-name", text: term(group, value) }),
+      h("span", { class: "bar-track", "aria-hidden": "true" }, h("i", { style: { width: `${(count / most) * 100}%` } })), h("span", { class: "bar-count", text: formatNumber(count) }))));
+  return h("section", { class: "card stack tight" }, h("h2", { text: t(title) }), rows.length ? h("ul", { class: "list" }, bars) : h("p", { class: "muted small", text: t("home.noChart") }));
+}
+
+function newNotes(notes) {
+  const rows = notes.map((note) =>
+    h("li", {}, h("a", { class: "new-note", href: `#/notes/${note.id}` }, h("strong", { text: note.title }), h("span", { class: "muted small", text: note.summary }), h("span", { class: "muted small" }, timeAgo(note.created_at)))));
+  return h("section", { class: "card stack tight" }, sectionHead("home.notes", "#/notes"), rows.length ? h("ul", { class: "list" }, rows) : h("p", { class: "muted small", text: t("home.noNotes") }));
+}

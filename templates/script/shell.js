@@ -52,7 +52,7 @@ function renderShell() {
 }
 
 function mark() {
-  return h("span", { class: "mark" }, icon("dot"));
+  return h("span", { class: "mark" }, icon("mark"));
 }
 
 /** A number beside the navigation's entry; 0 hides it. */

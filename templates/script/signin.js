@@ -28,6 +28,7 @@ function enter() {
 
 /** Forget the key everywhere and show the sign-in. */
 function signOut() {
+  sendDeletions(); // while the key is still there
   signedOut("");
 }
 
@@ -36,6 +37,7 @@ function signedOut(reason = t("signin.ended")) {
   if (!main) return; // the sign-in itself tried a wrong one
   state.key = null;
   forget("key");
+  stopUploads();
   leave?.();
   leave = main = null;
   closeDialogs();
