@@ -1,92 +1,67 @@
-/* Where a message is written: text, one attached picture (picked, pasted or dropped), and the skill that the answer is given with.
+// Where a message is written: text, one attached picture (picked, pasted or dropped), and the skill that the answer is given with.
+//
+// Enter sends, but never while an input method composes: in Chinese, Enter chooses what was typed. The draft belongs to the tab, not to the
+// view, so that looking something up elsewhere does not lose it.
 
-   Enter sends, but never while an input method composes: in Chinese, Enter chooses what was typed. The draft belongs to the tab, not to the
-   view, so that looking something up elsewhere does not lose it. */
-
-texts({
-  en: {
-    'composer.label': 'Message',
-    'composer.placeholder': 'Ask about what you have saved…',
-    'composer.send': 'Send',
-    'composer.attach': 'Attach a picture',
-    'composer.remove': 'Remove the picture',
-    'composer.skill': 'Skill',
-    'composer.plain': 'No skill',
-    'composer.keys': 'Enter sends, Shift+Enter begins a new line',
-    'composer.notPicture': '“{name}” is not a picture that can be sent: JPEG, PNG, WebP or GIF.',
-    'composer.tooLarge': '“{name}” is larger than 20 MB.',
-    'composer.drop': 'Drop the picture here',
-  },
-  zh: {
-    'composer.label': '消息',
-    'composer.placeholder': '问问你保存过的内容…',
-    'composer.send': '发送',
-    'composer.attach': '添加图片',
-    'composer.remove': '移除图片',
-    'composer.skill': '技能',
-    'composer.plain': '不使用技能',
-    'composer.keys': '按 Enter 发送，Shift+Enter 换行',
-    'composer.notPicture': '“{name}”不是可以发送的图片，请使用 JPEG、PNG、WebP 或 GIF。',
-    'composer.tooLarge': '“{name}”超过 20 MB。',
-    'composer.drop': '将图片拖放到这里',
+words({
+  composer: {
+    label: ["Message", "消息"],
+    placeholder: ["Ask about what you have saved…", "问问你保存过的内容…"],
+    send: ["Send", "发送"],
+    attach: ["Attach a picture", "添加图片"],
+    remove: ["Remove the picture", "移除图片"],
+    skill: ["Skill", "技能"],
+    plain: ["No skill", "不使用技能"],
+    keys: ["Enter sends, Shift+Enter begins a new line", "按 Enter 发送，Shift+Enter 换行"],
+    notPicture: ["“{name}” is not a picture that can be sent: JPEG, PNG, WebP or GIF.", "“{name}”不是可以发送的图片，请使用 JPEG、PNG、WebP 或 GIF。"],
+    tooLarge: ["“{name}” is larger than 20 MB.", "“{name}”超过 20 MB。"],
+    drop: ["Drop the picture here", "将图片拖放到这里"],
   },
 });
 
 const MAX_MESSAGE = 32768;
 const MAX_ATTACHMENT = 20 * 1024 * 1024;
-const PICTURE_TYPES = ['image/jpeg', 'image/png', 'image/webp', 'image/gif'];
+const ATTACHABLE = ["image/jpeg", "image/png", "image/webp", "image/gif"];
 
-const draft = {text: '', file: null, skill: ''};
+const draft = { text: "", file: null, skill: "" };
 
-/** `send({text, file, skill})` is called with what was written, which is gone from the box then. */
+/** `send({ text, file, skill })` is called with what was written, which is gone from the box then. */
 function composer(send) {
   let url = null;
   let locked = false;
-  const preview = h('div', {class: 'composer-preview', hidden: true});
-  const input = h('textarea', {
-    class: 'composer-text',
-    rows: 1,
-    maxlength: MAX_MESSAGE,
-    placeholder: t('composer.placeholder'),
-    'aria-label': t('composer.label'),
-    'aria-describedby': 'composer-keys',
-    value: draft.text,
-    on: {input: typed, keydown: pressed, paste: (event) => take(event, event.clipboardData)},
+  const preview = h("div", { class: "composer-preview", hidden: true });
+  const input = h("textarea", {
+    class: "composer-text", rows: 1, maxlength: MAX_MESSAGE, placeholder: t("composer.placeholder"),
+    "aria-label": t("composer.label"), "aria-describedby": "composer-keys", value: draft.text,
+    on: { input: typed, keydown: pressed, paste: (event) => take(event, event.clipboardData) },
   });
-  const picker = h('input', {type: 'file', accept: PICTURE_TYPES.join(), class: 'visually-hidden', tabindex: -1, 'aria-hidden': 'true', on: {change: picked}});
-  const skill = h(
-    'select', {class: 'composer-skill', 'aria-label': t('composer.skill'), on: {change: () => (draft.skill = skill.value)}},
-    h('option', {value: '', text: t('composer.plain')}),
-  );
-  const button = h('button', {type: 'submit', class: 'button primary icon', 'aria-label': t('composer.send'), title: t('composer.send')}, icon('send'));
-  const form = h(
-    'form', {class: 'composer', on: {submit: submitted}},
-    preview,
-    input,
-    h(
-      'div', {class: 'composer-bar'},
-      h('button', {type: 'button', class: 'button quiet icon', 'aria-label': t('composer.attach'), title: t('composer.attach'), on: {click: () => picker.click()}}, icon('attach')),
-      picker,
-      skill,
-      h('span', {id: 'composer-keys', class: 'composer-keys', text: t('composer.keys')}),
-      button,
-    ),
-  );
+  const picker = h("input", {
+    type: "file", accept: ATTACHABLE.join(), hidden: true, "aria-label": t("composer.attach"), on: { change: picked },
+  });
+  const choose = () => (draft.skill = skill.value);
+  const skill = h("select", { class: "composer-skill", "aria-label": t("composer.skill"), on: { change: choose } },
+    h("option", { value: "", text: t("composer.plain") }));
+  const submit = h("button", { type: "submit", class: "button primary icon", "aria-label": t("composer.send"), title: t("composer.send") },
+    icon("send"));
+  const form = h("form", { class: "composer", on: { submit: submitted } }, preview, input,
+    h("div", { class: "composer-bar" },
+      button("", { glyph: "attach", kind: "quiet", label: t("composer.attach"), click: () => picker.click() }), picker, skill,
+      h("span", { id: "composer-keys", class: "composer-keys", text: t("composer.keys") }), submit));
 
   function typed() {
     draft.text = input.value;
     grow();
-    button.disabled = locked || !(draft.text.trim() || draft.file);
+    submit.disabled = locked || !(draft.text.trim() || draft.file);
   }
 
   function grow() {
-    input.style.height = 'auto';
+    input.style.height = "auto";
     input.style.height = `${input.scrollHeight}px`;
   }
 
   function pressed(event) {
     // 229 is what Safari still says in the keydown that ends a composition.
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     form.requestSubmit();
   }
@@ -94,27 +69,27 @@ function composer(send) {
   function submitted(event) {
     event.preventDefault();
     if (locked || !(draft.text.trim() || draft.file)) return;
-    const said = {...draft};
-    write('', null);
+    const said = { ...draft };
+    write("", null);
     send(said);
   }
 
   function picked() {
     attach(picker.files[0]);
-    picker.value = '';
+    picker.value = "";
   }
 
   function take(event, transfer) {
     const file = [...(transfer?.files ?? [])][0];
-    if (!file) return;
+    if (!file || transfer.types.includes("text/plain")) return; // a copied table comes as text and as a picture of itself
     event.preventDefault();
     attach(file);
   }
 
   function attach(file) {
     if (!file) return;
-    if (!PICTURE_TYPES.includes(file.type)) return toast(t('composer.notPicture', {name: file.name}), {kind: 'bad'});
-    if (file.size > MAX_ATTACHMENT) return toast(t('composer.tooLarge', {name: file.name}), {kind: 'bad'});
+    if (!ATTACHABLE.includes(file.type)) return toast(t("composer.notPicture", { name: file.name }), { kind: "bad" });
+    if (file.size > MAX_ATTACHMENT) return toast(t("composer.tooLarge", { name: file.name }), { kind: "bad" });
     draft.file = file;
     show();
     input.focus();
@@ -126,8 +101,9 @@ function composer(send) {
     preview.hidden = !url;
     preview.replaceChildren();
     if (url) {
-      const remove = h('button', {type: 'button', class: 'button quiet icon', 'aria-label': t('composer.remove'), on: {click: () => { draft.file = null; show(); input.focus(); }}}, icon('close'));
-      preview.append(h('img', {src: url, alt: ''}), h('span', {text: `${draft.file.name} · ${formatBytes(draft.file.size)}`}), remove);
+      const remove = () => (write(input.value, null), input.focus());
+      preview.append(h("img", { src: url, alt: "" }), h("span", { text: `${draft.file.name} · ${formatBytes(draft.file.size)}` }),
+        button("", { glyph: "close", kind: "quiet", label: t("composer.remove"), click: remove }));
     }
     typed();
   }
@@ -141,9 +117,9 @@ function composer(send) {
 
   async function listSkills() {
     try {
-      const {skills} = await api.get('/api/skills');
-      skill.append(...skills.map((one) => h('option', {value: one.id, text: `${one.icon} ${one.name}`.trim(), title: one.description})));
-      skill.value = skills.some((one) => one.id === draft.skill) ? draft.skill : '';
+      const { skills } = await api.get("/api/skills");
+      skill.append(...skills.map((one) => h("option", { value: one.id, text: `${one.icon} ${one.name}`.trim(), title: one.description })));
+      skill.value = skills.some((one) => one.id === draft.skill) ? draft.skill : "";
       draft.skill = skill.value;
     } catch {
       // Without the list a message can still be sent; what is wrong with the service, the conversation itself will say.

@@ -1,1 +1,147 @@
-// Memories: what the assistant keeps in mind.
+// What the assistant remembers about the person: filters with their counts, the list, and a way to make it forget.
+
+words({
+  memories: {
+    title: ["Memories", "记忆"],
+    lead: ["What the assistant has learned from your chats and screenshots, and what it uses when it answers you.", "助手从你的对话和截图中了解到的内容，回答时会用到。"],
+    kind: ["How long", "保留时间"],
+    category: ["About", "内容"],
+    long_term: ["Kept", "长期"],
+    short_term: ["For two days", "两天"],
+    emptyTitle: ["Nothing is remembered yet", "还没有记忆"],
+    empty: ["Tell the assistant something about yourself, or ask it to remember something.", "向助手介绍一下自己，或让它记住一件事。"],
+    emptyFilter: ["No memory fits these filters.", "没有符合筛选条件的记忆。"],
+    importance: ["Importance", "重要程度"],
+    used: ["used {count}×", "使用过 {count} 次"],
+    expires: ["expires {when}", "{when}过期"],
+    delete: ["Forget this", "忘记这条"],
+    deleteText: ["“{content}” will be forgotten.", "“{content}”将被忘记。"],
+    deleted: ["Forgotten", "已忘记"],
+    count: ["{shown} of {total}", "{shown} / {total}"],
+  },
+  memory: {
+    fact: ["Facts", "事实"],
+    people: ["People", "人物"],
+    project: ["Projects", "项目"],
+    finance: ["Money", "财务"],
+    schedule: ["Schedule", "日程"],
+    preference: ["Preferences", "偏好"],
+    interest: ["Interests", "兴趣"],
+    habit: ["Habits", "习惯"],
+  },
+  source: {
+    chat: ["from a chat", "来自对话"],
+    screenshot: ["from a screenshot", "来自截图"],
+    assistant: ["noted by the assistant", "助手记下"],
+  },
+});
+
+const MEMORY_KINDS = ["long_term", "short_term"];
+const MEMORY_CATEGORIES = ["fact", "people", "project", "finance", "schedule", "preference", "interest", "habit"];
+const MEMORIES_SHOWN = 50;
+
+route("memories", {
+  title: "memories.title",
+  icon: "memory",
+  show: (container) => new MemoryList(container).leave,
+});
+
+class MemoryList {
+  #kind = choice([["", t("list.all")]], "", { on: { change: () => this.#load() } });
+  #category = choice([["", t("list.all")]], "", { on: { change: () => this.#load() } });
+  #body = h("div", { class: "stack" });
+  #list = h("ul", { class: "list memories-list" });
+  #count = h("p", { class: "hint", role: "status" });
+  #more = button(t("list.more"), { click: () => busy(this.#more, this.#next()).catch(fail) });
+  #total = 0;
+  #stop = () => {};
+
+  constructor(container) {
+    this.leave = () => this.#stop();
+    add(container, pageHead(t("memories.title")), h("p", { class: "muted", text: t("memories.lead") }),
+      h("div", { class: "memories-filters" }, field(t("memories.kind"), this.#kind), field(t("memories.category"), this.#category)), this.#body);
+    this.#load();
+    this.#countUp();
+  }
+
+  #load() {
+    this.#stop();
+    this.#stop = load(this.#body, (signal) => this.#page(1, signal), ({ total, items }) => this.#show(total, items), skeleton(4, "block"));
+  }
+
+  #page(page, signal) {
+    const filters = { memory_type: this.#kind.value, category: this.#category.value };
+    return api.get("/api/memories", { page, page_size: MEMORIES_SHOWN, ...filters }, { signal });
+  }
+
+  #show(total, items) {
+    this.#total = total;
+    fill(this.#list, items.map((memory) => this.#item(memory)));
+    this.#counted();
+    if (items.length) return [this.#count, this.#list, h("div", { class: "row" }, this.#more)];
+    if (this.#kind.value || this.#category.value) return emptyState({ glyph: "memory", title: t("memories.emptyFilter") });
+    return emptyState({ glyph: "memory", title: t("memories.emptyTitle"), text: t("memories.empty"),
+      action: h("a", { class: "button primary", href: "#/chat", text: t("chat.title") }) });
+  }
+
+  /** The page after those that are shown. What was deleted since has moved the rest up, so the last full page is asked for again. */
+  async #next() {
+    const shown = this.#list.children.length;
+    const { total, items } = await this.#page(Math.floor(shown / MEMORIES_SHOWN) + 1);
+    const known = new Set([...this.#list.children].map((item) => item.dataset.id));
+    this.#total = total;
+    add(this.#list, items.filter(({ id }) => !known.has(String(id))).map((memory) => this.#item(memory)));
+    this.#counted();
+  }
+
+  #counted() {
+    const shown = this.#list.children.length;
+    this.#count.textContent = t("memories.count", { shown: formatNumber(shown), total: formatNumber(this.#total) });
+    this.#more.hidden = shown >= this.#total;
+  }
+
+  async #countUp() {
+    const { total, categories, ...kinds } = await api.get("/api/memories/stats").catch(() => ({}));
+    if (total === undefined) return; // the list tells what is wrong
+    const options = (names, group, counts) => [["", t("list.all"), total], ...names.map((name) => [name, t(`${group}.${name}`), counts[name] ?? 0])];
+    for (const [select, named] of [[this.#kind, options(MEMORY_KINDS, "memories", kinds)], [this.#category, options(MEMORY_CATEGORIES, "memory", categories)]]) {
+      const { value } = select;
+      fill(select, named.map(([name, text, count]) => h("option", { value: name, text: `${text} (${formatNumber(count)})` })));
+      select.value = value;
+    }
+  }
+
+  #item(memory) {
+    const importance = Math.round(100 * memory.importance);
+    const remove = button("", { glyph: "trash", kind: "quiet", label: `${t("memories.delete")}: ${memory.content}`, click: () => this.#forget(memory, item, remove) });
+    const item = h("li", { class: "card memories-item", dataset: { id: String(memory.id) } },
+      h("div", { class: "grow stack tight" },
+        h("p", { text: memory.content }),
+        h("div", { class: "row small muted" },
+          h("span", { class: "badge", text: term("memory", memory.category) }),
+          h("span", { text: term("source", memory.source_type) }), timeAgo(memory.created_at),
+          memory.access_count > 0 && h("span", { text: t("memories.used", { count: formatNumber(memory.access_count) }) }),
+          memory.expires_at && h("span", { title: formatDate(memory.expires_at), text: t("memories.expires", { when: formatAgo(memory.expires_at) }) }))),
+      h("div", { class: "meter memories-meter", role: "img", "aria-label": `${t("memories.importance")} ${importance} %`, title: `${t("memories.importance")} ${importance} %` },
+        h("i", { style: { width: `${importance}%` } })), remove);
+    return item;
+  }
+
+  async #forget(memory, item, pressed) {
+    const text = t("memories.deleteText", { content: memory.content });
+    if (!(await confirmDialog({ title: t("memories.delete"), text, action: t("memories.delete"), danger: true }))) return;
+    try {
+      await busy(pressed, api.delete(`/api/memories/${memory.id}`));
+    } catch (error) {
+      if (error.status !== 404) return fail(error);
+    }
+    toast(t("memories.deleted"), { kind: "good" });
+    const next = item.nextElementSibling ?? item.previousElementSibling;
+    item.remove();
+    this.#total -= 1;
+    this.#counted();
+    if (next) next.querySelector("button").focus();
+    else this.#load();
+    this.#countUp();
+  }
+}

@@ -1,50 +1,36 @@
-/* How a conversation looks: messages, answers in markdown, the tools that were called, and the screenshots that an answer cites.
+// How a conversation looks: messages, answers in markdown, the tools that were called, and the screenshots that an answer cites.
+//
+// Stored messages are appended as they come and never drawn again, so that what a reader has unfolded or selected stays. What tools and
+// models say is data: it is shown as text, and becomes a link only where it is an address of the web or the id of a screenshot that a tool
+// of the same conversation has told of.
 
-   Stored messages are appended as they come and never drawn again, so that what a reader has unfolded or selected stays. What tools and
-   models say is data: it is shown as text, and becomes a link only where it is an address of the web or the id of a screenshot that a tool
-   of the same conversation has told of. */
-
-texts({
-  en: {
-    'tool.search_knowledge_base': 'Searched your screenshots',
-    'tool.get_screenshot': 'Read a screenshot',
-    'tool.web_search': 'Searched the web',
-    'tool.save_memory': 'Saved a memory',
-    'tool.other': 'Used {name}',
-    'tool.found': 'found: {count}',
-    'tool.failed': 'did not work',
-    'tool.arguments': 'Asked with',
-    'tool.results': 'Results',
-    'tool.none': 'Nothing was found.',
-    'tool.running': 'no answer',
-    'message.you': 'You said',
-    'message.assistant': 'The assistant said',
-    'message.attached': 'The attached picture',
-    'cited.title': 'Screenshots cited here',
-    'cited.open': 'Open screenshot #{id}',
+words({
+  tool: {
+    search_knowledge_base: ["Searched your screenshots", "搜索了你的截图"],
+    get_screenshot: ["Read a screenshot", "查看了一张截图"],
+    web_search: ["Searched the web", "搜索了网络"],
+    save_memory: ["Saved a memory", "记住了一件事"],
+    other: ["Used {name}", "使用了 {name}"],
+    found: ["found: {count}", "找到 {count} 条"],
+    failed: ["did not work", "没有成功"],
+    arguments: ["Asked with", "请求参数"],
+    results: ["Results", "结果"],
+    none: ["Nothing was found.", "没有找到内容。"],
+    running: ["no answer", "没有回应"],
   },
-  zh: {
-    'tool.search_knowledge_base': '搜索了你的截图',
-    'tool.get_screenshot': '查看了一张截图',
-    'tool.web_search': '搜索了网络',
-    'tool.save_memory': '记住了一件事',
-    'tool.other': '使用了 {name}',
-    'tool.found': '找到 {count} 条',
-    'tool.failed': '没有成功',
-    'tool.arguments': '请求参数',
-    'tool.results': '结果',
-    'tool.none': '没有找到内容。',
-    'tool.running': '没有回应',
-    'message.you': '你说',
-    'message.assistant': '助手说',
-    'message.attached': '附带的图片',
-    'cited.title': '引用的截图',
-    'cited.open': '打开截图 #{id}',
+  message: {
+    you: ["You said", "你说"],
+    assistant: ["The assistant said", "助手说"],
+    attached: ["The attached picture", "附带的图片"],
+  },
+  cited: {
+    title: ["Screenshots cited here", "引用的截图"],
+    open: ["Open screenshot #{id}", "打开截图 #{id}"],
   },
 });
 
-const BUILT_IN_TOOLS = ['search_knowledge_base', 'get_screenshot', 'web_search', 'save_memory'];
-const SCREENSHOT_TOOLS = ['search_knowledge_base', 'get_screenshot'];
+const BUILT_IN_TOOLS = ["search_knowledge_base", "get_screenshot", "web_search", "save_memory"];
+const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot"];
 const CITATION = /#(\d{1,15})(?!\d)/g;
 
 /** The stored messages of one conversation. `pictureOf(message)` gives the Blob that was sent with a message of this tab, if any. */
@@ -59,7 +45,7 @@ class MessageLog {
 
   constructor(pictureOf) {
     this.#pictureOf = pictureOf;
-    this.element = h('ol', {class: 'chat-messages'});
+    this.element = h("ol", { class: "chat-messages" });
   }
 
   /** Adds those that are new; returns whether there were any. */
@@ -67,8 +53,8 @@ class MessageLog {
     const fresh = messages.filter((message) => message.id > this.lastId);
     for (const message of fresh) {
       this.lastId = message.id;
-      if (message.role === 'tool') this.#settle(message);
-      else if (message.role === 'user') this.#say(message);
+      if (message.role === "tool") this.#settle(message);
+      else if (message.role === "user") this.#say(message);
       else this.#answer(message);
     }
     return fresh.length > 0;
@@ -84,20 +70,20 @@ class MessageLog {
     const picture = this.#pictureOf(message);
     const url = picture && URL.createObjectURL(picture);
     if (url) this.#urls.push(url);
-    this.element.append(h('li', {}, bubble(message.content, url)));
+    this.element.append(h("li", {}, bubble(message.content, url)));
   }
 
   #answer(message) {
     const calls = readJson(message.tool_calls) ?? [];
     if (Array.isArray(calls) && calls.length) {
       this.#calls = calls.map((call) => new ToolCall(call.function ?? {}));
-      this.element.append(h('li', {class: 'chat-tools'}, this.#calls.map((call) => call.element)));
+      this.element.append(h("li", { class: "chat-tools" }, this.#calls.map((call) => call.element)));
     }
     if (message.content) {
       this.answered = true;
-      const body = h('div', {class: 'chat-answer prose'}, h('span', {class: 'visually-hidden', text: t('message.assistant')}), markdown(message.content));
+      const body = h("div", { class: "chat-answer prose" }, h("span", { class: "visually-hidden", text: t("message.assistant") }), markdown(message.content));
       const ids = linkCitations(body, this.#titles);
-      this.element.append(h('li', {}, body, citedPhotos(ids, this.#titles)));
+      this.element.append(h("li", {}, body, citedPhotos(ids, this.#titles)));
     }
   }
 
@@ -105,7 +91,7 @@ class MessageLog {
     const said = readJson(message.content) ?? {};
     const results = Array.isArray(said.results) ? said.results : [];
     if (SCREENSHOT_TOOLS.includes(message.tool_name)) {
-      results.filter((result) => Number.isInteger(result?.id)).forEach((result) => this.#titles.set(result.id, result.title ?? ''));
+      results.filter((result) => Number.isInteger(result?.id)).forEach((result) => this.#titles.set(result.id, result.title ?? ""));
     }
     this.#calls.shift()?.settle(message.tool_name, said, results);
   }
@@ -114,62 +100,62 @@ class MessageLog {
 /** What a person says, before it is stored and after. */
 function bubble(content, url) {
   return h(
-    'div', {class: 'chat-said'},
-    h('span', {class: 'visually-hidden', text: t('message.you')}),
-    url && h('img', {class: 'chat-sent-picture', src: url, alt: t('message.attached')}),
-    content && h('p', {text: content}),
+    "div", { class: "chat-said" },
+    h("span", { class: "visually-hidden", text: t("message.you") }),
+    url && h("img", { class: "chat-sent-picture", src: url, alt: t("message.attached") }),
+    content && h("p", { text: content }),
   );
 }
 
 /** One call of a tool: folded it says what happened, unfolded what exactly was asked and answered. */
 class ToolCall {
-  constructor({name = '', arguments: given = ''}) {
+  constructor({ name = "", arguments: given = "" }) {
     const known = BUILT_IN_TOOLS.includes(name);
     const asked = readJson(given);
-    this.state = h('span', {class: 'chat-tool-state', text: t('tool.running')});
-    this.results = h('div');
+    this.state = h("span", { class: "chat-tool-state", text: t("tool.running") });
+    this.results = h("div");
     this.element = h(
-      'details', {class: 'chat-tool'},
+      "details", { class: "chat-tool" },
       h(
-        'summary', {},
-        icon('tool'),
-        h('span', {class: 'chat-tool-name', text: known ? t(`tool.${name}`) : t('tool.other', {name})}),
-        asked?.query && h('q', {class: 'chat-tool-query', text: String(asked.query)}),
+        "summary", {},
+        icon("tool"),
+        h("span", { class: "chat-tool-name", text: known ? t(`tool.${name}`) : t("tool.other", { name }) }),
+        asked?.query && h("q", { class: "chat-tool-query", text: String(asked.query) }),
         this.state,
       ),
       h(
-        'div', {class: 'chat-tool-body'},
-        h('h4', {}, `${t('tool.arguments')} `, h('code', {text: name})),
-        h('pre', {tabindex: 0, text: asked ? JSON.stringify(asked, null, 1) : given}),
+        "div", { class: "chat-tool-body" },
+        h("h4", {}, `${t("tool.arguments")} `, h("code", { text: name })),
+        h("pre", { tabindex: 0, text: asked ? JSON.stringify(asked, null, 1) : given }),
         this.results,
       ),
     );
   }
 
   settle(name, said, results) {
-    this.element.classList.toggle('failed', Boolean(said.error));
-    this.state.textContent = said.error ? t('tool.failed') : t('tool.found', {count: said.total ?? said.count ?? results.length});
+    this.element.classList.toggle("failed", Boolean(said.error));
+    this.state.textContent = said.error ? t("tool.failed") : t("tool.found", { count: said.total ?? said.count ?? results.length });
     this.results.append(
-      h('h4', {text: t('tool.results')}),
-      said.error && h('p', {class: 'chat-tool-error', text: String(said.error)}),
-      !said.error && !results.length && h('p', {class: 'muted', text: t('tool.none')}),
-      h('ul', {class: 'chat-results'}, results.map((result) => toolResult(name, result ?? {}))),
+      h("h4", { text: t("tool.results") }),
+      said.error && h("p", { class: "chat-tool-error", text: String(said.error) }),
+      !said.error && !results.length && h("p", { class: "muted", text: t("tool.none") }),
+      h("ul", { class: "chat-results" }, results.map((result) => toolResult(name, result ?? {}))),
     );
   }
 }
 
 function toolResult(tool, result) {
-  const title = String(result.title ?? '');
+  const title = String(result.title ?? "");
   const url = webAddress(result.url);
   const isPhoto = SCREENSHOT_TOOLS.includes(tool) && Number.isInteger(result.id);
-  let heading = h('strong', {text: title});
+  let heading = h("strong", { text: title });
   if (isPhoto) heading = citation(result.id, `#${result.id} ${title}`);
-  else if (url) heading = h('a', {href: url, target: '_blank', rel: 'noopener noreferrer', text: title || url});
-  return h('li', {}, heading, h('p', {text: String(result.summary || result.snippet || '')}));
+  else if (url) heading = h("a", { href: url, target: "_blank", rel: "noopener noreferrer", text: title || url });
+  return h("li", {}, heading, h("p", { text: String(result.summary || result.snippet || "") }));
 }
 
 function citation(id, label) {
-  return h('button', {type: 'button', class: 'chat-citation', text: label, 'aria-label': `${label}: ${t('cited.open', {id})}`, on: {click: () => openPhoto(id)}});
+  return h("button", { type: "button", class: "chat-citation", text: label, "aria-label": `${label}: ${t("cited.open", { id })}`, on: { click: () => openPhoto(id) } });
 }
 
 /** Makes buttons of the `#12` in a text that `known` has; returns their ids in order. */
@@ -179,7 +165,7 @@ function linkCitations(root, known) {
   while (walker.nextNode()) nodes.push(walker.currentNode);
   const ids = new Set();
   for (const node of nodes) {
-    if (node.parentElement?.closest('a, code, pre')) continue;
+    if (node.parentElement?.closest("a, code, pre")) continue;
     const pieces = [];
     let end = 0;
     for (const match of node.data.matchAll(CITATION)) {
@@ -198,14 +184,14 @@ function linkCitations(root, known) {
 function citedPhotos(ids, titles = new Map()) {
   if (!ids.length) return null;
   return h(
-    'ul', {class: 'cited', 'aria-label': t('cited.title')},
+    "ul", { class: "cited", "aria-label": t("cited.title") },
     ids.map((id) =>
       h(
-        'li', {},
+        "li", {},
         h(
-          'button', {type: 'button', class: 'cited-photo', title: titles.get(id) || false, 'aria-label': t('cited.open', {id}), on: {click: () => openPhoto(id)}},
-          picture(`/api/photos/${id}/thumbnail`, ''),
-          h('span', {class: 'cited-number', text: `#${id}`}),
+          "button", { type: "button", class: "cited-photo", title: titles.get(id) || false, "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } },
+          picture(`/api/photos/${id}/thumbnail`, ""),
+          h("span", { class: "cited-number", text: `#${id}` }),
         ),
       ),
     ),
@@ -214,7 +200,7 @@ function citedPhotos(ids, titles = new Map()) {
 
 function webAddress(value) {
   const url = URL.canParse(String(value)) ? new URL(value) : null;
-  return url && ['http:', 'https:'].includes(url.protocol) ? url.href : '';
+  return url && ["http:", "https:"].includes(url.protocol) ? url.href : "";
 }
 
 function readJson(text) {

@@ -6,6 +6,13 @@ function texts(more) {
   for (const language of ["en", "zh"]) Object.assign(phrases[language], more[language]);
 }
 
+/** Texts by view and word, each as [English, Chinese]: `words({ chat: { title: ["Chat", "对话"] } })`. */
+function words(views) {
+  for (const [view, entries] of Object.entries(views)) {
+    for (const [word, [en, zh]] of Object.entries(entries)) texts({ en: { [`${view}.${word}`]: en }, zh: { [`${view}.${word}`]: zh } });
+  }
+}
+
 /** "en" or "zh": what was chosen, else the first of the browser's languages that the page speaks. */
 function language() {
   const chosen = recalled("language", "auto");
