@@ -1,21 +1,28 @@
 // Home: what there is, what is going on, what is new.
 
-texts({
-  en: {
-    "home.title": "Home", "home.total": "Screenshots", "home.done": "Analysed", "home.waiting": "In the queue", "home.errors": "Failed",
-    "home.unread": "Unread notes", "home.now": "Being analysed", "home.progress": "{done} of {total}", "home.left": "about {time} left", "home.latest": "Latest screenshots",
-    "home.all": "Show all", "home.categories": "What they are", "home.intents": "What they are for", "home.notes": "New notes",
-    "home.noNotes": "No unread notes. They are written when there are a few new screenshots.", "home.noChart": "Appears with the first analysed screenshot.",
-    "home.welcome": "Welcome to Snaplore", "home.start": "Add a few screenshots to begin. They are read on this server; with a language model set up they are understood as well.",
-    "home.model": "Set up a language model", "home.minutes": "{count} min", "home.hours": "{count} h",
-  },
-  zh: {
-    "home.title": "首页", "home.total": "截图", "home.done": "已分析", "home.waiting": "排队中", "home.errors": "失败",
-    "home.unread": "未读笔记", "home.now": "正在分析", "home.progress": "{done}/{total}", "home.left": "约剩 {time}", "home.latest": "最新截图",
-    "home.all": "查看全部", "home.categories": "内容类别", "home.intents": "用途", "home.notes": "新笔记",
-    "home.noNotes": "没有未读笔记。有几张新截图后会自动生成。", "home.noChart": "分析第一张截图后显示。",
-    "home.welcome": "欢迎使用 Snaplore", "home.start": "先添加几张截图。它们在本服务器上识别;配置语言模型后还能被理解。",
-    "home.model": "配置语言模型", "home.minutes": "{count} 分钟", "home.hours": "{count} 小时",
+words({
+  home: {
+    title: ["Home", "首页"],
+    total: ["Screenshots", "截图"],
+    done: ["Analysed", "已分析"],
+    waiting: ["In the queue", "排队中"],
+    errors: ["Failed", "失败"],
+    unread: ["Unread notes", "未读笔记"],
+    now: ["Being analysed", "正在分析"],
+    progress: ["{done} of {total}", "{done}/{total}"],
+    left: ["about {time} left", "约剩 {time}"],
+    latest: ["Latest screenshots", "最新截图"],
+    all: ["Show all", "查看全部"],
+    categories: ["What they are", "内容类别"],
+    intents: ["What they are for", "用途"],
+    notes: ["New notes", "新笔记"],
+    noNotes: ["No unread notes. They are written when there are a few new screenshots.", "没有未读笔记。有几张新截图后会自动生成。"],
+    noChart: ["Appears with the first analysed screenshot.", "分析第一张截图后显示。"],
+    welcome: ["Welcome to Snaplore", "欢迎使用 Snaplore"],
+    start: ["Add a few screenshots to begin. They are read on this server; with a language model set up they are understood as well.", "先添加几张截图。它们在本服务器上识别；配置语言模型后还能被理解。"],
+    model: ["Set up a language model", "配置语言模型"],
+    minutes: ["{count} min", "{count} 分钟"],
+    hours: ["{count} h", "{count} 小时"],
   },
 });
 

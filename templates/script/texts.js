@@ -2,14 +2,13 @@
 
 const phrases = { en: {}, zh: {} };
 
-function texts(more) {
-  for (const language of ["en", "zh"]) Object.assign(phrases[language], more[language]);
-}
-
-/** Texts by view and word, each as [English, Chinese]: `words({ chat: { title: ["Chat", "对话"] } })`. */
+/** Register words by view, each in [English, Chinese]: after `words({ home: { title: ["Home", "首页"] } })` t("home.title") is one. */
 function words(views) {
   for (const [view, entries] of Object.entries(views)) {
-    for (const [word, [en, zh]] of Object.entries(entries)) texts({ en: { [`${view}.${word}`]: en }, zh: { [`${view}.${word}`]: zh } });
+    for (const [word, [english, chinese]] of Object.entries(entries)) {
+      phrases.en[`${view}.${word}`] = english;
+      phrases.zh[`${view}.${word}`] = chinese;
+    }
   }
 }
 
@@ -66,32 +65,47 @@ function forget(name) {
 
 const state = { key: null, settings: {} };
 
-texts({
-  en: {
-    "shell.skip": "Skip to content", "shell.nav": "Main navigation", "shell.retry": "Try again", "shell.close": "Close",
-    "shell.cancel": "Cancel", "shell.undo": "Undo", "shell.failed": "That did not work", "shell.dismiss": "Dismiss",
-    "shell.loading": "Loading…", "shell.copied": "Copied", "shell.copy": "Copy", "shell.missing": "There is nothing at this address.",
-    "shell.toHome": "Go to Home", "shell.unread": "{count} unread",
-    "api.unreachable": "The server cannot be reached. Is it running, and are you on its network?",
-    "api.odd": "The server answered {status} without a reason.",
-    "api.wait": "{detail} Try again in {seconds} s.",
-    "status.pending": "Waiting", "status.processing": "Analysing", "status.done": "Done", "status.error": "Failed",
-    "category.chat": "Chat", "category.webpage": "Web page", "category.finance": "Finance", "category.notification": "Notification",
-    "category.social_media": "Social media", "category.other": "Other",
-    "intent.reference": "Reference", "intent.reminder": "Reminder", "intent.research": "Research", "intent.note": "Note",
-    "intent.ignore": "Nothing to do",
+words({
+  shell: {
+    skip: ["Skip to content", "跳到内容"],
+    nav: ["Main navigation", "主导航"],
+    retry: ["Try again", "重试"],
+    close: ["Close", "关闭"],
+    cancel: ["Cancel", "取消"],
+    undo: ["Undo", "撤销"],
+    failed: ["That did not work", "操作未成功"],
+    dismiss: ["Dismiss", "关闭提示"],
+    loading: ["Loading…", "加载中…"],
+    copied: ["Copied", "已复制"],
+    copy: ["Copy", "复制"],
+    missing: ["There is nothing at this address.", "这个地址没有内容。"],
+    toHome: ["Go to Home", "回到首页"],
+    unread: ["{count} unread", "{count} 条未读"],
   },
-  zh: {
-    "shell.skip": "跳到内容", "shell.nav": "主导航", "shell.retry": "重试", "shell.close": "关闭",
-    "shell.cancel": "取消", "shell.undo": "撤销", "shell.failed": "操作未成功", "shell.dismiss": "关闭提示",
-    "shell.loading": "加载中…", "shell.copied": "已复制", "shell.copy": "复制", "shell.missing": "这个地址没有内容。",
-    "shell.toHome": "回到首页", "shell.unread": "{count} 条未读",
-    "api.unreachable": "无法连接服务器。它在运行吗?你和它在同一网络吗?",
-    "api.odd": "服务器返回 {status},没有说明原因。",
-    "api.wait": "{detail} 请 {seconds} 秒后再试。",
-    "status.pending": "等待中", "status.processing": "分析中", "status.done": "已完成", "status.error": "失败",
-    "category.chat": "聊天", "category.webpage": "网页", "category.finance": "财务", "category.notification": "通知",
-    "category.social_media": "社交媒体", "category.other": "其他",
-    "intent.reference": "参考", "intent.reminder": "提醒", "intent.research": "研究", "intent.note": "笔记", "intent.ignore": "无需处理",
+  api: {
+    unreachable: ["The server cannot be reached. Is it running, and are you on its network?", "无法连接服务器。它在运行吗？你和它在同一网络吗？"],
+    odd: ["The server answered {status} without a reason.", "服务器返回 {status}，没有说明原因。"],
+    wait: ["{detail} Try again in {seconds} s.", "{detail} 请 {seconds} 秒后再试。"],
+  },
+  status: {
+    pending: ["Waiting", "等待中"],
+    processing: ["Analysing", "分析中"],
+    done: ["Done", "已完成"],
+    error: ["Failed", "失败"],
+  },
+  category: {
+    chat: ["Chat", "聊天"],
+    webpage: ["Web page", "网页"],
+    finance: ["Finance", "财务"],
+    notification: ["Notification", "通知"],
+    social_media: ["Social media", "社交媒体"],
+    other: ["Other", "其他"],
+  },
+  intent: {
+    reference: ["Reference", "参考"],
+    reminder: ["Reminder", "提醒"],
+    research: ["Research", "研究"],
+    note: ["Note", "笔记"],
+    ignore: ["Nothing to do", "无需处理"],
   },
 });

@@ -1,21 +1,25 @@
 // Sending screenshots: picked, dropped or pasted, three at a time, each with its progress; what the network breaks is tried again.
 
-texts({
-  en: {
-    "upload.title": "Uploads", "upload.add": "Add screenshots", "upload.drop": "Drop screenshots here",
-    "upload.waiting": "Waiting", "upload.sending": "{percent}", "upload.storing": "Storing…", "upload.done": "Stored",
-    "upload.dedup": "Already there", "upload.again": "Trying again in {seconds} s", "upload.failed": "Failed",
-    "upload.type": "Not a JPEG, PNG, WebP or GIF picture", "upload.large": "Larger than 50 MB", "upload.empty": "Empty file",
-    "upload.summary": "{done} of {total} done", "upload.hide": "Close the list", "upload.retry": "Send {name} again",
-    "upload.none": "There was no picture among these.", "upload.progress": "Progress of {name}",
-  },
-  zh: {
-    "upload.title": "上传", "upload.add": "添加截图", "upload.drop": "把截图拖放到这里",
-    "upload.waiting": "等待中", "upload.sending": "{percent}", "upload.storing": "正在保存…", "upload.done": "已保存",
-    "upload.dedup": "已存在", "upload.again": "{seconds} 秒后重试", "upload.failed": "失败",
-    "upload.type": "不是 JPEG、PNG、WebP 或 GIF 图片", "upload.large": "超过 50 MB", "upload.empty": "空文件",
-    "upload.summary": "已完成 {done}/{total}", "upload.hide": "关闭列表", "upload.retry": "重新发送 {name}",
-    "upload.none": "其中没有图片。", "upload.progress": "{name} 的进度",
+words({
+  upload: {
+    title: ["Uploads", "上传"],
+    add: ["Add screenshots", "添加截图"],
+    drop: ["Drop screenshots here", "把截图拖放到这里"],
+    waiting: ["Waiting", "等待中"],
+    sending: ["{percent}", "{percent}"],
+    storing: ["Storing…", "正在保存…"],
+    done: ["Stored", "已保存"],
+    dedup: ["Already there", "已存在"],
+    again: ["Trying again in {seconds} s", "{seconds} 秒后重试"],
+    failed: ["Failed", "失败"],
+    type: ["Not a JPEG, PNG, WebP or GIF picture", "不是 JPEG、PNG、WebP 或 GIF 图片"],
+    large: ["Larger than 50 MB", "超过 50 MB"],
+    empty: ["Empty file", "空文件"],
+    summary: ["{done} of {total} done", "已完成 {done}/{total}"],
+    hide: ["Close the list", "关闭列表"],
+    retry: ["Send {name} again", "重新发送 {name}"],
+    none: ["There was no picture among these.", "其中没有图片。"],
+    progress: ["Progress of {name}", "{name} 的进度"],
   },
 });
 
