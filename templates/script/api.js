@@ -84,7 +84,8 @@ function refusal(status, text, retryAfter) {
   try {
     detail = JSON.parse(text).detail;
   } catch { /* a proxy's page */ }
-  const seconds = retryAfter === null ? null : Number(retryAfter) || null;
+  // The rate limit's window is told with every answer of a limited path, also where waiting for it would not help.
+  const seconds = ([429, 503].includes(status) && Number(retryAfter)) || null;
   const error = new ApiError(status, typeof detail === "string" ? detail : t("api.odd", { status }), seconds);
   if (status === 401) signedOut();
   return error;
