@@ -76,8 +76,7 @@ class Dashboard:
         return self
 
     def __exit__(self, *failure) -> None:
-        for context in self._contexts:
-            context.close()
+        self._close_pages()
         self.service.__exit__(*failure)
         if failure[0] is None:
             self.assert_quiet()
@@ -116,6 +115,19 @@ class Dashboard:
     def assert_quiet(self) -> None:
         loud = [problem for problem in self._problems if not any(re.search(pattern, problem) for pattern in self._tolerated)]
         assert not loud, "\n".join(loud)
+
+    def begin_anew(self) -> None:
+        """Close the pages, which must have been quiet; the service goes on, for another test."""
+        self._close_pages()
+        try:
+            self.assert_quiet()
+        finally:
+            self._problems.clear()
+            self._tolerated.clear()
+
+    def _close_pages(self) -> None:
+        while self._contexts:
+            self._contexts.pop().close()
 
     def _note(self, kind: str, text: str) -> None:
         if kind in ("error", "warning"):

@@ -41,7 +41,7 @@ const CONVERSATIONS_SHOWN = 50;
 const PULL_SECONDS = 3; // while an answer is due
 const IDLE_PULLS = 5; // so many of them pass between two pulls when none is
 const SLOW_SECONDS = 20;
-const GIVEN_UP_SECONDS = 600; // three rounds of calls and an answer, each at the model's own limit of 120 s
+const GIVEN_UP_SECONDS = 180; // after which another try is offered; an answer that comes later is shown all the same
 
 const turns = new Map(); // by conversation: what this tab has sent and not yet seen answered
 const sentPictures = new Map(); // by message id: of this tab; the service does not hand attachments out
@@ -87,6 +87,11 @@ function sendMessage(id, { text, file, skill }) {
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   form.append("file", file);
   return api.form("/api/chat/send-with-file", form);
+}
+
+/** Whether the service may have more of a turn than was seen: not while its request is under way, nor when that was turned away. */
+function mayBeStored({ done, error }) {
+  return done || (error && (error.status === 0 || error.status >= 500));
 }
 
 function newConversationId() {
@@ -138,7 +143,7 @@ class ChatView {
   /** The turn has ended, in an answer or not. */
   async ended(turn) {
     try {
-      await this.#pull();
+      if (mayBeStored(turn)) await this.#pull();
       if (turn.done) turns.delete(turn.id);
     } catch {
       // The next pull will bring what is stored.
@@ -210,11 +215,9 @@ class ChatView {
   #look() {
     this.#pulls += 1;
     this.#drawTail();
-    if (this.#due() || this.#pulls % IDLE_PULLS === 0) return this.#pull();
-  }
-
-  #due() {
-    return turns.has(this.id) || !this.log.answered;
+    const turn = turns.get(this.id);
+    const isDue = turn ? mayBeStored(turn) : !this.log.answered || this.#pulls % IDLE_PULLS === 0;
+    if (isDue) return this.#pull();
   }
 
   async #pull() {
@@ -223,7 +226,7 @@ class ChatView {
       ({ messages } = await api.get(`/api/chat/conversations/${encodeURIComponent(this.id)}/messages`, { after_id: this.log.lastId }));
     } catch (error) {
       if (error.status === 404 && !turns.has(this.id) && this.log.lastId) return fill(this.#scroller, this.#gone());
-      if (error.status === 404) return; // the turn is on its way, and nothing of it is stored yet
+      if (error.status === 404) return; // nothing of the turn was stored
       throw error;
     }
     const turn = turns.get(this.id);

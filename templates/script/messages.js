@@ -135,7 +135,8 @@ class ToolCall {
   settle(name, said, results) {
     this.element.classList.toggle("failed", Boolean(said.error));
     this.state.textContent = said.error ? t("tool.failed") : t("tool.found", { count: said.total ?? said.count ?? results.length });
-    this.results.append(
+    add(
+      this.results,
       h("h4", { text: t("tool.results") }),
       said.error && h("p", { class: "chat-tool-error", text: String(said.error) }),
       !said.error && !results.length && h("p", { class: "muted", text: t("tool.none") }),
