@@ -99,7 +99,8 @@ class Dashboard:
         self._contexts.append(own)
         own.set_default_timeout(PATIENCE * 1000 / 2)
         if signed_in:
-            own.add_init_script(f"localStorage.setItem('snaplore.key', {json.dumps(json.dumps(KEY))})")
+            # Not on about:blank, which has no storage.
+            own.add_init_script(f"if (location.host) localStorage.setItem('snaplore.key', {json.dumps(json.dumps(KEY))})")
         own.add_init_script("addEventListener('securitypolicyviolation', (event) => console.error('CSP: ' + event.violatedDirective))")
         page = own.new_page()
         page.on("console", lambda message: self._note(message.type, f"{message.text} ({message.location.get('url', '')})"))

@@ -161,8 +161,9 @@ function poll(fn, seconds) {
   };
 }
 
-/** Disable a button while `promise` is under way; returns what it brings. */
+/** Disable a button while `promise` is under way; returns what it brings. The focus that is lost by that comes back. */
 async function busy(target, promise) {
+  const focused = document.activeElement === target;
   target.disabled = true;
   target.setAttribute("aria-busy", "true");
   try {
@@ -170,6 +171,7 @@ async function busy(target, promise) {
   } finally {
     target.disabled = false;
     target.removeAttribute("aria-busy");
+    if (focused && document.activeElement === document.body) target.focus();
   }
 }
 
