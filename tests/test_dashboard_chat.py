@@ -126,7 +126,7 @@ def test_an_answer_shows_its_tools_and_cites_screenshots(dashboard):
     expect(second).to_contain_text("Photo not found")
     # One citation is a button; a number that no tool has told of, and code, are text.
     expect(page.locator(".chat-answer .chat-citation")).to_have_count(1)
-    settled(page, "document.querySelector('.cited img').naturalWidth > 0")
+    settled(page, "document.querySelector('.cited img')?.naturalWidth > 0")
     page.get_by_role("button", name=f"Open screenshot #{photo}").last.click()
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
@@ -261,7 +261,7 @@ def test_a_picture_is_picked_pasted_or_dropped_and_goes_with_the_message(dashboa
     dashboard.llm.answer("Soup.")
     ask(page, "What is on the menu?")
     answer(page, "Soup.")
-    settled(page, "document.querySelector('.chat-sent-picture').naturalWidth > 0")
+    settled(page, "document.querySelector('.chat-sent-picture')?.naturalWidth > 0")
     expect(preview).to_be_hidden()
     assert len(dashboard.llm.requests[-1].images) == 1
     assert "What is on the menu?" in dashboard.llm.requests[-1].text
@@ -303,7 +303,7 @@ def test_nothing_that_a_conversation_holds_is_run(dashboard):
     for details in page.locator("details").all():
         details.locator("summary").click()
     expect(page.locator("details li").first).to_contain_text("<script>")
-    settled(page, "document.querySelector('.cited img').dataset.state === 'broken'")
+    settled(page, "document.querySelector('.cited img')?.dataset.state === 'broken'")
     assert page.evaluate("window.hacked") is None
     assert (
         page.evaluate("[...document.querySelectorAll('#main a')].filter((link) => !/^(http|#)/.test(link.getAttribute('href'))).length")

@@ -84,13 +84,16 @@ class MemoryList {
       action: h("a", { class: "button primary", href: "#/chat", text: t("chat.title") }) });
   }
 
-  /** The page after those that are shown. What was deleted since has moved the rest up, so the last full page is asked for again. */
+  /** What comes after those that are shown. When some were deleted, the rest has moved up into a page that is known in part. */
   async #next() {
     const shown = this.#list.children.length;
-    const { total, items } = await this.#page(Math.floor(shown / MEMORIES_SHOWN) + 1);
-    const known = new Set([...this.#list.children].map((item) => item.dataset.id));
-    this.#total = total;
-    add(this.#list, items.filter(({ id }) => !known.has(String(id))).map((memory) => this.#item(memory)));
+    const first = Math.floor(shown / MEMORIES_SHOWN) + 1;
+    for (const page of shown % MEMORIES_SHOWN ? [first, first + 1] : [first]) {
+      const { total, items } = await this.#page(page);
+      const known = new Set([...this.#list.children].map((item) => item.dataset.id));
+      this.#total = total;
+      add(this.#list, items.filter(({ id }) => !known.has(String(id))).map((memory) => this.#item(memory)));
+    }
     this.#counted();
   }
 
