@@ -5,7 +5,7 @@ words({
     open: ["Open screenshot {id}", "打开截图 {id}"],
     title: ["Screenshot {id}", "截图 {id}"],
     zoom: ["Zoom", "缩放"],
-    previous: ["Previous screenshot", "上一张截图"],
+    back: ["Previous screenshot", "上一张截图"],
     next: ["Next screenshot", "下一张截图"],
     summary: ["Summary", "摘要"],
     entities: ["Found in it", "识别内容"],
@@ -21,29 +21,19 @@ words({
     device: ["Device", "设备"],
     size: ["Size", "大小"],
     name: ["File name", "文件名"],
-    app: ["App", "应用"],
-    category: ["Category", "类别"],
-    intent: ["Intent", "意图"],
     confidence: ["Confidence", "置信度"],
     failed: ["The analysis failed", "分析失败"],
     waiting: ["The analysis has not finished yet; this page will show it.", "分析尚未完成，完成后会显示在这里。"],
     copy: ["Copy {value}", "复制 {value}"],
     picture: ["The screenshot: {summary}", "截图：{summary}"],
-    nothing: ["Nothing was recognised in it.", "没有识别到内容。"],
-    zoomHint: ["Click the picture to see it in full size", "点击图片查看原始大小"],
   },
   entity: {
     link: ["Link", "链接"],
-    url: ["Link", "链接"],
     email: ["E-mail", "邮箱"],
     phone: ["Phone", "电话"],
     amount: ["Amount", "金额"],
     date: ["Date", "日期"],
     code: ["Code", "代码"],
-    person: ["Person", "人物"],
-    place: ["Place", "地点"],
-    product: ["Product", "产品"],
-    organization: ["Organisation", "机构"],
     time: ["Time", "时间"],
   },
 });
@@ -56,12 +46,12 @@ function photoCard(photo, { words = [], open = openPhoto, ...props } = {}) {
   const status = photo.analysis_status;
   const text = photo.snippet || photo.summary || photo.filename || "";
   return h("button", { type: "button", class: "photo-card", dataset: { photo: photo.id }, on: { click: () => open(photo.id) }, ...props },
-    h("span", { class: "photo-frame" }, picture(`/api/photos/${photo.id}/thumbnail`, ""),
-      UNFINISHED.includes(status) && h("span", { class: "badge photo-status", text: t(`status.${status}`) }),
-      status === "error" && h("span", { class: "badge bad photo-status", text: t("status.error") })),
-    h("span", { class: "photo-words" }, h("span", { class: "visually-hidden", text: `${t("detail.open", { id: photo.id })}: ` }),
-      h("span", { class: "photo-text" }, marked(text, words)),
-      photo.original_timestamp && h("span", { class: "photo-time", text: formatAgo(photo.original_timestamp) })));
+    h("span.photo-frame", picture(`/api/photos/${photo.id}/thumbnail`, ""),
+      UNFINISHED.includes(status) && h("span.badge.photo-status", t(`status.${status}`)),
+      status === "error" && h("span.badge.bad.photo-status", t("status.error"))),
+    h("span.photo-words", h("span.visually-hidden", `${t("detail.open", { id: photo.id })}: `),
+      h("span.photo-text", marked(text, words)),
+      photo.original_timestamp && h("span.photo-time", formatAgo(photo.original_timestamp))));
 }
 
 /** `text` with the words of a search marked. Runs of Chinese are marked by pairs of characters, as they are searched. */
@@ -71,79 +61,56 @@ function marked(text, words) {
   if (!pieces.length) return text;
   const escaped = pieces.map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/^(?=[a-z0-9])/i, "(?<![a-z0-9])"));
   // With one group around the whole pattern, every second part is what it matched.
-  return text.split(new RegExp(`(${escaped.join("|")})`, "iu")).map((part, at) => (at % 2 ? h("mark", { text: part }) : part));
+  return text.split(new RegExp(`(${escaped.join("|")})`, "iu")).map((part, at) => (at % 2 ? h("mark", part) : part));
 }
 
 /** The detail over the page. `step(id, -1 | 1)` gives the neighbour's id in what was being looked through, or null. */
-function openPhoto(id, { step, closed } = {}) {
+function openPhoto(id, { step = () => null, closed } = {}) {
   const give = new AbortController();
-  const image = h("img", { class: "detail-image", alt: t("detail.picture", { summary: `#${id}` }), draggable: "false" });
-  const stage = h("button", { type: "button", class: "detail-stage", "aria-pressed": "false", "aria-label": t("detail.zoom"), title: t("detail.zoomHint") }, image);
-  stage.addEventListener("click", () => zoom(stage, image));
-  const side = h("div", { class: "detail-side" });
+  const image = h("img.detail-image", { alt: "", draggable: "false" });
+  const stage = h("button.detail-stage", { type: "button", "aria-pressed": "false", "aria-label": t("detail.zoom"), on: { click: () => zoom(stage, image) } }, image);
+  const side = h("div.detail-side");
   const turn = (delta) => {
-    const other = step?.(id, delta);
-    if (other === null || other === undefined) return;
+    const other = step(id, delta);
+    if (other === null) return;
     handle.close("turned");
     openPhoto(other, { step, closed });
   };
-  const arrow = (delta, glyph, key) => step && button("", { glyph, kind: `detail-turn ${glyph}`, label: t(key), disabled: (step(id, delta) ?? null) === null, click: () => turn(delta) });
-  const body = h("div", { class: "detail" },
-    h("div", { class: "detail-picture" }, stage, arrow(-1, "back", "detail.previous"), arrow(1, "next", "detail.next")), side);
+  const arrow = (delta, glyph) =>
+    button("", { glyph, kind: `detail-turn ${glyph}`, label: t(`detail.${glyph}`), disabled: step(id, delta) === null, click: () => turn(delta) });
   const handle = dialog({
-    title: t("detail.title", { id }), body, wide: true,
+    title: t("detail.title", { id }), wide: true,
+    body: h("div.detail", h("div.detail-picture", stage, arrow(-1, "back"), arrow(1, "next")), side),
     closed: (reason) => {
-      give.abort();
-      stop();
+      for (const end of endings) end();
       if (image.src) URL.revokeObjectURL(image.src);
       if (reason !== "turned") closed?.();
     },
   });
   handle.node.classList.add("detail-dialog");
-  handle.node.addEventListener("keydown", (event) => {
-    if (event.target.closest("input, textarea, select") || event.altKey || event.ctrlKey || event.metaKey) return;
-    if (event.key === "ArrowLeft" || event.key === "ArrowRight") turn(event.key === "ArrowLeft" ? -1 : 1);
+  handle.node.addEventListener("keydown", ({ key, altKey, ctrlKey, metaKey }) => {
+    if (altKey || ctrlKey || metaKey) return;
+    if (key === "ArrowLeft" || key === "ArrowRight") turn(key === "ArrowLeft" ? -1 : 1);
   });
-  showOriginal(id, image, give.signal);
+  api.blobUrl(`/api/photos/${id}/image`, give.signal).then((url) => (image.src = url)).catch(fail);
 
   let photo = null;
-  const fetchDetail = async (signal) => {
-    photo = await api.get(`/api/photos/${id}`, null, { signal });
-    return photo;
+  const draw = (found) => {
+    photo = found;
+    image.alt = t("detail.picture", { summary: photo.analysis.summary || photo.filename });
+    return detailFacts(photo, draw, side, handle.close);
   };
-  const render = (found) => {
-    image.alt = t("detail.picture", { summary: found.analysis.summary || found.filename });
-    return detailFacts(found, { again: () => stopLoading(), close: () => handle.close() });
-  };
-  let stopLoading = () => {};
-  const endLoading = load(side, fetchDetail, (found) => render(found), skeleton(6));
-  // What is being analysed appears by itself. Only then is it drawn anew, so that nothing moves under a reader's hand.
-  const stopPolling = poll(async () => {
+  const fetchDetail = (signal) => api.get(`/api/photos/${id}`, null, { signal });
+  const look = async () => {
     if (!photo || !UNFINISHED.includes(photo.analysis.status)) return;
-    const before = photo.analysis.status;
-    await fetchDetail(give.signal);
-    if (photo.analysis.status !== before) {
-      fill(side, render(photo));
-      tell("changed", id);
-    }
-  }, 1.5);
-  stopLoading = () => {
-    photo.analysis.status = "pending";
-    fill(side, render(photo));
+    const found = await fetchDetail(give.signal);
+    // Only then is it drawn anew, so that nothing moves under a reader's hand.
+    if (found.analysis.status === photo.analysis.status) return;
+    fill(side, draw(found));
+    tell("changed", id);
   };
-  function stop() {
-    endLoading();
-    stopPolling();
-  }
+  const endings = [() => give.abort(), load(side, fetchDetail, draw, skeleton(6)), poll(look, 1.5)];
   return handle;
-}
-
-async function showOriginal(id, image, signal) {
-  try {
-    image.src = await api.blobUrl(`/api/photos/${id}/image`, signal);
-  } catch (error) {
-    fail(error);
-  }
 }
 
 /** Between fitting the window and full size. */
@@ -154,7 +121,7 @@ function zoom(stage, image) {
   else image.style.removeProperty("width");
 }
 
-function detailFacts(photo, { again, close }) {
+function detailFacts(photo, draw, side, close) {
   const { analysis } = photo;
   const entities = parsed(analysis.entities, []).filter((entity) => entity?.value);
   const text = visibleText(analysis.llm_response);
@@ -164,7 +131,7 @@ function detailFacts(photo, { again, close }) {
       await busy(reprocess, api.post(`/api/analysis/${photo.id}/reprocess`));
       toast(t("detail.queued"), { kind: "good" });
       tell("changed", photo.id);
-      again();
+      fill(side, draw({ ...photo, analysis: { ...analysis, status: "pending" } }));
     } catch (error) {
       fail(error);
     }
@@ -176,25 +143,25 @@ function detailFacts(photo, { again, close }) {
     ["device", photo.device_name || photo.device_id], ["size", `${photo.width} × ${photo.height}, ${formatBytes(photo.file_size)}`], ["name", photo.filename],
   ];
   return [
-    h("div", { class: "row" }, h("span", { class: `badge ${{ done: "good", error: "bad" }[analysis.status] ?? "warn"}`, text: t(`status.${analysis.status}`) }),
-      analysis.status === "done" && [h("span", { class: "chip", text: term("category", analysis.content_category) }), h("span", { class: "chip", text: term("intent", analysis.intent) })],
-      analysis.app_name && h("span", { class: "chip", text: analysis.app_name })),
-    analysis.status === "error" && h("div", { class: "detail-error", role: "alert" }, h("strong", { text: t("detail.failed") }), h("p", { text: analysis.error_message })),
-    UNFINISHED.includes(analysis.status) && h("p", { class: "muted", role: "status", text: t("detail.waiting") }),
-    analysis.summary && h("section", {}, h("h3", { text: t("detail.summary") }), h("p", { text: analysis.summary })),
-    entities.length > 0 && h("section", {}, h("h3", { text: t("detail.entities") }), h("ul", { class: "list entities" }, entities.map(entityRow))),
-    text && h("details", { class: "detail-text" }, h("summary", { text: t("detail.text") }), h("pre", { text, tabindex: "0" }),
+    h("div.row", h("span", { class: `badge ${{ done: "good", error: "bad" }[analysis.status] ?? "warn"}`, text: t(`status.${analysis.status}`) }),
+      analysis.status === "done" && [h("span.chip", term("category", analysis.content_category)), h("span.chip", term("intent", analysis.intent))],
+      analysis.app_name && h("span.chip", analysis.app_name)),
+    analysis.status === "error" && h("div.detail-error", { role: "alert" }, h("strong", t("detail.failed")), h("p", analysis.error_message)),
+    UNFINISHED.includes(analysis.status) && h("p.muted", { role: "status", text: t("detail.waiting") }),
+    analysis.summary && h("section", h("h3", t("detail.summary")), h("p", analysis.summary)),
+    entities.length > 0 && h("section", h("h3", t("detail.entities")), h("ul.list.entities", entities.map(entityRow))),
+    text && h("details.detail-text", h("summary", t("detail.text")), h("pre", { text, tabindex: "0" }),
       button(t("shell.copy"), { glyph: "copy", kind: "quiet", click: () => copyText(text) })),
-    h("section", {}, h("h3", { text: t("detail.facts") }), h("dl", { class: "facts" }, facts.map(([name, value]) => [h("dt", { text: t(`detail.${name}`) }), h("dd", { text: value })]),
-      analysis.status === "done" && [h("dt", { text: t("detail.confidence") }), h("dd", { text: new Intl.NumberFormat(locale(), { style: "percent" }).format(analysis.confidence ?? 0) })])),
-    h("div", { class: "row" }, download, reprocess, remove),
+    h("section", h("h3", t("detail.facts")), h("dl.facts", facts.map(([name, value]) => [h("dt", t(`detail.${name}`)), h("dd", value)]),
+      analysis.status === "done" && [h("dt", t("detail.confidence")), h("dd", new Intl.NumberFormat(locale(), { style: "percent" }).format(analysis.confidence ?? 0))])),
+    h("div.row", download, reprocess, remove),
   ].map((part) => part || null).flat();
 }
 
 function entityRow({ type, value }) {
   const target = entityTarget(String(type).toLowerCase(), String(value));
-  const shown = target ? h("a", { href: target, rel: "noopener noreferrer", target: "_blank", text: value }) : h("span", { text: value });
-  return h("li", {}, h("span", { class: "entity-type", text: term("entity", String(type).toLowerCase()) }), h("span", { class: "grow" }, shown),
+  const shown = target ? h("a", { href: target, rel: "noopener noreferrer", target: "_blank", text: value }) : h("span", value);
+  return h("li", h("span.entity-type", term("entity", String(type).toLowerCase())), h("span.grow", shown),
     button("", { glyph: "copy", kind: "quiet", label: t("detail.copy", { value: String(value).slice(0, 60) }), click: () => copyText(String(value)) }));
 }
 

@@ -49,8 +49,8 @@ function dialog({ title, body, actions = [], wide = false, closed, label }) {
   const shut = button("", { glyph: "close", kind: "quiet", label: t("shell.close"), click: () => node.close() });
   const heading = h("h2", { text: title, tabindex: "-1" });
   const node = h("dialog", { class: `dialog ${wide ? "wide" : ""}`, "aria-label": label ?? title },
-    h("header", { class: "dialog-head" }, heading, shut), h("div", { class: "dialog-body" }, body),
-    actions.length ? h("footer", { class: "row end" }, actions) : null);
+    h("header.dialog-head", heading, shut), h("div.dialog-body", body),
+    actions.length ? h("footer.row.end", actions) : null);
   const before = document.activeElement;
   node.addEventListener("click", (event) => event.target === node && node.close()); // beside it
   node.addEventListener("close", () => {

@@ -3,24 +3,38 @@
 
 const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "selected", "indeterminate", "scrollTop"]);
 
-/** An element. `props`: class, text, on: {event: fn}, dataset, style: {name: value}, properties, attributes. */
-function h(tag, props, ...children) {
-  const node = document.createElement(tag);
+/**
+ * An element: `h("p.muted.small", { id: "x" }, "Words", other)`. After the tag with its classes come the properties, if any: class,
+ * text, on: {event: fn}, dataset, style: {name: value}, properties, attributes; then what is in it.
+ */
+function h(tag, ...children) {
+  const [name, ...classes] = tag.split(".");
+  const node = document.createElement(name);
+  if (classes.length) node.className = classes.join(" ");
   const last = [];
-  for (const [name, value] of Object.entries(props ?? {})) {
+  const props = children[0]?.constructor === Object ? children.shift() : {};
+  for (const [key, value] of Object.entries(props)) {
     if (value === undefined || value === null) continue;
-    if (name === "class") node.className = value;
-    else if (name === "text") node.textContent = value;
-    else if (name === "on") for (const [event, fn] of Object.entries(value)) node.addEventListener(event, fn);
-    else if (name === "dataset") Object.assign(node.dataset, value);
-    else if (name === "style") for (const [key, css] of Object.entries(value)) node.style.setProperty(key, css);
-    else if (PROPERTIES.has(name)) last.push([name, value]);
-    else if (/^(aria|data)-/.test(name)) node.setAttribute(name, value);
-    else if (value !== false) node.setAttribute(name, value === true ? "" : value);
+    if (key === "class") node.className += ` ${value}`;
+    else if (key === "text") node.textContent = value;
+    else if (key === "on") listen(node, value);
+    else if (key === "dataset") Object.assign(node.dataset, value);
+    else if (key === "style") for (const [property, css] of Object.entries(value)) node.style.setProperty(property, css);
+    else if (PROPERTIES.has(key)) last.push([key, value]);
+    else if (/^(aria|data)-/.test(key)) node.setAttribute(key, value);
+    else if (value !== false) node.setAttribute(key, value === true ? "" : value);
   }
   add(node, children);
-  for (const [name, value] of last) node[name] = value; // a select has its value only when its options are there
+  for (const [key, value] of last) node[key] = value; // a select has its value only when its options are there
   return node;
+}
+
+/** Listen to `{event: fn}`; returns what ends it. */
+function listen(target, listeners) {
+  for (const [event, fn] of Object.entries(listeners)) target.addEventListener(event, fn);
+  return () => {
+    for (const [event, fn] of Object.entries(listeners)) target.removeEventListener(event, fn);
+  };
 }
 
 /** Append nodes and texts; lists are flattened, null and false are left out. */
@@ -57,18 +71,12 @@ const ICONS = {
   refresh: "M20 11a8 8 0 1 0-2 6M20 5v6h-6",
   close: "M6 6l12 12M18 6L6 18",
   attach: "M19 11l-7 7a4 4 0 0 1-6-6l8-8a3 3 0 0 1 4 4l-8 8a1 1 0 0 1-2-2l7-7",
-  sun: "M12 8a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1 1M18 18l1 1M19 5l-1 1M6 18l-1 1",
-  moon: "M20 14A8 8 0 1 1 10 4a6 6 0 0 0 10 10z",
   key: "M8 12a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM11 13l8-8M16 8l3 3M13 11l2 2",
   menu: "M4 7h16M4 12h16M4 17h16",
   back: "M15 5l-7 7 7 7",
   next: "M9 5l7 7-7 7",
   tool: "M14 6a4 4 0 0 1 5 5l-9 9-4-4 9-9M14 6l3-2M6 16l-2 4 4-2",
-  undo: "M8 5L4 9l4 4M4 9h9a6 6 0 0 1 0 12H9",
-  link: "M10 14l4-4M8 11l-2 2a4 4 0 0 0 5 5l2-2M16 13l2-2a4 4 0 0 0-5-5l-2 2",
   warn: "M12 4l9 16H3zM12 10v4M12 17h.01",
-  zoom: "M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM16 16l4 4M11 8v6M8 11h6",
-  dot: "M12 9a3 3 0 1 1 0 6 3 3 0 0 1 0-6z",
 };
 
 /** A small picture that says nothing to a screen reader: the words stand beside it, or in the button's label. */
@@ -79,7 +87,7 @@ function icon(name) {
   svg.setAttribute("viewBox", "0 0 24 24");
   svg.setAttribute("class", "glyph");
   svg.setAttribute("aria-hidden", "true");
-  path.setAttribute("d", ICONS[name] ?? ICONS.dot);
+  path.setAttribute("d", ICONS[name]);
   svg.append(path);
   return svg;
 }
@@ -94,9 +102,9 @@ function button(text, { glyph, kind = "", label, click, ...props } = {}) {
 /** A labelled control: the label stands above it, an explanation below. */
 function field(label, control, hint) {
   control.id ||= `field-${(field.count = (field.count ?? 0) + 1)}`;
-  const help = hint && h("p", { class: "hint", id: `${control.id}-hint`, text: hint });
+  const help = hint && h("p.hint", { id: `${control.id}-hint`, text: hint });
   if (help) control.setAttribute("aria-describedby", help.id);
-  return h("div", { class: "field" }, h("label", { for: control.id, text: label }), control, help);
+  return h("div.field", h("label", { for: control.id, text: label }), control, help);
 }
 
 /** A select. `options` is a list of [value, text]. */

@@ -10,7 +10,7 @@ const SETTLE = 90; // ms: whoever drags the scroll bar through thousands does no
  * `failed(error)` a failure. Returns {node, refresh, neighbour, find, stop}.
  */
 function photoGrid({ fetchPage, draw, counted, failed }) {
-  const node = h("ul", { class: "list photo-grid" });
+  const node = h("ul.list.photo-grid");
   const tiles = new Map(); // place -> {element, photo}
   const loading = new Map(); // page number -> AbortController
   let known = []; // by the server's order; sparse
@@ -69,8 +69,8 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
       if (!tile || tile.photo !== photo) {
         const hadFocus = tile?.element.contains(document.activeElement);
         tile?.element.remove();
-        const content = photo ? draw(photo, { tabindex: "-1" }) : h("div", { class: "skeleton photo-waiting" });
-        tile = { photo, element: h("li", { class: "photo-place" }, content) };
+        const content = photo ? draw(photo, { tabindex: "-1" }) : h("div.skeleton.photo-waiting");
+        tile = { photo, element: h("li.photo-place", content) };
         tiles.set(place, tile);
         if (before) before.after(tile.element); // the order of reading is the order of the grid
         else node.prepend(tile.element);
@@ -196,10 +196,7 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
   node.addEventListener("focusin", (event) => {
     for (const [place, tile] of tiles) if (tile.element.contains(event.target)) active = place;
   });
-  addEventListener("scroll", soon, { passive: true });
-  addEventListener("resize", soon);
-  const changes = { hidden: soon, restored: soon, deleted: onDeleted };
-  for (const [name, listener] of Object.entries(changes)) photoEvents.addEventListener(name, listener);
+  const unlisten = [listen(window, { scroll: soon, resize: soon }), listen(photoEvents, { hidden: soon, restored: soon, deleted: onDeleted })];
 
   return {
     node, refresh, neighbour, find, soon,
@@ -211,9 +208,7 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
       clearTimeout(settling);
       cancelAnimationFrame(frame);
       sized.disconnect();
-      removeEventListener("scroll", soon);
-      removeEventListener("resize", soon);
-      for (const [name, listener] of Object.entries(changes)) photoEvents.removeEventListener(name, listener);
+      for (const end of unlisten) end();
       for (const request of loading.values()) request.abort();
     },
   };

@@ -36,33 +36,24 @@ route("home", {
   title: "home.title",
   icon: "home",
   show(container) {
-    const body = h("div", { class: "stack home" });
-    add(container, pageHead(t("home.title"), button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles })), body);
-    let parts = null;
-    let seen = "";
+    const body = h("div.stack.home");
+    add(container, pageHead(t("home.title"), uploadButton()), body);
+    let seen = null;
     const draw = (data) => {
-      parts = homeParts(data);
       seen = JSON.stringify(data);
-      return parts;
+      return homeParts(data);
     };
     const stopLoading = load(body, fetchHome, draw, skeleton(3, "block"));
     const refresh = async () => {
-      if (!parts) return;
+      if (!seen) return;
       const data = await fetchHome();
-      if (JSON.stringify(data) !== seen && body.isConnected && !body.contains(document.activeElement)) fill(body, draw(data));
-      else if (JSON.stringify(data.stats) !== JSON.stringify(JSON.parse(seen).stats)) updateNumbers(body, data);
+      // Nothing is taken from under the hands of somebody who is in the middle of it: then only the queue goes on.
+      if (!body.contains(document.activeElement)) JSON.stringify(data) !== seen && fill(body, draw(data));
+      else fill(body.querySelector(".queue-place") ?? h("i"), queueCard(data.stats, data.current));
     };
     const soon = debounced(() => refresh().catch(() => {}), 500);
-    for (const name of ["added", "deleted", "hidden", "restored"]) photoEvents.addEventListener(name, soon);
-    const stopPolling = poll(refresh, 4);
-    const stopFiles = acceptFiles(container);
-    return () => {
-      stopLoading();
-      stopPolling();
-      stopFiles();
-      soon.cancel();
-      for (const name of ["added", "deleted", "hidden", "restored"]) photoEvents.removeEventListener(name, soon);
-    };
+    const changes = listen(photoEvents, { added: soon, deleted: soon, hidden: soon, restored: soon });
+    return [stopLoading, poll(refresh, 4), acceptFiles(container), soon.cancel, changes];
   },
 });
 
@@ -81,37 +72,29 @@ function homeParts({ stats, latest, current, unread, notes }) {
   const shown = latest.filter((photo) => !hiddenPhotos.has(photo.id));
   if (!stats.total_photos) return [welcome(), notes.length > 0 && newNotes(notes)];
   return [
-    h("div", { class: "tiles" },
+    h("div.tiles",
       tile("home.total", stats.total_photos, "#/photos", "image"), tile("home.done", stats.done, "#/photos?status=done", "check"),
       tile("home.waiting", stats.pending + stats.processing, "#/photos?status=pending", "refresh"),
       stats.errors > 0 && tile("home.errors", stats.errors, "#/photos?status=error", "warn"), tile("home.unread", unread, "#/notes", "note")),
-    h("div", { class: "queue-place" }, queueCard(stats, current)),
-    h("section", { class: "stack tight" }, sectionHead("home.latest", "#/photos"),
-      h("ul", { class: "list photo-strip" }, shown.map((photo) => h("li", {}, photoCard(photo))))),
-    h("div", { class: "columns" },
+    h("div.queue-place", queueCard(stats, current)),
+    h("section.stack.tight", sectionHead("home.latest", "#/photos"),
+      h("ul.list.photo-strip", shown.map((photo) => h("li", photoCard(photo))))),
+    h("div.columns",
       chart("home.categories", "category", stats.category_distribution), chart("home.intents", "intent", stats.intent_distribution), newNotes(notes)),
   ];
 }
 
 function welcome() {
-  const actions = h("div", { class: "row" }, button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles }), h("a", { class: "button", href: "#/settings", text: t("home.model") }));
-  return h("div", { class: "card" }, emptyState({ glyph: "image", title: t("home.welcome"), text: t("home.start"), action: actions }));
+  const actions = h("div.row", uploadButton(), h("a.button", { href: "#/settings", text: t("home.model") }));
+  return h("div.card", emptyState({ glyph: "image", title: t("home.welcome"), text: t("home.start"), action: actions }));
 }
 
 function tile(key, number, href, glyph) {
-  return h("a", { class: "tile card", href, dataset: { tile: key } }, icon(glyph), h("span", { class: "tile-number", text: formatNumber(number) }), h("span", { class: "muted small", text: t(key) }));
-}
-
-/** While somebody's focus is in the page only the numbers change, so that nothing is taken from under their hands. */
-function updateNumbers(body, { stats, current }) {
-  const numbers = { "home.total": stats.total_photos, "home.done": stats.done, "home.waiting": stats.pending + stats.processing };
-  for (const [key, number] of Object.entries(numbers)) fill(body.querySelector(`[data-tile="${key}"] .tile-number`) ?? h("i"), formatNumber(number));
-  const place = body.querySelector(".queue-place");
-  if (place) fill(place, queueCard(stats, current));
+  return h("a.tile.card", { href }, icon(glyph), h("span.tile-number", formatNumber(number)), h("span.muted.small", t(key)));
 }
 
 function sectionHead(key, href) {
-  return h("div", { class: "row apart" }, h("h2", { text: t(key) }), href && h("a", { href, class: "small" }, t("home.all"), h("span", { class: "visually-hidden", text: `: ${t(key)}` })));
+  return h("div.row.apart", h("h2", t(key)), href && h("a", { href, class: "small" }, t("home.all"), h("span.visually-hidden", `: ${t(key)}`)));
 }
 
 function queueCard(stats, current) {
@@ -125,13 +108,13 @@ function queueCard(stats, current) {
   const done = finished - queue.doneBefore;
   const total = done + waiting;
   const seconds = done ? ((performance.now() - queue.begun) / 1000 / done) * waiting : 0;
-  const meter = h("div", { class: "meter", role: "progressbar", "aria-label": t("home.now"), "aria-valuenow": done, "aria-valuemin": 0, "aria-valuemax": total },
+  const meter = h("div.meter", { role: "progressbar", "aria-label": t("home.now"), "aria-valuenow": done, "aria-valuemin": 0, "aria-valuemax": total },
     h("i", { style: { width: `${(done / total) * 100}%` } }));
-  return h("section", { class: "card stack tight queue" },
-    h("div", { class: "row apart" }, h("h2", { text: t("home.now") }),
-      h("span", { class: "muted small", text: [t("home.progress", { done: formatNumber(done), total: formatNumber(total) }), seconds > 60 && t("home.left", { time: roughly(seconds) })].filter(Boolean).join(" · ") })),
-    meter, current.length > 0 && h("ul", { class: "list row queue-now" }, current.map((photo) =>
-      h("li", { class: "row" }, picture(`/api/photos/${photo.id}/thumbnail`, "", { class: "queue-picture" }), h("span", { class: "small queue-name", text: photo.filename })))));
+  return h("section.card.stack.tight.queue",
+    h("div.row.apart", h("h2", t("home.now")),
+      h("span.muted.small", [t("home.progress", { done: formatNumber(done), total: formatNumber(total) }), seconds > 60 && t("home.left", { time: roughly(seconds) })].filter(Boolean).join(" · "))),
+    meter, current.length > 0 && h("ul.list.row.queue-now", current.map((photo) =>
+      h("li.row", picture(`/api/photos/${photo.id}/thumbnail`, "", { class: "queue-picture" }), h("span.small.queue-name", photo.filename)))));
 }
 
 function roughly(seconds) {
@@ -143,13 +126,13 @@ function chart(title, group, counts) {
   const rows = Object.entries(counts).sort(([, one], [, other]) => other - one);
   const most = Math.max(1, ...rows.map(([, count]) => count));
   const bars = rows.map(([value, count]) =>
-    h("li", {}, h("a", { class: "bar", href: `#/photos?${group}=${encodeURIComponent(value)}` }, h("span", { class: "bar-name", text: term(group, value) }),
-      h("span", { class: "bar-track", "aria-hidden": "true" }, h("i", { style: { width: `${(count / most) * 100}%` } })), h("span", { class: "bar-count", text: formatNumber(count) }))));
-  return h("section", { class: "card stack tight" }, h("h2", { text: t(title) }), rows.length ? h("ul", { class: "list" }, bars) : h("p", { class: "muted small", text: t("home.noChart") }));
+    h("li", h("a.bar", { href: `#/photos?${group}=${encodeURIComponent(value)}` }, h("span.bar-name", term(group, value)),
+      h("span.bar-track", { "aria-hidden": "true" }, h("i", { style: { width: `${(count / most) * 100}%` } })), h("span.bar-count", formatNumber(count)))));
+  return h("section.card.stack.tight", h("h2", t(title)), rows.length ? h("ul.list", bars) : h("p.muted.small", t("home.noChart")));
 }
 
 function newNotes(notes) {
   const rows = notes.map((note) =>
-    h("li", {}, h("a", { class: "new-note", href: `#/notes/${note.id}` }, h("strong", { text: note.title }), h("span", { class: "muted small", text: note.summary }), h("span", { class: "muted small" }, timeAgo(note.created_at)))));
-  return h("section", { class: "card stack tight" }, sectionHead("home.notes", "#/notes"), rows.length ? h("ul", { class: "list" }, rows) : h("p", { class: "muted small", text: t("home.noNotes") }));
+    h("li", h("a.new-note", { href: `#/notes/${note.id}` }, h("strong", note.title), h("span.muted.small", note.summary), h("span.muted.small", timeAgo(note.created_at)))));
+  return h("section.card.stack.tight", sectionHead("home.notes", "#/notes"), rows.length ? h("ul.list", rows) : h("p.muted.small", t("home.noNotes")));
 }

@@ -52,7 +52,7 @@ function codeBlock(parent, lines, start, fence) {
   let at = start + 1;
   const code = [];
   while (at < lines.length && !lines[at].trim().startsWith(fence)) code.push(lines[at++]);
-  parent.append(h("pre", { tabindex: "0" }, h("code", { text: code.join("\n") })));
+  parent.append(h("pre", { tabindex: "0" }, h("code", code.join("\n"))));
   return at + 1;
 }
 
@@ -100,9 +100,9 @@ function table(parent, lines, start, options) {
   let at = start + 2;
   while (at < lines.length && lines[at].includes("|")) {
     const row = cells(lines[at++]);
-    body.append(h("tr", {}, head.map((_, column) => inline(h("td"), row[column] ?? "", options))));
+    body.append(h("tr", head.map((_, column) => inline(h("td"), row[column] ?? "", options))));
   }
-  const titles = h("thead", {}, h("tr", {}, head.map((title) => inline(h("th", { scope: "col" }), title, options))));
+  const titles = h("thead", h("tr", head.map((title) => inline(h("th", { scope: "col" }), title, options))));
   parent.append(h("table", { tabindex: "0" }, titles, body));
   return at;
 }
@@ -125,7 +125,7 @@ function inline(parent, text, options, depth = 0) {
     if (found.index > end) parent.append(lines(text.slice(end, found.index)));
     end = found.index + found[0].length;
     if (piece.escape) parent.append(piece.escape[1]);
-    else if (piece.code !== undefined) parent.append(h("code", { text: piece.code.trim() || piece.code }));
+    else if (piece.code !== undefined) parent.append(h("code", piece.code.trim() || piece.code));
     else if (piece.href !== undefined) parent.append(anchor(piece.label || piece.href, piece.href, found[0], options));
     else if (piece.bold !== undefined) parent.append(inline(h("strong"), piece.bold, options, depth + 1));
     else if (piece.struck !== undefined) parent.append(inline(h("s"), piece.struck, options, depth + 1));

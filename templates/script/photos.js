@@ -5,7 +5,6 @@ words({
     title: ["Screenshots", "截图"],
     search: ["Search in texts, summaries, apps…", "搜索文字、摘要、应用…"],
     searchLabel: ["Search screenshots", "搜索截图"],
-    clear: ["Clear the search", "清除搜索"],
     filters: ["Filters", "筛选"],
     status: ["Status", "状态"],
     device: ["Device", "设备"],
@@ -26,7 +25,7 @@ words({
     count: ["{count} screenshots", "{count} 张截图"],
     one: ["1 screenshot", "1 张截图"],
     found: ["{count} found", "找到 {count} 张"],
-    best: ["The best {shown} of {count} found", "找到 {count} 张，显示最相关的 {shown} 张"],
+    best: ["The best {count}", "最相关的 {count} 张"],
     reset: ["Remove filters", "清除筛选"],
     empty: ["No screenshots yet", "还没有截图"],
     emptyText: ["Drop pictures here, paste one, or pick them. What is in them becomes searchable.", "把图片拖到这里、粘贴，或点击选择。其中的内容即可搜索。"],
@@ -48,11 +47,11 @@ route("photos", {
   icon: "image",
   show(container, { id, query }) {
     const chosen = Object.fromEntries(["q", ...FILTERS].map((name) => [name, query.get(name) ?? ""]));
-    const count = h("p", { class: "muted small", role: "status" });
-    const results = h("div", { class: "photo-results" });
+    const count = h("p.muted.small", { role: "status" });
+    const results = h("div.photo-results");
     let grid = null;
 
-    const show = () => {
+    const show = async () => {
       grid?.stop();
       const current = photoGrid({
         fetchPage: (number, signal) => fetchPhotos(chosen, number, signal),
@@ -62,22 +61,21 @@ route("photos", {
       });
       grid = current;
       results.classList.add("stale"); // the old answer stays until the new one is there
-      const begun = grid.refresh();
-      begun.then(() => {
-        if (grid !== current || current.total() === null) return;
-        results.classList.remove("stale");
-        if (current.total() === 0) fill(results, nothing(chosen, reset));
-        else if (!current.node.isConnected) fill(results, current.node);
-        current.soon();
-      });
+      await current.refresh();
+      if (grid !== current) return;
+      results.classList.remove("stale");
+      current.soon();
     };
 
     const showTotal = (total) => {
-      const params = { count: formatNumber(total), shown: MOST_FOUND };
-      count.textContent = chosen.q ? t(total > MOST_FOUND ? "photos.best" : "photos.found", params) : t(total === 1 ? "photos.one" : "photos.count", params);
-      if (total === 0 || !results.contains(grid.node)) fill(results, total === 0 ? nothing(chosen, reset) : grid.node);
+      const key = !chosen.q ? (total === 1 ? "one" : "count") : total < MOST_FOUND ? "found" : "best";
+      count.textContent = t(`photos.${key}`, { count: formatNumber(total) });
+      if (!total) fill(results, nothing(narrowed() || chosen.q, narrowed() && clear()));
+      else if (!grid.node.isConnected) fill(results, grid.node);
     };
 
+    const narrowed = () => FILTERS.some((name) => chosen[name]);
+    const clear = () => button(t("photos.reset"), { kind: "quiet", click: reset });
     const keepAddress = (photo = null) => {
       const kept = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value));
       replaceAddress(`#/photos${photo ? `/${photo}` : ""}${kept.size ? `?${kept}` : ""}`);
@@ -92,6 +90,7 @@ route("photos", {
     const choose = (name, value) => {
       chosen[name] = value;
       keepAddress();
+      filters.lastChild.hidden = !narrowed();
       show();
     };
     const reset = () => {
@@ -99,33 +98,26 @@ route("photos", {
       keepAddress();
       showView();
     };
+    const filters = filterRow(chosen, choose, clear());
+    filters.lastChild.hidden = !narrowed();
+    filters.classList.toggle("open", narrowed());
+    const more = button(t("photos.filters"), { glyph: "settings", kind: "photo-more", "aria-expanded": narrowed(), "aria-controls": filters.id });
+    more.addEventListener("click", () => more.setAttribute("aria-expanded", filters.classList.toggle("open")));
 
-    add(container,
-      pageHead(t("photos.title"), button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles })),
-      h("search", { class: "photo-tools" }, searchField(chosen.q, (words) => choose("q", words)), filterRow(chosen, choose, reset)), count, results);
+    add(container, pageHead(t("photos.title"), uploadButton()),
+      h("search.photo-tools", searchField(chosen.q, (words) => choose("q", words)), more, filters), count, results);
     fill(results, skeleton(8, "tile"));
     show();
     if (id && /^\d+$/.test(id)) openHere(Number(id));
 
-    const refresh = () => grid.refresh();
-    const added = debounced(refresh, 400);
-    photoEvents.addEventListener("added", added);
-    photoEvents.addEventListener("changed", added);
+    const added = debounced(() => grid.refresh(), 400);
     let quiet = 0;
     const stopPolling = poll(async () => {
       // What is being analysed changes by itself; otherwise it is enough to look now and then whether a phone has sent something.
       quiet = grid.unfinished() ? 0 : (quiet + 1) % 6;
-      if (!chosen.q && quiet === 0 && grid.total() !== null && container.isConnected) await refresh();
+      if (!chosen.q && quiet === 0 && grid.total() !== null && container.isConnected) await grid.refresh();
     }, 2.5);
-    const stopFiles = acceptFiles(container);
-    return () => {
-      grid.stop();
-      stopPolling();
-      stopFiles();
-      added.cancel();
-      photoEvents.removeEventListener("added", added);
-      photoEvents.removeEventListener("changed", added);
-    };
+    return [() => grid.stop(), stopPolling, acceptFiles(container), added.cancel, listen(photoEvents, { added, changed: added })];
   },
 });
 
@@ -134,8 +126,7 @@ async function fetchPhotos(chosen, number, signal) {
   const shared = { device_id: chosen.device, category: chosen.category, intent: chosen.intent, ...period(chosen) };
   if (!chosen.q) return api.get("/api/photos", { ...shared, status: chosen.status, page: number, page_size: GRID_PAGE }, { signal });
   const found = await api.get("/api/search", { ...shared, q: chosen.q, limit: MOST_FOUND }, { signal });
-  const items = found.items.slice((number - 1) * GRID_PAGE, number * GRID_PAGE);
-  return { total: Math.min(found.total, found.items.length) && (found.total > MOST_FOUND ? found.items.length : found.total), items };
+  return { total: found.items.length, items: found.items.slice((number - 1) * GRID_PAGE, number * GRID_PAGE) };
 }
 
 /** `since` and `until` of the chosen time, as the API has them: UTC without a zone. The last day counts in full. */
@@ -161,54 +152,39 @@ function searchWords(q) {
 function searchField(value, changed) {
   const input = h("input", { type: "search", value, placeholder: t("photos.search"), "aria-label": t("photos.searchLabel"), maxlength: "400", enterkeyhint: "search", autocomplete: "off" });
   const later = debounced(() => changed(input.value.trim()), SEARCH_DELAY);
-  input.addEventListener("input", (event) => event.isComposing || later());
-  input.addEventListener("compositionend", later);
-  input.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && later.now());
-  return h("div", { class: "photo-search" }, icon("search"), input);
+  listen(input, { input: (event) => event.isComposing || later(), compositionend: later });
+  return h("div.photo-search", icon("search"), input);
 }
 
-function filterRow(chosen, choose, reset) {
-  const pick = (name, value) => {
-    choose(name, value);
-    clear.hidden = !FILTERS.some((filter) => chosen[filter]);
-  };
-  const devices = choice([["", t("photos.anyDevice")]], "", { "aria-label": t("photos.device") });
-  const fillDevices = (found) => {
-    const named = found.map((device) => [device.device_id, device.device_name || device.device_id]);
-    if (chosen.device && !named.some(([id]) => id === chosen.device)) named.push([chosen.device, chosen.device]);
-    fill(devices, [["", t("photos.anyDevice")], ...named].map(([value, text]) => h("option", { value, text })));
-    devices.value = chosen.device;
-  };
-  fillDevices([]);
-  devices.addEventListener("change", () => pick("device", devices.value));
-  api.get("/api/photos/devices").then((found) => fillDevices(found.devices), () => {}); // without them the filter offers no device
-  const list = (name, group, values) =>
-    choice([["", t(`photos.any${name[0].toUpperCase()}${name.slice(1)}`)], ...values.map((value) => [value, t(`${group}.${value}`)])], chosen[name],
-      { "aria-label": t(`photos.${name}`), on: { change: (event) => pick(name, event.target.value) } });
-  const date = (name, label) => h("label", { class: "row photo-date" }, h("span", { class: "small muted", text: t(label) }),
-    h("input", { type: "date", value: chosen[name], on: { change: (event) => pick(name, event.target.value) } }));
-  const dates = h("div", { class: "row", hidden: chosen.time !== "range" }, date("from", "photos.from"), date("to", "photos.to"));
-  const time = list("time", "photos", [...Object.keys(PERIODS), "range"]);
+/** The filters; the button that removes them is the last. */
+function filterRow(chosen, choose, clear) {
+  const any = { status: "anyStatus", device: "anyDevice", category: "anyCategory", intent: "anyIntent", time: "anyTime" };
+  const list = (name, options) => choice([["", t(`photos.${any[name]}`)], ...options], chosen[name],
+    { "aria-label": t(`photos.${name}`), on: { change: (event) => choose(name, event.target.value) } });
+  const terms = (name, values, group = name) => list(name, values.map((value) => [value, t(`${group}.${value}`)]));
+  const date = (name) => h("label.row.photo-date.small.muted", t(`photos.${name}`),
+    h("input", { type: "date", value: chosen[name], on: { change: (event) => choose(name, event.target.value) } }));
+  const dates = h("div.row", { hidden: chosen.time !== "range" }, date("from"), date("to"));
+  const time = terms("time", [...Object.keys(PERIODS), "range"], "photos");
   time.addEventListener("change", () => (dates.hidden = time.value !== "range"));
-  const clear = button(t("photos.reset"), { kind: "quiet", hidden: !FILTERS.some((name) => chosen[name]), click: reset });
-  const row = h("div", { class: "row photo-filters", id: "photo-filters" },
-    list("status", "status", STATUSES), devices, list("category", "category", CATEGORIES), list("intent", "intent", INTENTS), time, dates,
-    clear);
-  const open = FILTERS.some((name) => chosen[name]);
-  row.classList.toggle("open", open);
-  const more = button(t("photos.filters"), { glyph: "settings", kind: "photo-more", "aria-expanded": open, "aria-controls": row.id });
-  more.addEventListener("click", () => more.setAttribute("aria-expanded", row.classList.toggle("open")));
-  return [more, row];
+  let devices = list("device", chosen.device ? [[chosen.device, chosen.device]] : []);
+  // Without an answer the filter offers no device.
+  api.get("/api/photos/devices").then((found) => {
+    const named = list("device", found.devices.map((device) => [device.device_id, device.device_name || device.device_id]));
+    devices.replaceWith(named);
+    devices = named;
+  }, () => {});
+  return h("div.row.photo-filters", { id: "photo-filters" },
+    terms("status", STATUSES), devices, terms("category", CATEGORIES), terms("intent", INTENTS), time, dates, clear);
 }
 
-function nothing(chosen, reset) {
-  if (Object.values(chosen).some(Boolean)) {
-    return emptyState({ glyph: "search", title: t("photos.none"), text: t("photos.noneText"), action: FILTERS.some((name) => chosen[name]) && button(t("photos.reset"), { click: reset }) });
-  }
-  return emptyState({ glyph: "image", title: t("photos.empty"), text: t("photos.emptyText"), action: button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles }) });
+/** What stands where no screenshot is: none was found, or there is none at all. */
+function nothing(searched, action) {
+  const [glyph, key] = searched ? ["search", "none"] : ["image", "empty"];
+  return emptyState({ glyph, title: t(`photos.${key}`), text: t(`photos.${key}Text`), action: searched ? action : uploadButton() });
 }
 
-/** `fn` once, `wait` ms after the last call. `.now()` does not wait, `.cancel()` gives it up. */
+/** `fn` once, `wait` ms after the last call. `.cancel()` gives it up. */
 function debounced(fn, wait) {
   let timer = null;
   const later = () => {
@@ -216,9 +192,5 @@ function debounced(fn, wait) {
     timer = setTimeout(fn, wait);
   };
   later.cancel = () => clearTimeout(timer);
-  later.now = () => {
-    later.cancel();
-    fn();
-  };
   return later;
 }

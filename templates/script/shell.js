@@ -2,10 +2,13 @@
 
 const views = new Map();
 const badges = {};
-let leave = null; // clean-up of the view that is shown
+let leave = []; // clean-up of the view that is shown
 let main = null;
 
-/** Register a view; the navigation shows them in the order of registering. */
+/**
+ * Register a view: {title, icon, show(container, {id, query})}; the navigation shows them in the order of registering. `show` returns
+ * what ends it: a function, a list of them, or nothing.
+ */
 function route(name, view) {
   views.set(name, view);
 }
@@ -41,18 +44,18 @@ function renderAll() {
 
 function renderShell() {
   main = h("main", { id: "main", tabindex: "-1" });
-  const skip = h("a", { class: "skip", href: "#main", text: t("shell.skip"), on: { click: (event) => (event.preventDefault(), main.focus()) } });
+  const skip = h("a.skip", { href: "#main", text: t("shell.skip"), on: { click: (event) => (event.preventDefault(), main.focus()) } });
   const links = [...views].map(([name, view]) =>
-    h("a", { class: "nav-link", href: `#/${name}`, dataset: { view: name } },
-      icon(view.icon), h("span", { class: "nav-text", text: t(view.title) }), h("span", { class: "nav-badge", hidden: true })));
-  const brand = h("div", { class: "brand", "aria-hidden": "true" }, mark(), h("span", { text: "Snaplore" }));
+    h("a.nav-link", { href: `#/${name}`, dataset: { view: name } },
+      icon(view.icon), h("span.nav-text", t(view.title)), h("span.nav-badge", { hidden: true })));
+  const brand = h("div.brand", { "aria-hidden": "true" }, mark(), h("span", "Snaplore"));
   fill(document.getElementById("app"), skip,
-    h("div", { class: "shell" }, h("nav", { class: "nav", "aria-label": t("shell.nav") }, brand, links), main));
+    h("div.shell", h("nav.nav", { "aria-label": t("shell.nav") }, brand, links), main));
   for (const name of Object.keys(badges)) navBadge(name, badges[name]);
 }
 
 function mark() {
-  return h("span", { class: "mark" }, icon("mark"));
+  return h("span.mark", icon("mark"));
 }
 
 /** A number beside the navigation's entry; 0 hides it. */
@@ -62,26 +65,27 @@ function navBadge(name, count) {
   if (!badge) return;
   badge.hidden = !count;
   fill(badge, h("span", { "aria-hidden": "true", text: count > 99 ? "99+" : String(count) }),
-    h("span", { class: "visually-hidden", text: t("shell.unread", { count }) }));
+    h("span.visually-hidden", t("shell.unread", { count })));
 }
 
 function showView() {
   if (!main) return;
   const address = currentAddress();
   const view = views.get(address.name);
-  leave?.();
-  leave = null;
-  closeDialogs();
-  for (const link of document.querySelectorAll(".nav-link")) {
-    if (link.dataset.view === address.name) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
+  leaveView();
+  for (const link of document.querySelectorAll(".nav-link")) link.ariaCurrent = link.dataset.view === address.name ? "page" : null;
   const container = h("div", { class: `view view-${view ? address.name : "missing"}` });
   fill(main, container);
   window.scrollTo(0, 0);
   document.title = `${view ? t(view.title) : "?"} · Snaplore`;
-  if (view) leave = view.show(container, { id: address.id, query: address.query }) ?? null;
-  else container.append(emptyState({ glyph: "search", title: t("shell.missing"), action: h("a", { class: "button", href: "#/", text: t("shell.toHome") }) }));
+  if (view) leave = [view.show(container, address) ?? []].flat();
+  else container.append(emptyState({ glyph: "search", title: t("shell.missing"), action: h("a.button", { href: "#/", text: t("shell.toHome") }) }));
+}
+
+function leaveView() {
+  for (const end of leave) end();
+  leave = [];
+  closeDialogs();
 }
 
 window.addEventListener("hashchange", () => {
@@ -91,21 +95,21 @@ window.addEventListener("hashchange", () => {
 
 /** The heading of a view, with its actions at the right. */
 function pageHead(title, ...actions) {
-  return h("header", { class: "page-head" }, h("h1", { text: title }), h("div", { class: "row" }, actions));
+  return h("header.page-head", h("h1", title), h("div.row", actions));
 }
 
 function skeleton(lines = 3, shape = "line") {
-  return h("div", { class: "stack", role: "status", "aria-label": t("shell.loading") },
+  return h("div.stack", { role: "status", "aria-label": t("shell.loading") },
     Array.from({ length: lines }, () => h("div", { class: `skeleton ${shape}` })));
 }
 
 function emptyState({ glyph = "image", title, text, action }) {
-  return h("div", { class: "empty" }, icon(glyph), h("h2", { text: title }), text && h("p", { text }), action);
+  return h("div.empty", icon(glyph), h("h2", title), text && h("p", { text }), action);
 }
 
 function failedState(error, retry) {
-  return h("div", { class: "empty", role: "alert" }, icon("warn"), h("h2", { text: t("shell.failed") }),
-    h("p", { text: sentence(error) }), button(t("shell.retry"), { glyph: "refresh", click: retry }));
+  return h("div.empty", { role: "alert" }, icon("warn"), h("h2", t("shell.failed")),
+    h("p", sentence(error)), button(t("shell.retry"), { glyph: "refresh", click: retry }));
 }
 
 /**
@@ -152,12 +156,12 @@ function poll(fn, seconds) {
     running = false;
     if (!stopped) timer = setTimeout(run, seconds * 1000);
   };
-  document.addEventListener("visibilitychange", run);
+  const unlisten = listen(document, { visibilitychange: run });
   run();
   return () => {
     stopped = true;
     clearTimeout(timer);
-    document.removeEventListener("visibilitychange", run);
+    unlisten();
   };
 }
 
@@ -192,7 +196,7 @@ async function copyText(text) {
     await navigator.clipboard.writeText(text);
   } catch {
     // Browsers give the clipboard to https and localhost only; a box on the LAN often has neither.
-    const area = h("textarea", { class: "visually-hidden", value: text });
+    const area = h("textarea.visually-hidden", { value: text });
     (document.querySelector("dialog[open]") ?? document.body).append(area);
     area.select();
     document.execCommand("copy");

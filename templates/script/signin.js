@@ -37,9 +37,8 @@ function signedOut(reason = t("signin.ended")) {
   state.key = null;
   forget("key");
   stopUploads();
-  leave?.();
-  leave = main = null;
-  closeDialogs();
+  leaveView();
+  main = null;
   showSignIn(reason);
 }
 
@@ -47,8 +46,8 @@ function showSignIn(reason = "") {
   document.title = `${t("signin.title")} · Snaplore`;
   const input = h("input", { type: "password", autocomplete: "current-password", required: true, spellcheck: "false", autocapitalize: "none" });
   const keep = h("input", { type: "checkbox", id: "keep" });
-  const problem = h("p", { class: "problem", role: "alert", text: reason });
-  const submit = h("button", { class: "button primary", type: "submit" }, h("span", { text: t("signin.enter") }));
+  const problem = h("p.problem", { role: "alert", text: reason });
+  const submit = h("button.button.primary", { type: "submit" }, h("span", t("signin.enter")));
   const attempt = async () => {
     problem.textContent = "";
     state.key = input.value.trim();
@@ -64,10 +63,10 @@ function showSignIn(reason = "") {
     enter();
     main.focus();
   };
-  const form = h("form", { class: "signin card", on: { submit: (event) => (event.preventDefault(), busy(submit, attempt())) } },
-    h("div", { class: "brand" }, mark(), h("h1", { text: "Snaplore" })), h("p", { class: "muted", text: t("signin.lead") }),
+  const form = h("form.signin.card", { on: { submit: (event) => (event.preventDefault(), busy(submit, attempt())) } },
+    h("div.brand", mark(), h("h1", "Snaplore")), h("p.muted", t("signin.lead")),
     field(t("signin.key"), input, t("signin.hint")),
-    h("label", { class: "row check", for: "keep" }, keep, h("span", { text: t("signin.keep") })), problem, submit);
-  fill(document.getElementById("app"), h("main", { class: "signin-page" }, form));
+    h("label.row.check", { for: "keep" }, keep, h("span", t("signin.keep"))), problem, submit);
+  fill(document.getElementById("app"), h("main.signin-page", form));
   input.focus();
 }

@@ -37,6 +37,8 @@ const tell = (type, detail) => photoEvents.dispatchEvent(new CustomEvent(type, {
 const uploads = [];
 let uploadPanel = null;
 
+const uploadButton = () => button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles });
+
 function pickFiles() {
   const input = h("input", { type: "file", accept: UPLOAD_TYPES.join(","), multiple: true });
   input.addEventListener("change", () => uploadFiles(input.files));
@@ -61,10 +63,7 @@ function acceptFiles(target) {
     paste: (event) => event.clipboardData?.files.length && uploadFiles(event.clipboardData.files),
   };
   target.dataset.drop = t("upload.drop");
-  for (const [name, listener] of Object.entries(listeners)) document.addEventListener(name, listener);
-  return () => {
-    for (const [name, listener] of Object.entries(listeners)) document.removeEventListener(name, listener);
-  };
+  return listen(document, listeners);
 }
 
 function uploadFiles(files) {
@@ -152,16 +151,16 @@ function hideUploads() {
 function showUpload(upload) {
   if (!uploadPanel) {
     const close = button("", { glyph: "close", kind: "quiet", label: t("upload.hide"), click: hideUploads });
-    uploadPanel = h("section", { class: "uploads card", "aria-label": t("upload.title") },
-      h("div", { class: "row apart" }, h("h2", { text: t("upload.title") }), close),
-      h("p", { class: "small muted", role: "status" }), h("ul", { class: "list" }));
+    uploadPanel = h("section.uploads.card", { "aria-label": t("upload.title") },
+      h("div.row.apart", h("h2", t("upload.title")), close),
+      h("p.small.muted", { role: "status" }), h("ul.list"));
     document.body.append(uploadPanel);
     for (const other of uploads) other.row = null;
   }
   const list = uploadPanel.querySelector("ul");
   if (!upload.row) {
-    const meter = h("div", { class: "meter", role: "progressbar", "aria-label": t("upload.progress", { name: upload.name }), "aria-valuemin": 0, "aria-valuemax": 100 }, h("i"));
-    upload.row = h("li", { class: "upload" }, h("span", { class: "upload-name", text: upload.name }), h("span", { class: "upload-state small" }), meter);
+    const meter = h("div.meter", { role: "progressbar", "aria-label": t("upload.progress", { name: upload.name }), "aria-valuemin": 0, "aria-valuemax": 100 }, h("i"));
+    upload.row = h("li.upload", h("span.upload-name", upload.name), h("span.upload-state.small"), meter);
     list.append(upload.row);
   }
   const percent = Math.round(upload.fraction * 100);
