@@ -14,7 +14,6 @@ words({
     deleteText: ["“{title}” and its attached pictures will be deleted for good.", "“{title}”及其附带的图片将被永久删除。"],
     deleted: ["Conversation deleted", "对话已删除"],
     none: ["Your conversations will be listed here.", "你的对话会显示在这里。"],
-    older: ["Show older ones", "显示更早的对话"],
     welcome: ["What would you like to find?", "想找些什么？"],
     welcomeText: ["Ask in your own words. The assistant searches your screenshots and says which ones its answer rests on.", "用自己的话提问。助手会搜索你的截图，并说明答案依据哪些截图。"],
     idea1: ["What did I save this week?", "我这周保存了什么？"],
@@ -60,7 +59,7 @@ route("chat", {
   },
 });
 
-/** Sends what was written, or sends it again. `turn`: {id, said, since, error, startedAt, again}. */
+// Sends what was written, or sends it again. `turn`: {id, said, since, error, startedAt, again}.
 async function runTurn(turn) {
   const { id, said } = turn;
   Object.assign(turn, { error: null, startedAt: Date.now(), again: 0 });
@@ -89,7 +88,7 @@ function sendMessage(id, { text, file, skill }) {
   return api.form("/api/chat/send-with-file", form);
 }
 
-/** Whether the service may have more of a turn than was seen: not while its request is under way, nor when that was turned away. */
+// Whether the service may have more of a turn than was seen: not while its request is under way, nor when that was turned away.
 function mayBeStored({ done, error }) {
   return done || (error && (error.status === 0 || error.status >= 500));
 }
@@ -99,10 +98,10 @@ function newConversationId() {
 }
 
 class ChatView {
-  #title = h("h1", { class: "chat-title" });
-  #remove = button("", { glyph: "trash", kind: "quiet", label: t("chat.delete"), click: () => this.#delete() });
-  #scroller = h("div", { class: "chat-scroll", tabindex: 0, role: "log", "aria-label": t("chat.log") });
-  #tail = h("div", { class: "chat-tail" });
+  #title = h("h1.chat-title");
+  #remove = glyphButton("trash", t("chat.delete"), () => this.#delete());
+  #scroller = h("div.chat-scroll", { tabindex: 0, role: "log", "aria-label": t("chat.log") });
+  #tail = h("div.stack.chat-tail");
   #leave = [];
   #pulls = 0;
   #shownTail = null;
@@ -115,12 +114,12 @@ class ChatView {
     this.list = new ConversationList(() => this.id);
     const drawer = () => dialog({ title: t("chat.conversations"), body: new ConversationList(() => this.id).element });
     add(container,
-      h("section", { class: "chat-side", "aria-label": t("chat.conversations") },
-        h("a", { class: "button", href: "#/chat", on: { click: freshChat } }, icon("plus"), h("span", { text: t("chat.new") })), this.list.element),
-      h("section", { class: "chat-thread", on: { dragover: dragged, dragleave: dragged, drop: (event) => this.#drop(event) } },
-        h("header", { class: "chat-head" },
-          button("", { glyph: "menu", kind: "quiet chat-narrow", label: t("chat.conversations"), click: drawer }), this.#title,
-          button("", { glyph: "plus", kind: "quiet chat-narrow", label: t("chat.new"), click: freshChat }),
+      h("section.chat-side", { "aria-label": t("chat.conversations") },
+        h("a.button", { href: "#/chat", on: { click: freshChat } }, icon("plus"), h("span", t("chat.new"))), this.list.element),
+      h("section.chat-thread", { on: { dragover: dragged, dragleave: dragged, drop: (event) => this.#drop(event) } },
+        h("header.chat-head",
+          glyphButton("menu", t("chat.conversations"), drawer, { kind: "quiet chat-narrow" }), this.#title,
+          glyphButton("plus", t("chat.new"), freshChat, { kind: "quiet chat-narrow" }),
           this.#remove),
         this.#scroller, this.composer.element));
     this.#leave.push(() => this.log.close(), () => this.composer.close());
@@ -135,12 +134,12 @@ class ChatView {
     this.#leave.forEach((leaving) => leaving());
   }
 
-  /** Something about the conversation's turn has changed. */
+  // Something about the conversation's turn has changed.
   changed(id) {
     if (id === this.id) this.#drawTail();
   }
 
-  /** The turn has ended, in an answer or not. */
+  // The turn has ended, in an answer or not.
   async ended(turn) {
     try {
       if (mayBeStored(turn)) await this.#pull();
@@ -156,8 +155,8 @@ class ChatView {
     this.#head("");
     const idea = (text) => button(text, { kind: "chat-idea", click: () => (this.composer.write(text, draft.file), this.composer.focus()) });
     fill(this.#scroller,
-      h("div", { class: "empty chat-welcome" }, icon("chat"), h("h2", { text: t("chat.welcome") }), h("p", { text: t("chat.welcomeText") }),
-        h("div", { class: "row" }, [1, 2, 3].map((number) => idea(t(`chat.idea${number}`))))));
+      h("div.empty.chat-welcome", icon("chat"), h("h2", t("chat.welcome")), h("p", t("chat.welcomeText")),
+        h("div.row", [1, 2, 3].map((number) => idea(t(`chat.idea${number}`))))));
   }
 
   #head(title) {
@@ -169,7 +168,7 @@ class ChatView {
   #load() {
     const fetched = async (signal) => {
       try {
-        return await api.get(`/api/chat/conversations/${encodeURIComponent(this.id)}`, {}, { signal });
+        return await api.get(this.#path, {}, { signal });
       } catch (error) {
         if (error.status === 404) return null;
         throw error;
@@ -185,10 +184,10 @@ class ChatView {
     this.#head("");
     this.composer.element.hidden = true;
     return emptyState({ glyph: "chat", title: t("chat.gone"), text: t("chat.goneText"),
-      action: h("a", { class: "button primary", href: "#/chat", text: t("chat.new") }) });
+      action: h("a.button.primary", { href: "#/chat", text: t("chat.new") }) });
   }
 
-  /** Shows the conversation from now on; returns its messages' place. */
+  // Shows the conversation from now on; returns its messages' place.
   #begin({ title, messages }) {
     this.#head(title);
     this.log.append(messages);
@@ -211,7 +210,7 @@ class ChatView {
     this.#toEnd();
   }
 
-  /** From time to time: often while an answer is due. */
+  // From time to time: often while an answer is due.
   #look() {
     this.#pulls += 1;
     this.#drawTail();
@@ -223,7 +222,7 @@ class ChatView {
   async #pull() {
     let messages;
     try {
-      ({ messages } = await api.get(`/api/chat/conversations/${encodeURIComponent(this.id)}/messages`, { after_id: this.log.lastId }));
+      ({ messages } = await api.get(`${this.#path}/messages`, { after_id: this.log.lastId }));
     } catch (error) {
       if (error.status === 404 && !turns.has(this.id) && this.log.lastId) return fill(this.#scroller, this.#gone());
       if (error.status === 404) return; // nothing of the turn was stored
@@ -239,7 +238,7 @@ class ChatView {
     if (atEnd) this.#toEnd();
   }
 
-  /** What stands after the stored messages: one that is not stored yet, and how it goes with the answer. */
+  // What stands after the stored messages: one that is not stored yet, and how it goes with the answer.
   #drawTail() {
     const turn = turns.get(this.id);
     const stored = turn && this.log.asked?.id > turn.since;
@@ -264,7 +263,7 @@ class ChatView {
     return bubble(said.text, url);
   }
 
-  /** A stored message without an answer, of a tab that was closed or of another: it may still come. */
+  // A stored message without an answer, of a tab that was closed or of another: it may still come.
   #waiting() {
     const { id, content, created_at: createdAt } = this.log.asked;
     const startedAt = parseTime(createdAt).getTime();
@@ -273,8 +272,8 @@ class ChatView {
   }
 
   #thinking(startedAt) {
-    const seconds = h("span", { class: "chat-seconds", "aria-hidden": "true" });
-    const slow = h("p", { class: "hint", hidden: true, text: t("chat.slow") });
+    const seconds = h("span.chat-seconds", { "aria-hidden": "true" });
+    const slow = h("p.hint", { hidden: true, text: t("chat.slow") });
     const tick = () => {
       const passed = Math.max(0, Math.round((Date.now() - startedAt) / 1000));
       seconds.textContent = passed > 2 ? t("chat.seconds", { seconds: passed }) : "";
@@ -282,18 +281,18 @@ class ChatView {
       if (passed > GIVEN_UP_SECONDS && !turns.has(this.id)) this.#shownTail = null;
     };
     this.#clock(tick);
-    return h("div", { class: "chat-thinking", role: "status" },
-      h("p", null, h("span", { class: "chat-dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")), t("chat.thinking"), " ", seconds), slow);
+    return h("div.muted.stack.tight", { role: "status" },
+      h("p.row", h("span.chat-dots", { "aria-hidden": "true" }, h("i"), h("i"), h("i")), t("chat.thinking"), " ", seconds), slow);
   }
 
   #problem(turn) {
     return this.#offer(`${t("chat.failed")} ${turn.error.detail ?? sentence(turn.error)}`, turn);
   }
 
-  /** To try a message again, when the service says that it may, or to write it anew. */
+  // To try a message again, when the service says that it may, or to write it anew.
   #offer(text, turn) {
     const label = h("span");
-    const again = h("button", { type: "button", class: "button", on: { click: () => runTurn(turn) } }, icon("refresh"), label);
+    const again = h("button.button", { type: "button", on: { click: () => runTurn(turn) } }, icon("refresh"), label);
     const edit = () => {
       turns.delete(this.id);
       this.composer.write(turn.said.text, turn.said.file);
@@ -306,8 +305,8 @@ class ChatView {
       label.textContent = left > 0 ? t("chat.againIn", { seconds: left }) : t("chat.again");
     };
     this.#clock(tick);
-    return h("div", { class: "chat-problem", role: "alert" }, h("p", { text }),
-      h("div", { class: "row" }, again, turn.error && button(t("chat.edit"), { kind: "quiet", click: edit })));
+    return h("div.stack.tight.chat-problem", { role: "alert" }, h("p", { text }),
+      h("div.row", again, turn.error && button(t("chat.edit"), { kind: "quiet", click: edit })));
   }
 
   #clock(tick) {
@@ -330,17 +329,16 @@ class ChatView {
     this.composer.take(event, event.dataTransfer);
   }
 
-  async #delete() {
-    const title = this.#title.textContent;
-    if (!(await confirmDialog({ title: t("chat.delete"), text: t("chat.deleteText", { title }), action: t("list.delete"), danger: true }))) return;
-    try {
-      await busy(this.#remove, api.delete(`/api/chat/conversations/${encodeURIComponent(this.id)}`));
-    } catch (error) {
-      if (error.status !== 404) return fail(error);
-    }
-    turns.delete(this.id);
-    toast(t("chat.deleted"), { kind: "good" });
-    go("#/chat");
+  #delete() {
+    const words = { title: t("chat.delete"), text: t("chat.deleteText", { title: this.#title.textContent }), done: t("chat.deleted") };
+    erase(this.#remove, { ...words, path: this.#path }, () => {
+      turns.delete(this.id);
+      go("#/chat");
+    });
+  }
+
+  get #path() {
+    return `/api/chat/conversations/${encodeURIComponent(this.id)}`;
   }
 }
 
@@ -350,22 +348,22 @@ function dragged(event) {
   event.currentTarget.classList.toggle("dropping", event.type === "dragover");
 }
 
-/** "#/chat" is an empty one already when it is the address. */
+// "#/chat" is an empty one already when it is the address.
 function freshChat(event) {
   event.preventDefault();
   closeDialogs();
   go("#/chat");
 }
 
-/** The conversations, the latest first. `current()` is the id of the one that is open. */
+// The conversations, the latest first. `current()` is the id of the one that is open.
 class ConversationList {
   #page = 1;
-  #list = h("ul", { class: "list chat-list" });
-  #more = button(t("chat.older"), { kind: "quiet", click: () => busy(this.#more, this.#older()).catch(fail), hidden: true });
+  #list = h("ul.list");
+  #more = moreButton(() => this.#older());
 
   constructor(current) {
     this.current = current;
-    this.element = h("div", { class: "chat-lists" });
+    this.element = h("div.stack.tight");
     load(this.element, () => this.#fetch(1), (conversations) => [this.#show(conversations), this.#more]);
   }
 
@@ -392,15 +390,15 @@ class ConversationList {
   }
 
   #show(conversations) {
-    if (!conversations.length) return h("p", { class: "hint chat-none", text: t("chat.none") });
+    if (!conversations.length) return h("p.hint.chat-none", t("chat.none"));
     return fill(this.#list, conversations.map((one) => this.#item(one)));
   }
 
   #item({ id, title, last_message: last, updated_at: updated }) {
     const current = id === this.current() ? "page" : undefined;
-    return h("li", null,
-      h("a", { class: "chat-item", href: `#/chat/${id}`, "aria-current": current, on: { click: closeDialogs } },
-        h("span", { class: "chat-item-title", text: title || t("chat.newTitle") }), timeAgo(updated),
-        h("span", { class: "chat-item-last", text: last })));
+    return h("li",
+      h("a.chat-item", { href: `#/chat/${id}`, "aria-current": current, on: { click: closeDialogs } },
+        h("span.chat-item-title", title || t("chat.newTitle")), timeAgo(updated),
+        h("span.chat-item-last", last)));
   }
 }

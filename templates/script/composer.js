@@ -25,13 +25,13 @@ const ATTACHABLE = ["image/jpeg", "image/png", "image/webp", "image/gif"];
 
 const draft = { text: "", file: null, skill: "" };
 
-/** `send({ text, file, skill })` is called with what was written, which is gone from the box then. */
+// `send({ text, file, skill })` is called with what was written, which is gone from the box then.
 function composer(send) {
   let url = null;
   let locked = false;
-  const preview = h("div", { class: "composer-preview", hidden: true });
-  const input = h("textarea", {
-    class: "composer-text", rows: 1, maxlength: MAX_MESSAGE, placeholder: t("composer.placeholder"),
+  const preview = h("div.row.composer-preview", { hidden: true });
+  const input = h("textarea.composer-text", {
+    rows: 1, maxlength: MAX_MESSAGE, placeholder: t("composer.placeholder"),
     "aria-label": t("composer.label"), "aria-describedby": "composer-keys", value: draft.text,
     on: { input: typed, keydown: pressed, paste: (event) => take(event, event.clipboardData) },
   });
@@ -39,14 +39,14 @@ function composer(send) {
     type: "file", accept: ATTACHABLE.join(), hidden: true, "aria-label": t("composer.attach"), on: { change: picked },
   });
   const choose = () => (draft.skill = skill.value);
-  const skill = h("select", { class: "composer-skill", "aria-label": t("composer.skill"), on: { change: choose } },
+  const skill = h("select.composer-skill", { "aria-label": t("composer.skill"), on: { change: choose } },
     h("option", { value: "", text: t("composer.plain") }));
-  const submit = h("button", { type: "submit", class: "button primary icon", "aria-label": t("composer.send"), title: t("composer.send") },
+  const submit = h("button.button.primary.icon", { type: "submit", "aria-label": t("composer.send"), title: t("composer.send") },
     icon("send"));
-  const form = h("form", { class: "composer", on: { submit: submitted } }, preview, input,
-    h("div", { class: "composer-bar" },
-      button("", { glyph: "attach", kind: "quiet", label: t("composer.attach"), click: () => picker.click() }), picker, skill,
-      h("span", { id: "composer-keys", class: "composer-keys", text: t("composer.keys") }), submit));
+  const form = h("form.composer", { on: { submit: submitted } }, preview, input,
+    h("div.row.composer-bar",
+      glyphButton("attach", t("composer.attach"), () => picker.click()), picker, skill,
+      h("span.composer-keys", { id: "composer-keys", text: t("composer.keys") }), submit));
 
   function typed() {
     draft.text = input.value;
@@ -102,8 +102,8 @@ function composer(send) {
     preview.replaceChildren();
     if (url) {
       const remove = () => (write(input.value, null), input.focus());
-      preview.append(h("img", { src: url, alt: "" }), h("span", { text: `${draft.file.name} · ${formatBytes(draft.file.size)}` }),
-        button("", { glyph: "close", kind: "quiet", label: t("composer.remove"), click: remove }));
+      preview.append(h("img", { src: url, alt: "" }), h("span", `${draft.file.name} · ${formatBytes(draft.file.size)}`),
+        glyphButton("close", t("composer.remove"), remove));
     }
     typed();
   }

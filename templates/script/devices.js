@@ -24,7 +24,7 @@ words({
 settingsSections.set("devices", (container) => {
   const body = h("div");
   const show = () => load(body, (signal) => api.get("/api/push/devices", {}, { signal }), ({ devices }) =>
-    devices.length ? h("ul", { class: "list" }, devices.map(item)) : h("p", { class: "hint", text: t("devices.none") }));
+    devices.length ? h("ul.list", devices.map(item)) : h("p.hint", t("devices.none")));
 
   function item(device) {
     const name = device.device_name;
@@ -32,17 +32,15 @@ settingsSections.set("devices", (container) => {
     const test = button(t("devices.test"), { label: `${t("devices.test")}: ${name}`, click: () =>
       settle(test, () => api.post("/api/push/test", { device_id: device.device_id }), ({ success }) =>
         toast(t(success ? "devices.tested" : "devices.failed", { name }), { kind: success ? "good" : "bad" })) });
-    const remove = button("", { glyph: "trash", kind: "quiet", label: `${t("settings.remove")}: ${name}`, click: async () => {
-      const text = t("devices.removeText", { name });
-      if (!(await confirmDialog({ title: t("settings.remove"), text, action: t("settings.remove"), danger: true }))) return;
-      settle(remove, () => api.delete(`/api/push/devices/${device.device_id.split("/").map(encodeURIComponent).join("/")}`), show);
-    } });
+    const path = `/api/push/devices/${device.device_id.split("/").map(encodeURIComponent).join("/")}`;
+    const [title, text] = [t("settings.remove"), t("devices.removeText", { name })];
+    const remove = glyphButton("trash", `${title}: ${name}`, () => erase(remove, { title, text, path, action: title }, show));
     return settingsRow(name, details, test, remove);
   }
 
   const subject = h("input", { type: "text", maxlength: 256, placeholder: "Snaplore" });
   const text = h("textarea", { rows: 2, required: true, maxlength: 4096 });
-  const send = h("button", { type: "submit", class: "button", text: t("devices.send") });
+  const send = h("button.button", { type: "submit", text: t("devices.send") });
   const sent = (event) => {
     event.preventDefault();
     settle(send, () => api.post("/api/push/broadcast", { title: subject.value, body: text.value }), ({ count }) => {
@@ -50,8 +48,8 @@ settingsSections.set("devices", (container) => {
       text.value = "";
     });
   };
-  add(container, settingsCard(t("devices.title"), h("p", { class: "hint", text: t("devices.lead") }), body),
-    settingsCard(t("devices.broadcast"), h("form", { class: "stack", on: { submit: sent } },
-      field(t("devices.subject"), subject), field(t("devices.text"), text), h("div", { class: "row" }, send))));
+  add(container, settingsCard(t("devices.title"), h("p.hint", t("devices.lead")), body),
+    settingsCard(t("devices.broadcast"), h("form.stack", { on: { submit: sent } },
+      field(t("devices.subject"), subject), field(t("devices.text"), text), h("div.row", send))));
   return show();
 });

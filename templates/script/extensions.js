@@ -49,22 +49,18 @@ function extensionList(container, { group, path, query, name, row, fields }) {
   const place = (one) => `${path}/${encodeURIComponent(one.id)}`;
   const show = () => load(body, (signal) => api.get(path, query, { signal }), (answer) => {
     const items = answer[name].map((one) => item(one));
-    return items.length ? h("ul", { class: "list" }, items) : h("p", { class: "hint", text: t(`${group}.none`) });
+    return items.length ? h("ul.list", items) : h("p.hint", t(`${group}.none`));
   });
 
   function item(one) {
     const [title, details] = row(one);
     const said = (word) => `${t(word)}: ${one.name}`;
-    const remove = button("", { glyph: "trash", kind: "quiet", label: said("list.delete"), click: () => erase(one, remove) });
+    const remove = glyphButton("trash", said("list.delete"), () =>
+      erase(remove, { title: t("list.delete"), text: t(`${group}.deleteText`, { name: one.name }), path: place(one) }, show));
     const edit = button(t("settings.edit"), { kind: "quiet", label: said("settings.edit"), click: () => change(one, edit) });
     // A server that does not tell which are disabled has only enabled ones in its list.
     const on = toggle(`${one.name}: ${t("settings.on")}`, one.enabled ?? true, (enabled) => api.put(place(one), { enabled }));
     return settingsRow(title, details, on, edit, remove);
-  }
-
-  async function erase(one, pressed) {
-    const text = t(`${group}.deleteText`, { name: one.name });
-    if (await confirmDialog({ title: t("list.delete"), text, action: t("list.delete"), danger: true })) settle(pressed, () => api.delete(place(one)), show);
   }
 
   function change(one, pressed) {
@@ -80,12 +76,12 @@ function extensionList(container, { group, path, query, name, row, fields }) {
     formDialog({ title: t(`${group}.add`), body: inputs, action: t("settings.add"), wide: group === "skills", submit: () => api.post(path, read()).then(show) });
   }
 
-  add(container, settingsCard(t(`settings.${group}`), h("p", { class: "hint", text: t(`${group}.lead`) }), body,
-    h("div", { class: "row" }, button(t(`${group}.add`), { glyph: "plus", click: create }))));
+  add(container, settingsCard(t(`settings.${group}`), h("p.hint", t(`${group}.lead`)), body,
+    h("div.row", button(t(`${group}.add`), { glyph: "plus", click: create }))));
   return show();
 }
 
-/** The id is given once, when a thing is made. */
+// The id is given once, when a thing is made.
 function idField(known) {
   const id = h("input", { type: "text", required: true, pattern: ID_PATTERN, spellcheck: "false", autocapitalize: "none", disabled: Boolean(known), value: known?.id ?? "" });
   return [id, field(t("skills.id"), id, !known && t("skills.idText"))];
@@ -98,7 +94,7 @@ function skillFields(skill) {
   const description = h("input", { type: "text", maxlength: 2000, value: skill?.description ?? "" });
   const prompt = h("textarea", { rows: 8, required: true, maxlength: 32768, value: skill?.system_prompt ?? "" });
   return {
-    body: [h("div", { class: "settings-fields" }, idRow, field(t("skills.name"), name), field(t("skills.icon"), glyph, t("skills.iconText")), field(t("skills.description"), description)),
+    body: [h("div.settings-fields", idRow, field(t("skills.name"), name), field(t("skills.icon"), glyph, t("skills.iconText")), field(t("skills.description"), description)),
       field(t("skills.prompt"), prompt)],
     read: () => ({ ...(!skill && { id: id.value }), name: name.value, icon: glyph.value, description: description.value, system_prompt: prompt.value }),
   };

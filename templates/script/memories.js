@@ -49,17 +49,17 @@ route("memories", {
 class MemoryList {
   #kind = choice([["", t("list.all")]], "", { on: { change: () => this.#load() } });
   #category = choice([["", t("list.all")]], "", { on: { change: () => this.#load() } });
-  #body = h("div", { class: "stack" });
-  #list = h("ul", { class: "list memories-list" });
-  #count = h("p", { class: "hint", role: "status" });
-  #more = button(t("list.more"), { click: () => busy(this.#more, this.#next()).catch(fail) });
+  #body = h("div.stack");
+  #list = h("ul.list.stack");
+  #count = h("p.hint", { role: "status" });
+  #more = moreButton(() => this.#next());
   #total = 0;
   #stop = () => {};
 
   constructor(container) {
     this.leave = () => this.#stop();
-    add(container, pageHead(t("memories.title")), h("p", { class: "muted", text: t("memories.lead") }),
-      h("div", { class: "memories-filters" }, field(t("memories.kind"), this.#kind), field(t("memories.category"), this.#category)), this.#body);
+    add(container, pageHead(t("memories.title")), h("p.muted", t("memories.lead")),
+      h("div.memories-filters", field(t("memories.kind"), this.#kind), field(t("memories.category"), this.#category)), this.#body);
     this.#load();
     this.#countUp();
   }
@@ -78,13 +78,13 @@ class MemoryList {
     this.#total = total;
     fill(this.#list, items.map((memory) => this.#item(memory)));
     this.#counted();
-    if (items.length) return [this.#count, this.#list, h("div", { class: "row" }, this.#more)];
+    if (items.length) return [this.#count, this.#list, h("div.row", this.#more)];
     if (this.#kind.value || this.#category.value) return emptyState({ glyph: "memory", title: t("memories.emptyFilter") });
     return emptyState({ glyph: "memory", title: t("memories.emptyTitle"), text: t("memories.empty"),
-      action: h("a", { class: "button primary", href: "#/chat", text: t("chat.title") }) });
+      action: h("a.button.primary", { href: "#/chat", text: t("chat.title") }) });
   }
 
-  /** What comes after those that are shown. When some were deleted, the rest has moved up into a page that is known in part. */
+  // What comes after those that are shown. When some were deleted, the rest has moved up into a page that is known in part.
   async #next() {
     const shown = this.#list.children.length;
     const first = Math.floor(shown / MEMORIES_SHOWN) + 1;
@@ -116,29 +116,25 @@ class MemoryList {
 
   #item(memory) {
     const importance = Math.round(100 * memory.importance);
-    const remove = button("", { glyph: "trash", kind: "quiet", label: `${t("memories.delete")}: ${memory.content}`, click: () => this.#forget(memory, item, remove) });
-    const item = h("li", { class: "card memories-item", dataset: { id: String(memory.id) } },
-      h("div", { class: "grow stack tight" },
-        h("p", { text: memory.content }),
-        h("div", { class: "row small muted" },
-          h("span", { class: "badge", text: term("memory", memory.category) }),
-          h("span", { text: term("source", memory.source_type) }), timeAgo(memory.created_at),
-          memory.access_count > 0 && h("span", { text: t("memories.used", { count: formatNumber(memory.access_count) }) }),
+    const remove = glyphButton("trash", `${t("memories.delete")}: ${memory.content}`, () =>
+      erase(remove, {
+        title: t("memories.delete"), text: t("memories.deleteText", { content: memory.content }), action: t("memories.delete"),
+        path: `/api/memories/${memory.id}`, done: t("memories.deleted"),
+      }, () => this.#gone(item)));
+    const item = h("li.card.row.memories-item", { dataset: { id: String(memory.id) } },
+      h("div.grow.stack.tight",
+        h("p", memory.content),
+        h("div.row.small.muted",
+          h("span.badge", term("memory", memory.category)),
+          h("span", term("source", memory.source_type)), timeAgo(memory.created_at),
+          memory.access_count > 0 && h("span", t("memories.used", { count: formatNumber(memory.access_count) })),
           memory.expires_at && h("span", { title: formatDate(memory.expires_at), text: t("memories.expires", { when: formatAgo(memory.expires_at) }) }))),
-      h("div", { class: "meter memories-meter", role: "img", "aria-label": `${t("memories.importance")} ${importance} %`, title: `${t("memories.importance")} ${importance} %` },
+      h("div.meter.memories-meter", { role: "img", "aria-label": `${t("memories.importance")} ${importance} %`, title: `${t("memories.importance")} ${importance} %` },
         h("i", { style: { width: `${importance}%` } })), remove);
     return item;
   }
 
-  async #forget(memory, item, pressed) {
-    const text = t("memories.deleteText", { content: memory.content });
-    if (!(await confirmDialog({ title: t("memories.delete"), text, action: t("memories.delete"), danger: true }))) return;
-    try {
-      await busy(pressed, api.delete(`/api/memories/${memory.id}`));
-    } catch (error) {
-      if (error.status !== 404) return fail(error);
-    }
-    toast(t("memories.deleted"), { kind: "good" });
+  #gone(item) {
     const next = item.nextElementSibling ?? item.previousElementSibling;
     item.remove();
     this.#total -= 1;

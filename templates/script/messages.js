@@ -33,7 +33,7 @@ const BUILT_IN_TOOLS = ["search_knowledge_base", "get_screenshot", "web_search",
 const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot"];
 const CITATION = /#(\d{1,15})(?!\d)/g;
 
-/** The stored messages of one conversation. `pictureOf(message)` gives the Blob that was sent with a message of this tab, if any. */
+// The stored messages of one conversation. `pictureOf(message)` gives the Blob that was sent with a message of this tab, if any.
 class MessageLog {
   lastId = 0;
   asked = null; // the last message of the person
@@ -45,10 +45,10 @@ class MessageLog {
 
   constructor(pictureOf) {
     this.#pictureOf = pictureOf;
-    this.element = h("ol", { class: "chat-messages" });
+    this.element = h("ol.list.stack");
   }
 
-  /** Adds those that are new; returns whether there were any. */
+  // Adds those that are new; returns whether there were any.
   append(messages) {
     const fresh = messages.filter((message) => message.id > this.lastId);
     for (const message of fresh) {
@@ -70,20 +70,20 @@ class MessageLog {
     const picture = this.#pictureOf(message);
     const url = picture && URL.createObjectURL(picture);
     if (url) this.#urls.push(url);
-    this.element.append(h("li", {}, bubble(message.content, url)));
+    this.element.append(h("li", bubble(message.content, url)));
   }
 
   #answer(message) {
     const calls = readJson(message.tool_calls) ?? [];
     if (Array.isArray(calls) && calls.length) {
       this.#calls = calls.map((call) => new ToolCall(call.function ?? {}));
-      this.element.append(h("li", { class: "chat-tools" }, this.#calls.map((call) => call.element)));
+      this.element.append(h("li.stack.tight", this.#calls.map((call) => call.element)));
     }
     if (message.content) {
       this.answered = true;
-      const body = h("div", { class: "chat-answer prose" }, h("span", { class: "visually-hidden", text: t("message.assistant") }), markdown(message.content));
+      const body = h("div.chat-answer.prose", h("span.visually-hidden", t("message.assistant")), markdown(message.content));
       const ids = linkCitations(body, this.#titles);
-      this.element.append(h("li", {}, body, citedPhotos(ids, this.#titles)));
+      this.element.append(h("li", body, citedPhotos(ids, this.#titles)));
     }
   }
 
@@ -97,35 +97,32 @@ class MessageLog {
   }
 }
 
-/** What a person says, before it is stored and after. */
+// What a person says, before it is stored and after.
 function bubble(content, url) {
-  return h(
-    "div", { class: "chat-said" },
-    h("span", { class: "visually-hidden", text: t("message.you") }),
-    url && h("img", { class: "chat-sent-picture", src: url, alt: t("message.attached") }),
-    content && h("p", { text: content }),
+  return h("div.chat-said",
+    h("span.visually-hidden", t("message.you")),
+    url && h("img.chat-sent-picture", { src: url, alt: t("message.attached") }),
+    content && h("p", content),
   );
 }
 
-/** One call of a tool: folded it says what happened, unfolded what exactly was asked and answered. */
+// One call of a tool: folded it says what happened, unfolded what exactly was asked and answered.
 class ToolCall {
-  constructor({ name = "", arguments: given = "" }) {
+  constructor(called) {
+    const [name, given] = [called.name, called.arguments].map((text) => String(text ?? ""));
     const known = BUILT_IN_TOOLS.includes(name);
     const asked = readJson(given);
-    this.state = h("span", { class: "chat-tool-state", text: t("tool.running") });
+    this.state = h("span.chat-tool-state", t("tool.running"));
     this.results = h("div");
-    this.element = h(
-      "details", { class: "chat-tool" },
-      h(
-        "summary", {},
+    this.element = h("details.chat-tool",
+      h("summary",
         icon("tool"),
-        h("span", { class: "chat-tool-name", text: known ? t(`tool.${name}`) : t("tool.other", { name }) }),
-        asked?.query && h("q", { class: "chat-tool-query", text: String(asked.query) }),
+        h("span.chat-tool-name", known ? t(`tool.${name}`) : t("tool.other", { name })),
+        asked?.query && h("q.chat-tool-query", String(asked.query)),
         this.state,
       ),
-      h(
-        "div", { class: "chat-tool-body" },
-        h("h4", {}, `${t("tool.arguments")} `, h("code", { text: name })),
+      h("div.chat-tool-body",
+        h("h4", `${t("tool.arguments")} `, h("code", name)),
         h("pre", { tabindex: 0, text: asked ? JSON.stringify(asked, null, 1) : given }),
         this.results,
       ),
@@ -137,10 +134,10 @@ class ToolCall {
     this.state.textContent = said.error ? t("tool.failed") : t("tool.found", { count: said.total ?? said.count ?? results.length });
     add(
       this.results,
-      h("h4", { text: t("tool.results") }),
-      said.error && h("p", { class: "chat-tool-error", text: String(said.error) }),
-      !said.error && !results.length && h("p", { class: "muted", text: t("tool.none") }),
-      h("ul", { class: "chat-results" }, results.map((result) => toolResult(name, result ?? {}))),
+      h("h4", t("tool.results")),
+      said.error && h("p.chat-tool-error", String(said.error)),
+      !said.error && !results.length && h("p.muted", t("tool.none")),
+      h("ul.list.stack.tight.chat-results", results.map((result) => toolResult(name, result ?? {}))),
     );
   }
 }
@@ -149,17 +146,17 @@ function toolResult(tool, result) {
   const title = String(result.title ?? "");
   const url = webAddress(result.url);
   const isPhoto = SCREENSHOT_TOOLS.includes(tool) && Number.isInteger(result.id);
-  let heading = h("strong", { text: title });
+  let heading = h("strong", title);
   if (isPhoto) heading = citation(result.id, `#${result.id} ${title}`);
   else if (url) heading = h("a", { href: url, target: "_blank", rel: "noopener noreferrer", text: title || url });
-  return h("li", {}, heading, h("p", { text: String(result.summary || result.snippet || "") }));
+  return h("li", heading, h("p", String(result.summary || result.snippet || "")));
 }
 
 function citation(id, label) {
-  return h("button", { type: "button", class: "chat-citation", text: label, "aria-label": `${label}: ${t("cited.open", { id })}`, on: { click: () => openPhoto(id) } });
+  return h("button.chat-citation", { type: "button", text: label, "aria-label": `${label}: ${t("cited.open", { id })}`, on: { click: () => openPhoto(id) } });
 }
 
-/** Makes buttons of the `#12` in a text that `known` has; returns their ids in order. */
+// Makes buttons of the `#12` in a text that `known` has; returns their ids in order.
 function linkCitations(root, known) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   const nodes = [];
@@ -181,18 +178,15 @@ function linkCitations(root, known) {
   return [...ids];
 }
 
-/** A row of thumbnails that open the screenshots; nothing for none. One that was deleted meanwhile shows its number. */
+// A row of thumbnails that open the screenshots; nothing for none. One that was deleted meanwhile shows its number.
 function citedPhotos(ids, titles = new Map()) {
   if (!ids.length) return null;
-  return h(
-    "ul", { class: "cited", "aria-label": t("cited.title") },
+  return h("ul.list.row.cited", { "aria-label": t("cited.title") },
     ids.map((id) =>
-      h(
-        "li", {},
-        h(
-          "button", { type: "button", class: "cited-photo", title: titles.get(id) || false, "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } },
+      h("li",
+        h("button.cited-photo", { type: "button", title: titles.get(id) || false, "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } },
           picture(`/api/photos/${id}/thumbnail`, ""),
-          h("span", { class: "cited-number", text: `#${id}` }),
+          h("span.cited-number", `#${id}`),
         ),
       ),
     ),

@@ -66,7 +66,7 @@ settingsSections.set("model", (container) => {
   return load(container, fetched, ({ now, presets }) => modelForm(now, presets));
 });
 
-/** `now` is the configuration in force. A provider of the list brings its address and model; both can be changed. */
+// `now` is the configuration in force. A provider of the list brings its address and model; both can be changed.
 function modelForm(now, presets) {
   const known = now.provider === "local" || now.provider in presets;
   const names = Object.keys(presets).map((name) => [name, PROVIDER_NAMES[name] ?? name]);
@@ -77,18 +77,18 @@ function modelForm(now, presets) {
   const temperature = h("input", { type: "number", min: 0, max: 2, step: 0.1, value: String(now.temperature) });
   const removal = h("div");
   const result = h("p", { role: "status" });
-  const save = h("button", { type: "submit", class: "button primary", text: t("list.save") });
+  const save = h("button.button.primary", { type: "submit", text: t("list.save") });
   const test = button(t("model.test"), { click: () => settle(test, tested, showResult) });
   const keyField = field(t("model.key"), key, "?");
   const keyHint = keyField.lastChild;
-  const remote = h("div", { class: "stack" },
-    h("div", { class: "settings-fields" }, field(t("model.address"), address), field(t("model.model"), model),
-      h("div", { class: "stack tight" }, keyField, removal), field(t("model.temperature"), temperature, t("model.temperatureText"))));
-  const local = h("p", { class: "hint", text: t("model.localText") });
-  const context = h("p", { class: "hint" });
-  const form = h("form", { class: "stack", on: { input: changed, submit: (event) => (event.preventDefault(), settle(save, stored, () => toast(t("settings.saved"), { kind: "good" }))) } },
-    h("div", { class: "settings-fields" }, field(t("model.provider"), provider)), local, remote, context,
-    h("div", { class: "row" }, save, test), result);
+  const remote = h("div.stack",
+    h("div.settings-fields", field(t("model.address"), address), field(t("model.model"), model),
+      h("div.stack.tight", keyField, removal), field(t("model.temperature"), temperature, t("model.temperatureText"))));
+  const local = h("p.hint", t("model.localText"));
+  const context = h("p.hint");
+  const form = h("form.stack", { on: { input: changed, submit: (event) => (event.preventDefault(), settle(save, stored, () => praise(t("settings.saved")))) } },
+    h("div.settings-fields", field(t("model.provider"), provider)), local, remote, context,
+    h("div.row", save, test), result);
 
   function originOf(text) {
     return URL.canParse(text) ? new URL(text).origin : "";
@@ -139,7 +139,7 @@ function modelForm(now, presets) {
     settle(pressed, () => api.put("/api/config/llm", { api_key: "" }), (answer) => {
       now = answer;
       changed();
-      toast(t("settings.saved"), { kind: "good" });
+      praise(t("settings.saved"));
     });
   }
 
@@ -157,7 +157,7 @@ function modelForm(now, presets) {
   }
 
   changed();
-  return settingsCard(t("model.title"), h("p", { class: "hint", text: t("model.lead") }), form);
+  return settingsCard(t("model.title"), h("p.hint", t("model.lead")), form);
 }
 
 settingsSections.set("usage", (container) => {
@@ -168,7 +168,7 @@ settingsSections.set("usage", (container) => {
     stop = load(body, (signal) => api.get("/api/usage", { days: period.value }, { signal }), (usage) => usageShown(usage, Number(period.value)));
   };
   const period = choice(USAGE_PERIODS.map((days) => [String(days), t("usage.days", { days })]), "30", { on: { change: show } });
-  add(container, settingsCard(t("usage.title"), h("p", { class: "hint", text: t("usage.lead") }), h("div", { class: "settings-fields" }, field(t("usage.period"), period)), body));
+  add(container, settingsCard(t("usage.title"), h("p.hint", t("usage.lead")), h("div.settings-fields", field(t("usage.period"), period)), body));
   show();
   return () => stop();
 });
@@ -180,15 +180,15 @@ function usageShown({ daily_token_limit: limit, tokens_today: today, days: rows 
   const [tokens, calls] = ["total_tokens", "calls"].map((name) => rows.reduce((sum, row) => sum + row[name], 0));
   const spent = formatNumber(today);
   const label = t("usage.chart", { first: [...byDay.keys()][0], last: [...byDay.keys()].at(-1), most: formatNumber(most) });
-  return h("div", { class: "stack" },
+  return h("div.stack",
     facts([
       [t("usage.today"), limit ? t("usage.of", { tokens: spent, limit: formatNumber(limit) }) : t("usage.tokens", { tokens: spent })],
       [t("usage.total"), t("usage.calls", { calls: formatNumber(calls), tokens: formatNumber(tokens) })],
     ]),
-    most > 0 && h("div", { class: "usage-chart", role: "img", "aria-label": label },
+    most > 0 && h("div.usage-chart", { role: "img", "aria-label": label },
       [...byDay].map(([day, count]) => h("i", { title: `${day}: ${formatNumber(count)}`, style: { height: `${(100 * count) / most}%` } }))),
     rows.length > 0
       ? dataTable(["day", "purpose", "model", "callCount", "in", "out"].map((name) => t(`usage.${name}`)),
         rows.map((row) => [row.day, term("purpose", row.purpose), row.model, ...[row.calls, row.prompt_tokens, row.completion_tokens].map(formatNumber)]))
-      : h("p", { class: "hint", text: t("usage.none") }));
+      : h("p.hint", t("usage.none")));
 }

@@ -4,12 +4,6 @@
 // which changes the order, begins the list anew.
 
 words({
-  list: {
-    more: ["Show more", "显示更多"],
-    delete: ["Delete", "删除"],
-    save: ["Save", "保存"],
-    all: ["All", "全部"],
-  },
   notes: {
     title: ["Notes", "笔记"],
     unread: ["{count} unread", "{count} 篇未读"],
@@ -54,19 +48,27 @@ route("notes", {
 });
 
 class NoteList {
-  #chips = h("div", { class: "row", role: "group", "aria-label": t("notes.categories") });
-  #count = h("span", { class: "badge", hidden: true });
-  #body = h("div", { class: "stack" });
-  #list = h("ul", { class: "list notes-list" });
+  #chips = h("div.row", { role: "group", "aria-label": t("notes.categories") });
+  #count = h("span.badge", { hidden: true });
+  #body = h("div.stack");
+  #list = h("ul.list.stack");
   #cursor = 0;
-  #more = button(t("list.more"), { click: () => busy(this.#more, this.#next()).catch(fail) });
+  #more = moreButton(() => this.#next());
   #stop = () => {};
 
   constructor(container, category) {
     this.category = NOTE_CATEGORIES.includes(category) ? category : "";
     this.leave = () => this.#stop();
-    const trigger = button(t("notes.trigger"), { glyph: "refresh", kind: "primary", click: () => this.#trigger(trigger) });
-    const readAll = button(t("notes.readAll"), { glyph: "check", click: () => this.#readAll(readAll) });
+    const triggered = ({ generated }) => {
+      toast(generated ? t("notes.triggered", { count: generated }) : t("notes.nothing"), { kind: generated ? "good" : "info" });
+      this.#load(); // what is no new note may have continued one
+    };
+    const allRead = ({ updated }) => {
+      praise(t("notes.allRead", { count: updated }));
+      this.#load();
+    };
+    const trigger = button(t("notes.trigger"), { glyph: "refresh", kind: "primary", click: () => settle(trigger, () => api.post("/api/dynamics/trigger"), triggered) });
+    const readAll = button(t("notes.readAll"), { glyph: "check", click: () => settle(readAll, () => api.put("/api/dynamics/read-all"), allRead) });
     const head = pageHead(t("notes.title"), readAll, trigger);
     head.firstChild.append(" ", this.#count);
     add(container, head, this.#chips, this.#body);
@@ -86,7 +88,7 @@ class NoteList {
   #show({ items, next_cursor: next }) {
     this.#cursor = next;
     this.#more.hidden = !next;
-    if (items.length) return [fill(this.#list, items.map((note) => this.#card(note))), h("div", { class: "row" }, this.#more)];
+    if (items.length) return [fill(this.#list, items.map((note) => this.#card(note))), h("div.row", this.#more)];
     if (this.category) return emptyState({ glyph: "note", title: t("notes.emptyCategory") });
     return emptyState({ glyph: "note", title: t("notes.emptyTitle"), text: t("notes.empty") });
   }
@@ -100,7 +102,7 @@ class NoteList {
     cards[0]?.querySelector("a").focus();
   }
 
-  /** The counts; a failure leaves them away, the list itself tells it. */
+  // The counts; a failure leaves them away, the list itself tells it.
   async #countUp() {
     const { total_unread: unread, by_category: counts } = await api.get("/api/dynamics/stats").catch(() => ({ total_unread: 0, by_category: {} }));
     navBadge("notes", unread);
@@ -108,18 +110,18 @@ class NoteList {
     this.#count.textContent = t("notes.unread", { count: formatNumber(unread) });
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
     const chip = (category, label, count) =>
-      h("a", { class: "chip pick", href: `#/notes${category && `?category=${category}`}`, "aria-current": category === this.category ? "true" : undefined },
-        label, h("span", { class: "muted", text: formatNumber(count) }));
+      h("a.chip.pick", { href: `#/notes${category && `?category=${category}`}`, "aria-current": category === this.category ? "true" : undefined },
+        label, h("span.muted", formatNumber(count)));
     fill(this.#chips, chip("", t("list.all"), total), NOTE_CATEGORIES.map((name) => chip(name, t(`dynamic.${name}`), counts[name] ?? 0)));
   }
 
   #card(note) {
-    const card = h("li", { class: `card notes-card ${note.is_read ? "" : "unread"}` },
-      h("div", { class: "row small" },
-        h("span", { class: "badge", text: t(`dynamic.${note.category}`) }), !note.is_read && h("span", { class: "notes-new", text: t("notes.new") }),
-        note.is_pinned && h("span", { class: "muted" }, t("notes.pinned")), h("span", { class: "muted" }, timeAgo(note.created_at))),
-      h("h2", null, h("a", { href: `#/notes/${note.id}`, text: note.title })),
-      h("p", { class: "muted", text: note.summary }),
+    const card = h("li", { class: `card stack notes-card ${note.is_read ? "" : "unread"}` },
+      h("div.row.small",
+        h("span.badge", t(`dynamic.${note.category}`)), !note.is_read && h("span.notes-new", t("notes.new")),
+        note.is_pinned && h("span.muted", t("notes.pinned")), h("span.muted", timeAgo(note.created_at))),
+      h("h2", h("a", { href: `#/notes/${note.id}`, text: note.title })),
+      h("p.muted", note.summary),
       noteActions(note, { pinned: () => this.#load(), deleted: () => this.#gone(card) }));
     return card;
   }
@@ -131,61 +133,22 @@ class NoteList {
     else this.#load();
     this.#countUp();
   }
-
-  async #trigger(pressed) {
-    try {
-      const { generated } = await busy(pressed, api.post("/api/dynamics/trigger"));
-      toast(generated ? t("notes.triggered", { count: generated }) : t("notes.nothing"), { kind: generated ? "good" : "info" });
-      this.#load(); // what is no new note may have continued one
-    } catch (error) {
-      fail(error);
-    }
-  }
-
-  async #readAll(pressed) {
-    try {
-      const { updated } = await busy(pressed, api.put("/api/dynamics/read-all"));
-      toast(t("notes.allRead", { count: updated }), { kind: "good" });
-      this.#load();
-    } catch (error) {
-      fail(error);
-    }
-  }
 }
 
-/** Pin and delete. */
+// Pin and delete.
 function noteActions(note, { pinned, deleted }) {
+  const path = `/api/dynamics/${note.id}`;
   const label = t(note.is_pinned ? "notes.unpin" : "notes.pin");
-  const pin = button("", { glyph: "pin", kind: "quiet", label: `${label}: ${note.title}`, click: flip, "aria-pressed": String(note.is_pinned) });
-  const remove = button("", { glyph: "trash", kind: "quiet", label: `${t("notes.delete")}: ${note.title}`, click: erase });
-
-  async function flip() {
-    try {
-      const answer = await busy(pin, api.put(`/api/dynamics/${note.id}/pin`));
-      pinned(answer.is_pinned);
-    } catch (error) {
-      fail(error);
-    }
-  }
-
-  async function erase() {
-    const text = t("notes.deleteText", { title: note.title });
-    if (!(await confirmDialog({ title: t("notes.delete"), text, action: t("list.delete"), danger: true }))) return;
-    try {
-      await busy(remove, api.delete(`/api/dynamics/${note.id}`));
-    } catch (error) {
-      if (error.status !== 404) return fail(error);
-    }
-    toast(t("notes.deleted"), { kind: "good" });
-    deleted();
-  }
-
-  return h("div", { class: "row notes-actions" }, pin, remove);
+  const flip = () => settle(pin, () => api.put(`${path}/pin`), (answer) => pinned(answer.is_pinned));
+  const pin = glyphButton("pin", `${label}: ${note.title}`, flip, { "aria-pressed": String(note.is_pinned) });
+  const remove = glyphButton("trash", `${t("notes.delete")}: ${note.title}`, () =>
+    erase(remove, { title: t("notes.delete"), text: t("notes.deleteText", { title: note.title }), path, done: t("notes.deleted") }, deleted));
+  return h("div.row.notes-actions", pin, remove);
 }
 
 function showNote(container, id) {
   const body = h("div");
-  add(container, h("a", { class: "row notes-back", href: "#/notes" }, icon("back"), t("notes.back")), body);
+  add(container, h("a.row.notes-back", { href: "#/notes" }, icon("back"), t("notes.back")), body);
   return load(body, (signal) => api.get(`/api/dynamics/${encodeURIComponent(id)}`, {}, { signal }), (note) => {
     if (!note.is_read) markRead(note.id);
     return article(note);
@@ -208,30 +171,26 @@ function article(note) {
   const act = (isPinned) =>
     fill(actions, noteActions({ ...note, is_pinned: isPinned }, { pinned: act, deleted: () => go("#/notes") }));
   act(note.is_pinned);
-  return h("article", { class: "card notes-article" },
-    h("header", { class: "row apart" },
-      h("div", { class: "row small muted" }, h("span", { class: "badge", text: t(`dynamic.${note.category}`) }), timeAgo(note.created_at),
-        h("span", { text: t("notes.confidence", { percent: formatPercent(note.confidence) }) })), actions),
-    h("h1", { text: note.title }),
-    h("div", { class: "prose" }, markdown(note.content)),
-    photos.length > 0 && h("section", { class: "stack tight" }, h("h2", { text: t("notes.photos") }), sourcePhotos(photos)),
-    conversations.length > 0 && h("section", { class: "stack tight" }, h("h2", { text: t("notes.conversations") }), sourceConversations(conversations)));
+  return h("article.card.stack.notes-article",
+    h("header.row.apart",
+      h("div.row.small.muted", h("span.badge", t(`dynamic.${note.category}`)), timeAgo(note.created_at),
+        h("span", t("notes.confidence", { percent: formatPercent(note.confidence) }))), actions),
+    h("h1", note.title),
+    h("div.prose", markdown(note.content)),
+    photos.length > 0 && h("section.stack.tight", h("h2", t("notes.photos")), sourcePhotos(photos)),
+    conversations.length > 0 && h("section.stack.tight", h("h2", t("notes.conversations")), sourceConversations(conversations)));
 }
 
 function sourcePhotos(ids) {
   const more = button(`${t("list.more")} (${ids.length - SOURCES_SHOWN})`, { click: () => more.replaceWith(citedPhotos(ids.slice(SOURCES_SHOWN))) });
-  return h("div", { class: "stack tight" }, citedPhotos(ids.slice(0, SOURCES_SHOWN)), ids.length > SOURCES_SHOWN && h("div", null, more));
+  return h("div.stack.tight", citedPhotos(ids.slice(0, SOURCES_SHOWN)), ids.length > SOURCES_SHOWN && h("div", more));
 }
 
-/** Links, by number at first; the titles of those that are among the latest follow. */
+// Links, by number at first; the titles of those that are among the latest follow.
 function sourceConversations(ids) {
   const links = new Map(ids.map((id) => [id, h("a", { href: `#/chat/${id}`, text: t("notes.conversation", { id: id.slice(0, 6) }) })]));
   api.get("/api/chat/conversations", { page_size: 100 }).then(({ conversations }) => {
     for (const { id, title } of conversations) if (title && links.has(id)) links.get(id).textContent = title;
   }, () => {});
-  return h("ul", { class: "list stack tight" }, [...links.values()].map((link) => h("li", { class: "row" }, icon("chat"), link)));
-}
-
-function formatPercent(share) {
-  return new Intl.NumberFormat(locale(), { style: "percent" }).format(share ?? 0);
+  return h("ul.list.stack.tight", [...links.values()].map((link) => h("li.row", icon("chat"), link)));
 }

@@ -57,50 +57,41 @@ route("settings", {
   show(container, { id }) {
     const order = ["general", "model", "usage", "skills", "tools", "devices", "data", "access"];
     const chosen = settingsSections.has(id) ? id : "general";
-    const body = h("div", { class: "stack settings-body" });
+    const body = h("div.stack.settings-body");
     const links = order.map((name) =>
-      h("a", { href: `#/settings/${name}`, class: "settings-link", text: t(`settings.${name}`), "aria-current": name === chosen ? "page" : undefined }));
-    const sections = h("nav", { class: "settings-nav", "aria-label": t("settings.sections") }, links);
-    add(container, pageHead(t("settings.title")), h("div", { class: "settings" }, sections, body));
+      h("a.nav-link", { href: `#/settings/${name}`, text: t(`settings.${name}`), "aria-current": name === chosen ? "page" : undefined }));
+    const sections = h("nav.settings-nav", { "aria-label": t("settings.sections") }, links);
+    add(container, pageHead(t("settings.title")), h("div.settings", sections, body));
     const here = links[order.indexOf(chosen)];
     sections.scrollLeft = here.offsetLeft - (sections.clientWidth - here.clientWidth) / 2; // a strip that scrolls, on a phone
     return settingsSections.get(chosen)(body);
   },
 });
 
-/** A titled card. */
+// A titled card.
 function settingsCard(title, ...children) {
-  return h("section", { class: "card stack" }, h("h2", { text: title }), children);
+  return h("section.card.stack", h("h2", title), children);
 }
 
-/** One thing of a list, with what can be done to it. */
+// One thing of a list, with what can be done to it.
 function settingsRow(title, details, ...actions) {
-  return h("li", { class: "settings-row" },
-    h("div", { class: "grow" }, h("strong", { text: title }), details.filter(Boolean).map((text) => h("p", { class: "hint", text }))),
-    h("div", { class: "row" }, actions));
+  return h("li.row.settings-row",
+    h("div.grow", h("strong", title), details.filter(Boolean).map((text) => h("p.hint", { text }))),
+    h("div.row", actions));
 }
 
-/** What is pressed, done, and said: `work()` is awaited, its failure shown, `then(answer)` called. */
-async function settle(pressed, work, then) {
-  try {
-    then(await busy(pressed, work()));
-  } catch (error) {
-    fail(error);
-  }
-}
-
-/** A checkbox that is a switch: it goes back when `change(on)` fails. */
+// A checkbox that is a switch: it goes back when `change(on)` fails.
 function toggle(label, on, change) {
-  const box = h("input", {
-    type: "checkbox", role: "switch", class: "switch", checked: on, "aria-label": label,
+  const box = h("input.switch", {
+    type: "checkbox", role: "switch", checked: on, "aria-label": label,
     on: { change: () => busy(box, change(box.checked)).catch((error) => ((box.checked = !box.checked), fail(error))) },
   });
   return box;
 }
 
-/** A form in a dialog. `submit()` sends it; what the service does not like is said in the dialog, and nothing typed is lost. */
+// A form in a dialog. `submit()` sends it; what the service does not like is said in the dialog, and nothing typed is lost.
 function formDialog({ title, body, action, danger, submit, wide }) {
-  const problem = h("p", { class: "problem", role: "alert" });
+  const problem = h("p.problem", { role: "alert" });
   const send = h("button", { type: "submit", class: `button ${danger ? "danger" : "primary"}`, text: action });
   const sent = async (event) => {
     event.preventDefault();
@@ -112,22 +103,22 @@ function formDialog({ title, body, action, danger, submit, wide }) {
       problem.textContent = sentence(error);
     }
   };
-  const form = h("form", { class: "stack", on: { submit: sent } }, body, problem,
-    h("div", { class: "row end" }, button(t("shell.cancel"), { click: () => handle.close() }), send));
+  const form = h("form.stack", { on: { submit: sent } }, body, problem,
+    h("div.row.end", button(t("shell.cancel"), { click: () => handle.close() }), send));
   const handle = dialog({ title, body: form, wide });
   return { send, form };
 }
 
 function dataTable(headings, rows) {
-  return h("div", { class: "settings-table", tabindex: 0, role: "region", "aria-label": headings.join(", ") },
-    h("table", null,
-      h("thead", null, h("tr", null, headings.map((text) => h("th", { scope: "col", text })))),
-      h("tbody", null, rows.map((cells) => h("tr", null, cells.map((text) => h("td", { text })))))));
+  return h("div.settings-table", { tabindex: 0, role: "region", "aria-label": headings.join(", ") },
+    h("table",
+      h("thead", h("tr", headings.map((text) => h("th", { scope: "col", text })))),
+      h("tbody", rows.map((cells) => h("tr", cells.map((text) => h("td", { text })))))));
 }
 
-/** Names and values. */
+// Names and values.
 function facts(pairs) {
-  return h("dl", { class: "settings-facts" }, pairs.map(([name, value]) => [h("dt", { text: name }), h("dd", { text: value })]));
+  return h("dl.settings-facts", pairs.map(([name, value]) => [h("dt", name), h("dd", value)]));
 }
 
 function showGeneral(container) {
@@ -140,9 +131,9 @@ function showGeneral(container) {
   const themes = choice([["auto", t("general.autoTheme")], ["light", t("general.light")], ["dark", t("general.dark")]], recalled("theme", "auto"),
     { on: { change: (event) => setTheme(event.target.value) } });
   add(container,
-    settingsCard(t("settings.general"), h("div", { class: "settings-fields" }, field(t("general.language"), languages), field(t("general.theme"), themes)),
-      h("p", { class: "hint", text: t("general.here") })),
-    settingsCard(t("general.about"), h("p", { text: t("general.version", { version: document.documentElement.dataset.version }) })));
+    settingsCard(t("settings.general"), h("div.settings-fields", field(t("general.language"), languages), field(t("general.theme"), themes)),
+      h("p.hint", t("general.here"))),
+    settingsCard(t("general.about"), h("p", t("general.version", { version: document.documentElement.dataset.version }))));
 }
 
 settingsSections.set("access", (container) => {
@@ -152,19 +143,19 @@ settingsSections.set("access", (container) => {
     location.reload(); // drafts, pictures and answers of this tab go with the key
   };
   add(container,
-    settingsCard(t("access.api"), h("p", { text: t("access.apiText") }),
-      h("div", { class: "row" }, h("code", { class: "settings-code", text: location.origin }),
-        button("", { glyph: "copy", kind: "quiet", label: `${t("shell.copy")}: ${t("access.address")}`, click: () => copyText(location.origin) })),
-      h("pre", { class: "settings-code", tabindex: 0, text: "Authorization: Bearer …" }),
-      state.key ? h("div", { class: "row" }, button(t("access.signOut"), { click: leaving }), h("span", { class: "hint", text: t("access.signOutText") }))
-        : h("p", { class: "problem", text: t("access.open") })),
+    settingsCard(t("access.api"), h("p", t("access.apiText")),
+      h("div.row", h("code.settings-code", location.origin),
+        glyphButton("copy", `${t("shell.copy")}: ${t("access.address")}`, () => copyText(location.origin))),
+      h("pre.settings-code", { tabindex: 0, text: "Authorization: Bearer …" }),
+      state.key ? h("div.row", button(t("access.signOut"), { click: leaving }), h("span.hint", t("access.signOutText")))
+        : h("p.problem", t("access.open"))),
     settingsCard(t("access.keys"), keys));
   return load(keys, (signal) => api.get("/api/data/keys", {}, { signal }), (found) => {
-    if (!found.encrypted) return h("p", { text: t("access.plain") });
+    if (!found.encrypted) return h("p", t("access.plain"));
     const due = found.rotation_due_at;
     let rotation = t("access.never");
     if (due) rotation = parseTime(due) < new Date() ? t("access.overdue", { when: formatDate(due) }) : t("access.rotationText", { when: formatDate(due), days: found.rotation_days });
-    return h("div", { class: "stack" }, h("p", { text: t("access.encrypted") }),
+    return h("div.stack", h("p", t("access.encrypted")),
       facts([
         [t("access.generation"), t("access.number", { number: found.generation })],
         [t("access.made"), `${formatDate(found.created_at)} (${formatAgo(found.created_at)})`],

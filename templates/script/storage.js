@@ -41,18 +41,18 @@ settingsSections.set("data", (container) => {
     ]));
   const stopKept = load(kept, (signal) => api.get("/api/data/retention", {}, { signal }), retentionForm);
   let stopCount = count();
-  const status = h("p", { class: "hint", role: "status" });
+  const status = h("p.hint", { role: "status" });
   const download = button(t("data.download"), { glyph: "download", click: () => settle(download, () => exportAll(status), () => {}) });
   const clear = button(t("data.clear"), { glyph: "trash", kind: "danger", click: () => confirmClear(() => ((stopCount()), (stopCount = count()))) });
   add(container, settingsCard(t("data.stored"), stored), settingsCard(t("data.retention"), kept),
-    settingsCard(t("data.export"), h("p", { text: t("data.exportText") }), h("div", { class: "row" }, download), status),
-    settingsCard(t("data.clear"), h("p", { text: t("data.clearText") }), h("div", { class: "row" }, clear)));
+    settingsCard(t("data.export"), h("p", t("data.exportText")), h("div.row", download), status),
+    settingsCard(t("data.clear"), h("p", t("data.clearText")), h("div.row", clear)));
   return () => (stopKept(), stopCount());
 });
 
 function retentionForm({ retention_days: now }) {
   const days = h("input", { type: "number", min: 0, max: 36500, step: 1, required: true, value: String(now) });
-  const save = h("button", { type: "submit", class: "button", text: t("list.save") });
+  const save = h("button.button", { type: "submit", text: t("list.save") });
   const sent = async (event) => {
     event.preventDefault();
     const wanted = Number(days.value);
@@ -61,14 +61,14 @@ function retentionForm({ retention_days: now }) {
     if (isShorter && !(await confirmDialog({ title: t("data.retention"), text: t("data.shorter", words), action: t("data.shorten", words), danger: true }))) return;
     settle(save, () => api.put("/api/data/retention", { retention_days: wanted }), (answer) => {
       now = answer.retention_days;
-      toast(t("settings.saved"), { kind: "good" });
+      praise(t("settings.saved"));
     });
   };
-  return h("form", { class: "stack", on: { submit: sent } },
-    h("div", { class: "settings-fields" }, field(t("data.days"), days, t("data.retentionText"))), h("div", { class: "row" }, save));
+  return h("form.stack", { on: { submit: sent } },
+    h("div.settings-fields", field(t("data.days"), days, t("data.retentionText"))), h("div.row", save));
 }
 
-/** The browser collects the answer, on its disk where it is large, because a link could not carry the key. */
+// The browser collects the answer, on its disk where it is large, because a link could not carry the key.
 async function exportAll(status) {
   status.textContent = t("data.exporting");
   try {
@@ -88,13 +88,13 @@ function confirmClear(then) {
   const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "none", on: { input: () => (send.disabled = typed.value.trim() !== CLEAR_PHRASE) } });
   const { send } = formDialog({
     title: t("data.clear"), action: t("data.clear"), danger: true,
-    body: [h("p", { text: t("data.clearText") }), field(t("data.clearType", { phrase: CLEAR_PHRASE }), typed)],
+    body: [h("p", t("data.clearText")), field(t("data.clearType", { phrase: CLEAR_PHRASE }), typed)],
     submit: async () => {
       const counts = await api.post("/api/data/clear", { confirm: CLEAR_PHRASE });
       turns.clear();
       sentPictures.clear();
       navBadge("notes", 0);
-      toast(t("data.cleared", counts), { kind: "good" });
+      praise(t("data.cleared", counts));
       then();
     },
   });
