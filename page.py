@@ -38,6 +38,8 @@ POLICY = "; ".join(
     )
 )
 
+_COMMENT = re.compile(r"^\s*(//[^\n]*|/\*\*.*?\*/)\n", re.MULTILINE | re.DOTALL)
+
 
 class Page(NamedTuple):
     document: bytes
@@ -78,8 +80,12 @@ def response(page: Page, request: flask.Request) -> flask.Response:
 
 
 def _joined(*names: str) -> markupsafe.Markup:
-    """The texts of these files, one after the other, as they are: nothing in them is read as a template."""
-    return markupsafe.Markup("\n".join((TEMPLATES / name).read_text(encoding="utf-8").rstrip() for name in names) + "\n")  # noqa: S704
+    """The texts of these files, one after the other: nothing in them is read as a template.
+
+    Comments on lines of their own are left out here, because the minifier keeps those that stand before a function.
+    """
+    text = "\n".join((TEMPLATES / name).read_text(encoding="utf-8").rstrip() for name in names) + "\n"
+    return markupsafe.Markup(_COMMENT.sub("", text))  # noqa: S704
 
 
 def _hash(source: str) -> str:
