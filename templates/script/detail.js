@@ -2,39 +2,39 @@
 
 words({
   detail: {
-    open: ["Open screenshot {id}", "打开截图 {id}"],
-    title: ["Screenshot {id}", "截图 {id}"],
-    zoom: ["Zoom", "缩放"],
-    back: ["Previous screenshot", "上一张截图"],
-    next: ["Next screenshot", "下一张截图"],
-    summary: ["Summary", "摘要"],
-    entities: ["Found in it", "识别内容"],
-    text: ["Text in the picture", "图片中的文字"],
-    facts: ["About the file", "文件信息"],
-    reprocess: ["Analyse again", "重新分析"],
-    queued: ["It will be analysed again.", "将重新分析。"],
-    delete: ["Delete", "删除"],
-    deleted: ["Screenshot deleted", "截图已删除"],
-    download: ["Download", "下载"],
-    taken: ["Taken", "拍摄时间"],
-    uploaded: ["Uploaded", "上传时间"],
-    device: ["Device", "设备"],
-    size: ["Size", "大小"],
-    name: ["File name", "文件名"],
-    confidence: ["Confidence", "置信度"],
-    failed: ["The analysis failed", "分析失败"],
-    waiting: ["The analysis has not finished yet; this page will show it.", "分析尚未完成，完成后会显示在这里。"],
-    copy: ["Copy {value}", "复制 {value}"],
-    picture: ["The screenshot: {summary}", "截图：{summary}"],
+    open: "Open screenshot {id}|打开截图 {id}",
+    title: "Screenshot {id}|截图 {id}",
+    zoom: "Zoom|缩放",
+    back: "Previous screenshot|上一张截图",
+    next: "Next screenshot|下一张截图",
+    summary: "Summary|摘要",
+    entities: "Found in it|识别内容",
+    text: "Text in the picture|图片中的文字",
+    facts: "About the file|文件信息",
+    reprocess: "Analyse again|重新分析",
+    queued: "It will be analysed again.|将重新分析。",
+    delete: "Delete|删除",
+    deleted: "Screenshot deleted|截图已删除",
+    download: "Download|下载",
+    taken: "Taken|拍摄时间",
+    uploaded: "Uploaded|上传时间",
+    device: "Device|设备",
+    size: "Size|大小",
+    name: "File name|文件名",
+    confidence: "Confidence|置信度",
+    failed: "The analysis failed|分析失败",
+    waiting: "The analysis has not finished yet; this page will show it.|分析尚未完成，完成后会显示在这里。",
+    copy: "Copy {value}|复制 {value}",
+    picture: "The screenshot: {summary}|截图：{summary}",
   },
   entity: {
-    link: ["Link", "链接"],
-    email: ["E-mail", "邮箱"],
-    phone: ["Phone", "电话"],
-    amount: ["Amount", "金额"],
-    date: ["Date", "日期"],
-    code: ["Code", "代码"],
-    time: ["Time", "时间"],
+    link: "Link|链接",
+    email: "E-mail|邮箱",
+    phone: "Phone|电话",
+    amount: "Amount|金额",
+    date: "Date|日期",
+    code: "Code|代码",
+    time: "Time|时间",
   },
 });
 
@@ -68,7 +68,7 @@ function marked(text, words) {
 function openPhoto(id, { step = () => null, closed } = {}) {
   const give = new AbortController();
   const image = h("img.detail-image", { alt: "", draggable: "false" });
-  const stage = h("button.detail-stage", { type: "button", "aria-pressed": "false", "aria-label": t("detail.zoom"), on: { click: () => zoom(stage, image) } }, image);
+  const stage = h("button.detail-stage", { type: "button", "aria-pressed": "false", label: t("detail.zoom"), on: { click: () => zoom(stage, image) } }, image);
   const side = h("div.detail-side");
   const turn = (delta) => {
     const other = step(id, delta);
@@ -153,7 +153,7 @@ function detailFacts(photo, draw, side, close) {
     text && h("details.detail-text", h("summary", t("detail.text")), h("pre", { text, tabindex: "0" }),
       button(t("shell.copy"), { glyph: "copy", kind: "quiet", click: () => copyText(text) })),
     h("section", h("h3", t("detail.facts")), h("dl.facts", facts.map(([name, value]) => [h("dt", t(`detail.${name}`)), h("dd", value)]),
-      analysis.status === "done" && [h("dt", t("detail.confidence")), h("dd", new Intl.NumberFormat(locale(), { style: "percent" }).format(analysis.confidence ?? 0))])),
+      analysis.status === "done" && [h("dt", t("detail.confidence")), h("dd", formatPercent(analysis.confidence))])),
     h("div.row", download, reprocess, remove),
   ].map((part) => part || null).flat();
 }

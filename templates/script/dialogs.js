@@ -48,7 +48,7 @@ function fail(error) {
 function dialog({ title, body, actions = [], wide = false, closed, label }) {
   const shut = button("", { glyph: "close", kind: "quiet", label: t("shell.close"), click: () => node.close() });
   const heading = h("h2", { text: title, tabindex: "-1" });
-  const node = h("dialog", { class: `dialog ${wide ? "wide" : ""}`, "aria-label": label ?? title },
+  const node = h("dialog", { class: `dialog ${wide ? "wide" : ""}`, label: label ?? title },
     h("header.dialog-head", heading, shut), h("div.dialog-body", body),
     actions.length ? h("footer.row.end", actions) : null);
   const before = document.activeElement;

@@ -5,7 +5,7 @@ const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "selected"
 
 /**
  * An element: `h("p.muted.small", { id: "x" }, "Words", other)`. After the tag with its classes come the properties, if any: class,
- * text, on: {event: fn}, dataset, style: {name: value}, properties, attributes; then what is in it.
+ * text, label (for screen readers), on: {event: fn}, dataset, style: {name: value}, properties, attributes; then what is in it.
  */
 function h(tag, ...children) {
   const [name, ...classes] = tag.split(".");
@@ -15,7 +15,8 @@ function h(tag, ...children) {
   const props = children[0]?.constructor === Object ? children.shift() : {};
   for (const [key, value] of Object.entries(props)) {
     if (value === undefined || value === null) continue;
-    if (key === "class") node.className += ` ${value}`;
+    if (key === "label") node.ariaLabel = value;
+    else if (key === "class") node.className += ` ${value}`;
     else if (key === "text") node.textContent = value;
     else if (key === "on") listen(node, value);
     else if (key === "dataset") Object.assign(node.dataset, value);
@@ -95,7 +96,7 @@ function icon(name) {
 /** A button. `props.label` is its name where it shows only an icon. */
 function button(text, { glyph, kind = "", label, click, ...props } = {}) {
   const kinds = `button ${kind}${text ? "" : " icon"}`;
-  return h("button", { type: "button", class: kinds, "aria-label": label, title: label, on: click && { click }, ...props },
+  return h("button", { type: "button", class: kinds, label, title: label, on: click && { click }, ...props },
     glyph && icon(glyph), text && h("span", { text }));
 }
 

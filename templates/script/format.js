@@ -34,6 +34,10 @@ function formatNumber(count) {
   return new Intl.NumberFormat(locale()).format(count ?? 0);
 }
 
+function formatPercent(share) {
+  return new Intl.NumberFormat(locale(), { style: "percent" }).format(share ?? 0);
+}
+
 /** A <time> that says how long ago, with the full date on hovering. */
 function timeAgo(timestamp) {
   return h("time", { datetime: timestamp && `${timestamp}Z`, title: formatDate(timestamp), text: formatAgo(timestamp) });

@@ -2,27 +2,27 @@
 
 words({
   home: {
-    title: ["Home", "首页"],
-    total: ["Screenshots", "截图"],
-    done: ["Analysed", "已分析"],
-    waiting: ["In the queue", "排队中"],
-    errors: ["Failed", "失败"],
-    unread: ["Unread notes", "未读笔记"],
-    now: ["Being analysed", "正在分析"],
-    progress: ["{done} of {total}", "{done}/{total}"],
-    left: ["about {time} left", "约剩 {time}"],
-    latest: ["Latest screenshots", "最新截图"],
-    all: ["Show all", "查看全部"],
-    categories: ["What they are", "内容类别"],
-    intents: ["What they are for", "用途"],
-    notes: ["New notes", "新笔记"],
-    noNotes: ["No unread notes. They are written when there are a few new screenshots.", "没有未读笔记。有几张新截图后会自动生成。"],
-    noChart: ["Appears with the first analysed screenshot.", "分析第一张截图后显示。"],
-    welcome: ["Welcome to Snaplore", "欢迎使用 Snaplore"],
-    start: ["Add a few screenshots to begin. They are read on this server; with a language model set up they are understood as well.", "先添加几张截图。它们在本服务器上识别；配置语言模型后还能被理解。"],
-    model: ["Set up a language model", "配置语言模型"],
-    minutes: ["{count} min", "{count} 分钟"],
-    hours: ["{count} h", "{count} 小时"],
+    title: "Home|首页",
+    total: "Screenshots|截图",
+    done: "Analysed|已分析",
+    waiting: "In the queue|排队中",
+    errors: "Failed|失败",
+    unread: "Unread notes|未读笔记",
+    now: "Being analysed|正在分析",
+    progress: "{done} of {total}|{done}/{total}",
+    left: "about {time} left|约剩 {time}",
+    latest: "Latest screenshots|最新截图",
+    all: "Show all|查看全部",
+    categories: "What they are|内容类别",
+    intents: "What they are for|用途",
+    notes: "New notes|新笔记",
+    noNotes: "Nothing unread. New screenshots bring new notes.|没有未读。有新截图就会有新笔记。",
+    noChart: "Appears with the first analysis.|分析第一张截图后显示。",
+    welcome: "Welcome to Snaplore|欢迎使用 Snaplore",
+    start: "Add a few screenshots. They are read on this server; a language model understands them better.|先添加几张截图。本服务器会识别它们；配置语言模型后理解得更好。",
+    model: "Set up a language model|配置语言模型",
+    minutes: "{count} min|{count} 分钟",
+    hours: "{count} h|{count} 小时",
   },
 });
 
@@ -108,7 +108,7 @@ function queueCard(stats, current) {
   const done = finished - queue.doneBefore;
   const total = done + waiting;
   const seconds = done ? ((performance.now() - queue.begun) / 1000 / done) * waiting : 0;
-  const meter = h("div.meter", { role: "progressbar", "aria-label": t("home.now"), "aria-valuenow": done, "aria-valuemin": 0, "aria-valuemax": total },
+  const meter = h("div.meter", { role: "progressbar", label: t("home.now"), "aria-valuenow": done, "aria-valuemin": 0, "aria-valuemax": total },
     h("i", { style: { width: `${(done / total) * 100}%` } }));
   return h("section.card.stack.tight.queue",
     h("div.row.apart", h("h2", t("home.now")),

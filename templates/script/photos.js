@@ -2,35 +2,35 @@
 
 words({
   photos: {
-    title: ["Screenshots", "截图"],
-    search: ["Search in texts, summaries, apps…", "搜索文字、摘要、应用…"],
-    searchLabel: ["Search screenshots", "搜索截图"],
-    filters: ["Filters", "筛选"],
-    status: ["Status", "状态"],
-    device: ["Device", "设备"],
-    category: ["Category", "类别"],
-    intent: ["Intent", "意图"],
-    time: ["Time", "时间"],
-    anyStatus: ["Any status", "全部状态"],
-    anyDevice: ["Any device", "全部设备"],
-    anyCategory: ["Any category", "全部类别"],
-    anyIntent: ["Any intent", "全部意图"],
-    anyTime: ["Any time", "全部时间"],
-    day: ["Last 24 hours", "最近 24 小时"],
-    week: ["Last 7 days", "最近 7 天"],
-    month: ["Last 30 days", "最近 30 天"],
-    range: ["Between dates…", "选择日期…"],
-    from: ["From", "从"],
-    to: ["Until", "到"],
-    count: ["{count} screenshots", "{count} 张截图"],
-    one: ["1 screenshot", "1 张截图"],
-    found: ["{count} found", "找到 {count} 张"],
-    best: ["The best {count}", "最相关的 {count} 张"],
-    reset: ["Remove filters", "清除筛选"],
-    empty: ["No screenshots yet", "还没有截图"],
-    emptyText: ["Drop pictures here, paste one, or pick them. What is in them becomes searchable.", "把图片拖到这里、粘贴，或点击选择。其中的内容即可搜索。"],
-    none: ["Nothing matches", "没有匹配的截图"],
-    noneText: ["Try other words, or remove a filter.", "换个词试试，或去掉一个筛选条件。"],
+    title: "Screenshots|截图",
+    search: "Search in texts, summaries, apps…|搜索文字、摘要、应用…",
+    searchLabel: "Search screenshots|搜索截图",
+    filters: "Filters|筛选",
+    status: "Status|状态",
+    device: "Device|设备",
+    category: "Category|类别",
+    intent: "Intent|意图",
+    time: "Time|时间",
+    anyStatus: "Any status|全部状态",
+    anyDevice: "Any device|全部设备",
+    anyCategory: "Any category|全部类别",
+    anyIntent: "Any intent|全部意图",
+    anyTime: "Any time|全部时间",
+    day: "Last 24 hours|最近 24 小时",
+    week: "Last 7 days|最近 7 天",
+    month: "Last 30 days|最近 30 天",
+    range: "Between dates…|选择日期…",
+    from: "From|从",
+    to: "Until|到",
+    count: "{count} screenshots|{count} 张截图",
+    one: "1 screenshot|1 张截图",
+    found: "{count} found|找到 {count} 张",
+    best: "The best {count}|最相关的 {count} 张",
+    reset: "Remove filters|清除筛选",
+    empty: "No screenshots yet|还没有截图",
+    emptyText: "Drop pictures here, paste one, or pick them. What is in them becomes searchable.|把图片拖到这里、粘贴，或点击选择。其中的内容即可搜索。",
+    none: "Nothing matches|没有匹配的截图",
+    noneText: "Try other words, or remove a filter.|换个词试试，或去掉一个筛选条件。",
   },
 });
 
@@ -150,7 +150,7 @@ function searchWords(q) {
 }
 
 function searchField(value, changed) {
-  const input = h("input", { type: "search", value, placeholder: t("photos.search"), "aria-label": t("photos.searchLabel"), maxlength: "400", enterkeyhint: "search", autocomplete: "off" });
+  const input = h("input", { type: "search", value, placeholder: t("photos.search"), label: t("photos.searchLabel"), maxlength: "400", enterkeyhint: "search", autocomplete: "off" });
   const later = debounced(() => changed(input.value.trim()), SEARCH_DELAY);
   listen(input, { input: (event) => event.isComposing || later(), compositionend: later });
   return h("div.photo-search", icon("search"), input);
@@ -160,7 +160,7 @@ function searchField(value, changed) {
 function filterRow(chosen, choose, clear) {
   const any = { status: "anyStatus", device: "anyDevice", category: "anyCategory", intent: "anyIntent", time: "anyTime" };
   const list = (name, options) => choice([["", t(`photos.${any[name]}`)], ...options], chosen[name],
-    { "aria-label": t(`photos.${name}`), on: { change: (event) => choose(name, event.target.value) } });
+    { label: t(`photos.${name}`), on: { change: (event) => choose(name, event.target.value) } });
   const terms = (name, values, group = name) => list(name, values.map((value) => [value, t(`${group}.${value}`)]));
   const date = (name) => h("label.row.photo-date.small.muted", t(`photos.${name}`),
     h("input", { type: "date", value: chosen[name], on: { change: (event) => choose(name, event.target.value) } }));

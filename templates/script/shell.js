@@ -50,7 +50,7 @@ function renderShell() {
       icon(view.icon), h("span.nav-text", t(view.title)), h("span.nav-badge", { hidden: true })));
   const brand = h("div.brand", { "aria-hidden": "true" }, mark(), h("span", "Snaplore"));
   fill(document.getElementById("app"), skip,
-    h("div.shell", h("nav.nav", { "aria-label": t("shell.nav") }, brand, links), main));
+    h("div.shell", h("nav.nav", { label: t("shell.nav") }, brand, links), main));
   for (const name of Object.keys(badges)) navBadge(name, badges[name]);
 }
 
@@ -99,7 +99,7 @@ function pageHead(title, ...actions) {
 }
 
 function skeleton(lines = 3, shape = "line") {
-  return h("div.stack", { role: "status", "aria-label": t("shell.loading") },
+  return h("div.stack", { role: "status", label: t("shell.loading") },
     Array.from({ length: lines }, () => h("div", { class: `skeleton ${shape}` })));
 }
 

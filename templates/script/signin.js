@@ -2,15 +2,15 @@
 
 words({
   signin: {
-    title: ["Sign in", "登录"],
-    lead: ["Your screenshots, searchable and remembered.", "你的截图，可搜索、被记住。"],
-    key: ["Key", "密钥"],
-    hint: ["The service shows it when it starts with make run, or by flask keys show-api-key.", "用 make run 启动时会显示它，也可以用 flask keys show-api-key 查看。"],
-    keep: ["Keep me signed in on this browser", "在此浏览器中保持登录"],
-    enter: ["Sign in", "登录"],
-    wrong: ["This key is not the service's key.", "这不是本服务的密钥。"],
-    ended: ["The key is no longer accepted. Please sign in again.", "密钥已不再有效，请重新登录。"],
-    show: ["Show the key", "显示密钥"],
+    title: "Sign in|登录",
+    lead: "Your screenshots, searchable and remembered.|你的截图，可搜索、被记住。",
+    key: "Key|密钥",
+    hint: "The service shows it when it starts with make run, or by flask keys show-api-key.|用 make run 启动时会显示它，也可以用 flask keys show-api-key 查看。",
+    keep: "Keep me signed in on this browser|在此浏览器中保持登录",
+    enter: "Sign in|登录",
+    wrong: "This key is not the service's key.|这不是本服务的密钥。",
+    ended: "The key is no longer accepted. Please sign in again.|密钥已不再有效，请重新登录。",
+    show: "Show the key|显示密钥",
   },
 });
 

@@ -2,12 +2,11 @@
 
 const phrases = { en: {}, zh: {} };
 
-/** Register words by view, each in [English, Chinese]: after `words({ home: { title: ["Home", "首页"] } })` t("home.title") is one. */
+/** Register words by view, each as "English|Chinese": after `words({ home: { title: "Home|首页" } })` t("home.title") is one. */
 function words(views) {
   for (const [view, entries] of Object.entries(views)) {
-    for (const [word, [english, chinese]] of Object.entries(entries)) {
-      phrases.en[`${view}.${word}`] = english;
-      phrases.zh[`${view}.${word}`] = chinese;
+    for (const [word, both] of Object.entries(entries)) {
+      [phrases.en[`${view}.${word}`], phrases.zh[`${view}.${word}`]] = both.split("|");
     }
   }
 }
@@ -67,45 +66,45 @@ const state = { key: null, settings: {} };
 
 words({
   shell: {
-    skip: ["Skip to content", "跳到内容"],
-    nav: ["Main navigation", "主导航"],
-    retry: ["Try again", "重试"],
-    close: ["Close", "关闭"],
-    cancel: ["Cancel", "取消"],
-    undo: ["Undo", "撤销"],
-    failed: ["That did not work", "操作未成功"],
-    dismiss: ["Dismiss", "关闭提示"],
-    loading: ["Loading…", "加载中…"],
-    copied: ["Copied", "已复制"],
-    copy: ["Copy", "复制"],
-    missing: ["There is nothing at this address.", "这个地址没有内容。"],
-    toHome: ["Go to Home", "回到首页"],
-    unread: ["{count} unread", "{count} 条未读"],
+    skip: "Skip to content|跳到内容",
+    nav: "Main navigation|主导航",
+    retry: "Try again|重试",
+    close: "Close|关闭",
+    cancel: "Cancel|取消",
+    undo: "Undo|撤销",
+    failed: "That did not work|操作未成功",
+    dismiss: "Dismiss|关闭提示",
+    loading: "Loading…|加载中…",
+    copied: "Copied|已复制",
+    copy: "Copy|复制",
+    missing: "There is nothing at this address.|这个地址没有内容。",
+    toHome: "Go to Home|回到首页",
+    unread: "{count} unread|{count} 条未读",
   },
   api: {
-    unreachable: ["The server cannot be reached. Is it running, and are you on its network?", "无法连接服务器。它在运行吗？你和它在同一网络吗？"],
-    odd: ["The server answered {status} without a reason.", "服务器返回 {status}，没有说明原因。"],
-    wait: ["{detail} Try again in {seconds} s.", "{detail} 请 {seconds} 秒后再试。"],
+    unreachable: "The server cannot be reached. Is it running, and are you on its network?|无法连接服务器。它在运行吗？你和它在同一网络吗？",
+    odd: "The server answered {status} without a reason.|服务器返回 {status}，没有说明原因。",
+    wait: "{detail} Try again in {seconds} s.|{detail} 请 {seconds} 秒后再试。",
   },
   status: {
-    pending: ["Waiting", "等待中"],
-    processing: ["Analysing", "分析中"],
-    done: ["Done", "已完成"],
-    error: ["Failed", "失败"],
+    pending: "Waiting|等待中",
+    processing: "Analysing|分析中",
+    done: "Done|已完成",
+    error: "Failed|失败",
   },
   category: {
-    chat: ["Chat", "聊天"],
-    webpage: ["Web page", "网页"],
-    finance: ["Finance", "财务"],
-    notification: ["Notification", "通知"],
-    social_media: ["Social media", "社交媒体"],
-    other: ["Other", "其他"],
+    chat: "Chat|聊天",
+    webpage: "Web page|网页",
+    finance: "Finance|财务",
+    notification: "Notification|通知",
+    social_media: "Social media|社交媒体",
+    other: "Other|其他",
   },
   intent: {
-    reference: ["Reference", "参考"],
-    reminder: ["Reminder", "提醒"],
-    research: ["Research", "研究"],
-    note: ["Note", "笔记"],
-    ignore: ["Nothing to do", "无需处理"],
+    reference: "Reference|参考",
+    reminder: "Reminder|提醒",
+    research: "Research|研究",
+    note: "Note|笔记",
+    ignore: "Nothing to do|无需处理",
   },
 });

@@ -2,24 +2,23 @@
 
 words({
   upload: {
-    title: ["Uploads", "上传"],
-    add: ["Add screenshots", "添加截图"],
-    drop: ["Drop screenshots here", "把截图拖放到这里"],
-    waiting: ["Waiting", "等待中"],
-    sending: ["{percent}", "{percent}"],
-    storing: ["Storing…", "正在保存…"],
-    done: ["Stored", "已保存"],
-    dedup: ["Already there", "已存在"],
-    again: ["Trying again in {seconds} s", "{seconds} 秒后重试"],
-    failed: ["Failed", "失败"],
-    type: ["Not a JPEG, PNG, WebP or GIF picture", "不是 JPEG、PNG、WebP 或 GIF 图片"],
-    large: ["Larger than 50 MB", "超过 50 MB"],
-    empty: ["Empty file", "空文件"],
-    summary: ["{done} of {total} done", "已完成 {done}/{total}"],
-    hide: ["Close the list", "关闭列表"],
-    retry: ["Send {name} again", "重新发送 {name}"],
-    none: ["There was no picture among these.", "其中没有图片。"],
-    progress: ["Progress of {name}", "{name} 的进度"],
+    title: "Uploads|上传",
+    add: "Add screenshots|添加截图",
+    drop: "Drop screenshots here|把截图拖放到这里",
+    waiting: "Waiting|等待中",
+    storing: "Storing…|正在保存…",
+    done: "Stored|已保存",
+    dedup: "Already there|已存在",
+    again: "Trying again in {seconds} s|{seconds} 秒后重试",
+    failed: "Failed|失败",
+    type: "No JPEG, PNG, WebP or GIF|不是 JPEG、PNG、WebP 或 GIF",
+    large: "Larger than 50 MB|超过 50 MB",
+    empty: "Empty file|空文件",
+    summary: "{done} of {total} done|已完成 {done}/{total}",
+    hide: "Close the list|关闭列表",
+    retry: "Send {name} again|重新发送 {name}",
+    none: "There was no picture among these.|其中没有图片。",
+    progress: "Progress of {name}|{name} 的进度",
   },
 });
 
@@ -151,7 +150,7 @@ function hideUploads() {
 function showUpload(upload) {
   if (!uploadPanel) {
     const close = button("", { glyph: "close", kind: "quiet", label: t("upload.hide"), click: hideUploads });
-    uploadPanel = h("section.uploads.card", { "aria-label": t("upload.title") },
+    uploadPanel = h("section.uploads.card", { label: t("upload.title") },
       h("div.row.apart", h("h2", t("upload.title")), close),
       h("p.small.muted", { role: "status" }), h("ul.list"));
     document.body.append(uploadPanel);
@@ -159,7 +158,7 @@ function showUpload(upload) {
   }
   const list = uploadPanel.querySelector("ul");
   if (!upload.row) {
-    const meter = h("div.meter", { role: "progressbar", "aria-label": t("upload.progress", { name: upload.name }), "aria-valuemin": 0, "aria-valuemax": 100 }, h("i"));
+    const meter = h("div.meter", { role: "progressbar", label: t("upload.progress", { name: upload.name }), "aria-valuemin": 0, "aria-valuemax": 100 }, h("i"));
     upload.row = h("li.upload", h("span.upload-name", upload.name), h("span.upload-state.small"), meter);
     list.append(upload.row);
   }
@@ -169,7 +168,7 @@ function showUpload(upload) {
   meter.setAttribute("aria-valuenow", percent);
   meter.firstChild.style.width = `${percent}%`;
   const word = upload.phase === "sending" && percent === 100 ? "storing" : upload.phase;
-  fill(state, upload.note || t(`upload.${word}`, { percent: new Intl.NumberFormat(locale(), { style: "percent" }).format(upload.fraction) }));
+  fill(state, upload.note || (word === "sending" ? formatPercent(upload.fraction) : t(`upload.${word}`)));
   if (upload.phase === "failed" && !upload.final) {
     const again = () => {
       change(upload, "waiting", { tries: 0 });
