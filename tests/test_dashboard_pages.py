@@ -40,9 +40,25 @@ def shared(service):
     service.begin_anew()
 
 
+@pytest.fixture(scope="module")
+def larger_service(chromium, tmp_path_factory):
+    with FakeLLM() as llm:
+        dashboard = Dashboard(chromium, tmp_path_factory.mktemp("many"), llm)
+        stock(dashboard, keep_many)
+        with dashboard:
+            yield dashboard
+
+
+@pytest.fixture
+def many(larger_service):
+    """More notes and memories than a page of them has; the one test changes the notes, the other the memories."""
+    yield larger_service
+    larger_service.begin_anew()
+
+
 @pytest.fixture
 def full(chromium, tmp_path, fake_llm):
-    """A service of the test's own, with more notes and memories than a page of them has."""
+    """The same in a service of the test's own."""
     dashboard = Dashboard(chromium, tmp_path, fake_llm)
     stock(dashboard, keep_many)
     with dashboard:
@@ -91,8 +107,8 @@ def dialog(page):
 # -------------------------------------------------------------------------------------------------------------------- the notes
 
 
-def test_notes_are_read_pinned_paged_filtered_and_deleted(full):
-    page = full.open("#/notes")
+def test_notes_are_read_pinned_paged_filtered_and_deleted(many):
+    page = many.open("#/notes")
     expect(titles(page)).to_have_count(30)
     expect(titles(page).first).to_have_text("Note 35")
     expect(page.locator("h1")).to_contain_text("5 unread")
@@ -125,7 +141,7 @@ def test_notes_are_read_pinned_paged_filtered_and_deleted(full):
     expect(titles(page)).to_have_text(["Note 28", "Note 21", "Note 14", "Note 7"])
     page.get_by_role("link", name="Report 0").click()
     expect(page.get_by_text("There are no notes of this category.")).to_be_visible()
-    assert full.service.get("/api/dynamics/stats")["total_unread"] == 0
+    assert many.service.get("/api/dynamics/stats")["total_unread"] == 0
 
 
 def test_an_article_is_shown_with_its_sources_and_runs_nothing(shared):
@@ -176,8 +192,8 @@ def test_notes_are_written_when_they_are_asked_for(dashboard):
 # ------------------------------------------------------------------------------------------------------------------ the memories
 
 
-def test_memories_are_filtered_paged_and_forgotten(full):
-    page = full.open("#/memories")
+def test_memories_are_filtered_paged_and_forgotten(many):
+    page = many.open("#/memories")
     items = page.locator(".memories-item")
     expect(items).to_have_count(50)
     expect(page.get_by_text("50 of 60")).to_be_visible()
@@ -195,7 +211,7 @@ def test_memories_are_filtered_paged_and_forgotten(full):
     expect(page.get_by_text("No memory fits these filters.")).to_be_visible()
     page.get_by_label("How long").select_option("")
     expect(items).to_have_count(3)
-    assert full.service.get("/api/memories/stats")["total"] == 59
+    assert many.service.get("/api/memories/stats")["total"] == 59
 
 
 def test_a_hostile_memory_is_text(shared):

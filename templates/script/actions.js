@@ -2,10 +2,10 @@
 
 words({
   list: {
-    more: ["Show more", "显示更多"],
-    delete: ["Delete", "删除"],
-    save: ["Save", "保存"],
-    all: ["All", "全部"],
+    more: "Show more|显示更多",
+    delete: "Delete|删除",
+    save: "Save|保存",
+    all: "All|全部",
   },
 });
 

@@ -2,22 +2,22 @@
 
 words({
   settings: {
-    devices: ["Devices", "设备"],
+    devices: "Devices|设备",
   },
   devices: {
-    title: ["Push devices", "推送设备"],
-    lead: ["They are told when new notes have been written. A phone registers itself when its app starts.", "有新笔记时会通知这些设备。手机应用启动时会自动注册。"],
-    none: ["No device has registered yet.", "还没有设备注册。"],
-    seen: ["{platform} · last seen {when}", "{platform} · 上次出现：{when}"],
-    test: ["Test", "测试"],
-    tested: ["Sent to {name}.", "已发送到 {name}。"],
-    failed: ["{name} was not reached: the webhook did not take it.", "没有送达 {name}：webhook 未接受。"],
-    removeText: ["“{name}” is told nothing any more, until it registers again.", "“{name}”重新注册之前不会再收到通知。"],
-    broadcast: ["Message to all devices", "发消息给所有设备"],
-    subject: ["Title", "标题"],
-    text: ["Text", "内容"],
-    send: ["Send to all", "发送给全部"],
-    sent: ["Sent to devices: {count}", "已发送到 {count} 台设备"],
+    title: "Push devices|推送设备",
+    lead: "They are told when new notes have been written. A phone registers itself when its app starts.|有新笔记时会通知这些设备。手机应用启动时会自动注册。",
+    none: "No device has registered yet.|还没有设备注册。",
+    seen: "{platform} · last seen {when}|{platform} · 上次出现：{when}",
+    test: "Test|测试",
+    tested: "Sent to {name}.|已发送到 {name}。",
+    failed: "{name} was not reached: the webhook did not take it.|没有送达 {name}：webhook 未接受。",
+    removeText: "“{name}” is told nothing any more, until it registers again.|“{name}”重新注册之前不会再收到通知。",
+    broadcast: "Message to all devices|发消息给所有设备",
+    subject: "Title|标题",
+    text: "Text|内容",
+    send: "Send to all|发送给全部",
+    sent: "Sent to devices: {count}|已发送到 {count} 台设备",
   },
 });
 
@@ -33,8 +33,9 @@ settingsSections.set("devices", (container) => {
       settle(test, () => api.post("/api/push/test", { device_id: device.device_id }), ({ success }) =>
         toast(t(success ? "devices.tested" : "devices.failed", { name }), { kind: success ? "good" : "bad" })) });
     const path = `/api/push/devices/${device.device_id.split("/").map(encodeURIComponent).join("/")}`;
-    const [title, text] = [t("settings.remove"), t("devices.removeText", { name })];
-    const remove = glyphButton("trash", `${title}: ${name}`, () => erase(remove, { title, text, path, action: title }, show));
+    const title = t("settings.remove");
+    const remove = glyphButton("trash", `${title}: ${name}`, () =>
+      erase(remove, { title, text: t("devices.removeText", { name }), path, action: title }, show));
     return settingsRow(name, details, test, remove);
   }
 

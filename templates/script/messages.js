@@ -6,26 +6,26 @@
 
 words({
   tool: {
-    search_knowledge_base: ["Searched your screenshots", "搜索了你的截图"],
-    get_screenshot: ["Read a screenshot", "查看了一张截图"],
-    web_search: ["Searched the web", "搜索了网络"],
-    save_memory: ["Saved a memory", "记住了一件事"],
-    other: ["Used {name}", "使用了 {name}"],
-    found: ["found: {count}", "找到 {count} 条"],
-    failed: ["did not work", "没有成功"],
-    arguments: ["Asked with", "请求参数"],
-    results: ["Results", "结果"],
-    none: ["Nothing was found.", "没有找到内容。"],
-    running: ["no answer", "没有回应"],
+    search_knowledge_base: "Searched your screenshots|搜索了你的截图",
+    get_screenshot: "Read a screenshot|查看了一张截图",
+    web_search: "Searched the web|搜索了网络",
+    save_memory: "Saved a memory|记住了一件事",
+    other: "Used {name}|使用了 {name}",
+    found: "found: {count}|找到 {count} 条",
+    failed: "did not work|没有成功",
+    arguments: "Asked with|请求参数",
+    results: "Results|结果",
+    none: "Nothing was found.|没有找到内容。",
+    running: "no answer|没有回应",
   },
   message: {
-    you: ["You said", "你说"],
-    assistant: ["The assistant said", "助手说"],
-    attached: ["The attached picture", "附带的图片"],
+    you: "You said|你说",
+    assistant: "The assistant said|助手说",
+    attached: "The attached picture|附带的图片",
   },
   cited: {
-    title: ["Screenshots cited here", "引用的截图"],
-    open: ["Open screenshot #{id}", "打开截图 #{id}"],
+    title: "Screenshots cited here|引用的截图",
+    open: "Open screenshot #{id}|打开截图 #{id}",
   },
 });
 

@@ -2,28 +2,28 @@
 
 words({
   settings: {
-    data: ["Storage", "存储"],
+    data: "Storage|存储",
   },
   data: {
-    stored: ["What is stored", "已存储的内容"],
-    photos: ["Screenshots", "截图"],
-    memories: ["Memories", "记忆"],
-    used: ["Space used", "已用空间"],
-    free: ["Space left on the disk", "磁盘剩余空间"],
-    retention: ["How long it is kept", "保留多久"],
-    days: ["Days", "天数"],
-    retentionText: ["Older screenshots, conversations and notes that are not pinned are deleted once a day. 0 keeps everything.", "超过期限的截图、对话和未置顶的笔记每天清理一次。0 表示全部保留。"],
-    shorter: ["Everything older than {days} days will be deleted at the next clean-up, within a day.", "{days} 天以前的内容将在一天内的下次清理时删除。"],
-    shorten: ["Keep {days} days", "保留 {days} 天"],
-    export: ["Take it with you", "带走你的数据"],
-    exportText: ["All screenshots, conversations, notes, memories and settings, as readable files in one zip. Keys are not in it. It is not encrypted: keep it well.", "全部截图、对话、笔记、记忆和设置，以可读文件打包为一个 zip，不含密钥。文件未加密，请妥善保管。"],
-    download: ["Export everything", "导出全部"],
-    exporting: ["The export is being made. Please keep this page open.", "正在导出，请保持此页面打开。"],
-    exportBroken: ["The export was cut off. Please try again.", "导出中断，请重试。"],
-    clear: ["Clear everything", "清空全部"],
-    clearText: ["Deletes all screenshots, conversations, notes and memories for good. Settings, skills, servers and devices stay.", "永久删除所有截图、对话、笔记和记忆。设置、技能、服务器和设备会保留。"],
-    clearType: ["Type “{phrase}” to confirm", "输入“{phrase}”以确认"],
-    cleared: ["Everything was deleted: {photos} screenshots, {conversations} conversations, {dynamics} notes, {memories} memories.", "已全部删除：{photos} 张截图、{conversations} 个对话、{dynamics} 篇笔记、{memories} 条记忆。"],
+    stored: "What is stored|已存储的内容",
+    photos: "Screenshots|截图",
+    memories: "Memories|记忆",
+    used: "Space used|已用空间",
+    free: "Space left on the disk|磁盘剩余空间",
+    retention: "How long it is kept|保留多久",
+    days: "Days|天数",
+    retentionText: "Older screenshots, conversations and notes that are not pinned are deleted once a day. 0 keeps everything.|超过期限的截图、对话和未置顶的笔记每天清理一次。0 表示全部保留。",
+    shorter: "Everything older than {days} days will be deleted at the next clean-up, within a day.|{days} 天以前的内容将在一天内的下次清理时删除。",
+    shorten: "Keep {days} days|保留 {days} 天",
+    export: "Take it with you|带走你的数据",
+    exportText: "All screenshots, conversations, notes, memories and settings, as readable files in one zip. Keys are not in it. It is not encrypted: keep it well.|全部截图、对话、笔记、记忆和设置，以可读文件打包为一个 zip，不含密钥。文件未加密，请妥善保管。",
+    download: "Export everything|导出全部",
+    exporting: "The export is being made. Please keep this page open.|正在导出，请保持此页面打开。",
+    exportBroken: "The export was cut off. Please try again.|导出中断，请重试。",
+    clear: "Clear everything|清空全部",
+    clearText: "Deletes all screenshots, conversations, notes and memories for good. Settings, skills, servers and devices stay.|永久删除所有截图、对话、笔记和记忆。设置、技能、服务器和设备会保留。",
+    clearType: "Type “{phrase}” to confirm|输入“{phrase}”以确认",
+    cleared: "Everything was deleted: {photos} screenshots, {conversations} conversations, {dynamics} notes, {memories} memories.|已全部删除：{photos} 张截图、{conversations} 个对话、{dynamics} 篇笔记、{memories} 条记忆。",
   },
 });
 
@@ -85,8 +85,8 @@ async function exportAll(status) {
 }
 
 function confirmClear(then) {
-  const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "none", on: { input: () => (send.disabled = typed.value.trim() !== CLEAR_PHRASE) } });
-  const { send } = formDialog({
+  const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "none", on: { input: () => (form.send.disabled = typed.value.trim() !== CLEAR_PHRASE) } });
+  const form = formDialog({
     title: t("data.clear"), action: t("data.clear"), danger: true,
     body: [h("p", t("data.clearText")), field(t("data.clearType", { phrase: CLEAR_PHRASE }), typed)],
     submit: async () => {
@@ -98,5 +98,5 @@ function confirmClear(then) {
       then();
     },
   });
-  send.disabled = true;
+  form.send.disabled = true;
 }
