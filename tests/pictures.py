@@ -4,6 +4,7 @@ model, and photographs its page with the browser of the tests. Nothing in them i
 import io
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from tests.fake_llm import FakeLLM  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 PHONE = (540, 1170)
+HOURS = 5  # between two screenshots
 COLOURS = 160  # a palette is enough for flat colours, and makes a quarter of the bytes
 
 # App, colour, category, intent, summary, lines. A line that begins with a dash is the other side of a conversation or an amount.
 SCENES: tuple[tuple[str, str, str, str, str, list[str]], ...] = (
-    ("Messages", "#0b6b5d", "chat", "reminder", "Mara moves dinner to Thursday, 19:30, at Osteria Lupo.",
-     ["Are we still on for tomorrow?", "-Could we make it Thursday?", "Sure! 19:30, Osteria Lupo?", "-Perfect, I will book it",
+    ("Messages", "#0b6b5d", "chat", "reminder", "Mara moves dinner to Friday, 19:30, at Osteria Lupo.",
+     ["Are we still on for tomorrow?", "-Could we make it Friday?", "Sure! 19:30, Osteria Lupo?", "-Perfect, I will book it",
       "Great, see you there"]),
     ("Nordbank", "#23395b", "finance", "note", "Statement of November: 1,284.50 EUR left, the rent was paid on the 3rd.",
      ["Balance|1,284.50 EUR", "Rent|-890.00", "Salary|+2,410.00", "Groceries|-63.20", "Electricity|-58.00", "Bookshop|-24.90"]),
@@ -32,8 +34,8 @@ SCENES: tuple[tuple[str, str, str, str, str, list[str]], ...] = (
       "For longer trips, dry a thin layer", "on baking paper and crumble it.", "Wake it up with warm water."]),
     ("Rail", "#8c2f39", "notification", "reminder", "Train ICE 708 to Hamburg leaves on Friday at 09:41 from platform 7, seat 54.",
      ["ICE 708 to Hamburg|09:41", "Friday|27 Nov", "Platform|7", "Coach|12", "Seat|54", "Order|XK7 4QD"]),
-    ("Parcel", "#b0771c", "notification", "reminder", "A parcel waits at the locker in Main Street until Saturday, code 4471.",
-     ["Your parcel is here", "Locker Main Street 12", "Open with the code 4471", "It waits until Saturday, 18:00"]),
+    ("Parcel", "#b0771c", "notification", "reminder", "A parcel waits at the locker in Main Street until Friday, code 4471.",
+     ["Your parcel is here", "Locker Main Street 12", "Open with the code 4471", "It waits until Friday, 18:00"]),
     ("Pictures", "#5b3a8c", "social_media", "reference", "A shelf built from old crates, with the list of what is needed.",
      ["Crate shelf in an afternoon", "6 crates, 24 screws, wood oil", "Sand, oil twice, let it dry", "Screw from the inside",
       "1,204 people like this"]),
@@ -45,9 +47,9 @@ SCENES: tuple[tuple[str, str, str, str, str, list[str]], ...] = (
 
 ARTICLE = """## This week
 
-- **Thursday, 19:30** dinner with Mara at Osteria Lupo
 - **Friday, 09:41** train ICE 708 to Hamburg, platform 7
-- **Until Saturday** the parcel at the locker in Main Street
+- **Friday, 19:30** dinner with Mara at Osteria Lupo
+- **Until Friday, 18:00** the parcel at the locker in Main Street
 
 > The appointment on Tuesday is before work: the insurance card has to come along.
 
@@ -76,7 +78,9 @@ def furnish(dashboard: browser.Dashboard) -> None:
         words = [line.lstrip("-").replace("|", " ") for line in lines]
         entities = [{"type": "date", "value": "Friday, 09:41"}, {"type": "code", "value": "XK7 4QD"}] if app == "Rail" else []
         dashboard.llm.answer(findings(app, category, intent, summary, entities, "\n".join(words)))
-        dashboard.service.upload(screenshot(app, colour, lines), f"Screenshot_{number}.png", device_id="phone", device_name="Phone")
+        taken = str(round((time.time() - HOURS * 3600 * (len(SCENES) - number + 0.4)) * 1000))
+        phone = {"device_id": "phone", "device_name": "Phone", "original_timestamp": taken}
+        dashboard.service.upload(screenshot(app, colour, lines), f"Screenshot_{number}.png", **phone)
         dashboard.service.wait_until_analysed()
     about = {"title": "What is due this week", "summary": "A dinner, a train and a parcel.", "content": ARTICLE, "category": "reminder"}
     articles = [{**about, "confidence": 0.9, "photo_ids": [1, 4, 5, 7]}]

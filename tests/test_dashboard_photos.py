@@ -286,6 +286,7 @@ def test_a_deletion_can_be_taken_back_and_is_sent_when_its_time_has_passed(dashb
         photo.click()
         page.get_by_role("button", name="Delete").click()
         expect(photo).to_have_count(0)
+        expect(page.get_by_text("1 screenshot", exact=True)).to_be_visible()
         if photo is kept:
             page.get_by_role("button", name="Undo").click()
             expect(photo).to_be_visible()

@@ -6,7 +6,7 @@ const ROWS_BEYOND = 2; // rows above and below the screen
 const SETTLE = 90; // ms: whoever drags the scroll bar through thousands does not ask for each page on the way
 
 /**
- * `fetchPage(number, signal)` brings {total, items}; `draw(photo, props)` makes a tile; `counted(total)` is told the total,
+ * `fetchPage(number, signal)` brings {total, items}; `draw(photo, props)` makes a tile; `counted(total)` is told how many there are,
  * `failed(error)` a failure. Returns {node, refresh, neighbour, find, stop}.
  */
 function photoGrid({ fetchPage, draw, counted, failed }) {
@@ -17,6 +17,7 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
   let total = null;
   let shape = { columns: 1, width: 0, height: 0, gap: 0 };
   let active = 0; // the one tile that Tab reaches; arrows move it
+  let told = null;
   let settling = null;
   let frame = null;
   let stopped = false;
@@ -89,6 +90,11 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
     if (missing) settling ??= setTimeout(fetchMissing, SETTLE);
   }
 
+  function recount() {
+    if (total !== null && told !== shownTotal()) counted((told = shownTotal()));
+    soon();
+  }
+
   function soon() {
     frame ??= requestAnimationFrame(render);
   }
@@ -114,14 +120,9 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
       const found = await fetchPage(number, request.signal);
       if (request.signal.aborted || stopped) return;
       found.items.forEach((photo, at) => keep((number - 1) * GRID_PAGE + at, photo));
-      if (found.total !== total) {
-        total = found.total;
-        known.length = Math.min(known.length, total);
-        counted(total);
-      }
-      // Fewer than the total promised: it has changed meanwhile. The rest is asked for when it is scrolled to again.
-      if (!found.items.length && number > 1) known.length = Math.min(known.length, total);
-      soon();
+      total = found.total;
+      known.length = Math.min(known.length, total);
+      recount();
     } catch (error) {
       if (!wasAborted(error) && !stopped) failed(error);
     } finally {
@@ -165,8 +166,7 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
     if (place < 0) return;
     known.splice(place, 1);
     total -= 1;
-    counted(total);
-    soon();
+    recount();
   }
 
   function onKey(event) {
@@ -196,7 +196,7 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
   node.addEventListener("focusin", (event) => {
     for (const [place, tile] of tiles) if (tile.element.contains(event.target)) active = place;
   });
-  const unlisten = [listen(window, { scroll: soon, resize: soon }), listen(photoEvents, { hidden: soon, restored: soon, deleted: onDeleted })];
+  const unlisten = [listen(window, { scroll: soon, resize: soon }), listen(photoEvents, { hidden: recount, restored: recount, deleted: onDeleted })];
 
   return {
     node, refresh, neighbour, find, soon,
