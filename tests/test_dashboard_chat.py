@@ -26,7 +26,7 @@ FAILED = "Failed to load resource: the server responded with a status of "
 @pytest.fixture(scope="module")
 def service(chromium, tmp_path_factory):
     """A service for all tests of this file, each of which is another client of it. It holds a hostile conversation."""
-    with FakeLLM() as llm:
+    with FakeLLM(lambda request: {"articles": []}) as llm:
         dashboard = Dashboard(chromium, tmp_path_factory.mktemp("chat"), llm, trusted_proxies="1")
         create_app(Settings(data_dir=dashboard.service.data, api_key=KEY))
         with models.scope():

@@ -106,6 +106,7 @@ class ChatView {
   #pulls = 0;
   #shownTail = null;
   #stopClock = () => {};
+  #stopLooking = () => {};
 
   constructor(container, id) {
     this.id = id;
@@ -115,11 +116,11 @@ class ChatView {
     const drawer = () => dialog({ title: t("chat.conversations"), body: new ConversationList(() => this.id).element });
     add(container,
       h("section.chat-side", { "aria-label": t("chat.conversations") },
-        h("a.button", { href: "#/chat", on: { click: freshChat } }, icon("plus"), h("span", t("chat.new"))), this.list.element),
+        h("a.button", { href: "#/chat" }, icon("plus"), h("span", t("chat.new"))), this.list.element),
       h("section.chat-thread", { on: { dragover: dragged, dragleave: dragged, drop: (event) => this.#drop(event) } },
         h("header.chat-head",
           glyphButton("menu", t("chat.conversations"), drawer, { kind: "quiet chat-narrow" }), this.#title,
-          glyphButton("plus", t("chat.new"), freshChat, { kind: "quiet chat-narrow" }),
+          glyphButton("plus", t("chat.new"), () => go("#/chat"), { kind: "quiet chat-narrow" }),
           this.#remove),
         this.#scroller, this.composer.element));
     this.#leave.push(() => this.log.close(), () => this.composer.close());
@@ -131,6 +132,7 @@ class ChatView {
 
   close() {
     this.#stopClock();
+    this.#stopLooking();
     this.#leave.forEach((leaving) => leaving());
   }
 
@@ -147,7 +149,6 @@ class ChatView {
     } catch {
       // The next pull will bring what is stored.
     }
-    this.list.refresh();
     this.#drawTail();
   }
 
@@ -181,6 +182,7 @@ class ChatView {
   }
 
   #gone() {
+    this.#stopLooking();
     this.#head("");
     this.composer.element.hidden = true;
     return emptyState({ glyph: "chat", title: t("chat.gone"), text: t("chat.goneText"),
@@ -195,7 +197,7 @@ class ChatView {
       if (openChat !== this) return;
       this.#drawTail();
       this.#toEnd();
-      this.#leave.push(poll(() => this.#look(), PULL_SECONDS));
+      this.#stopLooking = poll(() => this.#look(), PULL_SECONDS);
     });
     return [this.log.element, this.#tail];
   }
@@ -233,6 +235,7 @@ class ChatView {
     if (stored && turn.said.file) sentPictures.set(stored.id, turn.said.file);
     const atEnd = this.#atEnd();
     if (!this.log.append(messages)) return;
+    this.list.refresh();
     if (turn && this.log.answered && this.log.asked?.id > turn.since) turns.delete(this.id); // whoever asked for it
     this.#drawTail();
     if (atEnd) this.#toEnd();
@@ -346,13 +349,6 @@ function dragged(event) {
   if (!event.dataTransfer?.types.includes("Files")) return;
   event.preventDefault();
   event.currentTarget.classList.toggle("dropping", event.type === "dragover");
-}
-
-// "#/chat" is an empty one already when it is the address.
-function freshChat(event) {
-  event.preventDefault();
-  closeDialogs();
-  go("#/chat");
 }
 
 // The conversations, the latest first. `current()` is the id of the one that is open.

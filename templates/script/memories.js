@@ -46,9 +46,14 @@ route("memories", {
   show: (container) => new MemoryList(container).leave,
 });
 
+// The options of a filter, all of them first; their counts follow.
+function named(names, group) {
+  return [["", t("list.all")], ...names.map((name) => [name, t(`${group}.${name}`)])];
+}
+
 class MemoryList {
-  #kind = choice([["", t("list.all")]], "", { on: { change: () => this.#load() } });
-  #category = choice([["", t("list.all")]], "", { on: { change: () => this.#load() } });
+  #kind = choice(named(MEMORY_KINDS, "memories"), "", { on: { change: () => this.#load() } });
+  #category = choice(named(MEMORY_CATEGORIES, "memory"), "", { on: { change: () => this.#load() } });
   #body = h("div.stack");
   #list = h("ul.list.stack");
   #count = h("p.hint", { role: "status" });
@@ -106,11 +111,10 @@ class MemoryList {
   async #countUp() {
     const { total, categories, ...kinds } = await api.get("/api/memories/stats").catch(() => ({}));
     if (total === undefined) return; // the list tells what is wrong
-    const options = (names, group, counts) => [["", t("list.all"), total], ...names.map((name) => [name, t(`${group}.${name}`), counts[name] ?? 0])];
-    for (const [select, named] of [[this.#kind, options(MEMORY_KINDS, "memories", kinds)], [this.#category, options(MEMORY_CATEGORIES, "memory", categories)]]) {
-      const { value } = select;
-      fill(select, named.map(([name, text, count]) => h("option", { value: name, text: `${text} (${formatNumber(count)})` })));
-      select.value = value;
+    for (const [select, counts] of [[this.#kind, kinds], [this.#category, categories]]) {
+      for (const option of select.options) {
+        option.text = `${option.label.replace(/ \(.*/, "")} (${formatNumber(option.value ? counts[option.value] ?? 0 : total)})`;
+      }
     }
   }
 
