@@ -271,7 +271,10 @@ class ChatView {
     const { id, content, created_at: createdAt } = this.log.asked;
     const startedAt = parseTime(createdAt).getTime();
     if (Date.now() - startedAt < GIVEN_UP_SECONDS * 1000) fill(this.#tail, this.#thinking(startedAt));
-    else fill(this.#tail, this.#offer(t("chat.unanswered"), { id: this.id, said: { text: content, file: null, skill: "" }, since: id - 1, again: 0 }));
+    else {
+      const turn = { id: this.id, said: { text: content, file: null, skill: "" }, since: id - 1, again: 0 };
+      fill(this.#tail, this.#offer(t("chat.unanswered"), turn));
+    }
   }
 
   #thinking(startedAt) {

@@ -28,7 +28,8 @@ settingsSections.set("devices", (container) => {
 
   function item(device) {
     const name = device.device_name;
-    const details = [[device.device_model, device.app_version].filter(Boolean).join(" · "), t("devices.seen", { platform: device.platform, when: formatAgo(device.last_seen) })];
+    const seen = t("devices.seen", { platform: device.platform, when: formatAgo(device.last_seen) });
+    const details = [[device.device_model, device.app_version].filter(Boolean).join(" · "), seen];
     const test = button(t("devices.test"), { label: `${t("devices.test")}: ${name}`, click: () =>
       settle(test, () => api.post("/api/push/test", { device_id: device.device_id }), ({ success }) =>
         toast(t(success ? "devices.tested" : "devices.failed", { name }), { kind: success ? "good" : "bad" })) });

@@ -46,6 +46,7 @@ settingsSections.set("tools", (container) =>
 
 function extensionList(container, { group, path, query, name, row, fields }) {
   const body = h("div");
+  const wide = group === "skills"; // for the long text
   const place = (one) => `${path}/${encodeURIComponent(one.id)}`;
   const show = () => load(body, (signal) => api.get(path, query, { signal }), (answer) => {
     const items = answer[name].map((one) => item(one));
@@ -67,13 +68,14 @@ function extensionList(container, { group, path, query, name, row, fields }) {
     // The list leaves long texts out.
     settle(pressed, async () => (group === "skills" ? api.get(place(one)) : one), (whole) => {
       const { body: inputs, read } = fields(whole);
-      formDialog({ title: one.name, body: inputs, action: t("list.save"), wide: group === "skills", submit: () => api.put(place(one), read()).then(show) });
+      formDialog({ title: one.name, body: inputs, action: t("list.save"), wide, submit: () => api.put(place(one), read()).then(show) });
     });
   }
 
   function create() {
     const { body: inputs, read } = fields(null);
-    formDialog({ title: t(`${group}.add`), body: inputs, action: t("settings.add"), wide: group === "skills", submit: () => api.post(path, read()).then(show) });
+    const submit = () => api.post(path, read()).then(show);
+    formDialog({ title: t(`${group}.add`), body: inputs, action: t("settings.add"), wide, submit });
   }
 
   add(container, settingsCard(t(`settings.${group}`), h("p.hint", t(`${group}.lead`)), body,
@@ -83,7 +85,10 @@ function extensionList(container, { group, path, query, name, row, fields }) {
 
 // The id is given once, when a thing is made.
 function idField(known) {
-  const id = h("input", { type: "text", required: true, pattern: ID_PATTERN, spellcheck: "false", autocapitalize: "none", disabled: Boolean(known), value: known?.id ?? "" });
+  const id = h("input", {
+    type: "text", required: true, pattern: ID_PATTERN, spellcheck: "false", autocapitalize: "none",
+    disabled: Boolean(known), value: known?.id ?? "",
+  });
   return [id, field(t("skills.id"), id, !known && t("skills.idText"))];
 }
 
@@ -94,9 +99,14 @@ function skillFields(skill) {
   const description = h("input", { type: "text", maxlength: 2000, value: skill?.description ?? "" });
   const prompt = h("textarea", { rows: 8, required: true, maxlength: 32768, value: skill?.system_prompt ?? "" });
   return {
-    body: [h("div.settings-fields", idRow, field(t("skills.name"), name), field(t("skills.icon"), glyph, t("skills.iconText")), field(t("skills.description"), description)),
-      field(t("skills.prompt"), prompt)],
-    read: () => ({ ...(!skill && { id: id.value }), name: name.value, icon: glyph.value, description: description.value, system_prompt: prompt.value }),
+    body: [
+      h("div.settings-fields", idRow, field(t("skills.name"), name), field(t("skills.icon"), glyph, t("skills.iconText")),
+        field(t("skills.description"), description)),
+      field(t("skills.prompt"), prompt),
+    ],
+    read: () => ({
+      ...(!skill && { id: id.value }), name: name.value, icon: glyph.value, description: description.value, system_prompt: prompt.value,
+    }),
   };
 }
 

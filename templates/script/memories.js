@@ -120,6 +120,8 @@ class MemoryList {
 
   #item(memory) {
     const importance = Math.round(100 * memory.importance);
+    const weight = `${t("memories.importance")} ${importance} %`;
+    const ends = memory.expires_at;
     const remove = glyphButton("trash", `${t("memories.delete")}: ${memory.content}`, () =>
       erase(remove, {
         title: t("memories.delete"), text: t("memories.deleteText", { content: memory.content }), action: t("memories.delete"),
@@ -132,8 +134,8 @@ class MemoryList {
           h("span.badge", term("memory", memory.category)),
           h("span", term("source", memory.source_type)), timeAgo(memory.created_at),
           memory.access_count > 0 && h("span", t("memories.used", { count: formatNumber(memory.access_count) })),
-          memory.expires_at && h("span", { title: formatDate(memory.expires_at), text: t("memories.expires", { when: formatAgo(memory.expires_at) }) }))),
-      h("div.meter.memories-meter", { role: "img", "aria-label": `${t("memories.importance")} ${importance} %`, title: `${t("memories.importance")} ${importance} %` },
+          ends && h("span", { title: formatDate(ends), text: t("memories.expires", { when: formatAgo(ends) }) }))),
+      h("div.meter.memories-meter", { role: "img", "aria-label": weight, title: weight },
         h("i", { style: { width: `${importance}%` } })), remove);
     return item;
   }

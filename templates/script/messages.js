@@ -153,7 +153,8 @@ function toolResult(tool, result) {
 }
 
 function citation(id, label) {
-  return h("button.chat-citation", { type: "button", text: label, "aria-label": `${label}: ${t("cited.open", { id })}`, on: { click: () => openPhoto(id) } });
+  const name = `${label}: ${t("cited.open", { id })}`;
+  return h("button.chat-citation", { type: "button", text: label, "aria-label": name, on: { click: () => openPhoto(id) } });
 }
 
 // Makes buttons of the `#12` in a text that `known` has; returns their ids in order.
@@ -184,7 +185,9 @@ function citedPhotos(ids, titles = new Map()) {
   return h("ul.list.row.cited", { "aria-label": t("cited.title") },
     ids.map((id) =>
       h("li",
-        h("button.cited-photo", { type: "button", title: titles.get(id) || false, "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } },
+        h(
+          "button.cited-photo",
+          { type: "button", title: titles.get(id) || false, "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } },
           picture(`/api/photos/${id}/thumbnail`, ""),
           h("span.cited-number", `#${id}`),
         ),

@@ -55,12 +55,16 @@ words({
   },
 });
 
-const PROVIDER_NAMES = { openai: "OpenAI", anthropic: "Anthropic", gemini: "Google Gemini", deepseek: "DeepSeek", qwen: "Qwen", zhipu: "Zhipu GLM", ollama: "Ollama" };
+const PROVIDER_NAMES = {
+  openai: "OpenAI", anthropic: "Anthropic", gemini: "Google Gemini", deepseek: "DeepSeek", qwen: "Qwen",
+  zhipu: "Zhipu GLM", ollama: "Ollama",
+};
 const USAGE_PERIODS = [7, 30, 90];
 
 settingsSections.set("model", (container) => {
   const fetched = async (signal) => {
-    const [now, { presets }] = await Promise.all([api.get("/api/config/llm", {}, { signal }), api.get("/api/config/llm/presets", {}, { signal })]);
+    const paths = ["/api/config/llm", "/api/config/llm/presets"];
+    const [now, { presets }] = await Promise.all(paths.map((path) => api.get(path, {}, { signal })));
     return { now, presets };
   };
   return load(container, fetched, ({ now, presets }) => modelForm(now, presets));
@@ -86,7 +90,11 @@ function modelForm(now, presets) {
       h("div.stack.tight", keyField, removal), field(t("model.temperature"), temperature, t("model.temperatureText"))));
   const local = h("p.hint", t("model.localText"));
   const context = h("p.hint");
-  const form = h("form.stack", { on: { input: changed, submit: (event) => (event.preventDefault(), settle(save, stored, () => praise(t("settings.saved")))) } },
+  const sent = (event) => {
+    event.preventDefault();
+    settle(save, stored, () => praise(t("settings.saved")));
+  };
+  const form = h("form.stack", { on: { input: changed, submit: sent } },
     h("div.settings-fields", field(t("model.provider"), provider)), local, remote, context,
     h("div.row", save, test), result);
 
@@ -121,8 +129,10 @@ function modelForm(now, presets) {
     remote.hidden = isLocal;
     address.disabled = isLocal; // what is hidden must not be required
     const moved = now.api_key_set && originOf(address.value) !== originOf(now.base_url);
-    keyHint.textContent = moved ? t("model.keyMoves", { origin: originOf(now.base_url) }) : t(now.api_key_set ? "model.keySet" : "model.keyNone");
-    fill(removal, now.api_key_set && !moved && button(t("model.removeKey"), { kind: "quiet", click: (pressed) => forgetKey(pressed.currentTarget) }));
+    const state = now.api_key_set ? "model.keySet" : "model.keyNone";
+    keyHint.textContent = t(moved ? "model.keyMoves" : state, { origin: originOf(now.base_url) });
+    const forget = button(t("model.removeKey"), { kind: "quiet", click: () => forgetKey(forget) });
+    fill(removal, now.api_key_set && !moved && forget);
     test.firstChild.textContent = isChanged() ? t("model.saveAndTest") : t("model.test");
     context.textContent = isLocal || isChanged() ? "" : t("model.context", { tokens: formatNumber(now.max_context_tokens) });
   }
@@ -165,16 +175,19 @@ settingsSections.set("usage", (container) => {
   let stop = () => {};
   const show = () => {
     stop();
-    stop = load(body, (signal) => api.get("/api/usage", { days: period.value }, { signal }), (usage) => usageShown(usage, Number(period.value)));
+    const days = Number(period.value);
+    stop = load(body, (signal) => api.get("/api/usage", { days }, { signal }), (usage) => usageShown(usage, days));
   };
   const period = choice(USAGE_PERIODS.map((days) => [String(days), t("usage.days", { days })]), "30", { on: { change: show } });
-  add(container, settingsCard(t("usage.title"), h("p.hint", t("usage.lead")), h("div.settings-fields", field(t("usage.period"), period)), body));
+  const choosing = h("div.settings-fields", field(t("usage.period"), period));
+  add(container, settingsCard(t("usage.title"), h("p.hint", t("usage.lead")), choosing, body));
   show();
   return () => stop();
 });
 
 function usageShown({ daily_token_limit: limit, tokens_today: today, days: rows }, period) {
-  const byDay = new Map(Array.from({ length: period }, (_, ago) => [new Date(Date.now() - (period - 1 - ago) * 86400000).toISOString().slice(0, 10), 0]));
+  const dayAgo = (days) => new Date(Date.now() - days * 86400000).toISOString().slice(0, 10);
+  const byDay = new Map(Array.from({ length: period }, (_, number) => [dayAgo(period - 1 - number), 0]));
   for (const { day, total_tokens: tokens } of rows) if (byDay.has(day)) byDay.set(day, byDay.get(day) + tokens);
   const most = Math.max(0, ...byDay.values());
   const [tokens, calls] = ["total_tokens", "calls"].map((name) => rows.reduce((sum, row) => sum + row[name], 0));
@@ -189,6 +202,9 @@ function usageShown({ daily_token_limit: limit, tokens_today: today, days: rows 
       [...byDay].map(([day, count]) => h("i", { title: `${day}: ${formatNumber(count)}`, style: { height: `${(100 * count) / most}%` } }))),
     rows.length > 0
       ? dataTable(["day", "purpose", "model", "callCount", "in", "out"].map((name) => t(`usage.${name}`)),
-        rows.map((row) => [row.day, term("purpose", row.purpose), row.model, ...[row.calls, row.prompt_tokens, row.completion_tokens].map(formatNumber)]))
+        rows.map((row) => {
+          const numbers = [row.calls, row.prompt_tokens, row.completion_tokens];
+          return [row.day, term("purpose", row.purpose), row.model, ...numbers.map(formatNumber)];
+        }))
       : h("p.hint", t("usage.none")));
 }

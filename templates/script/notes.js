@@ -67,8 +67,10 @@ class NoteList {
       praise(t("notes.allRead", { count: updated }));
       this.#load();
     };
-    const trigger = button(t("notes.trigger"), { glyph: "refresh", kind: "primary", click: () => settle(trigger, () => api.post("/api/dynamics/trigger"), triggered) });
-    const readAll = button(t("notes.readAll"), { glyph: "check", click: () => settle(readAll, () => api.put("/api/dynamics/read-all"), allRead) });
+    const run = () => settle(trigger, () => api.post("/api/dynamics/trigger"), triggered);
+    const read = () => settle(readAll, () => api.put("/api/dynamics/read-all"), allRead);
+    const trigger = button(t("notes.trigger"), { glyph: "refresh", kind: "primary", click: run });
+    const readAll = button(t("notes.readAll"), { glyph: "check", click: read });
     const head = pageHead(t("notes.title"), readAll, trigger);
     head.firstChild.append(" ", this.#count);
     add(container, head, this.#chips, this.#body);
@@ -104,14 +106,17 @@ class NoteList {
 
   // The counts; a failure leaves them away, the list itself tells it.
   async #countUp() {
-    const { total_unread: unread, by_category: counts } = await api.get("/api/dynamics/stats").catch(() => ({ total_unread: 0, by_category: {} }));
+    const none = { total_unread: 0, by_category: {} };
+    const { total_unread: unread, by_category: counts } = await api.get("/api/dynamics/stats").catch(() => none);
     navBadge("notes", unread);
     this.#count.hidden = !unread;
     this.#count.textContent = t("notes.unread", { count: formatNumber(unread) });
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
-    const chip = (category, label, count) =>
-      h("a.chip.pick", { href: `#/notes${category && `?category=${category}`}`, "aria-current": category === this.category ? "true" : undefined },
+    const chip = (category, label, count) => {
+      const current = category === this.category ? "true" : undefined;
+      return h("a.chip.pick", { href: `#/notes${category && `?category=${category}`}`, "aria-current": current },
         label, h("span.muted", formatNumber(count)));
+    };
     fill(this.#chips, chip("", t("list.all"), total), NOTE_CATEGORIES.map((name) => chip(name, t(`dynamic.${name}`), counts[name] ?? 0)));
   }
 
@@ -141,8 +146,9 @@ function noteActions(note, { pinned, deleted }) {
   const label = t(note.is_pinned ? "notes.unpin" : "notes.pin");
   const flip = () => settle(pin, () => api.put(`${path}/pin`), (answer) => pinned(answer.is_pinned));
   const pin = glyphButton("pin", `${label}: ${note.title}`, flip, { "aria-pressed": String(note.is_pinned) });
-  const remove = glyphButton("trash", `${t("notes.delete")}: ${note.title}`, () =>
-    erase(remove, { title: t("notes.delete"), text: t("notes.deleteText", { title: note.title }), path, done: t("notes.deleted") }, deleted));
+  const title = t("notes.delete");
+  const remove = glyphButton("trash", `${title}: ${note.title}`, () =>
+    erase(remove, { title, text: t("notes.deleteText", { title: note.title }), path, done: t("notes.deleted") }, deleted));
   return h("div.row.notes-actions", pin, remove);
 }
 
@@ -182,8 +188,9 @@ function article(note) {
 }
 
 function sourcePhotos(ids) {
-  const more = button(`${t("list.more")} (${ids.length - SOURCES_SHOWN})`, { click: () => more.replaceWith(citedPhotos(ids.slice(SOURCES_SHOWN))) });
-  return h("div.stack.tight", citedPhotos(ids.slice(0, SOURCES_SHOWN)), ids.length > SOURCES_SHOWN && h("div", more));
+  const rest = ids.slice(SOURCES_SHOWN);
+  const more = button(`${t("list.more")} (${rest.length})`, { click: () => more.replaceWith(citedPhotos(rest)) });
+  return h("div.stack.tight", citedPhotos(ids.slice(0, SOURCES_SHOWN)), rest.length > 0 && h("div", more));
 }
 
 // Links, by number at first; the titles of those that are among the latest follow.

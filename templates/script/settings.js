@@ -128,10 +128,12 @@ function showGeneral(container) {
   };
   const languages = choice([["auto", t("general.auto")], ["en", "English"], ["zh", "中文"]], recalled("language", "auto"),
     { id: "general-language", on: { change: speak } });
-  const themes = choice([["auto", t("general.autoTheme")], ["light", t("general.light")], ["dark", t("general.dark")]], recalled("theme", "auto"),
+  const kinds = [["auto", t("general.autoTheme")], ["light", t("general.light")], ["dark", t("general.dark")]];
+  const themes = choice(kinds, recalled("theme", "auto"),
     { on: { change: (event) => setTheme(event.target.value) } });
   add(container,
-    settingsCard(t("settings.general"), h("div.settings-fields", field(t("general.language"), languages), field(t("general.theme"), themes)),
+    settingsCard(t("settings.general"),
+      h("div.settings-fields", field(t("general.language"), languages), field(t("general.theme"), themes)),
       h("p.hint", t("general.here"))),
     settingsCard(t("general.about"), h("p", t("general.version", { version: document.documentElement.dataset.version }))));
 }
@@ -154,7 +156,8 @@ settingsSections.set("access", (container) => {
     if (!found.encrypted) return h("p", t("access.plain"));
     const due = found.rotation_due_at;
     let rotation = t("access.never");
-    if (due) rotation = parseTime(due) < new Date() ? t("access.overdue", { when: formatDate(due) }) : t("access.rotationText", { when: formatDate(due), days: found.rotation_days });
+    const words = { when: formatDate(due), days: found.rotation_days };
+    if (due) rotation = t(parseTime(due) < new Date() ? "access.overdue" : "access.rotationText", words);
     return h("div.stack", h("p", t("access.encrypted")),
       facts([
         [t("access.generation"), t("access.number", { number: found.generation })],

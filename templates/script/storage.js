@@ -43,7 +43,11 @@ settingsSections.set("data", (container) => {
   let stopCount = count();
   const status = h("p.hint", { role: "status" });
   const download = button(t("data.download"), { glyph: "download", click: () => settle(download, () => exportAll(status), () => {}) });
-  const clear = button(t("data.clear"), { glyph: "trash", kind: "danger", click: () => confirmClear(() => ((stopCount()), (stopCount = count()))) });
+  const again = () => {
+    stopCount();
+    stopCount = count();
+  };
+  const clear = button(t("data.clear"), { glyph: "trash", kind: "danger", click: () => confirmClear(again) });
   add(container, settingsCard(t("data.stored"), stored), settingsCard(t("data.retention"), kept),
     settingsCard(t("data.export"), h("p", t("data.exportText")), h("div.row", download), status),
     settingsCard(t("data.clear"), h("p", t("data.clearText")), h("div.row", clear)));
@@ -58,7 +62,8 @@ function retentionForm({ retention_days: now }) {
     const wanted = Number(days.value);
     const isShorter = wanted > 0 && (now === 0 || wanted < now);
     const words = { days: formatNumber(wanted) };
-    if (isShorter && !(await confirmDialog({ title: t("data.retention"), text: t("data.shorter", words), action: t("data.shorten", words), danger: true }))) return;
+    const warning = { title: t("data.retention"), text: t("data.shorter", words), action: t("data.shorten", words), danger: true };
+    if (isShorter && !(await confirmDialog(warning))) return;
     settle(save, () => api.put("/api/data/retention", { retention_days: wanted }), (answer) => {
       now = answer.retention_days;
       praise(t("settings.saved"));
@@ -85,7 +90,10 @@ async function exportAll(status) {
 }
 
 function confirmClear(then) {
-  const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "none", on: { input: () => (form.send.disabled = typed.value.trim() !== CLEAR_PHRASE) } });
+  const typed = h("input", {
+    type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "none",
+    on: { input: () => (form.send.disabled = typed.value.trim() !== CLEAR_PHRASE) },
+  });
   const form = formDialog({
     title: t("data.clear"), action: t("data.clear"), danger: true,
     body: [h("p", t("data.clearText")), field(t("data.clearType", { phrase: CLEAR_PHRASE }), typed)],
