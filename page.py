@@ -59,9 +59,9 @@ def assemble(*, key_needed: bool) -> Page:
     return Page(document, gzip.compress(document, mtime=0), POLICY.format(**sources), hashlib.sha256(document).hexdigest()[:32])
 
 
-def wanted(accept: flask.Request) -> bool:
+def wanted(request: flask.Request) -> bool:
     """Whether the client prefers HTML to JSON. Programs that take anything get JSON, as ever."""
-    return accept.accept_mimetypes.best_match(("application/json", "text/html")) == "text/html"
+    return request.accept_mimetypes.best_match(("application/json", "text/html")) == "text/html"
 
 
 def response(page: Page, request: flask.Request) -> flask.Response:

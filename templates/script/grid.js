@@ -23,7 +23,7 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
   let stopped = false;
 
   // What waits to be deleted is hidden: places in the grid skip it, places at the server do not.
-  const hiddenPlaces = () => known.flatMap((photo, place) => (hiddenPhotos.has(photo.id) ? [place] : []));
+  const hiddenPlaces = () => (hiddenPhotos.size ? known : []).flatMap((photo, place) => (hiddenPhotos.has(photo.id) ? [place] : []));
   const shownTotal = () => Math.max(0, (total ?? 0) - hiddenPlaces().length);
   const serverPlace = (place, hidden) => hidden.reduce((at, skipped) => (skipped <= at ? at + 1 : at), place);
 
@@ -56,11 +56,9 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
     const wanted = new Set(Array.from({ length: end - first }, (_, at) => first + at));
     if (focused && count) wanted.add(active); // or the keyboard would lose its place
     for (const [place, tile] of tiles) {
-      if (wanted.has(place) && tile.photo === known[serverPlace(place, hidden)]) continue;
-      if (!wanted.has(place)) {
-        tile.element.remove();
-        tiles.delete(place);
-      }
+      if (wanted.has(place)) continue;
+      tile.element.remove();
+      tiles.delete(place);
     }
     let missing = false;
     let before = null;
