@@ -255,6 +255,7 @@ def test_the_detail_shows_the_picture_and_all_that_was_found(dashboard):
     expect(page.get_by_role("dialog", name=f"Screenshot {second}")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator(f"[data-photo='{second}']")).to_be_focused()
     assert page.url.endswith("#/photos")
 
 
@@ -290,6 +291,7 @@ def test_a_deletion_can_be_taken_back_and_is_sent_when_its_time_has_passed(dashb
         if photo is kept:
             page.get_by_role("button", name="Undo").click()
             expect(photo).to_be_visible()
+    expect(kept).to_be_focused()  # what has taken the place of the deleted one
     assert len(list(dashboard.service.photos())) == 2
     page.clock.run_for(7_000)
     eventually(lambda: [photo["id"] for photo in dashboard.service.photos()] == [first], "the deletion is sent")

@@ -84,7 +84,7 @@ function openPhoto(id, { step = () => null, closed } = {}) {
     closed: (reason) => {
       for (const end of endings) end();
       if (image.src) URL.revokeObjectURL(image.src);
-      if (reason !== "turned") closed?.();
+      if (reason !== "turned") closed?.(id);
     },
   });
   handle.node.classList.add("detail-dialog");

@@ -7,7 +7,7 @@ const SETTLE = 90; // ms: whoever drags the scroll bar through thousands does no
 
 /**
  * `fetchPage(number, signal)` brings {total, items}; `draw(photo, props)` makes a tile; `counted(total)` is told how many there are,
- * `failed(error)` a failure. Returns {node, refresh, neighbour, find, stop}.
+ * `failed(error)` a failure. Returns {node, refresh, neighbour, focus, …}.
  */
 function photoGrid({ fetchPage, draw, counted, failed }) {
   const node = h("ul.list.photo-grid");
@@ -68,7 +68,7 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
       if (!tile || tile.photo !== photo) {
         const hadFocus = tile?.element.contains(document.activeElement);
         tile?.element.remove();
-        const content = photo ? draw(photo, { tabindex: "-1" }) : h("div.skeleton.photo-waiting");
+        const content = photo ? draw(photo, { tabindex: "-1" }) : h("div.skeleton.photo-waiting", { tabindex: "-1" });
         tile = { photo, element: h("li.photo-place", content) };
         tiles.set(place, tile);
         if (before) before.after(tile.element); // the order of reading is the order of the grid
@@ -172,11 +172,21 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -shape.columns, ArrowDown: shape.columns, PageUp: -page, PageDown: page, Home: -active, End: shownTotal() - 1 - active };
     if (!(event.key in steps) || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
-    active = Math.min(Math.max(0, active + steps[event.key]), shownTotal() - 1);
+    focusPlace(Math.max(0, active + steps[event.key]));
+  }
+
+  function focusPlace(place) {
+    active = Math.min(place, shownTotal() - 1);
+    if (active < 0) return;
     reveal(active);
     render();
-    const element = tiles.get(active)?.element;
-    (element?.querySelector("button") ?? element?.firstChild)?.focus({ preventScroll: true });
+    tiles.get(active).element.firstChild.focus({ preventScroll: true });
+  }
+
+  /** Put the focus on this photo, or on the one in its place when it is hidden. */
+  function focus(id) {
+    const at = find(id);
+    if (at >= 0) focusPlace(at - hiddenPlaces().filter((place) => place < at).length);
   }
 
   function reveal(place) {
@@ -197,9 +207,8 @@ function photoGrid({ fetchPage, draw, counted, failed }) {
   const unlisten = [listen(window, { scroll: soon, resize: soon }), listen(photoEvents, { hidden: recount, restored: recount, deleted: onDeleted })];
 
   return {
-    node, refresh, neighbour, find, soon,
+    node, refresh, neighbour, focus, soon,
     unfinished: () => [...tiles.values()].some(({ photo }) => UNFINISHED.includes(photo?.analysis_status)),
-    firstId: () => known[0]?.id ?? null,
     total: () => total,
     stop() {
       stopped = true;

@@ -84,7 +84,11 @@ route("photos", {
       keepAddress(photo);
       openPhoto(photo, {
         step: (from, delta) => grid.neighbour(from, delta),
-        closed: () => container.isConnected && location.hash.startsWith("#/photos") && keepAddress(),
+        closed: (last) => {
+          if (!container.isConnected || !location.hash.startsWith("#/photos")) return;
+          keepAddress();
+          grid.focus(last); // its tile may be another element by now
+        },
       });
     };
     const choose = (name, value) => {

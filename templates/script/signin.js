@@ -10,7 +10,6 @@ words({
     enter: "Sign in|登录",
     wrong: "This key is not the service's key.|这不是本服务的密钥。",
     ended: "The key is no longer accepted. Please sign in again.|密钥已不再有效，请重新登录。",
-    show: "Show the key|显示密钥",
   },
 });
 
