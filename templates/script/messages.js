@@ -12,6 +12,7 @@ words({
     save_memory: "Saved a memory|记住了一件事",
     other: "Used {name}|使用了 {name}",
     found: "found: {count}|找到 {count} 条",
+    done: "done|完成",
     failed: "did not work|没有成功",
     arguments: "Asked with|请求参数",
     results: "Results|结果",
@@ -30,6 +31,7 @@ words({
 });
 
 const BUILT_IN_TOOLS = ["search_knowledge_base", "get_screenshot", "web_search", "save_memory"];
+const SEARCHES = ["search_knowledge_base", "web_search"];
 const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot"];
 const CITATION = /#(\d{1,15})(?!\d)/g;
 
@@ -131,7 +133,8 @@ class ToolCall {
 
   settle(name, said, results) {
     this.element.classList.toggle("failed", Boolean(said.error));
-    this.state.textContent = said.error ? t("tool.failed") : t("tool.found", { count: said.total ?? said.count ?? results.length });
+    const outcome = SEARCHES.includes(name) ? "tool.found" : "tool.done";
+    this.state.textContent = t(said.error ? "tool.failed" : outcome, { count: said.total ?? said.count ?? results.length });
     add(
       this.results,
       h("h4", t("tool.results")),

@@ -7,7 +7,7 @@ words({
   },
   model: {
     title: "Language model|语言模型",
-    lead: "It reads your screenshots, answers in the chat and writes notes. Screenshots are sent to the address below, and nowhere else.|它读取截图、回答提问、撰写笔记。截图只会发送到下面的地址。",
+    lead: "It reads your screenshots, answers in the chat and writes notes. Screenshots are sent to this address, and nowhere else.|它读取截图、回答提问、撰写笔记。截图只会发送到这个地址。",
     provider: "Provider|服务商",
     local: "Built-in (offline)|内置（离线）",
     custom: "Another one (OpenAI-compatible)|其他（兼容 OpenAI）",
@@ -85,7 +85,7 @@ function modelForm(now, presets) {
   const test = button(t("model.test"), { click: () => settle(test, tested, showResult) });
   const keyField = field(t("model.key"), key, "?");
   const keyHint = keyField.lastChild;
-  const remote = h("div.stack",
+  const remote = h("div.stack", h("p.hint", t("model.lead")),
     h("div.settings-fields", field(t("model.address"), address), field(t("model.model"), model),
       h("div.stack.tight", keyField, removal), field(t("model.temperature"), temperature, t("model.temperatureText"))));
   const local = h("p.hint", t("model.localText"));
@@ -167,7 +167,7 @@ function modelForm(now, presets) {
   }
 
   changed();
-  return settingsCard(t("model.title"), h("p.hint", t("model.lead")), form);
+  return settingsCard(t("model.title"), form);
 }
 
 settingsSections.set("usage", (container) => {
