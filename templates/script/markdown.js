@@ -109,9 +109,9 @@ function table(parent, lines, start, options) {
 
 const INLINE = new RegExp([
   String.raw`(?<escape>\\[\\${"`"}*_{}[\]()#+.!|~>-])`,
-  String.raw`(?<tick>${"`"}+)(?<code>[^${"`"}\n]{1,2000}?)\k<tick>`,
-  String.raw`!?\[(?<label>[^\[\]\n]{0,500})\]\((?<href>[^\s()]{1,2000}(?:\([^\s()]{0,200}\))?)(?:\s+"[^"\n]{0,200}")?\)`,
-  String.raw`(?<strong>\*\*|__)(?=\S)(?<bold>[^\n]{1,2000}?\S?)\k<strong>`,
+  String.raw`(?<tick>${"`"}{1,3})(?!${"`"})(?<code>[^\n]{0,2000}?[^${"`"}\n])\k<tick>(?!${"`"})`,
+  String.raw`!?\[(?<label>[^\[\]\n]{0,500})\]\((?<href>(?:[^\s()]|\([^\s()]{0,200}\)){1,2000})(?:\s+"[^"\n]{0,200}")?\)`,
+  String.raw`(?<strong>\*\*|__)(?=\S)(?<bold>[^\n]{1,2000}?)\k<strong>(?!\*)`,
   String.raw`~~(?=\S)(?<struck>[^~\n]{1,2000}?)~~`,
   String.raw`(?<!\w)_(?=\S)(?<under>[^_\n]{1,2000}?)_(?!\w)`,
   String.raw`\*(?=[^\s*])(?<star>[^*\n]{1,2000}?)\*`,
