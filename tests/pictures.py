@@ -107,6 +107,8 @@ def photograph(dashboard: browser.Dashboard) -> None:
     shoot(page, "search", ".photo-grid img")
     page = dashboard.open("#/photos/4")
     shoot(page, "detail", ".detail-image")
+    page = dashboard.open("#/notes/1")
+    shoot(page, "note", "main img")
     [conversation] = dashboard.service.get("/api/chat/conversations")["conversations"]
     page = dashboard.open(f"#/chat/{conversation['id']}")
     shoot(page, "chat", "main img")
