@@ -185,8 +185,6 @@ def test_notes_are_written_when_they_are_asked_for(dashboard):
     settled(page, "document.querySelector('.cited img')?.naturalWidth > 0")
     page.get_by_role("button", name=f"Open screenshot #{photo}").click()
     expect(dialog(page)).to_contain_text("The book is due on Friday.")
-    assert "errors.ProviderRefused" in dashboard.service.output
-    dashboard.service.log.write_text("")  # the fixture takes any trace for an accident
 
 
 # ------------------------------------------------------------------------------------------------------------------ the memories
