@@ -82,6 +82,9 @@ function showView() {
   else container.append(emptyState({ glyph: "search", title: t("shell.missing"), action: h("a.button", { href: "#/", text: t("shell.toHome") }) }));
 }
 
+// A file that is dropped beside a place that takes files must not replace the page.
+listen(window, { dragover: (event) => event.preventDefault(), drop: (event) => event.preventDefault() });
+
 function leaveView() {
   for (const end of leave) end();
   leave = [];

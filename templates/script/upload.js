@@ -131,6 +131,11 @@ function change(upload, phase, more = {}) {
   showUpload(upload);
 }
 
+const underWay = (upload) => ["waiting", "sending", "again"].includes(upload.phase);
+
+// The browser asks whether the page shall really be left.
+listen(window, { beforeunload: (event) => uploads.some(underWay) && event.preventDefault() });
+
 /** Everything ends: the person has signed out. */
 function stopUploads() {
   for (const upload of uploads.splice(0)) {
@@ -141,8 +146,7 @@ function stopUploads() {
 }
 
 function hideUploads() {
-  const unfinished = uploads.filter((upload) => ["waiting", "sending", "again"].includes(upload.phase));
-  uploads.splice(0, uploads.length, ...unfinished);
+  uploads.splice(0, uploads.length, ...uploads.filter(underWay));
   uploadPanel?.remove();
   uploadPanel = null;
 }
