@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import threading
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import expect
@@ -30,6 +31,7 @@ def service(chromium, tmp_path_factory):
         create_app(Settings(data_dir=dashboard.service.data, api_key=KEY))
         with models.scope():
             keep_hostile()
+            conversations.begin_turn("01d", "Is anybody there?", None, device_id="", now=utc_now() - timedelta(hours=1))
         models.close_connection()
         with dashboard:
             yield dashboard
@@ -172,6 +174,15 @@ def test_a_message_that_a_failing_model_does_not_answer_is_kept_and_sent_again(d
     page.get_by_role("button", name="Try again").click()
     answer(page, "None.")
     expect(page.get_by_role("alert")).to_have_count(0)
+    assert [message["role"] for message in stored(dashboard, page)] == ["user", "assistant"]
+
+
+def test_a_message_that_was_left_unanswered_is_sent_again_as_the_same(dashboard):
+    page = dashboard.open_as_client("#/chat/01d")
+    expect(page.get_by_role("alert")).to_contain_text("This message has no answer yet.")
+    dashboard.llm.answer("Now there is.")
+    page.get_by_role("button", name="Try again").click()
+    answer(page, "Now there is.")
     assert [message["role"] for message in stored(dashboard, page)] == ["user", "assistant"]
 
 
