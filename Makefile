@@ -27,7 +27,7 @@ PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq -
 LOCK := .venv-lock/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run test faults fuzz bench docs lint lock clean
+.PHONY: help install run test faults fuzz bench docs pictures lint lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -53,6 +53,9 @@ bench: $(DEV_READY) ## measure against the budgets (SIZE=100000: photos in the d
 
 docs: $(RUN_READY) ## make the API reference, docs/api.md, from the contract
 	@.venv/bin/python -m docs.generate
+
+pictures: $(DEV_READY) ## make the README's pictures of the dashboard again (needs Chromium)
+	@.venv/bin/python -m tests.pictures
 
 lint: $(DEV_READY) ## check code and formatting
 	@.venv/bin/ruff check

@@ -40,6 +40,7 @@ import mcp_servers
 import memory
 import models
 import openapi
+import page
 import params
 import photos
 import push
@@ -144,12 +145,16 @@ def create_app(settings: Settings | None = None) -> Application:
         app.cli.add_command(command)
 
     contract = functools.cache(lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS))
+    dashboard = functools.cache(lambda: page.assemble(key_needed=app.api_key is not None))
 
     @app.get("/")
     @params.operation()
     def index() -> Annotated[shapes.Identity, params.Media(("text/html",), has_etag=True)]:
         """Say what answers here. A client that prefers HTML, a browser, gets the dashboard."""
-        answer = flask.jsonify(name=NAME, version=VERSION, status="running")
+        if page.wanted(flask.request):
+            answer = page.response(dashboard(), flask.request)
+        else:
+            answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
         return answer
 
