@@ -222,6 +222,22 @@ def test_what_is_searched_can_be_narrowed_by_time_category_and_intent(dashboard)
     expect(page.get_by_text("Nothing matches")).to_be_visible()
 
 
+def test_the_whole_list_is_narrowed_by_time_category_and_intent_too(dashboard):
+    dashboard.llm.answer({**FINDINGS, "content_category": "finance", "intent": "note"})
+    stored(dashboard, "old", original_timestamp="1700000000000")
+    stored(dashboard, "new")
+    page = dashboard.open("#/home")
+    page.get_by_role("link", name="Finance 1").click()
+    expect(page.get_by_label("Category")).to_have_value("finance")
+    expect(cards(page)).to_have_count(1)
+    page.get_by_label("Intent").select_option("Reminder")
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
+    page.get_by_role("button", name="Remove filters").first.click()
+    expect(cards(page)).to_have_count(2)
+    page.get_by_label("Time").select_option("Last 7 days")
+    expect(cards(page)).to_have_count(1)
+
+
 # ---------------------------------------------------------------------------------------------------------------------- detail
 
 
