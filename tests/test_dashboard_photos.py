@@ -31,6 +31,7 @@ def dashboard(shared):
     """One service for all tests here, which begin with no photo in it."""
     yield shared
     shared.begin_anew()
+    shared.findings.clear()
     for photo in list(shared.service.photos()):
         shared.service.call("DELETE", f"/api/photos/{photo['id']}")
 
