@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.fake_llm import FINDINGS, FakeLLM, Request
 from tests.service import PATIENCE, Service
@@ -36,6 +36,7 @@ def running() -> Iterator[Browser]:
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("the dashboard's tests need Chromium, which is not installed (Debian: apt-get install chromium)")
+    expect.set_options(timeout=PATIENCE * 1000 / 2)  # five seconds, the default, are short on a busy machine
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program)
         yield browser
