@@ -77,7 +77,7 @@ def furnish(dashboard: browser.Dashboard) -> None:
     for number, (app, colour, category, intent, summary, lines) in enumerate(SCENES, 1):
         words = [line.lstrip("-").replace("|", " ") for line in lines]
         entities = [{"type": "date", "value": "Friday, 09:41"}, {"type": "code", "value": "XK7 4QD"}] if app == "Rail" else []
-        dashboard.llm.answer(findings(app, category, intent, summary, entities, "\n".join(words)))
+        dashboard.findings.append(findings(app, category, intent, summary, entities, "\n".join(words)))
         taken = str(round((time.time() - HOURS * 3600 * (len(SCENES) - number + 0.4)) * 1000))
         phone = {"device_id": "phone", "device_name": "Phone", "original_timestamp": taken}
         dashboard.service.upload(screenshot(app, colour, lines), f"Screenshot_{number}.png", **phone)

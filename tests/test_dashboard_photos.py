@@ -14,7 +14,7 @@ from settings import Settings
 from tests.browser import Dashboard, settled
 from tests.conftest import draw
 from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import eventually
+from tests.service import PATIENCE, eventually
 
 MANY = 5_000
 FEW_NODES = 2_500  # in the whole document, however long the grid is
@@ -31,6 +31,7 @@ def dashboard(shared):
     """One service for all tests here, which begin with no photo in it."""
     yield shared
     shared.begin_anew()
+    shared.findings.clear()
     for photo in list(shared.service.photos()):
         shared.service.call("DELETE", f"/api/photos/{photo['id']}")
 
@@ -145,7 +146,7 @@ def test_search_answers_as_one_types_marks_the_words_and_survives_a_reload(dashb
         ("Rail", "Train to Hamburg, platform 7"),
         ("银行", "账单已出,请查看"),
     ):
-        dashboard.llm.answer({**FINDINGS, "app_name": app, "summary": text, "visible_text": text, "entities": [], "memories": []})
+        dashboard.findings.append({**FINDINGS, "app_name": app, "summary": text, "visible_text": text, "entities": [], "memories": []})
     stored(dashboard, "one", "two", "three")
     page = dashboard.open("#/photos")
     expect(cards(page)).to_have_count(3)
@@ -167,7 +168,7 @@ def test_search_answers_as_one_types_marks_the_words_and_survives_a_reload(dashb
 
 def test_an_answer_to_an_older_search_is_ignored(dashboard):
     for text in ("Dentist on Friday", "Train to Hamburg"):
-        dashboard.llm.answer({**FINDINGS, "summary": text, "visible_text": text})
+        dashboard.findings.append({**FINDINGS, "summary": text, "visible_text": text})
     stored(dashboard, "one", "two")
     page = dashboard.open("#/photos")
     expect(cards(page)).to_have_count(2)
@@ -203,7 +204,7 @@ def test_filters_narrow_the_grid_and_are_kept_in_the_address(dashboard):
 
 
 def test_what_is_searched_can_be_narrowed_by_time_category_and_intent(dashboard):
-    dashboard.llm.answer({**FINDINGS, "content_category": "finance", "intent": "note"})
+    dashboard.findings.append({**FINDINGS, "content_category": "finance", "intent": "note"})
     stored(dashboard, "old", original_timestamp="1700000000000")
     stored(dashboard, "new")
     page = dashboard.open("#/photos?q=book")
@@ -222,6 +223,22 @@ def test_what_is_searched_can_be_narrowed_by_time_category_and_intent(dashboard)
     expect(page.get_by_text("Nothing matches")).to_be_visible()
 
 
+def test_the_whole_list_is_narrowed_by_time_category_and_intent_too(dashboard):
+    dashboard.findings.append({**FINDINGS, "content_category": "finance", "intent": "note"})
+    stored(dashboard, "old", original_timestamp="1700000000000")
+    stored(dashboard, "new")
+    page = dashboard.open("#/home")
+    page.get_by_role("link", name="Finance 1").click()
+    expect(page.get_by_label("Category")).to_have_value("finance")
+    expect(cards(page)).to_have_count(1)
+    page.get_by_label("Intent").select_option("Reminder")
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
+    page.get_by_role("button", name="Remove filters").first.click()
+    expect(cards(page)).to_have_count(2)
+    page.get_by_label("Time").select_option("Last 7 days")
+    expect(cards(page)).to_have_count(1)
+
+
 # ---------------------------------------------------------------------------------------------------------------------- detail
 
 
@@ -230,7 +247,7 @@ def test_the_detail_shows_the_picture_and_all_that_was_found(dashboard):
         {"type": "link", "value": "https://example.org/a?b=c"}, {"type": "email", "value": "ann@example.org"},
         {"type": "phone", "value": "+49 40 1234567"}, {"type": "amount", "value": "12.50 EUR"},
     ]  # fmt: skip
-    dashboard.llm.answer({**FINDINGS, "entities": entities, "visible_text": "Pay 12.50 EUR\nuntil Friday"})
+    dashboard.findings.append({**FINDINGS, "entities": entities, "visible_text": "Pay 12.50 EUR\nuntil Friday"})
     [first] = stored(dashboard, "one")
     [second] = stored(dashboard, "two")
     page = dashboard.open(f"#/photos/{first}", permissions=["clipboard-read", "clipboard-write"])
@@ -266,7 +283,7 @@ def test_a_failed_analysis_says_why_and_can_be_repeated(dashboard):
     page = dashboard.open(f"#/photos/{photo}")
     expect(page.get_by_role("alert")).to_contain_text("The answer could not be read.")
     asked = threading.Event()
-    dashboard.llm.answer(after=asked)
+    dashboard.findings.append(lambda: asked.wait(PATIENCE) and FINDINGS)
     page.get_by_role("button", name="Analyse again").click()
     expect(page.get_by_text("It will be analysed again.")).to_be_visible()
     expect(page.get_by_text("The analysis has not finished yet")).to_be_visible()
@@ -316,7 +333,7 @@ def test_script_in_a_screenshot_runs_nothing(dashboard):
     attack = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
     entities = [{"type": "link", "value": "javascript:document.title='run'"}, {"type": attack, "value": attack}]
     hostile = {"app_name": attack, "summary": f"{attack} in the summary", "visible_text": f"{attack} in the text", "entities": entities}
-    dashboard.llm.answer({**FINDINGS, **hostile})
+    dashboard.findings.append({**FINDINGS, **hostile})
     dashboard.service.upload(draw(attack), f"{attack}.png", device_id="phone", device_name=attack)
     dashboard.service.wait_until_analysed()
     page = dashboard.open("#/")

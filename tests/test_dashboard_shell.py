@@ -1,13 +1,15 @@
 """The frame of the dashboard in a browser: signing in, finding one's way, languages, themes, sizes, and who uses no mouse."""
 
 import re
+import threading
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
 from tests.conftest import draw
-from tests.fake_llm import FakeLLM
+from tests.fake_llm import FINDINGS, FakeLLM
+from tests.service import PATIENCE
 
 REFUSED = r"Failed to load resource: the server responded with a status of 401"
 VIEWS = ("#/", "#/photos", "#/chat", "#/notes", "#/memories", "#/settings")
@@ -154,12 +156,15 @@ def test_home_shows_what_is_there_and_what_is_going_on(dashboard):
     expect(page.get_by_role("link", name="Reminder 3")).to_be_visible()
     expect(page.locator(".photo-strip .photo-card")).to_have_count(3)
     settled(page, "[...document.querySelectorAll('.photo-strip img')].every((image) => image.naturalWidth > 0)")
-    dashboard.llm.stay_silent()
+    seen = threading.Event()
+    dashboard.findings.append(lambda: seen.wait(PATIENCE) and FINDINGS)
     dashboard.service.upload(draw("Number 3"), "shot-3.png")
     queue = page.get_by_role("progressbar", name="Being analysed")
     expect(queue).to_be_visible()
     expect(page.locator(".queue-now")).to_contain_text("shot-3.png")
-    page.get_by_role("link", name="Notification 3").click()
+    seen.set()
+    expect(queue).to_have_count(0)
+    page.get_by_role("link", name="Notification 4").click()
     expect(page.get_by_label("Category")).to_have_value("notification")
 
 
