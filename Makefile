@@ -7,6 +7,7 @@ PYTHON := $(PYTHON)
 VERSION := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d" % v[:2]) if v >= (3, 11) else sys.exit(1)' 2>/dev/null)
 
 SIZE ?= 10000
+MINUTES ?= 3
 UV := uv==0.13.8
 
 # One line says what is missing, before anything is made.
@@ -26,7 +27,7 @@ PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq -
 LOCK := .venv-lock/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run test bench lint lock clean
+.PHONY: help install run test bench load lint lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -42,6 +43,9 @@ test: $(DEV_READY) ## run the tests (ARGS="-k name" goes to pytest)
 
 bench: $(DEV_READY) ## measure against the budgets (SIZE=100000: photos in the database; ARGS for more)
 	@.venv/bin/python -m benchmarks --size $(SIZE) $(ARGS)
+
+load: $(DEV_READY) ## let phones, browsers, chats and jobs all come at once (MINUTES=3: for so long; ARGS for more)
+	@.venv/bin/python -m benchmarks.load --minutes $(MINUTES) $(ARGS)
 
 lint: $(DEV_READY) ## check code and formatting
 	@.venv/bin/ruff check
