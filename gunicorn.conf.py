@@ -33,6 +33,9 @@ workers = 1
 worker_class = "gthread"
 # Three uploads, a browser's six connections and a few chats at once; a thread costs its stack and a database connection.
 threads = 16
+# An idle connection is for the client to close, and proxies and browsers do after a minute: a request that is on its way when the server
+# closes is lost, and gunicorn's 2 s met one in some hundreds. It costs a descriptor, no thread.
+keepalive = 75
 # The application is loaded before the fork: a refusal to start is one line, and the pages are shared.
 preload_app = True
 # A request in flight and the analysis pool (15 s) end within it.
