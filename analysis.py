@@ -86,7 +86,7 @@ def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool
     What a thread of the pool repeats. No exception leaves it but for those of the database itself.
     """
     with models.scope():
-        chosen = configuration.current(settings)
+        chosen = configuration.latest(settings)
         model = llm.model_for(chosen, settings)
         if llm.out_of_tokens(chosen, settings, now=clock()):
             return False  # what waits goes on tomorrow
@@ -242,7 +242,7 @@ class Pool:
         self._loop = background.Loop("analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers)
 
     def start(self) -> None:
-        with models.scope():
+        with models.scope(), db.atomic():
             recovered = recover(now=utc_now())
             allow_probe(now=utc_now())
         if recovered:

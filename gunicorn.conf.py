@@ -27,8 +27,8 @@ with contextlib.suppress(OSError, AttributeError):
 wsgi_app = "app:create_app()"
 bind = _settings.bind
 
-# One worker: its threads share the rate limiter, the model's child process and the vocabulary in memory. More stay correct,
-# since work is claimed in the database, and then need SNAPLORE_RATELIMIT_STORAGE.
+# One worker: its threads share the rate limiter, the model's child process and the vocabulary in memory. More (`gunicorn -w 2`) stay
+# correct, since work is claimed in the database, and then need SNAPLORE_RATELIMIT_STORAGE: README, "Several workers".
 workers = 1
 worker_class = "gthread"
 # Three uploads, a browser's six connections and a few chats at once; a thread costs its stack and a database connection.
@@ -54,6 +54,8 @@ def on_starting(server):
         server.service_lock = ServiceLock(_settings.data_dir)
     except StartRefused as refusal:
         sys.exit(f"{NAME} cannot start: {refusal}")
+    if server.cfg.workers > 1 and _settings.ratelimit_storage.startswith("memory://"):
+        logging.warning("%d workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE names no shared one", server.cfg.workers)
 
 
 def post_worker_init(worker):
