@@ -99,7 +99,7 @@ def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool
     """
     _settle_unsettled(clock)
     with models.scope():
-        chosen = configuration.current(settings)
+        chosen = configuration.latest(settings)
         model = llm.model_for(chosen, settings)
         if llm.out_of_tokens(chosen, settings, now=clock()):
             return False  # what waits goes on tomorrow
@@ -283,7 +283,7 @@ class Pool:
 
     def start(self) -> None:
         try:
-            with models.scope():
+            with models.scope(), db.atomic():
                 recovered = recover(now=utc_now())
                 allow_probe(now=utc_now())
             if recovered:

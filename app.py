@@ -181,12 +181,17 @@ def _serves_commands() -> bool:
 
 
 def _limiter(app: Application) -> Limiter:
-    """Of the rate of requests, by client address. Raises `StartRefused` for a storage that it cannot use."""
+    """Of the rate of requests, by client address; each worker counts by itself while a shared storage is away.
+
+    Raises `StartRefused` for a storage that it cannot use.
+    """
+    options = {"strategy": "moving-window", "headers_enabled": True, "in_memory_fallback_enabled": True}
     try:
-        storage = app.settings.ratelimit_storage
-        return Limiter(get_remote_address, app=app, storage_uri=storage, strategy="moving-window", headers_enabled=True)
-    except ConfigurationError:
-        raise StartRefused("SNAPLORE_RATELIMIT_STORAGE: is no storage address that can be used here, like memory://") from None
+        return Limiter(get_remote_address, app=app, storage_uri=app.settings.ratelimit_storage, **options)
+    # What knows no moving window is not implemented, and a port that is none is a bad value.
+    except (ConfigurationError, NotImplementedError, ValueError):
+        sentence = "SNAPLORE_RATELIMIT_STORAGE: is no storage address that can be used here, like redis://127.0.0.1:6379"
+        raise StartRefused(sentence) from None
 
 
 def _clock_follower(limiter: Limiter) -> Callable[[], None]:
