@@ -66,9 +66,9 @@ class Folders:
     def __init__(self, root: Path, size: int, rounds: int, *, now: datetime):
         self.size = size
         self.rounds = rounds
+        self.now = now  # when the last photo was stored
         self.seconds = 0.0  # spent on filling them
         self._root = root
-        self._now = now
 
     @functools.cached_property
     def large(self) -> Settings:
@@ -102,7 +102,7 @@ class Folders:
         print(f"storing and analysing {size:,} photos ...", file=sys.stderr, flush=True)
         begun = time.perf_counter()
         settings = self.empty(name)
-        fill(settings, size, now=self._now)
+        fill(settings, size, now=self.now)
         self.seconds += time.perf_counter() - begun
         return settings
 
