@@ -533,6 +533,22 @@ def test_words_that_come_later_are_prefixes_and_typos_at_once(library):
     assert library.ids("tahitti") == library.ids("tahi") == [wanted]
 
 
+def test_words_that_came_one_by_one_are_found_like_those_that_were_there(library, monkeypatch):
+    monkeypatch.setattr("query.BLOCK", 2)  # words that stand together in memory: so few that they are parted all the time
+    words = words_of(7, 49)
+    photos = [library.add(word) for word in words[:40]]
+    asked = [*(word[:4] for word in words), *(f"{word[1]}{word[0]}{word[2:]}" for word in words)]
+    assert library.ids(words[0]) == photos[:1]
+    for word in words[40:]:  # by fewer than a quarter: then all would be read again
+        photos.append(library.add(word))
+        assert library.ids(word[:6]) == photos[-1:]
+    found = [library.ids(text) for text in asked]
+
+    monkeypatch.setattr("query._latest", None)
+    assert [library.ids(text) for text in asked] == found
+    assert all(photo in ids for photo, ids in zip(photos * 2, found, strict=True))
+
+
 def test_a_word_that_goes_and_comes_again_is_found(library):
     photo = library.add("tahiti")
     assert library.ids("tahi") == [photo]
