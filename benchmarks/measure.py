@@ -147,6 +147,7 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
             choice = random.Random(material.SEED)
             actions[f"list {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}")
             actions[f"last {name}"] = _asking(service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE)}")
+            actions[f"middle {name}"] = _asking(service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE // 2)}")
             actions[f"detail {name}"] = _asking(service, lambda size=size, choice=choice: f"/api/photos/{choice.randint(1, size)}")
             actions[f"filtered {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}&status=done&device_id=phone_1")
             actions[f"analyses {name}"] = _asking(service, lambda: f"/api/analysis?page_size={PAGE}&status=done&intent=note")
@@ -161,6 +162,7 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
             what=f"{what}, against {small:,} photos", measured=seconds[f"{name} many"], unit="ms",
             floor=seconds[f"{name} few"], floor_is=f"at {small:,}", ratio_at_most=1.3,
         )  # fmt: skip
+    yield Figure(what=f"list of {PAGE}, in the middle, p50", measured=seconds["middle many"], **health)
     yield Figure(what="stats, p50", measured=seconds["stats many"], at_most=20, **health)
     yield Figure(
         what=f"list of {PAGE}, encrypted against not", measured=seconds["list many"], unit="ms",
