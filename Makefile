@@ -7,6 +7,7 @@ PYTHON := $(PYTHON)
 VERSION := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d" % v[:2]) if v >= (3, 11) else sys.exit(1)' 2>/dev/null)
 
 SIZE ?= 10000
+SECONDS ?= 300
 UV := uv==0.13.8
 
 # One line says what is missing, before anything is made.
@@ -26,7 +27,7 @@ PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq -
 LOCK := .venv-lock/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run test bench lint lock clean
+.PHONY: help install run test fuzz bench docs lint lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -40,8 +41,15 @@ run: $(RUN_READY) ## start the service; prints its address and the key (settings
 test: $(DEV_READY) ## run the tests (ARGS="-k name" goes to pytest)
 	@.venv/bin/python -m pytest $(ARGS)
 
+fuzz: $(DEV_READY) ## attack a running service for SECONDS=300, by its contract, and the properties with more examples
+	@.venv/bin/python -m pytest tests/test_fuzz.py --fuzz-seconds=$(SECONDS) $(ARGS)
+	@.venv/bin/python -m pytest -m hypothesis --hypothesis-profile=fuzz $(ARGS)
+
 bench: $(DEV_READY) ## measure against the budgets (SIZE=100000: photos in the database; ARGS for more)
 	@.venv/bin/python -m benchmarks --size $(SIZE) $(ARGS)
+
+docs: $(RUN_READY) ## make the API reference, docs/api.md, from the contract
+	@.venv/bin/python -m docs.generate
 
 lint: $(DEV_READY) ## check code and formatting
 	@.venv/bin/ruff check

@@ -33,6 +33,7 @@ import models
 import params
 import photos
 import search
+import shapes
 import spend
 from errors import AnswerUnusable, NotFound, ProviderDown, ProviderRefused, SnaploreError, Unreadable, UnsupportedImage
 from findings import INTENTS, Findings, MemoryCandidate
@@ -204,8 +205,8 @@ def page(number: int, size: int, *, status: str | None = None, intent: str | Non
     if intent is not None:
         chosen = chosen.where(Analysis.intent == intent)
     total = models.tallied(status=status, intent=intent)
-    ids = models.page_of(chosen, Analysis.photo, number, size, total)
-    rows = Analysis.select(*_LIST_COLUMNS, Photo.filename).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
+    ids = models.page_of(chosen, (Analysis.photo,), number, size, total)
+    rows = Analysis.select(*_LIST_COLUMNS, Photo.id, Photo.filename).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
     items = [{**photos.analysis_fields(row), "photo_filename": row.photo.filename} for row in rows] if ids else []
     for item in items:
         del item["llm_response"]  # of the detail only, and not read here
@@ -502,23 +503,28 @@ routes = Blueprint("analysis", __name__, url_prefix="/api")
 class ListQuery(msgspec.Struct):
     page: params.Page = 1
     page_size: params.PageSize = 20
-    status: Literal["pending", "processing", "done", "error"] | None = None
+    status: shapes.Status | None = None
     intent: Literal[INTENTS] | None = None
 
 
 @routes.get("/analysis")
-def index():
-    query = params.query(ListQuery)
+@params.operation()
+def index(query: ListQuery) -> shapes.AnalysisPage:
+    """List analyses, the newest photo first."""
     total, items = page(query.page, query.page_size, status=query.status, intent=query.intent)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
 
 
 @routes.post("/analysis/<id:photo_id>/reprocess")
-def ask_again(photo_id: int):
+@params.operation(NotFound)
+def ask_again(photo_id: int) -> shapes.Done:
+    """Have a photo analysed again."""
     reprocess(photo_id, now=utc_now())
     return {"message": "Reprocessing queued"}
 
 
 @routes.get("/stats")
-def stats():
+@params.operation()
+def stats() -> shapes.Statistics:
+    """Count photos and analyses, the finished ones by intent and category."""
     return statistics()

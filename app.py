@@ -6,12 +6,14 @@ nothing, not even which paths exist. The body is received before the database is
 
 import contextlib
 import errno
+import functools
 import hashlib
 import hmac
 import logging
 import os
 import secrets
 import sys
+from typing import Annotated, Any
 
 import click
 import flask
@@ -28,15 +30,19 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 import analysis
 import chat
 import configuration
+import connection
 import conversations
+import data
 import dynamics
 import jobs
 import mcp_servers
 import memory
 import models
+import openapi
 import params
 import photos
 import push
+import shapes
 import skills
 import spend
 from errors import NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable
@@ -50,6 +56,7 @@ BLUEPRINTS = (
     photos.search_routes,
     analysis.routes,
     configuration.routes,
+    connection.routes,
     spend.routes,
     skills.routes,
     mcp_servers.routes,
@@ -58,6 +65,7 @@ BLUEPRINTS = (
     dynamics.routes,
     conversations.routes,
     chat.routes,
+    data.routes,
 )
 OPEN_ENDPOINTS = ("index", "health")  # no key, no database
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
@@ -132,15 +140,28 @@ def create_app(settings: Settings | None = None) -> Application:
     for command in jobs.COMMANDS:
         app.cli.add_command(command)
 
+    contract = functools.cache(lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS))
+
     @app.get("/")
-    def index():
+    @params.operation()
+    def index() -> Annotated[shapes.Identity, params.Media(("text/html",), has_etag=True)]:
+        """Say what answers here. A client that prefers HTML, a browser, gets the dashboard."""
         answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
         return answer
 
     @app.get("/api/health")
-    def health():
+    @params.operation()
+    def health() -> shapes.Health:
+        """Say that the service is up; the database is not asked."""
         return {"status": "ok"}
+
+    @app.get("/api/openapi.json")
+    @params.without_scope
+    @params.operation()
+    def show_contract() -> dict[str, Any]:
+        """Get this contract, as OpenAPI 3.1."""
+        return contract()
 
     return app
 
@@ -246,7 +267,9 @@ def _failure(problem: Exception):
     else:
         known = _known(problem)
         if known.status >= 500 and not isinstance(known, Unavailable):
-            log.error("request %s failed", flask.g.get("request_id"), exc_info=problem)
+            # A trace tells where; of a model or a disk that fails, the sentence has said all.
+            trace = problem if known.status == 500 else None
+            log.error("request %s failed: %s", flask.g.get("request_id"), known.detail, exc_info=trace)
         status, detail = known.status, known.detail
         if known.retry_after is not None:
             headers["Retry-After"] = str(max(1, round(known.retry_after)))

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import blinker
 import msgspec
 from flask import Blueprint, current_app
+from werkzeug.datastructures import FileStorage
 
 import answers
 import background
@@ -32,10 +33,21 @@ import models
 import params
 import prompts
 import replies
+import shapes
 import skills
 import spend
 from conversations import Turn
-from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused, Unavailable, Unreadable
+from errors import (
+    AnswerUnusable,
+    BadInput,
+    ModelFailure,
+    NotFound,
+    ProviderDown,
+    ProviderRefused,
+    ToolsRefused,
+    Unavailable,
+    Unreadable,
+)
 from findings import Answer, MemoryCandidate, Usage
 from locks import Places, named_lock
 from models import Message, db
@@ -142,7 +154,7 @@ class _Turn:
 
     def run(self) -> None:
         """Everything that follows the person's message: rounds of calls and what the tools say, and the answer."""
-        told = {"said": self._own_words, "recalled": self._recalled}
+        told = {"said": self._own_words, "recalled": self._recalled, "is_kept": lambda: conversations.is_kept(self._asked)}
         with Toolbox(self._settings, device_id=self._said.device_id, **told, clock=self._clock) as toolbox:
             for _ in range(ROUNDS):
                 if not self._model.takes_tools:
@@ -349,29 +361,33 @@ def _memories_in(model: llm.Model, said: str, answered: str) -> tuple[list[Memor
 routes = Blueprint("chat", __name__, url_prefix="/api/chat")
 
 Content = Annotated[str, msgspec.Meta(max_length=MAX_MESSAGE)]
-ConversationId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{1,64}\Z", description="1 to 64 lowercase hexadecimal digits")]
 DeviceId = Annotated[str, msgspec.Meta(max_length=conversations.MAX_DEVICE)]
 SkillId = Annotated[str, msgspec.Meta(max_length=64)]
 
 
 class MessageBody(msgspec.Struct):
     message: Content
-    conversation_id: ConversationId | None = None
+    conversation_id: shapes.ConversationId | None = None
     device_id: DeviceId | None = None
     skill_id: SkillId | None = None
 
 
 class MessageForm(msgspec.Struct):
     message: Content = ""
-    conversation_id: ConversationId | None = None
+    conversation_id: shapes.ConversationId | None = None
     device_id: DeviceId | None = None
     skill_id: SkillId | None = None
 
 
 @routes.post("/send")
 @params.without_scope
-def send_message():
-    body = params.body(MessageBody)
+@params.operation(NotFound, ModelFailure, Unavailable)
+def send_message(body: MessageBody) -> shapes.Answered:
+    """Say something to the assistant, and get its answer.
+
+    A `conversation_id` that is not known begins a conversation under it, so that a client may choose one and find it again when it
+    tries once more. After a 502 the message stays in the conversation.
+    """
     if not body.message.strip():
         raise BadInput("message: must not be empty")
     said = Said(body.message, body.conversation_id, body.device_id or "", body.skill_id)
@@ -381,8 +397,9 @@ def send_message():
 @routes.post("/send-with-file")
 @params.takes_files(largest=MAX_ATTACHMENT)
 @params.without_scope
-def send_with_file():
-    form, file = params.form(MessageForm), params.file("file")
+@params.operation(NotFound, ModelFailure, Unavailable)
+def send_with_file(form: MessageForm, file: FileStorage | None) -> shapes.Answered:
+    """Say something to the assistant with a picture, and get its answer."""
     settings = current_app.settings
     content = form.message if form.message.strip() else ATTACHED[settings.language]
     picture = attached(file.stream) if file else None

@@ -31,18 +31,20 @@ import photos
 import search
 from errors import Unavailable
 from locks import Presence, named_lock
-from models import Conversation, Dynamic, Memory, Message, Photo, db
+from models import Conversation, Dynamic, Memory, Message, Photo, SyncState, db
 from settings import Settings
 
 log = logging.getLogger(__name__)
 
 BATCH = 50  # rows in one transaction: 0.1 s for photos, beside a busy service
+UNINDEXED_BATCH = 250  # photos in one transaction that stand in no index any more
 NAMES = 500  # file names that are looked up in the database at once
 PAGES = 500  # free pages that are given back in one transaction
 # Seconds between two steps. Who waits to write looks again every 50 ms at the latest when a step takes under 0.18 s (SQLite's
 # busy handler), so everybody who waited gets their turn.
 ROOM = 0.06
 ORPHAN_AGE = timedelta(days=1)
+CLEAR_PATIENCE = 1.0  # seconds that one deletion of everything waits for another: a second click
 
 # Bytes of a database that is written anew each time. When SQLite moves rows from page to page it leaves copies in the gaps, which
 # `secure_delete` does not know of: of 1,000 removed words two or three stay in the file. Only writing all pages anew ends them, and it
@@ -90,9 +92,38 @@ def clean(settings: Settings, *, now: datetime, dry_run: bool = False, progress:
     return cleaned
 
 
+def clear(*, now: datetime, progress: Progress | None = None) -> Cleaned:
+    """Remove everything that people and their devices have stored, whatever its age and pin. Needs that no scope is open.
+
+    What was there before goes, also where it is just being analysed or answered: photos and conversations go first, and without them
+    nothing more comes of it. What is stored meanwhile stays. One that is cut off leaves less; until the next one has ended it, a search
+    does not find what is left. Raises `Unavailable` while another one is at it.
+    """
+    cleaned = Cleaned()
+    report = progress or (lambda stage, done, total: None)
+    with named_lock(models.store().folder / "jobs", "clear", CLEAR_PATIENCE, busy="Everything is being deleted already."):
+        with _step(), db.atomic():
+            before = _after_all(now)
+            search.empty()
+            SyncState.delete().execute()
+        for kind in _everything(before):
+            _purge(kind, cleaned, report)
+        _remove_orphans(cleaned, report, now=now, dry_run=False)
+        _erase(report)
+    return cleaned
+
+
 def retention_days(settings: Settings) -> int:
     """The age in days at which data goes, 0 for never: what was set at run time, else the environment's. Needs a scope."""
     return models.stored_value("retention_days", settings.retention_days)
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 when it has gone."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 # ----------------------------------------------------------------------------------------------------------------------- rows
@@ -121,6 +152,25 @@ def _kinds(days: int, now: datetime) -> list[_Kind]:
             _Kind("dynamics", old_dynamics, None, lambda: _delete(old_dynamics)),
         ]
     return kinds
+
+
+def _everything(before: datetime) -> list[_Kind]:
+    """What came before this time, in the order in which nothing more can come of it."""
+    uploaded = Photo.select(Photo.id).where(Photo.created_at < before)
+    begun = Conversation.select(Conversation.id).where(Conversation.created_at < before)
+    remembered, written = Memory.select(Memory.id), Dynamic.select(Dynamic.id)
+    return [
+        _Kind("photos", uploaded, None, lambda: photos.purge(before, most=UNINDEXED_BATCH)),
+        _Kind("conversations", begun, None, lambda: conversations.purge_begun(before, most=BATCH)),
+        _Kind("memories", remembered, None, lambda: _delete(remembered)),
+        _Kind("dynamics", written, None, lambda: _delete(written)),
+    ]
+
+
+def _after_all(now: datetime) -> datetime:
+    """A moment after `now` and all that is stored, should the clock have been ahead."""
+    latest = [model.select(peewee.fn.MAX(model.created_at)).scalar() for model in (Photo, Conversation)]
+    return max([now, *filter(None, latest)]) + timedelta(milliseconds=1)
 
 
 def _delete(due: peewee.ModelSelect) -> int:
@@ -163,14 +213,7 @@ def _size(kind: _Kind, chosen: peewee.ModelSelect) -> int:
     if kind.paths is None:
         return 0
     folder = models.store().folder
-    return sum(_size_of(folder / path) for row in kind.paths(chosen).tuples().iterator() for path in row)
-
-
-def _size_of(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+    return sum(size_of(folder / path) for row in kind.paths(chosen).tuples().iterator() for path in row)
 
 
 @contextlib.contextmanager
@@ -209,7 +252,7 @@ def _remove_orphans(cleaned: Cleaned, report: Progress, *, now: datetime, dry_ru
             with models.scope():  # around both: a restore, which is alone with the folder, brings old files before their rows
                 for path in _without_row(files, place.columns):
                     cleaned.orphans += 1
-                    cleaned.bytes += _size_of(path)
+                    cleaned.bytes += size_of(path)
                     if not dry_run:
                         path.unlink(missing_ok=True)
         report("files", number, len(searched))
@@ -277,18 +320,16 @@ def _compact_index() -> None:
 
 
 def _give_back_pages() -> None:
-    with models.scope():
-        small = _pragma("page_count") * _pragma("page_size") <= REWRITABLE
-    if small:
-        with _step():
-            db.execute_sql("VACUUM")
-        return
     given_back = True
     while given_back:  # nothing in a database without `auto_vacuum`: there free pages, zeroed, wait for what comes
         with _step():
             before = _pragma("freelist_count")
             _pragma(f"incremental_vacuum({PAGES})")
             given_back = _pragma("freelist_count") < before
+            small = _pragma("page_count") * _pragma("page_size") <= REWRITABLE
+    if small:
+        with _step():
+            db.execute_sql("VACUUM")
 
 
 def _empty_log() -> None:

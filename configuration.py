@@ -15,6 +15,7 @@ from flask import Blueprint, current_app
 
 import net
 import params
+import shapes
 from errors import BadInput, NotFound
 from models import db, store, store_value, stored_value
 from settings import Settings
@@ -102,7 +103,7 @@ def merged(stored: Stored, settings: Settings) -> Configuration:
     )
 
 
-def change(settings: Settings, wanted: "Change") -> None:
+def change(settings: Settings, wanted: "ModelChange") -> None:
     """Store what `wanted` gives; an empty text returns a field to the environment, provider `local` to the embedded model.
 
     The name of a preset as provider, without an address, brings the preset's address and model. A stored key is dropped when the
@@ -136,7 +137,7 @@ def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
     preset = PRESETS.get(name)
     if preset is None:
         raise NotFound("Preset not found")
-    change(settings, Change(provider=name, base_url=preset.base_url, api_key=api_key, model=preset.model))
+    change(settings, ModelChange(provider=name, base_url=preset.base_url, api_key=api_key, model=preset.model))
 
 
 def shown(chosen: Configuration) -> dict[str, Any]:
@@ -191,7 +192,7 @@ def _preset_of(base_url: str) -> Preset | None:
 routes = Blueprint("llm", __name__, url_prefix="/api/config/llm")
 
 
-class Change(msgspec.Struct):
+class ModelChange(msgspec.Struct):
     provider: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     base_url: Annotated[str, msgspec.Meta(max_length=net.MAX_URL_LENGTH)] | None = None
     api_key: Annotated[str, msgspec.Meta(max_length=4_096)] | None = None
@@ -204,22 +205,34 @@ class PresetKey(msgspec.Struct):
 
 
 @routes.get("")
-def show():
+@params.operation()
+def show() -> shapes.ConfigurationFields:
+    """Show which model answers."""
     return shown(current(current_app.settings))
 
 
 @routes.put("")
-def update():
-    change(current_app.settings, params.body(Change))
+@params.operation()
+def update(body: ModelChange) -> shapes.ConfigurationFields:
+    """Configure the model; what is not given stays, and an empty text returns a field to the environment.
+
+    Provider `local` is the embedded model. The name of a preset as provider, without an address, brings its address and model. A key
+    never travels to another host: without a new one it is dropped when the address moves.
+    """
+    change(current_app.settings, body)
     return shown(current(current_app.settings))
 
 
 @routes.get("/presets")
-def list_presets():
+@params.operation()
+def list_presets() -> shapes.PresetList:
+    """List the presets by their names."""
     return {"presets": {name: dataclasses.asdict(preset) for name, preset in PRESETS.items()}}
 
 
 @routes.post("/presets/<name>/apply")
-def apply(name: str):
-    apply_preset(current_app.settings, name, params.body(PresetKey).api_key)
+@params.operation(NotFound)
+def apply(name: str, body: PresetKey) -> shapes.ConfigurationFields:
+    """Configure the model by a preset."""
+    apply_preset(current_app.settings, name, body.api_key)
     return shown(current(current_app.settings))

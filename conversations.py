@@ -12,7 +12,7 @@ import contextlib
 import secrets
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import msgspec
 import peewee
@@ -21,6 +21,7 @@ from flask import Blueprint
 import crypto
 import models
 import params
+import shapes
 from errors import NotFound
 from models import Conversation, Message, db
 from settings import timestamp
@@ -51,6 +52,7 @@ def begin_turn(conversation_id: str | None, content: str, picture: bytes | None,
             spool.write(picture)
             message.attachment_key = spool.keep(path)
         crypto.sync_file(path.parent)
+        message.attachment_bytes = path.stat().st_size
         message.attachment_path, message.attachment_type = str(path.relative_to(models.store().folder)), ATTACHMENT_TYPE
         message.attachment_generation = models.store().ring.generation
     with db.atomic():
@@ -94,8 +96,13 @@ def earlier_turns(asked: Message) -> Iterator[Turn]:
 
 def picture_of(message: Message) -> bytes:
     """The attached JPEG. Raises `Unreadable` when its file is lost or damaged."""
-    with crypto.open_sealed(models.store().folder / message.attachment_path, message.attachment_key) as file:
+    with open_picture(message) as file:
         return file.read()
+
+
+def open_picture(message: Message) -> BinaryIO:
+    """A seekable reader of the attached JPEG. Raises `Unreadable` when its file is lost, and here or from a read when it is damaged."""
+    return crypto.open_sealed(models.store().folder / message.attachment_path, message.attachment_key)
 
 
 def next_to_read() -> tuple[Message, str, list[str]] | None:
@@ -157,6 +164,16 @@ def delete(conversation_id: str) -> None:
 def purge(before: datetime, *, most: int) -> int:
     """Remove up to `most` conversations that nobody has written in since `before`; returns how many were removed."""
     return _delete(Conversation.updated_at < before, most=most)
+
+
+def purge_begun(before: datetime, *, most: int) -> int:
+    """Remove up to `most` conversations that began before `before`, also those that are going on; returns how many were removed."""
+    return _delete(Conversation.created_at < before, most=most)
+
+
+def is_kept(message: Message) -> bool:
+    """Whether a message is still there: its conversation may have been deleted while the answer is being written."""
+    return Message.select().where(Message.id == message.id).exists()
 
 
 def _delete(where: peewee.Expression, *, most: int) -> int:
@@ -232,22 +249,29 @@ class AfterQuery(msgspec.Struct):
 
 
 @routes.get("")
-def index():
-    query = params.query(ListQuery)
+@params.operation()
+def index(query: ListQuery) -> shapes.ConversationList:
+    """List conversations, the latest first."""
     return {"conversations": page(query.page, query.page_size, device_id=query.device_id)}
 
 
 @routes.get("/<conversation_id>")
-def show(conversation_id: str):
+@params.operation(NotFound)
+def show(conversation_id: str) -> shapes.ConversationDetail:
+    """Show a conversation with all its messages."""
     return detail(conversation_id)
 
 
 @routes.get("/<conversation_id>/messages")
-def incremental(conversation_id: str):
-    return {"messages": messages_after(conversation_id, params.query(AfterQuery).after_id)}
+@params.operation(NotFound)
+def incremental(conversation_id: str, query: AfterQuery) -> shapes.MessageList:
+    """List the messages with a larger id than `after_id`, ascending."""
+    return {"messages": messages_after(conversation_id, query.after_id)}
 
 
 @routes.delete("/<conversation_id>")
-def remove(conversation_id: str):
+@params.operation(NotFound)
+def remove(conversation_id: str) -> shapes.Done:
+    """Delete a conversation with its messages and attachments."""
     delete(conversation_id)
     return {"message": "Deleted"}

@@ -35,6 +35,7 @@ import models
 import notes
 import params
 import push
+import shapes
 import spend
 from errors import AnswerUnusable, ModelFailure, NotFound, SnaploreError, Unavailable
 from findings import Entity
@@ -486,51 +487,64 @@ class Device(msgspec.Struct):
 
 
 @routes.get("")
-def index():
-    query = params.query(ListQuery)
+@params.operation()
+def index(query: ListQuery) -> shapes.DynamicPage:
+    """List notes, pinned ones first, then the latest.
+
+    A cursor is the id of the last item of the page before, 0 for the first page.
+    """
     items, following = page(query.cursor, query.limit, category=query.category, device_id=query.device_id, now=utc_now())
     return {"items": items, "next_cursor": following, "has_more": following > 0}
 
 
 @routes.get("/stats")
-def stats():
+@params.operation()
+def stats() -> shapes.DynamicStatistics:
+    """Count the notes: those that are unread, and all by category."""
     return statistics()
 
 
 @routes.get("/<id:dynamic_id>")
-def show(dynamic_id: int):
+@params.operation(NotFound)
+def show(dynamic_id: int) -> shapes.DynamicDetail:
+    """Show a note with its content and sources."""
     return detail(dynamic_id)
 
 
 @routes.put("/<id:dynamic_id>/read")
-def read(dynamic_id: int):
+@params.operation(NotFound)
+def read(dynamic_id: int) -> shapes.MarkedRead:
+    """Mark a note as read."""
     mark_read(dynamic_id)
     return {"message": "Marked as read", "is_read": True}
 
 
 @routes.put("/read-all")
-def read_all():
-    return {"message": "Marked as read", "updated": mark_all_read(_device_asked_for())}
+@params.operation()
+def read_all(query: Device, body: Device) -> shapes.AllMarkedRead:
+    """Mark all notes as read, or those of the device that the query or the body names."""
+    return {"message": "Marked as read", "updated": mark_all_read(body.device_id or query.device_id or None)}
 
 
 @routes.put("/<id:dynamic_id>/pin")
-def pin(dynamic_id: int):
+@params.operation(NotFound)
+def pin(dynamic_id: int) -> shapes.Pinned:
+    """Pin a note, or unpin it."""
     return {"is_pinned": flip_pin(dynamic_id, now=utc_now())}
 
 
 @routes.delete("/<id:dynamic_id>")
-def remove(dynamic_id: int):
+@params.operation(NotFound)
+def remove(dynamic_id: int) -> shapes.Done:
+    """Delete a note."""
     delete(dynamic_id)
     return {"message": "Deleted"}
 
 
 @routes.post("/trigger")
 @params.without_scope
-def trigger():
-    saved = cycle(current_app.settings, device_id=_device_asked_for())
+@params.operation(Unavailable, ModelFailure)
+def trigger(query: Device, body: Device) -> shapes.Generated:
+    """Look at what is new, of all devices or of the one that the query or the body names, and write notes about it."""
+    saved = cycle(current_app.settings, device_id=body.device_id or query.device_id or None)
     return {"generated": len(saved), "articles": [{"title": dynamic.title, "category": dynamic.category} for dynamic in saved]}
-
-
-def _device_asked_for() -> str | None:
-    """From the body or from the query, whichever has it; empty is none."""
-    return params.body(Device).device_id or params.query(Device).device_id or None

@@ -33,6 +33,8 @@ workers = 1
 worker_class = "gthread"
 # Three uploads, a browser's six connections and a few chats at once; a thread costs its stack and a database connection.
 threads = 16
+# The most that gunicorn takes: a search or a broadcast may stand in the address, percent-encoded.
+limit_request_line = 8_190
 # The application is loaded before the fork: a refusal to start is one line, and the pages are shared.
 preload_app = True
 # A request in flight and the analysis pool (15 s) end within it.

@@ -21,6 +21,7 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
+import backup
 import cleanup
 import crypto
 import dynamics
@@ -29,6 +30,7 @@ import memory
 import models
 import params
 import photos
+import restore
 import rotation
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
@@ -341,4 +343,61 @@ def show_version():
     click.echo(f"{NAME} {VERSION}")
 
 
-COMMANDS = (import_folder, jobs, keys, show_version)
+# ---------------------------------------------------------------------------------------------------------- backup and restore
+
+
+@command(name="backup")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("--with-master-key", is_flag=True, help="Put the master key in, so that whoever has FILE can read everything.")
+def back_up(file: Path, force: bool, with_master_key: bool):
+    """Write everything that is kept to FILE, as it is at one moment, while the service runs.
+
+    The master key is left out: keep a copy of it elsewhere, because FILE cannot be read without it.
+    """
+    with _bars() as progress:
+        made = backup.make(file.absolute(), progress, now=utc_now(), force=force, with_master_key=with_master_key)
+    click.echo(f"backup: {made.head.photos} photos, {made.head.files} files, {made.size / params.MEGABYTE:.1f} MB in {file}")
+    if not made.head.encrypted:
+        click.echo("Encryption is off: whoever has the file can read everything in it.", err=True)
+    elif with_master_key:
+        click.echo("The master key is in it: whoever has the file can read everything in it.", err=True)
+    _name_unreadable(made.unreadable, "are lost or damaged, and were left out. `flask check` tells more.")
+
+
+@command(opens=False, name="restore")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--master-key-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The master key of what is restored.")
+@click.option("--undo", is_flag=True, help="Bring back the data that the last restore has replaced.")
+@click.option("--discard-previous", is_flag=True, help="Remove the data that was kept aside.")
+def bring_back(file: Path | None, master_key_file: Path | None, undo: bool, discard_previous: bool):
+    """Replace all data by the backup FILE, which is verified first. The service must be stopped.
+
+    The data that was there is kept aside until it is discarded. The master key is that of this machine, else that in the backup; another
+    one is named with --master-key-file.
+    """
+    if [file is not None, undo, discard_previous].count(True) != 1:
+        raise click.UsageError("Give FILE, or --undo, or --discard-previous.")
+    settings = current_app.settings
+    if discard_previous:
+        click.echo(f"restore: {restore.discard_previous(settings) / params.MEGABYTE:.1f} MB freed")
+        return
+    if undo:
+        restored = restore.undo(settings, now=utc_now(), master_key_file=master_key_file)
+        click.echo(f"restore: {restored.photos} photos are back")
+    else:
+        with _bars() as progress:
+            restored = restore.restore(settings, file, progress, now=utc_now(), master_key_file=master_key_file)
+        click.echo(f"restore: {restored.photos} photos, as they were at {restored.made_at:%Y-%m-%d %H:%M} UTC")
+    if restored.aside is not None:
+        click.echo(f"What was there before is in {restored.aside}.")
+        click.echo("Go back to it with `flask restore --undo`, or remove it with `flask restore --discard-previous`.")
+    _name_unreadable(restored.unreadable, "were lost or damaged already when the backup was made.")
+
+
+def _name_unreadable(paths: list[str], what: str) -> None:
+    if paths:
+        click.echo(f"{len(paths)} files {what} The first: {', '.join(paths[:3])}", err=True)
+
+
+COMMANDS = (import_folder, jobs, keys, back_up, bring_back, show_version)

@@ -17,6 +17,7 @@ from flask import Blueprint, current_app
 import configuration
 import net
 import params
+import shapes
 from errors import Conflict, NotFound
 from models import McpServer, db
 from settings import Settings, utc_now
@@ -35,7 +36,7 @@ def add(settings: Settings, new: "NewServer", *, now: datetime) -> McpServer:
         raise Conflict(f"The MCP server {new.id} exists already") from None
 
 
-def change(settings: Settings, server_id: str, wanted: "Change") -> McpServer:
+def change(settings: Settings, server_id: str, wanted: "ServerChange") -> McpServer:
     """Change what `wanted` gives. Raises `NotFound`, and `BadInput` for an address."""
     fields = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
     if wanted.url is not None:
@@ -100,7 +101,7 @@ class NewServer(msgspec.Struct):
     description: Description = ""
 
 
-class Change(msgspec.Struct):
+class ServerChange(msgspec.Struct):
     name: Name | None = None
     url: Url | None = None
     description: Description | None = None
@@ -108,21 +109,29 @@ class Change(msgspec.Struct):
 
 
 @routes.get("")
-def list_servers():
+@params.operation()
+def list_servers() -> shapes.ServerList:
+    """List the MCP servers in the order in which they were registered."""
     return {"servers": [shown(server) for server in registered()]}
 
 
 @routes.post("")
-def register():
-    return shown(add(current_app.settings, params.body(NewServer), now=utc_now()))
+@params.operation(Conflict)
+def register(body: NewServer) -> shapes.ServerFields:
+    """Register an MCP server. Its address keeps to the rules of a model's; nothing is called."""
+    return shown(add(current_app.settings, body, now=utc_now()))
 
 
 @routes.put("/<server_id>")
-def update(server_id: str):
-    return shown(change(current_app.settings, server_id, params.body(Change)))
+@params.operation(NotFound)
+def update(server_id: str, body: ServerChange) -> shapes.ServerFields:
+    """Change an MCP server; what is not given stays. The tools of a disabled one are not offered."""
+    return shown(change(current_app.settings, server_id, body))
 
 
 @routes.delete("/<server_id>")
-def remove(server_id: str):
+@params.operation(NotFound)
+def remove(server_id: str) -> shapes.Done:
+    """Forget an MCP server."""
     delete(server_id)
     return {"message": "Deleted"}

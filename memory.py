@@ -30,6 +30,7 @@ from rapidfuzz.distance import OSA
 
 import models
 import params
+import shapes
 import terms
 from answers import MAX_MEMORY, MEMORY_CATEGORIES, MEMORY_TYPES
 from errors import NotFound
@@ -395,19 +396,24 @@ class ListQuery(msgspec.Struct):
 
 
 @routes.get("")
-def index():
-    query = params.query(ListQuery)
+@params.operation()
+def index(query: ListQuery) -> shapes.MemoryPage:
+    """List memories, the newest first; what has expired is not there any more."""
     chosen = {"memory_type": query.memory_type, "category": query.category, "device_id": query.device_id}
     total, items = page(query.page, query.page_size, **chosen, now=utc_now())
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
 
 
 @routes.get("/stats")
-def stats():
+@params.operation()
+def stats() -> shapes.MemoryStatistics:
+    """Count the memories."""
     return statistics(now=utc_now())
 
 
 @routes.delete("/<id:memory_id>")
-def remove(memory_id: int):
+@params.operation(NotFound)
+def remove(memory_id: int) -> shapes.Done:
+    """Delete a memory."""
     delete(memory_id)
     return {"message": "Deleted"}

@@ -35,7 +35,6 @@ MIGRATIONS = ROOT / "migrations"
 
 PRAGMAS = (
     ("cipher_log_level", "NONE"),  # a wrong key is told once, by `StartRefused`
-    ("auto_vacuum", 2),  # incremental, so that clean-up gives free pages back; it has to be set before anything is written
     ("journal_mode", "WAL"),
     ("synchronous", "FULL"),  # an answered upload survives a power cut; NORMAL may lose the last commits
     ("foreign_keys", 1),
@@ -47,6 +46,10 @@ PRAGMAS = (
     ("wal_autocheckpoint", 1_000),
     ("journal_size_limit", 32 * 1024 * 1024),
 )
+
+# Incremental, so that clean-up gives free pages back. It has to be set before anything is written, and only then: on a database that
+# is there it waits for whoever writes.
+FIRST_PRAGMAS = (("auto_vacuum", 2), *PRAGMAS)
 
 # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
 db = SqlCipherDatabase(None, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
@@ -103,7 +106,7 @@ class Store:
 
     def configure_database(self) -> None:
         """Point peewee at the current file and key; connections that threads hold are reopened by `scope`."""
-        db.init(str(self.database), passphrase=passphrase(self.ring))
+        db.init(str(self.database), passphrase=passphrase(self.ring), pragmas=PRAGMAS if self.ring.generation else FIRST_PRAGMAS)
 
     def complete_ring(self) -> None:
         """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not a start."""
@@ -315,6 +318,7 @@ class Photo(Model):
     file_key = peewee.BlobField(null=True)  # null: the file is not sealed
     thumbnail_key = peewee.BlobField(null=True)
     key_generation = peewee.IntegerField()  # of the key ring when the files were sealed
+    disk_bytes = peewee.IntegerField(default=0)  # of both files as they were written
 
     class Meta:
         table_name = "photos"
@@ -325,6 +329,7 @@ class Analysis(Model):
 
     photo = peewee.ForeignKeyField(Photo, unique=True, on_delete="CASCADE", backref="analyses")
     device_id = peewee.TextField()  # the photo's, so that one index serves each filter
+    taken_at = TimestampField()  # the photo's `original_timestamp`, for the same reason; set by a trigger
     status = peewee.TextField()
     app_name = peewee.TextField(default="")
     content_category = peewee.TextField(default="")
@@ -375,16 +380,31 @@ def tallied(**values: str | None) -> int:
     return chosen.scalar() or 0
 
 
-def page_of(chosen: peewee.ModelSelect, order: peewee.Field, number: int, size: int, total: int) -> list[int]:
+def page_of(chosen: peewee.ModelSelect, order: tuple[peewee.Field, ...], number: int, size: int, total: int) -> list[int]:
     """Page `number` of the ids that `chosen` selects, descending by `order`; of `total` in all.
 
     SQLite walks to a page row by row, so one in the older half is read from the other end: the oldest is as near as the newest.
     """
     start = (number - 1) * size
-    if start >= total or start <= total // 2:
-        return [row[0] for row in chosen.order_by(order.desc()).limit(size).offset(start).tuples()]
+    if start >= total:
+        return []  # where little passes the filters, finding that out would be a long walk
+    if start <= total // 2:
+        return [row[0] for row in chosen.order_by(*(field.desc() for field in order)).limit(size).offset(start).tuples()]
     end = min(start + size, total)
-    return [row[0] for row in chosen.order_by(order.asc()).limit(end - start).offset(total - end).tuples()][::-1]
+    return [row[0] for row in chosen.order_by(*order).limit(end - start).offset(total - end).tuples()][::-1]
+
+
+class Holding(Model):
+    """How many files of a kind there are, and what they take on the disk; kept by triggers, so that nobody walks through folders."""
+
+    kind = peewee.TextField()  # photo, which is an original with its thumbnail, or attachment
+    key_generation = peewee.IntegerField()  # of the key ring when they were sealed
+    items = peewee.IntegerField()
+    bytes = peewee.IntegerField()
+
+    class Meta:
+        table_name = "holdings"
+        primary_key = peewee.CompositeKey("kind", "key_generation")
 
 
 class Vocabulary(Model):
@@ -430,6 +450,7 @@ class Message(Model):
     attachment_path = peewee.TextField(null=True)
     attachment_key = peewee.BlobField(null=True)
     attachment_type = peewee.TextField(null=True)
+    attachment_bytes = peewee.IntegerField(default=0)  # as it was written
     attachment_generation = peewee.IntegerField(null=True)  # of the key ring when it was sealed
     # On a user message whose turn is over and was not yet read for memories: the memories that the model was given, a JSON list.
     recalled = peewee.TextField(null=True)

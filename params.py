@@ -1,15 +1,17 @@
 """The only reading of requests: queries, forms and JSON bodies become validated objects, or a 400 that names the field.
 
-Each endpoint describes what it takes as a `msgspec.Struct` whose annotations carry the limits; the same description will give
-the published contract. Files are received before the endpoint's work begins, so that a slow client holds no lock: `receive` is
-called once for each request, and everything after it reads what has arrived.
+The signature of a route is its contract. `@operation` reads by it what the route takes, as `msgspec.Struct`s whose annotations carry
+the limits, and `openapi.py` publishes the same signature: what is checked and what is promised cannot drift apart. Files are received
+before the endpoint's work begins, so that a slow client holds no lock: `receive` is called once for each request, and everything after
+it reads what has arrived.
 """
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, BinaryIO, TypeVar
+from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar, get_type_hints
 
 import flask
 import msgspec
@@ -18,7 +20,7 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from werkzeug.routing import IntegerConverter
 
-from errors import BadInput, TooLarge
+from errors import BadInput, SnaploreError, TooLarge
 from settings import from_epoch_ms
 
 MEGABYTE = 1_048_576
@@ -33,14 +35,36 @@ T = TypeVar("T")
 class RowId(IntegerConverter):
     """An id in a path; what is no int, or more than SQLite counts to, is an unknown path."""
 
-    def __init__(self, url_map):
-        super().__init__(url_map, max=2**63 - 1)
+    # By its digits and not by a `max`: with that, a number too large is 405 where another method has the same path.
+    regex = "[0-9]{1,18}"
 
 
 Page = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 PageSize = Annotated[int, Meta(ge=1, le=100)]
 DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"
 DeviceId = Annotated[str, Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")]
+
+# A text that no database is asked for as it is: whatever is typed into a search may be in it.
+_ANYTHING = {"anything": True}
+AnyText = Annotated[str, Meta(extra=_ANYTHING)]
+Moment = Annotated[str, Meta(description="an ISO 8601 time; without a zone it is UTC", examples=["2026-11-21T07:31:04"])]
+
+
+class Media(NamedTuple):
+    """Says what a route answers beside JSON, or what its `flask.Response` holds: `Annotated[flask.Response, Media(("image/png",))]`."""
+
+    media_types: tuple[str, ...]
+    has_etag: bool = False  # and keeps to `If-None-Match`
+    has_ranges: bool = False  # it keeps to `Range`
+
+
+class Operation(NamedTuple):
+    """What a route takes and answers, from its signature."""
+
+    inputs: dict[str, Any]  # what is read of the request: query, form, body, file, files
+    path: dict[str, Any]  # the parts of the path
+    answer: Any
+    failures: tuple[type[SnaploreError], ...]  # beyond those that any route may have
 
 
 class Request(flask.Request):
@@ -62,6 +86,30 @@ class Request(flask.Request):
         super().close()
         for stream in self._streams:
             stream.close()
+
+
+def operation(*failures: type[SnaploreError]):
+    """Mark a route: its signature is its contract, and `failures` are what its verbs raise.
+
+    `query`, `form` and `body` are read as the `msgspec.Struct` that their annotation names, `file` as the one file of the form, which may
+    be missing if the annotation has a None, `files` as a list of them; any other parameter is a part of the path. What is returned
+    is annotated, too.
+    """
+
+    def mark(view):
+        hints = get_type_hints(view, include_extras=True)
+        answer = hints.pop("return")
+        inputs = {name: kind for name, kind in hints.items() if name in _READERS}
+        path = {name: kind for name, kind in hints.items() if name not in _READERS}
+
+        @functools.wraps(view)
+        def route(**given):
+            return view(**given, **{name: _READERS[name](kind) for name, kind in inputs.items()})
+
+        route.operation = Operation(inputs, path, answer, failures)
+        return route
+
+    return mark
 
 
 def takes_files(*, largest: int, most: int = 1):
@@ -133,22 +181,31 @@ def body(shape: type[T]) -> T:
     return _convert(value, shape, strict=True)
 
 
-def files(name: str, *, most: int) -> list[FileStorage]:
-    """The uploaded files of the field `name`, at least one and at most `most`."""
+def files(_kind: Any = None) -> list[FileStorage]:
+    """The uploaded files of the field `files`, at least one and at most as many as the route takes."""
+    return _uploaded("files", most=flask.current_app.view_functions[flask.request.endpoint].takes_files[1])
+
+
+def file(kind: Any) -> FileStorage | None:
+    """The uploaded file of the field `file`; None if `kind` has a None and the form none or, as browsers do, an empty one."""
+    if kind is FileStorage:
+        return _uploaded("file", most=1)[0]
+    uploaded = [file for file in flask.request.files.getlist("file") if file.filename]
+    if len(uploaded) > 1:
+        raise BadInput("file: must be a single file")
+    return uploaded[0] if uploaded else None
+
+
+_READERS = {"query": query, "form": form, "body": body, "file": file, "files": files}
+
+
+def _uploaded(name: str, *, most: int) -> list[FileStorage]:
     uploaded = flask.request.files.getlist(name)
     if not uploaded:
         raise BadInput(f"{name}: is missing; send it as a file in multipart/form-data")
     if len(uploaded) > most:
         raise BadInput(f"{name}: must be at most {most} files")
     return uploaded
-
-
-def file(name: str) -> FileStorage | None:
-    """The uploaded file of the field `name`, or None; a form's empty file field is none."""
-    uploaded = [file for file in flask.request.files.getlist(name) if file.filename]
-    if len(uploaded) > 1:
-        raise BadInput(f"{name}: must be a single file")
-    return uploaded[0] if uploaded else None
 
 
 def listed(name: str, value: str, *, most: int) -> list[str]:
@@ -187,9 +244,12 @@ def _convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) ->
         result = msgspec.convert(values, shape, strict=strict)
     except (msgspec.ValidationError, RecursionError) as problem:
         raise BadInput(_explain(str(problem), shape)) from None
-    for name, value in values.items():
+    for name, kind in _fields(shape).items():
+        value = values.get(name)
+        if isinstance(value, str) and not strict and getattr(result, name) is None:  # for msgspec "null" is one way to say nothing
+            raise BadInput(f"{name}: {_demand(kind, repr(value))}")
         # SQLite would keep a NUL and then cut the text off at it in half of its functions.
-        if isinstance(value, str) and "\0" in value:
+        if isinstance(value, str) and "\0" in value and getattr(kind, "extra", None) != _ANYTHING:
             raise BadInput(f"{name}: must not contain a NUL character")
     return result
 
@@ -201,18 +261,22 @@ def _explain(problem: str, shape: type) -> str:
     path = re.search(r"at `\$\.([^`.\[]+)", problem)
     if not path:
         return f"body: {problem}"
-    fields = {field.encode_name: field.type for field in msgspec.inspect.type_info(shape).fields}
-    return f"{path[1]}: {_demand(fields.get(path[1]), problem)}"
+    return f"{path[1]}: {_demand(_fields(shape).get(path[1]), problem)}"
+
+
+@functools.cache
+def _fields(shape: type) -> dict[str, Any]:
+    return {field.encode_name: field.type for field in msgspec.inspect.type_info(shape).fields}
 
 
 def _demand(kind: Any, problem: str) -> str:
     """What a field of the type `kind` must be."""
-    if isinstance(kind, msgspec.inspect.Metadata):
-        kind, description = kind.type, (kind.extra_json_schema or {}).get("description")
-        if description:
-            return f"must be {description}"
     if isinstance(kind, msgspec.inspect.UnionType):
         kind = next(part for part in kind.types if not isinstance(part, msgspec.inspect.NoneType))
+    if isinstance(kind, msgspec.inspect.Metadata):
+        kind, schema = kind.type, kind.extra_json_schema or {}
+        if "description" in schema and (isinstance(kind, msgspec.inspect.LiteralType) or getattr(kind, "pattern", None)):
+            return f"must be {schema['description']}"
     match kind:
         case msgspec.inspect.IntType(ge=low, le=high) if low is not None and high is not None:
             return f"must be between {low} and {high}"

@@ -18,13 +18,16 @@ import flask
 import msgspec
 import peewee
 from flask import Blueprint
+from werkzeug.datastructures import FileStorage
 
 import crypto
 import images
+import listing
 import models
 import params
 import search
-from errors import BadInput, NotFound, SnaploreError
+import shapes
+from errors import BadInput, NotFound, SnaploreError, Unreadable
 from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
 from settings import timestamp, to_epoch_ms, utc_now
@@ -104,15 +107,10 @@ def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: date
     return results
 
 
-def page(number: int, size: int, *, status: str | None = None, device_id: str | None = None) -> tuple[int, list[dict[str, Any]]]:
-    """The total and one page of list items, newest upload first."""
-    chosen = Analysis.select(Analysis.photo)
-    if status is not None:
-        chosen = chosen.where(Analysis.status == status)
-    if device_id is not None:
-        chosen = chosen.where(Analysis.device_id == device_id)
-    total = models.tallied(status=status, device_id=device_id)
-    return total, list_items(models.page_of(chosen, Analysis.photo, number, size, total))
+def page(number: int, size: int, filters: listing.Filters) -> tuple[int, list[dict[str, Any]]]:
+    """The total and one page of list items, in the order of `listing.page`."""
+    total, ids = listing.page(number, size, filters)
+    return total, list_items(ids)
 
 
 def list_items(ids: list[int]) -> list[dict[str, Any]]:
@@ -127,6 +125,11 @@ def list_items(ids: list[int]) -> list[dict[str, Any]]:
 def detail(photo_id: int) -> dict[str, Any]:
     """A photo with its analysis. Raises `NotFound`."""
     photo = get(photo_id)
+    return detail_fields(photo, Analysis.get(Analysis.photo == photo.id))
+
+
+def detail_fields(photo: Photo, analysis: Analysis) -> dict[str, Any]:
+    """The contract's Photo detail."""
     return {
         "id": photo.id,
         "local_media_store_id": photo.local_media_store_id,
@@ -142,7 +145,7 @@ def detail(photo_id: int) -> dict[str, Any]:
         "device_name": photo.device_name,
         "original_timestamp": timestamp(photo.original_timestamp),
         "created_at": timestamp(photo.created_at),
-        "analysis": analysis_fields(Analysis.get(Analysis.photo == photo.id)),
+        "analysis": analysis_fields(analysis),
     }
 
 
@@ -274,6 +277,7 @@ def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[P
         file_key=file_key,
         thumbnail_key=thumbnail_key,
         key_generation=current.ring.generation,
+        disk_bytes=original.stat().st_size + thumbnail.stat().st_size,
     )
 
 
@@ -326,6 +330,7 @@ def _batch_error(problem: SnaploreError, spool: Spool) -> str:
 routes = Blueprint("photos", __name__, url_prefix="/api/photos")
 
 Name = Annotated[str, msgspec.Meta(max_length=1024)]
+EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z", description="epoch milliseconds, in digits")]
 
 
 class UploadForm(msgspec.Struct):
@@ -333,23 +338,30 @@ class UploadForm(msgspec.Struct):
     device_name: Name = ""
     source_type: Name = "screenshot"
     local_media_store_id: Name = ""
-    original_timestamp: str = ""
+    original_timestamp: EpochMs = ""
     mime_type: str = ""  # only what the client believes; the bytes decide
+
+
+Entries = Annotated[str, msgspec.Meta(description="one for each file, in their order, separated by commas; missing ones are empty")]
 
 
 class BatchForm(msgspec.Struct):
     device_id: params.DeviceId
     device_name: Name = ""
-    timestamps: str = ""
-    local_ids: str = ""
-    mime_types: str = ""
+    timestamps: Entries = ""
+    local_ids: Entries = ""
+    mime_types: Entries = ""
 
 
 class ListQuery(msgspec.Struct):
     page: params.Page = 1
     page_size: params.PageSize = 20
-    status: Literal["pending", "processing", "done", "error"] | None = None
+    status: shapes.Status | None = None
     device_id: str | None = None
+    category: Literal[CATEGORIES] | None = None
+    intent: Literal[INTENTS] | None = None
+    since: params.Moment = ""
+    until: params.Moment = ""
 
 
 class SyncQuery(msgspec.Struct):
@@ -358,16 +370,20 @@ class SyncQuery(msgspec.Struct):
 
 class SyncForm(msgspec.Struct):
     device_id: params.DeviceId
-    since_ms: str = ""
+    since_ms: EpochMs = ""
     device_name: Name = ""
 
 
 @routes.post("/upload")
 @params.takes_files(largest=MAX_FILE)
-def upload():
+@params.operation()
+def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
+    """Upload a screenshot.
+
+    It is what its bytes say, JPEG, PNG, WebP or GIF, and is on the disk when the answer comes. The pair of `device_id` and
+    `local_media_store_id` is stored once; without the id everything is stored.
+    """
     now = utc_now()
-    form = params.form(UploadForm)
-    file = params.files("file", most=1)[0]
     taken = params.moment("original_timestamp", form.original_timestamp, now)
     described = Upload(form.device_id, file.filename or "", taken, form.device_name, form.source_type, form.local_media_store_id)
     kept = store(file.stream, described, now=now)
@@ -378,10 +394,10 @@ def upload():
 
 @routes.post("/upload-batch")
 @params.takes_files(largest=MAX_FILE, most=MAX_BATCH)
-def upload_batch():
+@params.operation()
+def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploaded:
+    """Upload several screenshots. One that cannot be stored is told in its result and costs the others nothing."""
     now = utc_now()
-    form = params.form(BatchForm)
-    files = params.files("files", most=MAX_BATCH)
     times = [params.moment("timestamps", value, now) for value in params.listed("timestamps", form.timestamps, most=len(files))]
     ids = params.listed("local_ids", form.local_ids, most=len(files))
     params.listed("mime_types", form.mime_types, most=len(files))
@@ -394,49 +410,65 @@ def upload_batch():
 
 
 @routes.get("")
-def index():
-    query = params.query(ListQuery)
-    total, items = page(query.page, query.page_size, status=query.status, device_id=query.device_id)
+@params.operation()
+def index(query: ListQuery) -> shapes.PhotoPage:
+    """List photos, the newest upload first; of a period, which is about when they were taken, the latest picture first."""
+    period = {"since": params.timestamp("since", query.since), "until": params.timestamp("until", query.until)}
+    filters = listing.Filters(query.status, query.device_id, query.category, query.intent, **period)
+    total, items = page(query.page, query.page_size, filters)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
 
 
 @routes.get("/<id:photo_id>")
-def show(photo_id: int):
+@params.operation(NotFound)
+def show(photo_id: int) -> shapes.PhotoDetail:
+    """Show a photo with its analysis."""
     return detail(photo_id)
 
 
 @routes.get("/<id:photo_id>/image")
-def image(photo_id: int):
+@params.operation(NotFound, Unreadable)
+def image(photo_id: int) -> Annotated[flask.Response, params.Media(shapes.PICTURES, has_etag=True, has_ranges=True)]:
+    """Get the picture as it was uploaded."""
     photo = get(photo_id)
     return _picture(open_original, photo, photo.mime_type, photo.sha256.hex(), photo.file_size)
 
 
 @routes.get("/<id:photo_id>/thumbnail")
-def thumbnail(photo_id: int):
+@params.operation(NotFound, Unreadable)
+def thumbnail(photo_id: int) -> Annotated[flask.Response, params.Media(("image/jpeg",), has_etag=True, has_ranges=True)]:
+    """Get a JPEG of at most 512 px on its long side."""
     photo = get(photo_id)
     return _picture(open_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{images.THUMBNAIL_SIDE}")
 
 
 @routes.delete("/<id:photo_id>")
-def remove(photo_id: int):
+@params.operation(NotFound)
+def remove(photo_id: int) -> shapes.Done:
+    """Delete a photo with its analysis and its files."""
     delete(photo_id)
     return {"message": "Deleted"}
 
 
 @routes.get("/devices")
-def list_devices():
+@params.operation()
+def list_devices() -> shapes.SyncedDevices:
+    """List the devices that have synced, the latest first."""
     return {"devices": devices()}
 
 
 @routes.get("/sync-state")
-def show_sync_state():
-    return sync_state(params.query(SyncQuery).device_id)
+@params.operation()
+def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
+    """Show how far a device is synced."""
+    return sync_state(query.device_id)
 
 
 @routes.post("/sync-state")
 @params.takes_files(largest=0)
-def change_sync_state():
-    form = params.form(SyncForm)
+@params.operation()
+def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
+    """Set the time from which a device syncs; 0 or none means everything."""
     since = params.moment("since_ms", form.since_ms, None)
     set_sync_start(form.device_id, since if since and to_epoch_ms(since) else None, device_name=form.device_name, now=utc_now())
     return sync_state(form.device_id)
@@ -446,19 +478,20 @@ search_routes = Blueprint("search", __name__, url_prefix="/api/search")
 
 
 class SearchQuery(msgspec.Struct):
-    q: str = ""
+    q: params.AnyText = ""
     limit: params.PageSize = 20
     category: Literal[CATEGORIES] | None = None
     intent: Literal[INTENTS] | None = None
     device_id: str | None = None
-    since: str = ""
-    until: str = ""
+    since: params.Moment = ""
+    until: params.Moment = ""
 
 
+# Here and not in `search.py`, because what is found are photos.
 @search_routes.get("")
-def find():
-    """Here and not in `search.py`, because what is found are photos."""
-    query = params.query(SearchQuery)
+@params.operation()
+def find(query: SearchQuery) -> shapes.PhotoHits:
+    """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an error."""
     period = {"since": params.timestamp("since", query.since), "until": params.timestamp("until", query.until)}
     chosen = {"category": query.category, "intent": query.intent, "device_id": query.device_id}
     found = search.find(query.q, limit=query.limit, **chosen, **period, now=utc_now())

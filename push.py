@@ -32,7 +32,8 @@ from msgspec import UNSET, Meta, UnsetType
 import models
 import net
 import params
-from errors import BadInput, NotFound, StartRefused
+import shapes
+from errors import BadInput, NotFound, StartRefused, Unavailable
 from locks import Places
 from models import PushDevice
 from settings import NAME, Settings, timestamp, to_epoch_ms, utc_now, variable
@@ -287,37 +288,44 @@ class BroadcastText(msgspec.Struct):
 
 
 @routes.post("/register")
-def register_device():
-    device = params.body(Registration)
-    register(device, now=utc_now())
-    return {"message": "Registered", "device_id": device.device_id}
+@params.operation()
+def register_device(body: Registration) -> shapes.Registered:
+    """Register a device, or refresh one that is registered; what is not given stays."""
+    register(body, now=utc_now())
+    return {"message": "Registered", "device_id": body.device_id}
 
 
 @routes.get("/devices")
-def list_devices():
+@params.operation()
+def list_devices() -> shapes.DeviceList:
+    """List the registered devices, the one that was seen last first."""
     return {"devices": [_shown(device) for device in devices()]}
 
 
 @routes.delete("/devices/<path:device_id>")
-def remove_device(device_id: str):
+@params.operation(NotFound)
+def remove_device(device_id: str) -> shapes.Done:
+    """Forget a device."""
     delete(device_id)
     return {"message": "Deleted"}
 
 
 @routes.post("/test")
 @params.without_scope
-def send_test_notification():
-    target = params.body(Target)
+@params.operation(NotFound, Unavailable)
+def send_test_notification(body: Target) -> shapes.TestSent:
+    """Send a test notification to a device."""
     with _places.one():
-        success = send_test(current_app.settings, target.device_id)
+        success = send_test(current_app.settings, body.device_id)
     return {"message": "Sent" if success else "The webhook did not take it", "success": success}
 
 
 @routes.post("/broadcast")
 @params.without_scope
-def broadcast_message():
+@params.operation(Unavailable)
+def broadcast_message(query: BroadcastText, body: BroadcastText) -> shapes.BroadcastSent:
+    """Send a notification to every device. The texts may stand in the query or in the body, which wins."""
     settings = current_app.settings
-    body, query = params.body(BroadcastText), params.query(BroadcastText)
     title, text = body.title or query.title or NAME, body.body or query.body or NEW_MESSAGE[settings.language]
     with _places.one():
         count = broadcast(settings, Notification(title, text))

@@ -30,7 +30,7 @@ import crypto
 import models
 from cleanup import Progress
 from errors import EncryptionDiffers, SnaploreError, StorageFull, Unreadable
-from locks import ServiceLock
+from locks import ServiceLock, named_lock
 from models import Message, Photo, Store, db
 from settings import Settings
 from spool import Spool, new_place
@@ -60,7 +60,9 @@ def rotate(progress: Progress, *, now: datetime) -> None:
     every other failure, the old state is whole.
     """
     store = models.store()
-    with store.lock.exclusive():
+    # A backup stays in the folder for seconds, and whoever came after this one would wait for both.
+    backup = named_lock(store.folder / "jobs", "backup", 0, busy="A backup is being made.")
+    with backup, store.lock.exclusive():
         store.follow()
         _move_database(store, crypto.new_key_ring(encrypted=store.encrypted, now=now, generation=store.ring.generation + 1), progress)
 
@@ -178,11 +180,12 @@ def _size(path: Path) -> int:
 
 
 class _Kind(NamedTuple):
-    """Rows that own files: the column that says since which generation, and those of each file's path and key."""
+    """Rows that own files: the columns of their generation and of all their bytes, and of each file's path and key."""
 
     name: str
     folder: str
     generation: peewee.Field
+    bytes: peewee.Field
     files: tuple[tuple[peewee.Field, peewee.Field], ...]
 
     @property
@@ -199,8 +202,8 @@ class _Kind(NamedTuple):
 _PICTURES = ((Photo.original_path, Photo.file_key), (Photo.thumbnail_path, Photo.thumbnail_key))
 _ATTACHMENTS = ((Message.attachment_path, Message.attachment_key),)
 _KINDS = (
-    _Kind("pictures", "photos", Photo.key_generation, _PICTURES),
-    _Kind("attachments", "attachments", Message.attachment_generation, _ATTACHMENTS),
+    _Kind("pictures", "photos", Photo.key_generation, Photo.disk_bytes, _PICTURES),
+    _Kind("attachments", "attachments", Message.attachment_generation, Message.attachment_bytes, _ATTACHMENTS),
 )
 
 
@@ -277,6 +280,7 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
             for (path, key), source, target in zip(kind.files, sources, new, strict=True):
                 fields |= {path: str(target.relative_to(store.folder)), key: _sealed(source, target)}
             crypto.sync_file(place.parent)
+            fields[kind.bytes] = sum(path.stat().st_size for path in new)
             with models.scope(), db.atomic():
                 unchanged = kind.files[0][0] == str(old[0].relative_to(store.folder))
                 replaced = kind.id.model.update(fields).where(kind.id == row_id, unchanged).execute()

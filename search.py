@@ -96,10 +96,15 @@ def remove(photo_id: int) -> None:
         db.execute_sql("DELETE FROM vocabulary WHERE documents < 1 AND term IN (SELECT value FROM json_each(?))", (distinct,))
 
 
-def rebuild(progress: Callable[[int], None] | None = None) -> int:
-    """Make index and vocabulary anew from the analyses; returns the number of photos indexed. `progress` gets it as it grows."""
+def empty() -> None:
+    """Take all photos out of the index at once. To `remove` each by itself takes a thousand times as long."""
     db.execute_sql("INSERT INTO photo_index(photo_index) VALUES ('delete-all')")
     db.execute_sql("DELETE FROM vocabulary")
+
+
+def rebuild(progress: Callable[[int], None] | None = None) -> int:
+    """Make index and vocabulary anew from the analyses; returns the number of photos indexed. `progress` gets it as it grows."""
+    empty()
     indexed = 0
     rows = db.execute_sql("SELECT photo_id FROM analyses ORDER BY photo_id")
     while batch := rows.fetchmany(TOGETHER):

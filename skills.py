@@ -14,7 +14,8 @@ from msgspec import Meta
 
 import models
 import params
-from errors import Conflict, NotFound
+import shapes
+from errors import Conflict, NotFound, StorageFull
 from models import Skill, db
 from settings import utc_now
 
@@ -101,6 +102,12 @@ def enabled(language: str, *, now: datetime) -> list[Skill]:
     return list(Skill.select().where(Skill.enabled).order_by(Skill.created_at, peewee.SQL("rowid")))
 
 
+def every(language: str, *, now: datetime) -> list[Skill]:
+    """As `enabled`, and those that are not."""
+    _make_defaults(language, now=now)
+    return list(Skill.select().order_by(Skill.created_at, peewee.SQL("rowid")))
+
+
 def get(skill_id: str, language: str, *, now: datetime) -> Skill:
     """A skill, enabled or not. Raises `NotFound`."""
     _make_defaults(language, now=now)
@@ -166,6 +173,10 @@ Icon = Annotated[str, Meta(max_length=64)]
 Prompt = Annotated[str, Meta(min_length=1, max_length=32_768)]
 
 
+class ListQuery(msgspec.Struct):
+    include_disabled: bool = False
+
+
 class NewSkill(msgspec.Struct):
     id: Id
     name: Name
@@ -183,29 +194,44 @@ class SkillChange(msgspec.Struct):
 
 
 @routes.get("")
-def index():
-    listed = enabled(current_app.settings.language, now=utc_now())
-    return {"skills": [{"id": skill.id, "name": skill.name, "description": skill.description, "icon": skill.icon} for skill in listed]}
+@params.operation(StorageFull)  # the first call makes the defaults, as that of `show` does
+def index(query: ListQuery) -> shapes.SkillList:
+    """List the enabled skills, or all."""
+    language, now = current_app.settings.language, utc_now()
+    names = ("id", "name", "description", "icon")
+    if query.include_disabled:
+        listed, names = every(language, now=now), (*names, "enabled")
+    else:
+        listed = enabled(language, now=now)
+    return {"skills": [{name: getattr(skill, name) for name in names} for skill in listed]}
 
 
 @routes.get("/<skill_id>")
-def show(skill_id: str):
+@params.operation(NotFound, StorageFull)
+def show(skill_id: str) -> shapes.SkillDetail:
+    """Show a skill with its system prompt."""
     return _shown(get(skill_id, current_app.settings.language, now=utc_now()))
 
 
 @routes.post("")
-def add():
-    return _shown(create(msgspec.structs.asdict(params.body(NewSkill)), now=utc_now()))
+@params.operation(Conflict)
+def add(body: NewSkill) -> shapes.SkillDetail:
+    """Create a skill."""
+    return _shown(create(msgspec.structs.asdict(body), now=utc_now()))
 
 
 @routes.put("/<skill_id>")
-def change(skill_id: str):
-    given = msgspec.structs.asdict(params.body(SkillChange))
+@params.operation(NotFound)
+def change(skill_id: str, body: SkillChange) -> shapes.SkillDetail:
+    """Change a skill; what is not given stays. A disabled one is not listed, and no chat runs with it."""
+    given = msgspec.structs.asdict(body)
     return _shown(update(skill_id, {name: value for name, value in given.items() if value is not msgspec.UNSET}))
 
 
 @routes.delete("/<skill_id>")
-def remove(skill_id: str):
+@params.operation(NotFound)
+def remove(skill_id: str) -> shapes.Done:
+    """Delete a skill."""
     delete(skill_id)
     return {"message": "Deleted"}
 

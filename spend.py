@@ -12,6 +12,7 @@ import peewee
 from flask import Blueprint, current_app
 
 import params
+import shapes
 from findings import Usage
 from models import SpendLedger
 from settings import Settings, utc_now
@@ -76,7 +77,9 @@ class UsageQuery(msgspec.Struct):
 
 
 @routes.get("")
-def show():
+@params.operation()
+def show(query: UsageQuery) -> shapes.UsageReport:
+    """Show the calls and tokens of the last days, today included."""
     now, limit = utc_now(), current_app.settings.daily_token_limit
-    days = usage(params.query(UsageQuery).days, now=now)
+    days = usage(query.days, now=now)
     return {"daily_token_limit": limit, "tokens_today": tokens_today(now=now), "days": days}

@@ -38,7 +38,7 @@ import search
 import web_search
 from errors import BadInput, SnaploreError
 from findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
-from models import Analysis, McpServer, Photo
+from models import Analysis, McpServer, Photo, db
 from settings import Settings, timestamp
 
 log = logging.getLogger(__name__)
@@ -120,6 +120,7 @@ class Toolbox:
     """The tools of one turn; a context manager, for one thread, outside of any database scope.
 
     `said` is what the person wrote in this conversation, the present message last; `recalled` the memories that the model was given.
+    `is_kept` tells whether the present message was not deleted meanwhile: of one that was, nothing is remembered.
     """
 
     def __init__(
@@ -130,13 +131,14 @@ class Toolbox:
         said: Sequence[str],
         recalled: Sequence[str],
         clock: Callable[[], datetime],
+        is_kept: Callable[[], bool] = lambda: True,
         list_seconds: float = LIST_SECONDS,
         call_seconds: float = CALL_SECONDS,
     ):
         self._settings = settings
         self._device_id = device_id
         self._said, self._recalled = said, recalled
-        self._clock = clock
+        self._clock, self._is_kept = clock, is_kept
         self._list_seconds, self._call_seconds = list_seconds, call_seconds
         self._kept_as_asked = False
         self._clients: dict[str, mcp.Client] = {}  # by server
@@ -253,7 +255,9 @@ class Toolbox:
         category = _one_of("category", wanted.category, answers.MEMORY_CATEGORIES)
         memory_type = _one_of("memory_type", wanted.memory_type, answers.MEMORY_TYPES)
         candidate = MemoryCandidate(content, category, memory_type, wanted.importance)
-        with models.scope():
+        with models.scope(), db.atomic():
+            if not self._is_kept():
+                raise BadInput("not saved: the conversation was deleted.")
             kept = memory.remember(
                 candidate,
                 source_type="chat" if told else "assistant",

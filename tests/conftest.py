@@ -19,11 +19,13 @@ import llm  # noqa: E402
 import models  # noqa: E402
 from app import create_app  # noqa: E402
 from settings import Settings, utc_now  # noqa: E402
+from tests import contract  # noqa: E402
 from tests import reference_server as reference  # noqa: E402
 from tests.fake_llm import FakeLLM  # noqa: E402
 
 # Properties are about what holds, not about how long it takes on a busy machine.
 hypothesis.settings.register_profile("suite", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2_000)
 hypothesis.settings.load_profile("suite")
 
 
@@ -41,12 +43,13 @@ def app(settings):
 
 
 class Client:
-    """Flask's test client that carries the key, and knows the service's most frequent calls."""
+    """Flask's test client that carries the key, knows the service's most frequent calls, and holds every answer against the contract."""
 
     def __init__(self, app):
         self.app = app
         self.open = app.test_client()
         self.headers = {"Authorization": f"Bearer {app.api_key}"} if app.api_key else {}
+        contract.document(app)  # before a test puts anything else in the place of a route
 
     def get(self, path, **options):
         return self._call(self.open.get, path, options)
@@ -67,6 +70,7 @@ class Client:
         headers = {**self.headers, **options.pop("headers", {})}
         answer = method(path, headers=headers, **options)
         answer.get_data()
+        contract.hold(self.app, answer)
         answer.request.environ["wsgi.input"].close()  # a temporary file of the test client's, when the body was large
         answer.close()
         return answer
@@ -159,3 +163,4 @@ def detail(response, status):
 
 def pytest_addoption(parser):
     parser.addoption("--thorough", action="store_true", help="kill, cut and fuzz at many more points, which takes minutes")
+    parser.addoption("--fuzz-seconds", type=int, default=15, help="how long tests/test_fuzz.py sends requests")

@@ -489,6 +489,7 @@ def test_the_analysis_list_has_exactly_the_contracts_fields(client, fake_llm, tu
 
     assert page["total"] == 2
     assert [item["photo_filename"] for item in page["items"]] == ["b.png", "a.png"]
+    assert [item["photo_id"] for item in page["items"]] == [2, 1]
     assert set(page["items"][0]) == {
         *("id", "photo_id", "status", "app_name", "content_category", "intent", "summary", "entities", "confidence"),
         *("error_message", "created_at", "completed_at", "photo_filename"),

@@ -2,10 +2,12 @@ import json
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import answers
 from errors import AnswerUnusable
-from findings import Entity, MemoryCandidate
+from findings import CATEGORIES, INTENTS, MAX_ENTITIES, Entity, MemoryCandidate
 
 WHOLE = {
     "app_name": "WeChat",
@@ -185,3 +187,65 @@ def test_half_characters_and_nul_are_dropped_everywhere():
     for text in (found.app_name, found.summary, found.visible_text, found.raw):
         text.encode()
         assert "\0" not in text
+
+
+# ----------------------------------------------------------------------------------------------------------------- whatever comes
+
+FIELDS = st.sampled_from([*sorted(answers.EXPECTED_FIELDS), "type", "value", "content", "importance", "x"])
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8) | st.sampled_from(["chat", "85%", "\0"])
+)
+OBJECTS = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(FIELDS, inner, max_size=4), max_leaves=12)
+JUNK = st.text(alphabet='{}[]",:\\ \n`ae1-\ud800', max_size=12)
+
+
+@st.composite
+def nearly_json(draw):
+    """What a model sends: an object with a piece cut out, junk put in, and words around it."""
+    value = draw(st.just(WHOLE) | st.dictionaries(FIELDS, OBJECTS, max_size=6) | OBJECTS)
+    text = json.dumps(value, ensure_ascii=draw(st.booleans()))
+    first, last = sorted(draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
+    if draw(st.booleans()):
+        last = first
+    return draw(JUNK) + text[:first] + draw(JUNK) + text[last:] + draw(JUNK)
+
+
+@given(nearly_json())
+def test_no_answer_breaks_the_reading_and_all_that_is_read_can_be_kept(answer):
+    try:
+        found = answers.read_findings(answer)
+    except AnswerUnusable:
+        return
+    texts = [found.app_name, found.summary, found.visible_text, found.raw]
+    texts += [part for entity in found.entities for part in (entity.type, entity.value)]
+
+    assert "\0" not in "".join(texts).encode().decode()
+    assert found.content_category in CATEGORIES
+    assert found.intent in INTENTS
+    assert 0 <= found.confidence <= 1
+    assert len(found.entities) <= MAX_ENTITIES
+
+
+@given(nearly_json())
+def test_no_answer_breaks_the_reading_of_memories(answer):
+    try:
+        found = answers.read_memories(answer)
+    except AnswerUnusable:
+        return
+    for memory in found:
+        assert 0 < len(memory.content.encode().decode()) <= answers.MAX_MEMORY
+        assert memory.category in answers.MEMORY_CATEGORIES
+        assert memory.memory_type in answers.MEMORY_TYPES
+        assert 0 <= memory.importance <= 1
+
+
+@given(
+    st.dictionaries(FIELDS, st.text(st.characters(exclude_categories=["Cs"]), max_size=20), min_size=1),
+    st.sampled_from(["", "Here it is:\n", "<think>No { braces</think>"]),
+)
+def test_words_around_a_whole_object_change_nothing(fields, before):
+    whole = {**fields, "summary": "Lin asks."}
+    plain, wrapped = (answers.read_findings(text) for text in (json.dumps(whole), f"{before}```json\n{json.dumps(whole)}\n```"))
+
+    assert wrapped.summary == plain.summary
+    assert wrapped.app_name == plain.app_name

@@ -114,6 +114,7 @@ def test_dev_mode_on_an_open_address_without_a_key_is_warned_about_loudly(settin
         ("get", "/api/photos/-1", 404),
         ("get", "/api/photos/1", 404),
         ("get", f"/api/photos/{2**63}", 404),
+        ("delete", f"/api/photos/{2**63}", 404),
         ("get", f"/api/photos/{2**63 - 1}/image", 404),
         ("delete", "/api/photos", 405),
         ("post", "/api/stats", 405),

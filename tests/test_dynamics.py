@@ -692,6 +692,42 @@ def test_pages_show_each_item_once_pinned_first_then_the_latest(client, pinned, 
     assert walk(client, limit) == expected
 
 
+@given(
+    pinned=st.lists(st.booleans(), min_size=1, max_size=12),
+    limit=st.integers(1, 4),
+    changes=st.lists(st.tuples(st.sampled_from(["pin", "delete"]), st.integers(0, 11)), max_size=10),
+)
+@examples(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_pinned_and_deleted_meanwhile_costs_the_reader_no_other_item(client, pinned, limit, changes):
+    """Each that was left alone is seen once, unless it was the very item at which a page ended that changed; the pages always end."""
+    with models.scope():
+        Dynamic.delete().execute()
+    ids = make(len(pinned))
+    with models.scope():
+        Dynamic.update(is_pinned=True).where(Dynamic.id.in_(list(itertools.compress(ids, pinned)))).execute()
+    seen, touched, kept_its_place, cursor, pending = [], set(), True, 0, iter(changes)
+    for _ in range(100):
+        answer = client.get(f"/api/dynamics?limit={limit}&cursor={cursor}").json
+        seen += [item["id"] for item in answer["items"]]
+        cursor = answer["next_cursor"]
+        if not cursor:
+            break
+        for change, place in itertools.islice(pending, 2):
+            chosen = ids[place % len(ids)]
+            touched.add(chosen)
+            if change == "pin":
+                client.put(f"/api/dynamics/{chosen}/pin")
+            else:
+                client.delete(f"/api/dynamics/{chosen}")
+        kept_its_place &= cursor not in touched
+    else:
+        raise AssertionError("the pages never end")
+
+    if kept_its_place:
+        assert sorted(set(seen) - touched) == sorted(set(ids) - touched)
+        assert len([one for one in seen if one not in touched]) == len(set(ids) - touched)
+
+
 def test_pages_may_differ_in_size(client):
     ids = make(9)
     with models.scope():

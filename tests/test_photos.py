@@ -2,16 +2,23 @@
 
 import hashlib
 import io
+import itertools
 import re
 import threading
+from datetime import UTC, datetime
+from urllib.parse import quote
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 from PIL import Image
 
 import models
 import photos
 from settings import utc_now
 from tests.conftest import Client, detail, draw
+from tests.fake_llm import FINDINGS
 
 MEGABYTE = 1_048_576
 
@@ -238,6 +245,7 @@ def test_every_photo_is_on_exactly_one_page_in_order(client, make_photo, size):
         ("page_size=101", "page_size: must be between 1 and 100"),
         ("page_size=-1", "page_size: must be between 1 and 100"),
         ("status=finished", "status: must be one of done, error, pending, processing"),
+        ("status=null", "status: must be one of done, error, pending, processing"),
         ("device_id=a%00b", "device_id: must not contain a NUL character"),
     ],
 )
@@ -264,6 +272,86 @@ def test_a_page_of_any_size_costs_the_same_number_of_queries(client, make_photo)
     assert queries("/api/photos?status=pending&device_id=unknown") == 3
 
 
+def test_every_combination_of_filters_lists_exactly_what_passes_them(client, make_photo, work_queue, remote, fake_llm, clock):
+    """Against a plain comparison of all photos: any filters together, with totals, over pages that come from both ends."""
+    kinds = [("finance", "note"), ("finance", "reminder"), ("chat", "note"), ("chat", "note"), ("finance", "note"), ("chat", "ignore")]
+    for number, (category, intent) in enumerate(kinds):
+        taken = datetime(2026, 3, 1 + (number * 5) % 7, tzinfo=UTC)  # not in the order of the uploads
+        client.upload(
+            make_photo(str(number), size=(60, 60)), device_id=f"phone_{number % 2}", original_timestamp=f"{taken.timestamp() * 1000:.0f}"
+        )
+        fake_llm.answer({**FINDINGS, "content_category": category, "intent": intent})
+        work_queue(remote, clock=clock)
+    client.post("/api/analysis/1/reprocess")
+    everything = [client.get(f"/api/photos/{number}").json for number in range(len(kinds), 0, -1)]
+    choices = {
+        "status": (None, "done", "pending", "error"),
+        "device_id": (None, "phone_1"),
+        "category": (None, "finance", "other"),
+        "intent": (None, "note"),
+        "since": (None, "2026-03-02", "2020-01-01"),
+        "until": (None, "2026-03-06T00:00:00", "2026-03-02T12:00:00.001", "2030-01-01"),
+    }
+    found = set()
+    for values in itertools.product(*choices.values()):
+        query = {name: value for name, value in zip(choices, values, strict=True) if value is not None}
+        expected = [photo for photo in everything if passes(photo, query)]
+        if "since" in query or "until" in query:
+            expected.sort(key=lambda photo: photo["original_timestamp"], reverse=True)
+        pages = [client.get("/api/photos", query_string={**query, "page": page, "page_size": 2}).json for page in (1, 2, 3)]
+        assert [photo["id"] for page in pages for photo in page["items"]] == [photo["id"] for photo in expected], query
+        assert {page["total"] for page in pages} == {len(expected)}, query
+        found.add(len(expected))
+    assert found == set(range(len(kinds) + 1)), "the filters tell the photos apart"
+
+
+def passes(photo, query):
+    """Whether a photo's detail has what the query asks for."""
+    analysis = photo["analysis"]
+    has = {"status": analysis["status"], "category": analysis["content_category"], "intent": analysis["intent"]}
+    has["device_id"] = photo["device_id"]
+    period = query.get("since", "") <= photo["original_timestamp"] < query.get("until", "~")
+    return period and all(query.get(name, value) == value for name, value in has.items())
+
+
+@pytest.mark.parametrize("total", [1, 40])
+def test_in_a_period_the_latest_picture_comes_first_and_of_one_moment_the_newest_upload(client, make_photo, total):
+    picture = make_photo(size=(20, 20))
+    for number in range(total):
+        client.upload(picture, original_timestamp=str(1_700_000_000_000 - number % 3))
+    listed = client.get("/api/photos?since=2023-01-01&page_size=100").json
+
+    assert listed["total"] == total
+    order = [(photo["original_timestamp"], photo["id"]) for photo in listed["items"]]
+    assert order == sorted(order, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("category=games", "category: must be one of chat, finance, notification, other, social_media, webpage"),
+        ("intent=buy", "intent: must be one of ignore, note, reference, remind"),
+        ("since=yesterday", "since: must be a time like 2026-11-21T07:31:04"),
+        ("until=2026-13-01", "until: must be a time like 2026-11-21T07:31:04"),
+    ],
+)
+def test_a_filter_that_cannot_be_read_is_400_and_names_the_field(client, query, sentence):
+    assert detail(client.get(f"/api/photos?{query}"), 400).startswith(sentence)
+
+
+@given(st.binary(max_size=60) | st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_searched_for_is_no_error(client, typed):
+    answer = client.get(f"/api/search?q={quote(typed)}")
+
+    assert answer.status_code == 200
+    assert answer.json == {"total": 0, "items": []}
+
+
+def test_what_a_call_does_not_know_may_hold_anything(client):
+    assert client.get("/api/photos?utm_source=a%00b").status_code == 200
+
+
 def test_no_call_reads_all_photos(client, make_photo, work_queue):
     """By the query plans: each statement of each call finds its rows by an index, in the order of the index."""
     statements = []
@@ -271,8 +359,11 @@ def test_no_call_reads_all_photos(client, make_photo, work_queue):
     models.db.query_hooks.append(statements.append)
     try:
         client.upload(make_photo("other"), device_id="pixel", local_media_store_id="2")
-        for query in ("", "?status=done", "?device_id=pixel", "?device_id=pixel&status=pending", "?page=2"):
-            client.get(f"/api/photos{query}")
+        client.get("/api/photos?page=2")
+        filters = ("status=pending", "device_id=pixel", "category=finance", "intent=note", "since=2020-01-01", "until=2020-01-01")
+        for number in range(len(filters) + 1):
+            for query in itertools.combinations(filters, number):
+                client.get(f"/api/photos?{'&'.join(query)}")
         for query in ("", "?status=done", "?intent=note", "?intent=note&status=done"):
             client.get(f"/api/analysis{query}")
         for path in ("/api/stats", f"/api/photos/{photo}", f"/api/photos/{photo}/image", "/api/photos/sync-state?device_id=pixel"):
@@ -291,6 +382,30 @@ def test_no_call_reads_all_photos(client, make_photo, work_queue):
                 grows = re.match(r"SCAN (t1|t2|photos|analyses)\b(?!.*COVERING INDEX)", step) and "tallies" not in event.sql
                 assert not grows, f"{event.sql}\n{step}"
                 assert "TEMP B-TREE" not in step or " IN (" in event.sql, f"{event.sql}\n{step}"
+
+
+def test_a_filtered_list_is_found_and_counted_in_an_index_without_a_look_at_the_rows(client, make_photo):
+    """Rows are long: a filter that few of them pass would read hundreds of megabytes."""
+    client.upload(make_photo())
+    with models.scope():
+        models.Analysis.update(content_category="other", intent="note").execute()
+    filters = ("status=pending", "device_id=unknown", "category=other", "intent=note", "since=2020-01-01", "until=2090-01-01")
+    statements = []
+    models.db.query_hooks.append(statements.append)
+    try:
+        for number in range(1, len(filters) + 1):
+            for query in itertools.combinations(filters, number):
+                assert client.get(f"/api/photos?{'&'.join(query)}").json["total"] == 1
+    finally:
+        models.db.query_hooks.clear()
+    finding = [event for event in statements if '"analyses"' in event.sql and "summary" not in event.sql]
+
+    assert len(finding) > 63 + 48, "a page of each combination, and a count of each in a period"
+    with models.scope():
+        for event in finding:
+            steps = [row[-1] for row in models.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall()]
+            assert any(re.match(r"SEARCH t1 USING COVERING INDEX analyses_\w+( \(|$)", step) for step in steps), f"{event.sql}\n{steps}"
+            assert not any("TEMP B-TREE" in step for step in steps), f"{event.sql}\n{steps}"
 
 
 def test_the_original_comes_back_byte_for_byte_with_its_headers(client, make_photo):

@@ -389,6 +389,7 @@ def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
     holds(client, pictures)
     assert rotation.status(quiet) == rotation.Status({2: 7}, [])
     assert rotation.seal_anew(quiet).done == 0
+    assert client.get("/api/data/keys").json["files"] == [{"generation": 2, "count": 3}]
 
 
 def test_sealing_anew_goes_on_where_it_was_cut_off(client, settings, monkeypatch):
@@ -475,6 +476,9 @@ def test_encryption_is_switched_off_and_on_again_for_all_that_is_stored(client, 
     assert off.exit_code == 0, off.output
     assert off.output.splitlines()[-1] == "4 pictures and attachments unsealed"
     holds(Client(create_app(plain)), pictures)
+    files = sum((settings.data_dir / path).stat().st_size for path in paths_of(settings))
+    with models.scope():
+        assert models.Holding.select(models.peewee.fn.SUM(models.Holding.bytes)).scalar() == files
     content = all_bytes(plain)
     assert all(picture in content for picture in pictures.values())
     assert b"SQLite format 3" in content

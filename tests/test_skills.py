@@ -64,6 +64,24 @@ def test_a_disabled_skill_is_not_listed_but_can_be_enabled_again(client):
     assert "cook" in ids(client)
 
 
+def test_disabled_ones_are_listed_when_they_are_asked_for_and_then_it_is_told_which(client):
+    ids(client)
+    client.put("/api/skills/reminders", json={"enabled": False})
+    listed = client.get("/api/skills?include_disabled=true").json["skills"]
+
+    assert [(skill["id"], skill["enabled"]) for skill in listed] == [
+        ("summarize", True), ("reminders", False), ("research", True), ("stock", True)
+    ]  # fmt: skip
+    assert all(set(skill) == {"id", "name", "description", "icon", "enabled"} for skill in listed)
+    without = client.get("/api/skills?include_disabled=false").json["skills"]
+    assert [set(skill) for skill in without] == [{"id", "name", "description", "icon"}] * 3
+    assert detail(client.get("/api/skills?include_disabled=maybe"), 400) == "include_disabled: must be true or false"
+
+
+def test_the_defaults_are_made_also_when_all_are_asked_for(client):
+    assert len(client.get("/api/skills?include_disabled=true").json["skills"]) == 4
+
+
 def test_an_id_that_is_taken_is_409_also_one_of_a_default(client):
     client.post("/api/skills", json=OWN)
     detail(client.post("/api/skills", json=OWN), 409)

@@ -1,0 +1,107 @@
+"""What lists are filtered by, in the order in which they are shown; and what the stored files take on the disk, counted as it changes.
+
+A list's filters stand in the index behind its order as well, so that a filter that few photos pass is decided without reading the rows,
+which are long. The time of a picture is copied to its analysis, as its device is, so that one index serves both.
+"""
+
+from pathlib import Path
+
+COLUMNS = (
+    "ALTER TABLE analyses ADD COLUMN taken_at TEXT NOT NULL DEFAULT ''",
+    "UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = photo_id)",
+    """
+    CREATE TRIGGER analyses_taken_at AFTER INSERT ON analyses BEGIN
+        UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = NEW.photo_id) WHERE id = NEW.id;
+    END
+    """,
+    "ALTER TABLE photos ADD COLUMN disk_bytes INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE messages ADD COLUMN attachment_bytes INTEGER NOT NULL DEFAULT 0",
+)
+
+INDEXES = (
+    "CREATE INDEX analyses_category ON analyses (content_category, photo_id, device_id, status)",
+    "CREATE INDEX analyses_category_intent ON analyses (content_category, intent, photo_id, device_id, status)",
+    "CREATE INDEX analyses_device_intent ON analyses (device_id, intent, photo_id, status)",
+    "CREATE INDEX analyses_taken ON analyses (taken_at, photo_id, device_id, status, intent, content_category)",
+)
+
+# What was stored before is measured once.
+MEASURED = (
+    ("SELECT original_path, thumbnail_path, id FROM photos", "UPDATE photos SET disk_bytes = ? WHERE id = ?"),
+    ("SELECT attachment_path, id FROM messages WHERE attachment_path IS NOT NULL", "UPDATE messages SET attachment_bytes = ? WHERE id = ?"),
+)
+
+HOLDINGS = (
+    """
+    CREATE TABLE holdings (
+        kind TEXT NOT NULL CHECK (kind IN ('photo', 'attachment')),
+        key_generation INTEGER NOT NULL,
+        items INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        PRIMARY KEY (kind, key_generation)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "INSERT INTO holdings SELECT 'photo', key_generation, COUNT(*), SUM(disk_bytes) FROM photos GROUP BY key_generation",
+    """
+    INSERT INTO holdings SELECT 'attachment', attachment_generation, COUNT(*), SUM(attachment_bytes) FROM messages
+    WHERE attachment_path IS NOT NULL GROUP BY attachment_generation
+    """,
+    """
+    CREATE TRIGGER holdings_photos_insert AFTER INSERT ON photos BEGIN
+        INSERT INTO holdings VALUES ('photo', NEW.key_generation, 1, NEW.disk_bytes)
+        ON CONFLICT DO UPDATE SET items = items + 1, bytes = bytes + excluded.bytes;
+    END
+    """,
+    """
+    CREATE TRIGGER holdings_photos_delete AFTER DELETE ON photos BEGIN
+        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.disk_bytes WHERE kind = 'photo' AND key_generation = OLD.key_generation;
+        DELETE FROM holdings WHERE kind = 'photo' AND key_generation = OLD.key_generation AND items = 0;
+    END
+    """,
+    # Sealed again, under a newer key.
+    """
+    CREATE TRIGGER holdings_photos_update AFTER UPDATE OF key_generation, disk_bytes ON photos BEGIN
+        INSERT INTO holdings VALUES ('photo', NEW.key_generation, 1, NEW.disk_bytes)
+        ON CONFLICT DO UPDATE SET items = items + 1, bytes = bytes + excluded.bytes;
+        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.disk_bytes WHERE kind = 'photo' AND key_generation = OLD.key_generation;
+        DELETE FROM holdings WHERE kind = 'photo' AND key_generation = OLD.key_generation AND items = 0;
+    END
+    """,
+    """
+    CREATE TRIGGER holdings_messages_insert AFTER INSERT ON messages WHEN NEW.attachment_path IS NOT NULL BEGIN
+        INSERT INTO holdings VALUES ('attachment', NEW.attachment_generation, 1, NEW.attachment_bytes)
+        ON CONFLICT DO UPDATE SET items = items + 1, bytes = bytes + excluded.bytes;
+    END
+    """,
+    """
+    CREATE TRIGGER holdings_messages_delete AFTER DELETE ON messages WHEN OLD.attachment_path IS NOT NULL BEGIN
+        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.attachment_bytes
+            WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation;
+        DELETE FROM holdings WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation AND items = 0;
+    END
+    """,
+    """
+    CREATE TRIGGER holdings_messages_update AFTER UPDATE OF attachment_generation, attachment_bytes ON messages
+    WHEN NEW.attachment_path IS NOT NULL BEGIN
+        INSERT INTO holdings VALUES ('attachment', NEW.attachment_generation, 1, NEW.attachment_bytes)
+        ON CONFLICT DO UPDATE SET items = items + 1, bytes = bytes + excluded.bytes;
+        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.attachment_bytes
+            WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation;
+        DELETE FROM holdings WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation AND items = 0;
+    END
+    """,
+)
+
+
+def up(migrator, db):
+    for statement in (*COLUMNS, *INDEXES):
+        db.execute_sql(statement)
+    # The database lies in a folder of its own in the data folder; while a backup is being restored, beside the pictures.
+    beside = Path(db.database).parent
+    folder = beside if (beside / "photos").is_dir() else beside.parent
+    for select, update in MEASURED:
+        for *paths, row_id in db.execute_sql(select).fetchall():
+            size = sum(path.stat().st_size for path in map(folder.joinpath, paths) if path.is_file())
+            db.execute_sql(update, (size, row_id))
+    for statement in HOLDINGS:
+        db.execute_sql(statement)

@@ -1,0 +1,501 @@
+"""What the service answers with: each resource and its fields, as clients see them; the other half of the contract beside `params.py`.
+
+A verb returns a dict or a `msgspec.Struct`, and its route names the shape here that it has. Nothing checks that when a request is
+answered, for what is made here needs no checking; the tests hold every answer that they get against it (`tests/contract.py`).
+"""
+
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from msgspec import Meta
+
+import notes
+from answers import MEMORY_CATEGORIES, MEMORY_TYPES
+from findings import CATEGORIES, INTENTS
+
+Count = Annotated[int, Meta(ge=0)]
+Bytes = Annotated[int, Meta(ge=0, description="bytes")]
+Pixels = Annotated[int, Meta(ge=1, description="pixels")]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Timestamp = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$",
+        description="UTC, ISO 8601",
+        examples=["2026-11-21T07:31:04.123"],
+    ),
+]
+ConversationId = Annotated[str, Meta(pattern=r"^[0-9a-f]{1,64}\Z", description="1 to 64 lowercase hexadecimal digits")]
+Entities = Annotated[
+    str, Meta(description="a JSON list of objects with `type` and `value`", examples=['[{"type": "date", "value": "Friday"}]'])
+]
+StoredPath = Annotated[str, Meta(description="relative to the data folder")]
+Status = Literal["pending", "processing", "done", "error"]
+PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
+
+
+class Done(TypedDict):
+    message: str
+
+
+# -------------------------------------------------------------------------------------------------------------------- Service
+
+
+class Identity(TypedDict):
+    name: str
+    version: str
+    status: Literal["running"]
+
+
+class Health(TypedDict):
+    status: Literal["ok"]
+
+
+# --------------------------------------------------------------------------------------------------------------------- Photos
+
+
+class Uploaded(TypedDict):
+    id: int
+    filename: str
+    file_size: NotRequired[Bytes]  # of a new one
+    dedup: bool
+    message: Literal["Uploaded", "Already exists (dedup)"]
+
+
+class BatchResult(TypedDict):
+    """Of one file: `id` and `dedup`, or `error`."""
+
+    filename: str
+    id: NotRequired[int]
+    dedup: NotRequired[bool]
+    error: NotRequired[Annotated[str, Meta(description="`empty`, `too large`, `unsupported image`, or a sentence")]]
+
+
+class BatchUploaded(TypedDict):
+    uploaded: Annotated[int, Meta(ge=0, description="how many were newly stored")]
+    results: list[BatchResult]
+
+
+class PhotoFields(TypedDict):
+    id: int
+    filename: str
+    file_size: Bytes
+    width: Pixels
+    height: Pixels
+    mime_type: Literal[PICTURES]
+    source_type: str
+    device_id: str
+    device_name: str
+    original_timestamp: Timestamp
+    created_at: Timestamp
+
+
+class PhotoItem(PhotoFields):
+    """A photo in a list."""
+
+    analysis_status: Status
+    intent: Literal[("", *INTENTS)]
+    summary: str
+
+
+class PhotoPage(TypedDict):
+    total: Count
+    page: Count
+    page_size: Count
+    items: list[PhotoItem]
+
+
+class AnalysisFields(TypedDict):
+    id: int
+    photo_id: int
+    status: Status
+    app_name: str
+    content_category: Literal[("", *CATEGORIES)]
+    intent: Literal[("", *INTENTS)]
+    summary: str
+    entities: Entities
+    confidence: Share
+    error_message: str | None
+    created_at: Timestamp
+    completed_at: Timestamp | None
+
+
+class AnalysisDetail(AnalysisFields):
+    llm_response: Annotated[str, Meta(description="the model's answer as it came")]
+
+
+class PhotoDetail(PhotoFields):
+    """A photo with its analysis."""
+
+    local_media_store_id: str
+    original_path: StoredPath
+    thumbnail_path: StoredPath
+    analysis: AnalysisDetail
+
+
+class SyncedDevice(TypedDict):
+    device_id: str
+    device_name: str
+    last_synced_timestamp: Timestamp | None
+    last_sync_time: Timestamp
+    total_synced: Count
+
+
+class SyncedDevices(TypedDict):
+    devices: list[SyncedDevice]
+
+
+class SyncProgress(TypedDict):
+    """How far a device is synced; one that never uploaded has null, 0 and 0."""
+
+    device_id: str
+    last_synced_timestamp: Timestamp | None
+    last_synced_ts_ms: Annotated[int, Meta(ge=0, description="the same in epoch milliseconds")]
+    total_synced: Count
+
+
+class PhotoHit(PhotoItem):
+    """A photo that was found."""
+
+    score: float
+    snippet: str
+
+
+class PhotoHits(TypedDict):
+    total: Count
+    items: list[PhotoHit]
+
+
+# ------------------------------------------------------------------------------------------------------------------- Analyses
+
+
+class AnalysisItem(AnalysisFields):
+    """An analysis in a list."""
+
+    photo_filename: str
+
+
+class AnalysisPage(TypedDict):
+    total: Count
+    page: Count
+    page_size: Count
+    items: list[AnalysisItem]
+
+
+class Statistics(TypedDict):
+    total_photos: Count
+    total_analyses: Count
+    done: Count
+    pending: Count
+    processing: Count
+    errors: Count
+    intent_distribution: dict[str, Count]
+    category_distribution: dict[str, Count]
+
+
+# -------------------------------------------------------------------------------------------------------------- Conversations
+
+
+class ConversationFields(TypedDict):
+    id: ConversationId
+    title: str
+    device_id: str
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class ConversationItem(ConversationFields):
+    """A conversation in a list."""
+
+    message_count: Count
+    last_message: Annotated[str, Meta(description="the beginning of what was said last")]
+
+
+class ConversationList(TypedDict):
+    conversations: list[ConversationItem]
+
+
+class MessageFields(TypedDict):
+    id: int
+    role: Literal["user", "assistant", "tool"]
+    content: Annotated[str | None, Meta(description="null when an assistant only calls tools; a tool's is a JSON object")]
+    tool_calls: Annotated[str | None, Meta(description="a JSON list of objects with `id`, `type` and `function`")]
+    tool_name: str | None
+    created_at: Timestamp
+
+
+class ConversationDetail(ConversationFields):
+    """A conversation with all its messages."""
+
+    messages: list[MessageFields]
+
+
+class MessageList(TypedDict):
+    messages: list[MessageFields]
+
+
+# ----------------------------------------------------------------------------------------------------------------------- Chat
+
+
+class FunctionCall(TypedDict):
+    name: str
+    arguments: Annotated[str, Meta(description="a JSON object")]
+
+
+class ToolCall(TypedDict):
+    id: str
+    type: Literal["function"]
+    function: FunctionCall
+
+
+class AnswerMessage(TypedDict):
+    role: Literal["assistant"]
+    content: str
+    tool_calls: Annotated[list[ToolCall], Meta(description="all calls of the turn")]
+
+
+class Answered(TypedDict):
+    conversation_id: ConversationId
+    message: AnswerMessage
+
+
+# ------------------------------------------------------------------------------------------------------------------- Dynamics
+
+
+class DynamicItem(TypedDict):
+    """A note in a list."""
+
+    id: int
+    title: str
+    summary: str
+    category: Literal[notes.CATEGORIES]
+    confidence: Share
+    is_read: bool
+    is_pinned: bool
+    device_id: Annotated[str, Meta(description="empty when it rests on several devices")]
+    created_at: Timestamp
+
+
+class DynamicPage(TypedDict):
+    items: list[DynamicItem]
+    next_cursor: Annotated[int, Meta(ge=0, description="0 when there are no more")]
+    has_more: bool
+
+
+class DynamicDetail(DynamicItem):
+    """A note with its content and sources."""
+
+    content: Annotated[str, Meta(description="Markdown")]
+    source_photo_ids: Annotated[str, Meta(description="a JSON list of ints", examples=["[1, 2]"])]
+    source_conversation_ids: Annotated[str, Meta(description="a JSON list of strings", examples=["[]"])]
+
+
+class DynamicStatistics(TypedDict):
+    total_unread: Count
+    by_category: dict[str, Count]
+
+
+class MarkedRead(TypedDict):
+    message: str
+    is_read: bool
+
+
+class AllMarkedRead(TypedDict):
+    message: str
+    updated: Count
+
+
+class Pinned(TypedDict):
+    is_pinned: bool
+
+
+class NewArticle(TypedDict):
+    title: str
+    category: Literal[notes.CATEGORIES]
+
+
+class Generated(TypedDict):
+    generated: Count
+    articles: list[NewArticle]
+
+
+# ------------------------------------------------------------------------------------------------------------------- Memories
+
+
+class MemoryFields(TypedDict):
+    id: int
+    content: str
+    memory_type: Literal[MEMORY_TYPES]
+    source_type: Annotated[str, Meta(description="where it was told: `chat`, `screenshot`, …")]
+    category: Literal[MEMORY_CATEGORIES]
+    importance: Share
+    access_count: Count
+    created_at: Timestamp
+    expires_at: Timestamp | None
+
+
+class MemoryPage(TypedDict):
+    total: Count
+    page: Count
+    page_size: Count
+    items: list[MemoryFields]
+
+
+class MemoryStatistics(TypedDict):
+    total: Count
+    short_term: Count
+    long_term: Count
+    categories: dict[str, Count]
+
+
+# ---------------------------------------------------------------------------------------------------------- LLM configuration
+
+
+class PresetFields(TypedDict):
+    provider: str
+    base_url: str
+    model: str
+    max_context_tokens: Count
+
+
+class ConfigurationFields(PresetFields):
+    """Which model answers; the key is never shown. With the embedded one, provider `local`, the address is empty."""
+
+    api_key_set: bool
+    temperature: float
+
+
+class PresetList(TypedDict):
+    presets: dict[str, PresetFields]
+
+
+# ---------------------------------------------------------------------------------------------------------------------- Usage
+
+
+class UsageRow(TypedDict):
+    """What went to one model for one purpose on one day."""
+
+    day: Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="UTC", examples=["2026-11-21"])]
+    purpose: str
+    model: str
+    calls: Count
+    prompt_tokens: Count
+    completion_tokens: Count
+    total_tokens: Count
+
+
+class UsageReport(TypedDict):
+    daily_token_limit: Annotated[int, Meta(ge=0, description="0 is no limit")]
+    tokens_today: Count
+    days: list[UsageRow]
+
+
+# ----------------------------------------------------------------------------------------------------------------------- Data
+
+
+class Amounts(TypedDict):
+    total_photos: Count
+    total_memories: Count
+    storage_used_bytes: Count
+    storage_free_bytes: Annotated[int, Meta(ge=0, description="what the disk has left")]
+
+
+class RetentionFields(TypedDict):
+    retention_days: Annotated[int, Meta(ge=0, description="0 keeps everything")]
+
+
+class SealedFiles(TypedDict):
+    generation: Count
+    count: Count
+
+
+class KeyStatus(TypedDict):
+    """The times are null where nothing is encrypted."""
+
+    encrypted: bool
+    generation: Count
+    created_at: Timestamp | None
+    rotation_days: Count
+    rotation_due_at: Timestamp | None
+    files: list[SealedFiles]
+
+
+class Cleared(TypedDict):
+    message: str
+    photos: Count
+    conversations: Count
+    dynamics: Count
+    memories: Count
+
+
+# ----------------------------------------------------------------------------------------------------------------------- Push
+
+
+class Registered(TypedDict):
+    message: str
+    device_id: str
+
+
+class DeviceFields(TypedDict):
+    id: int
+    device_id: str
+    token: str
+    platform: str
+    device_name: str
+    device_model: str
+    app_version: str
+    last_seen: Timestamp
+    created_at: Timestamp
+
+
+class DeviceList(TypedDict):
+    devices: list[DeviceFields]
+
+
+class TestSent(TypedDict):
+    message: str
+    success: bool
+
+
+class BroadcastSent(TypedDict):
+    message: str
+    count: Annotated[int, Meta(ge=0, description="to how many devices it was sent")]
+
+
+# --------------------------------------------------------------------------------------------------------------------- Skills
+
+
+class SkillFields(TypedDict):
+    id: str
+    name: str
+    description: str
+    icon: str
+
+
+class SkillItem(SkillFields):
+    """A skill in a list; `enabled` is there when disabled ones were asked for, too."""
+
+    enabled: NotRequired[bool]
+
+
+class SkillDetail(SkillFields):
+    system_prompt: str
+    enabled: bool
+
+
+class SkillList(TypedDict):
+    skills: list[SkillItem]
+
+
+# ---------------------------------------------------------------------------------------------------------------- MCP servers
+
+
+class ServerFields(TypedDict):
+    id: str
+    name: str
+    url: str
+    description: str
+    enabled: bool
+
+
+class ServerList(TypedDict):
+    servers: list[ServerFields]

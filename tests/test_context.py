@@ -1,0 +1,75 @@
+"""Which part of a conversation is sent: whatever it holds, it fits, it has no holes, and no tool's answer goes without its call."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import context
+
+TEXTS = st.text(alphabet="ab {}\n中é", max_size=200) | st.integers(0, 3_000).map(lambda size: "long " * size)
+
+
+@st.composite
+def turns(draw):
+    """A turn as the protocol has it: what the person says, rounds of calls with what the tools say, the answer."""
+    messages = [{"role": "user", "content": draw(TEXTS)}]
+    if draw(st.booleans()):
+        messages[0]["content"] = [{"type": "text", "text": messages[0]["content"]}, {"type": "image_url", "image_url": {"url": "data:"}}]
+    for number in range(draw(st.integers(0, 2))):
+        call = {"id": f"call{number}", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"call{number}", "content": f"<frame>\n{draw(TEXTS)}\n</frame>"})
+    return [*messages, {"role": "assistant", "content": draw(TEXTS)}]
+
+
+def flat(history):
+    return [message for turn in history for message in turn]
+
+
+@given(earlier=st.lists(turns(), max_size=6), present=turns(), most=st.integers(0, 8_000))
+def test_a_fitted_history_is_the_latest_turns_whole_and_the_present_one(earlier, present, most):
+    sent = context.fit(earlier, present, most)
+    kept = len(sent) - len(present)
+    ends = [len(flat(earlier[first:])) for first in range(len(earlier) + 1)]
+
+    assert kept in ends
+    assert sent[:kept] == flat(earlier)[len(flat(earlier)) - kept :]
+    assert [message["role"] for message in sent[kept:]] == [message["role"] for message in present]
+    if context.tokens(present) <= most:
+        assert sent[kept:] == present
+        assert context.tokens(sent) <= most
+
+
+@given(earlier=st.lists(turns(), max_size=6), present=turns(), most=st.integers(0, 8_000))
+def test_the_turn_that_would_have_come_next_does_not_fit(earlier, present, most):
+    sent = context.fit(earlier, present, most)
+    dropped = len(flat(earlier)) + len(present) - len(sent)
+    last = next((turn for place, turn in enumerate(earlier) if len(flat(earlier[: place + 1])) == dropped), None)
+
+    assert (last is None) == (dropped == 0)
+    if last is not None and context.tokens(present) <= most:
+        assert context.tokens([*last, *sent]) > most
+
+
+@given(present=turns(), most=st.integers(0, 8_000))
+def test_only_what_tools_say_is_cut_and_their_frames_stay_closed(present, most):
+    before = [dict(message) for message in present]
+    sent = context.fit([], present, most)
+
+    assert present == before
+    for original, message in zip(present, sent, strict=True):
+        if message != original:
+            assert message["role"] == "tool"
+            assert len(message["content"]) < len(original["content"])
+            assert message["content"].endswith("\n</frame>")
+    tools = [message["content"] for message in sent if message["role"] == "tool"]
+    assert context.tokens(sent) <= most or all(len(content) < context.SHORTEST for content in tools)
+
+
+@given(history=st.lists(turns(), max_size=6), most=st.integers(0, 8_000))
+def test_the_latest_turns_are_read_until_one_does_not_fit(history, most):
+    kept = context.latest(((turn,) for turn in reversed(history)), most)
+
+    assert kept == history[len(history) - len(kept) :]
+    assert sum(map(context.tokens, kept)) <= most
+    if len(kept) < len(history):
+        assert sum(map(context.tokens, kept)) + context.tokens(history[-len(kept) - 1]) > most

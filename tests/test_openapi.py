@@ -1,0 +1,218 @@
+"""The contract: whole, valid, true to `spec.md`, and what the service keeps to.
+
+Every answer that any test gets through the `client` fixture is held against it as well (`tests/contract.py`).
+"""
+
+import re
+from typing import TypedDict
+
+import openapi_spec_validator
+import pytest
+
+import openapi
+from docs import generate
+from tests import contract
+from tests.conftest import detail, draw
+
+# `spec.md` and, after the empty line, what the service has beyond it.
+ENDPOINTS = """
+GET    /
+GET    /api/health
+POST   /api/photos/upload
+POST   /api/photos/upload-batch
+GET    /api/photos
+GET    /api/photos/{photo_id}
+GET    /api/photos/{photo_id}/image
+GET    /api/photos/{photo_id}/thumbnail
+DELETE /api/photos/{photo_id}
+GET    /api/photos/devices
+GET    /api/photos/sync-state
+POST   /api/photos/sync-state
+GET    /api/analysis
+POST   /api/analysis/{photo_id}/reprocess
+GET    /api/stats
+POST   /api/chat/send
+POST   /api/chat/send-with-file
+GET    /api/chat/conversations
+GET    /api/chat/conversations/{conversation_id}
+GET    /api/chat/conversations/{conversation_id}/messages
+DELETE /api/chat/conversations/{conversation_id}
+GET    /api/dynamics
+GET    /api/dynamics/stats
+GET    /api/dynamics/{dynamic_id}
+PUT    /api/dynamics/{dynamic_id}/read
+PUT    /api/dynamics/read-all
+PUT    /api/dynamics/{dynamic_id}/pin
+DELETE /api/dynamics/{dynamic_id}
+POST   /api/dynamics/trigger
+GET    /api/memories
+GET    /api/memories/stats
+DELETE /api/memories/{memory_id}
+GET    /api/config/llm
+PUT    /api/config/llm
+GET    /api/config/llm/presets
+POST   /api/config/llm/presets/{name}/apply
+POST   /api/push/register
+GET    /api/push/devices
+DELETE /api/push/devices/{device_id}
+POST   /api/push/test
+POST   /api/push/broadcast
+GET    /api/skills
+GET    /api/skills/{skill_id}
+POST   /api/skills
+PUT    /api/skills/{skill_id}
+DELETE /api/skills/{skill_id}
+GET    /api/mcp-servers
+POST   /api/mcp-servers
+DELETE /api/mcp-servers/{server_id}
+
+GET    /api/openapi.json
+GET    /api/search
+GET    /api/usage
+POST   /api/config/llm/test
+GET    /api/data/stats
+GET    /api/data/retention
+PUT    /api/data/retention
+GET    /api/data/keys
+GET    /api/data/export
+POST   /api/data/clear
+PUT    /api/mcp-servers/{server_id}
+"""
+
+# What `spec.md` shows of each input, by its names.
+INPUTS = {
+    "POST /api/photos/upload": "device_id device_name source_type local_media_store_id original_timestamp mime_type file!",
+    "POST /api/photos/upload-batch": "device_id! device_name timestamps local_ids mime_types files!",
+    "GET /api/photos": "page page_size status device_id category intent since until",
+    "GET /api/photos/sync-state": "device_id!",
+    "POST /api/photos/sync-state": "device_id! since_ms device_name",
+    "GET /api/analysis": "page page_size status intent",
+    "POST /api/chat/send": "message! conversation_id device_id skill_id",
+    "POST /api/chat/send-with-file": "message conversation_id device_id skill_id file",
+    "GET /api/chat/conversations": "device_id page page_size",
+    "GET /api/chat/conversations/{conversation_id}/messages": "conversation_id! after_id",
+    "GET /api/dynamics": "cursor limit category device_id",
+    "GET /api/memories": "page page_size memory_type category device_id",
+    "PUT /api/config/llm": "provider base_url api_key model temperature",
+    "POST /api/config/llm/presets/{name}/apply": "name! api_key",
+    "POST /api/push/register": "device_id! token! platform device_name device_model app_version",
+    "POST /api/push/test": "device_id!",
+    "POST /api/skills": "id! name! description system_prompt! icon",
+    "POST /api/mcp-servers": "id! name! url! description",
+    "PUT /api/data/retention": "retention_days!",
+    "POST /api/data/clear": "confirm!",
+    "GET /api/search": "q limit category intent device_id since until",
+}
+
+
+@pytest.fixture
+def document(app):
+    return contract.document(app)
+
+
+def operations(document):
+    return {f"{method.upper()} {path}": operation for path, methods in document["paths"].items() for method, operation in methods.items()}
+
+
+def listed(text):
+    return {" ".join(line.split()) for line in text.splitlines() if line}
+
+
+def test_every_endpoint_is_published_and_nothing_else(app, document):
+    rules = {f"{method} {rule.rule}" for rule in app.url_map.iter_rules() for method in rule.methods - {"HEAD", "OPTIONS"}}
+    rules = {re.sub("<(?:[a-z]+:)?([a-z_]+)>", r"{\1}", rule) for rule in rules}
+
+    assert set(operations(document)) == rules
+    assert rules == listed(ENDPOINTS)
+
+
+def test_it_is_valid_openapi_3_1(document):
+    assert document["openapi"].startswith("3.1.")
+    openapi_spec_validator.validate(document)
+
+
+def test_it_needs_the_key_and_says_for_what_else_that_holds(app, client, document):
+    detail(app.test_client().get("/api/openapi.json"), 401)
+    for named, operation in operations(document).items():
+        is_open = named in ("GET /", "GET /api/health")
+        assert (operation.get("security", document["security"]) == []) == is_open
+        assert ("401" in operation["responses"]) != is_open
+
+
+def test_every_operation_has_a_name_of_its_own_and_says_what_it_does(document):
+    made = operations(document).values()
+
+    assert len({operation["operationId"] for operation in made}) == len(made)
+    assert all(operation["summary"] and operation["tags"][0] in openapi.RESOURCES.values() for operation in made)
+
+
+@pytest.mark.parametrize(("named", "inputs"), INPUTS.items())
+def test_the_inputs_are_those_of_the_specification(document, named, inputs):
+    operation = operations(document)[named]
+    found = {parameter["name"]: parameter["required"] for parameter in operation.get("parameters", [])}
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        shape = document["components"]["schemas"].get(content["schema"].get("$ref", "").rpartition("/")[2], content["schema"])
+        found |= {name: name in shape["required"] for name in shape["properties"]}
+
+    assert found == {name.removesuffix("!"): name.endswith("!") for name in inputs.split()}
+
+
+def test_a_published_limit_is_the_one_that_holds(client, document):
+    tried = 0
+    for named, operation in operations(document).items():
+        method, path = named.split()
+        for parameter in operation.get("parameters", []):
+            schema = parameter["schema"]
+            if method == "GET" and parameter["in"] == "query" and "maximum" in schema:
+                url = path.replace("{conversation_id}", "0")
+                for allowed, value in ((True, schema["minimum"]), (True, schema["maximum"]), (False, schema["minimum"] - 1),
+                                       (False, schema["maximum"] + 1)):  # fmt: skip
+                    answer = client.get(f"{url}?{parameter['name']}={value}")
+                    assert (answer.status_code != 400) == allowed, f"{url} {parameter['name']}={value}"
+                    tried += 1
+    assert tried > 40
+
+
+def test_the_limited_calls_publish_429_and_its_headers(document):
+    limited = {named for named, operation in operations(document).items() if "429" in operation["responses"]}
+
+    assert limited == {"POST /api/chat/send", "POST /api/chat/send-with-file", "POST /api/dynamics/trigger"}
+    assert "Retry-After" in document["components"]["responses"]["TooManyRequests"]["headers"]
+
+
+def test_a_limited_answer_carries_the_published_headers(client, document):
+    headers = document["paths"]["/api/dynamics/trigger"]["post"]["responses"]["200"]["headers"]
+    answer = client.post("/api/dynamics/trigger")
+
+    assert answer.status_code == 200
+    assert all(answer.headers[name].isdigit() for name in headers)
+
+
+def test_two_shapes_of_one_name_are_refused():
+    made = openapi._Document()
+    made.schema(TypedDict("Twin", {"a": int}))
+
+    with pytest.raises(ValueError, match="two shapes are called Twin"):
+        made.schema(TypedDict("Twin", {"b": str}))
+
+
+def test_an_answer_that_the_contract_does_not_know_fails_the_test_that_gets_it(app, client, monkeypatch):
+    monkeypatch.setitem(app.view_functions, "memory.stats", lambda: {"total": -1})
+    with pytest.raises(Exception, match=r"required|minimum|-1"):
+        client.get("/api/memories/stats")
+    monkeypatch.setitem(app.view_functions, "memory.stats", lambda: ({"detail": "Teapot."}, 418))
+    with pytest.raises(AssertionError, match="418, which is not declared"):
+        client.get("/api/memories/stats")
+
+
+def test_pictures_are_answered_as_published(client):
+    photo = client.upload(draw()).json["id"]
+    whole = client.get(f"/api/photos/{photo}/image")
+
+    assert client.get(f"/api/photos/{photo}/image", headers={"Range": "bytes=0-3"}).status_code == 206
+    assert client.get(f"/api/photos/{photo}/image", headers={"If-None-Match": whole.headers["ETag"]}).status_code == 304
+    detail(client.get(f"/api/photos/{photo}/image", headers={"Range": "bytes=99999999-"}), 416)
+
+
+def test_the_reference_for_people_is_what_make_docs_makes():
+    assert generate.PAGE.read_text() == generate.reference(generate.contract()), "docs/api.md is stale: run `make docs`"
