@@ -36,7 +36,7 @@ from benchmarks.service import MemoryWatch, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns, p50, p95, side_by_side
 from local import LocalModel
 from models import Analysis, Photo, Vocabulary
-from settings import Settings, utc_now
+from settings import Settings, timestamp, utc_now
 from tests.fake_llm import FakeLLM
 
 MS = 1_000
@@ -138,6 +138,7 @@ def starting(folders: seed.Folders) -> Iterator[Figure]:
 def listing(folders: seed.Folders) -> Iterator[Figure]:
     """List, detail and statistics, of many photos and of few, encrypted and not."""
     small = min(seed.REFERENCE, folders.size)
+    week = urlencode({"since": timestamp(folders.now - timedelta(days=14)), "until": timestamp(folders.now - timedelta(days=7))})
     with contextlib.ExitStack() as services:
         many, plain = (services.enter_context(Service(folder)) for folder in (folders.large, folders.plain))
         few = many if folders.small is folders.large else services.enter_context(Service(folders.small))
@@ -150,19 +151,22 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
             actions[f"middle {name}"] = _asking(service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE // 2)}")
             actions[f"detail {name}"] = _asking(service, lambda size=size, choice=choice: f"/api/photos/{choice.randint(1, size)}")
             actions[f"filtered {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}&status=done&device_id=phone_1")
+            actions[f"kind {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}&category=chat&intent=note")
+            actions[f"week {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}&{week}")
             actions[f"analyses {name}"] = _asking(service, lambda: f"/api/analysis?page_size={PAGE}&status=done&intent=note")
             actions[f"stats {name}"] = _asking(service, lambda: "/api/stats")
         seconds = {name: p50(each) * MS for name, each in in_turns(actions, 30 * folders.rounds, warm_up=10).items()}
     health = {"unit": "ms", "floor": seconds["health"], "floor_is": "health"}
-    names = {"list": f"list of {PAGE}", "last": f"list of {PAGE}, the oldest", "filtered": f"list of {PAGE}, filtered"}
-    names |= {"analyses": f"analyses, {PAGE}, filtered", "detail": "detail"}
+    names = {"list": f"list of {PAGE}", "last": f"list of {PAGE}, the oldest", "filtered": f"list of {PAGE}, by device and status"}
+    names |= {"kind": f"list of {PAGE}, by category and intent", "analyses": f"analyses, {PAGE}, filtered", "detail": "detail"}
     for name, what in names.items():
         yield Figure(what=f"{what}, p50", measured=seconds[f"{name} many"], at_most=5, **health)
         yield Figure(
             what=f"{what}, against {small:,} photos", measured=seconds[f"{name} many"], unit="ms",
             floor=seconds[f"{name} few"], floor_is=f"at {small:,}", ratio_at_most=1.3,
         )  # fmt: skip
-    yield Figure(what=f"list of {PAGE}, in the middle, p50", measured=seconds["middle many"], **health)
+    for name, what in {"week": "of a week among four", "middle": "in the middle"}.items():  # where what is counted, or passed, grows
+        yield Figure(what=f"list of {PAGE}, {what}, p50", measured=seconds[f"{name} many"], **health)
     yield Figure(what="stats, p50", measured=seconds["stats many"], at_most=20, **health)
     yield Figure(
         what=f"list of {PAGE}, encrypted against not", measured=seconds["list many"], unit="ms",

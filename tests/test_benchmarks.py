@@ -20,7 +20,7 @@ FIGURES = (
     "list of 20, p50",
     "list of 20, against",
     "list of 20, encrypted against not",
-    "list of 20, filtered, p50",
+    "list of 20, by category and intent, p50",
     "detail, p50",
     "detail, against",
     "stats, p50",
