@@ -414,7 +414,7 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
             return
         match outcome:
             case Findings():
-                _save(claim, _fields(outcome), analyser, now=now)
+                _save(claim, result_fields(outcome), analyser, now=now)
                 _remember(claim, outcome.memories, now=now)
                 _provider_answers(now=now)
             case ProviderDown():
@@ -448,7 +448,8 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
 _RESULT_FIELDS = ("app_name", "content_category", "intent", "summary", "entities", "confidence", "visible_text", "llm_response")
 
 
-def _fields(findings: Findings) -> dict[str, Any]:
+def result_fields(findings: Findings) -> dict[str, Any]:
+    """The columns of an analysis row that hold these findings."""
     result = {name: getattr(findings, name) for name in _RESULT_FIELDS if hasattr(findings, name)}
     return {**result, "entities": msgspec.json.encode(findings.entities).decode(), "llm_response": findings.raw}
 

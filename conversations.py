@@ -137,7 +137,7 @@ def page(number: int, size: int, *, device_id: str | None = None) -> list[dict[s
     chosen = Conversation.select()
     if device_id is not None:
         chosen = chosen.where(Conversation.device_id == device_id)
-    found = list(chosen.order_by(Conversation.updated_at.desc(), Conversation.id).paginate(number, size))
+    found = list(chosen.order_by(Conversation.updated_at.desc(), Conversation.id.desc()).paginate(number, size))
     ids = [conversation.id for conversation in found]
     spoken = peewee.Case(None, [((Message.role != "tool") & Message.content.is_null(False), Message.id)])
     counts = Message.select(Message.conversation_id, peewee.fn.COUNT(Message.id), peewee.fn.MAX(spoken))

@@ -450,13 +450,11 @@ def _after(cursor: int, limit: int, chosen: peewee.ModelSelect, *, now: datetime
     the others. That decides for one that is gone, and for one that was pinned within the last `PASS`.
     """
     shown = Dynamic.get_or_none(Dynamic.id == cursor)
-    reaching = chosen.where(Dynamic.is_pinned, Dynamic.id >= cursor).count() + (shown is None)
+    reaching = chosen.where(Dynamic.is_pinned == True, Dynamic.id >= cursor).count() + (shown is None)  # noqa: E712, for the index
     among_pinned = reaching >= limit
     if shown is not None and not (shown.is_pinned and shown.pinned_at is not None and shown.pinned_at > now - PASS):
         among_pinned = shown.is_pinned
-    if among_pinned:
-        return ~Dynamic.is_pinned | (Dynamic.id < cursor)
-    return ~Dynamic.is_pinned & (Dynamic.id < cursor)
+    return peewee.Tuple(Dynamic.is_pinned, Dynamic.id) < peewee.Tuple(among_pinned, cursor)
 
 
 def _get(dynamic_id: int) -> Dynamic:

@@ -70,7 +70,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     file, `TooLarge`, and `UnsupportedImage`.
     """
     if (earlier := _already_stored(upload)) is not None:
-        _note_sync(upload, now, new=0)
+        note_sync(upload, now, new=0)
         return earlier
     spool.check()
     with spool.open() as picture:
@@ -81,7 +81,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         with db.atomic():
             photo.save(force_insert=True)
             Analysis.insert(photo=photo.id, device_id=photo.device_id, status="pending", created_at=now, due_at=now).execute()
-            _note_sync(upload, now, new=1)
+            note_sync(upload, now, new=1)
     except BaseException as problem:
         for path in kept:
             path.unlink(missing_ok=True)
@@ -349,7 +349,7 @@ def _delete(where: peewee.Expression, *, most: int) -> int:
     return len(ids)
 
 
-def _note_sync(upload: Upload, now: datetime, *, new: int) -> None:
+def note_sync(upload: Upload, now: datetime, *, new: int) -> None:
     """Carry the device's sync state forward; a photo that was there already counts as reached, not as stored."""
     named = {"device_name": upload.device_name[:MAX_NAME]} if upload.device_name else {}
     newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), timestamp(upload.original_timestamp))

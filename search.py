@@ -22,6 +22,7 @@ from models import db
 from query import EVERYTHING, Query, Word, counts, read, understand
 from settings import timestamp
 
+TOGETHER = 1_000  # photos that are put into a new index at once
 NEWEST = 2_000  # matches that are counted and ranked: the newest ones
 RERANKED = 100  # of these, the best are compared on their text, 0.1 ms each
 FEW = 5  # with fewer matches than this, typos are matches too
@@ -69,8 +70,19 @@ def index(photo_id: int) -> None:
     to take the photo out of the vocabulary's counts. Calling either of the two once too often changes nothing.
     """
     remove(photo_id)
-    if document := document_of(photo_id):
-        _put(photo_id, document)
+    index_new([photo_id])
+
+
+def index_new(photo_ids: Iterable[int]) -> int:
+    """Put photos into the index that are not in it; returns the number of those that have text. The vocabulary is counted for all
+    of them at once, which takes half of the time that `index` takes.
+    """
+    documents = {photo_id: document for photo_id in photo_ids if (document := document_of(photo_id))}
+    for photo_id, document in documents.items():
+        db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", (photo_id, document.tokens()))
+    counted = collections.Counter(itertools.chain.from_iterable(document.distinct() for document in documents.values()))
+    _count(sorted(counted.items()))
+    return len(documents)
 
 
 def remove(photo_id: int) -> None:
@@ -79,7 +91,7 @@ def remove(photo_id: int) -> None:
         return
     db.execute_sql("DELETE FROM photo_index WHERE rowid = ?", (photo_id,))
     if document := document_of(photo_id):
-        distinct = document.distinct()
+        distinct = msgspec.json.encode(sorted(document.distinct())).decode()
         db.execute_sql("UPDATE vocabulary SET documents = documents - 1 WHERE term IN (SELECT value FROM json_each(?))", (distinct,))
         db.execute_sql("DELETE FROM vocabulary WHERE documents < 1 AND term IN (SELECT value FROM json_each(?))", (distinct,))
 
@@ -94,12 +106,11 @@ def rebuild(progress: Callable[[int], None] | None = None) -> int:
     """Make index and vocabulary anew from the analyses; returns the number of photos indexed. `progress` gets it as it grows."""
     empty()
     indexed = 0
-    for (photo_id,) in db.execute_sql("SELECT photo_id FROM analyses ORDER BY photo_id"):
-        if document := document_of(photo_id):
-            _put(photo_id, document)
-            indexed += 1
-            if progress:
-                progress(indexed)
+    rows = db.execute_sql("SELECT photo_id FROM analyses ORDER BY photo_id")
+    while batch := rows.fetchmany(TOGETHER):
+        indexed += index_new([row[0] for row in batch])
+        if progress:
+            progress(indexed)
     return indexed
 
 
@@ -127,9 +138,8 @@ class Document(msgspec.Struct):
     def tokens(self) -> str:
         return " ".join(itertools.chain(self.sequence, self.parts, self.filters))
 
-    def distinct(self) -> str:
-        """Each term once, as a JSON list; sorted, so that the vocabulary's pages are visited in order."""
-        return msgspec.json.encode(sorted({*self.sequence, *self.parts, *self.filters})).decode()
+    def distinct(self) -> set[str]:
+        return {*self.sequence, *self.parts, *self.filters}
 
 
 def document_of(photo_id: int) -> Document | None:
@@ -149,12 +159,12 @@ def document_of(photo_id: int) -> Document | None:
     return Document(sequence, terms.parts(folded, sequence), filters)
 
 
-def _put(photo_id: int, document: Document) -> None:
-    db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", (photo_id, document.tokens()))
+def _count(terms_found: list[tuple[str, int]]) -> None:
+    """Add to the vocabulary in how many photos more these terms are. In their order its pages are visited one after the other."""
     db.execute_sql(
-        """INSERT INTO vocabulary(term, documents) SELECT value, 1 FROM json_each(?) WHERE true
-        ON CONFLICT(term) DO UPDATE SET documents = documents + 1""",
-        (document.distinct(),),
+        """INSERT INTO vocabulary(term, documents) SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true
+        ON CONFLICT(term) DO UPDATE SET documents = documents + excluded.documents""",
+        (msgspec.json.encode(terms_found).decode(),),
     )
 
 

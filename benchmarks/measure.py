@@ -14,6 +14,7 @@ import socket
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +23,7 @@ import msgspec
 import analysis
 import answers
 import chat
+import cleanup
 import configuration
 import images
 import llm
@@ -33,8 +35,8 @@ from benchmarks.figures import Figure
 from benchmarks.service import MemoryWatch, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns, p50, p95, side_by_side
 from local import LocalModel
-from models import Analysis, Vocabulary
-from settings import Settings, utc_now
+from models import Analysis, Photo, Vocabulary
+from settings import Settings, timestamp, utc_now
 from tests.fake_llm import FakeLLM
 
 MS = 1_000
@@ -43,6 +45,7 @@ CLIENTS = 3  # uploads that a phone has under way at once
 BROWSER = 6  # connections of a browser
 PAGE = 20
 TRIES = 3  # of each query
+OLDEST = 1_000  # photos that a night's clean-up may find
 MEMORIES = 1_000  # of a person who has chatted for years
 
 
@@ -135,6 +138,7 @@ def starting(folders: seed.Folders) -> Iterator[Figure]:
 def listing(folders: seed.Folders) -> Iterator[Figure]:
     """List, detail and statistics, of many photos and of few, encrypted and not."""
     small = min(seed.REFERENCE, folders.size)
+    week = urlencode({"since": timestamp(folders.now - timedelta(days=14)), "until": timestamp(folders.now - timedelta(days=7))})
     with contextlib.ExitStack() as services:
         many, plain = (services.enter_context(Service(folder)) for folder in (folders.large, folders.plain))
         few = many if folders.small is folders.large else services.enter_context(Service(folders.small))
@@ -144,17 +148,25 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
             choice = random.Random(material.SEED)
             actions[f"list {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}")
             actions[f"last {name}"] = _asking(service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE)}")
+            actions[f"middle {name}"] = _asking(service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE // 2)}")
             actions[f"detail {name}"] = _asking(service, lambda size=size, choice=choice: f"/api/photos/{choice.randint(1, size)}")
+            actions[f"filtered {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}&status=done&device_id=phone_1")
+            actions[f"kind {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}&category=chat&intent=note")
+            actions[f"week {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}&{week}")
+            actions[f"analyses {name}"] = _asking(service, lambda: f"/api/analysis?page_size={PAGE}&status=done&intent=note")
             actions[f"stats {name}"] = _asking(service, lambda: "/api/stats")
         seconds = {name: p50(each) * MS for name, each in in_turns(actions, 30 * folders.rounds, warm_up=10).items()}
     health = {"unit": "ms", "floor": seconds["health"], "floor_is": "health"}
-    names = {"list": f"list of {PAGE}", "last": f"list of {PAGE}, the oldest", "detail": "detail"}
+    names = {"list": f"list of {PAGE}", "last": f"list of {PAGE}, the oldest", "filtered": f"list of {PAGE}, by device and status"}
+    names |= {"kind": f"list of {PAGE}, by category and intent", "analyses": f"analyses, {PAGE}, filtered", "detail": "detail"}
     for name, what in names.items():
         yield Figure(what=f"{what}, p50", measured=seconds[f"{name} many"], at_most=5, **health)
         yield Figure(
             what=f"{what}, against {small:,} photos", measured=seconds[f"{name} many"], unit="ms",
             floor=seconds[f"{name} few"], floor_is=f"at {small:,}", ratio_at_most=1.3,
         )  # fmt: skip
+    for name, what in {"week": "of a week among four", "middle": "in the middle"}.items():  # where what is counted, or passed, grows
+        yield Figure(what=f"list of {PAGE}, {what}, p50", measured=seconds[f"{name} many"], **health)
     yield Figure(what="stats, p50", measured=seconds["stats many"], at_most=20, **health)
     yield Figure(
         what=f"list of {PAGE}, encrypted against not", measured=seconds["list many"], unit="ms",
@@ -168,7 +180,9 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
     queries = _queries(folders, 3 * folders.rounds)
     models.open_store(folders.large)
     with Service(folders.large) as sealed, Service(folders.plain) as plain:
+        before = sealed.memory()
         first = in_turns({"first": _asking(sealed, lambda: _search_path(queries[0]))}, 1)["first"][0]
+        words = sealed.memory() - before
         turns = {name: itertools.cycle(queries) for name in ("http", "plain", "verb", "bare")}
         actions = {
             "http": _asking(sealed, lambda: _search_path(next(turns["http"]))),
@@ -193,6 +207,7 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
         yield figure(f"{kind}, p50", p50, chosen)
         yield figure(f"{kind}, p95", p95, chosen, at_most=limit)
     yield Figure(what="search, the first after the start", measured=first * MS, unit="ms")
+    yield Figure(what="search, memory that the first one takes and keeps", measured=words / MB, unit="MB")
     fastest = {name: [min(times[place :: len(queries)]) for place in range(len(queries))] for name, times in milliseconds.items()}
     yield Figure(
         what="search, encrypted against not, mean of the fastest", measured=statistics.mean(fastest["http"]), unit="ms",
@@ -254,7 +269,7 @@ def turning(folders: seed.Folders) -> Iterator[Figure]:
     scale = 100_000 / folders.size
     with Service(folders.large) as service:
         for _ in range(min(folders.rounds, 3)):
-            with PauseWatch(service, f"/api/photos?page_size={PAGE}", CLIENTS) as watch:
+            with PauseWatch(service, lambda client: client.get(f"/api/photos?page_size={PAGE}"), CLIENTS) as watch:
                 said = service.run("jobs", "rotate-keys", "--force")
             spent.append(float(re.search(r"after ([0-9.]+) s", said)[1]))
             longest.append(watch.longest)
@@ -267,12 +282,48 @@ def turning(folders: seed.Folders) -> Iterator[Figure]:
     yield Figure(what=f"rotation, the longest pause of a request ({refused} refused)", measured=max(longest), unit="s")
 
 
+def cleaning(folders: seed.Folders) -> Iterator[Figure]:
+    """The oldest thousand photos go, with every trace, beside a client who reads and one who writes without a break."""
+    oldest = min(OLDEST, -(-folders.size // 2))
+    models.open_store(folders.large)
+    with models.scope():
+        due = Photo.select(Photo.created_at).order_by(Photo.id).offset(oldest).limit(1).scalar() + timedelta(days=seed.DAYS)
+    spent: dict[str, float] = {}
+    last = time.perf_counter()
+
+    def note(stage: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        spent[stage] = spent.get(stage, 0.0) + now - last
+        last = now
+
+    settings = dataclasses.replace(folders.large, retention_days=seed.DAYS)
+    with Service(folders.large) as service, contextlib.ExitStack() as watches:
+        reading = watches.enter_context(PauseWatch(service, lambda client: client.get(f"/api/photos?page_size={PAGE}"), 1))
+        writing = watches.enter_context(PauseWatch(service, lambda client: client.write(), 1))
+        last = time.perf_counter()
+        cleaned = cleanup.clean(settings, now=due, progress=note)
+    models.close_connection()
+    copied = floors.copy(models.store().database, folders.path("copy"))
+    if cleaned.photos != oldest:
+        raise RuntimeError(f"{cleaned.photos} photos were removed instead of {oldest}")
+    yield Figure(what=f"clean-up, a photo of the oldest {oldest:,}", measured=spent["photos"] / oldest * MS, unit="ms")
+    yield Figure(what="clean-up, looking for files without a row", measured=spent["files"], unit="s")
+    yield Figure(
+        what="clean-up, index, free pages and log", measured=spent["database"], unit="s", floor=copied, floor_is="file copied, flushed"
+    )
+    refused = f"({reading.refused + writing.refused} refused)"
+    yield Figure(what="clean-up, the longest pause of a reader", measured=reading.longest, unit="s")
+    yield Figure(what=f"clean-up, the longest pause of a writer {refused}", measured=writing.longest, unit="s")
+
+
 GROUPS = {
     "analysis": analysing,  # first: it stores what no service may find in the queue
     "start": starting,
     "list": listing,
     "search": searching,
     "chat": chatting,
+    "cleanup": cleaning,
     "keys": turning,
     "upload": uploading,
     "memory": swallowing,

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -130,12 +131,12 @@ class MemoryWatch:
 
 
 class PauseWatch:
-    """The longest time that a request for `path` takes while this context lasts, a refusal too; `threads` ask without a break."""
+    """The longest time that a request takes while this context lasts, a refusal too; `threads` clients `ask` without a break."""
 
-    def __init__(self, service: Service, path: str, threads: int):
+    def __init__(self, service: Service, ask: Callable[["Client"], bytes], threads: int):
         self.longest = 0.0  # seconds
         self.refused = 0
-        self._service, self._path = service, path
+        self._service, self._request = service, ask
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=self._ask) for _ in range(threads)]
 
@@ -154,7 +155,7 @@ class PauseWatch:
         while not self._ended.is_set():
             begun = time.perf_counter()
             try:
-                client.get(self._path)
+                self._request(client)
             except RuntimeError:
                 self.refused += 1
             self.longest = max(self.longest, time.perf_counter() - begun)
@@ -171,7 +172,14 @@ class Client:
 
     def upload(self, form: bytes) -> bytes:
         """Send a form made by `upload_form`."""
-        return self._call("POST", "/api/photos/upload", form, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"})
+        return self._post("/api/photos/upload", form)
+
+    def write(self) -> bytes:
+        """Have the least written that a client can have written: how far a device is synced."""
+        return self._post("/api/photos/sync-state", b"".join((_field("device_id", "phone_1"), _field("since_ms", "0"), _END)))
+
+    def _post(self, path: str, form: bytes) -> bytes:
+        return self._call("POST", path, form, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"})
 
     def _call(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
         """The answer's body. Raises `RuntimeError` for a failure: a refusal is quick, and would pass for a good figure."""
@@ -185,11 +193,15 @@ class Client:
 
 def upload_form(picture: bytes) -> bytes:
     """The body of an upload, whole, so that nothing is left to do for the client while the clock runs."""
-    head = (
-        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="device_id"\r\n\r\nphone_1\r\n'
-        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="Screenshot.png"\r\nContent-Type: image/png\r\n\r\n'
-    )
-    return b"".join((head.encode(), picture, f"\r\n--{BOUNDARY}--\r\n".encode()))
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="Screenshot.png"\r\nContent-Type: image/png\r\n\r\n'
+    return b"".join((_field("device_id", "phone_1"), head.encode(), picture, b"\r\n", _END))
+
+
+def _field(name: str, value: str) -> bytes:
+    return f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+
+
+_END = f"--{BOUNDARY}--\r\n".encode()
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -1,0 +1,188 @@
+"""No list reads more than its page: the plans of the statements that SQLite was really given, for each request in all its forms.
+
+Without statistics, which are never gathered, a plan is the same for ten rows and for a million, so a small folder tells.
+"""
+
+import itertools
+import re
+from datetime import timedelta
+
+import pytest
+
+import cleanup
+import conversations
+import models
+import photos
+from app import create_app
+from benchmarks import seed
+from models import Conversation, Dynamic, Memory, Message, PushDevice, db
+from settings import Settings, utc_now
+from tests.conftest import Client
+
+# Tables that may be read whole: rows for each device, combination of values or thing that a person has set up. Every other one grows.
+FEW = {"push_devices", "sync_states", "tallies", "skills", "mcp_servers", "settings", "spend_ledger", "schema_migration", "holdings"}
+# Of these, those that are also sorted. The ledger is asked for a month.
+SORTED = {"sync_states", "skills", "mcp_servers", "spend_ledger"}
+
+PHOTO_FILTERS = ("status=done", "device_id=phone_1", "category=chat", "intent=note", "since=2020-01-01", "until=2090-01-01")
+
+
+def combined(path, filters, also=("",)):
+    """`path` with every combination of `filters`, and each of `also` behind it."""
+    for number in range(len(filters) + 1):
+        for chosen in itertools.combinations(filters, number):
+            for more in also:
+                query = "&".join(filter(None, (*chosen, more)))
+                yield f"{path}?{query}" if query else path
+
+
+PAGED = (
+    *combined("/api/photos", PHOTO_FILTERS, also=("", "page=2&page_size=1", "page=17&page_size=1")),
+    *combined("/api/analysis", ("status=done", "intent=note"), also=("", "page=2&page_size=1", "page=17&page_size=1")),
+)
+LISTS = (
+    *PAGED,
+    *combined("/api/chat/conversations", ("device_id=phone_1",), also=("", "page=2&page_size=1")),
+    "/api/chat/conversations/cafe",
+    "/api/chat/conversations/cafe/messages",
+    "/api/chat/conversations/cafe/messages?after_id=1",
+    *combined("/api/dynamics", ("category=note", "device_id=phone_1"), also=("", "limit=1", "limit=1&cursor=2", "limit=1&cursor=3")),
+    *combined("/api/memories", ("memory_type=long_term", "category=fact", "device_id=phone_1"), also=("", "page=2&page_size=1")),
+    "/api/push/devices",
+    "/api/photos/devices",
+    "/api/skills",
+    "/api/mcp-servers",
+    "/api/usage",
+)
+OTHERS = (
+    *(f"/api/photos/1{part}" for part in ("", "/image", "/thumbnail")),
+    "/api/photos/sync-state?device_id=phone_1",
+    *("/api/stats", "/api/dynamics/stats", "/api/memories/stats", "/api/dynamics/1"),
+    *combined(
+        "/api/search", ("intent=note", "category=chat", "device_id=phone_1", "since=2020-01-01"), also=("q=the+mail", "q=%22mail%22")
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """A client of a folder with a few rows of everything."""
+    settings = Settings(data_dir=tmp_path_factory.mktemp("plans") / "data", language="en")
+    now = utc_now()
+    seed.fill(settings, 20, now=now)
+    app = create_app(settings)
+    with models.scope():
+        for number in range(3):
+            device_id, moment = f"phone_{number}", now + timedelta(seconds=number)
+            about = {"device_id": device_id, "created_at": moment}
+            Conversation.create(id=f"cafe{number or ''}", title="Soup", updated_at=moment, **about)
+            Message.create(conversation=f"cafe{number or ''}", role="user", content="Which soup?", created_at=moment)
+            Dynamic.create(title="Soup", category="note", is_pinned=number == 1, **about)
+            Memory.create(content="Likes soup", memory_type="long_term", **about)
+            PushDevice.create(token="token", last_seen=moment, **about)
+    yield Client(app)
+    models.close_connection()
+
+
+class Trace:
+    """The statements that SQLite runs for this thread while the context lasts, values filled in; without those of triggers."""
+
+    def __init__(self):
+        self.statements = []
+
+    def __enter__(self):
+        self._listen(lambda sql: self.statements.append(sql) if not sql.startswith("--") else None)
+        return self
+
+    def __exit__(self, *_):
+        self._listen(None)
+
+    def _listen(self, callback):
+        with models.scope():
+            db.connection().set_trace_callback(callback)
+
+    def reading(self):
+        """Those that look for rows. `0 = 1` is peewee's "in none of them", which looks for nothing."""
+        return [sql for sql in self.statements if sql.lstrip().startswith(("SELECT", "UPDATE", "DELETE")) and "(0 = 1)" not in sql]
+
+
+def plan(sql):
+    with models.scope():
+        return [step for *_, step in db.execute_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall()]
+
+
+def tables_of(sql):
+    """The tables that a statement names, by the names that its plan has for them."""
+    with models.scope():
+        names = {name for (name,) in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    found = {}
+    for name in names:
+        for match in re.finditer(rf'\b{name}\b"?(?:\s+(?:AS\s+)?"?(\w+))?', sql):
+            found |= {name: name, match[1]: name}
+    return found
+
+
+def complaints(sql):
+    """What a plan reads or sorts too much."""
+    tables, steps = tables_of(sql), plan(sql)
+    for step in steps:
+        scanned = re.match(r"SCAN (\w+)(?! VIRTUAL TABLE)", step)
+        table = tables.get(scanned[1]) if scanned else None
+        if table is not None and table not in FEW:
+            # In the order of the list, up to the end of the page; a filter would have it walk on.
+            walks = " LIMIT " in sql and " = " not in sql and not any("TEMP B-TREE" in step for step in steps)
+            counts = "COVERING INDEX" in step and "COUNT(" in sql
+            if not walks and not counts:
+                yield step
+        # The rows of one page, named by their ids, may be sorted.
+        if "TEMP B-TREE" in step and " IN (" not in sql and not set(tables.values()) <= SORTED:
+            yield step
+
+
+@pytest.mark.parametrize("path", [*LISTS, *OTHERS])
+def test_no_request_reads_or_sorts_more_than_it_shows(client, path):
+    with Trace() as trace:
+        assert client.get(path).status_code == 200
+
+    assert trace.reading()
+    for sql in trace.reading():
+        assert not list(complaints(sql)), f"{sql}\n{plan(sql)}"
+
+
+@pytest.mark.parametrize("path", PAGED)
+def test_which_photos_a_page_shows_is_told_by_an_index_alone(client, path):
+    """The rows are long: whatever a list is filtered by, none is read before it is known to be shown."""
+    with Trace() as trace:
+        client.get(path)
+    paging = [sql for sql in trace.reading() if "analyses" in sql and "ORDER BY" in sql and " IN (" not in sql]
+
+    for sql in paging:
+        for step in plan(sql):
+            assert "COVERING INDEX" in step, f"{sql}\n{step}"
+    assert paging or client.get(path).json["items"] == []
+
+
+def test_a_clean_up_finds_what_is_old_by_an_index(client):
+    ages_ago = utc_now() - timedelta(days=10_000)
+    with Trace() as trace:
+        cleanup.clean(client.app.settings, now=utc_now() + timedelta(days=100), dry_run=True)
+        with models.scope():
+            assert photos.purge(ages_ago, most=50) + conversations.purge(ages_ago, most=50) == 0
+
+    assert len(trace.reading()) > 8
+    for sql in trace.reading():
+        assert not list(complaints(sql)), f"{sql}\n{plan(sql)}"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM photos WHERE filename = 'a' LIMIT 1",
+        'SELECT * FROM "photos" AS "t1" ORDER BY "t1"."filename" LIMIT 20',
+        "SELECT * FROM analyses a ORDER BY photo_id DESC",
+        "SELECT id FROM conversations ORDER BY created_at",
+        "SELECT COUNT(*) FROM memories WHERE content = 'a'",
+    ],
+)
+def test_a_plan_that_reads_too_much_is_found(client, sql):
+    assert list(complaints(sql)), plan(sql)
