@@ -40,7 +40,7 @@ run: $(RUN_READY) ## start the service; prints its address and the key (settings
 	@exec .venv/bin/gunicorn
 
 test: $(DEV_READY) ## run the tests (ARGS="-k name" goes to pytest)
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m pytest -n auto --dist loadfile $(ARGS)
 
 faults: $(DEV_READY) ## cut the power at every write, which takes some minutes, and not at a few of them
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)

@@ -47,7 +47,7 @@ import push
 import shapes
 import skills
 import spend
-from errors import DataDamaged, NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
+from errors import DataDamaged, ModelFailure, NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
 from settings import NAME, VERSION, Settings
 from spool import Spool
 
@@ -294,7 +294,7 @@ def _failure(problem: Exception):
     else:
         known = _known(problem)
         if known.status >= 500 and not isinstance(problem, Unavailable):
-            told = isinstance(known, DataDamaged | StorageFull | Unavailable | Unreadable)  # by its sentence
+            told = isinstance(known, DataDamaged | ModelFailure | StorageFull | Unavailable | Unreadable)  # by its sentence
             log.error("request %s failed: %s", flask.g.get("request_id"), problem, exc_info=None if told else problem)
         status, detail = known.status, known.detail
         if known.retry_after is not None:

@@ -1,6 +1,6 @@
 """The dashboard: one HTML document that holds its style and script, for browsers that open the service's address.
 
-It is put together once, when the app is made, and is the same for everybody: what it shows is fetched by its script, with the
+It is put together once, when a browser first asks for it, and is the same for everybody: what it shows is fetched by its script, with the
 key. So its Content-Security-Policy names the hashes of the one style and the one script instead of a nonce for each answer,
 and the document can be compressed once and kept by the browser until it changes. Nothing else may run in it, be loaded from
 elsewhere, or frame it. The files in `templates/` are written for readers; comments and spaces do not travel.
@@ -16,7 +16,6 @@ from typing import NamedTuple
 import flask
 import jinja2
 import markupsafe
-import minify_html
 
 from settings import NAME, VERSION
 
@@ -50,6 +49,8 @@ class Page(NamedTuple):
 
 def assemble(*, key_needed: bool) -> Page:
     """The document with its policy. `key_needed` tells it whether to ask for a key before it asks the service for anything."""
+    import minify_html  # 18 MB, which a service that only phones use, and each command, can do without
+
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     environment.globals["joined"] = _joined
     text = environment.get_template("dashboard.html").render(name=NAME, version=VERSION, key_needed=key_needed)
