@@ -136,7 +136,8 @@ def _clients(service: Service, result: Path, seconds: float) -> dict:
     """What `clients.py` has seen."""
     locust = [sys.executable, "-m", "locust", "-f", "benchmarks/clients.py", "--headless", "--only-summary", "--loglevel", "WARNING"]
     users = ["--users", USERS, "--spawn-rate", USERS, "--run-time", f"{seconds:.0f}s", "--stop-timeout", str(STOP)]
-    told = ["--host", f"http://127.0.0.1:{service.port}", "--key", API_KEY, "--result", str(result)]
+    # Joined: a random key may begin with a dash.
+    told = [f"--host=http://127.0.0.1:{service.port}", f"--key={API_KEY}", f"--result={result}"]
     ended = subprocess.run([*locust, *users, *told], cwd=ROOT, capture_output=True, text=True, timeout=seconds + 2 * STOP)
     if not result.exists():
         raise RuntimeError(f"locust ended with {ended.returncode}: {ended.stderr[-5_000:]}")

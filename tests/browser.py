@@ -72,6 +72,7 @@ class Dashboard:
         self.findings = collections.deque()
         if llm:
             llm.default = self._answer
+            llm.queue_is_for = lambda request: not request.images
         self._browser = browser
         self._contexts = []
         self._problems: list[str] = []

@@ -71,6 +71,7 @@ class FakeLLM(Loopback):
     def __init__(self, default: Callable[[Request], Any] = lambda request: FINDINGS, *, tls: ssl.SSLContext | None = None):
         self.default = default
         self.requests: list[Request] = []
+        self.queue_is_for: Callable[[Request], bool] = lambda request: True  # others get the default
         self._queue: deque[Callable[[Handler], None]] = deque()
         self._scheme = "http" if tls is None else "https"
         super().__init__(Handler, tls=tls)
@@ -133,7 +134,7 @@ class FakeLLM(Loopback):
         with self._changed:
             self.requests.append(request)
             self._changed.notify_all()
-            if self._queue:
+            if self._queue and self.queue_is_for(request):
                 return self._queue.popleft()
         body = _completion(self.default(request))
         return lambda handler: handler.reply(200, body)

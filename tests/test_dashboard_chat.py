@@ -28,6 +28,8 @@ def service(chromium, tmp_path_factory):
     """A service for all tests of this file, each of which is another client of it. It holds a hostile conversation."""
     with FakeLLM(lambda request: {"articles": []}) as llm:
         dashboard = Dashboard(chromium, tmp_path_factory.mktemp("chat"), llm, trusted_proxies="1")
+        # The assistant's alone: after each turn the service asks what to remember of it, whenever it likes.
+        llm.queue_is_for = lambda request: "response_format" not in request.body
         create_app(Settings(data_dir=dashboard.service.data, api_key=KEY))
         with models.scope():
             keep_hostile()
@@ -94,9 +96,8 @@ def stored(dashboard, page):
 
 
 def test_an_answer_shows_its_tools_and_cites_screenshots(dashboard):
-    dashboard.llm.answer(
-        {"app_name": "Mail", "summary": "The book is due on Friday.", "visible_text": "Library\nbook due", "confidence": 0.9}
-    )
+    found = {"app_name": "Mail", "summary": "The book is due on Friday.", "visible_text": "Library\nbook due", "confidence": 0.9}
+    dashboard.findings.append(found)
     photo = dashboard.service.upload(draw("Library"))["id"]
     dashboard.service.wait_until_analysed()
     dashboard.llm.answer(None, tool_calls=[call("search_knowledge_base", query="book due"), call("get_screenshot", 2, id=4711)])

@@ -164,7 +164,7 @@ def test_an_article_is_shown_with_its_sources_and_runs_nothing(shared):
 
 
 def test_notes_are_written_when_they_are_asked_for(dashboard):
-    dashboard.llm.answer({"app_name": "Mail", "summary": "The book is due on Friday.", "confidence": 0.9})
+    dashboard.findings.append({"app_name": "Mail", "summary": "The book is due on Friday.", "confidence": 0.9})
     photo = dashboard.service.upload(draw("Library"))["id"]
     dashboard.service.wait_until_analysed()
     page = dashboard.open("#/notes")
