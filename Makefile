@@ -8,6 +8,7 @@ VERSION := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d"
 
 SIZE ?= 10000
 SECONDS ?= 300
+MINUTES ?= 3
 UV := uv==0.13.8
 
 # One line says what is missing, before anything is made.
@@ -27,7 +28,7 @@ PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq -
 LOCK := .venv-lock/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run test fuzz bench docs lint lock clean
+.PHONY: help install run test faults fuzz bench load docs pictures lint lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -39,7 +40,10 @@ run: $(RUN_READY) ## start the service; prints its address and the key (settings
 	@exec .venv/bin/gunicorn
 
 test: $(DEV_READY) ## run the tests (ARGS="-k name" goes to pytest)
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m pytest -n auto --dist loadfile $(ARGS)
+
+faults: $(DEV_READY) ## cut the power at every write, which takes some minutes, and not at a few of them
+	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
 
 fuzz: $(DEV_READY) ## attack a running service for SECONDS=300, by its contract, and the properties with more examples
 	@.venv/bin/python -m pytest tests/test_fuzz.py --fuzz-seconds=$(SECONDS) $(ARGS)
@@ -48,8 +52,14 @@ fuzz: $(DEV_READY) ## attack a running service for SECONDS=300, by its contract,
 bench: $(DEV_READY) ## measure against the budgets (SIZE=100000: photos in the database; ARGS for more)
 	@.venv/bin/python -m benchmarks --size $(SIZE) $(ARGS)
 
+load: $(DEV_READY) ## let phones, browsers, chats and jobs all come at once (MINUTES=3: for so long; ARGS for more)
+	@.venv/bin/python -m benchmarks.load --minutes $(MINUTES) $(ARGS)
+
 docs: $(RUN_READY) ## make the API reference, docs/api.md, from the contract
 	@.venv/bin/python -m docs.generate
+
+pictures: $(DEV_READY) ## make the README's pictures of the dashboard again (needs Chromium)
+	@.venv/bin/python -m tests.pictures
 
 lint: $(DEV_READY) ## check code and formatting
 	@.venv/bin/ruff check

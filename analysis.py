@@ -35,7 +35,17 @@ import photos
 import search
 import shapes
 import spend
-from errors import AnswerUnusable, NotFound, ProviderDown, ProviderRefused, SnaploreError, Unreadable, UnsupportedImage
+from errors import (
+    AnswerUnusable,
+    NotFound,
+    ProviderDown,
+    ProviderRefused,
+    SnaploreError,
+    StorageFull,
+    Unavailable,
+    Unreadable,
+    UnsupportedImage,
+)
 from findings import INTENTS, Findings, MemoryCandidate
 from locks import Presence
 from models import Analysis, Photo, Tally, db
@@ -49,6 +59,7 @@ TRIES = len(RETRY_DELAYS) + 1
 CIRCUIT_FAILURES = 3  # in a row
 FIRST_PAUSE = timedelta(seconds=30)
 LONGEST_PAUSE = timedelta(minutes=10)
+LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=llm.MAX_RETRY_AFTER)  # of anything that waits for its time
 # A row that failed by the provider's fault comes back this often by itself, so that one picture on which the provider always
 # fails does not go round for ever.
 MAX_RETURNS = 5
@@ -86,26 +97,30 @@ def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool
 
     What a thread of the pool repeats. No exception leaves it but for those of the database itself.
     """
+    _settle_unsettled(clock)
     with models.scope():
-        chosen = configuration.current(settings)
+        chosen = configuration.latest(settings)
         model = llm.model_for(chosen, settings)
         if llm.out_of_tokens(chosen, settings, now=clock()):
             return False  # what waits goes on tomorrow
         claim = claim_next(_fingerprint(chosen), now=clock())
         if claim is None:
             return False
-        if _copied_from_twin(claim, model.identity, now=clock()):
-            return True
         try:
+            if _copied_from_twin(claim, model.identity, now=clock()):
+                return True
             photo = photos.get(claim.photo_id)
             picture = photos.open_original(photo)
         except (NotFound, Unreadable) as problem:
-            _settle(claim, problem, model.identity, now=clock())
-            return True
-    with picture, _pool_holds(claim):
-        outcome = _ask(model, picture, photo.filename)
-    with models.scope():
-        _settle(claim, outcome, model.identity, now=clock())
+            picture, outcome = None, problem
+        except Exception:
+            _unsettled[claim.token] = (claim, None, model.identity)
+            raise
+    if picture is not None:
+        with picture, _pool_holds(claim):
+            outcome = _ask(model, picture, photo.filename)
+    _unsettled[claim.token] = (claim, outcome, model.identity)
+    _settle_unsettled(clock)
     return True
 
 
@@ -177,11 +192,17 @@ def give_back(claim: Claim, *, now: datetime) -> None:
 
 
 def recover(*, now: datetime) -> int:
-    """Photos whose worker died, or whose lease ended, become pending again; returns their number."""
+    """Photos whose worker died, or whose lease ended, become pending again; returns their number.
+
+    What is due later than its delay can be got its time from a clock that was ahead, and becomes due.
+    """
+    _forget_clock_ahead(now)
     recovered = 0
     held = Analysis.select(Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
     for row in held.where(Analysis.status == "processing"):
         worker = (row.lease_token or "").partition(":")[0]
+        if row.lease_token in _held or row.lease_token in _unsettled:
+            continue  # a thread of this process is at it, whatever the clock says
         if row.lease_until is not None and row.lease_until > now and Presence.alive(_workers_folder(), worker):
             continue
         with db.atomic():
@@ -193,6 +214,24 @@ def recover(*, now: datetime) -> int:
                 recovered += _requeue(mine, now=now, interruptions=row.interruptions + 1)
     return recovered
 
+
+def _forget_clock_ahead(now: datetime) -> None:
+    """A Pi has no clock of its own: it starts in the past or, after a wrong answer from the network, in the future."""
+    present, latest = timestamp(now), timestamp(now + LONGEST_DELAY)
+    late = [row[0] for row in db.execute_sql(_DUE_TOO_LATE, (present, latest, latest)).fetchall()]
+    if late:
+        Analysis.update(due_at=now).where(Analysis.id.in_(late)).execute()
+    circuit = _circuit()
+    if circuit.open and circuit.probe_at is not None and circuit.probe_at > now + LONGEST_DELAY:
+        circuit.probe_at = now
+        _save_circuit(circuit)
+
+
+# What never failed is due at once.
+_DUE_TOO_LATE = """
+    SELECT id FROM analyses INDEXED BY analyses_due WHERE status = 'pending' AND due_at > ? AND (attempts = 0 OR due_at > ?)
+    UNION ALL SELECT id FROM analyses INDEXED BY analyses_faulty WHERE fault <> '' AND fault = 'provider' AND due_at > ? LIMIT 500
+"""
 
 # -------------------------------------------------------------------------------------------------------------------- reading
 
@@ -243,17 +282,25 @@ class Pool:
         self._loop = background.Loop("analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers)
 
     def start(self) -> None:
-        with models.scope():
-            recovered = recover(now=utc_now())
-            allow_probe(now=utc_now())
-        if recovered:
-            log.info("%d analyses that were interrupted go on", recovered)
+        try:
+            with models.scope(), db.atomic():
+                recovered = recover(now=utc_now())
+                allow_probe(now=utc_now())
+            if recovered:
+                log.info("%d analyses that were interrupted go on", recovered)
+        except Exception as problem:
+            # A full disk or a damaged page must not keep the service from showing what is there; the threads try again.
+            if models.known_failure(problem) is None:
+                raise
+            log.error("interrupted analyses wait: %s", problem)
         self._loop.start()
 
     def stop(self) -> None:
         """Stop claiming; wait for what is being analysed, and give back what takes too long."""
         self._loop.stop()
         self._loop.join(STOP_PATIENCE)
+        with contextlib.suppress(StorageFull, Unavailable, *models.DATABASE_ERRORS):
+            _settle_unsettled(utc_now)
         for claim in list(_held.values()):
             with models.scope():
                 give_back(claim, now=utc_now())
@@ -269,6 +316,30 @@ class Pool:
 
 # What this process is analysing right now, so that a stopping pool can give it back.
 _held: dict[str, Claim] = {}
+
+# Claims whose end is not written down yet: what models have found, None for a turn that came to nothing. A full disk must not make anybody
+# pay twice, so while there are any, nothing is claimed.
+_unsettled: dict[str, tuple[Claim, Findings | SnaploreError | None, str]] = {}
+
+
+_settling = threading.Lock()
+
+
+def _settle_unsettled(clock: Callable[[], datetime]) -> None:
+    """Write down what models have found. Raises what the database raises; what is bound to pass leaves the result for the next time."""
+    with _settling:
+        for token, (claim, outcome, analyser) in list(_unsettled.items()):
+            try:
+                with models.scope():
+                    if outcome is None:
+                        give_back(claim, now=clock())
+                    else:
+                        _settle(claim, outcome, analyser, now=clock())
+            except Exception as problem:
+                if not isinstance(models.known_failure(problem), StorageFull | Unavailable):
+                    del _unsettled[token]
+                raise
+            del _unsettled[token]
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ nothing, not even which paths exist. The body is received before the database is
 """
 
 import contextlib
-import errno
 import functools
 import hashlib
 import hmac
@@ -13,6 +12,8 @@ import logging
 import os
 import secrets
 import sys
+import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import click
@@ -39,13 +40,14 @@ import mcp_servers
 import memory
 import models
 import openapi
+import page
 import params
 import photos
 import push
 import shapes
 import skills
 import spend
-from errors import NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable
+from errors import DataDamaged, ModelFailure, NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
 from settings import NAME, VERSION, Settings
 from spool import Spool
 
@@ -71,6 +73,7 @@ OPEN_ENDPOINTS = ("index", "health")  # no key, no database
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
 RATE_LIMIT = "10 per minute"  # over these endpoints together, for each client address
 EXPOSED_HEADERS = ("X-Request-ID", "Retry-After", "ETag", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+CLOCK_STEP = 1.0  # seconds; by less it is drawn, not set
 SOCKET_PATIENCE = 60.0  # seconds without a byte after which a client has lost its thread
 
 
@@ -126,6 +129,7 @@ def create_app(settings: Settings | None = None) -> Application:
     app.before_request(_authenticate)
     # Between the two, so that a request past its limit is not received, and one without the key does not count.
     limiter = _limiter(app)
+    app.before_request(_clock_follower(limiter))
     app.before_request(_receive)
     app.after_request(_finish)
     app.teardown_request(_close_scope)
@@ -141,12 +145,16 @@ def create_app(settings: Settings | None = None) -> Application:
         app.cli.add_command(command)
 
     contract = functools.cache(lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS))
+    dashboard = functools.cache(lambda: page.assemble(key_needed=app.api_key is not None))
 
     @app.get("/")
     @params.operation()
     def index() -> Annotated[shapes.Identity, params.Media(("text/html",), has_etag=True)]:
         """Say what answers here. A client that prefers HTML, a browser, gets the dashboard."""
-        answer = flask.jsonify(name=NAME, version=VERSION, status="running")
+        if page.wanted(flask.request):
+            answer = page.response(dashboard(), flask.request)
+        else:
+            answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
         return answer
 
@@ -173,12 +181,30 @@ def _serves_commands() -> bool:
 
 
 def _limiter(app: Application) -> Limiter:
-    """Of the rate of requests, by client address. Raises `StartRefused` for a storage that it cannot use."""
+    """Of the rate of requests, by client address; each worker counts by itself while a shared storage is away.
+
+    Raises `StartRefused` for a storage that it cannot use.
+    """
+    options = {"strategy": "moving-window", "headers_enabled": True, "in_memory_fallback_enabled": True}
     try:
-        storage = app.settings.ratelimit_storage
-        return Limiter(get_remote_address, app=app, storage_uri=storage, strategy="moving-window", headers_enabled=True)
-    except ConfigurationError:
-        raise StartRefused("SNAPLORE_RATELIMIT_STORAGE: is no storage address that can be used here, like memory://") from None
+        return Limiter(get_remote_address, app=app, storage_uri=app.settings.ratelimit_storage, **options)
+    # What knows no moving window is not implemented, and a port that is none is a bad value.
+    except (ConfigurationError, NotImplementedError, ValueError):
+        sentence = "SNAPLORE_RATELIMIT_STORAGE: is no storage address that can be used here, like redis://127.0.0.1:6379"
+        raise StartRefused(sentence) from None
+
+
+def _clock_follower(limiter: Limiter) -> Callable[[], None]:
+    """Forgets who came in the last minute when the clock is set back: the limiter would count them until that minute has come again."""
+    ahead = time.time() - time.monotonic()
+
+    def follow() -> None:
+        nonlocal ahead
+        before, ahead = ahead, time.time() - time.monotonic()
+        if ahead < before - CLOCK_STEP:
+            limiter.reset()
+
+    return follow
 
 
 def _api_key(settings: Settings) -> str | None:
@@ -232,10 +258,10 @@ def _key_matches(request: flask.Request, api_key: str | None) -> bool:
     return scheme.lower() == "bearer" and any(equal)
 
 
-def _close_scope(_problem: BaseException | None) -> None:
+def _close_scope(problem: BaseException | None) -> None:
     scope = flask.g.pop("scope", None)
     if scope is not None:
-        scope.close()
+        scope.__exit__(type(problem) if problem else None, problem, None)
 
 
 def _finish(response: flask.Response) -> flask.Response:
@@ -258,6 +284,7 @@ _SENTENCES = {
 
 def _failure(problem: Exception):
     """Any failure as the one error body, `{"detail": "<sentence>"}`."""
+    _close_scope(problem)  # here, because later nobody knows any more that it failed
     headers = {}
     if isinstance(problem, HTTPException):
         if problem.code is None or problem.code < 400:  # a redirect is an answer
@@ -266,10 +293,9 @@ def _failure(problem: Exception):
         headers = {name: value for name, value in problem.get_headers() if name in ("Allow", "Retry-After")}
     else:
         known = _known(problem)
-        if known.status >= 500 and not isinstance(known, Unavailable):
-            # A trace tells where; of a model or a disk that fails, the sentence has said all.
-            trace = problem if known.status == 500 else None
-            log.error("request %s failed: %s", flask.g.get("request_id"), known.detail, exc_info=trace)
+        if known.status >= 500 and not isinstance(problem, Unavailable):
+            told = isinstance(known, DataDamaged | ModelFailure | StorageFull | Unavailable | Unreadable)  # by its sentence
+            log.error("request %s failed: %s", flask.g.get("request_id"), problem, exc_info=None if told else problem)
         status, detail = known.status, known.detail
         if known.retry_after is not None:
             headers["Retry-After"] = str(max(1, round(known.retry_after)))
@@ -279,10 +305,5 @@ def _failure(problem: Exception):
 
 
 def _known(problem: Exception) -> SnaploreError:
-    if isinstance(problem, SnaploreError):
-        return problem
-    if (failure := models.known_failure(problem)) is not None:
-        return failure
-    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageFull("The disk is full: nothing more can be stored until there is room.")
-    return SnaploreError("An internal error happened; the log of the service has the reason under this request's id.")
+    internal = "An internal error happened; the log of the service has the reason under this request's id."
+    return models.known_failure(problem) or SnaploreError(internal)

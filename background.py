@@ -56,14 +56,22 @@ class Loop:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _run(self) -> None:
+        told = ""
         while not self._stopping:
             calls = self._calls
             try:
                 pause = self._step()
-            except Exception:
+            except Exception as problem:
                 # The outermost loop: whatever it is, the next piece of work gets its turn.
-                log.exception("%s could not work", threading.current_thread().name)
-                pause = AFTER_FAILURE
+                known = models.known_failure(problem)
+                name = threading.current_thread().name
+                if known is None:
+                    log.exception("%s could not work", name)
+                elif str(known) != told:  # a disk stays full for hours
+                    log.error("%s cannot work: %s (%s)", name, known, problem)
+                told, pause = str(known), AFTER_FAILURE
+            else:
+                told = ""
             if pause > 0:
                 with self._wake:
                     self._wake.wait_for(lambda seen=calls: self._stopping or self._calls != seen, pause)

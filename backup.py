@@ -28,13 +28,12 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 import peewee
-import sqlcipher3
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import models
 from cleanup import Progress
-from errors import Conflict, SnaploreError, StorageFull, Unreadable
+from errors import Conflict, DataDamaged, SnaploreError, StorageFull, Unreadable
 from locks import named_lock
 from models import Message, Photo, db
 from settings import VERSION, to_epoch_ms
@@ -165,9 +164,11 @@ def told(what: str) -> Iterator[None]:
     """A failure of the disk or of a database becomes a sentence that starts with `what`."""
     try:
         yield
-    except (peewee.DatabaseError, sqlcipher3.DatabaseError) as problem:  # the second while rows are fetched
-        known = models.known_failure(peewee.OperationalError(*problem.args))
-        raise known or Unreadable(f"{what}: the database is damaged, or not the key's own.") from problem
+    except models.DATABASE_ERRORS as problem:
+        known = models.known_failure(problem)
+        if known is None or isinstance(known, DataDamaged):
+            known = Unreadable(f"{what}: the database is damaged, or not the key's own.")
+        raise known from problem
     except OSError as problem:
         if isinstance(problem, SnaploreError):
             raise

@@ -139,9 +139,14 @@ class _Turn:
             skill = skills.get_enabled(said.skill_id, settings.language, now=now) if said.skill_id else None
             chosen = configuration.current(settings)
             self._model = llm.model_for(chosen, settings)
-            with db.atomic():
-                self._asked = conversations.begin_turn(conversation_id, said.content, said.picture, device_id=said.device_id, now=now)
-                self._recalled = [kept.content for kept in memory.recall(said.content, device_id=said.device_id or None, now=now)]
+            self._asked = Message()
+            try:
+                with db.atomic():
+                    self._asked = conversations.begin_turn(conversation_id, said.content, said.picture, device_id=said.device_id, now=now)
+                    self._recalled = [kept.content for kept in memory.recall(said.content, device_id=said.device_id or None, now=now)]
+            except BaseException:
+                conversations.drop_unless_stored(self._asked)
+                raise
             if llm.out_of_tokens(chosen, settings, now=now):
                 sentence = "The tokens of this day are used up; they are counted anew from midnight UTC."
                 raise Unavailable(sentence, retry_after=spend.resets_in(now=now))
@@ -314,6 +319,7 @@ def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc
         if waiting is None or llm.out_of_tokens(chosen, settings, now=clock()):
             return False
         model = llm.model_for(chosen, settings)
+        models.prove_writable()
     asked, answer, recalled = waiting
     found, usage, stay = _memories_in(model, asked.content, answer)
     with models.scope(), db.atomic():

@@ -244,18 +244,26 @@ _PLACES = (
 )
 
 
-def _remove_orphans(cleaned: Cleaned, report: Progress, *, now: datetime, dry_run: bool) -> None:
+def orphans(report: Progress, *, now: datetime) -> Iterator[Path]:
+    """Files that nothing knows of and that are older than `ORPHAN_AGE`, each while the scope is open in which it had no row.
+
+    So a restore, which is alone with the folder and brings files before their rows, never loses any of them to who removes these.
+    """
     folder = models.store().folder
     searched = [(place, below) for place in _PLACES for below in _folders(folder / place.folder, spread=place.spread)]
     for number, (place, below) in enumerate(searched, start=1):
         for files in _batches(_old_files(below, place.name, now=now)):
-            with models.scope():  # around both: a restore, which is alone with the folder, brings old files before their rows
-                for path in _without_row(files, place.columns):
-                    cleaned.orphans += 1
-                    cleaned.bytes += size_of(path)
-                    if not dry_run:
-                        path.unlink(missing_ok=True)
+            with models.scope():
+                yield from _without_row(files, place.columns)
         report("files", number, len(searched))
+
+
+def _remove_orphans(cleaned: Cleaned, report: Progress, *, now: datetime, dry_run: bool) -> None:
+    for path in orphans(report, now=now):
+        cleaned.orphans += 1
+        cleaned.bytes += size_of(path)
+        if not dry_run:
+            path.unlink(missing_ok=True)
 
 
 def _folders(folder: Path, *, spread: bool) -> list[Path]:

@@ -81,6 +81,14 @@ def current(settings: Settings) -> Configuration:
     return merged(_stored(), settings)
 
 
+def latest(settings: Settings) -> Configuration:
+    """The configuration as it is stored at this moment, by whichever process.
+
+    For the queue, whose circuit breaker is about one configuration: workers with different ones would each undo what the other has written.
+    """
+    return merged(_read_stored(), settings)
+
+
 def merged(stored: Stored, settings: Settings) -> Configuration:
     """What is stored over what the environment says, field by field; nothing at all is the embedded model.
 
@@ -207,8 +215,8 @@ class PresetKey(msgspec.Struct):
 @routes.get("")
 @params.operation()
 def show() -> shapes.ConfigurationFields:
-    """Show which model answers."""
-    return shown(current(current_app.settings))
+    """Show which model answers, as it was set a moment ago."""
+    return shown(latest(current_app.settings))
 
 
 @routes.put("")

@@ -55,13 +55,24 @@ def begin_turn(conversation_id: str | None, content: str, picture: bytes | None,
         message.attachment_bytes = path.stat().st_size
         message.attachment_path, message.attachment_type = str(path.relative_to(models.store().folder)), ATTACHMENT_TYPE
         message.attachment_generation = models.store().ring.generation
-    with db.atomic():
-        fields = {"title": _title(content), "device_id": device_id, "created_at": now, "updated_at": now}
-        Conversation.insert(id=conversation_id, **fields).on_conflict(
-            conflict_target=[Conversation.id], update={"updated_at": now}
-        ).execute()
-        message.save(force_insert=True)
+    try:
+        with db.atomic():
+            fields = {"title": _title(content), "device_id": device_id, "created_at": now, "updated_at": now}
+            Conversation.insert(id=conversation_id, **fields).on_conflict(
+                conflict_target=[Conversation.id], update={"updated_at": now}
+            ).execute()
+            message.save(force_insert=True)
+    except BaseException:
+        drop_unless_stored(message)
+        raise
     return message
+
+
+def drop_unless_stored(message: Message) -> None:
+    """Remove a message's file when its row was not stored: the disk may be full at the very end of a transaction."""
+    path = message.attachment_path
+    if path and not Message.select().where(Message.attachment_path == path).exists():
+        (models.store().folder / path).unlink(missing_ok=True)
 
 
 def end_turn(asked: Message, following: Turn, *, recalled: list[str] | None, now: datetime) -> None:

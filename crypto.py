@@ -150,17 +150,23 @@ class KeyStore:
             log.warning("one copy of the key ring was missing, damaged or old; it has been written again")
             self.write(max(rings, key=lambda ring: ring.generation))
 
+    def wrong_copies(self) -> list[Path]:
+        """Those that `heal` would write again. Raises `StartRefused` when no copy is readable."""
+        newest = self.read()
+        return [copy for copy in self._copies if self._ring_of(copy) != newest]
+
     def _replace(self, copy: Path, content: bytes) -> None:
         fresh = copy.with_name(f"{copy.name}.{secrets.token_hex(4)}.new")
         _write_new(fresh, content)
         durable_rename(fresh, copy)
 
     def _readable(self) -> list[KeyRing]:
-        rings = []
-        for copy in self._copies:
-            with contextlib.suppress(OSError, ValueError, InvalidTag, msgspec.MsgspecError):
-                rings.append(self._unseal(copy.read_bytes()))
-        return rings
+        return [ring for copy in self._copies if (ring := self._ring_of(copy)) is not None]
+
+    def _ring_of(self, copy: Path) -> KeyRing | None:
+        with contextlib.suppress(OSError, ValueError, InvalidTag, msgspec.MsgspecError):
+            return self._unseal(copy.read_bytes())
+        return None
 
     def _seal(self, ring: KeyRing) -> bytes:
         body = msgspec.json.encode(ring)
@@ -231,7 +237,11 @@ class SealedWriter:
         self._held = bytearray()
         self._number = 0
         if self._cipher:
-            _write_all(self._file, _HEADER)
+            try:
+                _write_all(self._file, _HEADER)
+            except OSError:  # a full disk: nobody would know of the file
+                self.discard()
+                raise
 
     def write(self, data: bytes) -> int:
         if self._cipher is None:

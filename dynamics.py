@@ -238,7 +238,7 @@ def _take(*, now: datetime) -> bool:
         asked = _asked()
         busy = models.tallied(status="pending") + models.tallied(status="processing") > 0
         burst = asked.in_a_row >= MOST_IN_A_ROW
-        due = asked.waiting > 0 and not (busy and burst and now < asked.last_at + SPACING)
+        due = asked.waiting > 0 and not (busy and burst and asked.last_at <= now < asked.last_at + SPACING)
         if due:
             asked.waiting = 0 if burst else asked.waiting - 1
             asked.in_a_row, asked.last_at = asked.in_a_row + 1, now

@@ -58,6 +58,12 @@ class Unreadable(SnaploreError):
     status = 500
 
 
+class DataDamaged(SnaploreError):
+    """The database is damaged: what stands on whole pages still works."""
+
+    status = 500
+
+
 class StartRefused(SnaploreError):
     """The service must not start: a setting, a key or the stored data is not what it has to be. Nothing was changed."""
 

@@ -27,14 +27,17 @@ with contextlib.suppress(OSError, AttributeError):
 wsgi_app = "app:create_app()"
 bind = _settings.bind
 
-# One worker: its threads share the rate limiter, the model's child process and the vocabulary in memory. More stay correct,
-# since work is claimed in the database, and then need SNAPLORE_RATELIMIT_STORAGE.
+# One worker: its threads share the rate limiter, the model's child process and the vocabulary in memory. More (`gunicorn -w 2`) stay
+# correct, since work is claimed in the database, and then need SNAPLORE_RATELIMIT_STORAGE: README, "Several workers".
 workers = 1
 worker_class = "gthread"
 # Three uploads, a browser's six connections and a few chats at once; a thread costs its stack and a database connection.
 threads = 16
 # The most that gunicorn takes: a search or a broadcast may stand in the address, percent-encoded.
 limit_request_line = 8_190
+# An idle connection is for the client to close, and proxies and browsers do after a minute: a request that is on its way when the server
+# closes is lost, and gunicorn's 2 s met one in some hundreds. It costs a descriptor, no thread.
+keepalive = 75
 # The application is loaded before the fork: a refusal to start is one line, and the pages are shared.
 preload_app = True
 # A request in flight and the analysis pool (15 s) end within it.
@@ -53,6 +56,8 @@ def on_starting(server):
         server.service_lock = ServiceLock(_settings.data_dir)
     except StartRefused as refusal:
         sys.exit(f"{NAME} cannot start: {refusal}")
+    if server.cfg.workers > 1 and _settings.ratelimit_storage.startswith("memory://"):
+        logging.warning("%d workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE names no shared one", server.cfg.workers)
 
 
 def post_worker_init(worker):

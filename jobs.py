@@ -14,7 +14,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -22,6 +22,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 
 import backup
+import check
 import cleanup
 import crypto
 import dynamics
@@ -34,10 +35,11 @@ import restore
 import rotation
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
-from settings import NAME, VERSION, Settings, utc_now
+from settings import NAME, VERSION, Settings, timestamp, utc_now
 from spool import Spool
 
 BLOCK = 262_144  # bytes
+LONGEST_ABSENCE = timedelta(days=7)  # of the daily jobs, until the clock is doubted
 
 
 def command(group: click.Group | None = None, *, opens: bool = True, **options):
@@ -54,7 +56,7 @@ def command(group: click.Group | None = None, *, opens: bool = True, **options):
                     current_app.open_data()
                 return function(*args, **kwargs)
             except Exception as problem:
-                known = problem if isinstance(problem, SnaploreError) else models.known_failure(problem)
+                known = models.known_failure(problem)
                 if known is None:
                     raise
                 raise click.ClickException(known.detail) from None
@@ -139,10 +141,11 @@ def _import_file(path: Path, device_id: str, device_name: str) -> str:
 jobs = click.Group("jobs", help="What cron runs beside the service: each says one line.")
 
 
-def job(name: str):
+def job(name: str, *, by_age: bool = False):
     """A command of `jobs` whose function returns its line.
 
-    A run that finds another one under way leaves at once, and well: that one does what this one would have done.
+    A run that finds another one under way leaves at once, and well: that one does what this one would have done. One that acts
+    `by_age` does nothing when the clock has jumped.
     """
 
     def wrap(function: Callable[..., str]):
@@ -154,11 +157,28 @@ def job(name: str):
                 except Unavailable:
                     click.echo(f"{name}: another run is in progress")
                     return
+                if by_age and _clock_jumped(name, now=utc_now()):
+                    days = LONGEST_ABSENCE.days
+                    click.echo(f"{name}: more than {days} days have passed at once; if the clock is right, the next run makes up for it")
+                    return
                 click.echo(f"{name}: {function(*args, **kwargs)}")
 
         return command(jobs, name=name)(run)
 
     return wrap
+
+
+def _clock_jumped(name: str, *, now: datetime) -> bool:
+    """Whether the clock is further on than `LONGEST_ABSENCE` after the last run of this job; notes that there was one.
+
+    A Pi has no clock of its own, and one that starts years ahead would delete, or let fade, all there is. By the next run the network has
+    set it right, or the machine really was off for so long.
+    """
+    mark = f"jobs.{name}.ran_at"
+    with models.scope():
+        last = models.stored_value(mark)
+        models.store_value(mark, timestamp(now))
+    return last is not None and now - datetime.fromisoformat(last) > LONGEST_ABSENCE
 
 
 @job("reason")
@@ -172,7 +192,7 @@ def reason(device_id: str | None) -> str:
     return f"{len(saved)} new notes"
 
 
-@job("decay")
+@job("decay", by_age=True)
 def decay() -> str:
     """Delete expired short-term memories, and let long-term ones fade by a day."""
     with models.scope():
@@ -181,7 +201,7 @@ def decay() -> str:
     return f"{decayed.expired} expired memories deleted, {faded}"
 
 
-@job("cleanup")
+@job("cleanup", by_age=True)
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def clean_up(dry_run: bool) -> str:
     """Remove what is older than the retention period, what has expired, and files that belong to nothing."""
@@ -233,6 +253,9 @@ def _bars() -> Iterator[cleanup.Progress]:
                 shown.close()
                 bar = shown.enter_context(click.progressbar(length=total, label=stage))
             bar.update(done - bar.pos)
+            if done >= total:  # what is said next gets a line of its own
+                shown.close()
+                bar = None
 
         yield progress
 
@@ -343,6 +366,28 @@ def show_version():
     click.echo(f"{NAME} {VERSION}")
 
 
+# ---------------------------------------------------------------------------------------------------------------------- check
+
+
+@command(name="check", opens=False)
+@click.option("--repair", is_flag=True, help="Mend what can be made again: thumbnails, the search index, counts; remove orphaned files.")
+@click.option("--forget-lost", is_flag=True, help="With --repair: delete photos and attachments whose file is lost for good.")
+def check_data(repair: bool, forget_lost: bool):
+    """Check that everything stored is there, whole, and agrees; a line for each kind. Works beside the service.
+
+    The exit code is 0 when all is well or mended, 1 when something is wrong.
+    """
+    if forget_lost and not repair:
+        raise click.UsageError("--forget-lost needs --repair")
+    left = 0
+    with _bars() as progress:
+        for kind in check.check(current_app.settings, check.Orders(utc_now(), repair, forget_lost, progress or check.untold)):
+            left += kind.wrong - kind.mended if repair else kind.wrong
+            click.echo(kind)
+    if left:
+        raise SystemExit(1)
+
+
 # ---------------------------------------------------------------------------------------------------------- backup and restore
 
 
@@ -400,4 +445,4 @@ def _name_unreadable(paths: list[str], what: str) -> None:
         click.echo(f"{len(paths)} files {what} The first: {', '.join(paths[:3])}", err=True)
 
 
-COMMANDS = (import_folder, jobs, keys, back_up, bring_back, show_version)
+COMMANDS = (import_folder, jobs, keys, back_up, bring_back, check_data, show_version)

@@ -1,6 +1,7 @@
 """Who uses the data folder: locks on files in it, over threads and processes, which the kernel releases when a process dies."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -152,10 +153,21 @@ class _LockFile:
     """A descriptor of a thread's own, since `flock` belongs to the open file; closed with the thread."""
 
     def __init__(self, path: Path):
-        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.descriptor = _open(path)
 
     def __del__(self):
-        os.close(self.descriptor)
+        with contextlib.suppress(AttributeError):  # it was never opened
+            os.close(self.descriptor)
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as problem:
+        # A disk that fails is made read-only by the system. To lock a file that is there takes no right to write, so reading goes on.
+        if problem.errno == errno.EROFS and path.exists():
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        raise
 
 
 def _flock(descriptor: int, kind: int, deadline: float, what: str = "The data folder is being worked on.") -> None:

@@ -10,7 +10,9 @@ that what they do together stays together.
 """
 
 import contextlib
+import errno
 import logging
+import os
 import re
 import secrets
 import threading
@@ -21,11 +23,12 @@ from typing import Any
 
 import msgspec
 import peewee
+import sqlcipher3
 from playhouse.migrations import Runner
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
-from errors import EncryptionDiffers, SnaploreError, StartRefused, StorageFull, Unavailable
+from errors import DataDamaged, EncryptionDiffers, SnaploreError, StartRefused, StorageFull, Unavailable
 from locks import FolderLock
 from settings import ROOT, Settings, timestamp, utc_now
 
@@ -48,7 +51,7 @@ PRAGMAS = (
 )
 
 # Incremental, so that clean-up gives free pages back. It has to be set before anything is written, and only then: on a database that
-# is there it waits for whoever writes.
+# is there it is a write, which waits for whoever else writes, and fails on a full or read-only disk.
 FIRST_PRAGMAS = (("auto_vacuum", 2), *PRAGMAS)
 
 # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
@@ -187,10 +190,24 @@ _thread = threading.local()
 def open_store(settings: Settings) -> Store:
     """Open the data folder for this process: make it where there is none, migrate it where it is older.
 
-    Raises `StartRefused`, having changed nothing, when a key is missing or wrong, or the data is newer than this program.
+    Raises `StartRefused`, having changed nothing, when a key is missing or wrong, the folder cannot be written, or the data is newer than
+    this program.
     """
+    try:
+        return _open_store(settings)
+    except (OSError, *DATABASE_ERRORS) as problem:
+        known = known_failure(problem)
+        if known is None and isinstance(problem, DATABASE_ERRORS):
+            raise
+        sentence = known.detail if known else problem.strerror
+        raise StartRefused(f"The data folder {settings.data_dir} cannot be used: {sentence}") from None
+
+
+def _open_store(settings: Settings) -> Store:
     global _store
     store = Store(settings)
+    if not os.access(store.folder, os.W_OK):
+        raise StartRefused(f"The data folder {store.folder} cannot be written: its disk is read-only, or it is somebody else's.")
     store.configure_database()
     _store = store
     if store.ring.generation and not store.database.exists():
@@ -223,12 +240,19 @@ def scope() -> Iterator[None]:
             if not db.is_closed():
                 db.close()
             db.connect()
-            _thread.opened = in_use
+            # On a disk that is read-only just now none is kept: while one is open, no other one of this process could ever write.
+            _thread.opened = in_use if os.access(current.database, os.W_OK) else None
         _thread.in_scope = True
         try:
             yield
+        except DATABASE_ERRORS as problem:
+            if known_failure(problem) is not None:
+                db.close()  # SQLCipher reads nothing more over a connection that has met a damaged page
+            raise
         finally:
             _thread.in_scope = False
+            if _thread.opened is None and not db.is_closed():
+                db.close()
 
 
 def close_connection() -> None:
@@ -237,13 +261,39 @@ def close_connection() -> None:
         db.close()
 
 
+# peewee wraps what a statement raises, but not what reading its rows does.
+DATABASE_ERRORS = (peewee.DatabaseError, sqlcipher3.DatabaseError)
+_FULL = "The disk is full: nothing more can be stored until there is room."
+_READ_ONLY = "The disk is read-only: what is stored can be read, but nothing can be added or changed."
+_FAILING = "The disk cannot be read or written: the log of the system has the reason."
+_DAMAGED = "The database is damaged where this was looked for: run `flask check` on the machine, and restore a backup."
+# SQLite's words and what they mean, the first that fits.
+_FAILURES = (
+    ("disk is full", lambda: StorageFull(_FULL)),
+    ("locked", lambda: Unavailable("The database is busy. Please come again in a moment.", retry_after=5)),
+    ("readonly", lambda: Unavailable(_READ_ONLY, retry_after=300)),
+    ("malformed", lambda: DataDamaged(_DAMAGED)),
+    ("not a database", lambda: DataDamaged(_DAMAGED)),
+    ("vtable constructor failed", lambda: DataDamaged(_DAMAGED)),  # how a damaged page below the search index is told
+    ("disk I/O error", lambda: Unavailable(_FAILING, retry_after=300)),  # also when the system has made a failing disk read-only
+    ("unable to open database file", lambda: Unavailable(_FAILING, retry_after=300)),
+)
+
+
 def known_failure(problem: BaseException) -> SnaploreError | None:
-    """What a failure of the database means to the person: a full disk, a busy moment; None for everything else."""
-    if isinstance(problem, peewee.OperationalError):
-        if "disk is full" in str(problem):
-            return StorageFull("The disk is full: nothing more can be stored until there is room.")
-        if "locked" in str(problem):
-            return Unavailable("The database is busy. Please come again in a moment.", retry_after=5)
+    """What a failure means to the person: of the database or the disk (full, busy, damaged), or one of `errors.py`; None for all else."""
+    if isinstance(problem, SnaploreError):
+        return problem
+    while isinstance(problem, DATABASE_ERRORS):
+        for words, failure in _FAILURES:
+            if words in str(problem):
+                return failure()
+        # On a full disk SQLite rolls back by itself; then peewee's own rollback fails, on top of what happened.
+        problem = problem.__context__
+    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFull(_FULL)
+    if isinstance(problem, OSError) and problem.errno == errno.EROFS:
+        return Unavailable(_READ_ONLY, retry_after=300)
     return None
 
 
@@ -564,6 +614,11 @@ def stored_value(name: str, default: Any = None) -> Any:
 def store_value(name: str, value: Any) -> None:
     """Keep a small JSON value: a runtime setting, a counter, the state of the circuit breaker."""
     StoredSetting.replace(name=name, value=msgspec.json.encode(value).decode()).execute()
+
+
+def prove_writable() -> None:
+    """Write a little, so that a full or read-only disk is found before a model is paid for what could not be kept. Needs a scope."""
+    store_value("models.proof", secrets.token_hex(8))
 
 
 def generated_api_key() -> str:

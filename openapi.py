@@ -16,6 +16,7 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.routing import Rule
 
 import params
+import shapes
 from settings import NAME, VERSION
 
 # Blueprint -> what its part of the contract is called, in the order of the contract.
@@ -119,9 +120,9 @@ class _Document:
 
     def schema(self, kind: Any) -> dict[str, Any]:
         """The schema of a type; the named shapes in it become components. Raises `ValueError` when two of them have one name."""
-        (schema,), shapes = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
-        for name, shape in shapes.items():
-            if self.schemas.setdefault(name, _portable(shape)) != _portable(shape):
+        (schema,), named = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
+        for name, shape in named.items():
+            if self.schemas.setdefault(name, _ordered(name, _portable(shape))) != _portable(shape):
                 raise ValueError(f"two shapes are called {name}")
         return _portable(schema)
 
@@ -232,6 +233,12 @@ def _fields(shape: type) -> tuple[dict[str, Any], list[str]]:
         kind = next(kind for kind in field.get("anyOf", [field]) if kind != {"type": "null"})
         fields[name] = {key: value for key, value in kind.items() if key != "default" or value not in (None, "")}
     return fields, schema["required"]
+
+
+def _ordered(name: str, shape: dict[str, Any]) -> dict[str, Any]:
+    """With its fields in the order in which `shapes.py` has them; msgspec gives them in that of the alphabet."""
+    fields = getattr(getattr(shapes, name, None), "__annotations__", shape["properties"])
+    return {**shape, "properties": {field: shape["properties"][field] for field in fields}}
 
 
 def _portable(schema: Any) -> Any:

@@ -6,6 +6,7 @@ file. The analysis row is the photo's place in the queue, so storing a photo is 
 """
 
 import contextlib
+import io
 import itertools
 import re
 from collections.abc import Iterable
@@ -27,7 +28,7 @@ import models
 import params
 import search
 import shapes
-from errors import BadInput, NotFound, SnaploreError, Unreadable
+from errors import BadInput, NotFound, SnaploreError, Unreadable, UnsupportedImage
 from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
 from settings import timestamp, to_epoch_ms, utc_now
@@ -35,6 +36,9 @@ from spool import Spool, new_place
 
 MAX_FILE = 50 * params.MEGABYTE
 MAX_BATCH = 50
+# Of a picture that is read whole before the answer begins, so that damage is an answer with a sentence. A larger one is sent as it is read,
+# and damage behind its first and last 64 kB cuts the connection off.
+IN_MEMORY = 4 * params.MEGABYTE
 MAX_NAME = 255  # characters of a name or source that is kept for display
 
 # Sent after a photo was stored, outside its transaction: the analysis pool wakes up on it.
@@ -100,8 +104,11 @@ def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: date
         try:
             kept = store(spool, upload, now=now)
             results.append({"id": kept.id, "filename": kept.filename, "dedup": kept.dedup})
-        except SnaploreError as problem:
-            results.append({"filename": display_name(upload.filename, ""), "error": _batch_error(problem, spool)})
+        except Exception as problem:
+            known = models.known_failure(problem)
+            if known is None:
+                raise
+            results.append({"filename": display_name(upload.filename, ""), "error": _batch_error(known, spool)})
         finally:
             spool.close()
     return results
@@ -185,6 +192,33 @@ def open_thumbnail(photo: Photo) -> BinaryIO:
     return crypto.open_sealed(models.store().folder / photo.thumbnail_path, photo.thumbnail_key)
 
 
+def open_sound_thumbnail(photo: Photo) -> BinaryIO:
+    """The whole thumbnail, in memory; one that is lost or damaged is made anew. Raises `Unreadable` when the original is, too."""
+    try:
+        return _whole(open_thumbnail(photo))
+    except Unreadable:
+        make_thumbnail_anew(photo)
+        return _whole(open_thumbnail(get(photo.id)))
+
+
+def make_thumbnail_anew(photo: Photo) -> None:
+    """Replace a thumbnail by one of the original. Raises `Unreadable` when that is lost or damaged."""
+    with open_original(photo) as picture:
+        try:
+            thumbnail = images.examine(picture).thumbnail
+        except UnsupportedImage:
+            raise Unreadable("The stored picture is damaged.") from None
+    folder = models.store().folder
+    place = new_place(models.store().photos)
+    fresh = place.with_name(f"{place.name}.thumbnail")
+    key = _keep_small(thumbnail, fresh)
+    crypto.sync_file(fresh.parent)
+    replaced = {"thumbnail_path": str(fresh.relative_to(folder)), "thumbnail_key": key}
+    same = (Photo.id == photo.id) & (Photo.thumbnail_path == photo.thumbnail_path)
+    unused = folder / photo.thumbnail_path if Photo.update(**replaced).where(same).execute() else fresh
+    unused.unlink(missing_ok=True)
+
+
 def delete(photo_id: int) -> None:
     """Remove a photo with its analysis, its place in the index and its files. Raises `NotFound`."""
     if not _delete(Photo.id == photo_id, most=1):
@@ -255,9 +289,7 @@ def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[P
     original = new_place(current.photos)
     thumbnail = original.with_name(f"{original.name}.thumbnail")
     kept += (original, thumbnail)
-    with contextlib.closing(Spool(len(examined.thumbnail))) as small:
-        small.write(examined.thumbnail)
-        file_key, thumbnail_key = spool.keep(original), small.keep(thumbnail)
+    file_key, thumbnail_key = spool.keep(original), _keep_small(examined.thumbnail, thumbnail)
     crypto.sync_file(original.parent)
     return Photo(
         device_id=upload.device_id,
@@ -279,6 +311,18 @@ def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[P
         key_generation=current.ring.generation,
         disk_bytes=original.stat().st_size + thumbnail.stat().st_size,
     )
+
+
+def _keep_small(content: bytes, target: Path) -> bytes | None:
+    """Store a file that is in memory; returns its key."""
+    with contextlib.closing(Spool(len(content))) as small:
+        small.write(content)
+        return small.keep(target)
+
+
+def _whole(file: BinaryIO) -> BinaryIO:
+    with file:
+        return io.BytesIO(file.read())
 
 
 def _already_stored(upload: Upload) -> Stored | None:
@@ -439,7 +483,7 @@ def image(photo_id: int) -> Annotated[flask.Response, params.Media(shapes.PICTUR
 def thumbnail(photo_id: int) -> Annotated[flask.Response, params.Media(("image/jpeg",), has_etag=True, has_ranges=True)]:
     """Get a JPEG of at most 512 px on its long side."""
     photo = get(photo_id)
-    return _picture(open_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{images.THUMBNAIL_SIDE}")
+    return _picture(open_sound_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{images.THUMBNAIL_SIDE}")
 
 
 @routes.delete("/<id:photo_id>")
@@ -509,6 +553,10 @@ def _picture(opened, photo: Photo, mime_type: str, etag: str, size: int | None =
         if size is None:
             size = reader.seek(0, 2)
             reader.seek(0)
+        elif size <= IN_MEMORY:
+            reader = _whole(reader)
+            if reader.getbuffer().nbytes != size:
+                raise Unreadable("A stored file is damaged.")
         fresh = flask.send_file(reader, mimetype=mime_type, etag=etag, conditional=False)
         fresh.content_length = size
         fresh.call_on_close(reader.close)

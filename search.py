@@ -77,7 +77,7 @@ def index_new(photo_ids: Iterable[int]) -> int:
     """Put photos into the index that are not in it; returns the number of those that have text. The vocabulary is counted for all
     of them at once, which takes half of the time that `index` takes.
     """
-    documents = {photo_id: document for photo_id in photo_ids if (document := _document(photo_id))}
+    documents = {photo_id: document for photo_id in photo_ids if (document := document_of(photo_id))}
     for photo_id, document in documents.items():
         db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", (photo_id, document.tokens()))
     counted = collections.Counter(itertools.chain.from_iterable(document.distinct() for document in documents.values()))
@@ -90,7 +90,7 @@ def remove(photo_id: int) -> None:
     if not _rows("SELECT 1 FROM photo_index WHERE rowid = ?", photo_id):
         return
     db.execute_sql("DELETE FROM photo_index WHERE rowid = ?", (photo_id,))
-    if document := _document(photo_id):
+    if document := document_of(photo_id):
         distinct = msgspec.json.encode(sorted(document.distinct())).decode()
         db.execute_sql("UPDATE vocabulary SET documents = documents - 1 WHERE term IN (SELECT value FROM json_each(?))", (distinct,))
         db.execute_sql("DELETE FROM vocabulary WHERE documents < 1 AND term IN (SELECT value FROM json_each(?))", (distinct,))
@@ -128,7 +128,7 @@ def compact(*, first: bool) -> bool:
     return after - before >= 2
 
 
-class _Document(msgspec.Struct):
+class Document(msgspec.Struct):
     """A photo as the index sees it."""
 
     sequence: list[str]  # terms in the order of the text, so that a phrase is a phrase
@@ -142,7 +142,8 @@ class _Document(msgspec.Struct):
         return {*self.sequence, *self.parts, *self.filters}
 
 
-def _document(photo_id: int) -> _Document | None:
+def document_of(photo_id: int) -> Document | None:
+    """The photo as it has to be in the index by the text that its analysis has now; None when it has to stay out."""
     rows = _rows(
         """SELECT app_name, summary, entities, visible_text, content_category, intent, a.device_id, original_timestamp
         FROM analyses a JOIN photos ON photos.id = photo_id WHERE photo_id = ?""",
@@ -155,7 +156,7 @@ def _document(photo_id: int) -> _Document | None:
     if not (sequence := terms.cut(folded)):
         return None
     filters = [EVERYTHING, _filter("category", category), _filter("intent", intent), _filter("device", device_id), *_date_terms(taken)]
-    return _Document(sequence, terms.parts(folded, sequence), filters)
+    return Document(sequence, terms.parts(folded, sequence), filters)
 
 
 def _count(terms_found: list[tuple[str, int]]) -> None:

@@ -7,4 +7,6 @@ with what it is compared to, so that a slow machine, or a busy one, moves both.
 `material` makes texts, pictures and queries, `seed` fills data folders with them, `service` runs the real server and speaks to
 it, `timing` compares in turns, `floors` are the bare loops, `measure` has a function for each group of figures with its
 budgets, `figures` the table.
+
+`load` lets everybody come at once for minutes: `make load`. Its `clients` are Locust's, and `verdicts` says what they may see.
 """

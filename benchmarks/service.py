@@ -25,19 +25,22 @@ LOOK = 0.002  # seconds between looks for the first answer
 
 
 class Service:
-    """gunicorn over the data folder of `settings`, as `make run` starts it. A context manager; `started_in` is in seconds."""
+    """gunicorn over the data folder of `settings`, as `make run` starts it, with more `arguments`. A context manager; `started_in` is in
+    seconds."""
 
-    def __init__(self, settings: Settings):
+    def __init__(self, settings: Settings, *arguments: str):
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self._settings = dataclasses.replace(settings, api_key=API_KEY, bind=f"127.0.0.1:{self.port}")
+        self._arguments = arguments
 
     def __enter__(self) -> "Service":
         self._log = tempfile.TemporaryFile()
         begun = time.perf_counter()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn"], cwd=ROOT, env=_environment(self._settings), stdout=self._log, stderr=self._log
-        )
+            [sys.executable, "-m", "gunicorn", *self._arguments],
+            cwd=ROOT, env=_environment(self._settings), stdout=self._log, stderr=self._log,
+        )  # fmt: skip
         try:
             self._wait_for_first_answer(begun + START_PATIENCE)
         except BaseException:
@@ -47,14 +50,18 @@ class Service:
         return self
 
     def __exit__(self, *exc_info) -> None:
+        self.stop()
+        self._log.close()
+
+    def stop(self) -> int:
+        """End it as systemd does; the exit code. It may have ended before."""
         self.process.terminate()
         try:
-            self.process.wait(STOP_PATIENCE)
+            return self.process.wait(STOP_PATIENCE)
         except subprocess.TimeoutExpired:
             for process in self._processes():
                 process.kill()
-            self.process.wait()
-        self._log.close()
+            return self.process.wait()
 
     def client(self) -> "Client":
         return Client(self.port)
@@ -64,6 +71,10 @@ class Service:
         environment = _environment(self._settings)
         flask = [sys.executable, "-m", "flask", "--app", "app", *command]
         return subprocess.run(flask, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+
+    def log(self) -> str:
+        """All that its processes have written."""
+        return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0).decode(errors="replace")
 
     def memory(self) -> int:
         """Bytes of all its processes; a page that several of them share is counted once (PSS)."""
@@ -91,8 +102,7 @@ class Service:
                 return
             except ConnectionError:
                 if self.process.poll() is not None or time.perf_counter() > deadline:
-                    self._log.seek(0)
-                    raise RuntimeError(f"the service does not start: {self._log.read().decode(errors='replace')}") from None
+                    raise RuntimeError(f"the service does not start: {self.log()}") from None
             time.sleep(LOOK)
 
 

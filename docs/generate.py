@@ -76,10 +76,8 @@ def reference(document: dict[str, Any]) -> str:
 
 
 def _operation(method: str, path: str, operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
-    yield f"### {operation['summary']}"
-    yield f"`{method} {path}`"
-    if "description" in operation:
-        yield operation["description"]
+    yield f"### {method} {path}"
+    yield " ".join([f"{operation['summary']}.", *([operation["description"]] if "description" in operation else [])])
     if parameters := operation.get("parameters"):
         rows = [
             (one["name"], one["in"], _kind({**one["schema"], **_told(one)}), _presence(one["schema"], one["required"]))
@@ -174,9 +172,9 @@ def _kind(schema: dict[str, Any]) -> str:
     if name := _name(schema):
         return f"[{name}](#{name.lower()})"
     kind, told = _kind_alone(schema), schema.get("description")
-    if told and kind == "text":
-        return told
-    return f"{kind}, {told}" if told else kind
+    if told is None or "enum" in schema:
+        return kind
+    return told if kind == "text" else f"{kind}, {told}"
 
 
 def _kind_alone(schema: dict[str, Any]) -> str:

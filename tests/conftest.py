@@ -19,7 +19,7 @@ import llm  # noqa: E402
 import models  # noqa: E402
 from app import create_app  # noqa: E402
 from settings import Settings, utc_now  # noqa: E402
-from tests import contract  # noqa: E402
+from tests import browser, contract  # noqa: E402
 from tests import reference_server as reference  # noqa: E402
 from tests.fake_llm import FakeLLM  # noqa: E402
 
@@ -143,6 +143,25 @@ def reference_server(tmp_path_factory):
     """The address of the official MCP reference server, in a process of its own."""
     with reference.running(reference.program(tmp_path_factory.mktemp("npm"))) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    with browser.running() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory):
+    """The script of axe-core, for `browser.barriers`."""
+    return browser.axe_source(tmp_path_factory.mktemp("axe"))
+
+
+@pytest.fixture
+def dashboard(chromium, tmp_path, fake_llm):
+    """The real service with the scripted model; `dashboard.open("#/photos")` is a page on it. The page must stay quiet."""
+    with browser.Dashboard(chromium, tmp_path, fake_llm) as dashboard:
+        yield dashboard
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 The contract is read with jsonschema-rs, and not through the code that has made it.
 """
 
-import copy
 import functools
 from typing import Any
 
@@ -69,7 +68,7 @@ def _closed(schema: Any) -> Any:
         return [_closed(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    closed = {name: _closed(part) for name, part in copy.copy(schema).items()}
+    closed = {name: _closed(part) for name, part in schema.items()}
     if isinstance(closed.get("properties"), dict) and closed.get("type") == "object":
         closed.setdefault("additionalProperties", False)
     return closed

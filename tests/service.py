@@ -57,6 +57,7 @@ class Service:
         self.temporary = folder / "temporary"  # what the processes take for /tmp
         self.url = ""
         self.log = folder / "service.log"
+        self.inside: tuple[str, ...] = ()  # a command that runs its processes, like `nsenter …`
         self._arguments = arguments
         self._settings = {"data_dir": self.data, "bind": "127.0.0.1:0", **settings}
         self._process: subprocess.Popen | None = None
@@ -95,7 +96,7 @@ class Service:
         self._began = len(self.output)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "gunicorn", *self._arguments],
+                [*self.inside, sys.executable, "-m", "gunicorn", *self._arguments],
                 cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
@@ -130,7 +131,7 @@ class Service:
     def run(self, *module: str, **settings: Any) -> subprocess.CompletedProcess:
         """A Python program with the service's environment, to its end: `run("flask", "--app", "app", "keys", …)`."""
         environment = self.environment(**settings)
-        command = [sys.executable, "-m", *module]
+        command = [*self.inside, sys.executable, "-m", *module]
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
     def environment(self, **settings: Any) -> dict[str, str]:

@@ -588,15 +588,16 @@ def test_when_every_moment_loses_a_file_writers_wait_for_the_last_one(here, othe
 
 
 def test_keys_that_turn_while_it_is_made_leave_it_whole(here, other, tmp_path):
-    """Before its moment and after it: the database, the files and the master key."""
+    """Before its moment and after it: the files and the master key. The database waits until it is made."""
     turned = []
 
     def turning(stage, done, total):
         if stage != "database" and stage not in turned:
             turned.append(stage)
-            rotation.rotate(silent, now=utc_now())
+            with pytest.raises(Unavailable, match="A backup is being made"):
+                rotation.rotate(silent, now=utc_now())
+            rotation.change_master_key(crypto.new_master_key())  # with it the generation grows
             assert rotation.seal_anew(silent).done == 2
-            rotation.change_master_key(crypto.new_master_key())
 
     models.open_store(here)
     made = backup.make(tmp_path / "backup.tar", turning, now=utc_now(), with_master_key=True)

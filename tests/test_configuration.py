@@ -70,12 +70,20 @@ def test_a_change_survives_a_restart(app, settings):
 
 def test_another_process_sees_a_change_within_the_minute(client, settings, monkeypatch):
     put(client, base_url=PUBLIC, model="old")
-    client.get("/api/config/llm")
-    with models.scope():  # as another process would
+    with models.scope():
+        configuration.current(settings)
+        models.store_value("llm", configuration.Stored(base_url=PUBLIC, model="new"))  # as another process would
+
+        assert configuration.current(settings).model == "old"
+        monkeypatch.setattr(configuration, "CACHE_SECONDS", 0.0)
+        assert configuration.current(settings).model == "new"
+
+
+def test_what_another_process_was_told_is_shown_at_once(client):
+    put(client, base_url=PUBLIC, model="old")
+    with models.scope():
         models.store_value("llm", configuration.Stored(base_url=PUBLIC, model="new"))
 
-    assert client.get("/api/config/llm").json["model"] == "old"
-    monkeypatch.setattr(configuration, "CACHE_SECONDS", 0.0)
     assert client.get("/api/config/llm").json["model"] == "new"
 
 
@@ -190,4 +198,20 @@ def test_a_changed_configuration_lets_a_refusing_provider_be_asked_again(open_cl
 
     assert analysis.work(running, clock=clock)
     assert fake_llm.requests[-1].key == "sk-right"
+    assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"
+
+
+def test_a_configuration_that_another_process_was_told_is_the_queues_at_once(open_client, settings, fake_llm, clock):
+    """Two workers that disagreed about it would each put what the other was refused back into the queue, until it is given up."""
+    running = dataclasses.replace(settings, dev_mode=True, api_key="mine")
+    photo = open_client.upload(draw()).json["id"]
+    put(open_client, base_url=fake_llm.url, api_key="sk-wrong")
+    fake_llm.fail(401)
+    analysis.work(running, clock=clock)
+    with models.scope():
+        right = configuration.Stored(base_url=fake_llm.url, api_key="sk-right", key_origin=configuration.net.origin(fake_llm.url))
+        models.store_value("llm", right)
+
+    assert analysis.work(running, clock=clock)
+    assert [request.key for request in fake_llm.requests] == ["sk-wrong", "sk-right"]
     assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"

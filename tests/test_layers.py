@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     ("errors",),
     ("settings", "findings"),
-    ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "params", "prompts", "replies", "rules", "terms"),
+    ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "page", "params", "prompts", "replies", "rules", "terms"),
     ("models", "notes", "ocr"),
     ("local", "query", "shapes"),
     ("background", "configuration", "mcp", "spend"),
@@ -25,7 +25,7 @@ LAYERS = (
     ("tools", "dynamics"),
     ("analysis", "chat"),
     ("cleanup",),
-    ("export", "backup", "rotation"),
+    ("export", "backup", "check", "rotation"),
     ("data", "restore"),
     ("jobs", "openapi"),
     ("app",),
@@ -36,7 +36,7 @@ RANKS = {module: rank for rank, row in enumerate(LAYERS) for module in row}
 SERVER = "gunicorn.conf"
 
 # Verbs know nothing of HTTP; the search and the model have a Blueprint for their few routes, and nothing more of Flask.
-FLASK_USERS = {"params", "configuration", "spend", SERVER} | {module for row in LAYERS[RANKS["photos"] :] for module in row}
+FLASK_USERS = {"page", "params", "configuration", "spend", SERVER} | {module for row in LAYERS[RANKS["photos"] :] for module in row}
 BLUEPRINT_ONLY = {"search", "llm"}
 DATABASE_USERS = {module for row in LAYERS[RANKS["models"] : RANKS["app"]] for module in row} - {"notes", "ocr", "local"}
 

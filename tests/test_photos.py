@@ -574,7 +574,7 @@ def test_a_failing_database_leaves_no_file_and_no_row(app, client, make_photo, s
     def fail(*args, **kwargs):
         raise models.peewee.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(photos, "_note_sync", fail)
+    monkeypatch.setattr(photos, "note_sync", fail)
     answer = client.upload(make_photo())
     monkeypatch.undo()
 

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import http.client
 import json
+import re
 import shutil
 import socket
 import stat
@@ -319,3 +320,9 @@ def test_one_connection_serves_many_requests_also_after_refusals(service, stored
             assert answer.status == status, answer.read()
             content = answer.read()
             assert status != 200 or content == stored[1]
+
+
+def test_an_idle_connection_is_for_the_client_to_close(tmp_path):
+    """Proxies and browsers do so after a minute. When the server closes first, a request that is on its way then is lost."""
+    shown = Service(tmp_path).run("gunicorn", "--print-config").stdout
+    assert int(re.search(r"^keepalive += ([0-9]+)$", shown, re.MULTILINE)[1]) > 60

@@ -1,0 +1,403 @@
+// The chat: the list of conversations, the one that is read, and the turns that are under way.
+//
+// An answer may take minutes. So a turn belongs to the tab and not to the view: whoever looks at something else meanwhile finds it when
+// they come back. The page chooses a conversation's id itself, and what is stored is pulled by the last known message; so a reload, a
+// second tab and a broken connection all end with the same messages, whoever asked for them.
+
+words({
+  chat: {
+    title: "Chat|对话",
+    conversations: "Conversations|全部对话",
+    new: "New chat|新对话",
+    newTitle: "New conversation|新对话",
+    delete: "Delete this conversation|删除这个对话",
+    deleteText: "“{title}” and its attached pictures will be deleted for good.|“{title}”及其附带的图片将被永久删除。",
+    deleted: "Conversation deleted|对话已删除",
+    none: "Your conversations will be listed here.|你的对话会显示在这里。",
+    welcome: "What would you like to find?|想找些什么？",
+    welcomeText: "Ask in your own words. The assistant searches your screenshots and says which ones its answer rests on.|用自己的话提问。助手会搜索你的截图，并说明答案依据哪些截图。",
+    idea1: "What did I save this week?|我这周保存了什么？",
+    idea2: "Which bills and deadlines are coming up?|最近有哪些账单和截止日期？",
+    idea3: "Find the address of the restaurant I saved|找一下我保存的餐厅地址",
+    gone: "This conversation is no longer here.|这个对话已经不在了。",
+    goneText: "It was deleted, or it is older than what is kept.|它已被删除，或已超过保留期限。",
+    log: "Messages|消息",
+    thinking: "Thinking…|思考中…",
+    seconds: "{seconds} s|{seconds} 秒",
+    slow: "Some models take a minute or two. You can go on reading elsewhere; the answer will be here.|有些模型需要一两分钟。你可以先看别的内容，答案会保留在这里。",
+    failed: "No answer came.|没有得到回答。",
+    unanswered: "This message has no answer yet.|这条消息还没有回答。",
+    again: "Try again|重试",
+    againIn: "Try again in {seconds} s|{seconds} 秒后可重试",
+    edit: "Edit|编辑",
+    arrived: "The assistant has answered.|助手已回答。",
+    arrivedNot: "A message was not answered.|有一条消息没有得到回答。",
+    open: "Open|打开",
+  },
+});
+
+const CONVERSATIONS_SHOWN = 50;
+const PULL_SECONDS = 3; // while an answer is due
+const IDLE_PULLS = 5; // so many of them pass between two pulls when none is
+const SLOW_SECONDS = 20;
+const GIVEN_UP_SECONDS = 180; // after which another try is offered; an answer that comes later is shown all the same
+
+const turns = new Map(); // by conversation: what this tab has sent and not yet seen answered
+const sentPictures = new Map(); // by message id: of this tab; the service does not hand attachments out
+let openChat = null; // the view that is shown
+
+route("chat", {
+  title: "chat.title",
+  icon: "chat",
+  show(container, { id }) {
+    const view = new ChatView(container, id);
+    openChat = view;
+    return () => {
+      if (openChat === view) openChat = null;
+      view.close();
+    };
+  },
+});
+
+// Sends what was written, or sends it again. `turn`: {id, said, since, error, startedAt, again}.
+async function runTurn(turn) {
+  const { id, said } = turn;
+  Object.assign(turn, { error: null, startedAt: Date.now(), again: 0 });
+  turns.set(id, turn);
+  openChat?.changed(id);
+  try {
+    await sendMessage(id, said);
+    turn.done = true;
+  } catch (error) {
+    turn.error = error;
+    turn.again = error.retryAfter ? Date.now() + error.retryAfter * 1000 : 0;
+  }
+  if (openChat?.id === id) return openChat.ended(turn);
+  if (turn.done) turns.delete(id);
+  const action = { label: t("chat.open"), run: () => go(`#/chat/${id}`) };
+  if (turn.done) toast(t("chat.arrived"), { kind: "good", action });
+  else if (turn.error.status !== 401) toast(t("chat.arrivedNot"), { kind: "bad", action });
+}
+
+function sendMessage(id, { text, file, skill }) {
+  const fields = { message: text, conversation_id: id, ...(skill && { skill_id: skill }) };
+  if (!file) return api.post("/api/chat/send", fields);
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  form.append("file", file);
+  return api.form("/api/chat/send-with-file", form);
+}
+
+// Whether the service may have more of a turn than was seen: not while its request is under way, nor when that was turned away.
+function mayBeStored({ done, error }) {
+  return done || (error && (error.status === 0 || error.status >= 500));
+}
+
+function newConversationId() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+class ChatView {
+  #title = h("h1.chat-title");
+  #remove = glyphButton("trash", t("chat.delete"), () => this.#delete());
+  #scroller = h("div.chat-scroll", { tabindex: 0, role: "log", "aria-label": t("chat.log") });
+  #tail = h("div.stack.chat-tail");
+  #leave = [];
+  #pulls = 0;
+  #shownTail = null;
+  #stopClock = () => {};
+  #stopLooking = () => {};
+
+  constructor(container, id) {
+    this.id = id;
+    this.log = new MessageLog((message) => sentPictures.get(message.id));
+    this.composer = composer((said) => this.#send(said));
+    this.list = new ConversationList(() => this.id);
+    const drawer = () => dialog({ title: t("chat.conversations"), body: new ConversationList(() => this.id).element });
+    add(container,
+      h("section.chat-side", { "aria-label": t("chat.conversations") },
+        h("a.button", { href: "#/chat" }, icon("plus"), h("span", t("chat.new"))), this.list.element),
+      h("section.chat-thread", { on: { dragover: dragged, dragleave: dragged, drop: (event) => this.#drop(event) } },
+        h("header.chat-head",
+          glyphButton("menu", t("chat.conversations"), drawer, { kind: "quiet chat-narrow" }), this.#title,
+          glyphButton("plus", t("chat.new"), () => go("#/chat"), { kind: "quiet chat-narrow" }),
+          this.#remove),
+        this.#scroller, this.composer.element));
+    this.#leave.push(() => this.log.close(), () => this.composer.close());
+    if (id) this.#load();
+    else this.#welcome();
+    this.composer.grow();
+    if (!id && matchMedia("(hover: hover)").matches) setTimeout(() => this.composer.focus());
+  }
+
+  close() {
+    this.#stopClock();
+    this.#stopLooking();
+    this.#leave.forEach((leaving) => leaving());
+  }
+
+  // Something about the conversation's turn has changed.
+  changed(id) {
+    if (id === this.id) this.#drawTail();
+  }
+
+  // The turn has ended, in an answer or not.
+  async ended(turn) {
+    try {
+      if (mayBeStored(turn)) await this.#pull();
+      if (turn.done) turns.delete(turn.id);
+    } catch {
+      // The next pull will bring what is stored.
+    }
+    this.#drawTail();
+  }
+
+  #welcome() {
+    this.#head("");
+    const idea = (text) => button(text, { kind: "chat-idea", click: () => (this.composer.write(text, draft.file), this.composer.focus()) });
+    fill(this.#scroller,
+      h("div.empty.chat-welcome", icon("chat"), h("h2", t("chat.welcome")), h("p", t("chat.welcomeText")),
+        h("div.row", [1, 2, 3].map((number) => idea(t(`chat.idea${number}`))))));
+  }
+
+  #head(title) {
+    this.#title.textContent = title || t("chat.newTitle");
+    this.#title.title = title;
+    this.#remove.hidden = !this.id || !title;
+  }
+
+  #load() {
+    const fetched = async (signal) => {
+      try {
+        return await api.get(this.#path, {}, { signal });
+      } catch (error) {
+        if (error.status === 404) return null;
+        throw error;
+      }
+    };
+    this.#leave.push(load(this.#scroller, fetched, (conversation) => {
+      if (!conversation && !turns.has(this.id)) return this.#gone();
+      return this.#begin(conversation ?? { title: turns.get(this.id).said.text, messages: [] });
+    }));
+  }
+
+  #gone() {
+    this.#stopLooking();
+    this.#head("");
+    this.composer.element.hidden = true;
+    return emptyState({ glyph: "chat", title: t("chat.gone"), text: t("chat.goneText"),
+      action: h("a.button.primary", { href: "#/chat", text: t("chat.new") }) });
+  }
+
+  // Shows the conversation from now on; returns its messages' place.
+  #begin({ title, messages }) {
+    this.#head(title);
+    this.log.append(messages);
+    requestAnimationFrame(() => {
+      if (openChat !== this) return;
+      this.#drawTail();
+      this.#toEnd();
+      this.#stopLooking = poll(() => this.#look(), PULL_SECONDS);
+    });
+    return [this.log.element, this.#tail];
+  }
+
+  #send(said) {
+    if (!this.id) {
+      this.id = newConversationId();
+      replaceAddress(`#/chat/${this.id}`);
+      fill(this.#scroller, this.#begin({ title: said.text.trim() || said.file.name, messages: [] }));
+    }
+    runTurn({ id: this.id, said, since: this.log.lastId });
+    this.#toEnd();
+  }
+
+  // From time to time: often while an answer is due.
+  #look() {
+    this.#pulls += 1;
+    this.#drawTail();
+    const turn = turns.get(this.id);
+    const isDue = turn ? mayBeStored(turn) : !this.log.answered || this.#pulls % IDLE_PULLS === 0;
+    if (isDue) return this.#pull();
+  }
+
+  async #pull() {
+    let messages;
+    try {
+      ({ messages } = await api.get(`${this.#path}/messages`, { after_id: this.log.lastId }));
+    } catch (error) {
+      if (error.status === 404 && !turns.has(this.id) && this.log.lastId) return fill(this.#scroller, this.#gone());
+      if (error.status === 404) return; // nothing of the turn was stored
+      throw error;
+    }
+    const turn = turns.get(this.id);
+    const stored = turn && messages.find((message) => message.role === "user" && message.id > turn.since);
+    if (stored && turn.said.file) sentPictures.set(stored.id, turn.said.file);
+    const atEnd = this.#atEnd();
+    if (!this.log.append(messages)) return;
+    this.list.refresh();
+    if (turn && this.log.answered && this.log.asked?.id > turn.since) turns.delete(this.id); // whoever asked for it
+    this.#drawTail();
+    if (atEnd) this.#toEnd();
+  }
+
+  // What stands after the stored messages: one that is not stored yet, and how it goes with the answer.
+  #drawTail() {
+    const turn = turns.get(this.id);
+    const stored = turn && this.log.asked?.id > turn.since;
+    this.composer.lock(Boolean(turn && !(turn.error && stored))); // one that is not stored must not be pushed out by the next
+    let shown = "";
+    if (turn) shown = `${turn.startedAt} ${Boolean(turn.error)} ${stored}`;
+    else if (!this.log.answered) shown = String(this.log.asked.id);
+    if (shown === this.#shownTail) return;
+    this.#shownTail = shown;
+    this.#stopClock();
+    this.#stopClock = () => {};
+    const atEnd = this.#atEnd();
+    if (turn) fill(this.#tail, !stored && this.#unstored(turn.said), turn.error ? this.#problem(turn) : this.#thinking(turn.startedAt));
+    else if (!this.log.answered) this.#waiting();
+    else fill(this.#tail);
+    if (atEnd) this.#toEnd();
+  }
+
+  #unstored(said) {
+    const url = said.file && URL.createObjectURL(said.file);
+    if (url) this.#leave.push(() => URL.revokeObjectURL(url));
+    return bubble(said.text, url);
+  }
+
+  // A stored message without an answer, of a tab that was closed or of another: it may still come.
+  #waiting() {
+    const { id, content, created_at: createdAt } = this.log.asked;
+    const startedAt = parseTime(createdAt).getTime();
+    if (Date.now() - startedAt < GIVEN_UP_SECONDS * 1000) fill(this.#tail, this.#thinking(startedAt));
+    else {
+      const turn = { id: this.id, said: { text: content, file: null, skill: "" }, since: id - 1, again: 0 };
+      fill(this.#tail, this.#offer(t("chat.unanswered"), turn));
+    }
+  }
+
+  #thinking(startedAt) {
+    const seconds = h("span.chat-seconds", { "aria-hidden": "true" });
+    const slow = h("p.hint", { hidden: true, text: t("chat.slow") });
+    const tick = () => {
+      const passed = Math.max(0, Math.round((Date.now() - startedAt) / 1000));
+      seconds.textContent = passed > 2 ? t("chat.seconds", { seconds: passed }) : "";
+      slow.hidden = passed < SLOW_SECONDS;
+      if (passed > GIVEN_UP_SECONDS && !turns.has(this.id)) this.#shownTail = null;
+    };
+    this.#clock(tick);
+    return h("div.muted.stack.tight", { role: "status" },
+      h("p.row", h("span.chat-dots", { "aria-hidden": "true" }, h("i"), h("i"), h("i")), t("chat.thinking"), " ", seconds), slow);
+  }
+
+  #problem(turn) {
+    return this.#offer(`${t("chat.failed")} ${turn.error.detail ?? sentence(turn.error)}`, turn);
+  }
+
+  // To try a message again, when the service says that it may, or to write it anew.
+  #offer(text, turn) {
+    const label = h("span");
+    const again = h("button.button", { type: "button", on: { click: () => runTurn(turn) } }, icon("refresh"), label);
+    const edit = () => {
+      turns.delete(this.id);
+      this.composer.write(turn.said.text, turn.said.file);
+      this.#drawTail();
+      this.composer.focus();
+    };
+    const tick = () => {
+      const left = Math.ceil((turn.again - Date.now()) / 1000);
+      again.disabled = left > 0;
+      label.textContent = left > 0 ? t("chat.againIn", { seconds: left }) : t("chat.again");
+    };
+    this.#clock(tick);
+    return h("div.stack.tight.chat-problem", { role: "alert" }, h("p", { text }),
+      h("div.row", again, turn.error && button(t("chat.edit"), { kind: "quiet", click: edit })));
+  }
+
+  #clock(tick) {
+    const timer = setInterval(tick, 1000);
+    this.#stopClock = () => clearInterval(timer);
+    tick();
+  }
+
+  #atEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
+    return scrollHeight - scrollTop - clientHeight < 120;
+  }
+
+  #toEnd() {
+    this.#scroller.scrollTop = this.#scroller.scrollHeight;
+  }
+
+  #drop(event) {
+    event.currentTarget.classList.remove("dropping");
+    this.composer.take(event, event.dataTransfer);
+  }
+
+  #delete() {
+    const words = { title: t("chat.delete"), text: t("chat.deleteText", { title: this.#title.textContent }), done: t("chat.deleted") };
+    erase(this.#remove, { ...words, path: this.#path }, () => {
+      turns.delete(this.id);
+      go("#/chat");
+    });
+  }
+
+  get #path() {
+    return `/api/chat/conversations/${encodeURIComponent(this.id)}`;
+  }
+}
+
+function dragged(event) {
+  if (!event.dataTransfer?.types.includes("Files")) return;
+  event.preventDefault();
+  event.currentTarget.classList.toggle("dropping", event.type === "dragover");
+}
+
+// The conversations, the latest first. `current()` is the id of the one that is open.
+class ConversationList {
+  #page = 1;
+  #list = h("ul.list");
+  #more = moreButton(() => this.#older());
+
+  constructor(current) {
+    this.current = current;
+    this.element = h("div.stack.tight");
+    load(this.element, () => this.#fetch(1), (conversations) => [this.#show(conversations), this.#more]);
+  }
+
+  async refresh() {
+    try {
+      const conversations = await this.#fetch(1);
+      this.#page = 1;
+      fill(this.element, this.#show(conversations), this.#more);
+    } catch {
+      // The list stays as it was; the next turn brings it up to date.
+    }
+  }
+
+  async #fetch(page) {
+    const { conversations } = await api.get("/api/chat/conversations", { page, page_size: CONVERSATIONS_SHOWN });
+    this.#more.hidden = conversations.length < CONVERSATIONS_SHOWN;
+    return conversations;
+  }
+
+  async #older() {
+    const conversations = await this.#fetch(this.#page + 1);
+    this.#page += 1;
+    add(this.#list, conversations.map((one) => this.#item(one)));
+  }
+
+  #show(conversations) {
+    if (!conversations.length) return h("p.hint.chat-none", t("chat.none"));
+    return fill(this.#list, conversations.map((one) => this.#item(one)));
+  }
+
+  #item({ id, title, last_message: last, updated_at: updated }) {
+    const current = id === this.current() ? "page" : undefined;
+    return h("li",
+      h("a.chat-item", { href: `#/chat/${id}`, "aria-current": current, on: { click: closeDialogs } },
+        h("span.chat-item-title", title || t("chat.newTitle")), timeAgo(updated),
+        h("span.chat-item-last", last)));
+  }
+}

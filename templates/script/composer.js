@@ -1,0 +1,146 @@
+// Where a message is written: text, one attached picture (picked, pasted or dropped), and the skill that the answer is given with.
+//
+// Enter sends, but never while an input method composes: in Chinese, Enter chooses what was typed. The draft belongs to the tab, not to the
+// view, so that looking something up elsewhere does not lose it.
+
+words({
+  composer: {
+    label: "Message|消息",
+    placeholder: "Ask about what you have saved…|问问你保存过的内容…",
+    send: "Send|发送",
+    attach: "Attach a picture|添加图片",
+    remove: "Remove the picture|移除图片",
+    skill: "Skill|技能",
+    plain: "No skill|不使用技能",
+    keys: "Enter sends, Shift+Enter begins a new line|按 Enter 发送，Shift+Enter 换行",
+    notPicture: "“{name}” is not a picture that can be sent: JPEG, PNG, WebP or GIF.|“{name}”不是可以发送的图片，请使用 JPEG、PNG、WebP 或 GIF。",
+    tooLarge: "“{name}” is larger than 20 MB.|“{name}”超过 20 MB。",
+    drop: "Drop the picture here|将图片拖放到这里",
+  },
+});
+
+const MAX_MESSAGE = 32768;
+const MAX_ATTACHMENT = 20 * 1024 * 1024;
+const ATTACHABLE = ["image/jpeg", "image/png", "image/webp", "image/gif"];
+
+const draft = { text: "", file: null, skill: "" };
+
+// `send({ text, file, skill })` is called with what was written, which is gone from the box then.
+function composer(send) {
+  let url = null;
+  let locked = false;
+  const preview = h("div.row.composer-preview", { hidden: true });
+  const input = h("textarea.composer-text", {
+    rows: 1, maxlength: MAX_MESSAGE, placeholder: t("composer.placeholder"),
+    "aria-label": t("composer.label"), "aria-describedby": "composer-keys", value: draft.text,
+    on: { input: typed, keydown: pressed, paste: (event) => take(event, event.clipboardData) },
+  });
+  const picker = h("input", {
+    type: "file", accept: ATTACHABLE.join(), hidden: true, "aria-label": t("composer.attach"), on: { change: picked },
+  });
+  const choose = () => (draft.skill = skill.value);
+  const skill = h("select.composer-skill", { "aria-label": t("composer.skill"), on: { change: choose } },
+    h("option", { value: "", text: t("composer.plain") }));
+  const submit = h("button.button.primary.icon", { type: "submit", "aria-label": t("composer.send"), title: t("composer.send") },
+    icon("send"));
+  const form = h("form.composer", { on: { submit: submitted } }, preview, input,
+    h("div.row.composer-bar",
+      glyphButton("attach", t("composer.attach"), () => picker.click()), picker, skill,
+      h("span.composer-keys", { id: "composer-keys", text: t("composer.keys") }), submit));
+
+  function typed() {
+    draft.text = input.value;
+    grow();
+    submit.disabled = locked || !(draft.text.trim() || draft.file);
+  }
+
+  function grow() {
+    input.style.height = "auto";
+    input.style.height = `${input.scrollHeight}px`;
+  }
+
+  function pressed(event) {
+    // 229 is what Safari still says in the keydown that ends a composition.
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    form.requestSubmit();
+  }
+
+  function submitted(event) {
+    event.preventDefault();
+    if (locked || !(draft.text.trim() || draft.file)) return;
+    const said = { ...draft };
+    write("", null);
+    send(said);
+  }
+
+  function picked() {
+    attach(picker.files[0]);
+    picker.value = "";
+  }
+
+  function take(event, transfer) {
+    const file = [...(transfer?.files ?? [])][0];
+    if (!file || transfer.types.includes("text/plain")) return; // a copied table comes as text and as a picture of itself
+    event.preventDefault();
+    attach(file);
+  }
+
+  function attach(file) {
+    if (!file) return;
+    if (!ATTACHABLE.includes(file.type)) return toast(t("composer.notPicture", { name: file.name }), { kind: "bad" });
+    if (file.size > MAX_ATTACHMENT) return toast(t("composer.tooLarge", { name: file.name }), { kind: "bad" });
+    draft.file = file;
+    show();
+    input.focus();
+  }
+
+  function show() {
+    if (url) URL.revokeObjectURL(url);
+    url = draft.file && URL.createObjectURL(draft.file);
+    preview.hidden = !url;
+    preview.replaceChildren();
+    if (url) {
+      const remove = () => (write(input.value, null), input.focus());
+      preview.append(h("img", { src: url, alt: "" }), h("span", `${draft.file.name} · ${formatBytes(draft.file.size)}`),
+        glyphButton("close", t("composer.remove"), remove));
+    }
+    typed();
+  }
+
+  function write(text, file) {
+    input.value = text;
+    draft.text = text;
+    draft.file = file;
+    show();
+  }
+
+  async function listSkills() {
+    try {
+      const { skills } = await api.get("/api/skills");
+      skill.append(...skills.map((one) => h("option", { value: one.id, text: `${one.icon} ${one.name}`.trim(), title: one.description })));
+      skill.value = skills.some((one) => one.id === draft.skill) ? draft.skill : "";
+      draft.skill = skill.value;
+    } catch {
+      // Without the list a message can still be sent; what is wrong with the service, the conversation itself will say.
+    }
+  }
+
+  show();
+  listSkills();
+  return {
+    element: form,
+    input,
+    focus: () => input.focus(),
+    grow,
+    write,
+    take,
+    lock(value) {
+      locked = value;
+      typed();
+    },
+    close() {
+      if (url) URL.revokeObjectURL(url);
+    },
+  };
+}

@@ -1,0 +1,240 @@
+// One screenshot: its tile, wherever one is shown; its detail over the page; and its deletion, which can be taken back.
+
+words({
+  detail: {
+    open: "Open screenshot {id}|打开截图 {id}",
+    title: "Screenshot {id}|截图 {id}",
+    zoom: "Zoom|缩放",
+    back: "Previous screenshot|上一张截图",
+    next: "Next screenshot|下一张截图",
+    summary: "Summary|摘要",
+    entities: "Found in it|识别内容",
+    text: "Text in the picture|图片中的文字",
+    facts: "About the file|文件信息",
+    reprocess: "Analyse again|重新分析",
+    queued: "It will be analysed again.|将重新分析。",
+    delete: "Delete|删除",
+    deleted: "Screenshot deleted|截图已删除",
+    download: "Download|下载",
+    taken: "Taken|拍摄时间",
+    uploaded: "Uploaded|上传时间",
+    device: "Device|设备",
+    size: "Size|大小",
+    name: "File name|文件名",
+    confidence: "Confidence|置信度",
+    failed: "The analysis failed|分析失败",
+    waiting: "The analysis has not finished yet; this page will show it.|分析尚未完成，完成后会显示在这里。",
+    copy: "Copy {value}|复制 {value}",
+    picture: "The screenshot: {summary}|截图：{summary}",
+  },
+  entity: {
+    link: "Link|链接",
+    email: "E-mail|邮箱",
+    phone: "Phone|电话",
+    amount: "Amount|金额",
+    date: "Date|日期",
+    code: "Code|代码",
+    time: "Time|时间",
+  },
+});
+
+const UNDO_SECONDS = 6;
+const UNFINISHED = ["pending", "processing"];
+
+/** The tile of a photo (a list item, or {id, summary}): opens the detail. `words` are marked in its snippet. */
+function photoCard(photo, { words = [], open = openPhoto, ...props } = {}) {
+  const status = photo.analysis_status;
+  const text = photo.snippet || photo.summary || photo.filename || "";
+  return h("button", { type: "button", class: "photo-card", dataset: { photo: photo.id }, on: { click: () => open(photo.id) }, ...props },
+    h("span.photo-frame", picture(`/api/photos/${photo.id}/thumbnail`, ""),
+      UNFINISHED.includes(status) && h("span.badge.photo-status", t(`status.${status}`)),
+      status === "error" && h("span.badge.bad.photo-status", t("status.error"))),
+    h("span.photo-words", h("span.visually-hidden", `${t("detail.open", { id: photo.id })}: `),
+      h("span.photo-text", marked(text, words)),
+      photo.original_timestamp && h("span.photo-time", formatAgo(photo.original_timestamp))));
+}
+
+/** `text` with the words of a search marked. Runs of Chinese are marked by pairs of characters, as they are searched. */
+function marked(text, words) {
+  const pieces = words.flatMap((word) =>
+    /^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{3,}$/.test(word) ? [word, ...Array.from({ length: word.length - 1 }, (_, at) => word.slice(at, at + 2))] : [word]);
+  if (!pieces.length) return text;
+  const escaped = pieces.map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/^(?=[a-z0-9])/i, "(?<![a-z0-9])"));
+  // With one group around the whole pattern, every second part is what it matched.
+  return text.split(new RegExp(`(${escaped.join("|")})`, "iu")).map((part, at) => (at % 2 ? h("mark", part) : part));
+}
+
+/** The detail over the page. `step(id, -1 | 1)` gives the neighbour's id in what was being looked through, or null. */
+function openPhoto(id, { step = () => null, closed } = {}) {
+  const give = new AbortController();
+  const image = h("img.detail-image", { alt: "", draggable: "false" });
+  const stage = h("button.detail-stage", { type: "button", "aria-pressed": "false", label: t("detail.zoom"), on: { click: () => zoom(stage, image) } }, image);
+  const side = h("div.detail-side");
+  const turn = (delta) => {
+    const other = step(id, delta);
+    if (other === null) return;
+    handle.close("turned");
+    openPhoto(other, { step, closed });
+  };
+  const arrow = (delta, glyph) =>
+    button("", { glyph, kind: `detail-turn ${glyph}`, label: t(`detail.${glyph}`), disabled: step(id, delta) === null, click: () => turn(delta) });
+  const handle = dialog({
+    title: t("detail.title", { id }), wide: true,
+    body: h("div.detail", h("div.detail-picture", stage, arrow(-1, "back"), arrow(1, "next")), side),
+    closed: (reason) => {
+      for (const end of endings) end();
+      if (image.src) URL.revokeObjectURL(image.src);
+      if (reason !== "turned") closed?.(id);
+    },
+  });
+  handle.node.classList.add("detail-dialog");
+  handle.node.addEventListener("keydown", ({ key, altKey, ctrlKey, metaKey }) => {
+    if (altKey || ctrlKey || metaKey) return;
+    if (key === "ArrowLeft" || key === "ArrowRight") turn(key === "ArrowLeft" ? -1 : 1);
+  });
+  api.blobUrl(`/api/photos/${id}/image`, give.signal).then((url) => (image.src = url)).catch(fail);
+
+  let photo = null;
+  const draw = (found) => {
+    photo = found;
+    image.alt = t("detail.picture", { summary: photo.analysis.summary || photo.filename });
+    return detailFacts(photo, draw, side, handle.close);
+  };
+  const fetchDetail = (signal) => api.get(`/api/photos/${id}`, null, { signal });
+  const look = async () => {
+    if (!photo || !UNFINISHED.includes(photo.analysis.status)) return;
+    const found = await fetchDetail(give.signal);
+    // Only then is it drawn anew, so that nothing moves under a reader's hand.
+    if (found.analysis.status === photo.analysis.status) return;
+    fill(side, draw(found));
+    tell("changed", id);
+  };
+  const endings = [() => give.abort(), load(side, fetchDetail, draw, skeleton(6)), poll(look, 1.5)];
+  return handle;
+}
+
+/** Between fitting the window and full size. */
+function zoom(stage, image) {
+  const large = stage.getAttribute("aria-pressed") !== "true";
+  stage.setAttribute("aria-pressed", large);
+  if (large) image.style.width = `${Math.max(image.naturalWidth / Math.min(2, devicePixelRatio), stage.clientWidth * 1.6)}px`;
+  else image.style.removeProperty("width");
+}
+
+function detailFacts(photo, draw, side, close) {
+  const { analysis } = photo;
+  const entities = parsed(analysis.entities, []).filter((entity) => entity?.value);
+  const text = visibleText(analysis.llm_response);
+  const reprocess = button(t("detail.reprocess"), { glyph: "refresh" });
+  reprocess.addEventListener("click", async () => {
+    try {
+      await busy(reprocess, api.post(`/api/analysis/${photo.id}/reprocess`));
+      toast(t("detail.queued"), { kind: "good" });
+      tell("changed", photo.id);
+      fill(side, draw({ ...photo, analysis: { ...analysis, status: "pending" } }));
+    } catch (error) {
+      fail(error);
+    }
+  });
+  const remove = button(t("detail.delete"), { glyph: "trash", kind: "danger", click: () => (close(), deletePhoto(photo.id)) });
+  const download = button(t("detail.download"), { glyph: "download", click: () => busy(download, saveOriginal(photo)) });
+  const facts = [
+    ["taken", formatDate(photo.original_timestamp)], ["uploaded", formatDate(photo.created_at)],
+    ["device", photo.device_name || photo.device_id], ["size", `${photo.width} × ${photo.height}, ${formatBytes(photo.file_size)}`], ["name", photo.filename],
+  ];
+  return [
+    h("div.row", h("span", { class: `badge ${{ done: "good", error: "bad" }[analysis.status] ?? "warn"}`, text: t(`status.${analysis.status}`) }),
+      analysis.status === "done" && [h("span.chip", term("category", analysis.content_category)), h("span.chip", term("intent", analysis.intent))],
+      analysis.app_name && h("span.chip", analysis.app_name)),
+    analysis.status === "error" && h("div.detail-error", { role: "alert" }, h("strong", t("detail.failed")), h("p", analysis.error_message)),
+    UNFINISHED.includes(analysis.status) && h("p.muted", { role: "status", text: t("detail.waiting") }),
+    analysis.summary && h("section", h("h3", t("detail.summary")), h("p", analysis.summary)),
+    entities.length > 0 && h("section", h("h3", t("detail.entities")), h("ul.list.entities", entities.map(entityRow))),
+    text && h("details.detail-text", h("summary", t("detail.text")), h("pre", { text, tabindex: "0" }),
+      button(t("shell.copy"), { glyph: "copy", kind: "quiet", click: () => copyText(text) })),
+    h("section", h("h3", t("detail.facts")), h("dl.facts", facts.map(([name, value]) => [h("dt", t(`detail.${name}`)), h("dd", value)]),
+      analysis.status === "done" && [h("dt", t("detail.confidence")), h("dd", formatPercent(analysis.confidence))])),
+    h("div.row", download, reprocess, remove),
+  ].map((part) => part || null).flat();
+}
+
+function entityRow({ type, value }) {
+  const target = entityTarget(String(type).toLowerCase(), String(value));
+  const shown = target ? h("a", { href: target, rel: "noopener noreferrer", target: "_blank", text: value }) : h("span", value);
+  return h("li", h("span.entity-type", term("entity", String(type).toLowerCase())), h("span.grow", shown),
+    button("", { glyph: "copy", kind: "quiet", label: t("detail.copy", { value: String(value).slice(0, 60) }), click: () => copyText(String(value)) }));
+}
+
+/** Where an entity leads: web, mail and phone only, whatever a screenshot says that it is. */
+function entityTarget(type, value) {
+  if (/^https?:\/\/\S+$/i.test(value)) return value;
+  if (/^(link|url|website)$/.test(type) && /^[\w-]+(\.[\w-]+)+(\/\S*)?$/.test(value)) return `https://${value}`;
+  if (type === "email" && /^[^\s@:?&]+@[^\s@:?&]+$/.test(value)) return `mailto:${value}`;
+  if (type === "phone" && /^\+?[\d\s()./-]{5,25}$/.test(value)) return `tel:${value.replace(/[^\d+]/g, "")}`;
+  return null;
+}
+
+/** The text in the picture, which is a part of the model's answer as it came. */
+function visibleText(answer) {
+  const start = String(answer ?? "").indexOf("{");
+  const text = start < 0 ? null : parsed(answer.slice(start, answer.lastIndexOf("}") + 1), {})?.visible_text;
+  return typeof text === "string" ? text : "";
+}
+
+function parsed(text, fallback) {
+  try {
+    return JSON.parse(text) ?? fallback;
+  } catch {
+    return fallback;
+  }
+}
+
+async function saveOriginal(photo) {
+  try {
+    const url = await api.blobUrl(`/api/photos/${photo.id}/image`);
+    const anchor = h("a", { href: url, download: photo.filename });
+    anchor.click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------- deletion
+
+// A deletion is sent when the time for taking it back has passed, or when the page is left. Until then the photo is hidden.
+const hiddenPhotos = new Map();
+
+function deletePhoto(id) {
+  if (hiddenPhotos.has(id)) return;
+  const dismiss = toast(t("detail.deleted"), {
+    seconds: UNDO_SECONDS, action: { label: t("shell.undo"), run: () => restorePhoto(id) }, after: () => sendDeletion(id),
+  });
+  hiddenPhotos.set(id, dismiss);
+  tell("hidden", id);
+}
+
+function restorePhoto(id) {
+  hiddenPhotos.delete(id);
+  tell("restored", id);
+}
+
+async function sendDeletion(id) {
+  if (hiddenPhotos.get(id) === "sent") return;
+  hiddenPhotos.set(id, "sent");
+  try {
+    await api.delete(`/api/photos/${id}`, { keepalive: true });
+    tell("deleted", id);
+    hiddenPhotos.delete(id);
+  } catch (error) {
+    if (error.status === 404) tell("deleted", id);
+    else fail(error);
+    restorePhoto(id);
+  }
+}
+
+function sendDeletions() {
+  for (const [id, waiting] of hiddenPhotos) if (waiting !== "sent") sendDeletion(id);
+}
+
+window.addEventListener("pagehide", sendDeletions);

@@ -1,0 +1,57 @@
+// Settings: the devices that are told of new notes.
+
+words({
+  settings: {
+    devices: "Devices|设备",
+  },
+  devices: {
+    title: "Push devices|推送设备",
+    lead: "They are told when new notes have been written. A phone registers itself when its app starts.|有新笔记时会通知这些设备。手机应用启动时会自动注册。",
+    none: "No device has registered yet.|还没有设备注册。",
+    seen: "{platform} · last seen {when}|{platform} · 上次出现：{when}",
+    test: "Test|测试",
+    tested: "Sent to {name}.|已发送到 {name}。",
+    failed: "{name} was not reached: the webhook did not take it.|没有送达 {name}：webhook 未接受。",
+    removeText: "“{name}” is told nothing any more, until it registers again.|“{name}”重新注册之前不会再收到通知。",
+    broadcast: "Message to all devices|发消息给所有设备",
+    subject: "Title|标题",
+    text: "Text|内容",
+    send: "Send to all|发送给全部",
+    sent: "Sent to devices: {count}|已发送到 {count} 台设备",
+  },
+});
+
+settingsSections.set("devices", (container) => {
+  const body = h("div");
+  const show = () => load(body, (signal) => api.get("/api/push/devices", {}, { signal }), ({ devices }) =>
+    devices.length ? h("ul.list", devices.map(item)) : h("p.hint", t("devices.none")));
+
+  function item(device) {
+    const name = device.device_name;
+    const seen = t("devices.seen", { platform: device.platform, when: formatAgo(device.last_seen) });
+    const details = [[device.device_model, device.app_version].filter(Boolean).join(" · "), seen];
+    const test = button(t("devices.test"), { label: `${t("devices.test")}: ${name}`, click: () =>
+      settle(test, () => api.post("/api/push/test", { device_id: device.device_id }), ({ success }) =>
+        toast(t(success ? "devices.tested" : "devices.failed", { name }), { kind: success ? "good" : "bad" })) });
+    const path = `/api/push/devices/${device.device_id.split("/").map(encodeURIComponent).join("/")}`;
+    const title = t("settings.remove");
+    const remove = glyphButton("trash", `${title}: ${name}`, () =>
+      erase(remove, { title, text: t("devices.removeText", { name }), path, action: title }, show));
+    return settingsRow(name, details, test, remove);
+  }
+
+  const subject = h("input", { type: "text", maxlength: 256, placeholder: "Snaplore" });
+  const text = h("textarea", { rows: 2, required: true, maxlength: 4096 });
+  const send = h("button.button", { type: "submit", text: t("devices.send") });
+  const sent = (event) => {
+    event.preventDefault();
+    settle(send, () => api.post("/api/push/broadcast", { title: subject.value, body: text.value }), ({ count }) => {
+      toast(t("devices.sent", { count }), { kind: count ? "good" : "info" });
+      text.value = "";
+    });
+  };
+  add(container, settingsCard(t("devices.title"), h("p.hint", t("devices.lead")), body),
+    settingsCard(t("devices.broadcast"), h("form.stack", { on: { submit: sent } },
+      field(t("devices.subject"), subject), field(t("devices.text"), text), h("div.row", send))));
+  return show();
+});

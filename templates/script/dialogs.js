@@ -1,0 +1,87 @@
+// What lies over the page: messages at its edge, and dialogs, by the browser's own <dialog>, which keeps and returns the focus.
+
+const openDialogs = [];
+
+/** A message that goes by itself. `action: {label, run}` adds a button; `after` runs when it goes without that. Returns dismiss(). */
+function toast(text, { kind = "info", action, seconds = kind === "bad" ? 8 : 5, after } = {}) {
+  let timer = null;
+  const dismiss = (event) => {
+    clearTimeout(timer);
+    if (!item.isConnected) return;
+    item.remove();
+    if (event !== "taken") after?.();
+  };
+  const take = () => {
+    dismiss("taken");
+    action.run();
+  };
+  const item = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : undefined },
+    h("p", { text }), action && button(action.label, { kind: "quiet", click: take }),
+    button("", { glyph: "close", kind: "quiet", label: t("shell.dismiss"), click: dismiss }));
+  const start = () => (timer = setTimeout(dismiss, seconds * 1000));
+  item.addEventListener("pointerenter", () => clearTimeout(timer));
+  item.addEventListener("pointerleave", start);
+  item.addEventListener("focusin", () => clearTimeout(timer));
+  item.addEventListener("focusout", start);
+  const region = document.getElementById("toasts");
+  region.append(item);
+  while (region.children.length > 4) region.firstChild.querySelector(".button.icon").click();
+  start();
+  return dismiss;
+}
+
+/** The sentence of a failure, with when to come again where the service says it. */
+function sentence(error) {
+  if (!(error instanceof ApiError)) return String(error?.message ?? error);
+  return error.retryAfter ? t("api.wait", { detail: error.detail, seconds: error.retryAfter }) : error.detail;
+}
+
+function fail(error) {
+  if (wasAborted(error) || error?.status === 401) return; // given up on purpose; the sign-in says it
+  if (!(error instanceof ApiError)) console.error(error);
+  toast(sentence(error), { kind: "bad" });
+}
+
+/**
+ * Open a dialog. `actions` is a list of buttons, `closed(reason)` is called once when it goes. Returns {node, close}.
+ */
+function dialog({ title, body, actions = [], wide = false, closed, label }) {
+  const shut = button("", { glyph: "close", kind: "quiet", label: t("shell.close"), click: () => node.close() });
+  const heading = h("h2", { text: title, tabindex: "-1" });
+  const node = h("dialog", { class: `dialog ${wide ? "wide" : ""}`, label: label ?? title },
+    h("header.dialog-head", heading, shut), h("div.dialog-body", body),
+    actions.length ? h("footer.row.end", actions) : null);
+  const before = document.activeElement;
+  node.addEventListener("click", (event) => event.target === node && node.close()); // beside it
+  node.addEventListener("close", () => {
+    openDialogs.splice(openDialogs.indexOf(node), 1);
+    placeToasts();
+    node.remove();
+    if (before?.isConnected) before.focus({ preventScroll: true });
+    closed?.(node.returnValue);
+  });
+  document.body.append(node);
+  node.showModal();
+  openDialogs.push(node);
+  placeToasts();
+  (node.querySelector("[autofocus]") ?? heading).focus();
+  return { node, close: (reason) => node.close(reason) };
+}
+
+/** Whether the person says yes. Escape, the close button and a click beside it say no. */
+function confirmDialog({ title, text, action, danger = false }) {
+  return new Promise((resolve) => {
+    const yes = button(action, { kind: danger ? "danger" : "primary", click: () => handle.close("yes") });
+    const no = button(t("shell.cancel"), { click: () => handle.close(), autofocus: true });
+    const handle = dialog({ title, body: h("p", { text }), actions: [no, yes], closed: (reason) => resolve(reason === "yes") });
+  });
+}
+
+function closeDialogs() {
+  for (const node of [...openDialogs]) node.close();
+}
+
+/** All that is outside of a modal dialog is out of reach: messages move into the topmost one while it is open. */
+function placeToasts() {
+  (openDialogs.at(-1) ?? document.body).append(document.getElementById("toasts"));
+}

@@ -1,0 +1,114 @@
+// Making elements. Everything on the page is built here, from text, never from markup: what a screenshot, a model or a
+// stranger's file name says can only ever become text.
+
+const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "selected", "indeterminate", "scrollTop"]);
+
+/**
+ * An element: `h("p.muted.small", { id: "x" }, "Words", other)`. After the tag with its classes come the properties, if any: class,
+ * text, label (for screen readers), on: {event: fn}, dataset, style: {name: value}, properties, attributes; then what is in it.
+ */
+function h(tag, ...children) {
+  const [name, ...classes] = tag.split(".");
+  const node = document.createElement(name);
+  if (classes.length) node.className = classes.join(" ");
+  const last = [];
+  const props = children[0]?.constructor === Object ? children.shift() : {};
+  for (const [key, value] of Object.entries(props)) {
+    if (value === undefined || value === null) continue;
+    if (key === "label") node.ariaLabel = value;
+    else if (key === "class") node.className += ` ${value}`;
+    else if (key === "text") node.textContent = value;
+    else if (key === "on") listen(node, value);
+    else if (key === "dataset") Object.assign(node.dataset, value);
+    else if (key === "style") for (const [property, css] of Object.entries(value)) node.style.setProperty(property, css);
+    else if (PROPERTIES.has(key)) last.push([key, value]);
+    else if (/^(aria|data)-/.test(key)) node.setAttribute(key, value);
+    else if (value !== false) node.setAttribute(key, value === true ? "" : value);
+  }
+  add(node, children);
+  for (const [key, value] of last) node[key] = value; // a select has its value only when its options are there
+  return node;
+}
+
+/** Listen to `{event: fn}`; returns what ends it. */
+function listen(target, listeners) {
+  for (const [event, fn] of Object.entries(listeners)) target.addEventListener(event, fn);
+  return () => {
+    for (const [event, fn] of Object.entries(listeners)) target.removeEventListener(event, fn);
+  };
+}
+
+/** Append nodes and texts; lists are flattened, null and false are left out. */
+function add(node, ...children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : String(child));
+  }
+  return node;
+}
+
+function fill(node, ...children) {
+  node.replaceChildren();
+  return add(node, children);
+}
+
+const ICONS = {
+  mark: "M5 9V5h4M19 9V5h-4M5 15v4h4M19 15v4h-4M12 10.5a1.5 1.5 0 1 1 0 3 1.5 1.5 0 0 1 0-3z",
+  home: "M4 11l8-7 8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z",
+  image: "M5 4h14a1 1 0 0 1 1 1v14a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V5a1 1 0 0 1 1-1zM4 16l5-5 5 5 2-2 4 4M15 9h.01",
+  chat: "M5 5h14a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1h-7l-5 4v-4H5a1 1 0 0 1-1-1V6a1 1 0 0 1 1-1z",
+  note: "M6 3h9l4 4v13a1 1 0 0 1-1 1H6a1 1 0 0 1-1-1V4a1 1 0 0 1 1-1zM14 3v5h5M9 13h6M9 17h4",
+  memory: "M7 3h10v18l-5-4-5 4z",
+  settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4",
+  search: "M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM16 16l4 4",
+  upload: "M12 16V5M7 9l5-5 5 5M4 16v3a1 1 0 0 0 1 1h14a1 1 0 0 0 1-1v-3",
+  download: "M12 4v11M7 11l5 5 5-5M4 17v2a1 1 0 0 0 1 1h14a1 1 0 0 0 1-1v-2",
+  send: "M4 12l16-8-5 17-4-7zM11 14l9-10",
+  plus: "M12 5v14M5 12h14",
+  trash: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5",
+  pin: "M9 4h6l-1 6 3 3H7l3-3zM12 13v7",
+  check: "M5 12l5 5 9-10",
+  copy: "M9 9h10v11H9zM5 15V4h10",
+  refresh: "M20 11a8 8 0 1 0-2 6M20 5v6h-6",
+  close: "M6 6l12 12M18 6L6 18",
+  attach: "M19 11l-7 7a4 4 0 0 1-6-6l8-8a3 3 0 0 1 4 4l-8 8a1 1 0 0 1-2-2l7-7",
+  key: "M8 12a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM11 13l8-8M16 8l3 3M13 11l2 2",
+  menu: "M4 7h16M4 12h16M4 17h16",
+  back: "M15 5l-7 7 7 7",
+  next: "M9 5l7 7-7 7",
+  tool: "M14 6a4 4 0 0 1 5 5l-9 9-4-4 9-9M14 6l3-2M6 16l-2 4 4-2",
+  warn: "M12 4l9 16H3zM12 10v4M12 17h.01",
+};
+
+/** A small picture that says nothing to a screen reader: the words stand beside it, or in the button's label. */
+function icon(name) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  const path = document.createElementNS(space, "path");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("class", "glyph");
+  svg.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", ICONS[name]);
+  svg.append(path);
+  return svg;
+}
+
+/** A button. `props.label` is its name where it shows only an icon. */
+function button(text, { glyph, kind = "", label, click, ...props } = {}) {
+  const kinds = `button ${kind}${text ? "" : " icon"}`;
+  return h("button", { type: "button", class: kinds, label, title: label, on: click && { click }, ...props },
+    glyph && icon(glyph), text && h("span", { text }));
+}
+
+/** A labelled control: the label stands above it, an explanation below. */
+function field(label, control, hint) {
+  control.id ||= `field-${(field.count = (field.count ?? 0) + 1)}`;
+  const help = hint && h("p.hint", { id: `${control.id}-hint`, text: hint });
+  if (help) control.setAttribute("aria-describedby", help.id);
+  return h("div.field", h("label", { for: control.id, text: label }), control, help);
+}
+
+/** A select. `options` is a list of [value, text]. */
+function choice(options, value, props = {}) {
+  return h("select", { ...props, value }, options.map(([key, text]) => h("option", { value: key, text })));
+}

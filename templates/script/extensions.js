@@ -1,0 +1,122 @@
+// Settings: what the assistant can be given beyond its own: skills, and the tools of MCP servers.
+
+words({
+  settings: {
+    skills: "Skills|技能",
+    tools: "MCP servers|MCP 服务器",
+  },
+  skills: {
+    lead: "A skill is a set of instructions that a chat can be run with. It is chosen beside the message.|技能是一组指令，可在对话中使用，在消息旁选择。",
+    add: "New skill|新建技能",
+    id: "Id|标识",
+    idText: "Letters, digits, - and _; it cannot be changed later|字母、数字、- 和 _；之后不能更改",
+    name: "Name|名称",
+    icon: "Icon|图标",
+    iconText: "An emoji|一个表情符号",
+    description: "Description|说明",
+    prompt: "Instructions|指令",
+    none: "There are no skills.|没有技能。",
+    deleteText: "The skill “{name}” will be deleted for good.|技能“{name}”将被永久删除。",
+  },
+  tools: {
+    lead: "The assistant may use the tools of these servers in a chat. They see what it sends them, and nothing more.|助手可在对话中使用这些服务器的工具。它们只能看到助手发给它们的内容。",
+    add: "Add a server|添加服务器",
+    url: "Address|地址",
+    none: "No MCP server is registered.|尚未添加 MCP 服务器。",
+    deleteText: "The server “{name}” will be forgotten.|服务器“{name}”将被移除。",
+  },
+});
+
+const ID_PATTERN = "[A-Za-z0-9_\\-]{1,64}";
+
+// Both are lists of things that can be switched, added, changed and deleted; they differ in their fields.
+settingsSections.set("skills", (container) =>
+  extensionList(container, {
+    group: "skills", path: "/api/skills", query: { include_disabled: true }, name: "skills",
+    row: (skill) => [`${skill.icon} ${skill.name}`.trim(), [skill.description]],
+    fields: skillFields,
+  }));
+
+settingsSections.set("tools", (container) =>
+  extensionList(container, {
+    group: "tools", path: "/api/mcp-servers", query: {}, name: "servers",
+    row: (server) => [server.name, [server.url, server.description]],
+    fields: serverFields,
+  }));
+
+function extensionList(container, { group, path, query, name, row, fields }) {
+  const body = h("div");
+  const wide = group === "skills"; // for the long text
+  const place = (one) => `${path}/${encodeURIComponent(one.id)}`;
+  const show = () => load(body, (signal) => api.get(path, query, { signal }), (answer) => {
+    const items = answer[name].map((one) => item(one));
+    return items.length ? h("ul.list", items) : h("p.hint", t(`${group}.none`));
+  });
+
+  function item(one) {
+    const [title, details] = row(one);
+    const said = (word) => `${t(word)}: ${one.name}`;
+    const remove = glyphButton("trash", said("list.delete"), () =>
+      erase(remove, { title: t("list.delete"), text: t(`${group}.deleteText`, { name: one.name }), path: place(one) }, show));
+    const edit = button(t("settings.edit"), { kind: "quiet", label: said("settings.edit"), click: () => change(one, edit) });
+    // A server that does not tell which are disabled has only enabled ones in its list.
+    const on = toggle(`${one.name}: ${t("settings.on")}`, one.enabled ?? true, (enabled) => api.put(place(one), { enabled }));
+    return settingsRow(title, details, on, edit, remove);
+  }
+
+  function change(one, pressed) {
+    // The list leaves long texts out.
+    settle(pressed, async () => (group === "skills" ? api.get(place(one)) : one), (whole) => {
+      const { body: inputs, read } = fields(whole);
+      formDialog({ title: one.name, body: inputs, action: t("list.save"), wide, submit: () => api.put(place(one), read()).then(show) });
+    });
+  }
+
+  function create() {
+    const { body: inputs, read } = fields(null);
+    const submit = () => api.post(path, read()).then(show);
+    formDialog({ title: t(`${group}.add`), body: inputs, action: t("settings.add"), wide, submit });
+  }
+
+  add(container, settingsCard(t(`settings.${group}`), h("p.hint", t(`${group}.lead`)), body,
+    h("div.row", button(t(`${group}.add`), { glyph: "plus", click: create }))));
+  return show();
+}
+
+// The id is given once, when a thing is made.
+function idField(known) {
+  const id = h("input", {
+    type: "text", required: true, pattern: ID_PATTERN, spellcheck: "false", autocapitalize: "none",
+    disabled: Boolean(known), value: known?.id ?? "",
+  });
+  return [id, field(t("skills.id"), id, !known && t("skills.idText"))];
+}
+
+function skillFields(skill) {
+  const [id, idRow] = idField(skill);
+  const name = h("input", { type: "text", required: true, maxlength: 200, value: skill?.name ?? "" });
+  const glyph = h("input", { type: "text", maxlength: 64, value: skill?.icon ?? "" });
+  const description = h("input", { type: "text", maxlength: 2000, value: skill?.description ?? "" });
+  const prompt = h("textarea", { rows: 8, required: true, maxlength: 32768, value: skill?.system_prompt ?? "" });
+  return {
+    body: [
+      h("div.settings-fields", idRow, field(t("skills.name"), name), field(t("skills.icon"), glyph, t("skills.iconText")),
+        field(t("skills.description"), description)),
+      field(t("skills.prompt"), prompt),
+    ],
+    read: () => ({
+      ...(!skill && { id: id.value }), name: name.value, icon: glyph.value, description: description.value, system_prompt: prompt.value,
+    }),
+  };
+}
+
+function serverFields(server) {
+  const [id, idRow] = idField(server);
+  const name = h("input", { type: "text", required: true, maxlength: 200, value: server?.name ?? "" });
+  const url = h("input", { type: "url", required: true, placeholder: "https://…", spellcheck: "false", value: server?.url ?? "" });
+  const description = h("input", { type: "text", maxlength: 2000, value: server?.description ?? "" });
+  return {
+    body: [idRow, field(t("skills.name"), name), field(t("tools.url"), url), field(t("skills.description"), description)],
+    read: () => ({ ...(!server && { id: id.value }), name: name.value, url: url.value, description: description.value }),
+  };
+}

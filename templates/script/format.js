@@ -1,0 +1,44 @@
+// Times, sizes and numbers as people read them. The API's timestamps are UTC without a zone; people read their own.
+
+const locale = () => (language() === "zh" ? "zh-CN" : navigator.languages.find((name) => name.startsWith("en")) ?? "en");
+
+function parseTime(timestamp) {
+  return new Date(/[Zz]|[+-]\d\d:\d\d$/.test(timestamp) ? timestamp : `${timestamp}Z`);
+}
+
+function formatDate(timestamp) {
+  if (!timestamp) return "";
+  return new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short" }).format(parseTime(timestamp));
+}
+
+/** "5 minutes ago"; past a month the date. */
+function formatAgo(timestamp) {
+  if (!timestamp) return "";
+  const seconds = (parseTime(timestamp) - Date.now()) / 1000;
+  const relative = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" });
+  for (const [unit, length, until] of [["second", 1, 60], ["minute", 60, 3600], ["hour", 3600, 86400], ["day", 86400, 30 * 86400]]) {
+    if (Math.abs(seconds) < until) return relative.format(Math.round(seconds / length), unit);
+  }
+  return new Intl.DateTimeFormat(locale(), { dateStyle: "medium" }).format(parseTime(timestamp));
+}
+
+function formatBytes(count) {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
+  const step = Math.min(units.length - 1, Math.floor(Math.log(Math.max(1, count)) / Math.log(1024)));
+  const digits = step < 2 ? 0 : 1;
+  const options = { style: "unit", unit: units[step], unitDisplay: step ? "short" : "long", maximumFractionDigits: digits };
+  return new Intl.NumberFormat(locale(), options).format(count / 1024 ** step);
+}
+
+function formatNumber(count) {
+  return new Intl.NumberFormat(locale()).format(count ?? 0);
+}
+
+function formatPercent(share) {
+  return new Intl.NumberFormat(locale(), { style: "percent" }).format(share ?? 0);
+}
+
+/** A <time> that says how long ago, with the full date on hovering. */
+function timeAgo(timestamp) {
+  return h("time", { datetime: timestamp && `${timestamp}Z`, title: formatDate(timestamp), text: formatAgo(timestamp) });
+}

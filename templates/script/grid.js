@@ -1,0 +1,222 @@
+// A grid of any number of photos of which only those near the screen exist. The page is as long as if all were there; rows come
+// and go with scrolling, data is fetched by pages when its place is reached, and what is scrolled past is given up.
+
+const GRID_PAGE = 60; // photos in one request
+const ROWS_BEYOND = 2; // rows above and below the screen
+const SETTLE = 90; // ms: whoever drags the scroll bar through thousands does not ask for each page on the way
+
+/**
+ * `fetchPage(number, signal)` brings {total, items}; `draw(photo, props)` makes a tile; `counted(total)` is told how many there are,
+ * `failed(error)` a failure. Returns {node, refresh, neighbour, focus, …}.
+ */
+function photoGrid({ fetchPage, draw, counted, failed }) {
+  const node = h("ul.list.photo-grid");
+  const tiles = new Map(); // place -> {element, photo}
+  const loading = new Map(); // page number -> AbortController
+  let known = []; // by the server's order; sparse
+  let total = null;
+  let shape = { columns: 1, width: 0, height: 0, gap: 0 };
+  let active = 0; // the one tile that Tab reaches; arrows move it
+  let told = null;
+  let settling = null;
+  let frame = null;
+  let stopped = false;
+
+  // What waits to be deleted is hidden: places in the grid skip it, places at the server do not.
+  const hiddenPlaces = () => (hiddenPhotos.size ? known : []).flatMap((photo, place) => (hiddenPhotos.has(photo.id) ? [place] : []));
+  const shownTotal = () => Math.max(0, (total ?? 0) - hiddenPlaces().length);
+  const serverPlace = (place, hidden) => hidden.reduce((at, skipped) => (skipped <= at ? at + 1 : at), place);
+
+  function measure() {
+    const gap = parseFloat(getComputedStyle(node).columnGap) || 14;
+    const width = node.clientWidth;
+    const columns = Math.max(2, Math.floor((width + gap) / (190 + gap)));
+    const tile = Math.floor((width - gap * (columns - 1)) / columns);
+    shape = { columns, width: tile, height: Math.round(tile * 1.06) + 98, gap };
+  }
+
+  function inView() {
+    const row = shape.height + shape.gap;
+    const top = -node.getBoundingClientRect().top;
+    const first = Math.max(0, Math.floor(top / row) - ROWS_BEYOND);
+    const last = Math.ceil((top + innerHeight) / row) + ROWS_BEYOND;
+    return [Math.min(first * shape.columns, shownTotal()), Math.min(last * shape.columns, shownTotal())];
+  }
+
+  function render() {
+    frame = null;
+    if (stopped || !node.isConnected || total === null) return;
+    const count = shownTotal();
+    const row = shape.height + shape.gap;
+    node.style.height = `${Math.max(0, Math.ceil(count / shape.columns) * row - shape.gap)}px`;
+    const [first, end] = inView();
+    active = Math.min(active, Math.max(0, count - 1));
+    const hidden = hiddenPlaces();
+    const focused = node.contains(document.activeElement);
+    const wanted = new Set(Array.from({ length: end - first }, (_, at) => first + at));
+    if (focused && count) wanted.add(active); // or the keyboard would lose its place
+    for (const [place, tile] of tiles) {
+      if (wanted.has(place)) continue;
+      tile.element.remove();
+      tiles.delete(place);
+    }
+    let missing = false;
+    let before = null;
+    for (const place of [...wanted].sort((a, b) => a - b)) {
+      const photo = known[serverPlace(place, hidden)];
+      let tile = tiles.get(place);
+      if (!tile || tile.photo !== photo) {
+        const hadFocus = tile?.element.contains(document.activeElement);
+        tile?.element.remove();
+        const content = photo ? draw(photo, { tabindex: "-1" }) : h("div.skeleton.photo-waiting", { tabindex: "-1" });
+        tile = { photo, element: h("li.photo-place", content) };
+        tiles.set(place, tile);
+        if (before) before.after(tile.element); // the order of reading is the order of the grid
+        else node.prepend(tile.element);
+        if (hadFocus) content.focus({ preventScroll: true });
+      }
+      before = tile.element;
+      missing ||= !photo;
+      const { style } = tile.element;
+      style.width = `${shape.width}px`;
+      style.height = `${shape.height}px`;
+      style.transform = `translate(${(place % shape.columns) * (shape.width + shape.gap)}px, ${Math.floor(place / shape.columns) * row}px)`;
+      tile.element.setAttribute("aria-setsize", count);
+      tile.element.setAttribute("aria-posinset", place + 1);
+      if (photo) tile.element.firstChild.tabIndex = place === active || (!wanted.has(active) && place === first) ? 0 : -1;
+    }
+    if (missing) settling ??= setTimeout(fetchMissing, SETTLE);
+  }
+
+  function recount() {
+    if (total !== null && told !== shownTotal()) counted((told = shownTotal()));
+    soon();
+  }
+
+  function soon() {
+    frame ??= requestAnimationFrame(render);
+  }
+
+  function fetchMissing() {
+    settling = null;
+    if (stopped) return;
+    const [first, end] = inView();
+    const hidden = hiddenPlaces();
+    const pages = new Set();
+    for (let place = first; place < end; place += 1) {
+      const at = serverPlace(place, hidden);
+      if (!known[at] && at < total) pages.add(Math.floor(at / GRID_PAGE) + 1);
+    }
+    for (const [number, request] of loading) if (!pages.has(number)) request.abort();
+    for (const number of pages) if (!loading.has(number)) fetchOne(number);
+  }
+
+  async function fetchOne(number) {
+    const request = new AbortController();
+    loading.set(number, request);
+    try {
+      const found = await fetchPage(number, request.signal);
+      if (request.signal.aborted || stopped) return;
+      found.items.forEach((photo, at) => keep((number - 1) * GRID_PAGE + at, photo));
+      total = found.total;
+      known.length = Math.min(known.length, total);
+      recount();
+    } catch (error) {
+      if (!wasAborted(error) && !stopped) failed(error);
+    } finally {
+      if (loading.get(number) === request) loading.delete(number);
+    }
+  }
+
+  /** The same answer keeps the same object, so that its tile stays as it is. */
+  function keep(place, photo) {
+    if (JSON.stringify(known[place]) !== JSON.stringify(photo)) known[place] = photo;
+  }
+
+  /** Ask again for the pages in view, without emptying what is shown; pages out of view are forgotten. */
+  async function refresh() {
+    const [first, end] = total === null ? [0, 1] : inView();
+    const from = Math.floor(first / GRID_PAGE) + 1;
+    const to = Math.max(from, Math.floor(Math.max(0, end - 1) / GRID_PAGE) + 1);
+    for (const request of loading.values()) request.abort();
+    loading.clear();
+    const fresh = [];
+    known.slice((from - 1) * GRID_PAGE, to * GRID_PAGE).forEach((photo, at) => (fresh[(from - 1) * GRID_PAGE + at] = photo));
+    known = fresh;
+    await Promise.all(Array.from({ length: to - from + 1 }, (_, at) => fetchOne(from + at)));
+  }
+
+  function find(id) {
+    return known.findIndex((photo) => photo?.id === id);
+  }
+
+  /** The id of the photo beside this one among those that are loaded and shown; null at the end. */
+  function neighbour(id, step) {
+    let place = find(id);
+    if (place < 0) return null;
+    do place += step;
+    while (known[place] && hiddenPhotos.has(known[place].id));
+    return known[place]?.id ?? null;
+  }
+
+  function onDeleted({ detail: id }) {
+    const place = find(id);
+    if (place < 0) return;
+    known.splice(place, 1);
+    total -= 1;
+    recount();
+  }
+
+  function onKey(event) {
+    const page = Math.max(1, Math.floor(innerHeight / (shape.height + shape.gap))) * shape.columns;
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -shape.columns, ArrowDown: shape.columns, PageUp: -page, PageDown: page, Home: -active, End: shownTotal() - 1 - active };
+    if (!(event.key in steps) || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    focusPlace(Math.max(0, active + steps[event.key]));
+  }
+
+  function focusPlace(place) {
+    active = Math.min(place, shownTotal() - 1);
+    if (active < 0) return;
+    reveal(active);
+    render();
+    tiles.get(active).element.firstChild.focus({ preventScroll: true });
+  }
+
+  /** Put the focus on this photo, or on the one in its place when it is hidden. */
+  function focus(id) {
+    const at = find(id);
+    if (at >= 0) focusPlace(at - hiddenPlaces().filter((place) => place < at).length);
+  }
+
+  function reveal(place) {
+    const top = node.getBoundingClientRect().top + Math.floor(place / shape.columns) * (shape.height + shape.gap);
+    if (top < 90) scrollBy(0, top - 90);
+    else if (top + shape.height > innerHeight - 90) scrollBy(0, top + shape.height - innerHeight + 90);
+  }
+
+  const sized = new ResizeObserver(() => {
+    measure();
+    soon();
+  });
+  sized.observe(node);
+  node.addEventListener("keydown", onKey);
+  node.addEventListener("focusin", (event) => {
+    for (const [place, tile] of tiles) if (tile.element.contains(event.target)) active = place;
+  });
+  const unlisten = [listen(window, { scroll: soon, resize: soon }), listen(photoEvents, { hidden: recount, restored: recount, deleted: onDeleted })];
+
+  return {
+    node, refresh, neighbour, focus, soon,
+    unfinished: () => [...tiles.values()].some(({ photo }) => UNFINISHED.includes(photo?.analysis_status)),
+    total: () => total,
+    stop() {
+      stopped = true;
+      clearTimeout(settling);
+      cancelAnimationFrame(frame);
+      sized.disconnect();
+      for (const end of unlisten) end();
+      for (const request of loading.values()) request.abort();
+    },
+  };
+}

@@ -1,0 +1,213 @@
+// How a conversation looks: messages, answers in markdown, the tools that were called, and the screenshots that an answer cites.
+//
+// Stored messages are appended as they come and never drawn again, so that what a reader has unfolded or selected stays. What tools and
+// models say is data: it is shown as text, and becomes a link only where it is an address of the web or the id of a screenshot that a tool
+// of the same conversation has told of.
+
+words({
+  tool: {
+    search_knowledge_base: "Searched your screenshots|搜索了你的截图",
+    get_screenshot: "Read a screenshot|查看了一张截图",
+    web_search: "Searched the web|搜索了网络",
+    save_memory: "Saved a memory|记住了一件事",
+    other: "Used {name}|使用了 {name}",
+    found: "found: {count}|找到 {count} 条",
+    done: "done|完成",
+    failed: "did not work|没有成功",
+    arguments: "Asked with|请求参数",
+    results: "Results|结果",
+    none: "Nothing was found.|没有找到内容。",
+    running: "no answer|没有回应",
+  },
+  message: {
+    you: "You said|你说",
+    assistant: "The assistant said|助手说",
+    attached: "The attached picture|附带的图片",
+  },
+  cited: {
+    title: "Screenshots cited here|引用的截图",
+    open: "Open screenshot #{id}|打开截图 #{id}",
+  },
+});
+
+const BUILT_IN_TOOLS = ["search_knowledge_base", "get_screenshot", "web_search", "save_memory"];
+const SEARCHES = ["search_knowledge_base", "web_search"];
+const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot"];
+const CITATION = /#(\d{1,15})(?!\d)/g;
+
+// The stored messages of one conversation. `pictureOf(message)` gives the Blob that was sent with a message of this tab, if any.
+class MessageLog {
+  lastId = 0;
+  asked = null; // the last message of the person
+  answered = true; // whether a text of the assistant follows it
+  #titles = new Map(); // of screenshots that the tools have told of, by id
+  #calls = []; // that wait for what their tool says
+  #urls = [];
+  #pictureOf;
+
+  constructor(pictureOf) {
+    this.#pictureOf = pictureOf;
+    this.element = h("ol.list.stack");
+  }
+
+  // Adds those that are new; returns whether there were any.
+  append(messages) {
+    const fresh = messages.filter((message) => message.id > this.lastId);
+    for (const message of fresh) {
+      this.lastId = message.id;
+      if (message.role === "tool") this.#settle(message);
+      else if (message.role === "user") this.#say(message);
+      else this.#answer(message);
+    }
+    return fresh.length > 0;
+  }
+
+  close() {
+    this.#urls.forEach((url) => URL.revokeObjectURL(url));
+  }
+
+  #say(message) {
+    this.asked = message;
+    this.answered = false;
+    const picture = this.#pictureOf(message);
+    const url = picture && URL.createObjectURL(picture);
+    if (url) this.#urls.push(url);
+    this.element.append(h("li", bubble(message.content, url)));
+  }
+
+  #answer(message) {
+    const calls = readJson(message.tool_calls) ?? [];
+    if (Array.isArray(calls) && calls.length) {
+      this.#calls = calls.map((call) => new ToolCall(call.function ?? {}));
+      this.element.append(h("li.stack.tight", this.#calls.map((call) => call.element)));
+    }
+    if (message.content) {
+      this.answered = true;
+      const body = h("div.chat-answer.prose", h("span.visually-hidden", t("message.assistant")), markdown(message.content));
+      const ids = linkCitations(body, this.#titles);
+      this.element.append(h("li", body, citedPhotos(ids, this.#titles)));
+    }
+  }
+
+  #settle(message) {
+    const said = readJson(message.content) ?? {};
+    const results = Array.isArray(said.results) ? said.results : [];
+    if (SCREENSHOT_TOOLS.includes(message.tool_name)) {
+      results.filter((result) => Number.isInteger(result?.id)).forEach((result) => this.#titles.set(result.id, result.title ?? ""));
+    }
+    this.#calls.shift()?.settle(message.tool_name, said, results);
+  }
+}
+
+// What a person says, before it is stored and after.
+function bubble(content, url) {
+  return h("div.chat-said",
+    h("span.visually-hidden", t("message.you")),
+    url && h("img.chat-sent-picture", { src: url, alt: t("message.attached") }),
+    content && h("p", content),
+  );
+}
+
+// One call of a tool: folded it says what happened, unfolded what exactly was asked and answered.
+class ToolCall {
+  constructor(called) {
+    const [name, given] = [called.name, called.arguments].map((text) => String(text ?? ""));
+    const known = BUILT_IN_TOOLS.includes(name);
+    const asked = readJson(given);
+    this.state = h("span.chat-tool-state", t("tool.running"));
+    this.results = h("div");
+    this.element = h("details.chat-tool",
+      h("summary",
+        icon("tool"),
+        h("span.chat-tool-name", known ? t(`tool.${name}`) : t("tool.other", { name })),
+        asked?.query && h("q.chat-tool-query", String(asked.query)),
+        this.state,
+      ),
+      h("div.chat-tool-body",
+        h("h4", `${t("tool.arguments")} `, h("code", name)),
+        h("pre", { tabindex: 0, text: asked ? JSON.stringify(asked, null, 1) : given }),
+        this.results,
+      ),
+    );
+  }
+
+  settle(name, said, results) {
+    this.element.classList.toggle("failed", Boolean(said.error));
+    const outcome = SEARCHES.includes(name) ? "tool.found" : "tool.done";
+    this.state.textContent = t(said.error ? "tool.failed" : outcome, { count: said.total ?? said.count ?? results.length });
+    add(
+      this.results,
+      h("h4", t("tool.results")),
+      said.error && h("p.chat-tool-error", String(said.error)),
+      !said.error && !results.length && h("p.muted", t("tool.none")),
+      h("ul.list.stack.tight.chat-results", results.map((result) => toolResult(name, result ?? {}))),
+    );
+  }
+}
+
+function toolResult(tool, result) {
+  const title = String(result.title ?? "");
+  const url = webAddress(result.url);
+  const isPhoto = SCREENSHOT_TOOLS.includes(tool) && Number.isInteger(result.id);
+  let heading = h("strong", title);
+  if (isPhoto) heading = citation(result.id, `#${result.id} ${title}`);
+  else if (url) heading = h("a", { href: url, target: "_blank", rel: "noopener noreferrer", text: title || url });
+  return h("li", heading, h("p", String(result.summary || result.snippet || "")));
+}
+
+function citation(id, label) {
+  const name = `${label}: ${t("cited.open", { id })}`;
+  return h("button.chat-citation", { type: "button", text: label, "aria-label": name, on: { click: () => openPhoto(id) } });
+}
+
+// Makes buttons of the `#12` in a text that `known` has; returns their ids in order.
+function linkCitations(root, known) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const nodes = [];
+  while (walker.nextNode()) nodes.push(walker.currentNode);
+  const ids = new Set();
+  for (const node of nodes) {
+    if (node.parentElement?.closest("a, code, pre")) continue;
+    const pieces = [];
+    let end = 0;
+    for (const match of node.data.matchAll(CITATION)) {
+      const id = Number(match[1]);
+      if (!known.has(id)) continue;
+      ids.add(id);
+      pieces.push(node.data.slice(end, match.index), citation(id, match[0]));
+      end = match.index + match[0].length;
+    }
+    if (pieces.length) node.replaceWith(...pieces, node.data.slice(end));
+  }
+  return [...ids];
+}
+
+// A row of thumbnails that open the screenshots; nothing for none. One that was deleted meanwhile shows its number.
+function citedPhotos(ids, titles = new Map()) {
+  if (!ids.length) return null;
+  return h("ul.list.row.cited", { "aria-label": t("cited.title") },
+    ids.map((id) =>
+      h("li",
+        h(
+          "button.cited-photo",
+          { type: "button", title: titles.get(id) || false, "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } },
+          picture(`/api/photos/${id}/thumbnail`, ""),
+          h("span.cited-number", `#${id}`),
+        ),
+      ),
+    ),
+  );
+}
+
+function webAddress(value) {
+  const url = URL.canParse(String(value)) ? new URL(value) : null;
+  return url && ["http:", "https:"].includes(url.protocol) ? url.href : "";
+}
+
+function readJson(text) {
+  try {
+    return text ? JSON.parse(text) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,210 @@
+// Settings: the model that reads screenshots and answers, and what it has cost.
+
+words({
+  settings: {
+    model: "Model|模型",
+    usage: "Usage|用量",
+  },
+  model: {
+    title: "Language model|语言模型",
+    lead: "It reads your screenshots, answers in the chat and writes notes. Screenshots are sent to this address, and nowhere else.|它读取截图、回答提问、撰写笔记。截图只会发送到这个地址。",
+    provider: "Provider|服务商",
+    local: "Built-in (offline)|内置（离线）",
+    custom: "Another one (OpenAI-compatible)|其他（兼容 OpenAI）",
+    localText: "Text is read from screenshots on this server, by plain rules. Nothing leaves it, and it costs nothing; a language model understands far more.|在本服务器上按简单规则读取截图文字，数据不外传，也不产生费用；语言模型的理解能力要强得多。",
+    address: "Base address|接口地址",
+    model: "Model|模型",
+    key: "Key|密钥",
+    keySet: "A key is stored. Leave this empty to keep it.|已保存密钥，留空则保持不变。",
+    keyNone: "No key is stored. It is kept encrypted and never shown again.|尚未保存密钥。密钥会加密保存，不会再次显示。",
+    keyMoves: "The stored key belongs to {origin} and does not go elsewhere: enter the one for this address.|已保存的密钥属于 {origin}，不会发往别处：请输入这个地址的密钥。",
+    removeKey: "Remove the stored key|移除已保存的密钥",
+    temperature: "Temperature|温度",
+    temperatureText: "0 to 2; low values for sober answers|0 到 2；数值越低，回答越稳定",
+    context: "Context: {tokens} tokens|上下文：{tokens} 个 token",
+    test: "Test the connection|测试连接",
+    saveAndTest: "Save and test|保存并测试",
+    worked: "It works: {model} answered in {milliseconds} ms.|连接正常：{model} 在 {milliseconds} 毫秒内回应。",
+    failed: "It does not work: {message}|连接失败：{message}",
+  },
+  usage: {
+    title: "Usage and spend|用量与花费",
+    lead: "Calls and tokens that language models have counted, by day (UTC). The built-in one costs nothing and is not listed.|语言模型每天统计的调用次数和 token 数（UTC）。内置模型不产生费用，不在此列。",
+    period: "Period|时间范围",
+    days: "{days} days|{days} 天",
+    today: "Today|今天",
+    of: "{tokens} of {limit} tokens|{tokens} / {limit} 个 token",
+    tokens: "{tokens} tokens|{tokens} 个 token",
+    total: "In this period|所选时间内",
+    calls: "{calls} calls, {tokens} tokens|{calls} 次调用，{tokens} 个 token",
+    chart: "Tokens by day, {first} to {last}; the most on one day: {most}|{first} 至 {last} 每天的 token 数，单日最多 {most}",
+    none: "No language model was called in this period.|这段时间没有调用过语言模型。",
+    day: "Day|日期",
+    purpose: "For|用途",
+    model: "Model|模型",
+    callCount: "Calls|调用",
+    in: "Read|输入",
+    out: "Written|输出",
+  },
+  purpose: {
+    chat: "Chat|对话",
+    analysis: "Screenshots|截图",
+    reasoning: "Notes|笔记",
+    memory: "Memories|记忆",
+    test: "Test|测试",
+  },
+});
+
+const PROVIDER_NAMES = {
+  openai: "OpenAI", anthropic: "Anthropic", gemini: "Google Gemini", deepseek: "DeepSeek", qwen: "Qwen",
+  zhipu: "Zhipu GLM", ollama: "Ollama",
+};
+const USAGE_PERIODS = [7, 30, 90];
+
+settingsSections.set("model", (container) => {
+  const fetched = async (signal) => {
+    const paths = ["/api/config/llm", "/api/config/llm/presets"];
+    const [now, { presets }] = await Promise.all(paths.map((path) => api.get(path, {}, { signal })));
+    return { now, presets };
+  };
+  return load(container, fetched, ({ now, presets }) => modelForm(now, presets));
+});
+
+// `now` is the configuration in force. A provider of the list brings its address and model; both can be changed.
+function modelForm(now, presets) {
+  const known = now.provider === "local" || now.provider in presets;
+  const names = Object.keys(presets).map((name) => [name, PROVIDER_NAMES[name] ?? name]);
+  const provider = choice([["local", t("model.local")], ...names, ["custom", t("model.custom")]], known ? now.provider : "custom");
+  const address = h("input", { type: "url", value: now.base_url, required: true, spellcheck: "false" });
+  const model = h("input", { type: "text", value: now.provider === "local" ? "" : now.model, spellcheck: "false", maxlength: 256 });
+  const key = h("input", { type: "password", autocomplete: "off", spellcheck: "false" });
+  const temperature = h("input", { type: "number", min: 0, max: 2, step: 0.1, value: String(now.temperature) });
+  const removal = h("div");
+  const result = h("p", { role: "status" });
+  const save = h("button.button.primary", { type: "submit", text: t("list.save") });
+  const test = button(t("model.test"), { click: () => settle(test, tested, showResult) });
+  const keyField = field(t("model.key"), key, "?");
+  const keyHint = keyField.lastChild;
+  const remote = h("div.stack", h("p.hint", t("model.lead")),
+    h("div.settings-fields", field(t("model.address"), address), field(t("model.model"), model),
+      h("div.stack.tight", keyField, removal), field(t("model.temperature"), temperature, t("model.temperatureText"))));
+  const local = h("p.hint", t("model.localText"));
+  const context = h("p.hint");
+  const sent = (event) => {
+    event.preventDefault();
+    settle(save, stored, () => praise(t("settings.saved")));
+  };
+  const form = h("form.stack", { on: { input: changed, submit: sent } },
+    h("div.settings-fields", field(t("model.provider"), provider)), local, remote, context,
+    h("div.row", save, test), result);
+
+  function originOf(text) {
+    return URL.canParse(text) ? new URL(text).origin : "";
+  }
+
+  function wanted() {
+    if (provider.value === "local") return { provider: "local" };
+    return {
+      provider: provider.value, base_url: address.value.trim(), model: model.value.trim(), temperature: Number(temperature.value),
+      ...(key.value && { api_key: key.value }),
+    };
+  }
+
+  function isChanged() {
+    const { provider: name, ...rest } = wanted();
+    if (name === "local" || now.provider === "local") return name !== now.provider;
+    return Boolean(key.value) || ["base_url", "model", "temperature"].some((part) => rest[part] !== now[part]);
+  }
+
+  function changed(event) {
+    if (event?.target === provider) {
+      const preset = presets[provider.value];
+      address.value = preset?.base_url ?? "";
+      model.value = preset?.model ?? "";
+      key.value = "";
+    }
+    result.textContent = "";
+    const isLocal = provider.value === "local";
+    local.hidden = !isLocal;
+    remote.hidden = isLocal;
+    address.disabled = isLocal; // what is hidden must not be required
+    const moved = now.api_key_set && originOf(address.value) !== originOf(now.base_url);
+    const state = now.api_key_set ? "model.keySet" : "model.keyNone";
+    keyHint.textContent = t(moved ? "model.keyMoves" : state, { origin: originOf(now.base_url) });
+    const forget = button(t("model.removeKey"), { kind: "quiet", click: () => forgetKey(forget) });
+    fill(removal, now.api_key_set && !moved && forget);
+    test.firstChild.textContent = isChanged() ? t("model.saveAndTest") : t("model.test");
+    context.textContent = isLocal || isChanged() ? "" : t("model.context", { tokens: formatNumber(now.max_context_tokens) });
+  }
+
+  async function stored() {
+    now = await api.put("/api/config/llm", wanted());
+    key.value = "";
+    model.value = provider.value === "local" ? "" : now.model;
+    address.value = now.base_url;
+    changed();
+  }
+
+  function forgetKey(pressed) {
+    settle(pressed, () => api.put("/api/config/llm", { api_key: "" }), (answer) => {
+      now = answer;
+      changed();
+      praise(t("settings.saved"));
+    });
+  }
+
+  async function tested() {
+    if (!form.reportValidity()) return null;
+    if (isChanged()) await stored();
+    return api.post("/api/config/llm/test");
+  }
+
+  function showResult(answer) {
+    if (!answer) return;
+    const words = { ...answer, milliseconds: formatNumber(answer.milliseconds) };
+    result.className = answer.success ? "model-good" : "problem";
+    result.textContent = t(answer.success ? "model.worked" : "model.failed", words);
+  }
+
+  changed();
+  return settingsCard(t("model.title"), form);
+}
+
+settingsSections.set("usage", (container) => {
+  const body = h("div");
+  let stop = () => {};
+  const show = () => {
+    stop();
+    const days = Number(period.value);
+    stop = load(body, (signal) => api.get("/api/usage", { days }, { signal }), (usage) => usageShown(usage, days));
+  };
+  const period = choice(USAGE_PERIODS.map((days) => [String(days), t("usage.days", { days })]), "30", { on: { change: show } });
+  const choosing = h("div.settings-fields", field(t("usage.period"), period));
+  add(container, settingsCard(t("usage.title"), h("p.hint", t("usage.lead")), choosing, body));
+  show();
+  return () => stop();
+});
+
+function usageShown({ daily_token_limit: limit, tokens_today: today, days: rows }, period) {
+  const dayAgo = (days) => new Date(Date.now() - days * 86400000).toISOString().slice(0, 10);
+  const byDay = new Map(Array.from({ length: period }, (_, number) => [dayAgo(period - 1 - number), 0]));
+  for (const { day, total_tokens: tokens } of rows) if (byDay.has(day)) byDay.set(day, byDay.get(day) + tokens);
+  const most = Math.max(0, ...byDay.values());
+  const [tokens, calls] = ["total_tokens", "calls"].map((name) => rows.reduce((sum, row) => sum + row[name], 0));
+  const spent = formatNumber(today);
+  const label = t("usage.chart", { first: [...byDay.keys()][0], last: [...byDay.keys()].at(-1), most: formatNumber(most) });
+  return h("div.stack",
+    facts([
+      [t("usage.today"), limit ? t("usage.of", { tokens: spent, limit: formatNumber(limit) }) : t("usage.tokens", { tokens: spent })],
+      [t("usage.total"), t("usage.calls", { calls: formatNumber(calls), tokens: formatNumber(tokens) })],
+    ]),
+    most > 0 && h("div.usage-chart", { role: "img", "aria-label": label },
+      [...byDay].map(([day, count]) => h("i", { title: `${day}: ${formatNumber(count)}`, style: { height: `${(100 * count) / most}%` } }))),
+    rows.length > 0
+      ? dataTable(["day", "purpose", "model", "callCount", "in", "out"].map((name) => t(`usage.${name}`)),
+        rows.map((row) => {
+          const numbers = [row.calls, row.prompt_tokens, row.completion_tokens];
+          return [row.day, term("purpose", row.purpose), row.model, ...numbers.map(formatNumber)];
+        }))
+      : h("p.hint", t("usage.none")));
+}

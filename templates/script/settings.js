@@ -1,0 +1,170 @@
+// Settings: one address for each section, so that only what is looked at is fetched. Here are the frame, what its sections share, and the
+// two that are about this browser and its access; the others have files of their own and register themselves.
+
+words({
+  settings: {
+    title: "Settings|设置",
+    sections: "Sections of the settings|设置分区",
+    general: "General|通用",
+    access: "Access and keys|访问与密钥",
+    saved: "Saved|已保存",
+    add: "Add|添加",
+    edit: "Edit|编辑",
+    on: "enabled|已启用",
+    remove: "Remove|移除",
+  },
+  general: {
+    language: "Language|语言",
+    auto: "As the browser|跟随浏览器",
+    theme: "Appearance|外观",
+    autoTheme: "As the system|跟随系统",
+    light: "Light|浅色",
+    dark: "Dark|深色",
+    here: "These two are kept in this browser only.|这两项只保存在当前浏览器中。",
+    about: "About|关于",
+    version: "Snaplore {version}. Everything on this page comes from your own server; nothing is loaded from elsewhere.|Snaplore {version}。本页的一切都来自你自己的服务器，不会从别处加载任何内容。",
+  },
+  access: {
+    api: "API|API",
+    apiText: "Phones and programs reach the service at this address and send the key with every request.|手机和程序通过这个地址访问服务，每次请求都要带上密钥。",
+    address: "Address|地址",
+    signOut: "Sign out|退出登录",
+    signOutText: "This browser forgets the key.|当前浏览器将忘记密钥。",
+    open: "The service runs in dev mode without a key: whoever reaches it can read everything.|服务以开发模式运行且没有密钥：任何能访问它的人都能读取全部内容。",
+    keys: "Encryption at rest|静态加密",
+    encrypted: "Pictures and the database are encrypted on the disk.|图片和数据库在磁盘上是加密的。",
+    plain: "Stored data is not encrypted (SNAPLORE_ENCRYPTION=false).|存储的数据未加密（SNAPLORE_ENCRYPTION=false）。",
+    generation: "Key in use|当前密钥",
+    number: "number {number}|第 {number} 代",
+    made: "Made|生成时间",
+    rotation: "Next one|下次轮换",
+    rotationText: "{when}, by the rotation job (every {days} days)|{when}，由轮换任务执行（每 {days} 天）",
+    overdue: "due since {when}; the rotation job makes it|{when}已到期，将由轮换任务执行",
+    never: "never: rotation is off|从不：未启用轮换",
+    files: "Files by key|各密钥的文件数",
+    key: "Key|密钥",
+    count: "Files|文件",
+  },
+});
+
+const settingsSections = new Map(); // name → show(container), which may return its clean-up
+
+settingsSections.set("general", showGeneral);
+
+route("settings", {
+  title: "settings.title",
+  icon: "settings",
+  show(container, { id }) {
+    const order = ["general", "model", "usage", "skills", "tools", "devices", "data", "access"];
+    const chosen = settingsSections.has(id) ? id : "general";
+    const body = h("div.stack.settings-body");
+    const links = order.map((name) =>
+      h("a.nav-link", { href: `#/settings/${name}`, text: t(`settings.${name}`), "aria-current": name === chosen ? "page" : undefined }));
+    const sections = h("nav.settings-nav", { "aria-label": t("settings.sections") }, links);
+    add(container, pageHead(t("settings.title")), h("div.settings", sections, body));
+    const here = links[order.indexOf(chosen)];
+    sections.scrollLeft = here.offsetLeft - (sections.clientWidth - here.clientWidth) / 2; // a strip that scrolls, on a phone
+    return settingsSections.get(chosen)(body);
+  },
+});
+
+// A titled card.
+function settingsCard(title, ...children) {
+  return h("section.card.stack", h("h2", title), children);
+}
+
+// One thing of a list, with what can be done to it.
+function settingsRow(title, details, ...actions) {
+  return h("li.row.settings-row",
+    h("div.grow", h("strong", title), details.filter(Boolean).map((text) => h("p.hint", { text }))),
+    h("div.row", actions));
+}
+
+// A checkbox that is a switch: it goes back when `change(on)` fails.
+function toggle(label, on, change) {
+  const box = h("input.switch", {
+    type: "checkbox", role: "switch", checked: on, "aria-label": label,
+    on: { change: () => busy(box, change(box.checked)).catch((error) => ((box.checked = !box.checked), fail(error))) },
+  });
+  return box;
+}
+
+// A form in a dialog. `submit()` sends it; what the service does not like is said in the dialog, and nothing typed is lost.
+function formDialog({ title, body, action, danger, submit, wide }) {
+  const problem = h("p.problem", { role: "alert" });
+  const send = h("button", { type: "submit", class: `button ${danger ? "danger" : "primary"}`, text: action });
+  const sent = async (event) => {
+    event.preventDefault();
+    problem.textContent = "";
+    try {
+      await busy(send, submit());
+      handle.close();
+    } catch (error) {
+      problem.textContent = sentence(error);
+    }
+  };
+  const form = h("form.stack", { on: { submit: sent } }, body, problem,
+    h("div.row.end", button(t("shell.cancel"), { click: () => handle.close() }), send));
+  const handle = dialog({ title, body: form, wide });
+  return { send, form };
+}
+
+function dataTable(headings, rows) {
+  return h("div.settings-table", { tabindex: 0, role: "region", "aria-label": headings.join(", ") },
+    h("table",
+      h("thead", h("tr", headings.map((text) => h("th", { scope: "col", text })))),
+      h("tbody", rows.map((cells) => h("tr", cells.map((text) => h("td", { text })))))));
+}
+
+// Names and values.
+function facts(pairs) {
+  return h("dl.settings-facts", pairs.map(([name, value]) => [h("dt", name), h("dd", value)]));
+}
+
+function showGeneral(container) {
+  const speak = (event) => {
+    setLanguage(event.target.value);
+    document.getElementById("general-language").focus(); // everything was drawn anew
+  };
+  const languages = choice([["auto", t("general.auto")], ["en", "English"], ["zh", "中文"]], recalled("language", "auto"),
+    { id: "general-language", on: { change: speak } });
+  const kinds = [["auto", t("general.autoTheme")], ["light", t("general.light")], ["dark", t("general.dark")]];
+  const themes = choice(kinds, recalled("theme", "auto"),
+    { on: { change: (event) => setTheme(event.target.value) } });
+  add(container,
+    settingsCard(t("settings.general"),
+      h("div.settings-fields", field(t("general.language"), languages), field(t("general.theme"), themes)),
+      h("p.hint", t("general.here"))),
+    settingsCard(t("general.about"), h("p", t("general.version", { version: document.documentElement.dataset.version }))));
+}
+
+settingsSections.set("access", (container) => {
+  const keys = h("div");
+  const leaving = () => {
+    signOut();
+    location.reload(); // drafts, pictures and answers of this tab go with the key
+  };
+  add(container,
+    settingsCard(t("access.api"), h("p", t("access.apiText")),
+      h("div.row", h("code.settings-code", location.origin),
+        glyphButton("copy", `${t("shell.copy")}: ${t("access.address")}`, () => copyText(location.origin))),
+      h("pre.settings-code", { tabindex: 0, text: "Authorization: Bearer …" }),
+      state.key ? h("div.row", button(t("access.signOut"), { click: leaving }), h("span.hint", t("access.signOutText")))
+        : h("p.problem", t("access.open"))),
+    settingsCard(t("access.keys"), keys));
+  return load(keys, (signal) => api.get("/api/data/keys", {}, { signal }), (found) => {
+    if (!found.encrypted) return h("p", t("access.plain"));
+    const due = found.rotation_due_at;
+    let rotation = t("access.never");
+    const words = { when: formatDate(due), days: found.rotation_days };
+    if (due) rotation = t(parseTime(due) < new Date() ? "access.overdue" : "access.rotationText", words);
+    return h("div.stack", h("p", t("access.encrypted")),
+      facts([
+        [t("access.generation"), t("access.number", { number: found.generation })],
+        [t("access.made"), `${formatDate(found.created_at)} (${formatAgo(found.created_at)})`],
+        [t("access.rotation"), rotation],
+      ]),
+      found.files.length > 0 && dataTable([t("access.key"), t("access.count")],
+        found.files.map(({ generation, count }) => [t("access.number", { number: generation }), formatNumber(count)])));
+  });
+});

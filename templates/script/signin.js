@@ -1,0 +1,71 @@
+// Signing in: the key is held in memory, and in this browser's storage only when the person asks for that.
+
+words({
+  signin: {
+    title: "Sign in|登录",
+    lead: "Your screenshots, searchable and remembered.|你的截图，可搜索、被记住。",
+    key: "Key|密钥",
+    hint: "The service shows it when it starts with make run, or by flask keys show-api-key.|用 make run 启动时会显示它，也可以用 flask keys show-api-key 查看。",
+    keep: "Keep me signed in on this browser|在此浏览器中保持登录",
+    enter: "Sign in|登录",
+    wrong: "This key is not the service's key.|这不是本服务的密钥。",
+    ended: "The key is no longer accepted. Please sign in again.|密钥已不再有效，请重新登录。",
+  },
+});
+
+function begin() {
+  state.key = recalled("key", null);
+  if (state.key || document.documentElement.dataset.key === "open") enter();
+  else showSignIn();
+}
+
+function enter() {
+  renderShell();
+  showView();
+}
+
+/** Forget the key everywhere and show the sign-in. */
+function signOut() {
+  sendDeletions(); // while the key is still there
+  signedOut("");
+}
+
+/** The service refused the key. */
+function signedOut(reason = t("signin.ended")) {
+  if (!main) return; // the sign-in itself tried a wrong one
+  state.key = null;
+  forget("key");
+  stopUploads();
+  leaveView();
+  main = null;
+  showSignIn(reason);
+}
+
+function showSignIn(reason = "") {
+  document.title = `${t("signin.title")} · Snaplore`;
+  const input = h("input", { type: "password", autocomplete: "current-password", required: true, spellcheck: "false", autocapitalize: "none" });
+  const keep = h("input", { type: "checkbox", id: "keep" });
+  const problem = h("p.problem", { role: "alert", text: reason });
+  const submit = h("button.button.primary", { type: "submit" }, h("span", t("signin.enter")));
+  const attempt = async () => {
+    problem.textContent = "";
+    state.key = input.value.trim();
+    try {
+      await api.get("/api/stats");
+    } catch (error) {
+      state.key = null;
+      problem.textContent = error.status === 401 ? t("signin.wrong") : sentence(error);
+      input.focus();
+      return;
+    }
+    if (keep.checked) remember("key", state.key);
+    enter();
+    main.focus();
+  };
+  const form = h("form.signin.card", { on: { submit: (event) => (event.preventDefault(), busy(submit, attempt())) } },
+    h("div.brand", mark(), h("h1", "Snaplore")), h("p.muted", t("signin.lead")),
+    field(t("signin.key"), input, t("signin.hint")),
+    h("label.row.check", { for: "keep" }, keep, h("span", t("signin.keep"))), problem, submit);
+  fill(document.getElementById("app"), h("main.signin-page", form));
+  input.focus();
+}

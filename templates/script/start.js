@@ -1,0 +1,4 @@
+// The last file: everything is registered, the page starts.
+
+renderAll();
+begin();

@@ -1,0 +1,110 @@
+// Settings: what is stored and for how long; taking all of it away in a file, and clearing it.
+
+words({
+  settings: {
+    data: "Storage|存储",
+  },
+  data: {
+    stored: "What is stored|已存储的内容",
+    photos: "Screenshots|截图",
+    memories: "Memories|记忆",
+    used: "Space used|已用空间",
+    free: "Space left on the disk|磁盘剩余空间",
+    retention: "How long it is kept|保留多久",
+    days: "Days|天数",
+    retentionText: "Older screenshots, conversations and notes that are not pinned are deleted once a day. 0 keeps everything.|超过期限的截图、对话和未置顶的笔记每天清理一次。0 表示全部保留。",
+    shorter: "Everything older than {days} days will be deleted at the next clean-up, within a day.|{days} 天以前的内容将在一天内的下次清理时删除。",
+    shorten: "Keep {days} days|保留 {days} 天",
+    export: "Take it with you|带走你的数据",
+    exportText: "All screenshots, conversations, notes, memories and settings, as readable files in one zip. Keys are not in it. It is not encrypted: keep it well.|全部截图、对话、笔记、记忆和设置，以可读文件打包为一个 zip，不含密钥。文件未加密，请妥善保管。",
+    download: "Export everything|导出全部",
+    exporting: "The export is being made. Please keep this page open.|正在导出，请保持此页面打开。",
+    exportBroken: "The export was cut off. Please try again.|导出中断，请重试。",
+    clear: "Clear everything|清空全部",
+    clearText: "Deletes all screenshots, conversations, notes and memories for good. Settings, skills, servers and devices stay.|永久删除所有截图、对话、笔记和记忆。设置、技能、服务器和设备会保留。",
+    clearType: "Type “{phrase}” to confirm|输入“{phrase}”以确认",
+    cleared: "Everything was deleted: {photos} screenshots, {conversations} conversations, {dynamics} notes, {memories} memories.|已全部删除：{photos} 张截图、{conversations} 个对话、{dynamics} 篇笔记、{memories} 条记忆。",
+  },
+});
+
+const CLEAR_PHRASE = "delete everything"; // the API's own, in every language
+
+settingsSections.set("data", (container) => {
+  const stored = h("div");
+  const kept = h("div");
+  const count = () => load(stored, (signal) => api.get("/api/data/stats", {}, { signal }), (stats) =>
+    facts([
+      [t("data.photos"), formatNumber(stats.total_photos)],
+      [t("data.memories"), formatNumber(stats.total_memories)],
+      [t("data.used"), formatBytes(stats.storage_used_bytes)],
+      [t("data.free"), formatBytes(stats.storage_free_bytes)],
+    ]));
+  const stopKept = load(kept, (signal) => api.get("/api/data/retention", {}, { signal }), retentionForm);
+  let stopCount = count();
+  const status = h("p.hint", { role: "status" });
+  const download = button(t("data.download"), { glyph: "download", click: () => settle(download, () => exportAll(status), () => {}) });
+  const again = () => {
+    stopCount();
+    stopCount = count();
+  };
+  const clear = button(t("data.clear"), { glyph: "trash", kind: "danger", click: () => confirmClear(again) });
+  add(container, settingsCard(t("data.stored"), stored), settingsCard(t("data.retention"), kept),
+    settingsCard(t("data.export"), h("p", t("data.exportText")), h("div.row", download), status),
+    settingsCard(t("data.clear"), h("p", t("data.clearText")), h("div.row", clear)));
+  return () => (stopKept(), stopCount());
+});
+
+function retentionForm({ retention_days: now }) {
+  const days = h("input", { type: "number", min: 0, max: 36500, step: 1, required: true, value: String(now) });
+  const save = h("button.button", { type: "submit", text: t("list.save") });
+  const sent = async (event) => {
+    event.preventDefault();
+    const wanted = Number(days.value);
+    const isShorter = wanted > 0 && (now === 0 || wanted < now);
+    const words = { days: formatNumber(wanted) };
+    const warning = { title: t("data.retention"), text: t("data.shorter", words), action: t("data.shorten", words), danger: true };
+    if (isShorter && !(await confirmDialog(warning))) return;
+    settle(save, () => api.put("/api/data/retention", { retention_days: wanted }), (answer) => {
+      now = answer.retention_days;
+      praise(t("settings.saved"));
+    });
+  };
+  return h("form.stack", { on: { submit: sent } },
+    h("div.settings-fields", field(t("data.days"), days, t("data.retentionText"))), h("div.row", save));
+}
+
+// The browser collects the answer, on its disk where it is large, because a link could not carry the key.
+async function exportAll(status) {
+  status.textContent = t("data.exporting");
+  try {
+    const response = await api.open("/api/data/export");
+    const blob = await response.blob().catch(() => {
+      throw new ApiError(0, t("data.exportBroken"));
+    });
+    const url = URL.createObjectURL(blob);
+    h("a", { href: url, download: `snaplore-${new Date().toISOString().slice(0, 10)}.zip` }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60000); // the browser has begun to write it by then
+  } finally {
+    status.textContent = "";
+  }
+}
+
+function confirmClear(then) {
+  const typed = h("input", {
+    type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "none",
+    on: { input: () => (form.send.disabled = typed.value.trim() !== CLEAR_PHRASE) },
+  });
+  const form = formDialog({
+    title: t("data.clear"), action: t("data.clear"), danger: true,
+    body: [h("p", t("data.clearText")), field(t("data.clearType", { phrase: CLEAR_PHRASE }), typed)],
+    submit: async () => {
+      const counts = await api.post("/api/data/clear", { confirm: CLEAR_PHRASE });
+      turns.clear();
+      sentPictures.clear();
+      navBadge("notes", 0);
+      praise(t("data.cleared", counts));
+      then();
+    },
+  });
+  form.send.disabled = true;
+}

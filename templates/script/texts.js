@@ -1,0 +1,110 @@
+// The page's words in English and Chinese. Each view registers its own beside its code; the shell's are here.
+
+const phrases = { en: {}, zh: {} };
+
+/** Register words by view, each as "English|Chinese": after `words({ home: { title: "Home|首页" } })` t("home.title") is one. */
+function words(views) {
+  for (const [view, entries] of Object.entries(views)) {
+    for (const [word, both] of Object.entries(entries)) {
+      [phrases.en[`${view}.${word}`], phrases.zh[`${view}.${word}`]] = both.split("|");
+    }
+  }
+}
+
+/** "en" or "zh": what was chosen, else the first of the browser's languages that the page speaks. */
+function language() {
+  const chosen = recalled("language", "auto");
+  if (chosen in phrases) return chosen;
+  const spoken = navigator.languages.map((name) => name.slice(0, 2).toLowerCase());
+  return spoken.find((name) => name in phrases) ?? "en";
+}
+
+/** The text of `key` ("view.word"), its {names} filled in. A missing one shows its key, which a test looks for. */
+function t(key, params = {}) {
+  const text = phrases[language()][key] ?? phrases.en[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (_, name) => params[name] ?? "");
+}
+
+/** The text of a value that the service may add to (a category, an intent): unknown ones are shown as they are. */
+function term(group, value) {
+  const key = `${group}.${value}`;
+  return key in phrases.en ? t(key) : String(value ?? "").replaceAll("_", " ");
+}
+
+function setLanguage(name) {
+  remember("language", name);
+  renderAll();
+}
+
+/** Small preferences of this browser. Where it keeps nothing, they last until the page is closed. */
+function remember(name, value) {
+  state.settings[name] = value;
+  try {
+    localStorage.setItem(`snaplore.${name}`, JSON.stringify(value));
+  } catch { /* private mode or full: kept in memory only */ }
+}
+
+function recalled(name, fallback) {
+  if (!(name in state.settings)) {
+    try {
+      state.settings[name] = JSON.parse(localStorage.getItem(`snaplore.${name}`)) ?? undefined;
+    } catch {
+      state.settings[name] = undefined;
+    }
+  }
+  return state.settings[name] ?? fallback;
+}
+
+function forget(name) {
+  delete state.settings[name];
+  try {
+    localStorage.removeItem(`snaplore.${name}`);
+  } catch { /* nothing is kept there */ }
+}
+
+const state = { key: null, settings: {} };
+
+words({
+  shell: {
+    skip: "Skip to content|跳到内容",
+    nav: "Main navigation|主导航",
+    retry: "Try again|重试",
+    close: "Close|关闭",
+    cancel: "Cancel|取消",
+    undo: "Undo|撤销",
+    failed: "That did not work|操作未成功",
+    dismiss: "Dismiss|关闭提示",
+    loading: "Loading…|加载中…",
+    copied: "Copied|已复制",
+    copy: "Copy|复制",
+    missing: "There is nothing at this address.|这个地址没有内容。",
+    toHome: "Go to Home|回到首页",
+    unread: "{count} unread|{count} 条未读",
+  },
+  api: {
+    unreachable: "The server cannot be reached. Is it running, and are you on its network?|无法连接服务器。它在运行吗？你和它在同一网络吗？",
+    odd: "The server answered {status} without a reason.|服务器返回 {status}，没有说明原因。",
+    wait: "{detail} Try again in {seconds} s.|{detail} 请 {seconds} 秒后再试。",
+  },
+  status: {
+    pending: "Waiting|等待中",
+    processing: "Analysing|分析中",
+    done: "Done|已完成",
+    error: "Failed|失败",
+  },
+  category: {
+    chat: "Chat|聊天",
+    webpage: "Web page|网页",
+    finance: "Finance|财务",
+    notification: "Notification|通知",
+    social_media: "Social media|社交媒体",
+    other: "Other|其他",
+  },
+  intent: {
+    reference: "Reference|参考",
+    reminder: "Reminder|提醒",
+    research: "Research|研究",
+    note: "Note|笔记",
+    ignore: "Nothing to do|无需处理",
+  },
+});

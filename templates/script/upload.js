@@ -1,0 +1,187 @@
+// Sending screenshots: picked, dropped or pasted, three at a time, each with its progress; what the network breaks is tried again.
+
+words({
+  upload: {
+    title: "Uploads|上传",
+    add: "Add screenshots|添加截图",
+    drop: "Drop screenshots here|把截图拖放到这里",
+    waiting: "Waiting|等待中",
+    storing: "Storing…|正在保存…",
+    done: "Stored|已保存",
+    dedup: "Already there|已存在",
+    again: "Trying again in {seconds} s|{seconds} 秒后重试",
+    failed: "Failed|失败",
+    type: "No JPEG, PNG, WebP or GIF|不是 JPEG、PNG、WebP 或 GIF",
+    large: "Larger than 50 MB|超过 50 MB",
+    empty: "Empty file|空文件",
+    summary: "{done} of {total} done|已完成 {done}/{total}",
+    hide: "Close the list|关闭列表",
+    retry: "Send {name} again|重新发送 {name}",
+    none: "There was no picture among these.|其中没有图片。",
+    progress: "Progress of {name}|{name} 的进度",
+  },
+});
+
+const UPLOAD_TYPES = ["image/jpeg", "image/png", "image/webp", "image/gif"];
+const LARGEST_UPLOAD = 50 * 1024 * 1024;
+const UPLOADS_AT_ONCE = 3;
+const UPLOAD_RETRIES = 3;
+const FIRST_DELAY = 1; // seconds; doubled each time
+const UPLOAD_DEVICE = "dashboard"; // one name for all browsers, so that a picture sent from two of them is stored once
+
+/** What happens to photos, told to whoever shows some: "added", "changed", "hidden", "restored", "deleted"; detail is the id. */
+const photoEvents = new EventTarget();
+const tell = (type, detail) => photoEvents.dispatchEvent(new CustomEvent(type, { detail }));
+
+const uploads = [];
+let uploadPanel = null;
+
+const uploadButton = () => button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles });
+
+function pickFiles() {
+  const input = h("input", { type: "file", accept: UPLOAD_TYPES.join(","), multiple: true });
+  input.addEventListener("change", () => uploadFiles(input.files));
+  input.click();
+}
+
+/** Pictures dropped on `target` or pasted while it is shown are uploaded. Returns a function that ends this. */
+function acceptFiles(target) {
+  const carries = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  let depth = 0; // enter and leave come for every child that is crossed
+  const mark = (step) => target.classList.toggle("dropping", (depth = Math.max(0, depth + step)) > 0);
+  const listeners = {
+    dragenter: (event) => carries(event) && mark(1),
+    dragleave: (event) => carries(event) && mark(-1),
+    dragover: (event) => carries(event) && event.preventDefault(),
+    drop: (event) => {
+      if (!carries(event)) return;
+      event.preventDefault();
+      mark(-depth);
+      uploadFiles(event.dataTransfer.files);
+    },
+    paste: (event) => event.clipboardData?.files.length && uploadFiles(event.clipboardData.files),
+  };
+  target.dataset.drop = t("upload.drop");
+  return listen(document, listeners);
+}
+
+function uploadFiles(files) {
+  for (const file of files) {
+    const upload = { file, name: file.name || "screenshot.png", phase: "waiting", fraction: 0, tries: 0, note: "" };
+    const problem = !UPLOAD_TYPES.includes(file.type) ? "type" : file.size > LARGEST_UPLOAD ? "large" : file.size === 0 ? "empty" : null;
+    if (problem) Object.assign(upload, { phase: "failed", note: t(`upload.${problem}`), final: true });
+    uploads.push(upload);
+    showUpload(upload);
+  }
+  if (!files.length) toast(t("upload.none"));
+  startUploads();
+}
+
+function startUploads() {
+  while (uploads.filter((upload) => upload.phase === "sending").length < UPLOADS_AT_ONCE) {
+    const next = uploads.find((upload) => upload.phase === "waiting");
+    if (!next) break;
+    send(next);
+  }
+}
+
+async function send(upload) {
+  change(upload, "sending", { fraction: 0 });
+  try {
+    upload.form ??= await uploadForm(upload);
+    upload.stop = new AbortController();
+    const onProgress = (fraction) => change(upload, "sending", { fraction });
+    const stored = await api.form("/api/photos/upload", upload.form, { onProgress, signal: upload.stop.signal });
+    change(upload, stored.dedup ? "dedup" : "done", { fraction: 1, id: stored.id });
+    if (!stored.dedup) tell("added", stored.id);
+  } catch (error) {
+    if (wasAborted(error)) return;
+    const passing = error.status === 0 || error.status === 429 || [500, 502, 503, 504].includes(error.status);
+    if (passing && upload.tries < UPLOAD_RETRIES) {
+      const seconds = error.retryAfter ?? FIRST_DELAY * 2 ** upload.tries;
+      upload.tries += 1;
+      change(upload, "again", { note: t("upload.again", { seconds }) });
+      setTimeout(() => {
+        if (upload.phase !== "again") return;
+        change(upload, "waiting");
+        startUploads();
+      }, seconds * 1000);
+    } else change(upload, "failed", { note: sentence(error) });
+  }
+  startUploads();
+}
+
+async function uploadForm({ file, name }) {
+  const form = new FormData();
+  const described = { device_id: UPLOAD_DEVICE, device_name: "Dashboard", mime_type: file.type, original_timestamp: file.lastModified };
+  for (const [key, value] of Object.entries({ ...described, local_media_store_id: await fingerprint(file) })) form.append(key, value);
+  form.append("file", file, name);
+  return form;
+}
+
+/** What de-duplicates: the bytes, where the browser hashes (https or localhost); else what the file says of itself. */
+async function fingerprint(file) {
+  if (!crypto.subtle) return `${file.size}-${file.lastModified}-${file.name}`;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()));
+  return `sha256-${[...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+function change(upload, phase, more = {}) {
+  Object.assign(upload, { note: "" }, more, { phase });
+  showUpload(upload);
+}
+
+const underWay = (upload) => ["waiting", "sending", "again"].includes(upload.phase);
+
+// The browser asks whether the page shall really be left.
+listen(window, { beforeunload: (event) => uploads.some(underWay) && event.preventDefault() });
+
+/** Everything ends: the person has signed out. */
+function stopUploads() {
+  for (const upload of uploads.splice(0)) {
+    upload.phase = "stopped";
+    upload.stop?.abort();
+  }
+  hideUploads();
+}
+
+function hideUploads() {
+  uploads.splice(0, uploads.length, ...uploads.filter(underWay));
+  uploadPanel?.remove();
+  uploadPanel = null;
+}
+
+function showUpload(upload) {
+  if (!uploadPanel) {
+    const close = button("", { glyph: "close", kind: "quiet", label: t("upload.hide"), click: hideUploads });
+    uploadPanel = h("section.uploads.card", { label: t("upload.title") },
+      h("div.row.apart", h("h2", t("upload.title")), close),
+      h("p.small.muted", { role: "status" }), h("ul.list"));
+    document.body.append(uploadPanel);
+    for (const other of uploads) other.row = null;
+  }
+  const list = uploadPanel.querySelector("ul");
+  if (!upload.row) {
+    const meter = h("div.meter", { role: "progressbar", label: t("upload.progress", { name: upload.name }), "aria-valuemin": 0, "aria-valuemax": 100 }, h("i"));
+    upload.row = h("li.upload", h("span.upload-name", upload.name), h("span.upload-state.small"), meter);
+    list.append(upload.row);
+  }
+  const percent = Math.round(upload.fraction * 100);
+  const [, state, meter] = upload.row.children;
+  upload.row.dataset.phase = upload.phase;
+  meter.setAttribute("aria-valuenow", percent);
+  meter.firstChild.style.width = `${percent}%`;
+  const word = upload.phase === "sending" && percent === 100 ? "storing" : upload.phase;
+  fill(state, upload.note || (word === "sending" ? formatPercent(upload.fraction) : t(`upload.${word}`)));
+  if (upload.phase === "failed" && !upload.final) {
+    const again = () => {
+      change(upload, "waiting", { tries: 0 });
+      startUploads();
+    };
+    state.append(button("", { glyph: "refresh", kind: "quiet", label: t("upload.retry", { name: upload.name }), click: again }));
+  }
+  const done = uploads.filter((one) => ["done", "dedup"].includes(one.phase)).length;
+  const summary = t("upload.summary", { done, total: uploads.length });
+  const status = uploadPanel.querySelector("[role=status]");
+  if (status.textContent !== summary) status.textContent = summary;
+}

@@ -1,0 +1,171 @@
+"""A person at the dashboard: Debian's Chromium without a window, in front of the real service.
+
+Whatever a test does, at its end the page must have been quiet: no error on the console, no breach of the content security
+policy, no request to another host. What a test provokes on purpose (a wrong key answers 401, which Chromium reports), it names
+with `tolerate`.
+"""
+
+import collections
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.fake_llm import FINDINGS, FakeLLM, Request
+from tests.service import PATIENCE, Service
+
+AXE = "axe-core@4.11.1"
+NPM_PATIENCE = 60.0
+DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+SERIOUS = ("serious", "critical")
+KEY = "only-the-person-knows"
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Browser]:
+    """The browser; skips the test, saying why, where there is none."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("the dashboard's tests need Chromium, which is not installed (Debian: apt-get install chromium)")
+    expect.set_options(timeout=PATIENCE * 1000 / 2)  # five seconds, the default, are short on a busy machine
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program)
+        yield browser
+        browser.close()
+
+
+def axe_source(folder: Path) -> str:
+    """The script of axe-core, which judges the accessibility of a page; skips the test where npm cannot bring it."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("axe-core comes from npm, which is not installed")
+    impatient = ("--fetch-retries=0", "--fetch-timeout=10000", "--no-audit", "--no-fund")
+    try:
+        command = [npm, "install", *impatient, "--prefix", str(folder), AXE]
+        installed = subprocess.run(command, capture_output=True, text=True, timeout=NPM_PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"npm does not bring {AXE} in time")
+    if installed.returncode:
+        pytest.skip(f"npm cannot install {AXE}: {installed.stderr[-200:]}")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
+class Dashboard:
+    """The service with a scripted model, and the pages that are open on it. A context manager."""
+
+    def __init__(self, browser: Browser, folder: Path, llm: FakeLLM | None, **settings: Any):
+        model = {"llm_base_url": llm.url, "llm_model": "scripted", "llm_api_key": "sk-scripted-secret"} if llm else {}
+        self.service = Service(
+            folder, **{"api_key": KEY, "dev_mode": "true", "analysis_workers": "1", "language": "en", **model, **settings}
+        )
+        self.llm = llm
+        # What the model finds in the next pictures, in their order: findings, or a function that brings them.
+        self.findings = collections.deque()
+        if llm:
+            llm.default = self._answer
+        self._browser = browser
+        self._contexts = []
+        self._problems: list[str] = []
+        self._tolerated: list[str] = []
+
+    def __enter__(self) -> "Dashboard":
+        self.service.__enter__()
+        return self
+
+    def __exit__(self, *failure) -> None:
+        self._close_pages()
+        self.service.__exit__(*failure)
+        if failure[0] is None:
+            self.assert_quiet()
+        elif self._problems:
+            print("on the pages:", *self._problems, sep="\n  ")
+
+    def open(
+        self,
+        address: str = "#/",
+        *,
+        signed_in: bool = True,
+        language: str = "en",
+        theme: str = "light",
+        size: dict = DESKTOP,
+        **context: Any,
+    ) -> Page:
+        """A page in a browser of its own (no shared storage), with this person's language, theme and screen."""
+        locale = {"en": "en-GB", "zh": "zh-CN"}[language]
+        own = self._browser.new_context(viewport=size, locale=locale, color_scheme=theme, reduced_motion="reduce", **context)
+        self._contexts.append(own)
+        own.set_default_timeout(PATIENCE * 1000 / 2)
+        if signed_in:
+            # Not on about:blank, which has no storage.
+            own.add_init_script(f"if (location.host) localStorage.setItem('snaplore.key', {json.dumps(json.dumps(KEY))})")
+        own.add_init_script("addEventListener('securitypolicyviolation', (event) => console.error('CSP: ' + event.violatedDirective))")
+        page = own.new_page()
+        page.on("console", lambda message: self._note(message.type, f"{message.text} ({message.location.get('url', '')})"))
+        page.on("pageerror", lambda error: self._note("error", str(error)))
+        page.on("request", lambda request: self._watch(request.url))
+        page.goto(f"{self.service.url}/{address}")
+        return page
+
+    def tolerate(self, pattern: str) -> None:
+        """Take no offence at what this regular expression is found in."""
+        self._tolerated.append(pattern)
+
+    def assert_quiet(self) -> None:
+        loud = [problem for problem in self._problems if not any(re.search(pattern, problem) for pattern in self._tolerated)]
+        assert not loud, "\n".join(loud)
+
+    def begin_anew(self) -> None:
+        """Close the pages, which must have been quiet; the service goes on, for another test."""
+        self._close_pages()
+        try:
+            self.assert_quiet()
+        finally:
+            self._problems.clear()
+            self._tolerated.clear()
+
+    def _close_pages(self) -> None:
+        while self._contexts:
+            self._contexts.pop().close()
+
+    def _answer(self, request: Request) -> Any:
+        """Not by the model's own queue: the reasoner comes after every third picture, whenever it likes, and would take from that."""
+        if not request.images:
+            return {"articles": []}
+        found = self.findings.popleft() if self.findings else FINDINGS
+        return found() if callable(found) else found
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self._problems.append(f"{kind}: {text}")
+
+    def _watch(self, url: str) -> None:
+        if not url.startswith((self.service.url, "blob:", "data:")):
+            self._problems.append(f"request to another place: {url}")
+
+
+def barriers(page: Page, axe: str) -> list[str]:
+    """What axe-core finds on the page, as it is now, that seriously hinders people: rule, help and the elements."""
+    page.evaluate(axe)  # over the debugger's line, where the page's policy does not reach
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((result) => result.violations)")
+    return [
+        f"{violation['id']}: {violation['help']}: " + "; ".join(node["html"][:150] for node in violation["nodes"][:3])
+        for violation in found
+        if violation["impact"] in SERIOUS
+    ]
+
+
+def settled(page: Page, condition: str, argument: Any = None) -> None:
+    """Wait until this JavaScript is true on the page."""
+    deadline = time.monotonic() + PATIENCE
+    while not page.evaluate(condition, argument):
+        assert time.monotonic() < deadline, f"never true on the page: {condition}"
+        page.wait_for_timeout(20)

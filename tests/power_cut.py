@@ -1,0 +1,51 @@
+"""What `test_power_cut.py` runs in a process of its own and kills: `use` is a small and a large upload, each with its analysis, and a
+deletion; `turn` gives the database a new key, and then the pictures.
+
+Says `answered <what>` on its output after each, as the service would answer. Everything happens in one thread, in the same order each time.
+"""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import analysis
+import rotation
+from app import create_app
+from settings import Settings, utc_now
+
+
+def main(what: str, *pictures: str) -> None:
+    settings = Settings.from_environ(os.environ)
+    app = create_app(settings)
+    answered("start")
+    if what == "turn":
+        rotation.rotate(quiet, now=utc_now())
+        answered("rotation")
+        rotation.seal_anew(quiet)
+        answered("sealing")
+        return
+    client = app.test_client()
+    bearer = {"Authorization": f"Bearer {app.api_key}"}
+    for number, picture in enumerate(map(Path, pictures), start=1):
+        form = {"file": (io.BytesIO(picture.read_bytes()), picture.name), "local_media_store_id": picture.name, "device_id": "phone"}
+        answer = client.post("/api/photos/upload", data=form, headers=bearer)
+        assert answer.status_code == 200, answer.text
+        answered(f"upload {answer.json['id']}")
+        assert analysis.work(settings)
+        answered(f"analysis {number}")
+    assert client.delete("/api/photos/1", headers=bearer).status_code == 200
+    answered("deletion 1")
+
+
+def answered(what: str) -> None:
+    os.write(1, f"answered {what}\n".encode())
+
+
+def quiet(_stage: str, _done: int, _total: int) -> None:
+    """Nobody watches."""
+
+
+main(*sys.argv[1:])

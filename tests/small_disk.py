@@ -1,0 +1,68 @@
+"""A small real file system for a test: a tmpfs of so many bytes, mounted in a user and mount namespace of its own.
+
+A process that does nothing holds the namespace; programs join it with `nsenter`, and the test sees the files through `/proc`. Whatever the
+test does, it all goes with that process.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+PAGE = 4096  # bytes, in which a tmpfs counts
+
+
+class SmallDisk:
+    """`folder` is where programs inside find it, `here` where the test does."""
+
+    def __init__(self, folder: Path, holder: int):
+        self.folder = folder
+        self.here = Path(f"/proc/{holder}/root{folder}")
+        self.inside = ("nsenter", "--preserve-credentials", "--user", "--mount", f"--target={holder}", f"--wd={Path.cwd()}")
+
+    def fill(self, *, leave: int = 0) -> None:
+        """Fill it up but for `leave` pages."""
+        self.empty()
+        with open(self._filling, "wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(bytes(PAGE)):
+                pass
+        os.truncate(self._filling, max(0, self._filling.stat().st_size - leave * PAGE))
+
+    def empty(self) -> None:
+        """Take out what `fill` has put in."""
+        self._filling.unlink(missing_ok=True)
+
+    def mount_read_only(self) -> None:
+        """What is opened from now on can only be read."""
+        self._run("mount", "--bind", str(self.folder), str(self.folder))
+        self._run("mount", "-o", "remount,ro,bind", str(self.folder))
+
+    def unmount(self) -> None:
+        """Undo `mount_read_only`."""
+        self._run("umount", "--lazy", str(self.folder))
+
+    @property
+    def _filling(self) -> Path:
+        return self.here / "filling"
+
+    def _run(self, *command: str) -> None:
+        subprocess.run([*self.inside, *command], check=True, capture_output=True)
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: int) -> Iterator[SmallDisk | None]:
+    """A file system of `size` bytes at `folder`; None where the machine allows none."""
+    folder.mkdir()
+    script = f"mount -t tmpfs -o size={size} tmpfs '{folder}' && echo mounted && exec sleep infinity"
+    if shutil.which("unshare") is None or shutil.which("nsenter") is None:
+        yield None
+        return
+    holder = subprocess.Popen(["unshare", "-rm", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        yield SmallDisk(folder, holder.pid) if holder.stdout.readline() == b"mounted\n" else None
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()

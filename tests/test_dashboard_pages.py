@@ -1,0 +1,433 @@
+"""The dashboard's notes, memories and settings in a browser: what they show, what they change, what they say when it fails."""
+
+import io
+import re
+import zipfile
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import expect
+
+import conversations
+import models
+import spend
+from app import create_app
+from findings import Usage
+from models import Dynamic, Memory, Message
+from settings import Settings, utc_now
+from tests.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
+from tests.conftest import draw
+from tests.fake_llm import FakeLLM
+
+HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>[click](javascript:window.hacked=1)"
+FAILED = "Failed to load resource: the server responded with a status of "
+SECTIONS = ("general", "model", "usage", "skills", "tools", "devices", "data", "access")
+
+
+@pytest.fixture(scope="module")
+def service(chromium, tmp_path_factory):
+    """A service for the tests that do not get in each other's way, with a note, memories and a ledger."""
+    with FakeLLM() as llm:
+        dashboard = Dashboard(chromium, tmp_path_factory.mktemp("pages"), llm)
+        stock(dashboard, keep_some)
+        with dashboard:
+            yield dashboard
+
+
+@pytest.fixture
+def shared(service):
+    yield service
+    service.begin_anew()
+
+
+@pytest.fixture(scope="module")
+def larger_service(chromium, tmp_path_factory):
+    with FakeLLM() as llm:
+        dashboard = Dashboard(chromium, tmp_path_factory.mktemp("many"), llm)
+        stock(dashboard, keep_many)
+        with dashboard:
+            yield dashboard
+
+
+@pytest.fixture
+def many(larger_service):
+    """More notes and memories than a page of them has; the one test changes the notes, the other the memories."""
+    yield larger_service
+    larger_service.begin_anew()
+
+
+@pytest.fixture
+def full(chromium, tmp_path, fake_llm):
+    """The same in a service of the test's own."""
+    dashboard = Dashboard(chromium, tmp_path, fake_llm)
+    stock(dashboard, keep_many)
+    with dashboard:
+        yield dashboard
+
+
+def stock(dashboard, keep):
+    create_app(Settings(data_dir=dashboard.service.data, api_key=KEY))
+    with models.scope():
+        keep(utc_now())
+    models.close_connection()
+
+
+def keep_some(now):
+    asked = conversations.begin_turn("c0ffee", "Where is the library?", None, device_id="", now=now)
+    conversations.end_turn(asked, [Message(role="assistant", content="In town.", created_at=now)], recalled=None, now=now)
+    text = "# What is due\n\n- **Friday**: the book\n- [the library](https://library.example/)\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    content = f"{text}\n\n{HOSTILE}"
+    fields = {"source_photo_ids": "[4711]", "source_conversation_ids": '["c0ffee", "decade"]', "confidence": 0.8, "created_at": now}
+    Dynamic.create(id=5, title=HOSTILE, summary=HOSTILE, content=content, category="reminder", **fields)
+    Memory.create(content=HOSTILE, memory_type="long_term", source_type="chat", category="habit", importance=0.9, created_at=now)
+    for number, day in enumerate((0, 1, 9)):
+        spend.record(Usage(2, 1_000 * (number + 1), 50), purpose="chat", model="scripted", now=now - timedelta(days=day))
+
+
+def keep_many(now):
+    for number in range(1, 36):
+        category = "insight" if number % 7 == 0 else "note"
+        Dynamic.create(title=f"Note {number}", summary=f"Summary {number}", category=category, is_read=number <= 30, created_at=now)
+    for number in range(1, 61):
+        kind = "short_term" if number % 6 == 0 else "long_term"
+        ends = now + timedelta(hours=40) if kind == "short_term" else None
+        fields = {"importance": number / 100, "access_count": number, "created_at": now + timedelta(seconds=number), "expires_at": ends}
+        category = "people" if number <= 3 else "fact"
+        Memory.create(content=f"Memory {number}", memory_type=kind, source_type="chat", category=category, **fields)
+
+
+def titles(page):
+    return page.locator(".notes-card h2")
+
+
+def dialog(page):
+    return page.get_by_role("dialog")
+
+
+# -------------------------------------------------------------------------------------------------------------------- the notes
+
+
+def test_notes_are_read_pinned_paged_filtered_and_deleted(many):
+    page = many.open("#/notes")
+    expect(titles(page)).to_have_count(30)
+    expect(titles(page).first).to_have_text("Note 35")
+    expect(page.locator("h1")).to_contain_text("5 unread")
+    page.get_by_role("button", name="Show more").click()
+    expect(titles(page)).to_have_count(35)
+    expect(page.get_by_role("button", name="Show more")).to_be_hidden()
+
+    page.get_by_role("button", name="Pin to the top: Note 2", exact=True).click()
+    expect(titles(page).first).to_have_text("Note 2")
+    expect(page.get_by_role("button", name="Unpin: Note 2")).to_have_attribute("aria-pressed", "true")
+
+    page.get_by_role("link", name="Note 35").click()
+    expect(page.get_by_role("heading", name="Note 35", level=1)).to_be_visible()
+    expect(page.locator(".nav-link[data-view=notes] .nav-badge")).to_contain_text("4")
+    page.get_by_role("button", name="Delete this note: Note 35").click()
+    dialog(page).get_by_role("button", name="Delete").click()
+    expect(titles(page).nth(1)).to_have_text("Note 34")
+    expect(page.locator("h1")).to_contain_text("4 unread")
+
+    page.get_by_role("button", name="Delete this note: Note 34").click()
+    dialog(page).get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Delete this note: Note 34").click()
+    dialog(page).get_by_role("button", name="Delete").click()
+    expect(titles(page).nth(1)).to_have_text("Note 33")
+    page.get_by_role("button", name="Mark all as read").click()
+    expect(page.get_by_text("Marked as read: 3")).to_be_visible()
+    expect(page.locator(".notes-card.unread")).to_have_count(0)
+
+    page.get_by_role("link", name="Insight 4").click()
+    expect(titles(page)).to_have_text(["Note 28", "Note 21", "Note 14", "Note 7"])
+    page.get_by_role("link", name="Report 0").click()
+    expect(page.get_by_text("There are no notes of this category.")).to_be_visible()
+    assert many.service.get("/api/dynamics/stats")["total_unread"] == 0
+
+
+def test_an_article_is_shown_with_its_sources_and_runs_nothing(shared):
+    shared.tolerate(FAILED + "404")  # the screenshot was never there
+    page = shared.open("#/notes")
+    expect(titles(page)).to_have_text([HOSTILE])
+    titles(page).get_by_role("link").click()
+    article = page.locator("article")
+    expect(article.get_by_role("heading", name="What is due")).to_be_visible()
+    expect(article.locator(".prose li strong")).to_have_text("Friday")
+    expect(article.locator(".prose td")).to_have_text(["1", "2"])
+    expect(article.get_by_role("link", name="the library", exact=True)).to_have_attribute("rel", "noopener noreferrer")
+    expect(article.get_by_role("button", name="Open screenshot #4711")).to_be_visible()
+    settled(page, "document.querySelector('.cited img')?.dataset.state === 'broken'")
+    expect(article.get_by_role("link", name="Conversation decade")).to_be_visible()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("#main script, #main [onerror], #main a[href^=javascript]").count() == 0
+    article.get_by_role("link", name="Where is the library?").click()
+    expect(page.locator(".chat-answer")).to_contain_text("In town.")
+
+
+def test_notes_are_written_when_they_are_asked_for(dashboard):
+    dashboard.llm.answer({"app_name": "Mail", "summary": "The book is due on Friday.", "confidence": 0.9})
+    photo = dashboard.service.upload(draw("Library"))["id"]
+    dashboard.service.wait_until_analysed()
+    page = dashboard.open("#/notes")
+    expect(page.get_by_text("No notes yet")).to_be_visible()
+    now = page.get_by_role("button", name="Look for notes now")
+    dashboard.tolerate(FAILED + "502")
+    dashboard.llm.fail(401, "no such key")
+    now.click()
+    expect(page.get_by_role("alert")).to_contain_text("The model's server refuses this configuration (401)")
+    article = {"title": "Return the book", "summary": "On Friday.", "content": "On Friday.", "category": "reminder", "photo_ids": [photo]}
+    dashboard.llm.answer({"articles": [article]})
+    now.click()
+    expect(page.get_by_text("New notes: 1")).to_be_visible()
+    expect(titles(page)).to_have_text(["Return the book"])
+    now.click()
+    expect(page.get_by_text("There is nothing new to write about yet.")).to_be_visible()
+    titles(page).get_by_role("link").click()
+    settled(page, "document.querySelector('.cited img')?.naturalWidth > 0")
+    page.get_by_role("button", name=f"Open screenshot #{photo}").click()
+    expect(dialog(page)).to_contain_text("The book is due on Friday.")
+
+
+# ------------------------------------------------------------------------------------------------------------------ the memories
+
+
+def test_memories_are_filtered_paged_and_forgotten(many):
+    page = many.open("#/memories")
+    items = page.locator(".memories-item")
+    expect(items).to_have_count(50)
+    expect(page.get_by_text("50 of 60")).to_be_visible()
+    expect(page.get_by_label("How long").locator("option")).to_have_text(["All (60)", "Kept (50)", "For two days (10)"])
+    page.get_by_role("button", name="Forget this: Memory 60").click()
+    dialog(page).get_by_role("button", name="Forget this").click()
+    expect(page.get_by_text("49 of 59")).to_be_visible()
+    page.get_by_role("button", name="Show more").click()
+    expect(items).to_have_count(59)
+    assert len({item.get_attribute("data-id") for item in items.all()}) == 59
+    page.get_by_label("How long").select_option("short_term")
+    expect(items).to_have_count(9)
+    expect(items.first).to_contain_text("expires")
+    page.get_by_label("About").select_option("people")
+    expect(page.get_by_text("No memory fits these filters.")).to_be_visible()
+    page.get_by_label("How long").select_option("")
+    expect(items).to_have_count(3)
+    assert many.service.get("/api/memories/stats")["total"] == 59
+
+
+def test_a_hostile_memory_is_text(shared):
+    page = shared.open("#/memories")
+    expect(page.locator(".memories-item p")).to_have_text(HOSTILE)
+    page.get_by_role("button", name=f"Forget this: {HOSTILE}").click()
+    expect(dialog(page)).to_contain_text("onerror")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("#main script, #main [onerror]").count() == 0
+
+
+# ------------------------------------------------------------------------------------------------------------------ the settings
+
+
+def test_language_and_appearance_are_chosen_and_kept(shared):
+    page = shared.open("#/settings")
+    page.get_by_label("Language").select_option("zh")
+    expect(page.get_by_role("heading", name="设置", level=1)).to_be_visible()
+    expect(page.get_by_label("语言")).to_be_focused()
+    page.get_by_label("外观").select_option("dark")
+    page.reload()
+    expect(page.get_by_label("外观")).to_have_value("dark")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.get_by_label("外观").select_option("auto")
+    assert page.evaluate("document.documentElement.dataset.theme") is None
+
+
+def test_the_model_is_configured_and_tested_and_its_key_never_shown(dashboard):
+    page = dashboard.open("#/settings/model")
+    key = page.get_by_label("Key")
+    expect(page.get_by_text("A key is stored.")).to_be_visible()
+    assert "sk-scripted-secret" not in page.content()
+    dashboard.llm.answer("ok")
+    page.get_by_role("button", name="Test the connection").click()
+    expect(page.get_by_text("It works: scripted answered in")).to_be_visible()
+    dashboard.llm.fail(401, "no such key")
+    page.get_by_label("Model").fill("another")
+    page.get_by_role("button", name="Save and test").click()
+    expect(page.get_by_text("It does not work: The model's server refuses")).to_be_visible()
+    assert dashboard.service.get("/api/config/llm")["model"] == "another"
+
+    page.get_by_label("Provider").select_option("deepseek")
+    expect(page.get_by_label("Base address")).to_have_value("https://api.deepseek.com/v1")
+    expect(page.get_by_label("Model")).to_have_value("deepseek-flash")
+    expect(page.get_by_text("enter the one for this address")).to_be_visible()
+    key.fill("sk-new-secret")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    expect(key).to_have_value("")
+    now = dashboard.service.get("/api/config/llm")
+    assert (now["provider"], now["model"], now["api_key_set"]) == ("deepseek", "deepseek-flash", True)
+
+    dashboard.tolerate(FAILED + "400")
+    page.get_by_label("Provider").select_option("custom")
+    page.get_by_label("Base address").fill("https://192.168.1.7/v1")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("alert").last).to_contain_text("base_url:")
+    page.get_by_label("Provider").select_option("local")
+    expect(page.get_by_label("Base address")).to_be_hidden()
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.reload()
+    expect(page.get_by_label("Provider")).to_have_value("local")
+
+
+def test_usage_is_shown_by_day(shared):
+    page = shared.open("#/settings/usage")
+    expect(page.get_by_text("1,050 tokens")).to_be_visible()
+    expect(page.get_by_text("6 calls, 6,150 tokens")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(3)
+    bars = page.get_by_role("img", name=re.compile("the most on one day: 3,050")).locator("i")
+    expect(bars).to_have_count(30)
+    page.get_by_label("Period").select_option("7")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(bars).to_have_count(0)
+    expect(page.get_by_role("img", name=re.compile("the most on one day: 2,050")).locator("i")).to_have_count(7)
+
+
+def test_skills_are_made_changed_switched_and_deleted(shared):
+    shared.tolerate(FAILED + "409")
+    page = shared.open("#/settings/skills")
+    expect(page.locator(".settings-row")).to_have_count(4)
+    page.get_by_role("button", name="New skill").click()
+    for label, text in (("Id", "summarize"), ("Name", "Chef"), ("Icon", "🍲"), ("Description", "Cooks"), ("Instructions", "Cook.")):
+        dialog(page).get_by_label(label, exact=True).fill(text)
+    dialog(page).get_by_role("button", name="Add").click()
+    expect(dialog(page).get_by_role("alert")).to_contain_text("exists already")
+    dialog(page).get_by_label("Id", exact=True).fill("chef")
+    dialog(page).get_by_role("button", name="Add").click()
+    expect(page.locator(".settings-row").last).to_contain_text("🍲 Chef")
+    page.get_by_role("button", name="Edit: Chef").click()
+    expect(dialog(page).get_by_label("Instructions")).to_have_value("Cook.")
+    dialog(page).get_by_label("Instructions").fill("Bake.")
+    dialog(page).get_by_role("button", name="Save").click()
+    expect(dialog(page)).to_have_count(0)
+    switch = page.get_by_role("switch", name="Chef: enabled")
+    with page.expect_response("**/api/skills/chef"):
+        switch.uncheck()
+    assert shared.service.get("/api/skills/chef")["system_prompt"] == "Bake."
+    assert "chef" not in [skill["id"] for skill in shared.service.get("/api/skills")["skills"]]
+    page.reload()
+    expect(switch).not_to_be_checked()
+    page.get_by_role("button", name="Delete: Chef").click()
+    dialog(page).get_by_role("button", name="Delete").click()
+    expect(page.locator(".settings-row")).to_have_count(4)
+
+
+def test_mcp_servers_are_added_switched_and_deleted(shared):
+    shared.tolerate(FAILED + "400")
+    page = shared.open("#/settings/tools")
+    expect(page.get_by_text("No MCP server is registered.")).to_be_visible()
+    page.get_by_role("button", name="Add a server").click()
+    for label, text in (("Id", "nas"), ("Name", "My notes"), ("Address", "https://10.0.0.1/mcp"), ("Description", HOSTILE)):
+        dialog(page).get_by_label(label, exact=True).fill(text)
+    dialog(page).get_by_role("button", name="Add").click()
+    expect(dialog(page).get_by_role("alert")).to_contain_text("url:")
+    dialog(page).get_by_label("Address").fill("https://mcp.example.com/mcp")
+    dialog(page).get_by_role("button", name="Add").click()
+    expect(page.locator(".settings-row")).to_contain_text("https://mcp.example.com/mcp")
+    with page.expect_response("**/api/mcp-servers/nas"):
+        page.get_by_role("switch", name="My notes: enabled").uncheck()
+    assert shared.service.get("/api/mcp-servers")["servers"][0]["enabled"] is False
+    page.route("**/api/mcp-servers/nas", lambda route: route.fulfill(status=400, json={"detail": "Not now."}))
+    page.get_by_role("switch", name="My notes: enabled").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not now.")
+    expect(page.get_by_role("switch", name="My notes: enabled")).not_to_be_checked()
+    page.unroute("**/api/mcp-servers/nas")
+    page.get_by_role("button", name="Delete: My notes").click()
+    dialog(page).get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("No MCP server is registered.")).to_be_visible()
+
+
+def test_devices_are_tested_told_and_removed(shared):
+    device = {"device_id": "a/b c", "token": "secret-token", "device_name": "Pixel <b>", "device_model": "Pixel 10", "app_version": "1.2"}
+    shared.service.call("POST", "/api/push/register", json=device)
+    page = shared.open("#/settings/devices")
+    expect(page.locator(".settings-row")).to_contain_text("Pixel 10 · 1.2")
+    assert "secret-token" not in page.content()
+    page.get_by_role("button", name="Test: Pixel <b>").click()
+    expect(page.get_by_text("Sent to Pixel <b>.")).to_be_visible()
+    page.get_by_label("Text").fill("Dinner is ready")
+    page.get_by_role("button", name="Send to all").click()
+    expect(page.get_by_text("Sent to devices: 1")).to_be_visible()
+    page.get_by_role("button", name="Remove: Pixel <b>").click()
+    dialog(page).get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("No device has registered yet.")).to_be_visible()
+
+
+def test_storage_is_counted_limited_exported_and_cleared(full):
+    page = full.open("#/settings/data")
+    expect(page.locator(".settings-facts dd").nth(1)).to_have_text("60")
+    days = page.get_by_label("Days")
+    expect(days).to_have_value("30")
+    days.fill("7")
+    page.get_by_role("button", name="Save").click()
+    dialog(page).get_by_role("button", name="Cancel").click()
+    assert full.service.get("/api/data/retention") == {"retention_days": 30}
+    page.get_by_role("button", name="Save").click()
+    dialog(page).get_by_role("button", name="Keep 7 days").click()
+    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    assert full.service.get("/api/data/retention") == {"retention_days": 7}
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export everything").click()
+    assert re.fullmatch(r"snaplore-\d{4}-\d\d-\d\d\.zip", download.value.suggested_filename)
+    with open(download.value.path(), "rb") as file:
+        archive = zipfile.ZipFile(io.BytesIO(file.read()))
+    assert archive.testzip() is None
+    assert any("Memory 7" in archive.read(name).decode() for name in archive.namelist() if name.endswith(".json"))
+
+    page.get_by_role("button", name="Clear everything").click()
+    clear = dialog(page).get_by_role("button", name="Clear everything")
+    expect(clear).to_be_disabled()
+    dialog(page).get_by_role("textbox").fill("delete everything")
+    clear.click()
+    expect(page.get_by_text("Everything was deleted: 0 screenshots, 0 conversations, 35 notes, 60 memories.")).to_be_visible()
+    expect(page.locator(".settings-facts dd").nth(1)).to_have_text("0")
+    assert full.service.get("/api/memories/stats")["total"] == 0
+
+
+def test_keys_are_told_of_and_signing_out_forgets_the_key(shared):
+    page = shared.open("#/settings/access", signed_in=False)
+    page.get_by_label("Key").fill(KEY)
+    page.get_by_label("Keep me signed in").check()
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("number 1").first).to_be_visible()
+    expect(page.get_by_text("by the rotation job (every 90 days)")).to_be_visible()
+    expect(page.locator("code")).to_have_text(shared.service.url)
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Key")).to_be_visible()
+    assert KEY not in page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie])")
+
+
+def test_a_section_that_cannot_be_loaded_says_why_and_tries_again(shared):
+    shared.tolerate(FAILED + "500")
+    page = shared.open("#/settings")
+    for section in SECTIONS[1:]:
+        page.route("**/api/**", lambda route: route.fulfill(status=500, json={"detail": "The disk has gone."}))
+        page.evaluate("(section) => (location.hash = `#/settings/${section}`)", section)
+        expect(page.get_by_role("alert").first).to_contain_text("The disk has gone.")
+        page.unroute("**/api/**")
+        for retry in page.get_by_role("button", name="Try again").all()[::-1]:
+            retry.click()
+        expect(page.get_by_role("alert")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("language", "theme", "size"), [("en", "dark", DESKTOP), ("zh", "light", PHONE)], ids=["dark, desktop", "Chinese, light, phone"]
+)
+def test_nothing_hinders_people_in_notes_memories_and_settings(shared, axe, language, theme, size):
+    shared.tolerate(FAILED + "404")
+    page = shared.open("#/notes", language=language, theme=theme, size=size)
+    for address in ("#/notes", "#/notes/5", "#/memories", *(f"#/settings/{section}" for section in SECTIONS)):
+        page.evaluate("(address) => (location.hash = address)", address)
+        expect(page.locator("main h1").first).to_be_visible()
+        settled(page, "!document.querySelector('[aria-busy=true]')")
+        assert barriers(page, axe) == [], address
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], address
+        words = page.locator("#main").inner_text()
+        assert not re.findall(
+            r"\b(?:notes|memories|memory|source|dynamic|settings|model|usage|skills|tools|devices|data|access)\.[a-z]\w+", words
+        )

@@ -1,0 +1,199 @@
+"""The frame of the dashboard in a browser: signing in, finding one's way, languages, themes, sizes, and who uses no mouse."""
+
+import re
+import threading
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
+from tests.conftest import draw
+from tests.fake_llm import FINDINGS, FakeLLM
+from tests.service import PATIENCE
+
+REFUSED = r"Failed to load resource: the server responded with a status of 401"
+VIEWS = ("#/", "#/photos", "#/chat", "#/notes", "#/memories", "#/settings")
+
+
+@pytest.fixture(scope="module")
+def shared(chromium, tmp_path_factory):
+    with FakeLLM() as llm, Dashboard(chromium, tmp_path_factory.mktemp("shell"), llm) as dashboard:
+        dashboard.service.upload(draw("Dentist on Friday"), "a-very-long-file-name-that-goes-on-and-on-without-any-space-in-it.png")
+        dashboard.service.wait_until_analysed()
+        yield dashboard
+
+
+@pytest.fixture
+def furnished(shared):
+    """One service with one screenshot in it, for the tests that change nothing there."""
+    yield shared
+    shared.begin_anew()
+
+
+def sign_in(page, key):
+    page.get_by_label("Key", exact=True).fill(key)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def home(page):
+    return page.get_by_role("heading", name="Home", level=1)
+
+
+def test_the_key_opens_the_page_and_is_forgotten_unless_it_shall_be_kept(furnished):
+    page = furnished.open(signed_in=False)
+    sign_in(page, KEY)
+    expect(home(page)).to_be_visible()
+    assert KEY not in page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie])")
+    page.reload()
+    page.get_by_label("Keep me signed in").check()
+    sign_in(page, KEY)
+    expect(home(page)).to_be_visible()
+    page.reload()
+    expect(home(page)).to_be_visible()
+
+
+def test_a_wrong_key_and_an_absent_server_are_told_apart(dashboard):
+    dashboard.tolerate(REFUSED)
+    dashboard.tolerate("ERR_CONNECTION_REFUSED")
+    page = dashboard.open(signed_in=False)
+    sign_in(page, "not the key, ключ")
+    expect(page.get_by_role("alert")).to_contain_text("not the service's key")
+    dashboard.service.kill()
+    sign_in(page, KEY)
+    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+
+
+def test_a_key_that_is_no_longer_accepted_leads_to_the_sign_in_and_is_forgotten(furnished):
+    furnished.tolerate(REFUSED)
+    page = furnished.open()
+    expect(home(page)).to_be_visible()
+    page.route("**/api/**", lambda route: route.fulfill(status=401, json={"detail": "no"}))
+    page.evaluate("location.hash = '#/photos'")
+    expect(page.get_by_role("alert")).to_contain_text("no longer accepted")
+    assert page.evaluate("localStorage.getItem('snaplore.key')") is None
+
+
+def test_in_dev_mode_without_a_key_nobody_is_asked_for_one(chromium, tmp_path):
+    with Dashboard(chromium, tmp_path, None, api_key="") as dashboard:
+        expect(home(dashboard.open(signed_in=False))).to_be_visible()
+
+
+def test_the_language_follows_the_browser(furnished):
+    for language, name, title in (("zh", "zh-Hans", "首页"), ("en", "en", "Home")):
+        page = furnished.open(language=language)
+        expect(page.get_by_role("heading", name=title, level=1)).to_be_visible()
+        assert page.evaluate("document.documentElement.lang") == name
+        for address in VIEWS:
+            page.evaluate("(address) => (location.hash = address)", address)
+            expect(page.locator("main h1").first).to_be_visible()
+            settled(page, "!document.querySelector('[aria-busy=true]')")
+            words = page.locator("body").inner_text()
+            # A text that is missing shows its key.
+            assert not re.findall(r"\b(?:shell|home|photos|detail|upload|chat|notes|memories|settings)\.[a-z]\w+", words)
+            assert (len(re.findall(r"[\u4e00-\u9fff]", words)) > 20) == (language == "zh"), words
+
+
+def test_light_and_dark_follow_the_system(furnished):
+    def brightness(page):
+        expect(home(page)).to_be_visible()
+        red, green, blue = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)")
+        return (red + green + blue) / 3
+
+    assert brightness(furnished.open(theme="light")) > 200
+    assert brightness(furnished.open(theme="dark")) < 60
+
+
+def test_on_a_phone_the_navigation_is_at_the_bottom_and_nothing_is_cut_off(furnished):
+    page = furnished.open(size={"width": 360, "height": 740})
+    for address in VIEWS:
+        page.evaluate("(address) => (location.hash = address)", address)
+        expect(page.locator("main h1").first).to_be_visible()
+        settled(page, "!document.querySelector('[aria-busy=true]')")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, address
+    bar = page.get_by_role("navigation", name="Main navigation").bounding_box()
+    assert bar["y"] + bar["height"] == pytest.approx(740, abs=2)
+    assert bar["width"] == 360
+    assert all(box["height"] >= 40 for box in (link.bounding_box() for link in page.locator(".nav-link").all()))
+
+
+def test_the_keyboard_reaches_everything_in_order(furnished):
+    page = furnished.open("#/photos")
+    expect(page.locator(".photo-card")).to_have_count(1)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Add screenshots")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.locator(".photo-card").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator(".photo-card")).to_be_focused()
+    page.evaluate("location.hash = '#/notes'")
+    expect(page.locator("main")).to_be_focused()
+    assert page.locator(".nav-link[aria-current=page]").inner_text() == "Notes"
+
+
+def test_an_unknown_address_says_so(furnished):
+    page = furnished.open("#/nowhere/at%all")
+    expect(page.get_by_text("There is nothing at this address.")).to_be_visible()
+    page.get_by_role("link", name="Go to Home").click()
+    expect(home(page)).to_be_visible()
+
+
+def test_home_shows_what_is_there_and_what_is_going_on(dashboard):
+    for number in range(3):
+        dashboard.service.upload(draw(f"Number {number}"), f"shot-{number}.png")
+    dashboard.service.wait_until_analysed()
+    page = dashboard.open()
+    expect(page.locator(".tile-number").first).to_have_text("3")
+    expect(page.get_by_role("link", name="Notification 3")).to_be_visible()
+    expect(page.get_by_role("link", name="Reminder 3")).to_be_visible()
+    expect(page.locator(".photo-strip .photo-card")).to_have_count(3)
+    settled(page, "[...document.querySelectorAll('.photo-strip img')].every((image) => image.naturalWidth > 0)")
+    seen = threading.Event()
+    dashboard.findings.append(lambda: seen.wait(PATIENCE) and FINDINGS)
+    dashboard.service.upload(draw("Number 3"), "shot-3.png")
+    queue = page.get_by_role("progressbar", name="Being analysed")
+    expect(queue).to_be_visible()
+    expect(page.locator(".queue-now")).to_contain_text("shot-3.png")
+    seen.set()
+    expect(queue).to_have_count(0)
+    page.get_by_role("link", name="Notification 4").click()
+    expect(page.get_by_label("Category")).to_have_value("notification")
+
+
+def test_a_view_that_cannot_be_loaded_says_why_and_tries_again(furnished):
+    furnished.tolerate("503")
+    page = furnished.open("#/settings")
+    page.route(
+        "**/api/stats", lambda route: route.fulfill(status=503, json={"detail": "The database is busy."}, headers={"Retry-After": "5"})
+    )
+    page.evaluate("location.hash = '#/home'")
+    expect(page.get_by_role("alert")).to_contain_text("The database is busy. Try again in 5 s.")
+    page.unroute("**/api/stats")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator(".tile-number").first).to_have_text("1")
+
+
+@pytest.mark.parametrize(("theme", "size"), [("light", DESKTOP), ("dark", PHONE)], ids=["light, desktop", "dark, phone"])
+def test_nothing_hinders_people_seriously(dashboard, axe, theme, size):
+    dashboard.service.upload(draw("Dentist on Friday"), "dentist.png")
+    dashboard.service.wait_until_analysed()
+    dashboard.llm.fail(404, "There is no such model.")
+    dashboard.service.upload(draw("Refused"), "refused.png")
+    dashboard.service.wait_until_analysed()
+    signin = dashboard.open(signed_in=False, theme=theme, size=size)
+    expect(signin.get_by_role("button", name="Sign in")).to_be_visible()
+    assert barriers(signin, axe) == []
+    page = dashboard.open(theme=theme, size=size)
+    shown = {"#/": ".photo-card", "#/photos": ".photo-card", "#/photos/1": ".entities", "#/photos/2": ".detail-error"}
+    for address, element in shown.items():
+        page.evaluate("(address) => (location.hash = address)", address)
+        expect(page.locator(element).first).to_be_visible()
+        assert barriers(page, axe) == [], address
