@@ -32,6 +32,7 @@ ALL_MEANINGS = 128
 MAX_TYPOS = 4  # words whose typos are looked for; 100,000 words are scanned in 1 to 8 ms
 LONGEST_JOIN = 4  # words that an OCR runs together
 BLOCK = 64  # words that stand together in memory: finding one of them takes 3 µs
+SLICE = 20_000  # words that are read at once
 PLENTY = 2_000  # photos with the very word come first, so with that many there is nothing to gain from its other meanings
 
 # How much a term is worth that is not the very word of the query: it looks alike to an OCR, it is the word joined with its
@@ -144,6 +145,9 @@ class _Block(NamedTuple):
     def of(cls, rows: list[tuple[str, int]]) -> "_Block":
         return cls("\n".join(word for word, _ in rows), array("I", [count for _, count in rows]))
 
+    def first(self) -> str:
+        return self.text.partition("\n")[0]
+
     def words(self) -> list[str]:
         return self.text.split("\n")
 
@@ -158,30 +162,26 @@ class _Lexicon:
         self.ring = ring  # of the store that it was read from
         self.photos = photos  # in the index then: it tells how old the counts are
         self._last_id = 0
-        rows = sorted(self._new_rows())
-        self._blocks = [_Block.of(rows[start : start + BLOCK]) for start in range(0, len(rows), BLOCK)]
-        self._firsts = [rows[start][0] for start in range(0, len(rows), BLOCK)]  # words of the blocks
-        letters: dict[tuple[str, int], list[str]] = {}
-        for word, _ in rows:
-            if word.isalpha():
-                letters.setdefault((word[0], len(word)), []).append(word)
-        # Words of letters only, by the first one and the length, put together.
-        self._letters = {bucket: "".join(words) for bucket, words in letters.items()}
-        self._size = len(rows)
+        self._letters: dict[tuple[str, int], str] = {}  # words of letters only, by the first one and the length, put together
+        slices = []
+        for rows in self._new_rows():
+            slices.append(list(_blocks(sorted(rows))))
+            self._add_letters(word for word, _ in rows)
+        together = heapq.merge(*(itertools.chain.from_iterable(block.rows() for block in blocks) for blocks in slices))
+        self._blocks = list(_blocks(together))
+        self._firsts = [block.first() for block in self._blocks]
+        self._size = sum(len(block.counts) for block in self._blocks)
         self.added = 0
 
     def with_new(self) -> "_Lexicon":
         """This one with the words that came since, or itself when none did."""
         grown = copy.copy(self)
-        if not (rows := grown._new_rows()):
+        if not (rows := list(itertools.chain.from_iterable(grown._new_rows()))):
             return self
         grown._blocks, grown._firsts, grown._letters = self._blocks.copy(), self._firsts.copy(), self._letters.copy()
-        for word, count in rows:
-            if grown._put(word, count):
-                grown.added += 1
-                if word.isalpha():
-                    bucket = (word[0], len(word))
-                    grown._letters[bucket] = grown._letters.get(bucket, "") + word
+        fresh = [word for word, count in rows if grown._put(word, count)]
+        grown._add_letters(fresh)
+        grown.added += len(fresh)
         return grown
 
     def has_aged(self, photos: int) -> bool:
@@ -235,19 +235,30 @@ class _Lexicon:
         fresh = word not in counted
         rows = sorted((counted | {word: count}).items())
         # One that has become twice as long is halved.
-        halves = [rows] if len(rows) < 2 * BLOCK else [rows[:BLOCK], rows[BLOCK:]]
-        self._blocks[place : place + 1] = map(_Block.of, halves)
-        self._firsts[place : place + 1] = [half[0][0] for half in halves]
+        halves = [_Block.of(half) for half in ([rows] if len(rows) < 2 * BLOCK else [rows[:BLOCK], rows[BLOCK:]])]
+        self._blocks[place : place + 1] = halves
+        self._firsts[place : place + 1] = [half.first() for half in halves]
         return fresh
 
-    def _new_rows(self) -> list[tuple[str, int]]:
-        sql = "SELECT id, term, documents FROM vocabulary WHERE id > ? ORDER BY id"
-        rows = []
-        for row_id, term, count in db.execute_sql(sql, (self._last_id,)):
-            self._last_id = row_id
-            if len(term) > 1 and term[0] != EVERYTHING and terms.is_word(term):
-                rows.append((term, count))
-        return rows
+    def _add_letters(self, words: Iterable[str]) -> None:
+        buckets: dict[tuple[str, int], list[str]] = {}
+        for word in filter(str.isalpha, words):
+            buckets.setdefault((word[0], len(word)), []).append(word)
+        for bucket, its_words in buckets.items():
+            self._letters[bucket] = "".join((self._letters.get(bucket, ""), *its_words))
+
+    def _new_rows(self) -> Iterator[list[tuple[str, int]]]:
+        """Words and their counts, a slice at a time: a million at once would take 150 MB for a moment."""
+        cursor = db.execute_sql("SELECT id, term, documents FROM vocabulary WHERE id > ? ORDER BY id", (self._last_id,))
+        while rows := cursor.fetchmany(SLICE):
+            self._last_id = rows[-1][0]
+            yield [(term, count) for _, term, count in rows if len(term) > 1 and term[0] != EVERYTHING and terms.is_word(term)]
+
+
+def _blocks(rows: Iterable[tuple[str, int]]) -> Iterator[_Block]:
+    left = iter(rows)
+    while following := list(itertools.islice(left, BLOCK)):
+        yield _Block.of(following)
 
 
 _guard = threading.Lock()

@@ -117,7 +117,8 @@ def reading(folders: seed.Folders) -> Iterator[Figure]:
 def starting(folders: seed.Folders) -> Iterator[Figure]:
     """From the command to the first answer, and the memory of all processes before and after the first hundreds of requests."""
     queries = _queries(folders, folders.rounds)
-    paths = ["/api/stats", f"/api/photos?page_size={PAGE}", "/api/photos/1", "/api/photos/1/thumbnail", *map(_search_path, queries)]
+    newest = f"/api/photos/{folders.size}"
+    paths = ["/api/stats", f"/api/photos?page_size={PAGE}", newest, f"{newest}/thumbnail", *map(_search_path, queries)]
     started, bare, fresh, used = [], [], [], []
     for _ in range(-(-folders.rounds // 2)):
         bare.append(floors.bare_process())
