@@ -9,6 +9,8 @@ VERSION := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d"
 SIZE ?= 10000
 SECONDS ?= 300
 MINUTES ?= 3
+# One more than there are cores: a good part of their time tests wait for the processes that they have started.
+PROCESSES ?= $(shell expr $$(nproc) + 1)
 UV := uv==0.13.8
 
 # One line says what is missing, before anything is made.
@@ -40,7 +42,7 @@ run: $(RUN_READY) ## start the service; prints its address and the key (settings
 	@exec .venv/bin/gunicorn
 
 test: $(DEV_READY) ## run the tests (ARGS="-k name" goes to pytest)
-	@.venv/bin/python -m pytest -n auto --dist loadfile $(ARGS)
+	@.venv/bin/python -m pytest -n $(PROCESSES) --dist loadfile $(ARGS)
 
 faults: $(DEV_READY) ## cut the power at every write, which takes some minutes, and not at a few of them
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)

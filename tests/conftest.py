@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import shutil
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -34,8 +35,19 @@ def settings(tmp_path):
     return Settings(data_dir=tmp_path / "data", language="en")
 
 
+@pytest.fixture(scope="session")
+def first_start(tmp_path_factory):
+    """A data folder as a first start leaves it. To copy it takes a twentieth of the time of another first start."""
+    folder = tmp_path_factory.mktemp("first-start") / "data"
+    create_app(Settings(data_dir=folder))
+    models.close_connection()
+    return folder
+
+
 @pytest.fixture
-def app(settings):
+def app(settings, first_start):
+    if settings.encryption and settings.master_key_file is None and not settings.data_dir.exists():
+        shutil.copytree(first_start, settings.data_dir)
     app = create_app(settings)
     yield app
     models.close_connection()
@@ -182,4 +194,4 @@ def detail(response, status):
 
 def pytest_addoption(parser):
     parser.addoption("--thorough", action="store_true", help="kill, cut and fuzz at many more points, which takes minutes")
-    parser.addoption("--fuzz-seconds", type=int, default=15, help="how long tests/test_fuzz.py sends requests")
+    parser.addoption("--fuzz-seconds", type=int, default=10, help="how long tests/test_fuzz.py sends requests")

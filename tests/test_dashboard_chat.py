@@ -305,6 +305,7 @@ def test_nothing_that_a_conversation_holds_is_run(dashboard):
     for details in page.locator("details").all():
         details.locator("summary").click()
     expect(page.locator("details li").first).to_contain_text("<script>")
+    page.locator(".cited").first.scroll_into_view_if_needed()  # what was opened above it may have moved it out of sight
     settled(page, "document.querySelector('.cited img')?.dataset.state === 'broken'")
     assert page.evaluate("window.hacked") is None
     assert (

@@ -26,7 +26,7 @@ from settings import ROOT, utc_now
 from tests.conftest import Client, create_app, draw
 
 WRITES = ("write", "pwrite64", "fsync", "fdatasync", "rename", "unlink", "mkdir", "ftruncate", "truncate")
-POINTS = 4  # of each kind of work, a second each
+POINTS = 3  # of each kind of work, a second each
 USED = ["start", "upload 1", "analysis 1", "upload 2", "analysis 2", "deletion 1"]
 TURNED = ["start", "rotation", "sealing"]
 SEED = int(os.environ.get("FAULTS_SEED") or random.SystemRandom().randrange(10_000))

@@ -29,8 +29,8 @@ from settings import ROOT, utc_now
 from tests.conftest import Client, detail, draw
 from tests.service import Service, eventually
 
-KILLS = 6  # of 50 with `--thorough`
-PHOTOS = 300  # of 3,000 with `--thorough`
+KILLS = 4  # of 50 with `--thorough`
+PHOTOS = 200  # of 3,000 with `--thorough`
 
 
 def quiet(_stage, _done, _total):
