@@ -200,7 +200,8 @@ def _pictures(originals: Kind, thumbnails: Kind, orders: Orders) -> None:
 def _attachments(kind: Kind, orders: Orders) -> None:
     for message in _rows(Message.select().where(Message.attachment_path.is_null(False)), "attachments", orders):
         if problem := _confirmed(message, _attachment_problem):
-            forget = Message.update(attachment_path=None, attachment_key=None, attachment_type=None).where(Message.id == message.id)
+            none = {"attachment_path": None, "attachment_key": None, "attachment_type": None, "attachment_generation": None}
+            forget = Message.update(**none, attachment_bytes=0).where(Message.id == message.id)
             kind.note(f"that of message {message.id} is {problem}", mended=orders.forget_lost and _act(forget.execute))
 
 

@@ -81,9 +81,9 @@ HOLDINGS = (
     END
     """,
     """
-    CREATE TRIGGER holdings_messages_update AFTER UPDATE OF attachment_generation, attachment_bytes ON messages
-    WHEN NEW.attachment_path IS NOT NULL BEGIN
-        INSERT INTO holdings VALUES ('attachment', NEW.attachment_generation, 1, NEW.attachment_bytes)
+    CREATE TRIGGER holdings_messages_update AFTER UPDATE OF attachment_path, attachment_generation, attachment_bytes ON messages
+    WHEN OLD.attachment_path IS NOT NULL BEGIN
+        INSERT INTO holdings SELECT 'attachment', NEW.attachment_generation, 1, NEW.attachment_bytes WHERE NEW.attachment_path IS NOT NULL
         ON CONFLICT DO UPDATE SET items = items + 1, bytes = bytes + excluded.bytes;
         UPDATE holdings SET items = items - 1, bytes = bytes - OLD.attachment_bytes
             WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation;

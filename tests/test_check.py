@@ -20,7 +20,7 @@ import conversations
 import models
 import photos
 import search
-from models import Analysis, Message, Photo, Tally, Vocabulary, db
+from models import Analysis, Holding, Message, Photo, Tally, Vocabulary, db
 from settings import ROOT, utc_now
 from spool import Spool
 from tests.conftest import draw
@@ -196,6 +196,11 @@ def test_a_lost_attachment_is_named_and_its_message_stays_when_it_is_given_up(li
     path.unlink()
     assert wrong(cli) == wrong(cli, "--repair") == ["attachments: 1 wrong: that of message 1 is lost"]
     assert wrong(cli, "--repair", "--forget-lost") == ["attachments: 1 wrong, 1 mended: that of message 1 is lost (mended)"]
+    with models.scope():
+        assert not Holding.select().where(Holding.kind == "attachment").exists(), "its bytes are counted no more"
+    status = cli.invoke(args=["keys", "status"])
+    assert (status.exit_code, "Files:        6 of generation 1" in status.output) == (0, True), status.output
+    assert "0 pictures and attachments sealed anew" in cli.invoke(args=["jobs", "rotate-keys", "--pictures"]).output
     with models.scope():
         assert Message.get_by_id(1).content == "What is this?"
     assert run(cli) == (0, ALL_WELL)
