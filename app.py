@@ -143,7 +143,12 @@ def create_app(settings: Settings | None = None) -> Application:
         CORS(app, origins=list(settings.cors_origins), expose_headers=EXPOSED_HEADERS, max_age=3600)
     for command in jobs.COMMANDS:
         app.cli.add_command(command)
+    _add_own_routes(app)
+    return app
 
+
+def _add_own_routes(app: Application) -> None:
+    """What the service says of itself: that it is there, how it is used, and the page."""
     contract = functools.cache(lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS))
     dashboard = functools.cache(lambda: page.assemble(key_needed=app.api_key is not None))
 
@@ -170,8 +175,6 @@ def create_app(settings: Settings | None = None) -> Application:
     def show_contract() -> dict[str, Any]:
         """Get this contract, as OpenAPI 3.1."""
         return contract()
-
-    return app
 
 
 def _serves_commands() -> bool:
