@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks import material, seed, verdicts
-from benchmarks.service import API_KEY, Service
+from benchmarks.service import API_KEY, MemoryWatch, Service
 from settings import ROOT, Settings, utc_now
 from tests.fake_llm import FakeLLM, Request
 
@@ -64,28 +64,6 @@ class SlowModel(FakeLLM):
         return {**findings, "memories": memories, "articles": [note]}
 
 
-class Watch:
-    """The memory of a service while this context lasts, in bytes, a sample every `SAMPLE` seconds."""
-
-    def __init__(self, service: Service):
-        self.samples: list[int] = [service.memory()]
-        self._service = service
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-
-    def __enter__(self) -> "Watch":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc_info) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(SAMPLE):
-            self.samples.append(self._service.memory())
-
-
 def main() -> None:
     chosen = _arguments()
     with tempfile.TemporaryDirectory(prefix="snaplore-load-", dir=chosen.folder) as root, SlowModel() as model:
@@ -110,7 +88,7 @@ def _run(service: Service, folder: Path, seconds: float, *, judge_memory: bool) 
     """Load the service for so long, and print what it was like; the figures, and the problems."""
     print(f"{seconds:.0f} s of load ...", file=sys.stderr, flush=True)
     problems: list[str] = []
-    with Watch(service) as watch, _cron(service, seconds * JOBS_EVERY, problems):
+    with MemoryWatch(service, SAMPLE) as watch, _cron(service, seconds * JOBS_EVERY, problems):
         seen = _clients(service, folder / "result.json", seconds)
     problems += seen["failures"]
     problems += _lost(service, seen["uploads"])

@@ -107,13 +107,11 @@ class Service:
 
 
 class MemoryWatch:
-    """The most memory that a service has while this context lasts; looked at every `PAUSE` seconds."""
+    """The memory of a service while this context lasts, in bytes: a sample at its start, and one `every` so many seconds."""
 
-    PAUSE = 0.05
-
-    def __init__(self, service: Service):
-        self.peak = 0
-        self._service = service
+    def __init__(self, service: Service, every: float):
+        self.samples: list[int] = [service.memory()]
+        self._service, self._every = service, every
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
@@ -126,8 +124,8 @@ class MemoryWatch:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._ended.wait(self.PAUSE):
-            self.peak = max(self.peak, self._service.memory())
+        while not self._ended.wait(self._every):
+            self.samples.append(self._service.memory())
 
 
 class PauseWatch:
