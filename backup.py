@@ -108,7 +108,7 @@ def make(target: Path, progress: Progress, *, now: datetime, force: bool = False
         raise Conflict(f"{target} exists. Choose another name, or replace it with --force.")
     folder = models.store().folder
     busy = named_lock(folder / "jobs", "backup", 0, busy="Another backup is being made.")
-    with told(f"The backup cannot be written to {target}"), busy, _private_folder(folder) as private:
+    with told(f"The backup cannot be written to {target}"), busy, private_folder(folder, "backup") as private:
         _remove(target.parent, re.escape(target.name) + r"\.[0-9a-f]{8}\.part")
         _link_ahead(private, progress)
         moment = _take_moment(private, progress)
@@ -160,6 +160,18 @@ def link(source: Path | str, target: Path | str) -> None:
 
 
 @contextlib.contextmanager
+def private_folder(folder: Path, purpose: str) -> Iterator[Path]:
+    """Where a new state is put together, below the data folder, while this lasts; what killed runs have left goes first."""
+    _remove(folder, f"{purpose}-[0-9a-f]{{16}}")
+    private = folder / f"{purpose}-{secrets.token_hex(8)}"
+    private.mkdir(mode=0o700)
+    try:
+        yield private
+    finally:
+        shutil.rmtree(private)
+
+
+@contextlib.contextmanager
 def told(what: str) -> Iterator[None]:
     """A failure of the disk or of a database becomes a sentence that starts with `what`."""
     try:
@@ -184,18 +196,6 @@ _COLUMNS = (
 )
 
 # ------------------------------------------------------------------------------------------------------------- the one moment
-
-
-@contextlib.contextmanager
-def _private_folder(folder: Path) -> Iterator[Path]:
-    """Where the links and the copy are while the backup is made; what killed runs have left goes first."""
-    _remove(folder, "backup-[0-9a-f]{16}")
-    private = folder / f"backup-{secrets.token_hex(8)}"
-    private.mkdir(mode=0o700)
-    try:
-        yield private
-    finally:
-        shutil.rmtree(private)
 
 
 def _remove(folder: Path, name: str) -> None:

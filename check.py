@@ -29,7 +29,6 @@ from settings import Settings
 
 BATCH = 100  # rows that are read at once
 TERMS = 5_000  # of the vocabulary that are compared at once, 20 ms
-BLOCK = 262_144  # bytes
 NAMED = 20  # of what is wrong of a kind; of the rest the number tells enough
 LOOKS = 3  # at pages of the database that a checkpoint may just be writing
 
@@ -58,17 +57,13 @@ class Kind(msgspec.Struct):
         return f"{self.name}: {self.wrong} wrong{mended}: {'; '.join([*self.named, *more, *advice])}"
 
 
-def untold(stage: str, done: int, total: int) -> None:
-    """The progress of a run that nobody watches."""
-
-
 class Orders(NamedTuple):
     """What a run may do beyond looking, and whom it tells how far it is."""
 
     now: datetime
     repair: bool = False
     forget_lost: bool = False  # delete photos, and messages' attachments, whose file is lost for good
-    report: cleanup.Progress = untold
+    report: cleanup.Progress = cleanup.untold
 
 
 def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
@@ -214,17 +209,12 @@ def _files(kind: Kind, orders: Orders) -> None:
 
 def _rows(chosen: peewee.ModelSelect, stage: str, orders: Orders) -> Iterator[peewee.Model]:
     """All rows in the order of their ids, a batch at a time; no scope is open while they are used."""
-    row_id = chosen.model.id
     with models.scope():
         total = chosen.count()
-    done = last = 0
-    while True:
-        with models.scope():
-            rows = list(chosen.where(row_id > last).order_by(row_id).limit(BATCH))
-        if not rows:
-            return
+    done = 0
+    for rows in models.batches(chosen, chosen.model.id, BATCH):
         yield from rows
-        last, done = rows[-1].id, done + len(rows)
+        done += len(rows)
         orders.report(stage, min(done, total), total)
 
 
@@ -252,21 +242,19 @@ def _attachment_problem(message: Message) -> str:
 def _file_problem(name: str, key: bytes | None, sha256: bytes | None = None) -> str:
     """What is wrong with a stored file; it is read, and by that authenticated, from the first chunk to the last."""
     path = models.store().folder / name
-    digest = hashlib.sha256()
     try:
         with crypto.open_sealed(path, key) as file:
             # Nothing but its first bytes tells of a thumbnail or an attachment that was never sealed whether it is one.
             whole = key is not None or sha256 is not None or images.recognised(file)
             file.seek(0)
-            while block := file.read(BLOCK):
-                digest.update(block)
+            digest = hashlib.file_digest(file, "sha256").digest()
     except crypto.DamagedFile:
         return "damaged"
     except Unreadable:
         return "unreadable" if path.exists() else "lost"
     except OSError as problem:
         return f"unreadable: {problem.strerror}"
-    return "damaged" if not whole or sha256 not in (None, digest.digest()) else ""
+    return "damaged" if not whole or sha256 not in (None, digest) else ""
 
 
 def _act(verb: Callable[..., object], *arguments: object) -> bool:

@@ -59,6 +59,10 @@ LOG_TRIES = 20
 Progress = Callable[[str, int, int], None]
 
 
+def untold(stage: str, done: int, total: int) -> None:
+    """The progress of a run that nobody watches."""
+
+
 class Cleaned(msgspec.Struct):
     """Numbers of what was removed, or would be."""
 
@@ -70,29 +74,28 @@ class Cleaned(msgspec.Struct):
     bytes: int = 0  # of all files that went, as they were on the disk
 
 
-def clean(settings: Settings, *, now: datetime, dry_run: bool = False, progress: Progress | None = None) -> Cleaned:
+def clean(settings: Settings, *, now: datetime, dry_run: bool = False, progress: Progress = untold) -> Cleaned:
     """Remove what is older than the retention period, what has expired, and files without a row. Needs that no scope is open.
 
     Goes by age: photos by upload, conversations by their last message, dynamics that are not pinned. A retention of 0 days keeps
     them all. With `dry_run` nothing is changed, and the numbers are those that a run would have had now.
     """
     cleaned = Cleaned()
-    report = progress or (lambda stage, done, total: None)
     with models.scope():
         days = retention_days(settings)
     for kind in _kinds(days, now):
         if dry_run:
             _count(kind, cleaned)
         else:
-            _purge(kind, cleaned, report)
-    _remove_orphans(cleaned, report, now=now, dry_run=dry_run)
+            _purge(kind, cleaned, progress)
+    _remove_orphans(cleaned, progress, now=now, dry_run=dry_run)
     if not dry_run:
         _remove_lock_files(now=now)
-        _erase(report)
+        _erase(progress)
     return cleaned
 
 
-def clear(*, now: datetime, progress: Progress | None = None) -> Cleaned:
+def clear(*, now: datetime, progress: Progress = untold) -> Cleaned:
     """Remove everything that people and their devices have stored, whatever its age and pin. Needs that no scope is open.
 
     What was there before goes, also where it is just being analysed or answered: photos and conversations go first, and without them
@@ -100,16 +103,15 @@ def clear(*, now: datetime, progress: Progress | None = None) -> Cleaned:
     does not find what is left. Raises `Unavailable` while another one is at it.
     """
     cleaned = Cleaned()
-    report = progress or (lambda stage, done, total: None)
     with named_lock(models.store().folder / "jobs", "clear", CLEAR_PATIENCE, busy="Everything is being deleted already."):
         with _step(), db.atomic():
             before = _after_all(now)
             search.empty()
             SyncState.delete().execute()
         for kind in _everything(before):
-            _purge(kind, cleaned, report)
-        _remove_orphans(cleaned, report, now=now, dry_run=False)
-        _erase(report)
+            _purge(kind, cleaned, progress)
+        _remove_orphans(cleaned, progress, now=now, dry_run=False)
+        _erase(progress)
     return cleaned
 
 

@@ -8,7 +8,6 @@ An attached picture is kept as the model gets it (upright, at most 1568 px, no m
 the original again, and a later turn costs no decoding.
 """
 
-import contextlib
 import secrets
 from collections.abc import Iterator
 from datetime import datetime
@@ -25,7 +24,7 @@ import shapes
 from errors import NotFound
 from models import Conversation, Message, db
 from settings import timestamp
-from spool import Spool, new_place
+from spool import keep_bytes, new_place
 
 MAX_TITLE = 60
 MAX_LAST_MESSAGE = 200  # characters of it that a list shows
@@ -48,9 +47,7 @@ def begin_turn(conversation_id: str | None, content: str, picture: bytes | None,
     message = Message(conversation=conversation_id, role="user", content=content, created_at=now)
     if picture is not None:
         path = new_place(models.store().attachments)
-        with contextlib.closing(Spool(len(picture))) as spool:
-            spool.write(picture)
-            message.attachment_key = spool.keep(path)
+        message.attachment_key = keep_bytes(picture, path)
         crypto.sync_file(path.parent)
         message.attachment_bytes = path.stat().st_size
         message.attachment_path, message.attachment_type = str(path.relative_to(models.store().folder)), ATTACHMENT_TYPE

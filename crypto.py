@@ -60,12 +60,13 @@ def missing_master_key(path: Path) -> str:
 
 def make_master_key(path: Path) -> bytes:
     """Write a new master key to `path`, mode 0600: the whole key or none, and never over an existing one. Needs the lock."""
-    key = new_master_key()
+    key = new_key()
     write_master_key(path, key)
     return key
 
 
-def new_master_key() -> bytes:
+def new_key() -> bytes:
+    """Random, for whatever is sealed or encrypted."""
     return secrets.token_bytes(KEY_BYTES)
 
 
@@ -101,7 +102,7 @@ class KeyRing(msgspec.Struct, frozen=True):
 
 def new_key_ring(*, encrypted: bool, now: datetime, generation: int = 0) -> KeyRing:
     """A ring with a new key for a new database file."""
-    return KeyRing(generation, now, f"database/{secrets.token_hex(8)}.db", secrets.token_bytes(KEY_BYTES) if encrypted else None)
+    return KeyRing(generation, now, f"database/{secrets.token_hex(8)}.db", new_key() if encrypted else None)
 
 
 class KeyStore:
@@ -216,10 +217,6 @@ CHUNK = 65_536
 _HEADER = b"SNAPSEAL1\n"
 _TAG = 16
 _SEALED_CHUNK = CHUNK + _TAG
-
-
-def new_file_key() -> bytes:
-    return secrets.token_bytes(KEY_BYTES)
 
 
 class SealedWriter:

@@ -11,6 +11,7 @@ of addresses, which may hold some.
 
 import contextlib
 import hashlib
+import itertools
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -160,15 +161,7 @@ class _Export:
 
 
 def _rows(chosen: peewee.ModelSelect, key: peewee.Field) -> Iterator[Any]:
-    """The rows by `key`, a few in each scope."""
-    following = chosen
-    while True:
-        with models.scope():
-            rows = list(following.order_by(key).limit(ROWS))
-        if not rows:
-            return
-        yield from rows
-        following = chosen.where(key > rows[-1].__data__[key.name])
+    return itertools.chain.from_iterable(models.batches(chosen, key, ROWS))
 
 
 # ------------------------------------------------------------------------------------------------------------------- pictures
@@ -195,13 +188,11 @@ def _is_whole(file: _File) -> bool:
     """Whether all of it can be read, and is what was stored."""
     if file.reader is None:
         return False
-    digest = hashlib.sha256()
     try:
-        while block := file.reader.read(BLOCK):
-            digest.update(block)
+        digest = hashlib.file_digest(file.reader, "sha256").digest()
     except OSError:
         return False
-    return file.sha256 in (None, digest.digest())
+    return file.sha256 in (None, digest)
 
 
 _NOWHERE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')  # what no file name may have on some system

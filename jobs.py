@@ -242,7 +242,7 @@ def _sealed_anew(sealed: rotation.SealedAnew) -> str:
 def _bars() -> Iterator[cleanup.Progress]:
     """A bar for each stage on a terminal; elsewhere none, because it would be mailed."""
     if not sys.stdout.isatty():
-        yield lambda stage, done, total: None
+        yield cleanup.untold
         return
     with contextlib.ExitStack() as shown:
         bar = None
@@ -348,7 +348,7 @@ def change_master(new_key_file: Path | None):
     store, settings = models.store(), current_app.settings
     if not store.encrypted:
         raise click.ClickException("Encryption is off, so there is no master key.")
-    key = crypto.read_master_key(new_key_file) if new_key_file else crypto.new_master_key()
+    key = crypto.read_master_key(new_key_file) if new_key_file else crypto.new_key()
     if settings.master_key_file is None:
         rotation.change_master_key(key)
         click.echo(f"The master key {store.master_key_path} is a new one. Backups that were made before need the old one.")
@@ -381,7 +381,7 @@ def check_data(repair: bool, forget_lost: bool):
         raise click.UsageError("--forget-lost needs --repair")
     left = 0
     with _bars() as progress:
-        for kind in check.check(current_app.settings, check.Orders(utc_now(), repair, forget_lost, progress or check.untold)):
+        for kind in check.check(current_app.settings, check.Orders(utc_now(), repair, forget_lost, progress)):
             left += kind.wrong - kind.mended if repair else kind.wrong
             click.echo(kind)
     if left:

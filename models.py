@@ -6,7 +6,7 @@ restore) takes the lock exclusively. Connections are kept per thread, because a 
 opened anew when the key ring has changed.
 
 A scope is opened by the outermost caller only: the request, the job, one step of the analysis pool. Verbs never open one, so
-that what they do together stays together.
+that what they do together stays together. Those that walk through everything (`batches`) say that they open theirs.
 """
 
 import contextlib
@@ -95,7 +95,7 @@ class Store:
         return self.folder / self.ring.database_file
 
     def new_file_key(self) -> bytes | None:
-        return crypto.new_file_key() if self.encrypted else None
+        return crypto.new_key() if self.encrypted else None
 
     def follow(self) -> tuple[tuple[int, int], ...]:
         """Take over a key ring that was replaced meanwhile; returns the signature of the one in use. Needs the lock."""
@@ -253,6 +253,18 @@ def scope() -> Iterator[None]:
             _thread.in_scope = False
             if _thread.opened is None and not db.is_closed():
                 db.close()
+
+
+def batches(chosen: peewee.ModelSelect, key: peewee.Field, size: int) -> Iterator[list[Any]]:
+    """All rows of `chosen`, ascending by the unique `key`, up to `size` at once; no scope is open while they are used."""
+    following = chosen
+    while True:
+        with scope():
+            rows = list(following.order_by(key).limit(size))
+        if not rows:
+            return
+        yield rows
+        following = chosen.where(key > rows[-1].__data__[key.name])
 
 
 def close_connection() -> None:

@@ -5,7 +5,6 @@ have reached the disk. A crash between the two leaves files without a row, which
 file. The analysis row is the photo's place in the queue, so storing a photo is also asking for its analysis.
 """
 
-import contextlib
 import io
 import itertools
 import re
@@ -32,7 +31,7 @@ from errors import BadInput, NotFound, SnaploreError, Unreadable, UnsupportedIma
 from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
 from settings import timestamp, to_epoch_ms, utc_now
-from spool import Spool, new_place
+from spool import Spool, keep_bytes, new_place
 
 MAX_FILE = 50 * params.MEGABYTE
 MAX_BATCH = 50
@@ -211,7 +210,7 @@ def make_thumbnail_anew(photo: Photo) -> None:
     folder = models.store().folder
     place = new_place(models.store().photos)
     fresh = place.with_name(f"{place.name}.thumbnail")
-    key = _keep_small(thumbnail, fresh)
+    key = keep_bytes(thumbnail, fresh)
     crypto.sync_file(fresh.parent)
     replaced = {"thumbnail_path": str(fresh.relative_to(folder)), "thumbnail_key": key}
     same = (Photo.id == photo.id) & (Photo.thumbnail_path == photo.thumbnail_path)
@@ -289,7 +288,7 @@ def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[P
     original = new_place(current.photos)
     thumbnail = original.with_name(f"{original.name}.thumbnail")
     kept += (original, thumbnail)
-    file_key, thumbnail_key = spool.keep(original), _keep_small(examined.thumbnail, thumbnail)
+    file_key, thumbnail_key = spool.keep(original), keep_bytes(examined.thumbnail, thumbnail)
     crypto.sync_file(original.parent)
     return Photo(
         device_id=upload.device_id,
@@ -311,13 +310,6 @@ def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[P
         key_generation=current.ring.generation,
         disk_bytes=original.stat().st_size + thumbnail.stat().st_size,
     )
-
-
-def _keep_small(content: bytes, target: Path) -> bytes | None:
-    """Store a file that is in memory; returns its key."""
-    with contextlib.closing(Spool(len(content))) as small:
-        small.write(content)
-        return small.keep(target)
 
 
 def _whole(file: BinaryIO) -> BinaryIO:

@@ -16,7 +16,6 @@ No service may run meanwhile, and jobs of cron wait while the switch lasts. The 
 import contextlib
 import math
 import os
-import re
 import secrets
 import shutil
 import tarfile
@@ -60,7 +59,7 @@ def restore(settings: Settings, source: Path, progress: Progress, *, now: dateti
     Raises `StartRefused` when a service runs, when no key opens the backup, or when encryption is set otherwise; `BadInput` for what
     is no backup; `Unreadable` for a damaged one; `StorageFull`. Then the data is as it was.
     """
-    with backup.told("The backup cannot be restored"), _alone(settings.data_dir) as folder, _stage(folder) as stage:
+    with backup.told("The backup cannot be restored"), _alone(settings.data_dir) as (folder, stage):
         _machine_key(settings, folder)  # raises now, and not after an hour, when it is named and not there
         _check_room(folder, source.stat().st_size)
         head = _unpack(source, stage, settings, progress)
@@ -78,7 +77,7 @@ def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = No
 
     Raises `NotFound` when nothing is aside, and as `restore` does.
     """
-    with backup.told("The data cannot be brought back"), _alone(settings.data_dir) as folder, _stage(folder) as stage:
+    with backup.told("The data cannot be brought back"), _alone(settings.data_dir) as (folder, stage):
         present = _present_ring(folder, _machine_key(settings, folder))
         # A run that was cut off before its moment has set aside what is there still.
         earlier = [path for path in _asides(folder) if present is None or not (path / present.database_file).exists()]
@@ -114,25 +113,11 @@ def discard_previous(settings: Settings) -> int:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[Path]:
-    """The data folder, while no service runs on it."""
+def _alone(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """The data folder, while no service runs on it, and where its new state is put together."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with contextlib.closing(ServiceLock(folder)):
-        yield folder
-
-
-@contextlib.contextmanager
-def _stage(folder: Path) -> Iterator[Path]:
-    """Where the new state is put together; what killed runs have left goes first."""
-    for left in folder.iterdir():
-        if re.fullmatch("restore-[0-9a-f]{16}", left.name):
-            shutil.rmtree(left)
-    stage = folder / f"restore-{secrets.token_hex(8)}"
-    stage.mkdir(mode=0o700)
-    try:
-        yield stage
-    finally:
-        shutil.rmtree(stage)
+    with contextlib.closing(ServiceLock(folder)), backup.private_folder(folder, "restore") as stage:
+        yield folder, stage
 
 
 def _asides(folder: Path) -> list[Path]:

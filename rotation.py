@@ -28,7 +28,7 @@ import peewee
 
 import crypto
 import models
-from cleanup import Progress
+from cleanup import Progress, size_of
 from errors import EncryptionDiffers, SnaploreError, StorageFull, Unreadable
 from locks import ServiceLock, named_lock
 from models import Message, Photo, Store, db
@@ -112,7 +112,7 @@ def _move_database(store: Store, ring: crypto.KeyRing, progress: Progress, key_s
     try:
         # What is still in the write-ahead log goes into the old file, which so can be cut to nothing below.
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        _export(new, ring, lambda: progress("database", min(_size(new), size), size))
+        _export(new, ring, lambda: progress("database", min(size_of(new), size), size))
     except BaseException:
         _remove_database(new)
         raise
@@ -172,10 +172,6 @@ def _remove_database(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
-
-
 # ---------------------------------------------------------------------------------------------------------------------- files
 
 
@@ -192,11 +188,11 @@ class _Kind(NamedTuple):
     def id(self) -> peewee.Field:
         return self.generation.model.id
 
-    def rows(self, after: int) -> peewee.ModelSelect:
-        """Its rows of a larger id, ascending, with these columns only."""
+    @property
+    def rows(self) -> peewee.ModelSelect:
+        """Those that have files, with these columns only."""
         columns = (self.id, self.generation, *(column for pair in self.files for column in pair))
-        chosen = self.generation.model.select(*columns)
-        return chosen.where(self.id > after, self.generation.is_null(False)).order_by(self.id)
+        return self.generation.model.select(*columns).where(self.generation.is_null(False))
 
 
 _PICTURES = ((Photo.original_path, Photo.file_key), (Photo.thumbnail_path, Photo.thumbnail_key))
@@ -245,20 +241,15 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
 def _batches(kind: _Kind, where: peewee.Expression | bool, progress: Progress) -> Iterator[tuple[list, Callable[[], None]]]:
     """The rows that own files, a scope for each batch, and what to call for each row that is done."""
     with models.scope():
-        total = kind.rows(0).where(where).count()
-    last, seen = 0, itertools.count(1)
+        total = kind.rows.where(where).count()
+    seen = itertools.count(1)
 
     def report() -> None:
         done = next(seen)
         progress(kind.name, done, max(total, done))
 
-    while True:
-        with models.scope():
-            rows = list(kind.rows(last).where(where).limit(BATCH))
-        if not rows:
-            return
+    for rows in models.batches(kind.rows.where(where), kind.id, BATCH):
         yield rows, report
-        last = rows[-1].id
 
 
 def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
@@ -266,7 +257,7 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
     with contextlib.ExitStack() as readers:
         with models.scope():  # around both: the files of a row that is there are there
             store = models.store()
-            row = kind.rows(row_id - 1).where(kind.id == row_id).first()
+            row = kind.rows.where(kind.id == row_id).first()
             if row is None:
                 return []
             old = [store.folder / getattr(row, path.name) for path, _key in kind.files]
@@ -275,6 +266,7 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
             generation = store.ring.generation
         place = new_place(store.folder / kind.folder)
         new = [place.with_name(place.name + path.suffix) for path in old]
+        replaced = 0
         try:
             fields: dict[peewee.Field, object] = {kind.generation: generation}
             for (path, key), source, target in zip(kind.files, sources, new, strict=True):
@@ -284,9 +276,6 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
             with models.scope(), db.atomic():
                 unchanged = kind.files[0][0] == str(old[0].relative_to(store.folder))
                 replaced = kind.id.model.update(fields).where(kind.id == row_id, unchanged).execute()
-        except BaseException:
-            replaced = 0
-            raise
         finally:
             if not replaced:
                 for path in new:
@@ -297,8 +286,7 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
 def _sealed(source: BinaryIO, target: Path) -> bytes | None:
     """Write `target` from `source`, flushed; returns its key."""
     with contextlib.closing(Spool(sys.maxsize)) as spool:
-        while block := source.read(BLOCK):
-            spool.write(block)
+        shutil.copyfileobj(source, spool, BLOCK)
         return spool.keep(target)
 
 
@@ -339,7 +327,7 @@ def status(progress: Progress) -> Status:
 
 def _is_current(kind: _Kind, row: models.Model, path: peewee.Field) -> bool:
     """Whether the row still names the file: it may have been deleted, or sealed anew, since it was read."""
-    return kind.rows(row.id - 1).where(kind.id == row.id, path == getattr(row, path.name)).exists()
+    return kind.rows.where(kind.id == row.id, path == getattr(row, path.name)).exists()
 
 
 def _opens(path: Path, key: bytes | None) -> bool:

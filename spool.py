@@ -5,6 +5,7 @@ That file becomes the stored one by a rename, so large uploads are written once.
 thrown away: the caller says no by `oversized`, and the client gets to read it.
 """
 
+import contextlib
 import hashlib
 import io
 import secrets
@@ -27,6 +28,13 @@ def new_place(under: Path) -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         crypto.sync_file(under)
     return folder / name
+
+
+def keep_bytes(content: bytes, target: Path) -> bytes | None:
+    """Make a stored file of what is in memory, its content flushed; returns its key. The caller flushes the folder."""
+    with contextlib.closing(Spool(len(content))) as spool:
+        spool.write(content)
+        return spool.keep(target)
 
 
 class Spool:

@@ -28,7 +28,7 @@ class BareStore:
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._key = crypto.new_file_key()
+        self._key = crypto.new_key()
         folder.mkdir()
         self._connect().execute("CREATE TABLE pictures (name TEXT, width INTEGER, height INTEGER, key BLOB, thumbnail_key BLOB)")
 
@@ -38,7 +38,7 @@ class BareStore:
 
         def keep(picture: bytes) -> None:
             examined = images.examine(io.BytesIO(picture))
-            name, keys = secrets.token_hex(16), (crypto.new_file_key(), crypto.new_file_key())
+            name, keys = secrets.token_hex(16), (crypto.new_key(), crypto.new_key())
             for path, data, key in zip((name, f"{name}.thumbnail"), (picture, examined.thumbnail), keys, strict=True):
                 writer = crypto.SealedWriter(self._folder / path, key)
                 writer.write(data)

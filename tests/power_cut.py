@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import analysis
 import rotation
 from app import create_app
+from cleanup import untold
 from settings import Settings, utc_now
 
 
@@ -22,9 +23,9 @@ def main(what: str, *pictures: str) -> None:
     app = create_app(settings)
     answered("start")
     if what == "turn":
-        rotation.rotate(quiet, now=utc_now())
+        rotation.rotate(untold, now=utc_now())
         answered("rotation")
-        rotation.seal_anew(quiet)
+        rotation.seal_anew(untold)
         answered("sealing")
         return
     client = app.test_client()
@@ -42,10 +43,6 @@ def main(what: str, *pictures: str) -> None:
 
 def answered(what: str) -> None:
     os.write(1, f"answered {what}\n".encode())
-
-
-def quiet(_stage: str, _done: int, _total: int) -> None:
-    """Nobody watches."""
 
 
 main(*sys.argv[1:])

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -220,6 +221,36 @@ class Service:
             return None if stats["pending"] or stats["processing"] else stats
 
         return eventually(settled, "every photo is analysed")
+
+
+class Clients:
+    """Clients that make calls, each again and again in a thread of its own, while this context lasts."""
+
+    def __init__(self, service: "Service", *calls: Callable[[], object]):
+        self.done = 0
+        self.failures: list[str] = []  # one ends its client
+        self._service = service
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._repeat, args=(call,)) for call in calls]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _repeat(self, call: Callable[[], object]) -> None:
+        while not self._stop.is_set():
+            try:
+                call()
+                self.done += 1
+            except Exception as problem:
+                self.failures.append(repr(problem))
+                return
 
 
 class HeldUpload:

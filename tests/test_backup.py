@@ -10,7 +10,6 @@ import random
 import shutil
 import sys
 import tarfile
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -33,7 +32,7 @@ from models import Photo, db
 from settings import Settings, utc_now
 from tests.conftest import Client, draw
 from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import Service, eventually
+from tests.service import Clients, Service, eventually
 
 SECRETS = ("quicksilver smuggler", "divorce-papers", "Zanzibar departure", "sk-of-the-model")
 
@@ -596,7 +595,7 @@ def test_keys_that_turn_while_it_is_made_leave_it_whole(here, other, tmp_path):
             turned.append(stage)
             with pytest.raises(Unavailable, match="A backup is being made"):
                 rotation.rotate(silent, now=utc_now())
-            rotation.change_master_key(crypto.new_master_key())  # with it the generation grows
+            rotation.change_master_key(crypto.new_key())  # with it the generation grows
             assert rotation.seal_anew(silent).done == 2
 
     models.open_store(here)
@@ -710,7 +709,7 @@ def test_a_backup_that_is_killed_leaves_the_data_whole_and_no_file_that_is_not(h
 
     cut, number = True, 0
     while cut:
-        cut = cut_off(verb, number, module=backup, entering="_private_folder")
+        cut = cut_off(verb, number, module=backup, entering="private_folder")
         with contextlib.suppress(FileNotFoundError):
             assert len(taken_apart(tmp_path / "backup.tar")) == 9
             (tmp_path / "backup.tar").unlink()
@@ -771,37 +770,19 @@ def test_a_backup_of_a_busy_service_is_one_moment_of_it_and_comes_back_on_anothe
             assert asked[0].images, "the picture of the first message is read again"
 
 
-class Life:
+class Life(Clients):
     """Clients that upload, delete and chat until they are stopped."""
 
     def __init__(self, service):
+        super().__init__(service, self._upload, self._upload, self._delete)
         self.uploaded = {}
         self.deleting = []  # written down before it is asked for
         self.deleted = []
         self.said = []
-        self.failures = []
-        self._service = service
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._repeat, args=(call,)) for call in (self._upload, self._upload, self._delete)]
 
     def __enter__(self):
         self._say()
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _repeat(self, call):
-        while not self._stop.is_set():
-            try:
-                call()
-            except Exception as problem:
-                self.failures.append(repr(problem))
-                return
+        return super().__enter__()
 
     def _upload(self):
         picture = draw(os.urandom(4).hex(), size=(60, 60))

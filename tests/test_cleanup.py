@@ -26,7 +26,7 @@ from settings import ROOT, Settings, utc_now
 from spool import Spool
 from tests.conftest import draw
 from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import Service, eventually, together
+from tests.service import Clients, Service, eventually, together
 
 DAY = timedelta(days=1)
 JOBS = ("reason", "decay", "cleanup")
@@ -438,35 +438,12 @@ def make_uploads_old(service, ids):
     models.close_connection()
 
 
-class Work:
+class Work(Clients):
     """Clients that upload, list and search until they are stopped."""
 
     def __init__(self, service):
-        self.done = 0
+        super().__init__(service, self._upload, self._upload, self._search)
         self.uploaded = []
-        self.failures = []
-        self._service = service
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._repeat, args=(call,)) for call in (self._upload, self._upload, self._search)]
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _repeat(self, call):
-        while not self._stop.is_set():
-            try:
-                call()
-                self.done += 1
-            except Exception as problem:
-                self.failures.append(repr(problem))
-                return
 
     def _upload(self):
         self.uploaded.append(self._service.upload(draw(str(self.done), size=(60, 60)))["id"])

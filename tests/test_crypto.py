@@ -40,7 +40,7 @@ sizes = st.one_of(st.sampled_from(edges), st.integers(0, 4 * crypto.CHUNK))
 @given(size=sizes, pieces=st.integers(1_000, 200_000))
 def test_a_sealed_file_gives_back_what_was_written_in_whatever_pieces(size, pieces):
     with tempfile.TemporaryDirectory() as folder:
-        content, key = os.urandom(size), crypto.new_file_key()
+        content, key = os.urandom(size), crypto.new_key()
         path = seal(Path(folder), content, key, pieces=pieces)
 
         assert unseal(path, key) == content
@@ -50,7 +50,7 @@ def test_a_sealed_file_gives_back_what_was_written_in_whatever_pieces(size, piec
 @given(data=st.data(), size=sizes)
 def test_a_reader_seeks_like_a_plain_file(data, size):
     with tempfile.TemporaryDirectory() as folder:
-        content, key = os.urandom(size), crypto.new_file_key()
+        content, key = os.urandom(size), crypto.new_key()
         plain = io.BytesIO(content)
         with crypto.open_sealed(seal(Path(folder), content, key), key) as reader:
             for _ in range(8):
@@ -63,7 +63,7 @@ def test_a_reader_seeks_like_a_plain_file(data, size):
 @given(size=sizes, data=st.data())
 def test_every_flipped_bit_is_detected(size, data):
     with tempfile.TemporaryDirectory() as folder:
-        content, key = os.urandom(size), crypto.new_file_key()
+        content, key = os.urandom(size), crypto.new_key()
         path = seal(Path(folder), content, key)
         sealed = bytearray(path.read_bytes())
         sealed[data.draw(st.integers(0, len(sealed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
@@ -76,7 +76,7 @@ def test_every_flipped_bit_is_detected(size, data):
 @given(size=sizes, data=st.data())
 def test_every_cut_and_every_addition_is_detected(size, data):
     with tempfile.TemporaryDirectory() as folder:
-        key = crypto.new_file_key()
+        key = crypto.new_key()
         path = seal(Path(folder), os.urandom(size), key)
         sealed = path.read_bytes()
         boundaries = st.sampled_from([HEADER + number * SEALED_CHUNK for number in range(size // crypto.CHUNK + 1)])
@@ -90,7 +90,7 @@ def test_every_cut_and_every_addition_is_detected(size, data):
 @given(data=st.data())
 def test_swapped_and_repeated_chunks_are_detected(data):
     with tempfile.TemporaryDirectory() as folder:
-        key = crypto.new_file_key()
+        key = crypto.new_key()
         path = seal(Path(folder), os.urandom(4 * crypto.CHUNK), key)
         sealed = path.read_bytes()
         chunks = [sealed[HEADER + n * SEALED_CHUNK : HEADER + (n + 1) * SEALED_CHUNK] for n in range(4)]
@@ -102,15 +102,15 @@ def test_swapped_and_repeated_chunks_are_detected(data):
 
 
 def test_a_file_opens_with_no_other_key(tmp_path):
-    path = seal(tmp_path, b"private", crypto.new_file_key())
+    path = seal(tmp_path, b"private", crypto.new_key())
 
     with pytest.raises(Unreadable):
-        unseal(path, crypto.new_file_key())
+        unseal(path, crypto.new_key())
 
 
 def test_a_missing_file_is_unreadable_and_no_trace(tmp_path):
     with pytest.raises(Unreadable, match="cannot be opened"):
-        crypto.open_sealed(tmp_path / "gone", crypto.new_file_key())
+        crypto.open_sealed(tmp_path / "gone", crypto.new_key())
 
 
 def test_without_a_key_the_same_calls_write_a_plain_file(tmp_path):

@@ -27,11 +27,8 @@ SECTIONS = ("general", "model", "usage", "skills", "tools", "devices", "data", "
 @pytest.fixture(scope="module")
 def service(chromium, tmp_path_factory):
     """A service for the tests that do not get in each other's way, with a note, memories and a ledger."""
-    with FakeLLM() as llm:
-        dashboard = Dashboard(chromium, tmp_path_factory.mktemp("pages"), llm)
-        stock(dashboard, keep_some)
-        with dashboard:
-            yield dashboard
+    with FakeLLM() as llm, stocked(Dashboard(chromium, tmp_path_factory.mktemp("pages"), llm), keep_some) as dashboard:
+        yield dashboard
 
 
 @pytest.fixture
@@ -42,11 +39,8 @@ def shared(service):
 
 @pytest.fixture(scope="module")
 def larger_service(chromium, tmp_path_factory):
-    with FakeLLM() as llm:
-        dashboard = Dashboard(chromium, tmp_path_factory.mktemp("many"), llm)
-        stock(dashboard, keep_many)
-        with dashboard:
-            yield dashboard
+    with FakeLLM() as llm, stocked(Dashboard(chromium, tmp_path_factory.mktemp("many"), llm), keep_many) as dashboard:
+        yield dashboard
 
 
 @pytest.fixture
@@ -59,17 +53,17 @@ def many(larger_service):
 @pytest.fixture
 def full(chromium, tmp_path, fake_llm):
     """The same in a service of the test's own."""
-    dashboard = Dashboard(chromium, tmp_path, fake_llm)
-    stock(dashboard, keep_many)
-    with dashboard:
+    with stocked(Dashboard(chromium, tmp_path, fake_llm), keep_many) as dashboard:
         yield dashboard
 
 
-def stock(dashboard, keep):
+def stocked(dashboard, keep):
+    """The dashboard, not yet entered, with what `keep` stores."""
     create_app(Settings(data_dir=dashboard.service.data, api_key=KEY))
     with models.scope():
         keep(utc_now())
     models.close_connection()
+    return dashboard
 
 
 def keep_some(now):

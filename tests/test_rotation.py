@@ -22,6 +22,7 @@ import crypto
 import models
 import rotation
 from app import create_app
+from cleanup import untold
 from crypto import KeyStore
 from errors import StartRefused, StorageFull, Unreadable
 from models import Photo
@@ -33,12 +34,8 @@ KILLS = 4  # of 50 with `--thorough`
 PHOTOS = 200  # of 3,000 with `--thorough`
 
 
-def quiet(_stage, _done, _total):
-    """No progress bar."""
-
-
 def rotate(**moment):
-    rotation.rotate(quiet, now=utc_now() + timedelta(**moment))
+    rotation.rotate(untold, now=utc_now() + timedelta(**moment))
 
 
 def filled(client, count=3):
@@ -376,7 +373,7 @@ def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
         old_keys = {key for row in Photo.select(Photo.file_key, Photo.thumbnail_key).tuples() for key in row}
     before = paths_of(settings)
     rotate()
-    sealed = rotation.seal_anew(quiet)
+    sealed = rotation.seal_anew(untold)
 
     assert (sealed.done, sealed.unreadable) == (4, 0)
     after = paths_of(settings)
@@ -387,8 +384,8 @@ def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
         assert len(keys) == 6
         assert not keys & old_keys
     holds(client, pictures)
-    assert rotation.status(quiet) == rotation.Status({2: 7}, [])
-    assert rotation.seal_anew(quiet).done == 0
+    assert rotation.status(untold) == rotation.Status({2: 7}, [])
+    assert rotation.seal_anew(untold).done == 0
     assert client.get("/api/data/keys").json["files"] == [{"generation": 2, "count": 3}]
 
 
@@ -405,10 +402,10 @@ def test_sealing_anew_goes_on_where_it_was_cut_off(client, settings, monkeypatch
 
     monkeypatch.setattr(rotation, "_sealed", dying)
     with pytest.raises(KeyboardInterrupt):
-        rotation.seal_anew(quiet)
+        rotation.seal_anew(untold)
     monkeypatch.undo()
     holds(client, pictures)
-    assert rotation.seal_anew(quiet).done == 3
+    assert rotation.seal_anew(untold).done == 3
     holds(client, pictures)
 
 
@@ -424,7 +421,7 @@ def test_a_photo_that_is_deleted_while_it_is_sealed_anew_stays_deleted(client, s
         return sealed(source, target)
 
     monkeypatch.setattr(rotation, "_sealed", deleting)
-    rotation.seal_anew(quiet)
+    rotation.seal_anew(untold)
     assert len(paths_of(settings)) == 5
     holds(client, pictures)
 
@@ -577,7 +574,7 @@ def test_a_master_key_change_that_is_cut_off_leaves_one_whole_pair(client, setti
     with monkeypatch.context() as patch:
         patch.setattr(crypto, "durable_rename", lambda source, place: _interrupted() if place.name == moment else rename(source, place))
         with pytest.raises(KeyboardInterrupt):
-            rotation.change_master_key(crypto.new_master_key())
+            rotation.change_master_key(crypto.new_key())
     models.close_connection()
     holds(Client(create_app(settings)), pictures)
     rotate()
