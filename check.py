@@ -96,6 +96,7 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
         ([Kind("index")], _broken_index if broken_index else _index),
         ([Kind("vocabulary")], _vocabulary),
         ([Kind("tallies")], _tallies),
+        ([Kind("holdings")], _holdings),
     ):
         try:
             look(*kinds, orders)
@@ -375,22 +376,48 @@ def _count_anew(term: str) -> None:
         Vocabulary.delete().where(Vocabulary.term == term).execute()
 
 
-_COUNT = """
-    INSERT INTO tallies SELECT device_id, status, intent, content_category, count(*) FROM analyses GROUP BY 1, 2, 3, 4
-"""
-_MISCOUNTED = """
-    WITH counted AS (SELECT device_id, status, intent, content_category, count(*) AS photos FROM analyses GROUP BY 1, 2, 3, 4)
-    SELECT * FROM (SELECT * FROM counted EXCEPT SELECT * FROM tallies)
-    UNION ALL SELECT * FROM (SELECT * FROM tallies EXCEPT SELECT * FROM counted)
-"""
+class _Count(NamedTuple):
+    """A table that triggers keep, and the query for what should be in it."""
+
+    table: str
+    counted: str
+    keys: int  # columns, the first ones, that say what a row counts
+
+
+_TALLIED = _Count("tallies", "SELECT device_id, status, intent, content_category, count(*) FROM analyses GROUP BY 1, 2, 3, 4", 4)
+_HELD = _Count(
+    "holdings",
+    """
+    SELECT 'photo', key_generation, count(*), sum(disk_bytes) FROM photos GROUP BY 2
+    UNION ALL
+    SELECT 'attachment', attachment_generation, count(*), sum(attachment_bytes) FROM messages WHERE attachment_path IS NOT NULL GROUP BY 2
+    """,
+    2,
+)
 
 
 def _tallies(kind: Kind, orders: Orders) -> None:
-    with models.scope():
-        wrong = {row[:4] for row in db.execute_sql(_MISCOUNTED).fetchall()}
-        if wrong and orders.repair:
-            with db.atomic():
-                db.execute_sql("DELETE FROM tallies")
-                db.execute_sql(_COUNT)
-    for device_id, status, intent, category in sorted(wrong):
+    for device_id, status, intent, category in _miscounts(_TALLIED, repair=orders.repair):
         kind.note(f"photos of {device_id!r}, {status}, {intent or 'no intent'}, {category or 'no category'}", mended=orders.repair)
+
+
+def _holdings(kind: Kind, orders: Orders) -> None:
+    for owner, generation in _miscounts(_HELD, repair=orders.repair):
+        kind.note(f"files of {owner}s under keys of generation {generation}", mended=orders.repair)
+
+
+def _miscounts(count: _Count, *, repair: bool) -> list[tuple]:
+    """What the table counts wrongly, by its keys."""
+    table, counted, keys = count
+    differing = f"""
+        WITH counted AS ({counted})
+        SELECT * FROM (SELECT * FROM counted EXCEPT SELECT * FROM {table})
+        UNION ALL SELECT * FROM (SELECT * FROM {table} EXCEPT SELECT * FROM counted)
+    """  # noqa: S608
+    with models.scope():
+        wrong = {row[:keys] for row in db.execute_sql(differing).fetchall()}
+        if wrong and repair:
+            with db.atomic():
+                db.execute_sql(f"DELETE FROM {table}")  # noqa: S608
+                db.execute_sql(f"INSERT INTO {table} {counted}")
+    return sorted(wrong)

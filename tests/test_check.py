@@ -25,7 +25,7 @@ from settings import ROOT, utc_now
 from spool import Spool
 from tests.conftest import draw
 
-KINDS = ("keys", "database", "originals", "thumbnails", "attachments", "files", "analyses", "index", "vocabulary", "tallies")
+KINDS = ("keys", "database", "originals", "thumbnails", "attachments", "files", "analyses", "index", "vocabulary", "tallies", "holdings")
 ALL_WELL = [f"{kind}: OK" for kind in KINDS]
 DAY = timedelta(days=1)
 
@@ -287,6 +287,16 @@ def test_tallies_that_miscount_are_counted_anew(library, cli, client):
     assert line.startswith("tallies: 2 wrong: photos of 'ghost', error, no intent, no category; photos of 'phone', done, note, no category")
     wrong(cli, "--repair")
     assert client.get("/api/stats").json == before
+
+
+def test_holdings_that_miscount_are_counted_anew(library, cli, client):
+    before = client.get("/api/data").json
+    with models.scope():
+        Holding.update(bytes=Holding.bytes + 1).where(Holding.kind == "photo").execute()
+        Holding.delete().where(Holding.kind == "attachment").execute()
+    assert wrong(cli) == ["holdings: 2 wrong: files of attachments under keys of generation 1; files of photos under keys of generation 1"]
+    wrong(cli, "--repair")
+    assert client.get("/api/data").json == before
 
 
 def test_damaged_pages_of_the_database_are_told_of_and_the_rest_is_checked(library, cli, client):
