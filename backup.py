@@ -15,6 +15,7 @@ import contextlib
 import errno
 import hashlib
 import io
+import itertools
 import math
 import os
 import re
@@ -35,7 +36,7 @@ import models
 from cleanup import Progress
 from errors import Conflict, DataDamaged, SnaploreError, StorageFull, Unreadable
 from locks import named_lock
-from models import Message, Photo, db
+from models import Photo, db
 from settings import VERSION, to_epoch_ms
 
 FORMAT = 1  # grows when an older Snaplore could not restore the file
@@ -140,8 +141,9 @@ def opened(path: Path, ring: crypto.KeyRing, pragmas: Iterable[tuple] = READING)
 
 def stored_files(database: SqlCipherDatabase) -> Iterator[StoredFile]:
     """Every file that a row names; of each kind the newest first."""
-    for path, key, digest in _COLUMNS:
-        chosen = path.model.select(path, key, digest).where(path.is_null(False)).order_by(path.model.id.desc())
+    for path, key, digest in _FIELDS:
+        columns = (path, key, peewee.SQL("NULL") if digest is None else digest)
+        chosen = path.model.select(*columns).where(path.is_null(False)).order_by(path.model.id.desc())
         for row in chosen.tuples().iterator(database):
             yield StoredFile(*row)
 
@@ -189,11 +191,7 @@ def told(what: str) -> Iterator[None]:
         raise SnaploreError(f"{what}: {problem.strerror or problem}.") from problem
 
 
-_COLUMNS = (
-    (Photo.original_path, Photo.file_key, Photo.sha256),
-    (Photo.thumbnail_path, Photo.thumbnail_key, peewee.SQL("NULL")),
-    (Message.attachment_path, Message.attachment_key, peewee.SQL("NULL")),
-)
+_FIELDS = tuple(itertools.chain.from_iterable(models.FILES.values()))
 
 # ------------------------------------------------------------------------------------------------------------- the one moment
 
@@ -212,8 +210,8 @@ class _Moment(NamedTuple):
 def _link_ahead(private: Path, progress: Progress) -> None:
     """Link nearly everything, in short scopes: what needs the folder alone does not wait for more than one."""
     with models.scope():
-        total, done = sum(path.model.select().where(path.is_null(False)).count() for path, _, _ in _COLUMNS), 0
-    for path, _, _ in _COLUMNS:
+        total, done = sum(path.model.select().where(path.is_null(False)).count() for path, _, _ in _FIELDS), 0
+    for path, _, _ in _FIELDS:
         number, last = path.model.id, 0
         while True:
             with models.scope():

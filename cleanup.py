@@ -181,7 +181,7 @@ def _delete(due: peewee.ModelSelect) -> int:
 
 
 def _pictures(chosen: peewee.ModelSelect) -> peewee.ModelSelect:
-    return Photo.select(Photo.original_path, Photo.thumbnail_path).where(Photo.id.in_(chosen))
+    return Photo.select(*_paths(Photo)).where(Photo.id.in_(chosen))
 
 
 def _attachments(chosen: peewee.ModelSelect) -> peewee.ModelSelect:
@@ -238,9 +238,13 @@ class _Place(NamedTuple):
     spread: bool = False  # over folders of two hexadecimal digits
 
 
+def _paths(model: type[models.Model]) -> tuple[peewee.Field, ...]:
+    return tuple(fields.path for fields in models.FILES[model])
+
+
 _PLACES = (
-    _Place("photos", r"[0-9a-f]{32}(\.thumbnail)?", (Photo.original_path, Photo.thumbnail_path), spread=True),
-    _Place("attachments", r"[0-9a-f]{32}", (Message.attachment_path,), spread=True),
+    _Place("photos", r"[0-9a-f]{32}(\.thumbnail)?", _paths(Photo), spread=True),
+    _Place("attachments", r"[0-9a-f]{32}", _paths(Message), spread=True),
     _Place("spool", r"[0-9a-f]{32}"),
     _Place("keys", r".+\.[0-9a-f]{8}\.new"),
 )

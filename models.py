@@ -19,7 +19,7 @@ import threading
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import peewee
@@ -520,6 +520,21 @@ class Message(Model):
 
     class Meta:
         table_name = "messages"
+
+
+class FileFields(NamedTuple):
+    """Where a row names a file that it owns."""
+
+    path: peewee.Field  # relative to the data folder; null: it has none
+    key: peewee.Field  # null: the file is not sealed
+    sha256: peewee.Field | None = None  # of its content, where rows have that
+
+
+# Every place of the database that names a file.
+FILES = {
+    Photo: (FileFields(Photo.original_path, Photo.file_key, Photo.sha256), FileFields(Photo.thumbnail_path, Photo.thumbnail_key)),
+    Message: (FileFields(Message.attachment_path, Message.attachment_key),),
+}
 
 
 class Skill(Model):

@@ -176,13 +176,16 @@ def _remove_database(path: Path) -> None:
 
 
 class _Kind(NamedTuple):
-    """Rows that own files: the columns of their generation and of all their bytes, and of each file's path and key."""
+    """Rows that own files: where these lie, and the columns of their generation and of all their bytes."""
 
     name: str
     folder: str
     generation: peewee.Field
     bytes: peewee.Field
-    files: tuple[tuple[peewee.Field, peewee.Field], ...]
+
+    @property
+    def files(self) -> tuple[models.FileFields, ...]:
+        return models.FILES[self.generation.model]
 
     @property
     def id(self) -> peewee.Field:
@@ -191,15 +194,13 @@ class _Kind(NamedTuple):
     @property
     def rows(self) -> peewee.ModelSelect:
         """Those that have files, with these columns only."""
-        columns = (self.id, self.generation, *(column for pair in self.files for column in pair))
+        columns = (self.id, self.generation, *(column for fields in self.files for column in (fields.path, fields.key)))
         return self.generation.model.select(*columns).where(self.generation.is_null(False))
 
 
-_PICTURES = ((Photo.original_path, Photo.file_key), (Photo.thumbnail_path, Photo.thumbnail_key))
-_ATTACHMENTS = ((Message.attachment_path, Message.attachment_key),)
 _KINDS = (
-    _Kind("pictures", "photos", Photo.key_generation, Photo.disk_bytes, _PICTURES),
-    _Kind("attachments", "attachments", Message.attachment_generation, Message.attachment_bytes, _ATTACHMENTS),
+    _Kind("pictures", "photos", Photo.key_generation, Photo.disk_bytes),
+    _Kind("attachments", "attachments", Message.attachment_generation, Message.attachment_bytes),
 )
 
 
@@ -223,7 +224,7 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
     for kind in _KINDS:
         due = kind.generation < generation
         if only_unlike:
-            due &= kind.files[0][1].is_null(encrypted)
+            due &= kind.files[0].key.is_null(encrypted)
         for rows, report in _batches(kind, due, progress):
             replaced: list[Path] = []
             for row in rows:
@@ -260,22 +261,22 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
             row = kind.rows.where(kind.id == row_id).first()
             if row is None:
                 return []
-            old = [store.folder / getattr(row, path.name) for path, _key in kind.files]
-            keys = [getattr(row, key.name) for _path, key in kind.files]
+            old = [store.folder / getattr(row, fields.path.name) for fields in kind.files]
+            keys = [getattr(row, fields.key.name) for fields in kind.files]
             sources = [readers.enter_context(crypto.open_sealed(path, key)) for path, key in zip(old, keys, strict=True)]
             generation = store.ring.generation
         place = new_place(store.folder / kind.folder)
         new = [place.with_name(place.name + path.suffix) for path in old]
         replaced = 0
         try:
-            fields: dict[peewee.Field, object] = {kind.generation: generation}
-            for (path, key), source, target in zip(kind.files, sources, new, strict=True):
-                fields |= {path: str(target.relative_to(store.folder)), key: _sealed(source, target)}
+            changed: dict[peewee.Field, object] = {kind.generation: generation}
+            for fields, source, target in zip(kind.files, sources, new, strict=True):
+                changed |= {fields.path: str(target.relative_to(store.folder)), fields.key: _sealed(source, target)}
             crypto.sync_file(place.parent)
-            fields[kind.bytes] = sum(path.stat().st_size for path in new)
+            changed[kind.bytes] = sum(path.stat().st_size for path in new)
             with models.scope(), db.atomic():
-                unchanged = kind.files[0][0] == str(old[0].relative_to(store.folder))
-                replaced = kind.id.model.update(fields).where(kind.id == row_id, unchanged).execute()
+                unchanged = kind.files[0].path == str(old[0].relative_to(store.folder))
+                replaced = kind.id.model.update(changed).where(kind.id == row_id, unchanged).execute()
         finally:
             if not replaced:
                 for path in new:
@@ -316,7 +317,7 @@ def status(progress: Progress) -> Status:
         for rows, report in _batches(kind, True, progress):
             with models.scope():
                 for row in rows:
-                    for path, key in kind.files:
+                    for path, key, _ in kind.files:
                         place = getattr(row, path.name)
                         generations[getattr(row, kind.generation.name)] += 1
                         if not _opens(models.store().folder / place, getattr(row, key.name)) and _is_current(kind, row, path):
