@@ -357,7 +357,7 @@ class _Match(msgspec.Struct):
 def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime) -> list[_Match]:
     """The photos in their order; of those that match alike, the newest first."""
     rows = _rows(
-        """SELECT photo_id, original_timestamp, app_name, summary, entities, visible_text FROM analyses JOIN photos ON photos.id = photo_id
+        """SELECT photo_id, taken_at, app_name, summary, entities, visible_text FROM analyses
         WHERE photo_id IN (SELECT value FROM json_each(?))""",
         msgspec.json.encode(photo_ids).decode(),
     )
