@@ -144,8 +144,10 @@ def _export(new: Path, ring: crypto.KeyRing, report) -> None:
     crypto.sync_file(new)
     crypto.sync_file(new.parent)
     with _attached(new, ring):  # again, so that it is read from the file
-        damages = [row[0] for row in db.execute_sql("PRAGMA fresh.cipher_integrity_check").fetchall()] if ring.database_key else []
-        damages += [row[0] for row in db.execute_sql("PRAGMA fresh.integrity_check").fetchall() if row[0] != "ok"]
+        # An authentic page is the one that was written. SQLite's own check, of every index against its table, would tell no more of the
+        # writing, and keeps everybody waiting for twice as long as all the rest; but it is all there is where nothing authenticates.
+        check = "cipher_integrity_check" if ring.database_key else "integrity_check"
+        damages = [row[0] for row in db.execute_sql(f"PRAGMA fresh.{check}").fetchall() if row[0] != "ok"]
         if damages or _contents("main") != _contents("fresh"):
             log.error("the exported database is not what it was exported from: %s", "; ".join(damages[:3]) or "rows are missing")
             raise Unreadable("The database could not be copied whole, and stays as it is. See `flask check`.")

@@ -119,9 +119,11 @@ def test_what_a_database_cannot_copy_by_itself_is_the_same_afterwards(client, se
             ask = models.db.execute_sql
             pragmas = [ask(f"PRAGMA {name}").fetchone()[0] for name in ("auto_vacuum", "user_version", "journal_mode", "page_size")]
             sequences = ask("SELECT * FROM sqlite_sequence ORDER BY name").fetchall()
-            return pragmas, sequences, ask("PRAGMA foreign_key_check").fetchall(), ask("SELECT * FROM tallies").fetchall()
+            checks = ask("PRAGMA foreign_key_check").fetchall(), ask("PRAGMA integrity_check").fetchall()
+            return pragmas, sequences, checks, ask("SELECT * FROM tallies").fetchall()
 
     before = facts()
+    assert before[2] == ([], [("ok",)])
     rotate()
     assert facts() == before
     client.delete("/api/photos/3")
@@ -171,6 +173,26 @@ def test_a_copy_that_is_not_the_same_is_thrown_away(client, settings, monkeypatc
     before = models.store().ring
     contents = rotation._contents
     monkeypatch.setattr(rotation, "_contents", lambda schema: (contents(schema), schema))
+    with pytest.raises(Unreadable, match="could not be copied whole"):
+        rotate()
+    assert models.store().ring == before
+    assert len(databases(settings)) == 1
+    holds(client, pictures)
+
+
+def test_a_copy_that_the_disk_has_changed_is_thrown_away(client, settings, monkeypatch):
+    pictures = filled(client)
+    before = models.store().ring
+    sync_file = crypto.sync_file
+
+    def damage(path):
+        sync_file(path)
+        if path.suffix == ".db":
+            content = bytearray(path.read_bytes())
+            content[len(content) // 2] ^= 1
+            path.write_bytes(content)
+
+    monkeypatch.setattr(crypto, "sync_file", damage)
     with pytest.raises(Unreadable, match="could not be copied whole"):
         rotate()
     assert models.store().ring == before
