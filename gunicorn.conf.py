@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import logging
 import os
 import sys
@@ -58,6 +59,12 @@ def on_starting(server):
         sys.exit(f"{NAME} cannot start: {refusal}")
     if server.cfg.workers > 1 and _settings.ratelimit_storage.startswith("memory://"):
         logging.warning("%d workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE names no shared one", server.cfg.workers)
+
+
+def pre_fork(server, worker):
+    """What is loaded by now stays for good. Looking through it again and again would only copy the pages that the processes share: 15 MB."""
+    gc.collect()
+    gc.freeze()
 
 
 def post_worker_init(worker):
