@@ -89,7 +89,7 @@ class Application(flask.Flask):
             models.open_store(self.settings)
             self.api_key = _api_key(self.settings)
             # A connection does not survive a fork, and gunicorn forks after this.
-            models.close_connection()
+            models.close_connections()
             self.is_open = True
 
 

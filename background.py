@@ -75,4 +75,3 @@ class Loop:
             if pause > 0:
                 with self._wake:
                     self._wake.wait_for(lambda seen=calls: self._stopping or self._calls != seen, pause)
-        models.close_connection()

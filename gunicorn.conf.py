@@ -21,9 +21,10 @@ logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name
 # glibc keeps what was freed for each thread, ever larger blocks: 3 uploads of 50 MB then hold 400 MB. Bounded like this
 # (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD) it keeps what an ordinary screenshot needs again, 10 MB, and gives the 16 MB blocks of
 # Pillow's larger pictures back: 200 MB. Giving everything back at once would cost a sixth of the uploads' rate in page faults.
-with contextlib.suppress(OSError, AttributeError):
-    ctypes.CDLL(None).mallopt(-3, 12 * 1_048_576)
-    ctypes.CDLL(None).mallopt(-1, 16 * 1_048_576)
+_libc = ctypes.CDLL(None)
+with contextlib.suppress(AttributeError):
+    _libc.mallopt(-3, 12 * 1_048_576)
+    _libc.mallopt(-1, 16 * 1_048_576)
 
 wsgi_app = "app:create_app()"
 bind = _settings.bind
@@ -49,6 +50,7 @@ control_socket_disable = True
 
 
 LOOP_PATIENCE = 3.0  # seconds; what a loop leaves undone is found by the next start
+TIDY_EVERY = 60.0  # seconds
 
 
 def on_starting(server):
@@ -62,7 +64,7 @@ def on_starting(server):
 
 
 def pre_fork(server, worker):
-    """What is loaded by now stays for good. Looking through it again and again would only copy the pages that the processes share: 15 MB."""
+    """What is loaded by now stays for good: the collector would only copy the pages that the processes share, 15 MB, by looking at it."""
     gc.collect()
     gc.freeze()
 
@@ -72,16 +74,28 @@ def post_worker_init(worker):
     import analysis
     import chat
     import dynamics
+    from background import Loop
 
     worker.pool = analysis.Pool(_settings)
-    worker.loops = [chat.reader(_settings), dynamics.reasoner(_settings)]
+    worker.loops = [chat.reader(_settings), dynamics.reasoner(_settings), Loop("memory", _tidy)]
     for background in (worker.pool, *worker.loops):
         background.start()
 
 
+def _tidy():
+    """Give back what the last burst of requests has needed: connections with their caches, 4 MB each, and what lies free between them."""
+    import models
+
+    models.db.close_spare()
+    with contextlib.suppress(AttributeError):
+        _libc.malloc_trim(0)
+    return TIDY_EVERY
+
+
 def worker_exit(server, worker):
-    """Finish or give back what is being analysed, and end the model's child process."""
+    """Finish or give back what is being analysed, end the model's child process, and leave a database without a log to be read first."""
     import llm
+    import models
 
     if hasattr(worker, "pool"):
         for loop in worker.loops:
@@ -90,3 +104,4 @@ def worker_exit(server, worker):
         for loop in worker.loops:
             loop.join(LOOP_PATIENCE)
     llm.close_models()
+    models.close_connections()

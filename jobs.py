@@ -61,7 +61,7 @@ def command(group: click.Group | None = None, *, opens: bool = True, **options):
                     raise
                 raise click.ClickException(known.detail) from None
             finally:
-                models.close_connection()
+                models.close_connections()
 
         return (group.command if group else click.command)(**options)(with_appcontext(run))
 

@@ -2,8 +2,8 @@
 
 One SQLCipher file holds everything but the pictures. It is opened by `open_store` at start; each use of it, in any process, is a
 `scope()`, which holds a shared lock on the data folder while it lasts. What must be alone (a migration, a key rotation, a
-restore) takes the lock exclusively. Connections are kept per thread, because a new one is cold and costs its opening, and are
-opened anew when the key ring has changed.
+restore) takes the lock exclusively. Connections go from scope to scope, because a new one is cold and costs its opening, and
+are opened anew when the key ring has changed.
 
 A scope is opened by the outermost caller only: the request, the job, one step of the analysis pool. Verbs never open one, so
 that what they do together stays together. Those that walk through everything (`batches`) say that they open theirs.
@@ -25,6 +25,7 @@ import msgspec
 import peewee
 import sqlcipher3
 from playhouse.migrations import Runner
+from playhouse.pool import PooledDatabase
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
@@ -44,7 +45,7 @@ PRAGMAS = (
     ("secure_delete", 1),
     ("temp_store", 2),  # memory: no readable temporary file
     ("busy_timeout", 10_000),
-    # KiB a connection, and there is one for each thread: 1,000 would save 17 MB and make a tenth of every search in 100,000 photos.
+    # KiB a connection: 1,000 would save 17 MB while six clients are at it, and make a tenth of every search in 100,000 photos.
     ("cache_size", -4_000),
     ("wal_autocheckpoint", 1_000),
     ("journal_size_limit", 32 * 1024 * 1024),
@@ -54,8 +55,32 @@ PRAGMAS = (
 # is there it is a write, which waits for whoever else writes, and fails on a full or read-only disk.
 FIRST_PRAGMAS = (("auto_vacuum", 2), *PRAGMAS)
 
-# IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
-db = SqlCipherDatabase(None, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
+
+class _Database(PooledDatabase, SqlCipherDatabase):
+    """Of the free connections the oldest is taken first: its cache knows the most, and the others are not needed for long."""
+
+    def __init__(self):
+        # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
+        super().__init__(None, max_connections=0, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
+
+    def point_at(self, ring: crypto.KeyRing, folder: Path) -> None:
+        """Open from now on what `ring` names. No scope may be open but the caller's, and that one before it has connected."""
+        pragmas = PRAGMAS if ring.generation else FIRST_PRAGMAS
+        self.init(str(folder / ring.database_file), passphrase=passphrase(ring), pragmas=pragmas, check_same_thread=False)
+        self.close_idle()
+
+    def close_spare(self) -> None:
+        """Close the free connections but the one that is taken first."""
+        with self._pool_lock:
+            spare, self._connections = self._connections[1:], self._connections[:1]  # a heap, the oldest first
+            for *_, connection in spare:
+                self._close_raw(connection)
+
+    def _can_reuse(self, conn) -> bool:
+        return not conn.in_transaction  # one that could not be rolled back, on a full disk
+
+
+db = _Database()
 
 
 # ------------------------------------------------------------------------------------------------------------- opening, locks
@@ -97,19 +122,14 @@ class Store:
     def new_file_key(self) -> bytes | None:
         return crypto.new_key() if self.encrypted else None
 
-    def follow(self) -> tuple[tuple[int, int], ...]:
-        """Take over a key ring that was replaced meanwhile; returns the signature of the one in use. Needs the lock."""
+    def follow(self) -> None:
+        """Take over a key ring that was replaced meanwhile. Needs the lock."""
         with self._follow_guard:
             if (signature := self._key_store.signature()) != self._signature:
                 self._key_store = self._open_keys()  # the master key may be another one, too
                 self.ring = self._key_store.read()
                 self._signature = signature
-                self.configure_database()
-            return self._signature
-
-    def configure_database(self) -> None:
-        """Point peewee at the current file and key; connections that threads hold are reopened by `scope`."""
-        db.init(str(self.database), passphrase=passphrase(self.ring), pragmas=PRAGMAS if self.ring.generation else FIRST_PRAGMAS)
+                db.point_at(self.ring, self.folder)
 
     def complete_ring(self) -> None:
         """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not a start."""
@@ -121,7 +141,7 @@ class Store:
         self._key_store.write(ring)
         self.ring = ring
         self._signature = self._key_store.signature()
-        self.configure_database()
+        db.point_at(self.ring, self.folder)
 
     def replace_master_key(self, key: bytes) -> None:
         """Seal the key ring under `key`, and make it the master key if that is kept in the folder. Needs the lock exclusively."""
@@ -208,7 +228,7 @@ def _open_store(settings: Settings) -> Store:
     store = Store(settings)
     if not os.access(store.folder, os.W_OK):
         raise StartRefused(f"The data folder {store.folder} cannot be written: its disk is read-only, or it is somebody else's.")
-    store.configure_database()
+    db.point_at(store.ring, store.folder)
     _store = store
     if store.ring.generation and not store.database.exists():
         raise StartRefused(f"The database {store.database} is not there. Restore it from a backup.")
@@ -235,24 +255,23 @@ def scope() -> Iterator[None]:
         raise RuntimeError("a database scope is open already in this thread")
     current = store()
     with current.lock.shared():
-        in_use = (current, current.follow())
-        if getattr(_thread, "opened", None) != in_use or db.is_closed():
-            if not db.is_closed():
-                db.close()
-            db.connect()
-            # On a disk that is read-only just now none is kept: while one is open, no other one of this process could ever write.
-            _thread.opened = in_use if os.access(current.database, os.W_OK) else None
+        current.follow()
+        db.connect()
+        # On a disk that is read-only just now none is kept: while one is open, no other one of this process could ever write.
+        kept = os.access(current.database, os.W_OK)
         _thread.in_scope = True
         try:
             yield
         except DATABASE_ERRORS as problem:
-            if known_failure(problem) is not None:
-                db.close()  # SQLCipher reads nothing more over a connection that has met a damaged page
+            # SQLCipher reads nothing more over a connection that has met a damaged page. On a full disk none could be opened anew.
+            kept = kept and isinstance(known_failure(problem), StorageFull | None)
             raise
         finally:
             _thread.in_scope = False
-            if _thread.opened is None and not db.is_closed():
+            if kept:
                 db.close()
+            else:
+                db.manual_close()
 
 
 def batches(chosen: peewee.ModelSelect, key: peewee.Field, size: int) -> Iterator[list[Any]]:
@@ -267,10 +286,9 @@ def batches(chosen: peewee.ModelSelect, key: peewee.Field, size: int) -> Iterato
         following = chosen.where(key > rows[-1].__data__[key.name])
 
 
-def close_connection() -> None:
-    """Close this thread's connection, if it has one; for threads and commands that end."""
-    if _store is not None and not db.is_closed():
-        db.close()
+def close_connections() -> None:
+    """Close those that no scope uses; for a process that forks or ends."""
+    db.close_idle()
 
 
 # peewee wraps what a statement raises, but not what reading its rows does.

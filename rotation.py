@@ -107,7 +107,6 @@ def _move_database(store: Store, ring: crypto.KeyRing, progress: Progress, key_s
     size = old.stat().st_size
     if shutil.disk_usage(store.folder).free < size * ROOM:
         raise StorageFull(f"A second database needs {math.ceil(size * ROOM / 1_048_576)} MB, and less is free.")
-    db.close()
     db.connect()
     try:
         # What is still in the write-ahead log goes into the old file, which so can be cut to nothing below.
@@ -117,7 +116,7 @@ def _move_database(store: Store, ring: crypto.KeyRing, progress: Progress, key_s
         _remove_database(new)
         raise
     finally:
-        db.close()
+        db.manual_close()
     # If this fails half-way, the ring on the disk decides, and the next start removes the file that it does not name.
     store.replace_ring(ring, key_store)
     progress("database", size, size)

@@ -9,6 +9,7 @@ instead of a megabyte, the model's answer is made up, and nothing is flushed to 
 a power cut destroys is made again.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -111,27 +112,25 @@ def fill(settings: Settings, size: int, *, now: datetime, alike: int = ALIKE) ->
     """Make the data folder of `settings` with `size` analysed photos, and leave it open in this process."""
     models.open_store(settings)
     writer = material.Writer()
-    with mock.patch.object(llm, "model_for", return_value=MadeUpModel(writer)), mock.patch.object(crypto, "sync_file"):
-        with models.scope():
-            for pragma in ("synchronous = OFF", f"cache_size = -{CACHE}", f"wal_autocheckpoint = {LOG}"):
-                db.execute_sql(f"PRAGMA {pragma}")
-        for first in range(0, size, alike):
-            moments = [now - timedelta(days=DAYS) * (size - number) / size for number in range(first, min(first + alike, size))]
-            # Around the scopes that the queue opens: the transaction belongs to this thread's connection, which they share.
-            with db.atomic():
-                _store_and_analyse(settings, first, moments[0])
-                with models.scope():
+    with mock.patch.object(llm, "model_for", return_value=MadeUpModel(writer)), mock.patch.object(crypto, "sync_file"), models.scope():
+        for pragma in ("synchronous = OFF", f"cache_size = -{CACHE}", f"wal_autocheckpoint = {LOG}"):
+            db.execute_sql(f"PRAGMA {pragma}")
+        # One transaction for so many, and so the scopes that the queue opens have to be this one.
+        with mock.patch.object(models, "scope", contextlib.nullcontext):
+            for first in range(0, size, alike):
+                moments = [now - timedelta(days=DAYS) * (size - number) / size for number in range(first, min(first + alike, size))]
+                with db.atomic():
+                    _store_and_analyse(settings, first, moments[0])
                     _add_alike(writer, first + 1, moments[1:])
-    with models.scope():
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    models.close_connection()
+    models.close_connections()
     os.sync()
 
 
 def copy_unencrypted(source: Settings, target: Settings) -> None:
     """Make the data folder of `target` with the database of `source` in plain; pictures are not copied."""
     models.open_store(target)
-    models.close_connection()
+    models.close_connections()
     plain = models.store().database
     for file in plain.parent.iterdir():
         file.unlink()
@@ -140,7 +139,7 @@ def copy_unencrypted(source: Settings, target: Settings) -> None:
         db.execute_sql("ATTACH DATABASE ? AS plain KEY ''", (str(plain),))
         db.execute_sql("SELECT sqlcipher_export('plain')")
         db.execute_sql("DETACH DATABASE plain")
-    models.close_connection()
+    models.close_connections()
 
 
 def upload_of(data: bytes) -> Spool:

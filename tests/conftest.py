@@ -40,7 +40,7 @@ def first_start(tmp_path_factory):
     """A data folder as a first start leaves it. To copy it takes a twentieth of the time of another first start."""
     folder = tmp_path_factory.mktemp("first-start") / "data"
     create_app(Settings(data_dir=folder))
-    models.close_connection()
+    models.close_connections()
     return folder
 
 
@@ -50,7 +50,7 @@ def app(settings, first_start):
         shutil.copytree(first_start, settings.data_dir)
     app = create_app(settings)
     yield app
-    models.close_connection()
+    models.close_connections()
     llm.close_models()
 
 

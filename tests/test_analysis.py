@@ -69,7 +69,7 @@ def test_identical_bytes_are_never_analysed_side_by_side(client, fake_llm, remot
     upload(client, "same", "same")
     let_go = threading.Event()
     fake_llm.answer(after=let_go)
-    first = threading.Thread(target=lambda: (analysis.work(remote, clock=clock), models.close_connection()))
+    first = threading.Thread(target=lambda: analysis.work(remote, clock=clock))
     first.start()
     fake_llm.wait_for_requests(1)
     try:
@@ -307,7 +307,7 @@ def test_a_stored_file_that_is_damaged_ends_its_row_without_a_call(client, fake_
 def delete_while_analysed(client, photo, fake_llm, remote, clock):
     let_go = threading.Event()
     fake_llm.answer(after=let_go)
-    worker = threading.Thread(target=lambda: (analysis.work(remote, clock=clock), models.close_connection()))
+    worker = threading.Thread(target=lambda: analysis.work(remote, clock=clock))
     worker.start()
     fake_llm.wait_for_requests(1)
     assert client.delete(f"/api/photos/{photo}").status_code == 200
@@ -327,7 +327,7 @@ def test_a_result_that_comes_after_its_lease_ended_is_discarded(client, fake_llm
     (photo,) = upload(client, "library")
     let_go = threading.Event()
     fake_llm.answer({**FINDINGS, "summary": "too late"}, after=let_go)
-    worker = threading.Thread(target=lambda: (analysis.work(remote, clock=clock), models.close_connection()))
+    worker = threading.Thread(target=lambda: analysis.work(remote, clock=clock))
     worker.start()
     fake_llm.wait_for_requests(1)
     clock.move(minutes=6)
@@ -405,7 +405,6 @@ def test_a_claim_is_exclusive_over_threads(client, clock):
         for _ in range(4):
             with models.scope():
                 claimed.append(analysis.claim_next("any", now=clock()))
-        models.close_connection()
 
     threads = [threading.Thread(target=claim) for _ in range(4)]
     for thread in threads:

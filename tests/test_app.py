@@ -75,7 +75,7 @@ def test_keys_that_are_not_ascii_work_in_the_encodings_that_clients_use(settings
         environ = {"HTTP_AUTHORIZATION": f"Bearer {spelling.decode('latin-1')}"}
         assert client.get("/api/photos", environ_overrides=environ).status_code == 200
     detail(client.get("/api/photos", environ_overrides={"HTTP_AUTHORIZATION": "Bearer \xff\xfe"}), 401)
-    models.close_connection()
+    models.close_connections()
 
 
 def test_a_service_without_a_key_makes_one_and_keeps_it(settings):

@@ -52,7 +52,7 @@ def live(settings, *names):
         attached = draw("attached", size=(60, 60), format="JPEG")
         conversations.begin_turn(None, SECRETS[2], attached, device_id="phone", now=utc_now())
         models.Analysis.update(visible_text=SECRETS[0]).execute()
-    models.close_connection()
+    models.close_connections()
     llm.close_models()
 
 
@@ -67,7 +67,7 @@ def contents(settings):
         for file in backup.stored_files(db):
             with crypto.open_sealed(settings.data_dir / file.path, file.key) as content:
                 held[file.path] = content.read()
-    models.close_connection()
+    models.close_connections()
     return held
 
 
@@ -93,7 +93,7 @@ def kept_in(folder, *names, **settings):
     kept = Settings(data_dir=folder / "data", language="en", **settings)
     live(kept, *names)
     backup.make(folder / "backup.tar", silent, now=utc_now())
-    models.close_connection()
+    models.close_connections()
     return Kept(kept, folder / "backup.tar", contents(kept))
 
 
@@ -125,7 +125,7 @@ def restored(settings, kept, file=None, **options):
 @pytest.fixture(autouse=True)
 def closed():
     yield
-    models.close_connection()
+    models.close_connections()
 
 
 # ----------------------------------------------------------------------------------------------------------- there and back again
@@ -212,7 +212,7 @@ def test_an_older_schema_is_migrated_and_a_newer_one_is_refused(kept, here, tmp_
     assert contents(here)["more"] == []
     models.open_store(here)
     backup.make(tmp_path / "newer.tar", silent, now=utc_now())
-    models.close_connection()
+    models.close_connections()
 
     monkeypatch.undo()
     fresh = dataclasses.replace(here, data_dir=tmp_path / "fresh")
@@ -235,7 +235,7 @@ def test_a_missing_or_wrong_key_is_refused_and_nothing_is_changed(kept, here, ot
 def test_the_key_in_the_backup_opens_it_and_is_installed_only_where_there_is_none(kept, here, tmp_path):
     models.open_store(kept.settings)
     backup.make(tmp_path / "with-key.tar", silent, now=utc_now(), with_master_key=True)
-    models.close_connection()
+    models.close_connections()
     fresh = dataclasses.replace(kept.settings, data_dir=tmp_path / "fresh")
     own = (here.data_dir / "keys" / "master.key").read_bytes()
     for settings in (fresh, here):
@@ -314,7 +314,7 @@ def test_what_is_lost_or_damaged_already_is_left_out_and_named_and_the_rest_is_r
     names = {str(path.relative_to(here.data_dir)) for path in (damaged, lost)}
     models.open_store(here)
     made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
-    models.close_connection()
+    models.close_connections()
     assert set(made.unreadable) == names
 
     fresh = dataclasses.replace(here, data_dir=tmp_path / "fresh")
@@ -518,7 +518,7 @@ def test_a_file_system_without_links_gets_copies(kept, here, other, tmp_path, mo
     monkeypatch.setattr(os, "link", link)
     models.open_store(here)
     backup.make(tmp_path / "backup.tar", silent, now=utc_now())
-    models.close_connection()
+    models.close_connections()
     restored(here, kept)
     assert contents(here) == kept.contents
     restored(here, other, tmp_path / "backup.tar")
@@ -552,7 +552,7 @@ def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_
     monkeypatch.setattr(backup, "stored_files", meanwhile)
     made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     monkeypatch.undo()
-    models.close_connection()
+    models.close_connections()
     assert (made.head.photos, made.unreadable, rounds[:2]) == (0, [], [3, 1])
     assert restored(here, other, tmp_path / "backup.tar").photos == 0
 
@@ -581,7 +581,6 @@ def test_when_every_moment_loses_a_file_writers_wait_for_the_last_one(here, othe
     monkeypatch.setattr(backup, "stored_files", meanwhile)
     with ThreadPoolExecutor(1) as client:
         made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
-        client.submit(models.close_connection).result()
     assert outcomes == ["deleted"] * (backup.ROUNDS - 1) + ["database is locked"]
     assert (made.unreadable, made.head.photos) == ([], 7 - (backup.ROUNDS - 1))
 
@@ -600,7 +599,7 @@ def test_keys_that_turn_while_it_is_made_leave_it_whole(here, other, tmp_path):
 
     models.open_store(here)
     made = backup.make(tmp_path / "backup.tar", turning, now=utc_now(), with_master_key=True)
-    models.close_connection()
+    models.close_connections()
     assert (turned, made.unreadable) == (["linking", "writing"], [])
 
     fresh = dataclasses.replace(here, data_dir=tmp_path / "fresh")
@@ -619,7 +618,7 @@ def test_what_killed_runs_have_left_goes_with_the_next_and_two_never_meet(kept, 
     with named_lock(here.data_dir / "jobs", "backup", 0, busy=""), pytest.raises(Unavailable, match="Another backup is being made"):
         backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     backup.make(tmp_path / "backup.tar", silent, now=utc_now())
-    models.close_connection()
+    models.close_connections()
     restored(here, kept)
     assert not [path for path in tmp_path.rglob("*") if path.name in ("left", "backup.tar.01234567.part")]
 

@@ -39,7 +39,7 @@ def library(app, settings):
         search.remove(3)
         search.rebuild()
         conversations.begin_turn("ab", "What is this?", draw(format="JPEG"), device_id="phone", now=utc_now())
-    models.close_connection()
+    models.close_connections()
     return settings.data_dir
 
 
@@ -56,7 +56,7 @@ def fill(number, text="tangerine {0} dusk"):
 
 def run(cli, *options):
     """The exit code and the lines."""
-    models.close_connection()
+    models.close_connections()
     done = cli.invoke(args=["check", *options])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.output
     return done.exit_code, done.output.splitlines()
@@ -96,7 +96,7 @@ def test_without_encryption_the_same_is_checked(settings):
     models.open_store(plain)
     fill(2)
     thumbnail, original = file_of(settings.data_dir, 1, Photo.thumbnail_path), file_of(settings.data_dir, 2)
-    models.close_connection()
+    models.close_connections()
     assert lines_of(plain) == ALL_WELL
 
     thumbnail.write_bytes(b"")
@@ -111,7 +111,7 @@ def lines_of(settings, **orders):
     try:
         return [str(kind) for kind in check.check(settings, check.Orders(utc_now(), **orders))]
     finally:
-        models.close_connection()
+        models.close_connections()
 
 
 def test_a_folder_without_data_is_told_and_stays_without(cli, settings):
@@ -304,7 +304,7 @@ def test_damaged_pages_of_the_database_are_told_of_and_the_rest_is_checked(libra
         page = db.execute_sql("SELECT rootpage FROM sqlite_master WHERE name = 'spend_ledger'").fetchone()[0]
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         path = models.store().database
-    models.close_connection()
+    models.close_connections()
     content = bytearray(path.read_bytes())
     content[(page - 1) * 4096 + 100] ^= 1
     path.write_bytes(content)
@@ -320,7 +320,7 @@ def test_rows_that_belong_to_nothing_are_told_of(library, cli):
     with models.scope():
         db.execute_sql("PRAGMA foreign_keys = 0")
         db.execute_sql("DELETE FROM photos WHERE id = 3")
-    models.close_connection()
+    models.close_connections()
     assert wrong(cli, "--repair") == ["database: 1 wrong: row 3 of analyses belongs to nothing in photos; restore a backup (flask restore)"]
 
 
@@ -339,7 +339,7 @@ def test_what_changes_while_it_runs_is_not_called_wrong(library, settings, monke
     monkeypatch.setattr(check, "BATCH", 2)
     monkeypatch.setattr(check, "TERMS", 3)
     fill(10)
-    models.close_connection()
+    models.close_connections()
     stop, failures = threading.Event(), []
 
     def traffic():
@@ -355,8 +355,6 @@ def test_what_changes_while_it_runs_is_not_called_wrong(library, settings, monke
                     photos.delete(ids[0])
         except Exception as problem:
             failures.append(problem)
-        finally:
-            models.close_connection()
 
     thread = threading.Thread(target=traffic)
     thread.start()

@@ -182,7 +182,6 @@ def test_more_than_a_batch_goes_in_one_run_and_progress_is_told(app, settings):
 def test_a_photo_that_goes_while_it_is_analysed_leaves_nothing(client, settings, remote, fake_llm, work_queue, clock):
     def clean_first(request):
         cleaned.append(cleanup.clean(settings, now=utc_now() + 31 * DAY))
-        models.close_connection()
         return FINDINGS
 
     cleaned = []
@@ -341,7 +340,6 @@ def test_the_log_stays_when_somebody_reads_and_the_next_clean_up_empties_it(app,
             Photo.select().count()
             reading.set()
             done.wait(30)
-        models.close_connection()
 
     note("Something to write", now=utc_now())
     thread = threading.Thread(target=reader)
@@ -371,7 +369,7 @@ def test_kill_9_in_the_middle_leaves_everything_whole_and_the_next_run_ends_it(a
     fill(3, uploaded=utc_now())
     pictures = files(settings, "photos")
     make_old(*pictures)
-    models.close_connection()
+    models.close_connections()
     service = Service(tmp_path, encryption="false")
     command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
     run = subprocess.Popen(command, cwd=ROOT, env=service.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -390,7 +388,7 @@ def test_kill_9_in_the_middle_leaves_everything_whole_and_the_next_run_ends_it(a
         assert Analysis.select().count() == left == Vocabulary.get(Vocabulary.term == "common").documents
         for row in Photo.select(Photo.original_path, Photo.thumbnail_path).tuples():
             assert all((settings.data_dir / path).is_file() for path in row)
-    models.close_connection()
+    models.close_connections()
 
     again = service.run("flask", "--app", "app", "jobs", "cleanup")
     assert (again.returncode, again.stderr) == (0, "")
@@ -435,7 +433,7 @@ def make_uploads_old(service, ids):
     models.open_store(Settings(data_dir=service.data))
     with models.scope():
         Photo.update(created_at=utc_now() - 40 * DAY).where(Photo.id.in_(ids)).execute()
-    models.close_connection()
+    models.close_connections()
 
 
 class Work(Clients):

@@ -34,7 +34,7 @@ def service(chromium, tmp_path_factory):
         with models.scope():
             keep_hostile()
             conversations.begin_turn("01d", "Is anybody there?", None, device_id="", now=utc_now() - timedelta(hours=1))
-        models.close_connection()
+        models.close_connections()
         with dashboard:
             yield dashboard
 

@@ -62,7 +62,7 @@ def stocked(dashboard, keep):
     create_app(Settings(data_dir=dashboard.service.data, api_key=KEY))
     with models.scope():
         keep(utc_now())
-    models.close_connection()
+    models.close_connections()
     return dashboard
 
 

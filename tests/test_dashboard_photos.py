@@ -433,4 +433,4 @@ def in_database(data, change):
         with models.scope(), db.atomic():
             change(db.execute_sql)
     finally:
-        models.close_connection()
+        models.close_connections()

@@ -109,7 +109,7 @@ def test_what_was_stored_before_it_was_counted_is_measured_once(client, settings
     expected = client.get("/api/data/stats").json["storage_used_bytes"] - on_disk(settings, "database")
     with models.scope():
         undo_filters()
-    models.close_connection()
+    models.close_connections()
     later = Client(create_app(settings))
 
     assert later.get("/api/data/stats").json["storage_used_bytes"] - on_disk(settings, "database") == expected > 10_000
@@ -503,7 +503,6 @@ def present(settings, words):
 def test_an_analysis_that_runs_meanwhile_brings_nothing_back(client, remote, fake_llm, work_queue, clock):
     def clear_first(request):
         cleared.append(cleanup.clear(now=utc_now()).photos)
-        models.close_connection()
         return FINDINGS
 
     cleared = []
@@ -545,7 +544,6 @@ def test_a_chat_that_runs_meanwhile_brings_nothing_back(remote, fake_llm, monkey
 def test_a_cycle_of_the_reasoner_that_runs_meanwhile_brings_nothing_back(client, remote, fake_llm, work_queue, clock):
     def clear_first(request):
         cleared.append(cleanup.clear(now=utc_now()).photos)
-        models.close_connection()
         return {"articles": [{"title": "A book is due", "content": "On Friday.", "category": "reminder", "photo_ids": [1]}]}
 
     cleared = []
@@ -561,7 +559,6 @@ def test_a_cycle_of_the_reasoner_that_runs_meanwhile_brings_nothing_back(client,
 def test_what_is_uploaded_while_the_rest_is_being_deleted_stays(client, settings, monkeypatch):
     def upload():
         client.upload(draw("late"), "late.png", device_id="pixel")
-        models.close_connection()
 
     def upload_first(*arguments, **options):
         monkeypatch.undo()

@@ -202,7 +202,7 @@ def test_what_was_deleted_while_the_model_was_thinking_is_no_source(phone, analy
     kept, gone = analysed("soup", "bread")
     let_go, results = threading.Event(), []
     fake_llm.answer({"articles": [article("Bread", gone), article("Dinner", kept, gone)]}, after=let_go)
-    thread = threading.Thread(target=lambda: (results.extend(dynamics.cycle(remote, clock=clock)), models.close_connection()))
+    thread = threading.Thread(target=lambda: results.extend(dynamics.cycle(remote, clock=clock)))
     thread.start()
     fake_llm.wait_for_requests(1)
     phone.delete(f"/api/photos/{gone}")
@@ -216,7 +216,7 @@ def test_the_database_is_free_while_the_model_is_thinking(phone, analysed, fake_
     analysed("soup")
     let_go = threading.Event()
     fake_llm.answer({"articles": []}, after=let_go)
-    thread = threading.Thread(target=lambda: (dynamics.cycle(remote, clock=clock), models.close_connection()))
+    thread = threading.Thread(target=lambda: dynamics.cycle(remote, clock=clock))
     thread.start()
     fake_llm.wait_for_requests(1)
     try:
@@ -376,7 +376,7 @@ def test_a_note_that_was_deleted_meanwhile_is_not_continued_but_new(phone, analy
     (note,) = make(1, title="Flight", created_at=clock())
     let_go, results = threading.Event(), []
     fake_llm.answer({"articles": [article("Gate 7", photo, updates=note)]}, after=let_go)
-    thread = threading.Thread(target=lambda: (results.extend(dynamics.cycle(remote, clock=clock)), models.close_connection()))
+    thread = threading.Thread(target=lambda: results.extend(dynamics.cycle(remote, clock=clock)))
     thread.start()
     fake_llm.wait_for_requests(1)
     phone.delete(f"/api/dynamics/{note}")
@@ -507,7 +507,6 @@ def test_one_cycle_runs_one_waits_and_the_third_is_sent_away(phone, analysed, fa
             results.append(len(dynamics.cycle(remote)))
         except Unavailable:
             results.append("sent away")
-        models.close_connection()
 
     first = threading.Thread(target=run)
     first.start()

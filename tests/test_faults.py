@@ -373,7 +373,7 @@ def damage_table(name):
         page = db.execute_sql("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()[0]
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         path = models.store().database
-    models.close_connection()
+    models.close_connections()
     content = bytearray(path.read_bytes())
     content[(page - 1) * 4096 + 100] ^= 1
     path.write_bytes(content)
@@ -510,7 +510,6 @@ def test_a_clock_that_jumps_ahead_takes_no_work_away_from_who_is_at_it(client, r
         clock.move(days=2000)
         with models.scope():
             recovered.append(analysis.recover(now=clock()))
-        models.close_connection()
         return FINDINGS
 
     recovered = []
@@ -538,7 +537,7 @@ def test_who_came_in_the_last_minute_is_not_shut_out_by_a_clock_that_is_set_back
 def test_jobs_that_go_by_age_do_nothing_when_the_clock_has_jumped_and_make_up_for_it_when_it_stays(client, cli, monkeypatch):
     def run(job, now):
         monkeypatch.setattr("jobs.utc_now", lambda: now)
-        models.close_connection()
+        models.close_connections()
         ended = cli.invoke(args=["jobs", job])
         assert ended.exit_code == 0, ended.output
         return ended.output

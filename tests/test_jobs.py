@@ -198,7 +198,7 @@ def test_a_database_that_stays_locked_makes_a_job_fail_in_one_line(app, cli):
 
 def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
     client.upload(draw())
-    models.close_connection()
+    models.close_connections()
     environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data"), "TERM": "xterm"}
     command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
     screen, terminal = pty.openpty()
@@ -254,7 +254,6 @@ def _writer_that_does_not_end():
         with models.scope(), db.atomic():
             writing.set()
             done.wait(30)
-        models.close_connection()
 
     thread = threading.Thread(target=write)
     thread.start()

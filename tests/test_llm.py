@@ -458,7 +458,7 @@ def ledger(tmp_path):
     models.open_store(Settings(data_dir=tmp_path / "data", encryption=False))
     with models.scope():
         yield models.SpendLedger
-    models.close_connection()
+    models.close_connections()
 
 
 def test_usage_is_added_up_by_day_purpose_and_model(ledger):

@@ -276,7 +276,6 @@ def test_the_same_told_by_several_threads_at_once_is_one_memory(app):
         start.wait(10)
         with models.scope():
             told("Likes green tea")
-        models.close_connection()
 
     threads = [threading.Thread(target=tell) for _ in range(4)]
     for thread in threads:

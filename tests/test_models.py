@@ -7,20 +7,22 @@ import threading
 
 import peewee
 import pytest
+import sqlcipher3
 
 import models
 from errors import StartRefused, Unavailable
 from settings import utc_now
+from tests.service import together
 
 
 @pytest.fixture
 def opened(settings):
     yield models.open_store(settings)
-    models.close_connection()
+    models.close_connections()
 
 
 def reopen(settings, **changes):
-    models.close_connection()
+    models.close_connections()
     return models.open_store(dataclasses.replace(settings, **changes))
 
 
@@ -48,7 +50,7 @@ def test_with_encryption_off_the_same_folder_is_readable(settings):
     store = models.open_store(dataclasses.replace(settings, encryption=False))
     with models.scope():
         models.store_value("word", "readable")
-    models.close_connection()
+    models.close_connections()
 
     assert store.database.read_bytes().startswith(b"SQLite format 3")
     assert not (settings.data_dir / "keys" / "master.key").exists()
@@ -78,7 +80,7 @@ def test_what_was_stored_is_there_after_a_restart(settings, opened):
     ],
 )
 def test_missing_wrong_or_damaged_keys_and_data_refuse_the_start_and_touch_nothing(settings, opened, harm, sentence):
-    models.close_connection()
+    models.close_connections()
     keys = settings.data_dir / "keys"
     match harm:
         case "master key lost":
@@ -130,7 +132,7 @@ def test_a_master_key_of_the_operators_own_is_used_and_no_other_is_made(settings
 
 
 def test_a_first_start_that_was_cut_off_starts_over(settings, opened):
-    models.close_connection()
+    models.close_connections()
     ring = opened.ring
     # As a crash leaves it between making the key ring and completing the database.
     opened._key_store.write(models.msgspec.structs.replace(ring, generation=0))
@@ -175,19 +177,49 @@ def test_a_scope_inside_a_scope_is_refused(opened):
         pass
 
 
-def test_the_database_is_closed_outside_of_a_scope_to_threads_that_never_opened_one(opened):
-    failures = []
+def test_the_database_is_closed_outside_of_a_scope(opened):
+    with models.scope():
+        assert models.stored_value("word") is None
+    with pytest.raises(peewee.InterfaceError):
+        models.stored_value("word")
 
-    def touch():
-        try:
-            models.stored_value("word")
-        except peewee.InterfaceError as problem:
-            failures.append(problem)
 
-    thread = threading.Thread(target=touch)
-    thread.start()
-    thread.join()
-    assert failures
+def test_scopes_share_connections_and_the_spare_ones_are_closed(opened):
+    seen = {}
+
+    def use(meeting):
+        with models.scope():
+            seen[id(models.db.connection())] = models.db.connection()
+            meeting.wait(30)
+
+    def use_at_once(number):
+        meeting = threading.Barrier(number)
+        together(*[lambda: use(meeting)] * number)
+        return sum(map(_is_open, seen.values()))
+
+    assert use_at_once(4) == 4
+    assert use_at_once(2) == 4
+    assert len(seen) == 4
+    models.db.close_spare()
+    assert use_at_once(1) == 1
+    models.close_connections()
+    assert not any(map(_is_open, seen.values()))
+
+
+def _is_open(connection):
+    try:
+        return connection.total_changes >= 0
+    except sqlcipher3.ProgrammingError:
+        return False
+
+
+def test_a_transaction_that_was_never_ended_does_not_stay_with_the_connection(opened):
+    with models.scope():
+        models.db.execute_sql("BEGIN IMMEDIATE")
+        models.db.execute_sql("REPLACE INTO settings VALUES ('word', '1')")
+    with models.scope():
+        assert models.stored_value("word") is None
+        models.store_value("word", 2)
 
 
 def test_many_writers_side_by_side_lose_nothing(opened):
@@ -195,7 +227,6 @@ def test_many_writers_side_by_side_lose_nothing(opened):
         for _ in range(25):
             with models.scope(), models.db.atomic():
                 models.store_value("count", models.stored_value("count", 0) + 1)
-        models.close_connection()
 
     threads = [threading.Thread(target=count) for _ in range(8)]
     for thread in threads:

@@ -73,7 +73,6 @@ def test_parallel_uploads_of_one_photo_store_it_once(app, settings, make_photo):
         client = Client(app)
         start.wait(10)
         answers.append(client.upload(picture, device_id="pixel", local_media_store_id="77").json)
-        models.close_connection()
 
     threads = [threading.Thread(target=upload) for _ in range(8)]
     for thread in threads:

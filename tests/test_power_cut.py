@@ -54,7 +54,7 @@ def start(remote, tmp_path):
     models.open_store(remote)
     with models.scope():
         models.generated_api_key()
-    models.close_connection()
+    models.close_connections()
     return dataclasses.replace(remote, data_dir=remote.data_dir)
 
 
@@ -66,7 +66,7 @@ def stored(start, pictures):
         client.upload(picture.read_bytes(), picture.name, local_media_store_id=picture.name, device_id="phone")
     while analysis.work(start):
         pass
-    models.close_connection()
+    models.close_connections()
     return start
 
 
@@ -203,7 +203,7 @@ def assert_whole(settings, pictures, answers, point):
         while analysis.work(settings):
             pass
         assert client.get("/api/stats").json["done"] == client.get("/api/photos").json["total"] == 2, point
-        models.close_connection()
+        models.close_connections()
         assert [str(kind) for kind in check.check(settings, check.Orders(utc_now())) if kind.wrong] == [], point
     finally:
-        models.close_connection()
+        models.close_connections()

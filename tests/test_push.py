@@ -136,7 +136,7 @@ def register(client):
 def client_with(settings):
     """`client_with(language="zh")`: a client of the same data under changed settings."""
     yield lambda **changes: Client(create_app(dataclasses.replace(settings, **changes)))
-    models.close_connection()
+    models.close_connections()
 
 
 def listed(client):
@@ -189,7 +189,7 @@ def test_one_device_that_registers_in_parallel_is_one_device(app):
         client = Client(app)
         start.wait(PATIENCE)
         answer = client.post("/api/push/register", json=PIXEL)
-        models.close_connection()
+        models.close_connections()
         return answer.status_code
 
     with ThreadPoolExecutor(8) as threads:
@@ -581,7 +581,7 @@ def in_a_thread(app, act):
     try:
         return act(Client(app))
     finally:
-        models.close_connection()
+        models.close_connections()
 
 
 # ------------------------------------------------------------------------------------------------------ signatures and secrets

@@ -81,7 +81,7 @@ def client(tmp_path_factory):
             Memory.create(content="Likes soup", memory_type="long_term", **about)
             PushDevice.create(token="token", last_seen=moment, **about)
     yield Client(app)
-    models.close_connection()
+    models.close_connections()
 
 
 class Trace:

@@ -62,7 +62,7 @@ class Library:
 @pytest.fixture
 def library(tmp_path):
     yield Library(tmp_path / "data")
-    models.close_connection()
+    models.close_connections()
 
 
 def words_of(seed, number):
@@ -570,7 +570,7 @@ def test_each_store_has_its_own_words(tmp_path):
 
     models.open_store(first.settings)
     assert first.ids("tahi") == [photo]
-    models.close_connection()
+    models.close_connections()
 
 
 def test_threads_search_while_others_index(library):
@@ -584,7 +584,7 @@ def test_threads_search_while_others_index(library):
         except Exception as problem:
             failures.append(problem)
         finally:
-            models.close_connection()
+            models.close_connections()
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:

@@ -25,7 +25,7 @@ def filled(tmp_path):
             return contents()
 
     yield make
-    models.close_connection()
+    models.close_connections()
 
 
 def contents():

@@ -32,7 +32,7 @@ def nothing_listed(monkeypatch):
 @pytest.fixture
 def library(tmp_path):
     yield Library(tmp_path / "data")
-    models.close_connection()
+    models.close_connections()
 
 
 @pytest.fixture
