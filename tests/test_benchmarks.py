@@ -31,10 +31,10 @@ FIGURES = (
     "embedded analyser, a phone screenshot",
     "start to first answer",
     "memory, just started",
-    "memory, after requests",
     "memory, 3 clients upload 48 MB each",
 )
 WITHOUT_BUDGET = {
+    "memory, after requests by 6 clients",
     "rotation of the database key, for 100,000 photos",
     "rotation, the longest pause of a request (0 refused)",
     "clean-up, a photo of the oldest 30",
