@@ -187,9 +187,9 @@ def test_a_run_that_finds_another_one_under_way_leaves_well(app, cli, settings, 
 
 
 def test_a_database_that_stays_locked_makes_a_job_fail_in_one_line(app, cli):
-    with models.scope():
-        db.execute_sql("PRAGMA busy_timeout = 1")
     with _writer_that_does_not_end():
+        with models.scope():
+            db.execute_sql("PRAGMA busy_timeout = 1")
         run = cli.invoke(args=["jobs", "decay"])
 
     assert (run.exit_code, run.stdout) == (1, "")
