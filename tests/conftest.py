@@ -27,7 +27,10 @@ from tests.fake_llm import FakeLLM  # noqa: E402
 # Properties are about what holds, not about how long it takes on a busy machine.
 hypothesis.settings.register_profile("suite", deadline=None, max_examples=50)
 hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2_000)
-hypothesis.settings.load_profile("suite")
+
+
+def pytest_configure(config):
+    hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or "suite")
 
 
 @pytest.fixture

@@ -675,7 +675,7 @@ def walk(client, limit, query=""):
 
 
 @given(pinned=st.lists(st.booleans(), max_size=25), limit=st.integers(1, 8), freshly=st.booleans())
-@examples(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pages_show_each_item_once_pinned_first_then_the_latest(client, pinned, limit, freshly):
     with models.scope():
         Dynamic.delete().execute()
@@ -696,7 +696,7 @@ def test_pages_show_each_item_once_pinned_first_then_the_latest(client, pinned, 
     limit=st.integers(1, 4),
     changes=st.lists(st.tuples(st.sampled_from(["pin", "delete"]), st.integers(0, 11)), max_size=10),
 )
-@examples(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_pinned_and_deleted_meanwhile_costs_the_reader_no_other_item(client, pinned, limit, changes):
     """Each that was left alone is seen once, unless it was the very item at which a page ended that changed; the pages always end."""
     with models.scope():

@@ -378,7 +378,7 @@ def test_a_range_of_time_in_an_empty_library_finds_nothing(library):
     since=strategies.integers(0, 4000),
     length=strategies.integers(0, 4000),
 )
-@examples(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_range_finds_what_lies_in_it(library, days, since, length):
     start = datetime(2015, 1, 1)
     own = {"device_id": f"device{uuid.uuid4().hex}"}  # the library has the photos of earlier examples, too
@@ -618,7 +618,7 @@ def test_no_query_is_an_error(library, query):
 
 
 @given(text=strategies.text(max_size=60) | strategies.text(alphabet="ab \"tahi倒垃1l0-'", max_size=40))
-@examples(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_random_query_is_an_error(library, text):
     if not library.vocabulary():
         library.add("Flight to Tahiti 倒垃圾 ab ba a1 l0")
@@ -627,7 +627,7 @@ def test_no_random_query_is_an_error(library, text):
 
 
 @given(text=strategies.text(strategies.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80))
-@examples(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_goes_in_and_comes_out_again(library, text):
     before = library.vocabulary()
     photo = library.add(text)

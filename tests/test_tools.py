@@ -679,7 +679,7 @@ def test_a_turn_waits_for_servers_without_a_database_scope(toolbox, register, we
         ),
     ).map(json.dumps),
 )
-@examples(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_run_never_raises_and_always_answers_in_one_shape(toolbox, library, monkeypatch, caplog, name, arguments):
     monkeypatch.setattr(web_search, "search", lambda query, settings, most: [web_search.Result(query, "https://example.org/", "")])
     caplog.clear()
