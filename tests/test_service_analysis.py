@@ -70,6 +70,7 @@ def test_with_nothing_configured_screenshots_are_read_and_found_and_no_process_o
         service.wait_until_analysed()
         assert len(service.ocr) == 1
         assert service.stop() == 0
+        assert len(list((service.data / "database").iterdir())) == 1, "the database is whole without a log"
 
 
 def answers(service):
