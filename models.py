@@ -258,7 +258,7 @@ def scope() -> Iterator[None]:
         current.follow()
         db.connect()
         # On a disk that is read-only just now none is kept: while one is open, no other one of this process could ever write.
-        kept = os.access(current.database, os.W_OK)
+        kept = os.access(db.database, os.W_OK)
         _thread.in_scope = True
         try:
             yield
