@@ -86,7 +86,7 @@ def _tidy():
     """Give back what the last burst of requests has needed: connections with their caches, 4 MB each, and what lies free between them."""
     import models
 
-    models.db.close_spare()
+    models.db.rest()
     with contextlib.suppress(AttributeError):
         _libc.malloc_trim(0)
     return TIDY_EVERY

@@ -69,12 +69,14 @@ class _Database(PooledDatabase, SqlCipherDatabase):
         self.init(str(folder / ring.database_file), passphrase=passphrase(ring), pragmas=pragmas, check_same_thread=False)
         self.close_idle()
 
-    def close_spare(self) -> None:
-        """Close the free connections but the one that is taken first."""
+    def rest(self) -> None:
+        """Close the free connections but the one that is taken first, and empty the cache of that one."""
         with self._pool_lock:
             spare, self._connections = self._connections[1:], self._connections[:1]  # a heap, the oldest first
             for *_, connection in spare:
                 self._close_raw(connection)
+            for *_, connection in self._connections:
+                connection.execute("PRAGMA shrink_memory")
 
     def _can_reuse(self, conn) -> bool:
         return not conn.in_transaction  # one that could not be rolled back, on a full disk

@@ -184,7 +184,7 @@ def test_the_database_is_closed_outside_of_a_scope(opened):
         models.stored_value("word")
 
 
-def test_scopes_share_connections_and_the_spare_ones_are_closed(opened):
+def test_scopes_share_connections_and_a_rest_leaves_one(opened):
     seen = {}
 
     def use(meeting):
@@ -200,7 +200,7 @@ def test_scopes_share_connections_and_the_spare_ones_are_closed(opened):
     assert use_at_once(4) == 4
     assert use_at_once(2) == 4
     assert len(seen) == 4
-    models.db.close_spare()
+    models.db.rest()
     assert use_at_once(1) == 1
     models.close_connections()
     assert not any(map(_is_open, seen.values()))
