@@ -35,9 +35,16 @@ class SmallDisk:
         self._filling.unlink(missing_ok=True)
 
     def mount_read_only(self) -> None:
-        """What is opened from now on can only be read."""
-        self._run("mount", "--bind", str(self.folder), str(self.folder))
-        self._run("mount", "-o", "remount,ro,bind", str(self.folder))
+        """What is opened from now on can only be read. Begun again when a file is opened for writing between the two steps."""
+        for attempt in range(20):
+            self._run("mount", "--bind", str(self.folder), str(self.folder))
+            try:
+                self._run("mount", "-o", "remount,ro,bind", str(self.folder))
+                return
+            except subprocess.CalledProcessError:
+                self.unmount()
+                if attempt == 19:
+                    raise
 
     def unmount(self) -> None:
         """Undo `mount_read_only`."""
