@@ -206,7 +206,6 @@ def passphrase(ring: crypto.KeyRing) -> str:
 
 
 _store: Store | None = None
-_thread = threading.local()
 
 
 def open_store(settings: Settings) -> Store:
@@ -253,7 +252,7 @@ def scope() -> Iterator[None]:
 
     Raises `Unavailable` when the folder stays locked. An open scope is refused inside another one: see the module's docstring.
     """
-    if getattr(_thread, "in_scope", False):
+    if not db.is_closed():
         raise RuntimeError("a database scope is open already in this thread")
     current = store()
     with current.lock.shared():
@@ -261,7 +260,6 @@ def scope() -> Iterator[None]:
         db.connect()
         # On a disk that is read-only just now none is kept: while one is open, no other one of this process could ever write.
         kept = os.access(db.database, os.W_OK)
-        _thread.in_scope = True
         try:
             yield
         except DATABASE_ERRORS as problem:
@@ -269,7 +267,6 @@ def scope() -> Iterator[None]:
             kept = kept and isinstance(known_failure(problem), StorageFull | None)
             raise
         finally:
-            _thread.in_scope = False
             if kept:
                 db.close()
             else:

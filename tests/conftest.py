@@ -33,6 +33,11 @@ def pytest_configure(config):
     hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or "suite")
 
 
+def at_least(number):
+    """So many examples of a property, or as many as the profile has where those are more."""
+    return max(number, hypothesis.settings.default.max_examples)
+
+
 @pytest.fixture
 def settings(tmp_path):
     return Settings(data_dir=tmp_path / "data", language="en")

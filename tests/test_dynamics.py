@@ -22,7 +22,7 @@ from app import create_app
 from errors import ModelFailure, Unavailable
 from findings import MemoryCandidate
 from models import Dynamic, Message
-from tests.conftest import Client, detail, draw
+from tests.conftest import Client, at_least, detail, draw
 from tests.fake_llm import FINDINGS
 
 SEEN = {**FINDINGS, "memories": []}
@@ -696,7 +696,7 @@ def test_pages_show_each_item_once_pinned_first_then_the_latest(client, pinned, 
     limit=st.integers(1, 4),
     changes=st.lists(st.tuples(st.sampled_from(["pin", "delete"]), st.integers(0, 11)), max_size=10),
 )
-@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(max_examples=at_least(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_pinned_and_deleted_meanwhile_costs_the_reader_no_other_item(client, pinned, limit, changes):
     """Each that was left alone is seen once, unless it was the very item at which a page ended that changed; the pages always end."""
     with models.scope():

@@ -188,9 +188,7 @@ def test_one_device_that_registers_in_parallel_is_one_device(app):
     def register():
         client = Client(app)
         start.wait(PATIENCE)
-        answer = client.post("/api/push/register", json=PIXEL)
-        models.close_connections()
-        return answer.status_code
+        return client.post("/api/push/register", json=PIXEL).status_code
 
     with ThreadPoolExecutor(8) as threads:
         answers = [pending.result() for pending in [threads.submit(register) for _ in range(8)]]
@@ -545,7 +543,7 @@ def test_the_database_is_free_while_a_webhook_is_waited_for(app, client, registe
     receiver.answer = lambda call: 200 if go_on.wait(PATIENCE) else 500
 
     with ThreadPoolExecutor(1) as threads:
-        pending = threads.submit(in_a_thread, app, deliver)
+        pending = threads.submit(deliver, Client(app))
         try:
             receiver.wait_for_calls(1)
             with models.store().lock.exclusive():
@@ -563,7 +561,7 @@ def test_a_third_request_that_would_wait_for_a_webhook_is_told_to_come_again(app
     receiver.answer = lambda call: 200 if go_on.wait(PATIENCE) else 500
 
     with ThreadPoolExecutor(2) as threads:
-        pending = [threads.submit(in_a_thread, app, deliver) for _ in range(push.MOST_AT_ONCE)]
+        pending = [threads.submit(deliver, Client(app)) for _ in range(push.MOST_AT_ONCE)]
         try:
             receiver.wait_for_calls(push.MOST_AT_ONCE)
             refused = [client.post("/api/push/broadcast"), client.post("/api/push/test", json={"device_id": "pixel"})]
@@ -575,13 +573,6 @@ def test_a_third_request_that_would_wait_for_a_webhook_is_told_to_come_again(app
         detail(answer, 503)
         assert answer.headers["Retry-After"] == "10"
     assert deliver(client) == 1
-
-
-def in_a_thread(app, act):
-    try:
-        return act(Client(app))
-    finally:
-        models.close_connections()
 
 
 # ------------------------------------------------------------------------------------------------------ signatures and secrets

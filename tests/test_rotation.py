@@ -231,6 +231,7 @@ def test_a_ring_of_which_only_one_copy_was_replaced_is_followed_by_who_runs(clie
     rotate()
     (settings.data_dir / "keys" / "ring.2").write_bytes(old_second)
     stale.follow()
+    assert stale._signature == stale._key_store.signature()
     assert stale.ring.database_file == store.ring.database_file
     holds(client, pictures)
 

@@ -15,6 +15,7 @@ import models
 import search
 from models import Analysis, Photo, Vocabulary, db
 from settings import Settings
+from tests.conftest import at_least
 
 NOW = datetime(2026, 11, 21, 12)
 
@@ -583,8 +584,6 @@ def test_threads_search_while_others_index(library):
                 assert photo in library.ids(f"thread{'abcd'[number]}", limit=100)
         except Exception as problem:
             failures.append(problem)
-        finally:
-            models.close_connections()
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -618,7 +617,7 @@ def test_no_query_is_an_error(library, query):
 
 
 @given(text=strategies.text(max_size=60) | strategies.text(alphabet="ab \"tahi倒垃1l0-'", max_size=40))
-@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(max_examples=at_least(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_random_query_is_an_error(library, text):
     if not library.vocabulary():
         library.add("Flight to Tahiti 倒垃圾 ab ba a1 l0")
@@ -627,7 +626,7 @@ def test_no_random_query_is_an_error(library, text):
 
 
 @given(text=strategies.text(strategies.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80))
-@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(max_examples=at_least(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_goes_in_and_comes_out_again(library, text):
     before = library.vocabulary()
     photo = library.add(text)

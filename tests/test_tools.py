@@ -15,6 +15,7 @@ import models
 import tools
 import web_search
 from models import Analysis, McpServer, Memory, db
+from tests.conftest import at_least
 from tests.fake_mcp import FakeMCP
 from tests.test_search import Library
 
@@ -679,7 +680,7 @@ def test_a_turn_waits_for_servers_without_a_database_scope(toolbox, register, we
         ),
     ).map(json.dumps),
 )
-@examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(max_examples=at_least(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_run_never_raises_and_always_answers_in_one_shape(toolbox, library, monkeypatch, caplog, name, arguments):
     monkeypatch.setattr(web_search, "search", lambda query, settings, most: [web_search.Result(query, "https://example.org/", "")])
     caplog.clear()
