@@ -1,7 +1,7 @@
 """What the service answers with: each resource and its fields, as clients see them; the other half of the contract beside `params.py`.
 
 A verb returns a dict or a `msgspec.Struct`, and its route names the shape here that it has. Nothing checks that when a request is
-answered, for what is made here needs no checking; the tests hold every answer that they get against it (`tests/contract.py`).
+answered, for what is made here needs no checking; the tests hold every answer that they get against it (`tests/support/contract.py`).
 """
 
 from typing import Annotated, Literal, NotRequired, TypedDict

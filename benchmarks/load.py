@@ -26,7 +26,7 @@ import msgspec
 from benchmarks import material, seed, verdicts
 from benchmarks.service import API_KEY, MemoryWatch, Service
 from settings import ROOT, Settings, utc_now
-from tests.fake_llm import FakeLLM, Request
+from tests.support.fake_llm import FakeLLM, Request
 
 MEGABYTE = 1_048_576
 JOBS = (("reason",), ("decay",), ("cleanup",), ("rotate-keys", "--force"))

@@ -37,7 +37,7 @@ from benchmarks.timing import in_turns, p50, p95, side_by_side
 from local import LocalModel
 from models import Analysis, Photo, Vocabulary
 from settings import Settings, timestamp, utc_now
-from tests.fake_llm import FakeLLM
+from tests.support.fake_llm import FakeLLM
 
 MS = 1_000
 MB = 1_048_576

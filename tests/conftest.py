@@ -1,41 +1,28 @@
 """Fixtures of the whole suite: settings → app → client, cli; pictures drawn on the spot; a model that answers from a script."""
 
 import dataclasses
-import io
-import json
 import shutil
-import sys
 from datetime import timedelta
-from pathlib import Path
 
 import hypothesis
 import pytest
-from PIL import Image, ImageDraw, ImageFont
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+pytest.register_assert_rewrite("tests.support")
 
 import analysis  # noqa: E402
 import llm  # noqa: E402
 import models  # noqa: E402
 from app import create_app  # noqa: E402
 from settings import Settings, utc_now  # noqa: E402
-from tests import browser, contract  # noqa: E402
-from tests import reference_server as reference  # noqa: E402
-from tests.fake_llm import FakeLLM  # noqa: E402
-
-# Properties are about what holds, not about how long it takes on a busy machine.
-hypothesis.settings.register_profile("suite", deadline=None, max_examples=50)
-hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2_000)
+from tests.support import browser, properties  # noqa: E402
+from tests.support import reference_server as reference  # noqa: E402
+from tests.support.client import Client  # noqa: E402
+from tests.support.drawing import draw  # noqa: E402
+from tests.support.fake_llm import FakeLLM  # noqa: E402
 
 
 def pytest_configure(config):
-    hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or "suite")
-
-
-def at_least(number):
-    """So many examples of a property, or as many as the profile has where those are more."""
-    return max(number, hypothesis.settings.default.max_examples)
+    hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or properties.SUITE)
 
 
 @pytest.fixture
@@ -62,40 +49,6 @@ def app(settings, first_start):
     llm.close_models()
 
 
-class Client:
-    """Flask's test client that carries the key, knows the service's most frequent calls, and holds every answer against the contract."""
-
-    def __init__(self, app):
-        self.app = app
-        self.open = app.test_client()
-        self.headers = {"Authorization": f"Bearer {app.api_key}"} if app.api_key else {}
-        contract.document(app)  # before a test puts anything else in the place of a route
-
-    def get(self, path, **options):
-        return self._call(self.open.get, path, options)
-
-    def post(self, path, **options):
-        return self._call(self.open.post, path, options)
-
-    def put(self, path, **options):
-        return self._call(self.open.put, path, options)
-
-    def delete(self, path, **options):
-        return self._call(self.open.delete, path, options)
-
-    def upload(self, picture, filename="screenshot.png", **fields):
-        return self.post("/api/photos/upload", data={"file": (io.BytesIO(picture), filename), **fields})
-
-    def _call(self, method, path, options):
-        headers = {**self.headers, **options.pop("headers", {})}
-        answer = method(path, headers=headers, **options)
-        answer.get_data()
-        contract.hold(self.app, answer)
-        answer.request.environ["wsgi.input"].close()  # a temporary file of the test client's, when the body was large
-        answer.close()
-        return answer
-
-
 @pytest.fixture
 def client(app):
     return Client(app)
@@ -116,14 +69,6 @@ def fake_llm():
 def make_photo():
     """`make_photo(text="…", size=(w, h), format="PNG", **save_options)`: the bytes of a picture with words on it."""
     return draw
-
-
-def draw(text="Dentist on Friday", size=(540, 960), format="PNG", mode="RGB", background="white", **save_options):
-    image = Image.new("RGB", size, background)
-    ImageDraw.Draw(image).multiline_text((20, 40), text, fill="black", font=ImageFont.load_default(size=28))
-    out = io.BytesIO()
-    image.convert(mode).save(out, format, **save_options)
-    return out.getvalue()
 
 
 class Clock:
@@ -188,16 +133,6 @@ def dashboard(chromium, tmp_path, fake_llm):
 def remote(settings, fake_llm):
     """The settings with the fake server as the model."""
     return dataclasses.replace(settings, dev_mode=True, llm_base_url=fake_llm.url, llm_model="scripted", llm_api_key="sk-scripted-secret")
-
-
-def detail(response, status):
-    """The sentence of an error answer, which must have this status and the one body."""
-    assert response.status_code == status, response.get_data(as_text=True)
-    body = json.loads(response.get_data())
-    assert set(body) == {"detail"}
-    assert isinstance(body["detail"], str)
-    assert body["detail"]
-    return body["detail"]
 
 
 def pytest_addoption(parser):

@@ -14,8 +14,8 @@ from playwright.sync_api import Page
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests import browser  # noqa: E402
-from tests.fake_llm import FakeLLM  # noqa: E402
+from tests.support import browser  # noqa: E402
+from tests.support.fake_llm import FakeLLM  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 PHONE = (540, 1170)

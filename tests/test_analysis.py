@@ -11,8 +11,9 @@ import analysis
 import llm
 import models
 from findings import Entity, Findings
-from tests.conftest import Client, detail, draw
-from tests.fake_llm import FINDINGS
+from tests.support.client import Client, detail
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS
 
 
 @pytest.fixture

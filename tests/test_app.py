@@ -10,7 +10,8 @@ from app import create_app
 from errors import StartRefused
 from locks import FolderLock
 from settings import VERSION, Settings
-from tests.conftest import Client, detail, draw
+from tests.support.client import Client, detail
+from tests.support.drawing import draw
 
 
 def app_with(settings, **changes):

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from tests.conftest import draw
-from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import HeldUpload, Service, eventually
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS, FakeLLM
+from tests.support.service import HeldUpload, Service, eventually
 
 SECRET = "sk-of-the-model-in-the-environment"
 SEEN = "Meet the quicksilver smuggler at midnight"

@@ -30,9 +30,10 @@ from errors import BadInput, Conflict, NotFound, SnaploreError, StartRefused, St
 from locks import ServiceLock, named_lock
 from models import Photo, db
 from settings import Settings, utc_now
-from tests.conftest import Client, draw
-from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import Clients, Service, eventually
+from tests.support.client import Client
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS, FakeLLM
+from tests.support.service import Clients, Service, eventually
 
 SECRETS = ("quicksilver smuggler", "divorce-papers", "Zanzibar departure", "sk-of-the-model")
 

@@ -17,8 +17,9 @@ from app import create_app
 from findings import Usage
 from locks import Places
 from settings import utc_now
-from tests.conftest import Client, detail, draw
-from tests.service import together
+from tests.support.client import Client, detail
+from tests.support.drawing import draw
+from tests.support.service import together
 
 TOOLS = {"search_knowledge_base", "get_screenshot", "web_search", "save_memory"}
 

@@ -23,7 +23,7 @@ import search
 from models import Analysis, Holding, Message, Photo, Tally, Vocabulary, db
 from settings import ROOT, utc_now
 from spool import Spool
-from tests.conftest import draw
+from tests.support.drawing import draw
 
 KINDS = ("keys", "database", "originals", "thumbnails", "attachments", "files", "analyses", "index", "vocabulary", "tallies", "holdings")
 ALL_WELL = [f"{kind}: OK" for kind in KINDS]

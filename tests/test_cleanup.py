@@ -24,9 +24,9 @@ from memory import remember
 from models import Analysis, Conversation, Dynamic, Memory, Message, Photo, SyncState, Vocabulary, db
 from settings import ROOT, Settings, utc_now
 from spool import Spool
-from tests.conftest import draw
-from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import Clients, Service, eventually, together
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS, FakeLLM
+from tests.support.service import Clients, Service, eventually, together
 
 DAY = timedelta(days=1)
 JOBS = ("reason", "decay", "cleanup")

@@ -8,7 +8,8 @@ import analysis
 import configuration
 import models
 from app import create_app
-from tests.conftest import Client, detail, draw
+from tests.support.client import Client, detail
+from tests.support.drawing import draw
 
 PUBLIC = "https://93.184.216.34/v1"  # an address, so that no name is looked up
 

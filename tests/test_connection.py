@@ -7,7 +7,7 @@ import pytest
 import connection
 import models
 from app import create_app
-from tests.conftest import Client, detail
+from tests.support.client import Client, detail
 
 KEY = "sk-scripted-secret"
 PATH = "/api/config/llm/test"

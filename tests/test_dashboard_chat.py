@@ -15,9 +15,9 @@ import models
 from app import create_app
 from models import Message
 from settings import Settings, utc_now
-from tests.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
-from tests.conftest import draw
-from tests.fake_llm import FakeLLM
+from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
+from tests.support.drawing import draw
+from tests.support.fake_llm import FakeLLM
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>[click](javascript:window.hacked=1)"
 FAILED = "Failed to load resource: the server responded with a status of "

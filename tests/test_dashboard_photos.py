@@ -11,10 +11,10 @@ from playwright.sync_api import expect
 import models
 from models import db
 from settings import Settings
-from tests.browser import Dashboard, settled
-from tests.conftest import draw
-from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import PATIENCE, eventually
+from tests.support.browser import Dashboard, settled
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS, FakeLLM
+from tests.support.service import PATIENCE, eventually
 
 MANY = 5_000
 FEW_NODES = 2_500  # in the whole document, however long the grid is

@@ -6,10 +6,10 @@ import threading
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
-from tests.conftest import draw
-from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import PATIENCE
+from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS, FakeLLM
+from tests.support.service import PATIENCE
 
 REFUSED = r"Failed to load resource: the server responded with a status of 401"
 VIEWS = ("#/", "#/photos", "#/chat", "#/notes", "#/memories", "#/settings")

@@ -27,9 +27,10 @@ from findings import MemoryCandidate
 from memory import remember
 from models import Analysis, Conversation, Dynamic, Holding, Memory, Message, Photo, SyncState, Tally, Vocabulary, db
 from settings import utc_now
-from tests.conftest import Client, detail, draw
-from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import Service, eventually, together
+from tests.support.client import Client, detail
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS, FakeLLM
+from tests.support.service import Service, eventually, together
 
 CLEAR = {"confirm": "delete everything"}
 

@@ -14,8 +14,8 @@ import pytest
 
 import jobs
 from settings import ROOT, Settings, variable
-from tests.conftest import draw
-from tests.service import PATIENCE, HeldUpload, Service, eventually
+from tests.support.drawing import draw
+from tests.support.service import PATIENCE, HeldUpload, Service, eventually
 
 DEPLOY = ROOT / "deploy"
 SERVICES = ("snaplore.service", "snaplore-job@.service")

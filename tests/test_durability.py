@@ -11,9 +11,9 @@ import pytest
 import requests
 from PIL import Image
 
-from tests.conftest import draw
-from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import Service, eventually, together
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS, FakeLLM
+from tests.support.service import Service, eventually, together
 
 CLIENTS = 3
 ROUNDS = 6

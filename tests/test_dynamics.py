@@ -22,8 +22,10 @@ from app import create_app
 from errors import ModelFailure, Unavailable
 from findings import MemoryCandidate
 from models import Dynamic, Message
-from tests.conftest import Client, at_least, detail, draw
-from tests.fake_llm import FINDINGS
+from tests.support.client import Client, detail
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS
+from tests.support.properties import at_least
 
 SEEN = {**FINDINGS, "memories": []}
 

@@ -22,10 +22,11 @@ import models
 from analysis import Circuit
 from models import Analysis, Memory, Message, Photo, db
 from settings import NAME, utc_now
-from tests.conftest import detail, draw
-from tests.fake_llm import FINDINGS
-from tests.service import Service, alive, eventually
-from tests.small_disk import small_disk
+from tests.support.client import detail
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS
+from tests.support.service import Service, alive, eventually
+from tests.support.small_disk import small_disk
 
 DAY = timedelta(days=1)
 FULL = "The disk is full: nothing more can be stored until there is room."

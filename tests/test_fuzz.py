@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from settings import ROOT
-from tests.service import PATIENCE, Service
+from tests.support.service import PATIENCE, Service
 
 KEY = "fuzz"
 
@@ -44,7 +44,7 @@ def test_whatever_is_sent_the_service_keeps_to_its_contract(tmp_path, request):
     with Service(tmp_path, "-c", str(configuration), api_key=KEY, language="en", trusted_proxies=1) as service:
         command = ["run", f"{service.url}/api/openapi.json", "--max-time", str(seconds), "--no-color"]
         found = subprocess.run(
-            [sys.executable, "-m", "schemathesis.cli", "--config-file", str(ROOT / "tests" / "schemathesis.toml"), *command],
+            [sys.executable, "-m", "schemathesis.cli", "--config-file", str(ROOT / "tests" / "support" / "schemathesis.toml"), *command],
             cwd=tmp_path, env={**os.environ, "FUZZ_KEY": KEY}, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=seconds + 3 * PATIENCE, check=False,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from PIL import Image
 
 import images
 from errors import UnsupportedImage
-from tests.conftest import draw
+from tests.support.drawing import draw
 
 
 def examine(content: bytes) -> images.Examined:

@@ -18,8 +18,9 @@ from app import create_app
 from locks import named_lock
 from models import Memory, Photo, db
 from settings import ROOT, utc_now
-from tests.conftest import Client, draw
-from tests.service import Service, eventually
+from tests.support.client import Client
+from tests.support.drawing import draw
+from tests.support.service import Service, eventually
 
 
 @pytest.fixture

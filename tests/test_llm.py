@@ -17,7 +17,7 @@ from errors import AnswerUnusable, ProviderDown, ProviderRefused, UnsupportedIma
 from findings import Entity, Usage
 from local import LocalModel
 from settings import Settings
-from tests.fake_llm import FINDINGS
+from tests.support.fake_llm import FINDINGS
 
 KEY = "sk-very-secret"
 

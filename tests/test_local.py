@@ -16,7 +16,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 import local
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unreadable
-from tests.conftest import ROOT, draw
+from settings import ROOT
+from tests.support.drawing import draw
 
 DEADLINE = 30  # seconds that a condition may take to come true on a busy machine
 
@@ -245,7 +246,7 @@ def test_close_interrupts_a_picture_without_blaming_it(make_model, child_program
 
 def test_nothing_is_left_when_the_service_is_killed():
     program = (
-        "import io, sys, local, threading\nfrom tests.conftest import draw\n"
+        "import io, sys, local, threading\nfrom tests.support.drawing import draw\n"
         "model = local.LocalModel(ocr_model='tiny', language='en')\nmodel.analyse(io.BytesIO(draw()))\n"
         "print('analysed', flush=True)\nthreading.Event().wait()"
     )

@@ -11,8 +11,8 @@ import mcp_messages
 import mcp_servers
 import net
 from app import create_app
-from tests.conftest import Client, detail
-from tests.fake_mcp import TOOLS, FakeMCP
+from tests.support.client import Client, detail
+from tests.support.fake_mcp import TOOLS, FakeMCP
 
 GUARD = net.Guard(dev_mode=True)
 PUBLIC = "https://93.184.216.34/mcp"  # an address, so that no name is looked up

@@ -9,7 +9,7 @@ import memory
 import models
 from findings import MemoryCandidate
 from settings import timestamp, utc_now
-from tests.conftest import detail
+from tests.support.client import detail
 
 NOW = datetime(2026, 11, 21, 7, 31, 4)
 HOUR = timedelta(hours=1)

@@ -11,9 +11,9 @@ import pytest
 import requests
 from PIL import Image
 
-from tests.conftest import draw
-from tests.fake_llm import FakeLLM
-from tests.service import PATIENCE, Service, together
+from tests.support.drawing import draw
+from tests.support.fake_llm import FakeLLM
+from tests.support.service import PATIENCE, Service, together
 
 MEGABYTE = 1_048_576
 LARGEST = 50 * MEGABYTE

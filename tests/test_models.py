@@ -12,7 +12,7 @@ import sqlcipher3
 import models
 from errors import StartRefused, Unavailable
 from settings import utc_now
-from tests.service import together
+from tests.support.service import together
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from cryptography.x509.oid import NameOID
 
 import net
 from errors import BadInput
-from tests.fake_llm import FakeLLM
-from tests.fake_mcp import FakeMCP
+from tests.support.fake_llm import FakeLLM
+from tests.support.fake_mcp import FakeMCP
 
 PUBLIC = "93.184.215.14"
 

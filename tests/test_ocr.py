@@ -10,7 +10,7 @@ from PIL import Image
 
 import ocr
 from rules import Line
-from tests.conftest import draw
+from tests.support.drawing import draw
 
 
 class Scripted:

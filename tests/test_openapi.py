@@ -1,6 +1,6 @@
 """The contract: whole, valid, true to `spec.md`, and what the service keeps to.
 
-Every answer that any test gets through the `client` fixture is held against it as well (`tests/contract.py`).
+Every answer that any test gets through the `client` fixture is held against it as well (`tests/support/contract.py`).
 """
 
 import re
@@ -11,8 +11,9 @@ import pytest
 
 import openapi
 from docs import generate
-from tests import contract
-from tests.conftest import detail, draw
+from tests.support import contract
+from tests.support.client import detail
+from tests.support.drawing import draw
 
 # `spec.md` and, after the empty line, what the service has beyond it.
 ENDPOINTS = """

@@ -10,7 +10,7 @@ import pytest
 
 import page
 from app import create_app
-from tests.conftest import detail
+from tests.support.client import detail
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 # What one may weigh: it should be usable within a second on a slow line.

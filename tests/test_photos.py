@@ -17,8 +17,9 @@ from PIL import Image
 import models
 import photos
 from settings import utc_now
-from tests.conftest import Client, detail, draw
-from tests.fake_llm import FINDINGS
+from tests.support.client import Client, detail
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS
 
 MEGABYTE = 1_048_576
 

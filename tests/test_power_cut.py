@@ -21,9 +21,11 @@ import pytest
 import analysis
 import check
 import models
+from app import create_app
 from models import Analysis, Photo
 from settings import ROOT, utc_now
-from tests.conftest import Client, create_app, draw
+from tests.support.client import Client
+from tests.support.drawing import draw
 
 WRITES = ("write", "pwrite64", "fsync", "fdatasync", "rename", "unlink", "mkdir", "ftruncate", "truncate")
 POINTS = 3  # of each kind of work, a second each
@@ -82,7 +84,7 @@ def run(settings, work, *options):
         "SNAPLORE_LLM_API_KEY": settings.llm_api_key,
         "PYTHONDONTWRITEBYTECODE": "1",  # which writes by itself, and not in the same order each time
     }
-    traced = ["strace", "-f", "-qq", *options, sys.executable, str(ROOT / "tests" / "power_cut.py"), *map(str, work)]
+    traced = ["strace", "-f", "-qq", *options, sys.executable, str(ROOT / "tests" / "support" / "power_cut.py"), *map(str, work)]
     ended = subprocess.run(traced, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     if "Traceback" in ended.stderr:
         pytest.fail(ended.stderr)

@@ -19,7 +19,7 @@ import models
 import push
 from app import create_app
 from errors import StartRefused
-from tests.conftest import Client, detail
+from tests.support.client import Client, detail
 
 PIXEL = {
     "device_id": "pixel",

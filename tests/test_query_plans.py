@@ -17,7 +17,7 @@ from app import create_app
 from benchmarks import seed
 from models import Conversation, Dynamic, Memory, Message, PushDevice, db
 from settings import Settings, utc_now
-from tests.conftest import Client
+from tests.support.client import Client
 
 # Tables that may be read whole: rows for each device, combination of values or thing that a person has set up. Every other one grows.
 FEW = {"push_devices", "sync_states", "tallies", "skills", "mcp_servers", "settings", "spend_ledger", "schema_migration", "holdings"}

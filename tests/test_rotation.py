@@ -27,8 +27,9 @@ from crypto import KeyStore
 from errors import StartRefused, StorageFull, Unreadable
 from models import Photo
 from settings import ROOT, utc_now
-from tests.conftest import Client, detail, draw
-from tests.service import Service, eventually
+from tests.support.client import Client, detail
+from tests.support.drawing import draw
+from tests.support.service import Service, eventually
 
 KILLS = 4  # of 50 with `--thorough`
 PHOTOS = 200  # of 3,000 with `--thorough`

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from settings import NAME, ROOT, VERSION
-from tests.conftest import draw
-from tests.fake_llm import FakeLLM
-from tests.service import HeldUpload, Service, eventually
+from tests.support.drawing import draw
+from tests.support.fake_llm import FakeLLM
+from tests.support.service import HeldUpload, Service, eventually
 
 ALLOWED = "https://dashboard.example"
 

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from tests.conftest import draw
-from tests.fake_llm import FINDINGS
-from tests.service import Service, alive, eventually, together
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS
+from tests.support.service import Service, alive, eventually, together
 
 MODEL_KEY = "sk-only-the-model-may-see-this"
 

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from tests.conftest import draw
-from tests.fake_llm import FakeLLM
-from tests.service import PATIENCE, Service, eventually
+from tests.support.drawing import draw
+from tests.support.fake_llm import FakeLLM
+from tests.support.service import PATIENCE, Service, eventually
 
 
 @pytest.fixture

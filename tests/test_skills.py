@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from app import create_app
-from tests.conftest import Client, detail
+from tests.support.client import Client, detail
 
 OWN = {"id": "cook", "name": "Cook", "description": "Recipes", "system_prompt": "You cook.", "icon": "🍲"}
 

@@ -9,7 +9,8 @@ import models
 import spend
 from findings import Usage
 from settings import utc_now
-from tests.conftest import detail, draw
+from tests.support.client import detail
+from tests.support.drawing import draw
 
 
 @pytest.fixture

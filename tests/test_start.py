@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from benchmarks import floors
-from tests.service import Service
+from tests.support.service import Service
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -15,9 +15,9 @@ import models
 import tools
 import web_search
 from models import Analysis, McpServer, Memory, db
-from tests.conftest import at_least
-from tests.fake_mcp import FakeMCP
-from tests.test_search import Library
+from tests.support.fake_mcp import FakeMCP
+from tests.support.library import Library
+from tests.support.properties import at_least
 
 NOW = datetime(2026, 11, 21, 12)
 DAY = timedelta(days=1)

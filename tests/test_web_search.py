@@ -17,8 +17,8 @@ from ddgs.engines import ENGINES
 import net
 import web_search
 from errors import BadInput
-from tests import fake_llm
-from tests.conftest import ROOT
+from settings import ROOT
+from tests.support import fake_llm
 from web_search import Result, SearchFailed
 
 TAVILY_KEY = "tvly-very-secret"

@@ -19,9 +19,9 @@ from limits.storage import Storage
 from app import create_app
 from errors import StartRefused
 from settings import ROOT
-from tests.conftest import draw
-from tests.fake_llm import FINDINGS, FakeLLM
-from tests.service import PATIENCE, Service, eventually, together
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS, FakeLLM
+from tests.support.service import PATIENCE, Service, eventually, together
 
 
 def environment(fake: FakeLLM, **more) -> dict[str, str]:

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from tests.loopback import Loopback
+from tests.support.loopback import Loopback
 
 FINDINGS = {
     "app_name": "Mail",

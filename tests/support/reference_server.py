@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service import eventually
+from tests.support.service import eventually
 
 PACKAGE = "@modelcontextprotocol/server-everything@2026.8.31"
 PROGRAM = "mcp-server-everything"

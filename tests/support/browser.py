@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.fake_llm import FINDINGS, FakeLLM, Request
-from tests.service import PATIENCE, Service
+from tests.support.fake_llm import FINDINGS, FakeLLM, Request
+from tests.support.service import PATIENCE, Service
 
 AXE = "axe-core@4.11.1"
 NPM_PATIENCE = 60.0

@@ -11,8 +11,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
-from tests import fake_llm
-from tests.loopback import Loopback
+from tests.support import fake_llm
+from tests.support.loopback import Loopback
 
 META = "io.modelcontextprotocol/"
 TOOLS = [

@@ -1,0 +1,52 @@
+"""A store of analysed screenshots without files, for what is found in it."""
+
+from datetime import datetime
+
+import msgspec
+
+import models
+import search
+from models import Analysis, Photo, Vocabulary, db
+from settings import Settings
+
+NOW = datetime(2026, 11, 21, 12)
+
+
+class Library:
+    """A store with screenshots in it."""
+
+    def __init__(self, folder):
+        self.settings = Settings(data_dir=folder)
+        models.open_store(self.settings)
+
+    def add(self, visible_text="", *, app_name="", summary="", entities=(), category="other", intent="note", device_id="pixel", taken=NOW):
+        with models.scope(), db.atomic():
+            number = Photo.select().count() + 1
+            photo = Photo.create(
+                device_id=device_id, filename="a.png", original_path=f"o{number}", thumbnail_path=f"t{number}", mime_type="image/png",
+                file_size=1, width=1, height=1, original_timestamp=taken, created_at=NOW, sha256=b"", key_generation=1,
+            )  # fmt: skip
+            values = msgspec.json.encode([{"type": "code", "value": value} for value in entities]).decode()
+            Analysis.create(
+                photo=photo, device_id=device_id, status="done", app_name=app_name, content_category=category, intent=intent,
+                summary=summary, entities=values, visible_text=visible_text, created_at=NOW, due_at=NOW,
+            )  # fmt: skip
+            search.index(photo.id)
+            return photo.id
+
+    def analyse_again(self, photo_id, visible_text):
+        with models.scope(), db.atomic():
+            search.remove(photo_id)
+            Analysis.update(visible_text=visible_text).where(Analysis.photo == photo_id).execute()
+            search.index(photo_id)
+
+    def find(self, text, **options):
+        with models.scope():
+            return search.find(text, now=NOW, **options)
+
+    def ids(self, text, **options):
+        return [hit.photo_id for hit in self.find(text, **options).items]
+
+    def vocabulary(self):
+        with models.scope():
+            return {row.term: row.documents for row in Vocabulary.select() if not row.term.startswith("@")}
