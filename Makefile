@@ -57,7 +57,7 @@ bench: $(DEV_READY) ## measure against the budgets (SIZE=100000: photos in the d
 load: $(DEV_READY) ## let phones, browsers, chats and jobs all come at once (MINUTES=3: for so long; ARGS for more)
 	@.venv/bin/python -m benchmarks.load --minutes $(MINUTES) $(ARGS)
 
-docs: $(RUN_READY) ## make the API reference, docs/api.md, from the contract
+docs: $(DEV_READY) ## generate docs/api.md, docs/configuration.md and the layer table in ARCHITECTURE.md
 	@.venv/bin/python -m docs.generate
 
 pictures: $(DEV_READY) ## make the README's pictures of the dashboard again (needs Chromium)

@@ -9,7 +9,7 @@ import models
 from app import create_app
 from errors import StartRefused
 from locks import FolderLock
-from settings import VERSION, Settings
+from settings import VERSION
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 
@@ -238,14 +238,3 @@ def test_no_secret_stands_in_the_log_of_a_whole_day(settings, caplog):
 
     for secret in ("the-service-key", "the-model-key", "the-wrong-key", str(models.store().ring.database_key.hex())):
         assert secret not in caplog.text
-
-
-def test_settings_are_documented_in_the_readme():
-    import dataclasses
-    from pathlib import Path
-
-    from settings import ROOT, variable
-
-    text = Path(ROOT / "README.md").read_text()
-    missing = [variable(field.name) for field in dataclasses.fields(Settings) if f"`{variable(field.name)}`" not in text]
-    assert not missing
