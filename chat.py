@@ -36,6 +36,7 @@ import replies
 import shapes
 import skills
 import spend
+from clock import utc_now
 from conversations import Turn
 from errors import (
     AnswerUnusable,
@@ -51,7 +52,7 @@ from errors import (
 from findings import Answer, MemoryCandidate, Usage
 from locks import Places, named_lock
 from models import Message, db
-from settings import Settings, utc_now
+from settings import Settings
 from spool import Spool
 from tools import Toolbox
 

@@ -33,9 +33,10 @@ import params
 import photos
 import restore
 import rotation
+from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
-from settings import NAME, VERSION, Settings, timestamp, utc_now
+from settings import NAME, VERSION, Settings
 from spool import Spool
 
 BLOCK = 262_144  # bytes
@@ -177,7 +178,7 @@ def _clock_jumped(name: str, *, now: datetime) -> bool:
     mark = f"jobs.{name}.ran_at"
     with models.scope():
         last = models.stored_value(mark)
-        models.store_value(mark, timestamp(now))
+        models.store_value(mark, iso(now))
     return last is not None and now - datetime.fromisoformat(last) > LONGEST_ABSENCE
 
 

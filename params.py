@@ -20,8 +20,8 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from werkzeug.routing import IntegerConverter
 
+from clock import from_epoch_ms
 from errors import BadInput, SnaploreError, TooLarge
-from settings import from_epoch_ms
 
 MEGABYTE = 1_048_576
 MAX_BODY = 1 * MEGABYTE  # of a request without files; the largest is a chat message of 32,768 characters, escaped

@@ -27,10 +27,10 @@ import models
 import params
 import search
 import shapes
+from clock import iso, to_epoch_ms, utc_now
 from errors import BadInput, NotFound, SnaploreError, Unreadable, UnsupportedImage
 from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
-from settings import timestamp, to_epoch_ms, utc_now
 from spool import Spool, keep_bytes, new_place
 
 MAX_FILE = 50 * params.MEGABYTE
@@ -149,8 +149,8 @@ def detail_fields(photo: Photo, analysis: Analysis) -> dict[str, Any]:
         "source_type": photo.source_type,
         "device_id": photo.device_id,
         "device_name": photo.device_name,
-        "original_timestamp": timestamp(photo.original_timestamp),
-        "created_at": timestamp(photo.created_at),
+        "original_timestamp": iso(photo.original_timestamp),
+        "created_at": iso(photo.created_at),
         "analysis": analysis_fields(analysis),
     }
 
@@ -169,8 +169,8 @@ def analysis_fields(analysis: Analysis) -> dict[str, Any]:
         "confidence": analysis.confidence,
         "llm_response": analysis.llm_response,
         "error_message": analysis.error_message,
-        "created_at": timestamp(analysis.created_at),
-        "completed_at": timestamp(analysis.completed_at),
+        "created_at": iso(analysis.created_at),
+        "completed_at": iso(analysis.completed_at),
     }
 
 
@@ -235,8 +235,8 @@ def devices() -> list[dict[str, Any]]:
         {
             "device_id": state.device_id,
             "device_name": state.device_name,
-            "last_synced_timestamp": timestamp(state.last_synced_timestamp),
-            "last_sync_time": timestamp(state.last_sync_time),
+            "last_synced_timestamp": iso(state.last_synced_timestamp),
+            "last_sync_time": iso(state.last_sync_time),
             "total_synced": state.total_synced,
         }
         for state in SyncState.select().order_by(SyncState.last_sync_time.desc(), SyncState.device_id)
@@ -249,7 +249,7 @@ def sync_state(device_id: str) -> dict[str, Any]:
     newest = state and state.last_synced_timestamp
     return {
         "device_id": device_id,
-        "last_synced_timestamp": timestamp(newest),
+        "last_synced_timestamp": iso(newest),
         "last_synced_ts_ms": to_epoch_ms(newest) if newest else 0,
         "total_synced": state.total_synced if state else 0,
     }
@@ -277,8 +277,8 @@ _LIST_FIELDS = (*(column.name for column in _LIST_COLUMNS), "analysis_status", "
 
 def _list_item(*values: Any) -> dict[str, Any]:
     item = dict(zip(_LIST_FIELDS, values, strict=True))
-    item["original_timestamp"] = timestamp(item["original_timestamp"])
-    item["created_at"] = timestamp(item["created_at"])
+    item["original_timestamp"] = iso(item["original_timestamp"])
+    item["created_at"] = iso(item["created_at"])
     return item
 
 
@@ -344,7 +344,7 @@ def _delete(where: peewee.Expression, *, most: int) -> int:
 def note_sync(upload: Upload, now: datetime, *, new: int) -> None:
     """Carry the device's sync state forward; a photo that was there already counts as reached, not as stored."""
     named = {"device_name": upload.device_name[:MAX_NAME]} if upload.device_name else {}
-    newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), timestamp(upload.original_timestamp))
+    newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), iso(upload.original_timestamp))
     SyncState.insert(
         device_id=upload.device_id, last_synced_timestamp=upload.original_timestamp, last_sync_time=now, total_synced=new, **named
     ).on_conflict(

@@ -36,10 +36,11 @@ import params
 import photos
 import search
 import web_search
+from clock import iso
 from errors import BadInput, SnaploreError
 from findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
 from models import Analysis, McpServer, Photo, db
-from settings import Settings, timestamp
+from settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -366,7 +367,7 @@ def _heading(photo: Photo, analysis: Analysis) -> dict[str, Any]:
         "category": analysis.content_category,
         "intent": analysis.intent,
         "device_id": photo.device_id,
-        "taken": timestamp(photo.original_timestamp),
+        "taken": iso(photo.original_timestamp),
     }
 
 

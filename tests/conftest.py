@@ -19,7 +19,8 @@ import analysis  # noqa: E402
 import llm  # noqa: E402
 import models  # noqa: E402
 from app import create_app  # noqa: E402
-from settings import Settings, utc_now  # noqa: E402
+from clock import utc_now  # noqa: E402
+from settings import Settings  # noqa: E402
 from tests import browser, contract  # noqa: E402
 from tests import reference_server as reference  # noqa: E402
 from tests.fake_llm import FakeLLM  # noqa: E402

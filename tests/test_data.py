@@ -23,10 +23,10 @@ import models
 import params
 import photos
 from app import create_app
+from clock import utc_now
 from findings import MemoryCandidate
 from memory import remember
 from models import Analysis, Conversation, Dynamic, Holding, Memory, Message, Photo, SyncState, Tally, Vocabulary, db
-from settings import utc_now
 from tests.conftest import Client, detail, draw
 from tests.fake_llm import FINDINGS, FakeLLM
 from tests.service import Service, eventually, together

@@ -15,9 +15,10 @@ from PIL import Image
 
 import models
 from app import create_app
+from clock import utc_now
 from locks import named_lock
 from models import Memory, Photo, db
-from settings import ROOT, utc_now
+from settings import ROOT
 from tests.conftest import Client, draw
 from tests.service import Service, eventually
 

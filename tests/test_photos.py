@@ -16,7 +16,7 @@ from PIL import Image
 
 import models
 import photos
-from settings import utc_now
+from clock import utc_now
 from tests.conftest import Client, detail, draw
 from tests.fake_llm import FINDINGS
 

@@ -21,8 +21,9 @@ import pytest
 import analysis
 import check
 import models
+from clock import utc_now
 from models import Analysis, Photo
-from settings import ROOT, utc_now
+from settings import ROOT
 from tests.conftest import Client, create_app, draw
 
 WRITES = ("write", "pwrite64", "fsync", "fdatasync", "rename", "unlink", "mkdir", "ftruncate", "truncate")

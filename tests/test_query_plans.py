@@ -15,8 +15,9 @@ import models
 import photos
 from app import create_app
 from benchmarks import seed
+from clock import utc_now
 from models import Conversation, Dynamic, Memory, Message, PushDevice, db
-from settings import Settings, utc_now
+from settings import Settings
 from tests.conftest import Client
 
 # Tables that may be read whole: rows for each device, combination of values or thing that a person has set up. Every other one grows.
