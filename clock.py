@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from errors import BadInput
+
 
 def utc_now() -> datetime:
     """The present moment, UTC, without a zone, whole milliseconds: the only form of time that is stored or compared."""
@@ -21,3 +23,17 @@ def to_epoch_ms(moment: datetime) -> int:
 def iso(moment: datetime | None) -> str | None:
     """`2026-11-21T07:31:04.123`: the contract's form. It sorts as text in the order of time."""
     return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def parse_time(value: str, *, field: str) -> datetime | None:
+    """An ISO 8601 time as UTC without a zone; one that names no zone is UTC already. None when `value` is empty.
+
+    Raises `BadInput` that names `field`.
+    """
+    if not value:
+        return None
+    try:
+        parsed = datetime.fromisoformat(value)
+        return parsed if parsed.tzinfo is None else from_epoch_ms(round(parsed.timestamp() * 1000))
+    except (ValueError, OverflowError):
+        raise BadInput(f"{field}: must be a time like 2026-11-21T07:31:04") from None

@@ -19,6 +19,7 @@ from errors import StartRefused
 NAME = "Snaplore"
 VERSION = "0.1.0"
 PREFIX = "SNAPLORE_"
+MEGABYTE = 1_048_576  # bytes
 ROOT = Path(__file__).resolve().parent
 
 

@@ -32,11 +32,10 @@ import mcp_servers
 import memory
 import models
 import net
-import params
 import photos
 import search
 import web_search
-from clock import iso
+from clock import iso, parse_time
 from errors import BadInput, SnaploreError
 from findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
 from models import Analysis, McpServer, Photo, db
@@ -207,14 +206,14 @@ class Toolbox:
 
     def _search(self, wanted: SearchKnowledgeBase) -> dict[str, Any]:
         limit = max(1, min(MOST_FOUND, wanted.limit))
-        until = params.timestamp("until", wanted.until)
+        until = parse_time(wanted.until, field="until")
         if until is not None and len(wanted.until) <= len("2026-11-21"):
             until = min(until, datetime.max - DAY) + DAY
         filters = {
             "category": _one_of("category", wanted.category, CATEGORIES),
             "intent": _one_of("intent", wanted.intent, INTENTS),
             "device_id": wanted.device_id or None,
-            "since": params.timestamp("since", wanted.since),
+            "since": parse_time(wanted.since, field="since"),
             "until": until,
         }
         with models.scope():
