@@ -35,6 +35,7 @@ import photos
 import search
 import shapes
 import spend
+from clock import iso, utc_now
 from errors import (
     AnswerUnusable,
     NotFound,
@@ -49,7 +50,7 @@ from errors import (
 from findings import INTENTS, Findings, MemoryCandidate
 from locks import Presence
 from models import Analysis, Photo, Tally, db
-from settings import Settings, timestamp, utc_now
+from settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -217,7 +218,7 @@ def recover(*, now: datetime) -> int:
 
 def _forget_clock_ahead(now: datetime) -> None:
     """A Pi has no clock of its own: it starts in the past or, after a wrong answer from the network, in the future."""
-    present, latest = timestamp(now), timestamp(now + LONGEST_DELAY)
+    present, latest = iso(now), iso(now + LONGEST_DELAY)
     late = [row[0] for row in db.execute_sql(_DUE_TOO_LATE, (present, latest, latest)).fetchall()]
     if late:
         Analysis.update(due_at=now).where(Analysis.id.in_(late)).execute()
@@ -389,7 +390,7 @@ _EARLIEST = "SELECT due_at FROM analyses INDEXED BY analyses_due WHERE status = 
 def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
     """Ids of the analysis and photo whose turn it is. A probe may also be a row that failed by the provider's fault."""
     if not probe:
-        return db.execute_sql(_DUE_NOW, (timestamp(now),)).fetchone()
+        return db.execute_sql(_DUE_NOW, (iso(now),)).fetchone()
     return db.execute_sql(_NEXT_PENDING).fetchone() or db.execute_sql(_NEXT_FAILED).fetchone()
 
 
@@ -536,7 +537,7 @@ def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool =
     # Only an error has a fault, and `analyses_faulty` is an index of these.
     failed = peewee.SQL("fault <> ''") & Analysis.fault.in_(faults) & (Analysis.returns < MAX_RETURNS)
     if only_due:
-        failed &= Analysis.due_at <= timestamp(now)
+        failed &= Analysis.due_at <= iso(now)
     _requeue(failed, now=now, attempts=0, returns=Analysis.returns + 1)
 
 

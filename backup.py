@@ -34,10 +34,11 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 import crypto
 import models
 from cleanup import Progress
+from clock import to_epoch_ms
 from errors import Conflict, DataDamaged, SnaploreError, StorageFull, Unreadable
 from locks import named_lock
 from models import Photo, db
-from settings import VERSION, to_epoch_ms
+from settings import VERSION
 
 FORMAT = 1  # grows when an older Snaplore could not restore the file
 ROUNDS = 5  # moments that are tried before writers are made to wait for the last one

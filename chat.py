@@ -36,6 +36,7 @@ import replies
 import shapes
 import skills
 import spend
+from clock import utc_now
 from conversations import Turn
 from errors import (
     AnswerUnusable,
@@ -51,7 +52,7 @@ from errors import (
 from findings import Answer, MemoryCandidate, Usage
 from locks import Places, named_lock
 from models import Message, db
-from settings import Settings, utc_now
+from settings import MEGABYTE, Settings
 from spool import Spool
 from tools import Toolbox
 
@@ -60,7 +61,7 @@ log = logging.getLogger(__name__)
 ROUNDS = 3
 MAX_CALLS = 8  # in a round; a model that wants more has lost its way
 MAX_MESSAGE = 32_768  # characters
-MAX_ATTACHMENT = 20 * params.MEGABYTE
+MAX_ATTACHMENT = 20 * MEGABYTE
 
 # Half of the server's 16 threads (gunicorn.conf.py).
 MOST_AT_ONCE = 8

@@ -16,9 +16,10 @@ import llm
 import models
 import params
 import spend
+from clock import utc_now
 from errors import ModelFailure
 from findings import Usage
-from settings import Settings, utc_now
+from settings import Settings
 
 DEADLINE = 20.0  # seconds: a model on a small machine may have to be loaded first
 # Models that think before they speak fail when they may not, so this is a limit and no measure: the answer is one word.

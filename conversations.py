@@ -21,9 +21,9 @@ import crypto
 import models
 import params
 import shapes
+from clock import iso
 from errors import NotFound
 from models import Conversation, Message, db
-from settings import timestamp
 from spool import keep_bytes, new_place
 
 MAX_TITLE = 60
@@ -225,7 +225,7 @@ def _messages(conversation_id: str, after_id: int) -> list[dict[str, Any]]:
             "content": message.content,
             "tool_calls": message.tool_calls,
             "tool_name": message.tool_name,
-            "created_at": timestamp(message.created_at),
+            "created_at": iso(message.created_at),
         }
         for message in later
     ]
@@ -236,8 +236,8 @@ def _fields(conversation: Conversation) -> dict[str, Any]:
         "id": conversation.id,
         "title": conversation.title,
         "device_id": conversation.device_id,
-        "created_at": timestamp(conversation.created_at),
-        "updated_at": timestamp(conversation.updated_at),
+        "created_at": iso(conversation.created_at),
+        "updated_at": iso(conversation.updated_at),
     }
 
 

@@ -23,10 +23,11 @@ import models
 import params
 import rotation
 import shapes
+from clock import iso, utc_now
 from errors import Unavailable
 from locks import Places
 from models import Holding
-from settings import NAME, Settings, timestamp, utc_now
+from settings import NAME, Settings
 
 # Each holds one of the server's 16 threads as long as its client takes (gunicorn.conf.py).
 MOST_EXPORTS = 2
@@ -53,9 +54,9 @@ def keys(settings: Settings) -> dict[str, Any]:
     return {
         "encrypted": store.encrypted,
         "generation": ring.generation,
-        "created_at": timestamp(ring.created_at),
+        "created_at": iso(ring.created_at),
         "rotation_days": settings.key_rotation_days,
-        "rotation_due_at": timestamp(due),
+        "rotation_due_at": iso(due),
         "files": [{"generation": generation, "count": count} for generation, count in sealed.order_by(Holding.key_generation).tuples()],
     }
 

@@ -37,12 +37,13 @@ import params
 import push
 import shapes
 import spend
+from clock import iso, utc_now
 from errors import AnswerUnusable, ModelFailure, NotFound, SnaploreError, Unavailable
 from findings import Entity
 from locks import named_lock
 from models import Analysis, Conversation, Dynamic, Message, Photo, db
 from notes import CATEGORIES, Article, Material, NewConversation, NewPhoto, Notes, RecentNote
-from settings import Settings, timestamp, utc_now
+from settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -467,7 +468,7 @@ def _get(dynamic_id: int) -> Dynamic:
 def _fields(dynamic: Dynamic) -> dict[str, Any]:
     """The contract's list item."""
     values = {column.name: getattr(dynamic, column.name) for column in _LIST_COLUMNS}
-    return {**values, "created_at": timestamp(dynamic.created_at)}
+    return {**values, "created_at": iso(dynamic.created_at)}
 
 
 # --------------------------------------------------------------------------------------------------------------------- routes

@@ -30,9 +30,10 @@ import mcp_servers
 import models
 import photos
 import skills
+from clock import iso
 from errors import NotFound, Unreadable
 from models import Analysis, Conversation, Dynamic, Memory, Message, Photo
-from settings import NAME, VERSION, Settings, timestamp
+from settings import NAME, VERSION, Settings
 
 ROWS = 50  # read in one scope; a screenshot's may hold 100 KB of text
 OPENED = 10  # files that are opened in one scope, and then wait for the client
@@ -223,7 +224,7 @@ def _entry(name: str, moment: datetime, compression: int) -> zipfile.ZipInfo:
 
 
 def _record(row: models.Model) -> dict[str, Any]:
-    return {name: timestamp(value) if isinstance(value, datetime) else value for name, value in row.__data__.items()}
+    return {name: iso(value) if isinstance(value, datetime) else value for name, value in row.__data__.items()}
 
 
 def _note(dynamic: Dynamic) -> dict[str, Any]:
@@ -250,7 +251,7 @@ def _settings(settings: Settings, *, now: datetime) -> dict[str, Any]:
     servers = [{**_record(server), "url": _plain(server.url)} for server in mcp_servers.registered()]
     return {
         "exported_by": f"{NAME} {VERSION}",
-        "exported_at": timestamp(now),
+        "exported_at": iso(now),
         "retention_days": cleanup.retention_days(settings),
         "language": settings.language,
         "llm": {**llm, "base_url": _plain(llm["base_url"])},

@@ -29,13 +29,13 @@ import dynamics
 import images
 import memory
 import models
-import params
 import photos
 import restore
 import rotation
+from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
-from settings import NAME, VERSION, Settings, timestamp, utc_now
+from settings import MEGABYTE, NAME, VERSION, Settings
 from spool import Spool
 
 BLOCK = 262_144  # bytes
@@ -72,7 +72,7 @@ def command(group: click.Group | None = None, *, opens: bool = True, **options):
 
 
 def _device_id(_context, _parameter, value: str) -> str:
-    if not re.match(params.DEVICE_ID, value):
+    if not re.match(photos.DEVICE_ID, value):
         raise click.BadParameter("must be 1 to 256 letters, digits or underscores")
     return value
 
@@ -177,7 +177,7 @@ def _clock_jumped(name: str, *, now: datetime) -> bool:
     mark = f"jobs.{name}.ran_at"
     with models.scope():
         last = models.stored_value(mark)
-        models.store_value(mark, timestamp(now))
+        models.store_value(mark, iso(now))
     return last is not None and now - datetime.fromisoformat(last) > LONGEST_ABSENCE
 
 
@@ -209,7 +209,7 @@ def clean_up(dry_run: bool) -> str:
         cleaned = cleanup.clean(current_app.settings, now=utc_now(), dry_run=dry_run, progress=progress)
     return (
         f"{cleaned.photos} photos, {cleaned.conversations} conversations, {cleaned.dynamics} notes, {cleaned.memories} memories, "
-        f"{cleaned.orphans} orphaned files, {cleaned.bytes / params.MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed"
+        f"{cleaned.orphans} orphaned files, {cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed"
     )
 
 
@@ -293,7 +293,7 @@ def show_keys():
         click.echo(f"Database key: generation {store.ring.generation}, {_age(store.ring.created_at, now)}, {_next_turn(settings, now)}")
     else:
         click.echo("Encryption:   off")
-    click.echo(f"Database:     {store.ring.database_file}, {store.database.stat().st_size / params.MEGABYTE:.1f} MB")
+    click.echo(f"Database:     {store.ring.database_file}, {store.database.stat().st_size / MEGABYTE:.1f} MB")
     of_each = ", ".join(f"{count} of generation {number}" for number, count in sorted(status.generations.items()))
     click.echo(f"Files:        {of_each or 'none'}")
     click.echo(f"Unreadable:   {len(status.unreadable) or 'none'}")
@@ -402,7 +402,7 @@ def back_up(file: Path, force: bool, with_master_key: bool):
     """
     with _bars() as progress:
         made = backup.make(file.absolute(), progress, now=utc_now(), force=force, with_master_key=with_master_key)
-    click.echo(f"backup: {made.head.photos} photos, {made.head.files} files, {made.size / params.MEGABYTE:.1f} MB in {file}")
+    click.echo(f"backup: {made.head.photos} photos, {made.head.files} files, {made.size / MEGABYTE:.1f} MB in {file}")
     if not made.head.encrypted:
         click.echo("Encryption is off: whoever has the file can read everything in it.", err=True)
     elif with_master_key:
@@ -425,7 +425,7 @@ def bring_back(file: Path | None, master_key_file: Path | None, undo: bool, disc
         raise click.UsageError("Give FILE, or --undo, or --discard-previous.")
     settings = current_app.settings
     if discard_previous:
-        click.echo(f"restore: {restore.discard_previous(settings) / params.MEGABYTE:.1f} MB freed")
+        click.echo(f"restore: {restore.discard_previous(settings) / MEGABYTE:.1f} MB freed")
         return
     if undo:
         restored = restore.undo(settings, now=utc_now(), master_key_file=master_key_file)

@@ -29,11 +29,12 @@ import net
 import notes
 import prompts
 import spend
+from clock import utc_now
 from configuration import LOCAL, Configuration, guard
 from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused
 from findings import CATEGORIES, INTENTS, Answer, Findings, MemoryCandidate, Usage
 from local import LocalModel
-from settings import Settings, utc_now
+from settings import Settings
 
 MAX_ANSWER_TOKENS = 16_384  # a full screen of text, written out, and room to think before it
 

@@ -18,9 +18,10 @@ import configuration
 import net
 import params
 import shapes
+from clock import utc_now
 from errors import Conflict, NotFound
 from models import McpServer, db
-from settings import Settings, utc_now
+from settings import Settings
 
 # What OpenAI takes as the name of a function; other providers take no less.
 MAX_TOOL_NAME = 64

@@ -33,10 +33,10 @@ import params
 import shapes
 import terms
 from answers import MAX_MEMORY, MEMORY_CATEGORIES, MEMORY_TYPES
+from clock import iso, utc_now
 from errors import NotFound
 from findings import MemoryCandidate
 from models import Memory, db
-from settings import timestamp, utc_now
 
 LIFETIME = timedelta(hours=48)  # of a short-term memory since it was last told
 ALIKE = 85  # rapidfuzz's ratio from which two texts may say the same; whether they do, their words decide
@@ -230,7 +230,7 @@ def decay(*, now: datetime) -> Decayed:
             lower = peewee.fn.MAX(FLOOR, Memory.importance * DECAY)
             Memory.update(importance=lower).where(fading, Memory.created_at <= last).execute()
             last += DAY
-        models.store_value("memory.decayed_at", timestamp(last))
+        models.store_value("memory.decayed_at", iso(last))
     return Decayed(days, decayed, expired)
 
 
@@ -377,8 +377,8 @@ def _fields(memory: Memory) -> dict[str, Any]:
         "category": memory.category,
         "importance": memory.importance,
         "access_count": memory.access_count,
-        "created_at": timestamp(memory.created_at),
-        "expires_at": timestamp(memory.expires_at),
+        "created_at": iso(memory.created_at),
+        "expires_at": iso(memory.expires_at),
     }
 
 

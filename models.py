@@ -29,9 +29,10 @@ from playhouse.pool import PooledDatabase
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
+from clock import iso, utc_now
 from errors import DataDamaged, EncryptionDiffers, SnaploreError, StartRefused, StorageFull, Unavailable
 from locks import FolderLock
-from settings import ROOT, Settings, timestamp, utc_now
+from settings import ROOT, Settings
 
 log = logging.getLogger(__name__)
 
@@ -367,7 +368,7 @@ class TimestampField(peewee.Field):
     field_type = "TEXT"
 
     def db_value(self, value: datetime | str | None) -> str | None:
-        return timestamp(value) if isinstance(value, datetime) else value
+        return iso(value) if isinstance(value, datetime) else value
 
     def python_value(self, value: str | None) -> datetime | None:
         return datetime.fromisoformat(value) if value is not None else None

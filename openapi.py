@@ -17,7 +17,7 @@ from werkzeug.routing import Rule
 
 import params
 import shapes
-from settings import NAME, VERSION
+from settings import MEGABYTE, NAME, VERSION
 
 # Blueprint -> what its part of the contract is called, in the order of the contract.
 RESOURCES = {
@@ -143,7 +143,7 @@ class _Document:
         if "form" in contract.inputs:
             fields, required = _fields(contract.inputs["form"])
             largest, most = view.takes_files
-            file = {"type": "string", "format": "binary", "description": f"at most {largest // params.MEGABYTE} MB"}
+            file = {"type": "string", "format": "binary", "description": f"at most {largest // MEGABYTE} MB"}
             if "file" in contract.inputs:
                 fields["file"] = file
                 required += ["file"] if contract.inputs["file"] is FileStorage else []

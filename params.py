@@ -20,10 +20,10 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from werkzeug.routing import IntegerConverter
 
+from clock import from_epoch_ms
 from errors import BadInput, SnaploreError, TooLarge
-from settings import from_epoch_ms
+from settings import MEGABYTE
 
-MEGABYTE = 1_048_576
 MAX_BODY = 1 * MEGABYTE  # of a request without files; the largest is a chat message of 32,768 characters, escaped
 FORM_SLACK = 1 * MEGABYTE  # what a form with files may carry beside them
 # How much of a body that nobody wants is read and thrown away, so that the client sees the answer and not a reset connection.
@@ -41,8 +41,6 @@ class RowId(IntegerConverter):
 
 Page = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 PageSize = Annotated[int, Meta(ge=1, le=100)]
-DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"
-DeviceId = Annotated[str, Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")]
 
 # A text that no database is asked for as it is: whatever is typed into a search may be in it.
 _ANYTHING = {"anything": True}
@@ -226,17 +224,6 @@ def moment(name: str, value: str, default: datetime) -> datetime:
         return from_epoch_ms(int(value))
     except (ValueError, OverflowError):
         raise BadInput(f"{name}: is too far in the future") from None
-
-
-def timestamp(name: str, value: str | None) -> datetime | None:
-    """An ISO 8601 time; one with a zone is brought to UTC."""
-    if not value:
-        return None
-    try:
-        parsed = datetime.fromisoformat(value)
-        return parsed if parsed.tzinfo is None else from_epoch_ms(round(parsed.timestamp() * 1000))
-    except (ValueError, OverflowError):
-        raise BadInput(f"{name}: must be a time like 2026-11-21T07:31:04") from None
 
 
 def _convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) -> T:

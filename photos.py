@@ -27,17 +27,19 @@ import models
 import params
 import search
 import shapes
+from clock import iso, parse_time, to_epoch_ms, utc_now
 from errors import BadInput, NotFound, SnaploreError, Unreadable, UnsupportedImage
 from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
-from settings import timestamp, to_epoch_ms, utc_now
+from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
 
-MAX_FILE = 50 * params.MEGABYTE
+MAX_FILE = 50 * MEGABYTE
 MAX_BATCH = 50
 # Of a picture that is read whole before the answer begins, so that damage is an answer with a sentence. A larger one is sent as it is read,
 # and damage behind its first and last 64 kB cuts the connection off.
-IN_MEMORY = 4 * params.MEGABYTE
+IN_MEMORY = 4 * MEGABYTE
+DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"  # which ids a device may have that photos come from
 MAX_NAME = 255  # characters of a name or source that is kept for display
 
 # Sent after a photo was stored, outside its transaction: the analysis pool wakes up on it.
@@ -149,8 +151,8 @@ def detail_fields(photo: Photo, analysis: Analysis) -> dict[str, Any]:
         "source_type": photo.source_type,
         "device_id": photo.device_id,
         "device_name": photo.device_name,
-        "original_timestamp": timestamp(photo.original_timestamp),
-        "created_at": timestamp(photo.created_at),
+        "original_timestamp": iso(photo.original_timestamp),
+        "created_at": iso(photo.created_at),
         "analysis": analysis_fields(analysis),
     }
 
@@ -169,8 +171,8 @@ def analysis_fields(analysis: Analysis) -> dict[str, Any]:
         "confidence": analysis.confidence,
         "llm_response": analysis.llm_response,
         "error_message": analysis.error_message,
-        "created_at": timestamp(analysis.created_at),
-        "completed_at": timestamp(analysis.completed_at),
+        "created_at": iso(analysis.created_at),
+        "completed_at": iso(analysis.completed_at),
     }
 
 
@@ -235,8 +237,8 @@ def devices() -> list[dict[str, Any]]:
         {
             "device_id": state.device_id,
             "device_name": state.device_name,
-            "last_synced_timestamp": timestamp(state.last_synced_timestamp),
-            "last_sync_time": timestamp(state.last_sync_time),
+            "last_synced_timestamp": iso(state.last_synced_timestamp),
+            "last_sync_time": iso(state.last_sync_time),
             "total_synced": state.total_synced,
         }
         for state in SyncState.select().order_by(SyncState.last_sync_time.desc(), SyncState.device_id)
@@ -249,7 +251,7 @@ def sync_state(device_id: str) -> dict[str, Any]:
     newest = state and state.last_synced_timestamp
     return {
         "device_id": device_id,
-        "last_synced_timestamp": timestamp(newest),
+        "last_synced_timestamp": iso(newest),
         "last_synced_ts_ms": to_epoch_ms(newest) if newest else 0,
         "total_synced": state.total_synced if state else 0,
     }
@@ -277,8 +279,8 @@ _LIST_FIELDS = (*(column.name for column in _LIST_COLUMNS), "analysis_status", "
 
 def _list_item(*values: Any) -> dict[str, Any]:
     item = dict(zip(_LIST_FIELDS, values, strict=True))
-    item["original_timestamp"] = timestamp(item["original_timestamp"])
-    item["created_at"] = timestamp(item["created_at"])
+    item["original_timestamp"] = iso(item["original_timestamp"])
+    item["created_at"] = iso(item["created_at"])
     return item
 
 
@@ -344,7 +346,7 @@ def _delete(where: peewee.Expression, *, most: int) -> int:
 def note_sync(upload: Upload, now: datetime, *, new: int) -> None:
     """Carry the device's sync state forward; a photo that was there already counts as reached, not as stored."""
     named = {"device_name": upload.device_name[:MAX_NAME]} if upload.device_name else {}
-    newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), timestamp(upload.original_timestamp))
+    newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), iso(upload.original_timestamp))
     SyncState.insert(
         device_id=upload.device_id, last_synced_timestamp=upload.original_timestamp, last_sync_time=now, total_synced=new, **named
     ).on_conflict(
@@ -365,12 +367,13 @@ def _batch_error(problem: SnaploreError, spool: Spool) -> str:
 
 routes = Blueprint("photos", __name__, url_prefix="/api/photos")
 
+DeviceId = Annotated[str, msgspec.Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")]
 Name = Annotated[str, msgspec.Meta(max_length=1024)]
 EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z", description="epoch milliseconds, in digits")]
 
 
 class UploadForm(msgspec.Struct):
-    device_id: params.DeviceId = "unknown"
+    device_id: DeviceId = "unknown"
     device_name: Name = ""
     source_type: Name = "screenshot"
     local_media_store_id: Name = ""
@@ -382,7 +385,7 @@ Entries = Annotated[str, msgspec.Meta(description="one for each file, in their o
 
 
 class BatchForm(msgspec.Struct):
-    device_id: params.DeviceId
+    device_id: DeviceId
     device_name: Name = ""
     timestamps: Entries = ""
     local_ids: Entries = ""
@@ -401,11 +404,11 @@ class ListQuery(msgspec.Struct):
 
 
 class SyncQuery(msgspec.Struct):
-    device_id: params.DeviceId
+    device_id: DeviceId
 
 
 class SyncForm(msgspec.Struct):
-    device_id: params.DeviceId
+    device_id: DeviceId
     since_ms: EpochMs = ""
     device_name: Name = ""
 
@@ -449,7 +452,7 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploa
 @params.operation()
 def index(query: ListQuery) -> shapes.PhotoPage:
     """List photos, the newest upload first; of a period, which is about when they were taken, the latest picture first."""
-    period = {"since": params.timestamp("since", query.since), "until": params.timestamp("until", query.until)}
+    period = {"since": parse_time(query.since, field="since"), "until": parse_time(query.until, field="until")}
     filters = listing.Filters(query.status, query.device_id, query.category, query.intent, **period)
     total, items = page(query.page, query.page_size, filters)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
@@ -528,7 +531,7 @@ class SearchQuery(msgspec.Struct):
 @params.operation()
 def find(query: SearchQuery) -> shapes.PhotoHits:
     """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an error."""
-    period = {"since": params.timestamp("since", query.since), "until": params.timestamp("until", query.until)}
+    period = {"since": parse_time(query.since, field="since"), "until": parse_time(query.until, field="until")}
     chosen = {"category": query.category, "intent": query.intent, "device_id": query.device_id}
     found = search.find(query.q, limit=query.limit, **chosen, **period, now=utc_now())
     hits = {hit.photo_id: hit for hit in found.items}

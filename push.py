@@ -33,10 +33,11 @@ import models
 import net
 import params
 import shapes
+from clock import iso, to_epoch_ms, utc_now
 from errors import BadInput, NotFound, StartRefused, Unavailable
 from locks import Places
 from models import PushDevice
-from settings import NAME, Settings, timestamp, to_epoch_ms, utc_now, variable
+from settings import NAME, Settings, variable
 
 log = logging.getLogger(__name__)
 
@@ -342,6 +343,6 @@ def _shown(device: PushDevice) -> dict[str, Any]:
         "device_name": device.device_name or device.device_id,
         "device_model": device.device_model,
         "app_version": device.app_version,
-        "last_seen": timestamp(device.last_seen),
-        "created_at": timestamp(device.created_at),
+        "last_seen": iso(device.last_seen),
+        "created_at": iso(device.created_at),
     }

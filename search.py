@@ -18,9 +18,9 @@ from datetime import date, datetime, timedelta
 import msgspec
 
 import terms
+from clock import iso
 from models import db
 from query import EVERYTHING, Query, Word, counts, read, understand
-from settings import timestamp
 
 TOGETHER = 1_000  # photos that are put into a new index at once
 NEWEST = 2_000  # matches that are counted and ranked: the newest ones
@@ -247,7 +247,7 @@ class _Scope(msgspec.Struct):
         scope = cls(conditions, sum(counts([*of_filters, *days]).values()))
         if days:
             scope.conditions.append(_any(days))
-            scope.since, scope.until = timestamp(since) or "0", timestamp(until) or "~"
+            scope.since, scope.until = iso(since) or "0", iso(until) or "~"
         return scope
 
     def matching(self, conditions: Iterable[str]) -> tuple[str, list[str]]:

@@ -1,4 +1,4 @@
-"""The one settings table, read from the environment once and checked at start; and the clock.
+"""The one settings table, read from the environment once and checked at start.
 
 Every variable that Snaplore knows is a field of `Settings` with its type, reader, default and help. `Settings.from_environ`
 turns the environment into one frozen object which `create_app` passes on; nothing else reads `os.environ`. A value that cannot be read
@@ -10,7 +10,6 @@ import dataclasses
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,27 +19,8 @@ from errors import StartRefused
 NAME = "Snaplore"
 VERSION = "0.1.0"
 PREFIX = "SNAPLORE_"
+MEGABYTE = 1_048_576  # bytes
 ROOT = Path(__file__).resolve().parent
-
-
-def utc_now() -> datetime:
-    """The present moment, UTC, without a zone, whole milliseconds: the only form of time that is stored or compared."""
-    return from_epoch_ms(int(datetime.now(UTC).timestamp() * 1000))
-
-
-def from_epoch_ms(milliseconds: int) -> datetime:
-    """UTC without a zone. Raises `ValueError` or `OverflowError` outside the years 1 to 9999."""
-    seconds, rest = divmod(milliseconds, 1000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest * 1000, tzinfo=None)
-
-
-def to_epoch_ms(moment: datetime) -> int:
-    return round(moment.replace(tzinfo=UTC).timestamp() * 1000)
-
-
-def timestamp(moment: datetime | None) -> str | None:
-    """`2026-11-21T07:31:04.123`: the contract's form. It sorts as text in the order of time."""
-    return None if moment is None else moment.isoformat(timespec="milliseconds")
 
 
 def _text(value: str) -> str:

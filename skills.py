@@ -15,9 +15,9 @@ from msgspec import Meta
 import models
 import params
 import shapes
+from clock import utc_now
 from errors import Conflict, NotFound, StorageFull
 from models import Skill, db
-from settings import utc_now
 
 # By language: id, name, description, icon, system prompt.
 DEFAULTS = {

@@ -13,9 +13,10 @@ from flask import Blueprint, current_app
 
 import params
 import shapes
+from clock import utc_now
 from findings import Usage
 from models import SpendLedger
-from settings import Settings, utc_now
+from settings import Settings
 
 
 def record(usage: Usage, *, purpose: str, model: str, now: datetime) -> None:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 import crypto
 import models
 from errors import BadInput, TooLarge
-from params import MEGABYTE
+from settings import MEGABYTE
 
 IN_MEMORY = 1 * MEGABYTE
 

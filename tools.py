@@ -26,20 +26,21 @@ from msgspec import Meta
 
 import answers
 import configuration
+import listing
 import mcp
 import mcp_messages
 import mcp_servers
 import memory
 import models
 import net
-import params
 import photos
 import search
 import web_search
+from clock import iso, parse_time
 from errors import BadInput, SnaploreError
 from findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
 from models import Analysis, McpServer, Photo, db
-from settings import Settings, timestamp
+from settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -206,21 +207,21 @@ class Toolbox:
 
     def _search(self, wanted: SearchKnowledgeBase) -> dict[str, Any]:
         limit = max(1, min(MOST_FOUND, wanted.limit))
-        until = params.timestamp("until", wanted.until)
+        until = parse_time(wanted.until, field="until")
         if until is not None and len(wanted.until) <= len("2026-11-21"):
             until = min(until, datetime.max - DAY) + DAY
         filters = {
             "category": _one_of("category", wanted.category, CATEGORIES),
             "intent": _one_of("intent", wanted.intent, INTENTS),
             "device_id": wanted.device_id or None,
-            "since": params.timestamp("since", wanted.since),
+            "since": parse_time(wanted.since, field="since"),
             "until": until,
         }
         with models.scope():
             if wanted.query:
                 found = search.find(wanted.query, limit=limit, **filters, now=self._clock())
             else:
-                found = _newest(limit, **filters)
+                found = _newest(limit, listing.Filters(**filters))
             rows = _rows([hit.photo_id for hit in found.items])
         results = [_found(rows[hit.photo_id], hit) for hit in found.items if hit.photo_id in rows]
         return {"total": max(found.total, len(results)), "results": results}
@@ -327,20 +328,10 @@ def _one_of(name: str, value: str, allowed: Sequence[str]) -> str | None:
 # ------------------------------------------------------------------------------------------------------------------- screenshots
 
 
-def _newest(
-    limit: int, *, category: str | None, intent: str | None, device_id: str | None, since: datetime | None, until: datetime | None
-) -> search.Found:
-    """What was stored last, without a query to rank it by."""
-    chosen = Analysis.select(Analysis.photo_id).join(Photo)
-    for column, value in ((Analysis.content_category, category), (Analysis.intent, intent), (Analysis.device_id, device_id)):
-        if value is not None:
-            chosen = chosen.where(column == value)
-    if since is not None:
-        chosen = chosen.where(Photo.original_timestamp >= since)
-    if until is not None:
-        chosen = chosen.where(Photo.original_timestamp < until)
-    ids = [row[0] for row in chosen.order_by(Analysis.photo_id.desc()).limit(limit).tuples()]
-    return search.Found(len(ids), [search.Hit(photo_id, 0.0, "") for photo_id in ids])
+def _newest(limit: int, filters: listing.Filters) -> search.Found:
+    """The photos that stand first in the list of this filter, in its order, and how many pass the filter in all."""
+    total, ids = listing.page(1, limit, filters)
+    return search.Found(total, [search.Hit(photo_id, 0.0, "") for photo_id in ids])
 
 
 def _rows(ids: list[int]) -> dict[int, Analysis]:
@@ -366,7 +357,7 @@ def _heading(photo: Photo, analysis: Analysis) -> dict[str, Any]:
         "category": analysis.content_category,
         "intent": analysis.intent,
         "device_id": photo.device_id,
-        "taken": timestamp(photo.original_timestamp),
+        "taken": iso(photo.original_timestamp),
     }
 
 

@@ -16,7 +16,7 @@ from benchmarks import floors
 from benchmarks.figures import MISS, Figure, table
 from benchmarks.measure import GROUPS
 from benchmarks.seed import Folders
-from settings import utc_now
+from clock import utc_now
 
 
 def main() -> None:

@@ -25,7 +25,8 @@ import msgspec
 
 from benchmarks import material, seed, verdicts
 from benchmarks.service import API_KEY, MemoryWatch, Service
-from settings import ROOT, Settings, utc_now
+from clock import utc_now
+from settings import ROOT, Settings
 from tests.support.fake_llm import FakeLLM, Request
 
 MEGABYTE = 1_048_576

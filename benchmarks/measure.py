@@ -34,9 +34,10 @@ from benchmarks import floors, material, seed
 from benchmarks.figures import Figure
 from benchmarks.service import MemoryWatch, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns, p50, p95, side_by_side
+from clock import iso, utc_now
 from local import LocalModel
 from models import Analysis, Photo, Vocabulary
-from settings import Settings, timestamp, utc_now
+from settings import Settings
 from tests.support.fake_llm import FakeLLM
 
 MS = 1_000
@@ -146,7 +147,7 @@ def starting(folders: seed.Folders) -> Iterator[Figure]:
 def listing(folders: seed.Folders) -> Iterator[Figure]:
     """List, detail and statistics, of many photos and of few, encrypted and not."""
     small = min(seed.REFERENCE, folders.size)
-    week = urlencode({"since": timestamp(folders.now - timedelta(days=14)), "until": timestamp(folders.now - timedelta(days=7))})
+    week = urlencode({"since": iso(folders.now - timedelta(days=14)), "until": iso(folders.now - timedelta(days=7))})
     with contextlib.ExitStack() as services:
         many, plain = (services.enter_context(Service(folder)) for folder in (folders.large, folders.plain))
         few = many if folders.small is folders.large else services.enter_context(Service(folders.small))

@@ -26,10 +26,11 @@ import photos
 import restore
 import rotation
 from app import create_app
+from clock import utc_now
 from errors import BadInput, Conflict, NotFound, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
 from locks import ServiceLock, named_lock
 from models import Photo, db
-from settings import Settings, utc_now
+from settings import Settings
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM

@@ -14,9 +14,9 @@ import chat
 import models
 import spend
 from app import create_app
+from clock import utc_now
 from findings import Usage
 from locks import Places
-from settings import utc_now
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import together

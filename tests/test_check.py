@@ -20,8 +20,9 @@ import conversations
 import models
 import photos
 import search
+from clock import utc_now
 from models import Analysis, Holding, Message, Photo, Tally, Vocabulary, db
-from settings import ROOT, utc_now
+from settings import ROOT
 from spool import Spool
 from tests.support.drawing import draw
 

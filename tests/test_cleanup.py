@@ -18,11 +18,12 @@ import models
 import photos
 import search
 from cleanup import Cleaned
+from clock import utc_now
 from findings import MemoryCandidate
 from locks import Presence, named_lock
 from memory import remember
 from models import Analysis, Conversation, Dynamic, Memory, Message, Photo, SyncState, Vocabulary, db
-from settings import ROOT, Settings, utc_now
+from settings import ROOT, Settings
 from spool import Spool
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM

@@ -13,8 +13,9 @@ from playwright.sync_api import expect
 import conversations
 import models
 from app import create_app
+from clock import utc_now
 from models import Message
-from settings import Settings, utc_now
+from settings import Settings
 from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
 from tests.support.drawing import draw
 from tests.support.fake_llm import FakeLLM

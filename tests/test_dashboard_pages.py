@@ -12,9 +12,10 @@ import conversations
 import models
 import spend
 from app import create_app
+from clock import utc_now
 from findings import Usage
 from models import Dynamic, Memory, Message
-from settings import Settings, utc_now
+from settings import Settings
 from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
 from tests.support.drawing import draw
 from tests.support.fake_llm import FakeLLM

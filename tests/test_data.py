@@ -20,13 +20,13 @@ import data
 import dynamics
 import export
 import models
-import params
 import photos
 from app import create_app
+from clock import utc_now
 from findings import MemoryCandidate
 from memory import remember
 from models import Analysis, Conversation, Dynamic, Holding, Memory, Message, Photo, SyncState, Tally, Vocabulary, db
-from settings import utc_now
+from settings import MEGABYTE
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
@@ -380,8 +380,8 @@ def test_parts_are_small_and_memory_stays_flat(client, settings):
         tracemalloc.stop()
 
     assert max(sizes) < 2 * export.BLOCK
-    assert sum(sizes) > 7 * params.MEGABYTE
-    assert most < 3 * params.MEGABYTE
+    assert sum(sizes) > 7 * MEGABYTE
+    assert most < 3 * MEGABYTE
 
 
 def test_only_so_many_exports_run_at_once_and_one_that_is_broken_off_leaves_its_place(app, client):

@@ -19,6 +19,7 @@ import memory
 import models
 import push
 from app import create_app
+from clock import iso, utc_now
 from errors import ModelFailure, Unavailable
 from findings import MemoryCandidate
 from models import Dynamic, Message
@@ -80,7 +81,7 @@ def titles(client, query=""):
 def make(count, **fields):
     """Rows of notes, the first with the smallest id."""
     with models.scope():
-        common = {"category": "note", "created_at": analysis.utc_now(), **fields}
+        common = {"category": "note", "created_at": utc_now(), **fields}
         return [Dynamic.create(**{"title": f"Note {number}", **common}).id for number in range(count)]
 
 
@@ -104,7 +105,7 @@ def test_a_note_has_what_the_model_wrote_and_cites_what_it_rests_on(phone, analy
         "is_read": False,
         "is_pinned": False,
         "device_id": "pixel",
-        "created_at": models.timestamp(clock()),
+        "created_at": iso(clock()),
         "source_photo_ids": f"[{first}]",
         "source_conversation_ids": '["c0ffee"]',
     }
@@ -347,7 +348,7 @@ def test_an_article_that_goes_on_where_a_note_ends_continues_it(phone, analysed,
     shown = phone.get(f"/api/dynamics/{saved.id}").json
     assert len(titles(phone)) == 1
     assert (shown["is_read"], shown["is_pinned"]) == (False, True)
-    assert shown["created_at"] == models.timestamp(saved.created_at)
+    assert shown["created_at"] == iso(saved.created_at)
     assert shown["content"].startswith("Gate 7 for Berlin, at length.")
     assert shown["content"].endswith("The flight to Berlin, at length.")
     assert shown["summary"] == "Gate 7 for Berlin, in short."
@@ -843,7 +844,7 @@ def test_used_up_tokens_are_503_on_trigger(app, analysed, remote):
     analysed("soup")
     limited = Client(create_app(dataclasses.replace(remote, daily_token_limit=1)))
     with models.scope():
-        models.SpendLedger.update(day=analysis.utc_now().date().isoformat()).execute()
+        models.SpendLedger.update(day=utc_now().date().isoformat()).execute()
     answer = limited.post("/api/dynamics/trigger", json={"device_id": ""})
 
     assert "used up" in detail(answer, 503)

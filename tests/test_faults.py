@@ -20,8 +20,9 @@ import crypto
 import images
 import models
 from analysis import Circuit
+from clock import utc_now
 from models import Analysis, Memory, Message, Photo, db
-from settings import NAME, utc_now
+from settings import NAME
 from tests.support.client import detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS

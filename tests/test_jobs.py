@@ -15,9 +15,10 @@ from PIL import Image
 
 import models
 from app import create_app
+from clock import utc_now
 from locks import named_lock
 from models import Memory, Photo, db
-from settings import ROOT, utc_now
+from settings import ROOT
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.service import Service, eventually

@@ -7,8 +7,8 @@ import pytest
 
 import memory
 import models
+from clock import iso, utc_now
 from findings import MemoryCandidate
-from settings import timestamp, utc_now
 from tests.support.client import detail
 
 NOW = datetime(2026, 11, 21, 7, 31, 4)
@@ -490,7 +490,7 @@ def test_decay_deletes_what_has_expired_each_time(scope):
 def test_a_clock_that_was_ahead_stops_nothing(scope):
     told("Likes tea", memory_type="long_term", importance=0.8)
     memory.decay(now=NOW)
-    models.store_value("memory.decayed_at", timestamp(NOW + timedelta(days=1_000)))
+    models.store_value("memory.decayed_at", iso(NOW + timedelta(days=1_000)))
     memory.decay(now=NOW)
     memory.decay(now=NOW + timedelta(days=1))
 
@@ -509,7 +509,7 @@ def test_the_list_has_the_contracts_fields_newest_first(client):
 
     assert (answer["total"], answer["page"], answer["page_size"]) == (2, 1, 50)
     assert answer["items"][0]["content"] == "Meets Lin"
-    assert answer["items"][0]["expires_at"] == timestamp(now + 48 * HOUR)
+    assert answer["items"][0]["expires_at"] == iso(now + 48 * HOUR)
     assert answer["items"][1] == {
         "id": 1,
         "content": "Likes tea",
@@ -518,7 +518,7 @@ def test_the_list_has_the_contracts_fields_newest_first(client):
         "category": "preference",
         "importance": 0.8,
         "access_count": 0,
-        "created_at": timestamp(now),
+        "created_at": iso(now),
         "expires_at": None,
     }
 

@@ -10,8 +10,8 @@ import pytest
 import sqlcipher3
 
 import models
+from clock import utc_now
 from errors import StartRefused, Unavailable
-from settings import utc_now
 from tests.support.service import together
 
 

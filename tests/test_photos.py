@@ -16,7 +16,7 @@ from PIL import Image
 
 import models
 import photos
-from settings import utc_now
+from clock import utc_now
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS

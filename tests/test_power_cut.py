@@ -22,8 +22,9 @@ import analysis
 import check
 import models
 from app import create_app
+from clock import utc_now
 from models import Analysis, Photo
-from settings import ROOT, utc_now
+from settings import ROOT
 from tests.support.client import Client
 from tests.support.drawing import draw
 

@@ -4,6 +4,7 @@ Without statistics, which are never gathered, a plan is the same for ten rows an
 """
 
 import itertools
+import json
 import re
 from datetime import timedelta
 
@@ -13,10 +14,12 @@ import cleanup
 import conversations
 import models
 import photos
+import tools
 from app import create_app
 from benchmarks import seed
+from clock import utc_now
 from models import Conversation, Dynamic, Memory, Message, PushDevice, db
-from settings import Settings, utc_now
+from settings import Settings
 from tests.support.client import Client
 
 # Tables that may be read whole: rows for each device, combination of values or thing that a person has set up. Every other one grows.
@@ -34,6 +37,12 @@ def combined(path, filters, also=("",)):
             for more in also:
                 query = "&".join(filter(None, (*chosen, more)))
                 yield f"{path}?{query}" if query else path
+
+
+def combinations(filters):
+    """Every combination of the entries of a dict, as a dict."""
+    for number in range(len(filters) + 1):
+        yield from map(dict, itertools.combinations(filters.items(), number))
 
 
 PAGED = (
@@ -160,6 +169,18 @@ def test_which_photos_a_page_shows_is_told_by_an_index_alone(client, path):
         for step in plan(sql):
             assert "COVERING INDEX" in step, f"{sql}\n{step}"
     assert paging or client.get(path).json["items"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", list(combinations({"category": "chat", "intent": "note", "device_id": "phone_1", "since": "2020-01-01"}))
+)
+def test_the_assistant_finds_the_newest_screenshots_without_reading_the_others(client, arguments):
+    with tools.Toolbox(client.app.settings, device_id="", said=(), recalled=(), clock=utc_now) as box, Trace() as trace:
+        assert "error" not in box.run("search_knowledge_base", json.dumps(arguments))
+
+    assert trace.reading()
+    for sql in trace.reading():
+        assert not list(complaints(sql)), f"{sql}\n{plan(sql)}"
 
 
 def test_a_clean_up_finds_what_is_old_by_an_index(client):

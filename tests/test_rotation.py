@@ -23,10 +23,11 @@ import models
 import rotation
 from app import create_app
 from cleanup import untold
+from clock import utc_now
 from crypto import KeyStore
 from errors import StartRefused, StorageFull, Unreadable
 from models import Photo
-from settings import ROOT, utc_now
+from settings import ROOT
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import Service, eventually

@@ -5,8 +5,9 @@ import pytest
 import crypto
 import models
 from benchmarks import seed
+from clock import utc_now
 from models import Photo, db
-from settings import Settings, utc_now
+from settings import Settings
 
 SIZE = 37
 # What is another one each time: places, keys and sizes of files; ids that an upsert uses up; how the index is cut into pieces.

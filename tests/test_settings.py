@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from errors import StartRefused
-from settings import Settings, from_epoch_ms, timestamp, to_epoch_ms, variable
+from settings import Settings, variable
 
 
 def test_an_empty_environment_gives_the_documented_defaults():
@@ -70,11 +70,3 @@ def test_no_secret_stands_in_the_repr_of_the_settings():
 )
 def test_a_loopback_address_is_told_from_an_open_one(bind, loopback):
     assert Settings.from_environ({"SNAPLORE_BIND": bind}).binds_to_loopback is loopback
-
-
-def test_timestamps_have_milliseconds_and_no_zone_and_survive_the_round_trip():
-    moment = from_epoch_ms(1_795_246_264_123)
-
-    assert timestamp(moment) == "2026-11-21T07:31:04.123"
-    assert to_epoch_ms(moment) == 1_795_246_264_123
-    assert timestamp(from_epoch_ms(-1)) == "1969-12-31T23:59:59.999"

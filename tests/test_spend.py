@@ -7,8 +7,8 @@ import pytest
 import analysis
 import models
 import spend
+from clock import utc_now
 from findings import Usage
-from settings import utc_now
 from tests.support.client import detail
 from tests.support.drawing import draw
 

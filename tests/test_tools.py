@@ -206,6 +206,25 @@ def test_without_a_query_the_newest_come_first(toolbox, library):
     assert answer["results"][1]["title"] == "a.png"
 
 
+@pytest.mark.parametrize("query", ["tahiti", ""])
+def test_the_total_counts_all_that_match_and_not_only_what_is_shown(toolbox, library, query):
+    for day in range(1, 13):
+        library.add("tahiti", category="chat" if day % 2 else "other", taken=datetime(2026, 11, day))
+    box = toolbox()
+
+    totals = [
+        call(box, "search_knowledge_base", query=query, limit=2, **filters)["total"]
+        for filters in (
+            {},
+            {"category": "chat"},
+            {"since": "2026-11-05"},
+            {"category": "chat", "since": "2026-11-02", "until": "2026-11-11"},
+        )
+    ]
+
+    assert totals == [12, 6, 8, 5]
+
+
 def test_long_texts_are_cut(toolbox, library):
     library.add("tahiti " * 10_000, summary="word " * 700, entities=["x" * 400] * 90)
     box = toolbox()

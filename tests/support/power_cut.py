@@ -15,7 +15,8 @@ import analysis
 import rotation
 from app import create_app
 from cleanup import untold
-from settings import Settings, utc_now
+from clock import utc_now
+from settings import Settings
 
 
 def main(what: str, *pictures: str) -> None:
