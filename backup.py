@@ -33,10 +33,10 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import models
-from cleanup import Progress
 from errors import Conflict, DataDamaged, SnaploreError, StorageFull, Unreadable
 from locks import named_lock
 from models import Photo, db
+from progress import Progress
 from settings import VERSION, to_epoch_ms
 
 FORMAT = 1  # grows when an older Snaplore could not restore the file

@@ -29,16 +29,13 @@ from app import create_app
 from errors import BadInput, Conflict, NotFound, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
 from locks import ServiceLock, named_lock
 from models import Photo, db
+from progress import silent
 from settings import Settings, utc_now
 from tests.conftest import Client, draw
 from tests.fake_llm import FINDINGS, FakeLLM
 from tests.service import Clients, Service, eventually
 
 SECRETS = ("quicksilver smuggler", "divorce-papers", "Zanzibar departure", "sk-of-the-model")
-
-
-def silent(stage, done, total):
-    """No progress bar."""
 
 
 def live(settings, *names):

@@ -22,10 +22,10 @@ import crypto
 import models
 import rotation
 from app import create_app
-from cleanup import untold
 from crypto import KeyStore
 from errors import StartRefused, StorageFull, Unreadable
 from models import Photo
+from progress import silent
 from settings import ROOT, utc_now
 from tests.conftest import Client, detail, draw
 from tests.service import Service, eventually
@@ -35,7 +35,7 @@ PHOTOS = 200  # of 3,000 with `--thorough`
 
 
 def rotate(**moment):
-    rotation.rotate(untold, now=utc_now() + timedelta(**moment))
+    rotation.rotate(silent, now=utc_now() + timedelta(**moment))
 
 
 def filled(client, count=3):
@@ -396,7 +396,7 @@ def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
         old_keys = {key for row in Photo.select(Photo.file_key, Photo.thumbnail_key).tuples() for key in row}
     before = paths_of(settings)
     rotate()
-    sealed = rotation.seal_anew(untold)
+    sealed = rotation.seal_anew(silent)
 
     assert (sealed.done, sealed.unreadable) == (4, 0)
     after = paths_of(settings)
@@ -407,8 +407,8 @@ def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
         assert len(keys) == 6
         assert not keys & old_keys
     holds(client, pictures)
-    assert rotation.status(untold) == rotation.Status({2: 7}, [])
-    assert rotation.seal_anew(untold).done == 0
+    assert rotation.status(silent) == rotation.Status({2: 7}, [])
+    assert rotation.seal_anew(silent).done == 0
     assert client.get("/api/data/keys").json["files"] == [{"generation": 2, "count": 3}]
 
 
@@ -425,10 +425,10 @@ def test_sealing_anew_goes_on_where_it_was_cut_off(client, settings, monkeypatch
 
     monkeypatch.setattr(rotation, "_sealed", dying)
     with pytest.raises(KeyboardInterrupt):
-        rotation.seal_anew(untold)
+        rotation.seal_anew(silent)
     monkeypatch.undo()
     holds(client, pictures)
-    assert rotation.seal_anew(untold).done == 3
+    assert rotation.seal_anew(silent).done == 3
     holds(client, pictures)
 
 
@@ -444,7 +444,7 @@ def test_a_photo_that_is_deleted_while_it_is_sealed_anew_stays_deleted(client, s
         return sealed(source, target)
 
     monkeypatch.setattr(rotation, "_sealed", deleting)
-    rotation.seal_anew(untold)
+    rotation.seal_anew(silent)
     assert len(paths_of(settings)) == 5
     holds(client, pictures)
 
