@@ -33,11 +33,11 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import models
-from cleanup import Progress
 from clock import to_epoch_ms
 from errors import Conflict, DataDamaged, SnaploreError, StorageFull, Unreadable
 from locks import named_lock
 from models import Photo, db
+from progress import Progress
 from settings import VERSION
 
 FORMAT = 1  # grows when an older Snaplore could not restore the file

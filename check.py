@@ -25,6 +25,7 @@ import photos
 import search
 from errors import DataDamaged, NotFound, SnaploreError, StartRefused, Unreadable
 from models import Analysis, Message, Photo, Vocabulary, db
+from progress import Progress, silent
 from settings import Settings
 
 BATCH = 100  # rows that are read at once
@@ -63,7 +64,7 @@ class Orders(NamedTuple):
     now: datetime
     repair: bool = False
     forget_lost: bool = False  # delete photos, and messages' attachments, whose file is lost for good
-    report: cleanup.Progress = cleanup.untold
+    report: Progress = silent
 
 
 def check(settings: Settings, orders: Orders) -> Iterator[Kind]:

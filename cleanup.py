@@ -32,6 +32,7 @@ import search
 from errors import Unavailable
 from locks import Presence, named_lock
 from models import Conversation, Dynamic, Memory, Message, Photo, SyncState, db
+from progress import Progress, silent
 from settings import Settings
 
 log = logging.getLogger(__name__)
@@ -55,13 +56,6 @@ REWRITABLE = 32 * 1024 * 1024
 LOG_PATIENCE = 500  # milliseconds
 LOG_TRIES = 20
 
-# What is under way, how much of it is done, and out of how much.
-Progress = Callable[[str, int, int], None]
-
-
-def untold(stage: str, done: int, total: int) -> None:
-    """The progress of a run that nobody watches."""
-
 
 class Cleaned(msgspec.Struct):
     """Numbers of what was removed, or would be."""
@@ -74,7 +68,7 @@ class Cleaned(msgspec.Struct):
     bytes: int = 0  # of all files that went, as they were on the disk
 
 
-def clean(settings: Settings, *, now: datetime, dry_run: bool = False, progress: Progress = untold) -> Cleaned:
+def clean(settings: Settings, *, now: datetime, dry_run: bool = False, progress: Progress = silent) -> Cleaned:
     """Remove what is older than the retention period, what has expired, and files without a row. Needs that no scope is open.
 
     Goes by age: photos by upload, conversations by their last message, dynamics that are not pinned. A retention of 0 days keeps
@@ -95,7 +89,7 @@ def clean(settings: Settings, *, now: datetime, dry_run: bool = False, progress:
     return cleaned
 
 
-def clear(*, now: datetime, progress: Progress = untold) -> Cleaned:
+def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
     """Remove everything that people and their devices have stored, whatever its age and pin. Needs that no scope is open.
 
     What was there before goes, also where it is just being analysed or answered: photos and conversations go first, and without them

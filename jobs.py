@@ -35,6 +35,7 @@ import rotation
 from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
+from progress import Progress, silent
 from settings import MEGABYTE, NAME, VERSION, Settings
 from spool import Spool
 
@@ -239,10 +240,10 @@ def _sealed_anew(sealed: rotation.SealedAnew) -> str:
 
 
 @contextlib.contextmanager
-def _bars() -> Iterator[cleanup.Progress]:
+def _bars() -> Iterator[Progress]:
     """A bar for each stage on a terminal; elsewhere none, because it would be mailed."""
     if not sys.stdout.isatty():
-        yield cleanup.untold
+        yield silent
         return
     with contextlib.ExitStack() as shown:
         bar = None

@@ -33,10 +33,10 @@ import backup
 import crypto
 import models
 from backup import DATABASE, FILE, FORMAT, HEAD, MASTER_KEY, MEMBERS, SUMS, UNREADABLE, Head
-from cleanup import Progress
 from errors import BadInput, NotFound, StartRefused, StorageFull, Unreadable
 from locks import FolderLock, ServiceLock
 from models import Photo
+from progress import Progress
 from settings import Settings
 
 ASIDE = "before-restore-"

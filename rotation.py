@@ -28,10 +28,11 @@ import peewee
 
 import crypto
 import models
-from cleanup import Progress, size_of
+from cleanup import size_of
 from errors import EncryptionDiffers, SnaploreError, StorageFull, Unreadable
 from locks import ServiceLock, named_lock
 from models import Message, Photo, Store, db
+from progress import Progress
 from settings import Settings
 from spool import Spool, new_place
 

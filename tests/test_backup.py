@@ -30,6 +30,7 @@ from clock import utc_now
 from errors import BadInput, Conflict, NotFound, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
 from locks import ServiceLock, named_lock
 from models import Photo, db
+from progress import silent
 from settings import Settings
 from tests.support.client import Client
 from tests.support.drawing import draw
@@ -37,10 +38,6 @@ from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import Clients, Service, eventually
 
 SECRETS = ("quicksilver smuggler", "divorce-papers", "Zanzibar departure", "sk-of-the-model")
-
-
-def silent(stage, done, total):
-    """No progress bar."""
 
 
 def live(settings, *names):

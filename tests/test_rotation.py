@@ -22,11 +22,11 @@ import crypto
 import models
 import rotation
 from app import create_app
-from cleanup import untold
 from clock import utc_now
 from crypto import KeyStore
 from errors import StartRefused, StorageFull, Unreadable
 from models import Photo
+from progress import silent
 from settings import ROOT
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
@@ -37,7 +37,7 @@ PHOTOS = 200  # of 3,000 with `--thorough`
 
 
 def rotate(**moment):
-    rotation.rotate(untold, now=utc_now() + timedelta(**moment))
+    rotation.rotate(silent, now=utc_now() + timedelta(**moment))
 
 
 def filled(client, count=3):
@@ -398,7 +398,7 @@ def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
         old_keys = {key for row in Photo.select(Photo.file_key, Photo.thumbnail_key).tuples() for key in row}
     before = paths_of(settings)
     rotate()
-    sealed = rotation.seal_anew(untold)
+    sealed = rotation.seal_anew(silent)
 
     assert (sealed.done, sealed.unreadable) == (4, 0)
     after = paths_of(settings)
@@ -409,8 +409,8 @@ def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
         assert len(keys) == 6
         assert not keys & old_keys
     holds(client, pictures)
-    assert rotation.status(untold) == rotation.Status({2: 7}, [])
-    assert rotation.seal_anew(untold).done == 0
+    assert rotation.status(silent) == rotation.Status({2: 7}, [])
+    assert rotation.seal_anew(silent).done == 0
     assert client.get("/api/data/keys").json["files"] == [{"generation": 2, "count": 3}]
 
 
@@ -427,10 +427,10 @@ def test_sealing_anew_goes_on_where_it_was_cut_off(client, settings, monkeypatch
 
     monkeypatch.setattr(rotation, "_sealed", dying)
     with pytest.raises(KeyboardInterrupt):
-        rotation.seal_anew(untold)
+        rotation.seal_anew(silent)
     monkeypatch.undo()
     holds(client, pictures)
-    assert rotation.seal_anew(untold).done == 3
+    assert rotation.seal_anew(silent).done == 3
     holds(client, pictures)
 
 
@@ -446,7 +446,7 @@ def test_a_photo_that_is_deleted_while_it_is_sealed_anew_stays_deleted(client, s
         return sealed(source, target)
 
     monkeypatch.setattr(rotation, "_sealed", deleting)
-    rotation.seal_anew(untold)
+    rotation.seal_anew(silent)
     assert len(paths_of(settings)) == 5
     holds(client, pictures)
 

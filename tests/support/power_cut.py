@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 import analysis
 import rotation
 from app import create_app
-from cleanup import untold
 from clock import utc_now
+from progress import silent
 from settings import Settings
 
 
@@ -24,9 +24,9 @@ def main(what: str, *pictures: str) -> None:
     app = create_app(settings)
     answered("start")
     if what == "turn":
-        rotation.rotate(untold, now=utc_now())
+        rotation.rotate(silent, now=utc_now())
         answered("rotation")
-        rotation.seal_anew(untold)
+        rotation.seal_anew(silent)
         answered("sealing")
         return
     client = app.test_client()
