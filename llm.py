@@ -34,6 +34,7 @@ from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, Provide
 from findings import CATEGORIES, INTENTS, Answer, Findings, MemoryCandidate, Usage
 from local import LocalModel
 from settings import Settings, utc_now
+from text import one_line, shortened
 
 MAX_ANSWER_TOKENS = 16_384  # a full screen of text, written out, and room to think before it
 
@@ -246,8 +247,7 @@ class RemoteModel:
         """A provider's words as they may be shown: without the key, which some quote, on one line, and short."""
         if self._configuration.api_key:
             text = text.replace(self._configuration.api_key, "[key]")
-        line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-        return line if len(line) <= MAX_QUOTED else f"{line[: MAX_QUOTED - 1]}…"
+        return shortened(one_line("".join(char if char.isprintable() else " " for char in text)), MAX_QUOTED)
 
 
 def _make_model(chosen: Configuration, settings: Settings) -> Model:

@@ -23,6 +23,7 @@ import terms
 from errors import AnswerUnusable
 from findings import Entity, Usage
 from prompts import Frame
+from text import fraction, one_line, shortened
 
 CATEGORIES = ("insight", "reminder", "report", "note")
 MOST_ARTICLES = 5  # of a cycle: more would be a list, and nobody reads one every hour
@@ -124,7 +125,7 @@ class Article(msgspec.Struct):
         self.summary = _line(self.summary or self.content, MAX_SUMMARY)
         if self.category not in CATEGORIES:
             self.category = "note"
-        self.confidence = min(1.0, self.confidence) if self.confidence > 0 else 0.0  # also for NaN
+        self.confidence = fraction(self.confidence)
 
 
 class Notes(msgspec.Struct):
@@ -236,8 +237,7 @@ def _harmless(markdown: str) -> str:
 
 
 def _line(text: str, most: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return shortened(one_line(text), most)
 
 
 # ----------------------------------------------------------------------------------------------------------------- the digest

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from text import one_line, shortened
+
 SEARCH, SAVE = "search_knowledge_base", "save_memory"
 Call = dict[str, Any]  # of a tool, as the protocol has it
 
@@ -145,8 +147,7 @@ def _told(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
 
 def _line(result: dict[str, Any], texts: dict[str, str]) -> str:
     day = str(result.get("taken") or "")[:10]
-    told = " ".join(str(result.get("snippet") or result.get("summary") or "").split())
-    told = told if len(told) <= MAX_SHOWN else f"{told[: MAX_SHOWN - 1]}…"
+    told = shortened(one_line(str(result.get("snippet") or result.get("summary") or "")), MAX_SHOWN)
     heading = f"**{result.get('title') or texts['untitled']}**" + (f" ({day})" if day else "")
     return f"- #{result.get('id')} {heading}: {told}"
 

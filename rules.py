@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from findings import CATEGORIES, Entity, Findings
+from text import one_line, shortened
 
 ENOUGH = 3
 MAX_CONFIDENCE = 0.5
@@ -99,7 +100,7 @@ def entities_in(text: str) -> list[Entity]:
     found: dict[tuple[str, str], Entity] = {}
     for kind, pattern, accepts in _ENTITIES:
         for match in pattern.finditer(text):
-            value = " ".join((match[1] if pattern.groups else match[0]).split())
+            value = one_line(match[1] if pattern.groups else match[0])
             if accepts(value):
                 value = value.rstrip(".,;:!?)，。")
                 found.setdefault((kind, value.casefold()), Entity(kind, value))
@@ -392,8 +393,7 @@ def _summary(category: str, app: str, lines: list[Line], page: Page, language: s
     if app:
         opening += f"（{app}）" if language == "zh" else f" ({app})"
     colon, semicolon = ("：", "；") if language == "zh" else (": ", "; ")
-    text = opening + colon + semicolon.join(dict.fromkeys(_telling(lines, page)))
-    return text if len(text) <= SUMMARY_LENGTH else text[: SUMMARY_LENGTH - 1].rstrip() + "…"
+    return shortened(opening + colon + semicolon.join(dict.fromkeys(_telling(lines, page))), SUMMARY_LENGTH)
 
 
 def _telling(lines: list[Line], page: Page) -> list[str]:
