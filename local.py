@@ -32,8 +32,8 @@ import replies
 import rules
 from errors import AnswerUnusable, ProviderDown, ProviderRefused
 from findings import Answer, Findings, MemoryCandidate, Usage
+from lines import Page
 from ocr import Ready
-from rules import Page
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground up. A new module is added to a row, or gets a row of its own.
 LAYERS = (
-    ("errors", "text"),
+    ("errors", "lines", "text"),
     ("settings", "findings"),
     ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "page", "params", "prompts", "replies", "rules", "terms"),
     ("models", "notes", "ocr"),
