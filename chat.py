@@ -193,7 +193,7 @@ class _Turn:
     def _ask(self, offered: list[dict[str, Any]] | None) -> Answer:
         room = self._room - (context.tokens(offered) if offered else 0)
         messages = [self._system, *context.fit(self._earlier, self._present, room)]
-        answer = self._model.complete(messages, tools=offered, most=self._most_answer)
+        answer = self._model.complete(messages, tools=offered, most=self._most_answer, remembered=self._recalled)
         self._count(answer.usage)
         if answer.cut_off and answer.tool_calls:
             raise AnswerUnusable("The model's answer was cut off at its length limit.")

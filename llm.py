@@ -18,7 +18,7 @@ import math
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, NoReturn, Protocol, TypeVar
@@ -79,8 +79,13 @@ class Model(Protocol):
     def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
         """What the picture shows; `name` is the file's, which often tells the app. Raises `ModelFailure`."""
 
-    def complete(self, messages: list[dict], *, tools: list[dict] | None = None, most: int = MAX_ANSWER_TOKENS) -> Answer:
-        """The next message of a conversation: a text of at most `most` tokens, or calls of `tools`. Raises `ModelFailure`."""
+    def complete(
+        self, messages: list[dict], *, tools: list[dict] | None = None, most: int = MAX_ANSWER_TOKENS, remembered: Sequence[str] = ()
+    ) -> Answer:
+        """The next message of a conversation: a text of at most `most` tokens, or calls of `tools`. Raises `ModelFailure`.
+
+        `remembered` are the memories that the system prompt shows, for a model that does not read it.
+        """
 
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
         """What may be worth remembering of what a person said; nobody has checked it yet. Raises `ModelFailure`."""
@@ -135,7 +140,13 @@ class RemoteModel:
         return findings
 
     def complete(
-        self, messages: list[dict], *, tools: list[dict] | None = None, most: int = MAX_ANSWER_TOKENS, json_answer: bool = False
+        self,
+        messages: list[dict],
+        *,
+        tools: list[dict] | None = None,
+        most: int = MAX_ANSWER_TOKENS,
+        remembered: Sequence[str] = (),
+        json_answer: bool = False,
     ) -> Answer:
         """See `Model`. Raises `ToolsRefused` when the model cannot call any, and otherwise with the usage where the call was billed."""
         body = {"messages": messages}

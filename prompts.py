@@ -64,12 +64,6 @@ def picture(jpeg: bytes) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"}}
 
 
-def remembered_in(system: str) -> list[str]:
-    """What `chat` was given as remembered."""
-    _, found, rest = system.rpartition(f"{REMEMBERED}\n")
-    return json.loads("\n".join(rest.splitlines()[1:-1])) if found else []
-
-
 def extraction(said: str, answered: str, categories: tuple[str, ...]) -> list[dict[str, Any]]:
     """The messages that ask for memories of a turn."""
     frame = Frame()
