@@ -15,6 +15,7 @@ import configuration
 import llm
 import models
 import params
+import prompts
 import spend
 from errors import ModelFailure
 from findings import Usage
@@ -23,7 +24,6 @@ from settings import Settings, utc_now
 DEADLINE = 20.0  # seconds: a model on a small machine may have to be loaded first
 # Models that think before they speak fail when they may not, so this is a limit and no measure: the answer is one word.
 MOST_TOKENS = 256
-QUESTION = [{"role": "user", "content": "This is a test of the connection. Answer with the single word: ok"}]
 
 LOCAL = "The embedded analyser needs no connection."
 ANSWERED = "The model answers."
@@ -47,7 +47,7 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
     model = llm.RemoteModel(chosen, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
     begun = time.monotonic()
     try:
-        usage, failure = model.complete(QUESTION, most=MOST_TOKENS).usage, None
+        usage, failure = model.complete(prompts.CONNECTION_TEST, most=MOST_TOKENS).usage, None
     except ModelFailure as problem:
         usage, failure = problem.usage or Usage(), problem
     finally:

@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     ("errors", "lines", "text"),
     ("settings", "findings"),
-    ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "page", "params", "prompts", "replies", "rules", "terms"),
+    ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "page", "params", "replies", "rules", "terms"),
     ("models", "notes", "ocr"),
-    ("local", "query", "shapes"),
+    ("local", "prompts", "query", "shapes"),
     ("background", "configuration", "mcp", "spend"),
     ("search", "listing", "llm", "spool"),
     ("connection", "conversations", "photos", "mcp_servers", "memory", "push", "skills", "web_search"),

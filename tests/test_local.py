@@ -350,10 +350,9 @@ def test_a_start_that_fails_is_tried_again_later(make_model, child_program):
 def test_a_memory_is_told_as_it_was_given(make_model):
     asked = [{"role": "user", "content": "What about peanuts?"}]
 
-    assert (
-        make_model().complete(asked, remembered=["Is allergic to peanuts.", "Likes jazz."]).text
-        == "I remember:\n\n- Is allergic to peanuts."
-    )
+    answer = make_model().complete(asked, remembered=["Is allergic to peanuts.", "Likes jazz."])
+
+    assert answer.text == "I remember:\n\n- Is allergic to peanuts."
 
 
 def test_what_a_skill_writes_is_not_taken_for_a_memory(make_model):
