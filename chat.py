@@ -200,9 +200,7 @@ class _Turn:
             except BaseException:
                 conversations.drop_unless_stored(self._asked)
                 raise
-            if llm.out_of_tokens(chosen, settings, now=now):
-                sentence = "The tokens of this day are used up; they are counted anew from midnight UTC."
-                raise Unavailable(sentence, retry_after=spend.resets_in(now=now))
+            llm.require_tokens(chosen, settings, now=now)
             persona = skill.system_prompt if skill else prompts.PERSONA
             system = prompts.chat(self._frame, persona=persona, remembered=self._recalled, now=now)
             self._system = {"role": "system", "content": system}

@@ -27,7 +27,6 @@ MOST_TOKENS = 256
 
 LOCAL = "The embedded analyser needs no connection."
 ANSWERED = "The model answers."
-USED_UP = "The tokens of this day are used up; they are counted anew from midnight UTC."
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -43,7 +42,7 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
         chosen = configuration.current(settings)
         used_up = llm.out_of_tokens(chosen, settings, now=clock())
     if chosen.provider == configuration.LOCAL or used_up:
-        return Outcome(not used_up, USED_UP if used_up else LOCAL, chosen.model, 0)
+        return Outcome(not used_up, spend.USED_UP if used_up else LOCAL, chosen.model, 0)
     model = llm.RemoteModel(chosen, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
     begun = time.monotonic()
     try:

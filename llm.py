@@ -30,7 +30,7 @@ import notes
 import prompts
 import spend
 from configuration import LOCAL, Configuration, guard
-from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused
+from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused, Unavailable
 from findings import Answer, Findings, MemoryCandidate, Usage
 from local import LocalModel
 from settings import Settings, utc_now
@@ -91,6 +91,12 @@ def model_for(chosen: Configuration, settings: Settings) -> Model:
 def out_of_tokens(chosen: Configuration, settings: Settings, *, now: datetime) -> bool:
     """Whether the day's tokens are spent, and the model of this configuration would take more."""
     return chosen.provider != LOCAL and spend.used_up(settings, now=now)
+
+
+def require_tokens(chosen: Configuration, settings: Settings, *, now: datetime) -> None:
+    """Raises `Unavailable` until the next day when `out_of_tokens`."""
+    if out_of_tokens(chosen, settings, now=now):
+        raise Unavailable(spend.USED_UP, retry_after=spend.resets_in(now=now))
 
 
 def close_models() -> None:
