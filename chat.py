@@ -250,8 +250,8 @@ class _Turn:
         messages = [self._system, *context.fit(self._history.messages, self._present, room)]
         answer = self._model.complete(messages, tools=offered, most=self._most_answer, remembered=self._recalled)
         self._count(answer.usage)
-        if answer.cut_off and answer.tool_calls:
-            raise AnswerUnusable("The model's answer was cut off at its length limit.")
+        if answer.tool_calls:
+            answer.require_whole()
         return answer
 
     def _call(self, answer: Answer, toolbox: Toolbox) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ ask which of them it was. Whatever a model says outside the value lists is broug
 
 import msgspec
 
+from errors import AnswerUnusable
 from text import fraction, storable
 
 CATEGORIES = ("chat", "webpage", "finance", "notification", "social_media", "other")
@@ -55,6 +56,11 @@ class Answer(msgspec.Struct):
     def cut_off(self) -> bool:
         """Whether it stopped at a limit of length."""
         return self.finish_reason in ("length", "max_tokens")
+
+    def require_whole(self) -> None:
+        """Raises `AnswerUnusable` when it was cut off."""
+        if self.cut_off:
+            raise AnswerUnusable("The model's answer was cut off at its length limit.")
 
 
 class Findings(msgspec.Struct):

@@ -174,8 +174,7 @@ class RemoteModel:
         """What `read` makes of a whole JSON answer, and what that cost."""
         answer = self.complete(messages, json_answer=True)
         with _billed(answer.usage):
-            if answer.cut_off:
-                raise AnswerUnusable("The model's answer was cut off at its length limit.")
+            answer.require_whole()
             return read(answer.text), answer.usage
 
     def _parameters(self, dropped: frozenset[str], most: int, json_answer: bool) -> dict[str, Any]:
