@@ -19,6 +19,7 @@ import json_repair
 
 from errors import AnswerUnusable
 from findings import MAX_ENTITIES, Entity, Findings, MemoryCandidate
+from text import fraction, storable
 
 # json_repair is plain Python, and nesting makes it quadratic: 12 s for 100,000 braces. A screen shows less than either limit.
 MAX_REPAIRED_CHARACTERS = 200_000
@@ -45,7 +46,7 @@ def read_findings(answer: str) -> Findings:
             confidence=_share(found.get("confidence"), 0.0),
             visible_text=as_text(found.get("visible_text")),
             memories=list(itertools.islice(_memories(found.get("memories")), MAX_MEMORIES)),
-            raw=_storable(answer),
+            raw=storable(answer),
         )
     except RecursionError:
         _unreadable()
@@ -92,7 +93,7 @@ def as_text(value: Any) -> str:
     """A value as storable text: lists line per line, nothing for null, booleans and objects."""
     if isinstance(value, list):
         return "\n".join(filter(None, map(as_text, value)))
-    return "" if value is None or isinstance(value, bool | dict) else _storable(str(value)).strip()
+    return "" if value is None or isinstance(value, bool | dict) else storable(str(value)).strip()
 
 
 def as_number(value: Any, default: float) -> float:
@@ -141,7 +142,7 @@ def _entities(value: Any, kind: str) -> Iterator[Entity]:
         for name, item in value.items():
             yield from _entities(item, kind if name == "value" else name)
     elif content := as_text(value):
-        yield Entity(_storable(kind), content)
+        yield Entity(storable(kind), content)
 
 
 def _memories(value: Any) -> Iterator[MemoryCandidate]:
@@ -158,11 +159,6 @@ def _memories(value: Any) -> Iterator[MemoryCandidate]:
             )
 
 
-def _storable(value: str) -> str:
-    """Without what no database takes as text: NUL, and halves of surrogate pairs (an emoji that was cut in two)."""
-    return value.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
-
-
 def _word(value: Any) -> str:
     """A word of a value list: "Social Media" is social_media."""
     return re.sub(r"[\s-]+", "_", as_text(value).lower())
@@ -172,4 +168,4 @@ def _share(value: Any, default: float) -> float:
     """A number from 0 to 1; also from "85%". What lies outside is clamped: a bare 7 is no percentage for certain."""
     percent = isinstance(value, str) and value.strip().endswith("%")
     share = as_number(value.strip().rstrip("%") if isinstance(value, str) else value, default)
-    return max(0.0, min(1.0, share / 100 if percent else share))
+    return fraction(share / 100 if percent else share)

@@ -10,11 +10,12 @@ server while its model thinks, and uploads, lists and searches need threads, too
 What a turn tells about the person is found out afterwards, in the background, from the person's own words (`read_for_memories`).
 """
 
+import contextlib
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import blinker
 import msgspec
@@ -127,6 +128,58 @@ def attached(file: Spool) -> bytes:
         return images.for_model(picture)
 
 
+class History(NamedTuple):
+    """Earlier turns as they are sent again, and what the person wrote in those that were read; both oldest first."""
+
+    messages: list[context.Messages]  # of each turn
+    own_words: list[str]
+
+
+class Transcript(NamedTuple):
+    """Stored turns in the protocol's form. A model that takes no tools finds what they said in the person's message."""
+
+    frame: prompts.Frame
+    takes_tools: bool
+
+    def history(self, turns: Iterable[Turn], most: int, *, pictures: int) -> History:
+        """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. They come latest first.
+
+        A turn that does not fit with its picture is sent without. The first that does not fit at all ends it, so that there are no holes.
+        """
+        messages: list[context.Messages] = []
+        own_words: list[str] = []
+        for turn in turns:
+            own_words[:0] = [message.content for message in turn if message.role == "user"]
+            attached = sum(message.attachment_path is not None for message in turn)
+            with_pictures = (True, False) if attached and pictures > 0 else (False,)
+            fitting = context.first_fitting((self.messages(turn, pictures=shown) for shown in with_pictures), most)
+            if fitting is None:
+                break
+            messages.insert(0, fitting)
+            most -= context.tokens(fitting)
+            pictures -= attached
+        return History(messages, own_words)
+
+    def messages(self, turn: Turn, *, pictures: bool) -> context.Messages:
+        messages: context.Messages = []
+        for message in turn:
+            if message.role == "user":
+                messages.append({"role": "user", "content": _shown(message, pictures=pictures)})
+            elif message.role == "tool" and self.takes_tools:
+                framed = self.frame.around(message.content)
+                messages.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": framed})
+            elif message.role == "tool" and messages:
+                messages[-1]["content"] = [
+                    *_parts(messages[-1]["content"]),
+                    {"type": "text", "text": f"{prompts.LOOKED_UP}\n{self.frame.around(message.content)}"},
+                ]
+            elif message.tool_calls and self.takes_tools:
+                messages.append({"role": "assistant", "content": None, "tool_calls": msgspec.json.decode(message.tool_calls)})
+            elif message.content:
+                messages.append({"role": message.role, "content": message.content})
+        return messages
+
+
 class _Turn:
     """A turn under way: what has followed the person's message so far, and the same as the protocol has it."""
 
@@ -148,9 +201,7 @@ class _Turn:
             except BaseException:
                 conversations.drop_unless_stored(self._asked)
                 raise
-            if llm.out_of_tokens(chosen, settings, now=now):
-                sentence = "The tokens of this day are used up; they are counted anew from midnight UTC."
-                raise Unavailable(sentence, retry_after=spend.resets_in(now=now))
+            llm.require_tokens(chosen, settings, now=now)
             persona = skill.system_prompt if skill else prompts.PERSONA
             system = prompts.chat(self._frame, persona=persona, remembered=self._recalled, now=now)
             self._system = {"role": "system", "content": system}
@@ -160,7 +211,11 @@ class _Turn:
 
     def run(self) -> None:
         """Everything that follows the person's message: rounds of calls and what the tools say, and the answer."""
-        told = {"said": self._own_words, "recalled": self._recalled, "is_kept": lambda: conversations.is_kept(self._asked)}
+        told = {
+            "said": [*self._history.own_words, self._said.content],
+            "recalled": self._recalled,
+            "is_kept": lambda: conversations.is_kept(self._asked),
+        }
         with Toolbox(self._settings, device_id=self._said.device_id, **told, clock=self._clock) as toolbox:
             for _ in range(ROUNDS):
                 if not self._model.takes_tools:
@@ -193,11 +248,11 @@ class _Turn:
 
     def _ask(self, offered: list[dict[str, Any]] | None) -> Answer:
         room = self._room - (context.tokens(offered) if offered else 0)
-        messages = [self._system, *context.fit(self._earlier, self._present, room)]
-        answer = self._model.complete(messages, tools=offered, most=self._most_answer)
+        messages = [self._system, *context.fit(self._history.messages, self._present, room)]
+        answer = self._model.complete(messages, tools=offered, most=self._most_answer, remembered=self._recalled)
         self._count(answer.usage)
-        if answer.cut_off and answer.tool_calls:
-            raise AnswerUnusable("The model's answer was cut off at its length limit.")
+        if answer.tool_calls:
+            answer.require_whole()
         return answer
 
     def _call(self, answer: Answer, toolbox: Toolbox) -> list[dict[str, Any]]:
@@ -238,51 +293,11 @@ class _Turn:
             setattr(self._usage, name, getattr(self._usage, name) + number)
 
     def _read_history(self) -> None:
-        """The turns before this one that fit, and this one."""
-        self._own_words: list[str] = []
-        self._pictures_left = MAX_PICTURES
-        self._present = self._as_messages([self._asked, *self.following], pictures=True)
-        self._earlier = context.latest(map(self._versions, conversations.earlier_turns(self._asked)), self._room)
-        self._own_words = [*self._own_words[::-1], self._said.content]
-
-    def _versions(self, turn: Turn) -> list[context.Messages]:
-        """A turn with its pictures, where there are any and not too many were sent already, and without."""
-        self._own_words += [message.content for message in turn if message.role == "user"]
-        if any(message.attachment_path for message in turn) and self._pictures_left > 0:
-            return [self._as_messages(turn, pictures=True), self._as_messages(turn, pictures=False)]
-        return [self._as_messages(turn, pictures=False)]
-
-    def _as_messages(self, turn: Turn, *, pictures: bool) -> context.Messages:
-        """A stored turn as the protocol has it; for a model without tools, what they said stands in the person's message."""
-        messages: context.Messages = []
-        for message in turn:
-            if message.role == "user":
-                messages.append({"role": "user", "content": self._shown(message, pictures=pictures)})
-            elif message.role == "tool" and self._model.takes_tools:
-                framed = self._frame.around(message.content)
-                messages.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": framed})
-            elif message.role == "tool" and messages:
-                messages[-1]["content"] = [
-                    *_parts(messages[-1]["content"]),
-                    {"type": "text", "text": f"{prompts.LOOKED_UP}\n{self._frame.around(message.content)}"},
-                ]
-            elif message.tool_calls and self._model.takes_tools:
-                messages.append({"role": "assistant", "content": None, "tool_calls": msgspec.json.decode(message.tool_calls)})
-            elif message.content:
-                messages.append({"role": message.role, "content": message.content})
-        return messages
-
-    def _shown(self, message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
-        if message.attachment_path is None:
-            return message.content
-        if not pictures:
-            return f"{message.content}\n{prompts.NO_PICTURE}"
-        try:
-            jpeg = conversations.picture_of(message)
-        except Unreadable:
-            return f"{message.content}\n{prompts.NO_PICTURE}"
-        self._pictures_left -= 1
-        return [{"type": "text", "text": message.content}, prompts.picture(jpeg)]
+        """Put this turn, and the earlier ones that fit, into the form that the model takes now."""
+        transcript = Transcript(self._frame, self._model.takes_tools)
+        self._present = transcript.messages([self._asked, *self.following], pictures=True)
+        pictures = MAX_PICTURES - (self._asked.attachment_path is not None)
+        self._history = transcript.history(conversations.earlier_turns(self._asked), self._room, pictures=pictures)
 
 
 _places = Places(MOST_AT_ONCE, full="Too many chats are going on.", retry_after=BUSY_AGAIN)
@@ -296,6 +311,16 @@ def _plain(call: dict[str, Any]) -> dict[str, Any]:
     """A call as it is stored and shown: without what only its provider understands."""
     function = call["function"]
     return {"id": call["id"], "type": "function", "function": {"name": function["name"], "arguments": function["arguments"]}}
+
+
+def _shown(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
+    """A user's message as the content of the protocol's."""
+    if message.attachment_path is None:
+        return message.content
+    if pictures:
+        with contextlib.suppress(Unreadable):
+            return [{"type": "text", "text": message.content}, prompts.picture(conversations.picture_of(message))]
+    return f"{message.content}\n{prompts.NO_PICTURE}"
 
 
 def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ import configuration
 import llm
 import models
 import params
+import prompts
 import spend
 from clock import utc_now
 from errors import ModelFailure
@@ -24,11 +25,9 @@ from settings import Settings
 DEADLINE = 20.0  # seconds: a model on a small machine may have to be loaded first
 # Models that think before they speak fail when they may not, so this is a limit and no measure: the answer is one word.
 MOST_TOKENS = 256
-QUESTION = [{"role": "user", "content": "This is a test of the connection. Answer with the single word: ok"}]
 
 LOCAL = "The embedded analyser needs no connection."
 ANSWERED = "The model answers."
-USED_UP = "The tokens of this day are used up; they are counted anew from midnight UTC."
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -44,11 +43,11 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
         chosen = configuration.current(settings)
         used_up = llm.out_of_tokens(chosen, settings, now=clock())
     if chosen.provider == configuration.LOCAL or used_up:
-        return Outcome(not used_up, USED_UP if used_up else LOCAL, chosen.model, 0)
+        return Outcome(not used_up, spend.USED_UP if used_up else LOCAL, chosen.model, 0)
     model = llm.RemoteModel(chosen, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
     begun = time.monotonic()
     try:
-        usage, failure = model.complete(QUESTION, most=MOST_TOKENS).usage, None
+        usage, failure = model.complete(prompts.CONNECTION_TEST, most=MOST_TOKENS).usage, None
     except ModelFailure as problem:
         usage, failure = problem.usage or Usage(), problem
     finally:

@@ -42,19 +42,9 @@ def tokens(value: Any) -> int:
     return tokens(json.dumps(value, ensure_ascii=False))
 
 
-def latest(turns: Iterable[tuple[Messages, ...]], most: int) -> list[Messages]:
-    """The latest of `turns` that fit into `most` tokens, oldest first. They come latest first, each in its versions, the fullest first.
-
-    The first turn of which no version fits ends it, so that the history has no holes.
-    """
-    kept: list[Messages] = []
-    for versions in turns:
-        fitting, size = next(((version, size) for version in versions if (size := tokens(version)) <= most), (None, 0))
-        if fitting is None:
-            break
-        most -= size
-        kept.insert(0, fitting)
-    return kept
+def first_fitting(versions: Iterable[Messages], most: int) -> Messages | None:
+    """The first of `versions` that fits into `most` tokens; those after it are not made."""
+    return next((version for version in versions if tokens(version) <= most), None)
 
 
 def fit(earlier: list[Messages], present: Messages, most: int) -> Messages:

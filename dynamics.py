@@ -111,9 +111,7 @@ def cycle(settings: Settings, *, device_id: str | None = None, clock: Callable[[
             material = _collect(device_id, min(MOST_TOKENS, chosen.max_context_tokens // 2), now=clock())
             if not material.photos and not material.conversations:
                 return []
-            if llm.out_of_tokens(chosen, settings, now=clock()):
-                sentence = "The tokens of this day are used up; what is new waits for the next."
-                raise Unavailable(sentence, retry_after=spend.resets_in(now=clock()))
+            llm.require_tokens(chosen, settings, now=clock())
         try:
             written = model.write_notes(material)
         except ModelFailure as problem:

@@ -6,6 +6,9 @@ ask which of them it was. Whatever a model says outside the value lists is broug
 
 import msgspec
 
+from errors import AnswerUnusable
+from text import fraction, storable
+
 CATEGORIES = ("chat", "webpage", "finance", "notification", "social_media", "other")
 INTENTS = ("reference", "reminder", "research", "note", "ignore")
 
@@ -54,6 +57,11 @@ class Answer(msgspec.Struct):
         """Whether it stopped at a limit of length."""
         return self.finish_reason in ("length", "max_tokens")
 
+    def require_whole(self) -> None:
+        """Raises `AnswerUnusable` when it was cut off."""
+        if self.cut_off:
+            raise AnswerUnusable("The model's answer was cut off at its length limit.")
+
 
 class Findings(msgspec.Struct):
     """The result of one analysis.
@@ -81,8 +89,7 @@ class Findings(msgspec.Struct):
             self.content_category = "other"
         if self.intent not in INTENTS:
             self.intent = "note"
-        # `not (x > 0)` also catches NaN, which min and max would let through.
-        self.confidence = 0.0 if not (self.confidence > 0) else min(1.0, float(self.confidence))
+        self.confidence = fraction(self.confidence)
         self.entities = [
             Entity(_clean(entity.type, MAX_NAME), _clean(entity.value, MAX_ENTITY))
             for entity in self.entities[:MAX_ENTITIES]
@@ -91,5 +98,5 @@ class Findings(msgspec.Struct):
 
 
 def _clean(text: str, limit: int) -> str:
-    """`text` without NUL and lone surrogates (neither can be stored as text), trimmed and cut to `limit` characters."""
-    return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8").strip()[:limit]
+    """`text` as it can be stored, trimmed and cut to `limit` characters."""
+    return storable(text).strip()[:limit]

@@ -21,19 +21,19 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import msgspec
 
 import notes
-import prompts
 import replies
 import rules
 from errors import AnswerUnusable, ProviderDown, ProviderRefused
 from findings import Answer, Findings, MemoryCandidate, Usage
+from lines import Page
 from ocr import Ready
-from rules import Page
 
 log = logging.getLogger(__name__)
 
@@ -87,10 +87,10 @@ class LocalModel:
             raise AnswerUnusable(f"The picture cannot be read: {page.problem.removeprefix('file: ')}.")
         return rules.judge(page, analyser=f"local/{engine}", language=self._language, name=name)
 
-    def complete(self, messages: list[dict], *, tools: list[dict] | None = None, most: int = 0) -> Answer:
+    def complete(self, messages: list[dict], *, tools: list[dict] | None = None, most: int = 0, remembered: Sequence[str] = ()) -> Answer:
         """The next message of a chat, by plain rules (`replies.py`), the text of attached pictures included. Raises as `analyse` does."""
         offered = {tool["function"]["name"] for tool in tools or []}
-        text, calls = replies.reply(messages, offered, prompts.remembered_in(messages[0]["content"]), self._text_on)
+        text, calls = replies.reply(messages, offered, remembered, self._text_on)
         return Answer(text, calls, message={"role": "assistant", "content": text or None, "tool_calls": calls})
 
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:

@@ -29,6 +29,7 @@ import net
 from errors import BadInput
 from mcp_messages import Message, Tool
 from settings import NAME, VERSION
+from text import cut, storable
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class Client:
                 self._list_tools(until)
                 raw = self._call(name, arguments, until)
         except Refused as refused:
-            return Result(messages.cut(refused.message, MAX_RESULT) or refused.detail, True)
+            return Result(cut(refused.message, MAX_RESULT) or refused.detail, True)
         return self._result(raw)
 
     def close(self) -> None:
@@ -167,7 +168,7 @@ class Client:
             raise McpFailure(f"{self._host}: the tool asks for more than its arguments, which is not supported")
         if result.resultType != "complete" or (result.content is None and not result.structuredContent):
             raise self._formless()
-        return Result(messages.cut(messages.result_text(result), MAX_RESULT), result.isError)
+        return Result(cut(messages.result_text(result), MAX_RESULT), result.isError)
 
     def _request(self, method: str, params: dict[str, Any], until: float) -> msgspec.Raw:
         """The result of a request, in the era and session that the server knows. A lost session is opened anew, once."""
@@ -238,7 +239,7 @@ class Client:
             message = self._find_answer(answer, number, until)
             if message.error is not None:
                 error = message.error
-                raise Refused(self._host, answer.status, error.code, messages.clean(error.message), _supported(error.data))
+                raise Refused(self._host, answer.status, error.code, storable(error.message), _supported(error.data))
             if answer.status != 200 or not message.result:
                 raise self._unreadable(answer)
             return message.result, answer.headers.get("Mcp-Session-Id", "")

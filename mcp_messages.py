@@ -11,6 +11,8 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from text import cut, one_line, storable
+
 MAX_SCHEMA = 12_000  # characters of one tool's schema
 MAX_DESCRIPTION = 2_000
 MAX_DEPTH = 32  # of a schema
@@ -126,7 +128,9 @@ def tool(raw: msgspec.Raw) -> Tool:
         raise ValueError("its schema is not that of an object")
     if len(msgspec.json.encode(offered.inputSchema)) > MAX_SCHEMA:
         raise ValueError("its schema is too large")
-    return Tool(offered.name, cut(clean(offered.description or ""), MAX_DESCRIPTION), offered.inputSchema, _mirrored(offered.inputSchema))
+    return Tool(
+        offered.name, cut(storable(offered.description or ""), MAX_DESCRIPTION), offered.inputSchema, _mirrored(offered.inputSchema)
+    )
 
 
 def result_text(result: CallResult) -> str:
@@ -134,7 +138,7 @@ def result_text(result: CallResult) -> str:
     parts = [_block_text(block) for block in result.content or ()]
     if result.structuredContent and not any(block.text for block in result.content or ()):
         parts.append(bytes(result.structuredContent).decode(errors="replace"))
-    return clean("\n".join(parts))
+    return storable("\n".join(parts))
 
 
 def header_value(value: str | int | bool) -> str:
@@ -150,15 +154,6 @@ def at(arguments: Any, path: tuple[str, ...]) -> str | int | bool | None:
     for name in path:
         arguments = arguments.get(name) if isinstance(arguments, dict) else None
     return arguments if isinstance(arguments, str | int | bool) else None
-
-
-def cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]} […]"
-
-
-def clean(text: str) -> str:
-    """Without NUL, at which SQLite's functions would cut the text off."""
-    return text.replace("\0", "")
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -195,7 +190,7 @@ def _block_text(block: Block) -> str:
 
 
 def _label(text: str) -> str:
-    return cut(" ".join(text.split()), MAX_LABEL)
+    return cut(one_line(text), MAX_LABEL)
 
 
 def _mirrored(schema: dict[str, Any]) -> dict[tuple[str, ...], str]:

@@ -37,6 +37,7 @@ from clock import iso, utc_now
 from errors import NotFound
 from findings import MemoryCandidate
 from models import Memory, db
+from text import fraction, one_line, storable
 
 LIFETIME = timedelta(hours=48)  # of a short-term memory since it was last told
 ALIKE = 85  # rapidfuzz's ratio from which two texts may say the same; whether they do, their words decide
@@ -97,7 +98,7 @@ def remember(
     - takes the new wording if that goes on where the old one ends, and comes from the same source; from another one it becomes a
       memory of its own. A new wording that adds nothing is dropped: clients may have seen the old one.
     """
-    content = " ".join(candidate.content.replace("\0", "").encode("utf-8", "ignore").decode().split())[:MAX_MEMORY].strip()
+    content = one_line(storable(candidate.content))[:MAX_MEMORY].strip()
     asked, told = _heard(said)
     words = _words(content)
     if not words - _REPORTING:
@@ -106,7 +107,7 @@ def remember(
         return None
     memory_type = candidate.memory_type if candidate.memory_type in MEMORY_TYPES else "short_term"
     category = candidate.category if candidate.category in MEMORY_CATEGORIES else "fact"
-    importance = min(1.0, candidate.importance) if candidate.importance > 0 else 0.0  # also for NaN
+    importance = fraction(candidate.importance)
     with db.atomic():
         kept = _twin(content, source_type, device_id, now=now)
         if kept is None:

@@ -28,7 +28,7 @@ import msgspec
 
 import images
 from errors import UnsupportedImage
-from rules import Line, Page
+from lines import Line, Page
 
 if TYPE_CHECKING:
     from PIL import Image

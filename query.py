@@ -24,6 +24,7 @@ from rapidfuzz.distance import OSA
 import models
 import terms
 from models import db
+from text import encodable
 
 MAX_QUERY = 1_000  # characters that are read
 MAX_WORDS = 32  # words that are used
@@ -66,7 +67,7 @@ class Word(msgspec.Struct):
 def read(text: str) -> Query:
     """The terms of a query; of any string. An unbalanced quote quotes nothing."""
     # SQLite's driver refuses lone surrogates. NUL, operators and the like are in no term, so nothing more has to be escaped.
-    folded = terms.fold(text[:MAX_QUERY].encode("utf-8", "ignore").decode())
+    folded = terms.fold(encodable(text[:MAX_QUERY]))
     sequence = terms.cut(folded)[:MAX_WORDS]
     phrases = [phrase for quoted in _QUOTED.findall(folded) if (phrase := terms.cut(quoted)[:MAX_WORDS])]
     return Query(sequence, phrases, set(terms.cut(_QUOTED.sub(" ", folded))), terms.squeeze("".join(sequence)))

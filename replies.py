@@ -8,8 +8,10 @@ import json
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from text import one_line, shortened
 
 SEARCH, SAVE = "search_knowledge_base", "save_memory"
 Call = dict[str, Any]  # of a tool, as the protocol has it
@@ -61,7 +63,9 @@ _TEXTS = {
 }
 
 
-def reply(messages: list[dict[str, Any]], offered: set[str], remembered: list[str], read: Callable[[str], str]) -> tuple[str, list[Call]]:
+def reply(
+    messages: list[dict[str, Any]], offered: set[str], remembered: Sequence[str], read: Callable[[str], str]
+) -> tuple[str, list[Call]]:
     """A text, or calls of some of the `offered` tools.
 
     `messages` are those of the protocol; the tools' answers after the last user message are answers to this turn's calls. `remembered` are
@@ -145,8 +149,7 @@ def _told(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
 
 def _line(result: dict[str, Any], texts: dict[str, str]) -> str:
     day = str(result.get("taken") or "")[:10]
-    told = " ".join(str(result.get("snippet") or result.get("summary") or "").split())
-    told = told if len(told) <= MAX_SHOWN else f"{told[: MAX_SHOWN - 1]}…"
+    told = shortened(one_line(str(result.get("snippet") or result.get("summary") or "")), MAX_SHOWN)
     heading = f"**{result.get('title') or texts['untitled']}**" + (f" ({day})" if day else "")
     return f"- #{result.get('id')} {heading}: {told}"
 
@@ -158,7 +161,7 @@ def _told_of_picture(text: str, texts: dict[str, str]) -> str:
     return f"{texts['picture']}\n\n{quoted}"
 
 
-def _told_of_memories(said: str, remembered: list[str], texts: dict[str, str]) -> str:
+def _told_of_memories(said: str, remembered: Sequence[str], texts: dict[str, str]) -> str:
     """Those that share a word with the question; a memory may have been recalled for its importance alone."""
     wanted = {word.casefold() for word in keywords(said).split()}
     known = [text for text in remembered if any(word in text.casefold() for word in wanted if len(word) > 1)]

@@ -4,8 +4,6 @@ The embedded analyser understands nothing; it recognises. So the rules favour pr
 `ENOUGH`, collected from words and from the shape of the page, else it is `other`; an app is named only when the file's name or
 a notification's header says so or a well-known name stands alone at the top; and the confidence, at most one half, says how the
 judgement was reached. Words are listed for English and Chinese, the languages of the summaries.
-
-This file also owns the form of what the rules read, a `Page` of `Line`s, which `ocr.py` fills.
 """
 
 import re
@@ -16,6 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from findings import CATEGORIES, Entity, Findings
+from lines import Line, Page
+from text import one_line, shortened
 
 ENOUGH = 3
 MAX_CONFIDENCE = 0.5
@@ -26,34 +26,6 @@ STATUS_BAR = 0.05  # of the height
 TOP, BOTTOM = 0.16, 0.88  # where address bars and titles are: above and below these parts of the height
 LEAST_TEXT = 12  # letters and digits; with fewer there is nothing to keep a screenshot for
 LONG_LINE = 34  # characters of running text; a Chinese one counts double
-
-
-class Line(msgspec.Struct, array_like=True):
-    """A line of text and its place in the picture, in pixels from the top left corner. `confidence` is 0 to 1."""
-
-    text: str
-    confidence: float
-    left: int
-    top: int
-    right: int
-    bottom: int
-
-    @property
-    def height(self) -> int:
-        return self.bottom - self.top
-
-    @property
-    def width(self) -> int:
-        return self.right - self.left
-
-
-class Page(msgspec.Struct):
-    """All the text of a picture, in reading order; or why it could not be read, as a sentence in `problem`."""
-
-    width: int = 0
-    height: int = 0
-    lines: list[Line] = []
-    problem: str = ""
 
 
 class Clue(NamedTuple):
@@ -99,7 +71,7 @@ def entities_in(text: str) -> list[Entity]:
     found: dict[tuple[str, str], Entity] = {}
     for kind, pattern, accepts in _ENTITIES:
         for match in pattern.finditer(text):
-            value = " ".join((match[1] if pattern.groups else match[0]).split())
+            value = one_line(match[1] if pattern.groups else match[0])
             if accepts(value):
                 value = value.rstrip(".,;:!?)，。")
                 found.setdefault((kind, value.casefold()), Entity(kind, value))
@@ -392,8 +364,7 @@ def _summary(category: str, app: str, lines: list[Line], page: Page, language: s
     if app:
         opening += f"（{app}）" if language == "zh" else f" ({app})"
     colon, semicolon = ("：", "；") if language == "zh" else (": ", "; ")
-    text = opening + colon + semicolon.join(dict.fromkeys(_telling(lines, page)))
-    return text if len(text) <= SUMMARY_LENGTH else text[: SUMMARY_LENGTH - 1].rstrip() + "…"
+    return shortened(opening + colon + semicolon.join(dict.fromkeys(_telling(lines, page))), SUMMARY_LENGTH)
 
 
 def _telling(lines: list[Line], page: Page) -> list[str]:

@@ -18,6 +18,8 @@ from findings import Usage
 from models import SpendLedger
 from settings import Settings
 
+USED_UP = "The tokens of this day are used up; they are counted anew from midnight UTC."
+
 
 def record(usage: Usage, *, purpose: str, model: str, now: datetime) -> None:
     """Add `usage` to the spend ledger of the day; what made no call leaves no row."""

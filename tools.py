@@ -41,6 +41,7 @@ from errors import BadInput, SnaploreError
 from findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
 from models import Analysis, McpServer, Photo, db
 from settings import Settings
+from text import cut, one_line
 
 log = logging.getLogger(__name__)
 
@@ -235,7 +236,7 @@ class Toolbox:
             **_heading(photo, analysis),
             "snippet": _line(analysis.visible_text or analysis.summary, MAX_SNIPPET),
             "entities": [{"type": entity.type, "value": _line(entity.value, MAX_ENTITY)} for entity in entities],
-            "visible_text": mcp_messages.cut(analysis.visible_text, MAX_VISIBLE_TEXT),
+            "visible_text": cut(analysis.visible_text, MAX_VISIBLE_TEXT),
             "status": analysis.status,
             "filename": photo.filename,
         }
@@ -278,7 +279,7 @@ class Toolbox:
             self._clients[server.id] = self._open.enter_context(client)
         result = self._clients[server.id].call(tool, arguments)
         if result.is_error:
-            return {"results": [], "error": f"{server.name} says: {mcp_messages.cut(result.text, MAX_ERROR)}"}
+            return {"results": [], "error": f"{server.name} says: {cut(result.text, MAX_ERROR)}"}
         return {"results": [{"title": tool, "snippet": result.text}]}
 
 
@@ -292,7 +293,7 @@ def _built_in(shape: type, run: Callable[[Any], dict[str, Any]]) -> _Tool:
         for name, schema_of in schema["properties"].items()
     }
     parameters = {"type": "object", "properties": properties, "required": schema.get("required", [])}
-    return _Tool(" ".join(schema["description"].split()), parameters, lambda arguments: run(_read(shape, arguments)))
+    return _Tool(one_line(schema["description"]), parameters, lambda arguments: run(_read(shape, arguments)))
 
 
 def _arguments(text: str) -> dict[str, Any]:
@@ -362,7 +363,7 @@ def _heading(photo: Photo, analysis: Analysis) -> dict[str, Any]:
 
 
 def _line(text: str, most: int) -> str:
-    return mcp_messages.cut(" ".join(text[: 2 * most].split()), most)
+    return cut(one_line(text[: 2 * most]), most)
 
 
 # ------------------------------------------------------------------------------------------------------------ what servers offer

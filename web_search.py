@@ -30,6 +30,7 @@ import answers
 import net
 from errors import BadInput, SnaploreError
 from settings import Settings
+from text import one_line, shortened
 
 # In dev mode, which opens http://localhost, a server of one's own can stand in for them.
 TAVILY_URL = "https://api.tavily.com/search"
@@ -221,12 +222,11 @@ def _web_address(value: Any) -> str | None:
 
 def _line(value: Any, most: int, plain: Callable[[str], str] = str) -> str:
     """Text as one clean line of at most `most` characters; nothing for what is no text."""
-    line = _clean(plain(value)) if isinstance(value, str) else ""
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return shortened(_clean(plain(value)), most) if isinstance(value, str) else ""
 
 
 def _clean(text: str) -> str:
-    return " ".join(_UNSEEN.sub("", text).split())
+    return one_line(_UNSEEN.sub("", text))
 
 
 def _without_html(text: str) -> str:

@@ -8,10 +8,14 @@ import threading
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 import chat
+import context
 import models
+import prompts
 import spend
 from app import create_app
 from clock import utc_now
@@ -422,6 +426,32 @@ def test_an_attached_picture_stays_in_later_turns(asking, fake_llm):
     say(asking, "Really?", conversation_id=conversation_id)
 
     assert fake_llm.requests[1].images == fake_llm.requests[0].images
+
+
+def turn(words, answer, **fields):
+    return [models.Message(role="user", content=words, **fields), models.Message(role="assistant", content=answer)]
+
+
+@given(texts=st.lists(st.text("word ", max_size=200), max_size=6), most=st.integers(0, 200))
+def test_a_history_holds_the_latest_turns_that_fit_without_holes(texts, most):
+    turns = [turn(text, f"answer {number}") for number, text in enumerate(texts)]
+    transcript = chat.Transcript(prompts.Frame(), takes_tools=True)
+    whole = [transcript.messages(one, pictures=True) for one in turns]
+    history = transcript.history(reversed(turns), most, pictures=8)
+    kept = len(history.messages)
+
+    assert history.messages == whole[len(whole) - kept :]
+    assert sum(map(context.tokens, history.messages)) <= most
+    if kept < len(turns):
+        assert sum(map(context.tokens, whole[-kept - 1 :])) > most
+    assert history.own_words == texts[max(0, len(texts) - kept - 1) :]
+
+
+def test_a_history_is_the_same_however_often_it_is_read():
+    turns = [turn("And now?", "Later."), turn("Hello", "Hi")]
+    transcript = chat.Transcript(prompts.Frame(), takes_tools=True)
+
+    assert transcript.history(turns, 1_000, pictures=1) == transcript.history(turns, 1_000, pictures=1)
 
 
 def test_only_so_many_pictures_are_sent_again(asking, fake_llm):

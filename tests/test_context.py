@@ -65,11 +65,9 @@ def test_only_what_tools_say_is_cut_and_their_frames_stay_closed(present, most):
     assert context.tokens(sent) <= most or all(len(content) < context.SHORTEST for content in tools)
 
 
-@given(history=st.lists(turns(), max_size=6), most=st.integers(0, 8_000))
-def test_the_latest_turns_are_read_until_one_does_not_fit(history, most):
-    kept = context.latest(((turn,) for turn in reversed(history)), most)
+def test_of_several_versions_the_first_that_fits_is_sent():
+    long, short = [{"role": "user", "content": "long " * 100}], [{"role": "user", "content": "short"}]
 
-    assert kept == history[len(history) - len(kept) :]
-    assert sum(map(context.tokens, kept)) <= most
-    if len(kept) < len(history):
-        assert sum(map(context.tokens, kept)) + context.tokens(history[-len(kept) - 1]) > most
+    assert context.first_fitting([long, short], 1_000) == long
+    assert context.first_fitting([long, short], 20) == short
+    assert context.first_fitting([long, short], 5) is None

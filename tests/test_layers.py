@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground up. A new module is added to a row, or gets a row of its own.
 LAYERS = (
-    ("errors",),
+    ("errors", "lines", "text"),
     ("settings", "findings", "clock", "progress"),
-    ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "page", "params", "prompts", "replies", "rules", "terms"),
+    ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "page", "params", "replies", "rules", "terms"),
     ("models", "notes", "ocr"),
-    ("local", "query", "shapes"),
+    ("local", "prompts", "query", "shapes"),
     ("background", "configuration", "mcp", "spend"),
     ("search", "listing", "llm", "spool"),
     ("connection", "conversations", "photos", "mcp_servers", "memory", "push", "skills", "web_search"),

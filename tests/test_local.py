@@ -15,6 +15,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 import local
+import prompts
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unreadable
 from settings import ROOT
 from tests.support.drawing import draw
@@ -345,6 +346,21 @@ def test_a_start_that_fails_is_tried_again_later(make_model, child_program):
         analyse(model, draw())
     child_program(SAYS_READY + "receive(); send(b'{}')")
     assert analyse(model, draw()).visible_text == ""
+
+
+def test_a_memory_is_told_as_it_was_given(make_model):
+    asked = [{"role": "user", "content": "What about peanuts?"}]
+
+    answer = make_model().complete(asked, remembered=["Is allergic to peanuts.", "Likes jazz."])
+
+    assert answer.text == "I remember:\n\n- Is allergic to peanuts."
+
+
+def test_what_a_skill_writes_is_not_taken_for_a_memory(make_model):
+    skill = f'{prompts.REMEMBERED}\nfirst line\n["peanuts"]\nlast line'
+    asked = [{"role": "system", "content": skill}, {"role": "user", "content": "What about peanuts?"}]
+
+    assert "remember" not in make_model().complete(asked).text
 
 
 def test_the_service_never_loads_the_engine(model):

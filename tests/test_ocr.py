@@ -1,7 +1,9 @@
 """How a picture is cut for the detector, and how the lines it finds are put in order."""
 
 import io
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import ocr
-from rules import Line
+from lines import Line
 from tests.support.drawing import draw
 
 
@@ -146,3 +148,12 @@ def test_tesseract_is_read_through_its_table(tmp_path):
 def test_only_models_that_come_with_the_package_are_loaded():
     with pytest.raises(ValueError, match="medium"):
         ocr.Paddle("medium")
+
+
+def test_the_process_loads_nothing_that_it_does_not_need():
+    root = Path(ocr.__file__).parent
+    program = "import sys, ocr; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True).stdout.split()
+
+    own = {path.stem for path in root.glob("*.py")}
+    assert own.intersection(loaded) == {"ocr", "images", "errors", "lines"}

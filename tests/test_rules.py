@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rules
-from rules import Line, Page
+from lines import Line, Page
 
 SIZE = (1080, 2400)
 
