@@ -1,6 +1,9 @@
 // Talking to the service. Every request carries the key in its header, pictures as well: an <img> cannot, so they are fetched
 // and shown by object URLs, which are given back as soon as the picture is there.
 
+/** The key, and what to do when the service refuses it: the sign-in sets both. */
+const session = { key: null, refused: () => {} };
+
 class ApiError extends Error {
   constructor(status, detail, retryAfter = null) {
     super(detail);
@@ -75,8 +78,8 @@ function sendForm(path, form, { onProgress, signal } = {}) {
 
 function authorization() {
   // A header takes Latin-1; a key of other letters travels as its UTF-8 bytes, which the service reads as well.
-  const bytes = new TextEncoder().encode(state.key ?? "");
-  return state.key ? { Authorization: `Bearer ${String.fromCharCode(...bytes)}` } : {};
+  const bytes = new TextEncoder().encode(session.key ?? "");
+  return session.key ? { Authorization: `Bearer ${String.fromCharCode(...bytes)}` } : {};
 }
 
 function refusal(status, text, retryAfter) {
@@ -87,7 +90,7 @@ function refusal(status, text, retryAfter) {
   // The rate limit's window is told with every answer of a limited path, also where waiting for it would not help.
   const seconds = ([429, 503].includes(status) && Number(retryAfter)) || null;
   const error = new ApiError(status, typeof detail === "string" ? detail : t("api.odd", { status }), seconds);
-  if (status === 401) signedOut();
+  if (status === 401) session.refused();
   return error;
 }
 

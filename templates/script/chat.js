@@ -46,7 +46,8 @@ const turns = new Map(); // by conversation: what this tab has sent and not yet 
 const sentPictures = new Map(); // by message id: of this tab; the service does not hand attachments out
 let openChat = null; // the view that is shown
 
-route("chat", {
+/** The view: what the navigation calls it, and what shows it. */
+const chat = {
   title: "chat.title",
   icon: "chat",
   show(container, { id }) {
@@ -57,7 +58,7 @@ route("chat", {
       view.close();
     };
   },
-});
+};
 
 // Sends what was written, or sends it again. `turn`: {id, said, since, error, startedAt, again}.
 async function runTurn(turn) {

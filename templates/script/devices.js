@@ -21,7 +21,7 @@ words({
   },
 });
 
-settingsSections.set("devices", (container) => {
+function showDevices(container) {
   const body = h("div");
   const show = () => load(body, (signal) => api.get("/api/push/devices", {}, { signal }), ({ devices }) =>
     devices.length ? h("ul.list", devices.map(item)) : h("p.hint", t("devices.none")));
@@ -54,4 +54,4 @@ settingsSections.set("devices", (container) => {
     settingsCard(t("devices.broadcast"), h("form.stack", { on: { submit: sent } },
       field(t("devices.subject"), subject), field(t("devices.text"), text), h("div.row", send))));
   return show();
-});
+}

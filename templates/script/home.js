@@ -32,7 +32,8 @@ const UNREAD_SHOWN = 4;
 // How far the queue has come since it was last empty; kept here, so that it goes on when one looks at another view meanwhile.
 const queue = { begun: null, doneBefore: 0 };
 
-route("home", {
+/** The view: what the navigation calls it, and what shows it. */
+const home = {
   title: "home.title",
   icon: "home",
   show(container) {
@@ -55,7 +56,7 @@ route("home", {
     const changes = listen(photoEvents, { added: soon, deleted: soon, hidden: soon, restored: soon });
     return [stopLoading, poll(refresh, 4), acceptFiles(container), soon.cancel, changes];
   },
-});
+};
 
 async function fetchHome(signal) {
   const options = { signal };

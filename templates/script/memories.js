@@ -40,11 +40,12 @@ const MEMORY_KINDS = ["long_term", "short_term"];
 const MEMORY_CATEGORIES = ["fact", "people", "project", "finance", "schedule", "preference", "interest", "habit"];
 const MEMORIES_SHOWN = 50;
 
-route("memories", {
+/** The view: what the navigation calls it, and what shows it. */
+const memories = {
   title: "memories.title",
   icon: "memory",
   show: (container) => new MemoryList(container).leave,
-});
+};
 
 // The options of a filter, all of them first; their counts follow.
 function named(names, group) {

@@ -41,11 +41,12 @@ const NOTE_CATEGORIES = ["insight", "reminder", "report", "note"];
 const NOTES_SHOWN = 30;
 const SOURCES_SHOWN = 12; // screenshots of an article before "more" is pressed; a report may have a hundred
 
-route("notes", {
+/** The view: what the navigation calls it, and what shows it. */
+const notes = {
   title: "notes.title",
   icon: "note",
   show: (container, { id, query }) => (id ? showNote(container, id) : new NoteList(container, query.get("category") ?? "").leave),
-});
+};
 
 class NoteList {
   #chips = h("div.row", { role: "group", "aria-label": t("notes.categories") });

@@ -42,7 +42,8 @@ const STATUSES = ["pending", "processing", "done", "error"];
 const PERIODS = { day: 1, week: 7, month: 30 };
 const FILTERS = ["status", "device", "category", "intent", "time", "from", "to"];
 
-route("photos", {
+/** The view: what the navigation calls it, and what shows it. */
+const photos = {
   title: "photos.title",
   icon: "image",
   show(container, { id, query }) {
@@ -123,7 +124,7 @@ route("photos", {
     }, 2.5);
     return [() => grid.stop(), stopPolling, acceptFiles(container), added.cancel, listen(photoEvents, { added, changed: added })];
   },
-});
+};
 
 /** One page of the list, or of what a search has found, which comes as a whole. */
 async function fetchPhotos(chosen, number, signal) {
@@ -186,15 +187,4 @@ function filterRow(chosen, choose, clear) {
 function nothing(searched, action) {
   const [glyph, key] = searched ? ["search", "none"] : ["image", "empty"];
   return emptyState({ glyph, title: t(`photos.${key}`), text: t(`photos.${key}Text`), action: searched ? action : uploadButton() });
-}
-
-/** `fn` once, `wait` ms after the last call. `.cancel()` gives it up. */
-function debounced(fn, wait) {
-  let timer = null;
-  const later = () => {
-    clearTimeout(timer);
-    timer = setTimeout(fn, wait);
-  };
-  later.cancel = () => clearTimeout(timer);
-  return later;
 }

@@ -34,12 +34,30 @@ function currentAddress() {
   return { name: name || views.keys().next().value, id, query: new URLSearchParams(query) };
 }
 
+/** Whether the views are shown, rather than the sign-in. */
+const isOpen = () => main !== null;
+
+/** Show the navigation and the view of the current address. */
+function openShell() {
+  renderShell();
+  showView();
+}
+
+/** End the view that is shown, to make place for the sign-in. */
+function closeShell() {
+  leaveView();
+  main = null;
+}
+
+/** Put the keyboard, and a screen reader, at the start of the view. */
+function focusView() {
+  main?.focus({ preventScroll: true });
+}
+
 function renderAll() {
   document.documentElement.lang = language() === "zh" ? "zh-Hans" : "en";
   applyTheme();
-  if (!main) return;
-  renderShell();
-  showView();
+  if (main) openShell();
 }
 
 function renderShell() {
@@ -93,7 +111,7 @@ function leaveView() {
 
 window.addEventListener("hashchange", () => {
   showView();
-  main?.focus({ preventScroll: true }); // a screen reader goes on reading in the new view
+  focusView(); // a screen reader goes on reading in the new view
 });
 
 /** The heading of a view, with its actions at the right. */
@@ -168,6 +186,17 @@ function poll(fn, seconds) {
   };
 }
 
+/** `fn` once, `wait` ms after the last call. `.cancel()` gives it up. */
+function debounced(fn, wait) {
+  let timer = null;
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(fn, wait);
+  };
+  later.cancel = () => clearTimeout(timer);
+  return later;
+}
+
 /** Disable a button while `promise` is under way; returns what it brings. The focus that is lost by that comes back. */
 async function busy(target, promise) {
   const focused = document.activeElement === target;
@@ -180,6 +209,12 @@ async function busy(target, promise) {
     target.removeAttribute("aria-busy");
     if (focused && document.activeElement === document.body) target.focus();
   }
+}
+
+/** "en", "zh" or "auto". */
+function setLanguage(name) {
+  remember("language", name);
+  renderAll();
 }
 
 /** "light", "dark" or "auto". */

@@ -29,7 +29,7 @@ words({
 
 const CLEAR_PHRASE = "delete everything"; // the API's own, in every language
 
-settingsSections.set("data", (container) => {
+function showStorage(container) {
   const stored = h("div");
   const kept = h("div");
   const count = () => load(stored, (signal) => api.get("/api/data/stats", {}, { signal }), (stats) =>
@@ -52,7 +52,7 @@ settingsSections.set("data", (container) => {
     settingsCard(t("data.export"), h("p", t("data.exportText")), h("div.row", download), status),
     settingsCard(t("data.clear"), h("p", t("data.clearText")), h("div.row", clear)));
   return () => (stopKept(), stopCount());
-});
+}
 
 function retentionForm({ retention_days: now }) {
   const days = h("input", { type: "number", min: 0, max: 36500, step: 1, required: true, value: String(now) });

@@ -31,39 +31,6 @@ function term(group, value) {
   return key in phrases.en ? t(key) : String(value ?? "").replaceAll("_", " ");
 }
 
-function setLanguage(name) {
-  remember("language", name);
-  renderAll();
-}
-
-/** Small preferences of this browser. Where it keeps nothing, they last until the page is closed. */
-function remember(name, value) {
-  state.settings[name] = value;
-  try {
-    localStorage.setItem(`snaplore.${name}`, JSON.stringify(value));
-  } catch { /* private mode or full: kept in memory only */ }
-}
-
-function recalled(name, fallback) {
-  if (!(name in state.settings)) {
-    try {
-      state.settings[name] = JSON.parse(localStorage.getItem(`snaplore.${name}`)) ?? undefined;
-    } catch {
-      state.settings[name] = undefined;
-    }
-  }
-  return state.settings[name] ?? fallback;
-}
-
-function forget(name) {
-  delete state.settings[name];
-  try {
-    localStorage.removeItem(`snaplore.${name}`);
-  } catch { /* nothing is kept there */ }
-}
-
-const state = { key: null, settings: {} };
-
 words({
   shell: {
     skip: "Skip to content|跳到内容",
