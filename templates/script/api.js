@@ -1,19 +1,22 @@
 // Talking to the service. Every request carries the key in its header, pictures as well: an <img> cannot, so they are fetched
 // and shown by object URLs, which are given back as soon as the picture is there.
 
-/** The key, and what to do when the service refuses it: the sign-in sets both. */
-const session = { key: null, refused: () => {} };
+import { h } from "./dom.js";
+import { t } from "./texts.js";
 
-class ApiError extends Error {
+/** The key, and what to do when the service refuses it: the sign-in sets both. */
+export const session = { key: null, refused: () => {} };
+
+export class ApiError extends Error {
   constructor(status, detail, retryAfter = null) {
     super(detail);
     Object.assign(this, { status, detail, retryAfter });
   }
 }
 
-const wasAborted = (problem) => problem?.name === "AbortError";
+export const wasAborted = (problem) => problem?.name === "AbortError";
 
-const api = {
+export const api = {
   get: (path, query, options) => call("GET", path, { query, ...options }),
   post: (path, body, options) => call("POST", path, { body, ...options }),
   put: (path, body, options) => call("PUT", path, { body, ...options }),
@@ -113,7 +116,7 @@ const watcher = new IntersectionObserver((entries) => {
 }, { rootMargin: "150px" });
 
 /** An <img> that is fetched when it comes near the screen, and given up when it leaves before it has arrived. */
-function picture(path, alt, props = {}) {
+export function picture(path, alt, props = {}) {
   const image = h("img", { alt, decoding: "async", draggable: "false", ...props, class: `picture ${props.class ?? ""}`, "data-state": "waiting" });
   image.path_ = path;
   watcher.observe(image);

@@ -1,5 +1,13 @@
 // Home: what there is, what is going on, what is new.
 
+import { api, picture } from "./api.js";
+import { hiddenPhotos, photoCard } from "./detail.js";
+import { add, fill, h, icon, listen } from "./dom.js";
+import { formatNumber, timeAgo } from "./format.js";
+import { debounced, emptyState, load, navBadge, pageHead, poll, skeleton } from "./shell.js";
+import { t, term, words } from "./texts.js";
+import { acceptFiles, photoEvents, uploadButton } from "./upload.js";
+
 words({
   home: {
     title: "Home|首页",
@@ -33,7 +41,7 @@ const UNREAD_SHOWN = 4;
 const queue = { begun: null, doneBefore: 0 };
 
 /** The view: what the navigation calls it, and what shows it. */
-const home = {
+export const home = {
   title: "home.title",
   icon: "home",
   show(container) {

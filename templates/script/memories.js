@@ -1,5 +1,12 @@
 // What the assistant remembers about the person: filters with their counts, the list, and a way to make it forget.
 
+import { erase, glyphButton, moreButton } from "./actions.js";
+import { api } from "./api.js";
+import { add, choice, field, fill, h } from "./dom.js";
+import { formatAgo, formatDate, formatNumber, timeAgo } from "./format.js";
+import { emptyState, load, pageHead, skeleton } from "./shell.js";
+import { t, term, words } from "./texts.js";
+
 words({
   memories: {
     title: "Memories|记忆",
@@ -41,7 +48,7 @@ const MEMORY_CATEGORIES = ["fact", "people", "project", "finance", "schedule", "
 const MEMORIES_SHOWN = 50;
 
 /** The view: what the navigation calls it, and what shows it. */
-const memories = {
+export const memories = {
   title: "memories.title",
   icon: "memory",
   show: (container) => new MemoryList(container).leave,

@@ -1,5 +1,13 @@
 // Settings: the model that reads screenshots and answers, and what it has cost.
 
+import { praise, settle } from "./actions.js";
+import { api } from "./api.js";
+import { add, button, choice, field, fill, h } from "./dom.js";
+import { formatNumber } from "./format.js";
+import { dataTable, facts, settingsCard } from "./panels.js";
+import { load } from "./shell.js";
+import { t, term, words } from "./texts.js";
+
 words({
   settings: {
     model: "Model|模型",
@@ -61,7 +69,7 @@ const PROVIDER_NAMES = {
 };
 const USAGE_PERIODS = [7, 30, 90];
 
-function showModel(container) {
+export function showModel(container) {
   const fetched = async (signal) => {
     const paths = ["/api/config/llm", "/api/config/llm/presets"];
     const [now, { presets }] = await Promise.all(paths.map((path) => api.get(path, {}, { signal })));
@@ -170,7 +178,7 @@ function modelForm(now, presets) {
   return settingsCard(t("model.title"), form);
 }
 
-function showUsage(container) {
+export function showUsage(container) {
   const body = h("div");
   let stop = () => {};
   const show = () => {

@@ -1,5 +1,15 @@
 // Screenshots: all of them in a grid, searched as one types, narrowed by filters, with uploads dropped anywhere on it.
 
+import { api } from "./api.js";
+import { openPhoto, photoCard } from "./detail.js";
+import { fail } from "./dialogs.js";
+import { add, button, choice, fill, h, icon, listen } from "./dom.js";
+import { formatNumber } from "./format.js";
+import { GRID_PAGE, photoGrid } from "./grid.js";
+import { debounced, emptyState, failedState, pageHead, poll, replaceAddress, showView, skeleton } from "./shell.js";
+import { t, words } from "./texts.js";
+import { acceptFiles, photoEvents, uploadButton } from "./upload.js";
+
 words({
   photos: {
     title: "Screenshots|截图",
@@ -43,7 +53,7 @@ const PERIODS = { day: 1, week: 7, month: 30 };
 const FILTERS = ["status", "device", "category", "intent", "time", "from", "to"];
 
 /** The view: what the navigation calls it, and what shows it. */
-const photos = {
+export const photos = {
   title: "photos.title",
   icon: "image",
   show(container, { id, query }) {

@@ -2,14 +2,14 @@
 
 const preferences = {};
 
-function remember(name, value) {
+export function remember(name, value) {
   preferences[name] = value;
   try {
     localStorage.setItem(`snaplore.${name}`, JSON.stringify(value));
   } catch { /* private mode or full: kept in memory only */ }
 }
 
-function recalled(name, fallback) {
+export function recalled(name, fallback) {
   if (!(name in preferences)) {
     try {
       preferences[name] = JSON.parse(localStorage.getItem(`snaplore.${name}`)) ?? undefined;
@@ -20,7 +20,7 @@ function recalled(name, fallback) {
   return preferences[name] ?? fallback;
 }
 
-function forget(name) {
+export function forget(name) {
   delete preferences[name];
   try {
     localStorage.removeItem(`snaplore.${name}`);

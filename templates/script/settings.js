@@ -1,6 +1,20 @@
 // Settings: one address for each section, so that only what is looked at is fetched. Here are the frame, and the two sections that are
 // about this browser and its access; the others have files of their own.
 
+import { glyphButton } from "./actions.js";
+import { api, session } from "./api.js";
+import { showDevices } from "./devices.js";
+import { add, button, choice, field, h } from "./dom.js";
+import { showServers, showSkills } from "./extensions.js";
+import { formatAgo, formatDate, formatNumber, parseTime } from "./format.js";
+import { showModel, showUsage } from "./model.js";
+import { dataTable, facts, settingsCard } from "./panels.js";
+import { recalled } from "./preferences.js";
+import { copyText, load, pageHead, setLanguage, setTheme } from "./shell.js";
+import { signOut } from "./signin.js";
+import { showStorage } from "./storage.js";
+import { t, words } from "./texts.js";
+
 words({
   settings: {
     title: "Settings|设置",
@@ -60,7 +74,7 @@ const SECTIONS = {
 };
 
 /** The view: what the navigation calls it, and what shows it. */
-const settings = {
+export const settings = {
   title: "settings.title",
   icon: "settings",
   show(container, { id }) {

@@ -1,5 +1,14 @@
 // Signing in: the key is held in memory, and in this browser's storage only when the person asks for that.
 
+import { api, session } from "./api.js";
+import { sendDeletions } from "./detail.js";
+import { sentence } from "./dialogs.js";
+import { field, fill, h } from "./dom.js";
+import { forget, recalled, remember } from "./preferences.js";
+import { busy, closeShell, focusView, isOpen, mark, openShell } from "./shell.js";
+import { t, words } from "./texts.js";
+import { stopUploads } from "./upload.js";
+
 words({
   signin: {
     title: "Sign in|登录",
@@ -13,7 +22,7 @@ words({
   },
 });
 
-function begin() {
+export function begin() {
   session.refused = () => signedOut();
   session.key = recalled("key", null);
   if (session.key || document.documentElement.dataset.key === "open") openShell();
@@ -21,7 +30,7 @@ function begin() {
 }
 
 /** Forget the key everywhere and show the sign-in. */
-function signOut() {
+export function signOut() {
   sendDeletions(); // while the key is still there
   signedOut("");
 }
