@@ -4,6 +4,9 @@ It is put together once, when a browser first asks for it, and is the same for e
 key. So its Content-Security-Policy names the hashes of the one style and the one script instead of a nonce for each answer,
 and the document can be compressed once and kept by the browser until it changes. Nothing else may run in it, be loaded from
 elsewhere, or frame it. The files in `templates/` are written for readers; comments and spaces do not travel.
+
+The scripts are ES modules, which checkers and editors read as they are. Browsers get them linked into one script: served one by
+one, each would need a path that is open without the key, and a request of its own before the page can start.
 """
 
 import base64
@@ -37,7 +40,17 @@ POLICY = "; ".join(
     )
 )
 
-_COMMENT = re.compile(r"^\s*(//[^\n]*|/\*\*.*?\*/)\n", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^[ \t]*(//[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/)$", re.MULTILINE)
+_IMPORT = re.compile(r'^import \{\s*([\w$]+(?:,\s*[\w$]+)*),?\s*\} from "\./([\w-]+\.js)";$', re.MULTILINE)
+_DECLARATION = re.compile(r"^(export )?((?:async )?(?:function|class|const|let) )([\w$]+)", re.MULTILINE)
+_UNLINKED = re.compile(r"^\s*(?:import|export)\b(?!\s*:)|\bimport\s*[(.]", re.MULTILINE)
+
+
+class _Module(NamedTuple):
+    imports: list[tuple[str, str, list[str]]]  # where ("grid.js:4"), from which file, which names
+    declared: dict[str, str]  # each name of the module's own scope, with where it is declared
+    exported: set[str]
+    body: str
 
 
 class Page(NamedTuple):
@@ -52,7 +65,7 @@ def assemble(*, key_needed: bool) -> Page:
     import minify_html  # 18 MB, which a service that only phones use, and each command, can do without
 
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
-    environment.globals["joined"] = _joined
+    environment.globals |= {"joined": _joined, "linked": lambda name: markupsafe.Markup(linked(TEMPLATES / name))}  # noqa: S704
     text = environment.get_template("dashboard.html").render(name=NAME, version=VERSION, key_needed=key_needed)
     text = minify_html.minify(text, minify_js=True, minify_css=True, keep_closing_tags=True)
     sources = {kind: _hash(re.search(rf"<{kind}\b[^>]*>(.*?)</{kind}>", text, re.DOTALL)[1]) for kind in ("script", "style")}
@@ -80,13 +93,58 @@ def response(page: Page, request: flask.Request) -> flask.Response:
     return answer.make_conditional(request.environ)
 
 
-def _joined(*names: str) -> markupsafe.Markup:
-    """The texts of these files, one after the other: nothing in them is read as a template.
+def linked(entry: Path) -> str:
+    """The module `entry` and all modules that it imports, directly or not, as one script in which each follows what it imports.
 
-    Comments on lines of their own are left out here, because the minifier keeps those that stand before a function.
+    The modules then share one scope, so only the forms that mean the same there are allowed: `import { a, b } from "./file.js";` and
+    `export` before a declaration. Raises ValueError, with file and line, for any other form, for a name that is not exported, for a
+    cycle, and for a name that two modules declare.
     """
-    text = "\n".join((TEMPLATES / name).read_text(encoding="utf-8").rstrip() for name in names) + "\n"
-    return markupsafe.Markup(_COMMENT.sub("", text))  # noqa: S704
+    modules: dict[str, _Module] = {}
+    _collect(entry, (), modules)
+    owners: dict[str, str] = {}
+    for module in modules.values():
+        for name, where in module.declared.items():
+            if name in owners:
+                raise ValueError(f"{where}: {name} is declared at {owners[name]} too, and linked modules share one scope")
+            owners[name] = where
+    return "\n".join(module.body for module in modules.values())
+
+
+def _collect(path: Path, importers: tuple[str, ...], modules: dict[str, _Module]) -> None:
+    """Add the module at `path` to `modules`, after those that it imports and that are not there yet."""
+    module = _read_module(path)
+    for where, target, names in module.imports:
+        if target in (*importers, path.name):
+            raise ValueError(f"{where}: a cycle of imports: {' → '.join((*importers, path.name, target))}")
+        if target not in modules:
+            if not path.with_name(target).is_file():
+                raise ValueError(f"{where}: there is no {target}")
+            _collect(path.with_name(target), (*importers, path.name), modules)
+        if missing := [name for name in names if name not in modules[target].exported]:
+            raise ValueError(f"{where}: {target} does not export {', '.join(missing)}")
+    modules[path.name] = module
+
+
+def _read_module(path: Path) -> _Module:
+    # Comments go first, because what they say must not be taken for code; their line breaks stay, for the numbers of lines.
+    text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), path.read_text(encoding="utf-8").rstrip() + "\n")
+
+    def where(source: str, position: int) -> str:
+        return f"{path.name}:{source.count(chr(10), 0, position) + 1}"
+
+    imports = [(where(text, found.start()), found[2], re.split(r",\s*", found[1])) for found in _IMPORT.finditer(text)]
+    declarations = list(_DECLARATION.finditer(text))
+    declared = {found[3]: where(text, found.start()) for found in declarations}
+    body = _DECLARATION.sub(r"\2\3", _IMPORT.sub(lambda found: "\n" * found[0].count("\n"), text))
+    if left := _UNLINKED.search(body):
+        raise ValueError(f"{where(body, left.end())}: only imports by name and exported declarations can be linked")
+    return _Module(imports, declared, {found[3] for found in declarations if found[1]}, body)
+
+
+def _joined(*names: str) -> markupsafe.Markup:
+    """The texts of these files, one after the other: nothing in them is read as a template."""
+    return markupsafe.Markup("\n".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names))  # noqa: S704
 
 
 def _hash(source: str) -> str:

@@ -6,7 +6,6 @@ import pytest
 
 import page
 
-FILES = ("dom", "markdown")
 BLANK = ' rel="noopener noreferrer" target="_blank"'
 
 
@@ -14,7 +13,7 @@ BLANK = ' rel="noopener noreferrer" target="_blank"'
 def render(chromium):
     """`render(text)`: the markup of the renderer's elements."""
     blank = chromium.new_page()
-    blank.add_script_tag(content="\n".join((page.TEMPLATES / "script" / f"{name}.js").read_text(encoding="utf-8") for name in FILES))
+    blank.add_script_tag(content=page.linked(page.TEMPLATES / "script" / "markdown.js"))
     yield lambda text: blank.evaluate(f"h('div', markdown({json.dumps(text)})).innerHTML")
     blank.close()
 

@@ -121,8 +121,84 @@ def test_every_word_of_the_page_is_there_in_both_languages():
 
 def test_the_files_of_the_page_are_all_in_it_and_say_what_they_own():
     template = (page.TEMPLATES / "dashboard.html").read_text(encoding="utf-8")
-    named = re.findall(r'"((?:script|style)/[\w.]+)"', template)
+    scripts = "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
+    imported = set(re.findall(r'^import .* from "./([\w.]+)";$', scripts, re.MULTILINE))
+    named = re.findall(r'"((?:script|style)/[\w.]+)"', template) + [f"script/{name}" for name in imported]
     files = [path for path in page.TEMPLATES.rglob("*") if path.is_file() and path.suffix in (".js", ".css")]
     assert sorted(named) == sorted(str(path.relative_to(page.TEMPLATES)) for path in files)
     for path in files:
         assert path.read_text(encoding="utf-8").startswith("// " if path.suffix == ".js" else "/* "), path.name
+
+
+def write(folder, modules):
+    for name, text in modules.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / "start.js"
+
+
+def test_modules_are_linked_each_once_after_those_that_it_imports(tmp_path):
+    entry = write(
+        tmp_path,
+        {
+            "start.js": '// Start.\nimport { late } from "./late.js";\nimport {\n  one,\n  two,\n} from "./early.js";\n\nlate(one, two);\n',
+            "late.js": 'import { Three } from "./early.js";\n\n/**\n * Late: import("./early.js") in a comment.\n */\n'
+            "export async function late(a) {\n  /** @type {string} */\n  return new Three({ import: a });\n}\n",
+            "early.js": "export const one = 1;\nexport let two = 2;\nexport class Three {}\nconst own = 3;\n",
+        },
+    )
+    assert [line for line in page.linked(entry).splitlines() if line] == [
+        "const one = 1;",
+        "let two = 2;",
+        "class Three {}",
+        "const own = 3;",
+        "async function late(a) {",
+        "  return new Three({ import: a });",
+        "}",
+        "late(one, two);",
+    ]
+
+
+REFUSED = "only imports by name and exported declarations can be linked"
+
+
+@pytest.mark.parametrize(
+    ("modules", "sentence"),
+    [
+        ({"start.js": "// Start.\n\nimport other from './other.js';\n"}, f"start.js:3: {REFUSED}"),
+        ({"start.js": 'import * as other from "./other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import { a as b } from "./other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import "./other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import { a } from "https://elsewhere.example/other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import { a } from "../other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": '/**\n * Two\n * lines.\n */\nconst a = await import("./other.js");\n'}, f"start.js:5: {REFUSED}"),
+        ({"start.js": "const a = import.meta.url;\n"}, f"start.js:1: {REFUSED}"),
+        ({"start.js": "const a = 1;\n\nexport default a;\n"}, f"start.js:3: {REFUSED}"),
+        ({"start.js": "const a = 1;\nexport { a };\n"}, f"start.js:2: {REFUSED}"),
+        ({"start.js": 'export * from "./other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": "export const { a } = b;\n"}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import { a } from "./other.js";\n'}, "start.js:1: there is no other.js"),
+        (
+            {"start.js": 'import { a, b, c } from "./other.js";\n', "other.js": "const a = 1;\nexport const b = 2;\n"},
+            "start.js:1: other.js does not export a, c",
+        ),
+        (
+            {
+                "start.js": 'import { a } from "./one.js";\n',
+                "one.js": 'import { b } from "./two.js";\nexport const a = 1;\n',
+                "two.js": '// Two.\nimport { a } from "./one.js";\nexport const b = 1;\n',
+            },
+            "two.js:2: a cycle of imports: start.js → one.js → two.js → one.js",
+        ),
+        ({"start.js": 'import { a } from "./start.js";\n'}, "start.js:1: a cycle of imports: start.js → start.js"),
+        (
+            {
+                "start.js": 'import { a } from "./other.js";\n\nasync function hidden() {}\n',
+                "other.js": "export const a = 1;\nclass hidden {}\n",
+            },
+            "start.js:3: hidden is declared at other.js:2 too, and linked modules share one scope",
+        ),
+    ],
+)
+def test_what_one_shared_scope_would_change_is_not_linked(tmp_path, modules, sentence):
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        page.linked(write(tmp_path, modules))

@@ -1,5 +1,11 @@
 // What is done to things, in every view the same way: press, wait, say how it went.
 
+import { api } from "./api.js";
+import { confirmDialog, fail, toast } from "./dialogs.js";
+import { button } from "./dom.js";
+import { busy } from "./shell.js";
+import { t, words } from "./texts.js";
+
 words({
   list: {
     more: "Show more|显示更多",
@@ -10,7 +16,7 @@ words({
 });
 
 // What is pressed, done, and said: `work()` is awaited, its failure shown, `then(answer)` called.
-async function settle(pressed, work, then) {
+export async function settle(pressed, work, then) {
   try {
     then(await busy(pressed, work()));
   } catch (error) {
@@ -19,7 +25,7 @@ async function settle(pressed, work, then) {
 }
 
 // Asks, deletes what is at `path`, and says so; what was gone already is as good as deleted.
-async function erase(pressed, { title, text, path, done, action = t("list.delete") }, then) {
+export async function erase(pressed, { title, text, path, done, action = t("list.delete") }, then) {
   if (!(await confirmDialog({ title, text, action, danger: true }))) return;
   try {
     await busy(pressed, api.delete(path));
@@ -30,16 +36,16 @@ async function erase(pressed, { title, text, path, done, action = t("list.delete
   then();
 }
 
-function praise(text) {
+export function praise(text) {
   toast(text, { kind: "good" });
 }
 
 // A button that shows only an icon.
-function glyphButton(glyph, label, click, props) {
+export function glyphButton(glyph, label, click, props) {
   return button("", { glyph, label, click, kind: "quiet", ...props });
 }
 
-function moreButton(next) {
+export function moreButton(next) {
   const more = button(t("list.more"), { click: () => settle(more, next, () => {}) });
   return more;
 }

@@ -1,16 +1,22 @@
 // Talking to the service. Every request carries the key in its header, pictures as well: an <img> cannot, so they are fetched
 // and shown by object URLs, which are given back as soon as the picture is there.
 
-class ApiError extends Error {
+import { h } from "./dom.js";
+import { t } from "./texts.js";
+
+/** The key, and what to do when the service refuses it: the sign-in sets both. */
+export const session = { key: null, refused: () => {} };
+
+export class ApiError extends Error {
   constructor(status, detail, retryAfter = null) {
     super(detail);
     Object.assign(this, { status, detail, retryAfter });
   }
 }
 
-const wasAborted = (problem) => problem?.name === "AbortError";
+export const wasAborted = (problem) => problem?.name === "AbortError";
 
-const api = {
+export const api = {
   get: (path, query, options) => call("GET", path, { query, ...options }),
   post: (path, body, options) => call("POST", path, { body, ...options }),
   put: (path, body, options) => call("PUT", path, { body, ...options }),
@@ -75,8 +81,8 @@ function sendForm(path, form, { onProgress, signal } = {}) {
 
 function authorization() {
   // A header takes Latin-1; a key of other letters travels as its UTF-8 bytes, which the service reads as well.
-  const bytes = new TextEncoder().encode(state.key ?? "");
-  return state.key ? { Authorization: `Bearer ${String.fromCharCode(...bytes)}` } : {};
+  const bytes = new TextEncoder().encode(session.key ?? "");
+  return session.key ? { Authorization: `Bearer ${String.fromCharCode(...bytes)}` } : {};
 }
 
 function refusal(status, text, retryAfter) {
@@ -87,7 +93,7 @@ function refusal(status, text, retryAfter) {
   // The rate limit's window is told with every answer of a limited path, also where waiting for it would not help.
   const seconds = ([429, 503].includes(status) && Number(retryAfter)) || null;
   const error = new ApiError(status, typeof detail === "string" ? detail : t("api.odd", { status }), seconds);
-  if (status === 401) signedOut();
+  if (status === 401) session.refused();
   return error;
 }
 
@@ -110,7 +116,7 @@ const watcher = new IntersectionObserver((entries) => {
 }, { rootMargin: "150px" });
 
 /** An <img> that is fetched when it comes near the screen, and given up when it leaves before it has arrived. */
-function picture(path, alt, props = {}) {
+export function picture(path, alt, props = {}) {
   const image = h("img", { alt, decoding: "async", draggable: "false", ...props, class: `picture ${props.class ?? ""}`, "data-state": "waiting" });
   image.path_ = path;
   watcher.observe(image);

@@ -4,6 +4,16 @@
 // they come back. The page chooses a conversation's id itself, and what is stored is pulled by the last known message; so a reload, a
 // second tab and a broken connection all end with the same messages, whoever asked for them.
 
+import { erase, glyphButton, moreButton } from "./actions.js";
+import { api } from "./api.js";
+import { composer, draft } from "./composer.js";
+import { closeDialogs, dialog, sentence, toast } from "./dialogs.js";
+import { add, button, fill, h, icon } from "./dom.js";
+import { parseTime, timeAgo } from "./format.js";
+import { bubble, MessageLog } from "./messages.js";
+import { emptyState, go, load, poll, replaceAddress } from "./shell.js";
+import { t, words } from "./texts.js";
+
 words({
   chat: {
     title: "Chat|对话",
@@ -42,11 +52,12 @@ const IDLE_PULLS = 5; // so many of them pass between two pulls when none is
 const SLOW_SECONDS = 20;
 const GIVEN_UP_SECONDS = 180; // after which another try is offered; an answer that comes later is shown all the same
 
-const turns = new Map(); // by conversation: what this tab has sent and not yet seen answered
-const sentPictures = new Map(); // by message id: of this tab; the service does not hand attachments out
+export const turns = new Map(); // by conversation: what this tab has sent and not yet seen answered
+export const sentPictures = new Map(); // by message id: of this tab; the service does not hand attachments out
 let openChat = null; // the view that is shown
 
-route("chat", {
+/** The view: what the navigation calls it, and what shows it. */
+export const chat = {
   title: "chat.title",
   icon: "chat",
   show(container, { id }) {
@@ -57,7 +68,7 @@ route("chat", {
       view.close();
     };
   },
-});
+};
 
 // Sends what was written, or sends it again. `turn`: {id, said, since, error, startedAt, again}.
 async function runTurn(turn) {

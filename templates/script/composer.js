@@ -3,6 +3,13 @@
 // Enter sends, but never while an input method composes: in Chinese, Enter chooses what was typed. The draft belongs to the tab, not to the
 // view, so that looking something up elsewhere does not lose it.
 
+import { glyphButton } from "./actions.js";
+import { api } from "./api.js";
+import { toast } from "./dialogs.js";
+import { h, icon } from "./dom.js";
+import { formatBytes } from "./format.js";
+import { t, words } from "./texts.js";
+
 words({
   composer: {
     label: "Message|消息",
@@ -23,10 +30,10 @@ const MAX_MESSAGE = 32768;
 const MAX_ATTACHMENT = 20 * 1024 * 1024;
 const ATTACHABLE = ["image/jpeg", "image/png", "image/webp", "image/gif"];
 
-const draft = { text: "", file: null, skill: "" };
+export const draft = { text: "", file: null, skill: "" };
 
 // `send({ text, file, skill })` is called with what was written, which is gone from the box then.
-function composer(send) {
+export function composer(send) {
   let url = null;
   let locked = false;
   const preview = h("div.row.composer-preview", { hidden: true });

@@ -1,5 +1,13 @@
 // One screenshot: its tile, wherever one is shown; its detail over the page; and its deletion, which can be taken back.
 
+import { api, picture } from "./api.js";
+import { dialog, fail, toast } from "./dialogs.js";
+import { button, fill, h } from "./dom.js";
+import { formatAgo, formatBytes, formatDate, formatPercent } from "./format.js";
+import { busy, copyText, load, poll, skeleton } from "./shell.js";
+import { t, term, words } from "./texts.js";
+import { tell } from "./upload.js";
+
 words({
   detail: {
     open: "Open screenshot {id}|打开截图 {id}",
@@ -39,10 +47,10 @@ words({
 });
 
 const UNDO_SECONDS = 6;
-const UNFINISHED = ["pending", "processing"];
+export const UNFINISHED = ["pending", "processing"];
 
 /** The tile of a photo (a list item, or {id, summary}): opens the detail. `words` are marked in its snippet. */
-function photoCard(photo, { words = [], open = openPhoto, ...props } = {}) {
+export function photoCard(photo, { words = [], open = openPhoto, ...props } = {}) {
   const status = photo.analysis_status;
   const text = photo.snippet || photo.summary || photo.filename || "";
   return h("button", { type: "button", class: "photo-card", dataset: { photo: photo.id }, on: { click: () => open(photo.id) }, ...props },
@@ -65,7 +73,7 @@ function marked(text, words) {
 }
 
 /** The detail over the page. `step(id, -1 | 1)` gives the neighbour's id in what was being looked through, or null. */
-function openPhoto(id, { step = () => null, closed } = {}) {
+export function openPhoto(id, { step = () => null, closed } = {}) {
   const give = new AbortController();
   const image = h("img.detail-image", { alt: "", draggable: "false" });
   const stage = h("button.detail-stage", { type: "button", "aria-pressed": "false", label: t("detail.zoom"), on: { click: () => zoom(stage, image) } }, image);
@@ -203,7 +211,7 @@ async function saveOriginal(photo) {
 // ---------------------------------------------------------------------------------------------------------------- deletion
 
 // A deletion is sent when the time for taking it back has passed, or when the page is left. Until then the photo is hidden.
-const hiddenPhotos = new Map();
+export const hiddenPhotos = new Map();
 
 function deletePhoto(id) {
   if (hiddenPhotos.has(id)) return;
@@ -233,7 +241,7 @@ async function sendDeletion(id) {
   }
 }
 
-function sendDeletions() {
+export function sendDeletions() {
   for (const [id, waiting] of hiddenPhotos) if (waiting !== "sent") sendDeletion(id);
 }
 

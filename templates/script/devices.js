@@ -1,5 +1,14 @@
 // Settings: the devices that are told of new notes.
 
+import { erase, glyphButton, settle } from "./actions.js";
+import { api } from "./api.js";
+import { toast } from "./dialogs.js";
+import { add, button, field, h } from "./dom.js";
+import { formatAgo } from "./format.js";
+import { settingsCard, settingsRow } from "./panels.js";
+import { load } from "./shell.js";
+import { t, words } from "./texts.js";
+
 words({
   settings: {
     devices: "Devices|设备",
@@ -21,7 +30,7 @@ words({
   },
 });
 
-settingsSections.set("devices", (container) => {
+export function showDevices(container) {
   const body = h("div");
   const show = () => load(body, (signal) => api.get("/api/push/devices", {}, { signal }), ({ devices }) =>
     devices.length ? h("ul.list", devices.map(item)) : h("p.hint", t("devices.none")));
@@ -54,4 +63,4 @@ settingsSections.set("devices", (container) => {
     settingsCard(t("devices.broadcast"), h("form.stack", { on: { submit: sent } },
       field(t("devices.subject"), subject), field(t("devices.text"), text), h("div.row", send))));
   return show();
-});
+}

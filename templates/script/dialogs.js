@@ -1,9 +1,13 @@
 // What lies over the page: messages at its edge, and dialogs, by the browser's own <dialog>, which keeps and returns the focus.
 
+import { ApiError, wasAborted } from "./api.js";
+import { button, h } from "./dom.js";
+import { t } from "./texts.js";
+
 const openDialogs = [];
 
 /** A message that goes by itself. `action: {label, run}` adds a button; `after` runs when it goes without that. Returns dismiss(). */
-function toast(text, { kind = "info", action, seconds = kind === "bad" ? 8 : 5, after } = {}) {
+export function toast(text, { kind = "info", action, seconds = kind === "bad" ? 8 : 5, after } = {}) {
   let timer = null;
   const dismiss = (event) => {
     clearTimeout(timer);
@@ -31,12 +35,12 @@ function toast(text, { kind = "info", action, seconds = kind === "bad" ? 8 : 5, 
 }
 
 /** The sentence of a failure, with when to come again where the service says it. */
-function sentence(error) {
+export function sentence(error) {
   if (!(error instanceof ApiError)) return String(error?.message ?? error);
   return error.retryAfter ? t("api.wait", { detail: error.detail, seconds: error.retryAfter }) : error.detail;
 }
 
-function fail(error) {
+export function fail(error) {
   if (wasAborted(error) || error?.status === 401) return; // given up on purpose; the sign-in says it
   if (!(error instanceof ApiError)) console.error(error);
   toast(sentence(error), { kind: "bad" });
@@ -45,7 +49,7 @@ function fail(error) {
 /**
  * Open a dialog. `actions` is a list of buttons, `closed(reason)` is called once when it goes. Returns {node, close}.
  */
-function dialog({ title, body, actions = [], wide = false, closed, label }) {
+export function dialog({ title, body, actions = [], wide = false, closed, label }) {
   const shut = button("", { glyph: "close", kind: "quiet", label: t("shell.close"), click: () => node.close() });
   const heading = h("h2", { text: title, tabindex: "-1" });
   const node = h("dialog", { class: `dialog ${wide ? "wide" : ""}`, label: label ?? title },
@@ -69,7 +73,7 @@ function dialog({ title, body, actions = [], wide = false, closed, label }) {
 }
 
 /** Whether the person says yes. Escape, the close button and a click beside it say no. */
-function confirmDialog({ title, text, action, danger = false }) {
+export function confirmDialog({ title, text, action, danger = false }) {
   return new Promise((resolve) => {
     const yes = button(action, { kind: danger ? "danger" : "primary", click: () => handle.close("yes") });
     const no = button(t("shell.cancel"), { click: () => handle.close(), autofocus: true });
@@ -77,7 +81,7 @@ function confirmDialog({ title, text, action, danger = false }) {
   });
 }
 
-function closeDialogs() {
+export function closeDialogs() {
   for (const node of [...openDialogs]) node.close();
 }
 

@@ -7,7 +7,7 @@ const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "selected"
  * An element: `h("p.muted.small", { id: "x" }, "Words", other)`. After the tag with its classes come the properties, if any: class,
  * text, label (for screen readers), on: {event: fn}, dataset, style: {name: value}, properties, attributes; then what is in it.
  */
-function h(tag, ...children) {
+export function h(tag, ...children) {
   const [name, ...classes] = tag.split(".");
   const node = document.createElement(name);
   if (classes.length) node.className = classes.join(" ");
@@ -31,7 +31,7 @@ function h(tag, ...children) {
 }
 
 /** Listen to `{event: fn}`; returns what ends it. */
-function listen(target, listeners) {
+export function listen(target, listeners) {
   for (const [event, fn] of Object.entries(listeners)) target.addEventListener(event, fn);
   return () => {
     for (const [event, fn] of Object.entries(listeners)) target.removeEventListener(event, fn);
@@ -39,7 +39,7 @@ function listen(target, listeners) {
 }
 
 /** Append nodes and texts; lists are flattened, null and false are left out. */
-function add(node, ...children) {
+export function add(node, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
     node.append(child instanceof Node ? child : String(child));
@@ -47,7 +47,7 @@ function add(node, ...children) {
   return node;
 }
 
-function fill(node, ...children) {
+export function fill(node, ...children) {
   node.replaceChildren();
   return add(node, children);
 }
@@ -81,7 +81,7 @@ const ICONS = {
 };
 
 /** A small picture that says nothing to a screen reader: the words stand beside it, or in the button's label. */
-function icon(name) {
+export function icon(name) {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg");
   const path = document.createElementNS(space, "path");
@@ -94,14 +94,14 @@ function icon(name) {
 }
 
 /** A button. `props.label` is its name where it shows only an icon. */
-function button(text, { glyph, kind = "", label, click, ...props } = {}) {
+export function button(text, { glyph, kind = "", label, click, ...props } = {}) {
   const kinds = `button ${kind}${text ? "" : " icon"}`;
   return h("button", { type: "button", class: kinds, label, title: label, on: click && { click }, ...props },
     glyph && icon(glyph), text && h("span", { text }));
 }
 
 /** A labelled control: the label stands above it, an explanation below. */
-function field(label, control, hint) {
+export function field(label, control, hint) {
   control.id ||= `field-${(field.count = (field.count ?? 0) + 1)}`;
   const help = hint && h("p.hint", { id: `${control.id}-hint`, text: hint });
   if (help) control.setAttribute("aria-describedby", help.id);
@@ -109,6 +109,6 @@ function field(label, control, hint) {
 }
 
 /** A select. `options` is a list of [value, text]. */
-function choice(options, value, props = {}) {
+export function choice(options, value, props = {}) {
   return h("select", { ...props, value }, options.map(([key, text]) => h("option", { value: key, text })));
 }

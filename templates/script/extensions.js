@@ -1,5 +1,12 @@
 // Settings: what the assistant can be given beyond its own: skills, and the tools of MCP servers.
 
+import { erase, glyphButton, settle } from "./actions.js";
+import { api } from "./api.js";
+import { add, button, field, h } from "./dom.js";
+import { formDialog, settingsCard, settingsRow, toggle } from "./panels.js";
+import { load } from "./shell.js";
+import { t, words } from "./texts.js";
+
 words({
   settings: {
     skills: "Skills|技能",
@@ -30,19 +37,21 @@ words({
 const ID_PATTERN = "[A-Za-z0-9_\\-]{1,64}";
 
 // Both are lists of things that can be switched, added, changed and deleted; they differ in their fields.
-settingsSections.set("skills", (container) =>
-  extensionList(container, {
+export function showSkills(container) {
+  return extensionList(container, {
     group: "skills", path: "/api/skills", query: { include_disabled: true }, name: "skills",
     row: (skill) => [`${skill.icon} ${skill.name}`.trim(), [skill.description]],
     fields: skillFields,
-  }));
+  });
+}
 
-settingsSections.set("tools", (container) =>
-  extensionList(container, {
+export function showServers(container) {
+  return extensionList(container, {
     group: "tools", path: "/api/mcp-servers", query: {}, name: "servers",
     row: (server) => [server.name, [server.url, server.description]],
     fields: serverFields,
-  }));
+  });
+}
 
 function extensionList(container, { group, path, query, name, row, fields }) {
   const body = h("div");

@@ -1,18 +1,21 @@
 // Times, sizes and numbers as people read them. The API's timestamps are UTC without a zone; people read their own.
 
+import { h } from "./dom.js";
+import { language } from "./texts.js";
+
 const locale = () => (language() === "zh" ? "zh-CN" : navigator.languages.find((name) => name.startsWith("en")) ?? "en");
 
-function parseTime(timestamp) {
+export function parseTime(timestamp) {
   return new Date(/[Zz]|[+-]\d\d:\d\d$/.test(timestamp) ? timestamp : `${timestamp}Z`);
 }
 
-function formatDate(timestamp) {
+export function formatDate(timestamp) {
   if (!timestamp) return "";
   return new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short" }).format(parseTime(timestamp));
 }
 
 /** "5 minutes ago"; past a month the date. */
-function formatAgo(timestamp) {
+export function formatAgo(timestamp) {
   if (!timestamp) return "";
   const seconds = (parseTime(timestamp) - Date.now()) / 1000;
   const relative = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" });
@@ -22,7 +25,7 @@ function formatAgo(timestamp) {
   return new Intl.DateTimeFormat(locale(), { dateStyle: "medium" }).format(parseTime(timestamp));
 }
 
-function formatBytes(count) {
+export function formatBytes(count) {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
   const step = Math.min(units.length - 1, Math.floor(Math.log(Math.max(1, count)) / Math.log(1024)));
   const digits = step < 2 ? 0 : 1;
@@ -30,15 +33,15 @@ function formatBytes(count) {
   return new Intl.NumberFormat(locale(), options).format(count / 1024 ** step);
 }
 
-function formatNumber(count) {
+export function formatNumber(count) {
   return new Intl.NumberFormat(locale()).format(count ?? 0);
 }
 
-function formatPercent(share) {
+export function formatPercent(share) {
   return new Intl.NumberFormat(locale(), { style: "percent" }).format(share ?? 0);
 }
 
 /** A <time> that says how long ago, with the full date on hovering. */
-function timeAgo(timestamp) {
+export function timeAgo(timestamp) {
   return h("time", { datetime: timestamp && `${timestamp}Z`, title: formatDate(timestamp), text: formatAgo(timestamp) });
 }

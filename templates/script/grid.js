@@ -1,7 +1,12 @@
 // A grid of any number of photos of which only those near the screen exist. The page is as long as if all were there; rows come
 // and go with scrolling, data is fetched by pages when its place is reached, and what is scrolled past is given up.
 
-const GRID_PAGE = 60; // photos in one request
+import { wasAborted } from "./api.js";
+import { hiddenPhotos, UNFINISHED } from "./detail.js";
+import { h, listen } from "./dom.js";
+import { photoEvents } from "./upload.js";
+
+export const GRID_PAGE = 60; // photos in one request
 const ROWS_BEYOND = 2; // rows above and below the screen
 const SETTLE = 90; // ms: whoever drags the scroll bar through thousands does not ask for each page on the way
 
@@ -9,7 +14,7 @@ const SETTLE = 90; // ms: whoever drags the scroll bar through thousands does no
  * `fetchPage(number, signal)` brings {total, items}; `draw(photo, props)` makes a tile; `counted(total)` is told how many there are,
  * `failed(error)` a failure. Returns {node, refresh, neighbour, focus, …}.
  */
-function photoGrid({ fetchPage, draw, counted, failed }) {
+export function photoGrid({ fetchPage, draw, counted, failed }) {
   const node = h("ul.list.photo-grid");
   const tiles = new Map(); // place -> {element, photo}
   const loading = new Map(); // page number -> AbortController

@@ -1,5 +1,13 @@
 // Home: what there is, what is going on, what is new.
 
+import { api, picture } from "./api.js";
+import { hiddenPhotos, photoCard } from "./detail.js";
+import { add, fill, h, icon, listen } from "./dom.js";
+import { formatNumber, timeAgo } from "./format.js";
+import { debounced, emptyState, load, navBadge, pageHead, poll, skeleton } from "./shell.js";
+import { t, term, words } from "./texts.js";
+import { acceptFiles, photoEvents, uploadButton } from "./upload.js";
+
 words({
   home: {
     title: "Home|首页",
@@ -32,7 +40,8 @@ const UNREAD_SHOWN = 4;
 // How far the queue has come since it was last empty; kept here, so that it goes on when one looks at another view meanwhile.
 const queue = { begun: null, doneBefore: 0 };
 
-route("home", {
+/** The view: what the navigation calls it, and what shows it. */
+export const home = {
   title: "home.title",
   icon: "home",
   show(container) {
@@ -55,7 +64,7 @@ route("home", {
     const changes = listen(photoEvents, { added: soon, deleted: soon, hidden: soon, restored: soon });
     return [stopLoading, poll(refresh, 4), acceptFiles(container), soon.cancel, changes];
   },
-});
+};
 
 async function fetchHome(signal) {
   const options = { signal };

@@ -3,6 +3,8 @@
 // shown as the text that it is. Covered: headings, paragraphs, lists (nested, numbered, tasks), quotes, code, tables, rules,
 // emphasis, strikethrough, links and bare addresses.
 
+import { h } from "./dom.js";
+
 const SAFE_LINK = /^(https?:\/\/|mailto:)/i;
 const MOST_NESTED = 12; // deeper quotes and lists are shown as text: a hostile text must not exhaust the stack
 
@@ -11,7 +13,7 @@ const LIST_ITEM = /^(\s*)([-*+]|(\d{1,9})[.)])(\s+)(.*)$/;
 const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
 /** `link(text, href)` may make the element of a link itself, or return nothing to leave it to this renderer. */
-function markdown(text, { link } = {}) {
+export function markdown(text, { link } = {}) {
   const fragment = document.createDocumentFragment();
   blocks(fragment, String(text ?? "").replace(/\r\n?/g, "\n").replace(/\t/g, "    ").split("\n"), { link }, 0);
   return fragment;

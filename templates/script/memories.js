@@ -1,5 +1,12 @@
 // What the assistant remembers about the person: filters with their counts, the list, and a way to make it forget.
 
+import { erase, glyphButton, moreButton } from "./actions.js";
+import { api } from "./api.js";
+import { add, choice, field, fill, h } from "./dom.js";
+import { formatAgo, formatDate, formatNumber, timeAgo } from "./format.js";
+import { emptyState, load, pageHead, skeleton } from "./shell.js";
+import { t, term, words } from "./texts.js";
+
 words({
   memories: {
     title: "Memories|记忆",
@@ -40,11 +47,12 @@ const MEMORY_KINDS = ["long_term", "short_term"];
 const MEMORY_CATEGORIES = ["fact", "people", "project", "finance", "schedule", "preference", "interest", "habit"];
 const MEMORIES_SHOWN = 50;
 
-route("memories", {
+/** The view: what the navigation calls it, and what shows it. */
+export const memories = {
   title: "memories.title",
   icon: "memory",
   show: (container) => new MemoryList(container).leave,
-});
+};
 
 // The options of a filter, all of them first; their counts follow.
 function named(names, group) {

@@ -4,6 +4,12 @@
 // models say is data: it is shown as text, and becomes a link only where it is an address of the web or the id of a screenshot that a tool
 // of the same conversation has told of.
 
+import { api, picture } from "./api.js";
+import { openPhoto } from "./detail.js";
+import { add, h, icon } from "./dom.js";
+import { markdown } from "./markdown.js";
+import { t, words } from "./texts.js";
+
 words({
   tool: {
     search_knowledge_base: "Searched your screenshots|搜索了你的截图",
@@ -36,7 +42,7 @@ const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot"];
 const CITATION = /#(\d{1,15})(?!\d)/g;
 
 // The stored messages of one conversation. `pictureOf(message)` gives the Blob that was sent with a message of this tab, if any.
-class MessageLog {
+export class MessageLog {
   lastId = 0;
   asked = null; // the last message of the person
   answered = true; // whether a text of the assistant follows it
@@ -100,7 +106,7 @@ class MessageLog {
 }
 
 // What a person says, before it is stored and after.
-function bubble(content, url) {
+export function bubble(content, url) {
   return h("div.chat-said",
     h("span.visually-hidden", t("message.you")),
     url && h("img.chat-sent-picture", { src: url, alt: t("message.attached") }),
@@ -183,7 +189,7 @@ function linkCitations(root, known) {
 }
 
 // A row of thumbnails that open the screenshots; nothing for none. One that was deleted meanwhile shows its number.
-function citedPhotos(ids, titles = new Map()) {
+export function citedPhotos(ids, titles = new Map()) {
   if (!ids.length) return null;
   return h("ul.list.row.cited", { "aria-label": t("cited.title") },
     ids.map((id) =>
@@ -204,7 +210,7 @@ function webAddress(value) {
   return url && ["http:", "https:"].includes(url.protocol) ? url.href : "";
 }
 
-function readJson(text) {
+export function readJson(text) {
   try {
     return text ? JSON.parse(text) : null;
   } catch {

@@ -1,5 +1,13 @@
 // Settings: the model that reads screenshots and answers, and what it has cost.
 
+import { praise, settle } from "./actions.js";
+import { api } from "./api.js";
+import { add, button, choice, field, fill, h } from "./dom.js";
+import { formatNumber } from "./format.js";
+import { dataTable, facts, settingsCard } from "./panels.js";
+import { load } from "./shell.js";
+import { t, term, words } from "./texts.js";
+
 words({
   settings: {
     model: "Model|模型",
@@ -61,14 +69,14 @@ const PROVIDER_NAMES = {
 };
 const USAGE_PERIODS = [7, 30, 90];
 
-settingsSections.set("model", (container) => {
+export function showModel(container) {
   const fetched = async (signal) => {
     const paths = ["/api/config/llm", "/api/config/llm/presets"];
     const [now, { presets }] = await Promise.all(paths.map((path) => api.get(path, {}, { signal })));
     return { now, presets };
   };
   return load(container, fetched, ({ now, presets }) => modelForm(now, presets));
-});
+}
 
 // `now` is the configuration in force. A provider of the list brings its address and model; both can be changed.
 function modelForm(now, presets) {
@@ -170,7 +178,7 @@ function modelForm(now, presets) {
   return settingsCard(t("model.title"), form);
 }
 
-settingsSections.set("usage", (container) => {
+export function showUsage(container) {
   const body = h("div");
   let stop = () => {};
   const show = () => {
@@ -183,7 +191,7 @@ settingsSections.set("usage", (container) => {
   add(container, settingsCard(t("usage.title"), h("p.hint", t("usage.lead")), choosing, body));
   show();
   return () => stop();
-});
+}
 
 function usageShown({ daily_token_limit: limit, tokens_today: today, days: rows }, period) {
   const dayAgo = (days) => new Date(Date.now() - days * 86400000).toISOString().slice(0, 10);

@@ -3,6 +3,16 @@
 // Opening an article marks it as read. What is done to a note is shown in its place, so that a reader does not lose theirs; only a pin,
 // which changes the order, begins the list anew.
 
+import { erase, glyphButton, moreButton, praise, settle } from "./actions.js";
+import { api } from "./api.js";
+import { toast } from "./dialogs.js";
+import { add, button, fill, h, icon } from "./dom.js";
+import { formatNumber, formatPercent, timeAgo } from "./format.js";
+import { markdown } from "./markdown.js";
+import { citedPhotos, readJson } from "./messages.js";
+import { emptyState, go, load, navBadge, pageHead, skeleton } from "./shell.js";
+import { t, words } from "./texts.js";
+
 words({
   notes: {
     title: "Notes|笔记",
@@ -41,11 +51,12 @@ const NOTE_CATEGORIES = ["insight", "reminder", "report", "note"];
 const NOTES_SHOWN = 30;
 const SOURCES_SHOWN = 12; // screenshots of an article before "more" is pressed; a report may have a hundred
 
-route("notes", {
+/** The view: what the navigation calls it, and what shows it. */
+export const notes = {
   title: "notes.title",
   icon: "note",
   show: (container, { id, query }) => (id ? showNote(container, id) : new NoteList(container, query.get("category") ?? "").leave),
-});
+};
 
 class NoteList {
   #chips = h("div.row", { role: "group", "aria-label": t("notes.categories") });

@@ -1,5 +1,15 @@
 // Screenshots: all of them in a grid, searched as one types, narrowed by filters, with uploads dropped anywhere on it.
 
+import { api } from "./api.js";
+import { openPhoto, photoCard } from "./detail.js";
+import { fail } from "./dialogs.js";
+import { add, button, choice, fill, h, icon, listen } from "./dom.js";
+import { formatNumber } from "./format.js";
+import { GRID_PAGE, photoGrid } from "./grid.js";
+import { debounced, emptyState, failedState, pageHead, poll, replaceAddress, showView, skeleton } from "./shell.js";
+import { t, words } from "./texts.js";
+import { acceptFiles, photoEvents, uploadButton } from "./upload.js";
+
 words({
   photos: {
     title: "Screenshots|截图",
@@ -42,7 +52,8 @@ const STATUSES = ["pending", "processing", "done", "error"];
 const PERIODS = { day: 1, week: 7, month: 30 };
 const FILTERS = ["status", "device", "category", "intent", "time", "from", "to"];
 
-route("photos", {
+/** The view: what the navigation calls it, and what shows it. */
+export const photos = {
   title: "photos.title",
   icon: "image",
   show(container, { id, query }) {
@@ -123,7 +134,7 @@ route("photos", {
     }, 2.5);
     return [() => grid.stop(), stopPolling, acceptFiles(container), added.cancel, listen(photoEvents, { added, changed: added })];
   },
-});
+};
 
 /** One page of the list, or of what a search has found, which comes as a whole. */
 async function fetchPhotos(chosen, number, signal) {
@@ -186,15 +197,4 @@ function filterRow(chosen, choose, clear) {
 function nothing(searched, action) {
   const [glyph, key] = searched ? ["search", "none"] : ["image", "empty"];
   return emptyState({ glyph, title: t(`photos.${key}`), text: t(`photos.${key}Text`), action: searched ? action : uploadButton() });
-}
-
-/** `fn` once, `wait` ms after the last call. `.cancel()` gives it up. */
-function debounced(fn, wait) {
-  let timer = null;
-  const later = () => {
-    clearTimeout(timer);
-    timer = setTimeout(fn, wait);
-  };
-  later.cancel = () => clearTimeout(timer);
-  return later;
 }

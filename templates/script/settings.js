@@ -1,5 +1,19 @@
-// Settings: one address for each section, so that only what is looked at is fetched. Here are the frame, what its sections share, and the
-// two that are about this browser and its access; the others have files of their own and register themselves.
+// Settings: one address for each section, so that only what is looked at is fetched. Here are the frame, and the two sections that are
+// about this browser and its access; the others have files of their own.
+
+import { glyphButton } from "./actions.js";
+import { api, session } from "./api.js";
+import { showDevices } from "./devices.js";
+import { add, button, choice, field, h } from "./dom.js";
+import { showServers, showSkills } from "./extensions.js";
+import { formatAgo, formatDate, formatNumber, parseTime } from "./format.js";
+import { showModel, showUsage } from "./model.js";
+import { dataTable, facts, settingsCard } from "./panels.js";
+import { recalled } from "./preferences.js";
+import { copyText, load, pageHead, setLanguage, setTheme } from "./shell.js";
+import { signOut } from "./signin.js";
+import { showStorage } from "./storage.js";
+import { t, words } from "./texts.js";
 
 words({
   settings: {
@@ -47,79 +61,35 @@ words({
   },
 });
 
-const settingsSections = new Map(); // name → show(container), which may return its clean-up
+// In the order of the navigation. Each shows itself in a container, and may return what ends it.
+const SECTIONS = {
+  general: showGeneral,
+  model: showModel,
+  usage: showUsage,
+  skills: showSkills,
+  tools: showServers,
+  devices: showDevices,
+  data: showStorage,
+  access: showAccess,
+};
 
-settingsSections.set("general", showGeneral);
-
-route("settings", {
+/** The view: what the navigation calls it, and what shows it. */
+export const settings = {
   title: "settings.title",
   icon: "settings",
   show(container, { id }) {
-    const order = ["general", "model", "usage", "skills", "tools", "devices", "data", "access"];
-    const chosen = settingsSections.has(id) ? id : "general";
+    const names = Object.keys(SECTIONS);
+    const chosen = names.includes(id) ? id : "general";
     const body = h("div.stack.settings-body");
-    const links = order.map((name) =>
+    const links = names.map((name) =>
       h("a.nav-link", { href: `#/settings/${name}`, text: t(`settings.${name}`), "aria-current": name === chosen ? "page" : undefined }));
-    const sections = h("nav.settings-nav", { "aria-label": t("settings.sections") }, links);
-    add(container, pageHead(t("settings.title")), h("div.settings", sections, body));
-    const here = links[order.indexOf(chosen)];
-    sections.scrollLeft = here.offsetLeft - (sections.clientWidth - here.clientWidth) / 2; // a strip that scrolls, on a phone
-    return settingsSections.get(chosen)(body);
+    const strip = h("nav.settings-nav", { "aria-label": t("settings.sections") }, links);
+    add(container, pageHead(t("settings.title")), h("div.settings", strip, body));
+    const here = links[names.indexOf(chosen)];
+    strip.scrollLeft = here.offsetLeft - (strip.clientWidth - here.clientWidth) / 2; // a strip that scrolls, on a phone
+    return SECTIONS[chosen](body);
   },
-});
-
-// A titled card.
-function settingsCard(title, ...children) {
-  return h("section.card.stack", h("h2", title), children);
-}
-
-// One thing of a list, with what can be done to it.
-function settingsRow(title, details, ...actions) {
-  return h("li.row.settings-row",
-    h("div.grow", h("strong", title), details.filter(Boolean).map((text) => h("p.hint", { text }))),
-    h("div.row", actions));
-}
-
-// A checkbox that is a switch: it goes back when `change(on)` fails.
-function toggle(label, on, change) {
-  const box = h("input.switch", {
-    type: "checkbox", role: "switch", checked: on, "aria-label": label,
-    on: { change: () => busy(box, change(box.checked)).catch((error) => ((box.checked = !box.checked), fail(error))) },
-  });
-  return box;
-}
-
-// A form in a dialog. `submit()` sends it; what the service does not like is said in the dialog, and nothing typed is lost.
-function formDialog({ title, body, action, danger, submit, wide }) {
-  const problem = h("p.problem", { role: "alert" });
-  const send = h("button", { type: "submit", class: `button ${danger ? "danger" : "primary"}`, text: action });
-  const sent = async (event) => {
-    event.preventDefault();
-    problem.textContent = "";
-    try {
-      await busy(send, submit());
-      handle.close();
-    } catch (error) {
-      problem.textContent = sentence(error);
-    }
-  };
-  const form = h("form.stack", { on: { submit: sent } }, body, problem,
-    h("div.row.end", button(t("shell.cancel"), { click: () => handle.close() }), send));
-  const handle = dialog({ title, body: form, wide });
-  return { send, form };
-}
-
-function dataTable(headings, rows) {
-  return h("div.settings-table", { tabindex: 0, role: "region", "aria-label": headings.join(", ") },
-    h("table",
-      h("thead", h("tr", headings.map((text) => h("th", { scope: "col", text })))),
-      h("tbody", rows.map((cells) => h("tr", cells.map((text) => h("td", { text })))))));
-}
-
-// Names and values.
-function facts(pairs) {
-  return h("dl.settings-facts", pairs.map(([name, value]) => [h("dt", name), h("dd", value)]));
-}
+};
 
 function showGeneral(container) {
   const speak = (event) => {
@@ -138,7 +108,7 @@ function showGeneral(container) {
     settingsCard(t("general.about"), h("p", t("general.version", { version: document.documentElement.dataset.version }))));
 }
 
-settingsSections.set("access", (container) => {
+function showAccess(container) {
   const keys = h("div");
   const leaving = () => {
     signOut();
@@ -149,7 +119,7 @@ settingsSections.set("access", (container) => {
       h("div.row", h("code.settings-code", location.origin),
         glyphButton("copy", `${t("shell.copy")}: ${t("access.address")}`, () => copyText(location.origin))),
       h("pre.settings-code", { tabindex: 0, text: "Authorization: Bearer …" }),
-      state.key ? h("div.row", button(t("access.signOut"), { click: leaving }), h("span.hint", t("access.signOutText")))
+      session.key ? h("div.row", button(t("access.signOut"), { click: leaving }), h("span.hint", t("access.signOutText")))
         : h("p.problem", t("access.open"))),
     settingsCard(t("access.keys"), keys));
   return load(keys, (signal) => api.get("/api/data/keys", {}, { signal }), (found) => {
@@ -167,4 +137,4 @@ settingsSections.set("access", (container) => {
       found.files.length > 0 && dataTable([t("access.key"), t("access.count")],
         found.files.map(({ generation, count }) => [t("access.number", { number: generation }), formatNumber(count)])));
   });
-});
+}

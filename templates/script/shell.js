@@ -1,5 +1,11 @@
 // The frame around the views: navigation, addresses, theme, what every view shows while it loads, has nothing, or fails.
 
+import { ApiError, wasAborted } from "./api.js";
+import { closeDialogs, sentence, toast } from "./dialogs.js";
+import { button, fill, h, icon, listen } from "./dom.js";
+import { recalled, remember } from "./preferences.js";
+import { language, t } from "./texts.js";
+
 const views = new Map();
 const badges = {};
 let leave = []; // clean-up of the view that is shown
@@ -9,18 +15,18 @@ let main = null;
  * Register a view: {title, icon, show(container, {id, query})}; the navigation shows them in the order of registering. `show` returns
  * what ends it: a function, a list of them, or nothing.
  */
-function route(name, view) {
+export function route(name, view) {
   views.set(name, view);
 }
 
 /** Open an address like "#/chat/12?x=y". */
-function go(address) {
+export function go(address) {
   if (location.hash === address) showView();
   else location.hash = address;
 }
 
 /** Change the address without showing the view anew. */
-function replaceAddress(address) {
+export function replaceAddress(address) {
   history.replaceState(null, "", address);
 }
 
@@ -34,12 +40,30 @@ function currentAddress() {
   return { name: name || views.keys().next().value, id, query: new URLSearchParams(query) };
 }
 
-function renderAll() {
-  document.documentElement.lang = language() === "zh" ? "zh-Hans" : "en";
-  applyTheme();
-  if (!main) return;
+/** Whether the views are shown, rather than the sign-in. */
+export const isOpen = () => main !== null;
+
+/** Show the navigation and the view of the current address. */
+export function openShell() {
   renderShell();
   showView();
+}
+
+/** End the view that is shown, to make place for the sign-in. */
+export function closeShell() {
+  leaveView();
+  main = null;
+}
+
+/** Put the keyboard, and a screen reader, at the start of the view. */
+export function focusView() {
+  main?.focus({ preventScroll: true });
+}
+
+export function renderAll() {
+  document.documentElement.lang = language() === "zh" ? "zh-Hans" : "en";
+  applyTheme();
+  if (main) openShell();
 }
 
 function renderShell() {
@@ -54,12 +78,12 @@ function renderShell() {
   for (const name of Object.keys(badges)) navBadge(name, badges[name]);
 }
 
-function mark() {
+export function mark() {
   return h("span.mark", icon("mark"));
 }
 
 /** A number beside the navigation's entry; 0 hides it. */
-function navBadge(name, count) {
+export function navBadge(name, count) {
   badges[name] = count;
   const badge = document.querySelector(`.nav-link[data-view=${name}] .nav-badge`);
   if (!badge) return;
@@ -68,7 +92,7 @@ function navBadge(name, count) {
     h("span.visually-hidden", t("shell.unread", { count })));
 }
 
-function showView() {
+export function showView() {
   if (!main) return;
   const address = currentAddress();
   const view = views.get(address.name);
@@ -93,24 +117,24 @@ function leaveView() {
 
 window.addEventListener("hashchange", () => {
   showView();
-  main?.focus({ preventScroll: true }); // a screen reader goes on reading in the new view
+  focusView(); // a screen reader goes on reading in the new view
 });
 
 /** The heading of a view, with its actions at the right. */
-function pageHead(title, ...actions) {
+export function pageHead(title, ...actions) {
   return h("header.page-head", h("h1", title), h("div.row", actions));
 }
 
-function skeleton(lines = 3, shape = "line") {
+export function skeleton(lines = 3, shape = "line") {
   return h("div.stack", { role: "status", label: t("shell.loading") },
     Array.from({ length: lines }, () => h("div", { class: `skeleton ${shape}` })));
 }
 
-function emptyState({ glyph = "image", title, text, action }) {
+export function emptyState({ glyph = "image", title, text, action }) {
   return h("div.empty", icon(glyph), h("h2", title), text && h("p", { text }), action);
 }
 
-function failedState(error, retry) {
+export function failedState(error, retry) {
   return h("div.empty", { role: "alert" }, icon("warn"), h("h2", t("shell.failed")),
     h("p", sentence(error)), button(t("shell.retry"), { glyph: "refresh", click: retry }));
 }
@@ -119,7 +143,7 @@ function failedState(error, retry) {
  * Show a skeleton in `container`, then what `render(data)` makes of what `fetcher(signal)` brings, or the failure with a retry.
  * Returns a function that gives it up.
  */
-function load(container, fetcher, render, waiting = skeleton()) {
+export function load(container, fetcher, render, waiting = skeleton()) {
   let attempt = null;
   const run = async () => {
     attempt?.abort();
@@ -143,7 +167,7 @@ function load(container, fetcher, render, waiting = skeleton()) {
 }
 
 /** Call `fn` now and then every `seconds`, one call at a time, only while the page is looked at. Returns stop(). */
-function poll(fn, seconds) {
+export function poll(fn, seconds) {
   let timer = null;
   let stopped = false;
   let running = false;
@@ -168,8 +192,19 @@ function poll(fn, seconds) {
   };
 }
 
+/** `fn` once, `wait` ms after the last call. `.cancel()` gives it up. */
+export function debounced(fn, wait) {
+  let timer = null;
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(fn, wait);
+  };
+  later.cancel = () => clearTimeout(timer);
+  return later;
+}
+
 /** Disable a button while `promise` is under way; returns what it brings. The focus that is lost by that comes back. */
-async function busy(target, promise) {
+export async function busy(target, promise) {
   const focused = document.activeElement === target;
   target.disabled = true;
   target.setAttribute("aria-busy", "true");
@@ -182,8 +217,14 @@ async function busy(target, promise) {
   }
 }
 
+/** "en", "zh" or "auto". */
+export function setLanguage(name) {
+  remember("language", name);
+  renderAll();
+}
+
 /** "light", "dark" or "auto". */
-function setTheme(name) {
+export function setTheme(name) {
   remember("theme", name);
   applyTheme();
 }
@@ -194,7 +235,7 @@ function applyTheme() {
   else document.documentElement.dataset.theme = chosen;
 }
 
-async function copyText(text) {
+export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {

@@ -1,5 +1,14 @@
 // Signing in: the key is held in memory, and in this browser's storage only when the person asks for that.
 
+import { api, session } from "./api.js";
+import { sendDeletions } from "./detail.js";
+import { sentence } from "./dialogs.js";
+import { field, fill, h } from "./dom.js";
+import { forget, recalled, remember } from "./preferences.js";
+import { busy, closeShell, focusView, isOpen, mark, openShell } from "./shell.js";
+import { t, words } from "./texts.js";
+import { stopUploads } from "./upload.js";
+
 words({
   signin: {
     title: "Sign in|登录",
@@ -13,31 +22,26 @@ words({
   },
 });
 
-function begin() {
-  state.key = recalled("key", null);
-  if (state.key || document.documentElement.dataset.key === "open") enter();
+export function begin() {
+  session.refused = () => signedOut();
+  session.key = recalled("key", null);
+  if (session.key || document.documentElement.dataset.key === "open") openShell();
   else showSignIn();
 }
 
-function enter() {
-  renderShell();
-  showView();
-}
-
 /** Forget the key everywhere and show the sign-in. */
-function signOut() {
+export function signOut() {
   sendDeletions(); // while the key is still there
   signedOut("");
 }
 
 /** The service refused the key. */
 function signedOut(reason = t("signin.ended")) {
-  if (!main) return; // the sign-in itself tried a wrong one
-  state.key = null;
+  if (!isOpen()) return; // the sign-in itself tried a wrong one
+  session.key = null;
   forget("key");
   stopUploads();
-  leaveView();
-  main = null;
+  closeShell();
   showSignIn(reason);
 }
 
@@ -49,18 +53,18 @@ function showSignIn(reason = "") {
   const submit = h("button.button.primary", { type: "submit" }, h("span", t("signin.enter")));
   const attempt = async () => {
     problem.textContent = "";
-    state.key = input.value.trim();
+    session.key = input.value.trim();
     try {
       await api.get("/api/stats");
     } catch (error) {
-      state.key = null;
+      session.key = null;
       problem.textContent = error.status === 401 ? t("signin.wrong") : sentence(error);
       input.focus();
       return;
     }
-    if (keep.checked) remember("key", state.key);
-    enter();
-    main.focus();
+    if (keep.checked) remember("key", session.key);
+    openShell();
+    focusView();
   };
   const form = h("form.signin.card", { on: { submit: (event) => (event.preventDefault(), busy(submit, attempt())) } },
     h("div.brand", mark(), h("h1", "Snaplore")), h("p.muted", t("signin.lead")),

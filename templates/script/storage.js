@@ -1,5 +1,15 @@
 // Settings: what is stored and for how long; taking all of it away in a file, and clearing it.
 
+import { praise, settle } from "./actions.js";
+import { api, ApiError } from "./api.js";
+import { sentPictures, turns } from "./chat.js";
+import { confirmDialog } from "./dialogs.js";
+import { add, button, field, h } from "./dom.js";
+import { formatBytes, formatNumber } from "./format.js";
+import { facts, formDialog, settingsCard } from "./panels.js";
+import { load, navBadge } from "./shell.js";
+import { t, words } from "./texts.js";
+
 words({
   settings: {
     data: "Storage|存储",
@@ -29,7 +39,7 @@ words({
 
 const CLEAR_PHRASE = "delete everything"; // the API's own, in every language
 
-settingsSections.set("data", (container) => {
+export function showStorage(container) {
   const stored = h("div");
   const kept = h("div");
   const count = () => load(stored, (signal) => api.get("/api/data/stats", {}, { signal }), (stats) =>
@@ -52,7 +62,7 @@ settingsSections.set("data", (container) => {
     settingsCard(t("data.export"), h("p", t("data.exportText")), h("div.row", download), status),
     settingsCard(t("data.clear"), h("p", t("data.clearText")), h("div.row", clear)));
   return () => (stopKept(), stopCount());
-});
+}
 
 function retentionForm({ retention_days: now }) {
   const days = h("input", { type: "number", min: 0, max: 36500, step: 1, required: true, value: String(now) });

@@ -1,9 +1,11 @@
 // The page's words in English and Chinese. Each view registers its own beside its code; the shell's are here.
 
+import { recalled } from "./preferences.js";
+
 const phrases = { en: {}, zh: {} };
 
 /** Register words by view, each as "English|Chinese": after `words({ home: { title: "Home|首页" } })` t("home.title") is one. */
-function words(views) {
+export function words(views) {
   for (const [view, entries] of Object.entries(views)) {
     for (const [word, both] of Object.entries(entries)) {
       [phrases.en[`${view}.${word}`], phrases.zh[`${view}.${word}`]] = both.split("|");
@@ -12,7 +14,7 @@ function words(views) {
 }
 
 /** "en" or "zh": what was chosen, else the first of the browser's languages that the page speaks. */
-function language() {
+export function language() {
   const chosen = recalled("language", "auto");
   if (chosen in phrases) return chosen;
   const spoken = navigator.languages.map((name) => name.slice(0, 2).toLowerCase());
@@ -20,49 +22,16 @@ function language() {
 }
 
 /** The text of `key` ("view.word"), its {names} filled in. A missing one shows its key, which a test looks for. */
-function t(key, params = {}) {
+export function t(key, params = {}) {
   const text = phrases[language()][key] ?? phrases.en[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (_, name) => params[name] ?? "");
 }
 
 /** The text of a value that the service may add to (a category, an intent): unknown ones are shown as they are. */
-function term(group, value) {
+export function term(group, value) {
   const key = `${group}.${value}`;
   return key in phrases.en ? t(key) : String(value ?? "").replaceAll("_", " ");
 }
-
-function setLanguage(name) {
-  remember("language", name);
-  renderAll();
-}
-
-/** Small preferences of this browser. Where it keeps nothing, they last until the page is closed. */
-function remember(name, value) {
-  state.settings[name] = value;
-  try {
-    localStorage.setItem(`snaplore.${name}`, JSON.stringify(value));
-  } catch { /* private mode or full: kept in memory only */ }
-}
-
-function recalled(name, fallback) {
-  if (!(name in state.settings)) {
-    try {
-      state.settings[name] = JSON.parse(localStorage.getItem(`snaplore.${name}`)) ?? undefined;
-    } catch {
-      state.settings[name] = undefined;
-    }
-  }
-  return state.settings[name] ?? fallback;
-}
-
-function forget(name) {
-  delete state.settings[name];
-  try {
-    localStorage.removeItem(`snaplore.${name}`);
-  } catch { /* nothing is kept there */ }
-}
-
-const state = { key: null, settings: {} };
 
 words({
   shell: {

@@ -1,5 +1,11 @@
 // Sending screenshots: picked, dropped or pasted, three at a time, each with its progress; what the network breaks is tried again.
 
+import { api, wasAborted } from "./api.js";
+import { sentence, toast } from "./dialogs.js";
+import { button, fill, h, listen } from "./dom.js";
+import { formatPercent } from "./format.js";
+import { t, words } from "./texts.js";
+
 words({
   upload: {
     title: "Uploads|上传",
@@ -30,13 +36,13 @@ const FIRST_DELAY = 1; // seconds; doubled each time
 const UPLOAD_DEVICE = "dashboard"; // one name for all browsers, so that a picture sent from two of them is stored once
 
 /** What happens to photos, told to whoever shows some: "added", "changed", "hidden", "restored", "deleted"; detail is the id. */
-const photoEvents = new EventTarget();
-const tell = (type, detail) => photoEvents.dispatchEvent(new CustomEvent(type, { detail }));
+export const photoEvents = new EventTarget();
+export const tell = (type, detail) => photoEvents.dispatchEvent(new CustomEvent(type, { detail }));
 
 const uploads = [];
 let uploadPanel = null;
 
-const uploadButton = () => button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles });
+export const uploadButton = () => button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles });
 
 function pickFiles() {
   const input = h("input", { type: "file", accept: UPLOAD_TYPES.join(","), multiple: true });
@@ -45,7 +51,7 @@ function pickFiles() {
 }
 
 /** Pictures dropped on `target` or pasted while it is shown are uploaded. Returns a function that ends this. */
-function acceptFiles(target) {
+export function acceptFiles(target) {
   const carries = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
   let depth = 0; // enter and leave come for every child that is crossed
   const mark = (step) => target.classList.toggle("dropping", (depth = Math.max(0, depth + step)) > 0);
@@ -137,7 +143,7 @@ const underWay = (upload) => ["waiting", "sending", "again"].includes(upload.pha
 listen(window, { beforeunload: (event) => uploads.some(underWay) && event.preventDefault() });
 
 /** Everything ends: the person has signed out. */
-function stopUploads() {
+export function stopUploads() {
   for (const upload of uploads.splice(0)) {
     upload.phase = "stopped";
     upload.stop?.abort();

@@ -1,0 +1,59 @@
+// What the sections of the settings are made of: cards, rows, switches, forms in a dialog, and tables.
+
+import { dialog, fail, sentence } from "./dialogs.js";
+import { button, h } from "./dom.js";
+import { busy } from "./shell.js";
+import { t } from "./texts.js";
+
+// A titled card.
+export function settingsCard(title, ...children) {
+  return h("section.card.stack", h("h2", title), children);
+}
+
+// One thing of a list, with what can be done to it.
+export function settingsRow(title, details, ...actions) {
+  return h("li.row.settings-row",
+    h("div.grow", h("strong", title), details.filter(Boolean).map((text) => h("p.hint", { text }))),
+    h("div.row", actions));
+}
+
+// A checkbox that is a switch: it goes back when `change(on)` fails.
+export function toggle(label, on, change) {
+  const box = h("input.switch", {
+    type: "checkbox", role: "switch", checked: on, "aria-label": label,
+    on: { change: () => busy(box, change(box.checked)).catch((error) => ((box.checked = !box.checked), fail(error))) },
+  });
+  return box;
+}
+
+// A form in a dialog. `submit()` sends it; what the service does not like is said in the dialog, and nothing typed is lost.
+export function formDialog({ title, body, action, danger, submit, wide }) {
+  const problem = h("p.problem", { role: "alert" });
+  const send = h("button", { type: "submit", class: `button ${danger ? "danger" : "primary"}`, text: action });
+  const sent = async (event) => {
+    event.preventDefault();
+    problem.textContent = "";
+    try {
+      await busy(send, submit());
+      handle.close();
+    } catch (error) {
+      problem.textContent = sentence(error);
+    }
+  };
+  const form = h("form.stack", { on: { submit: sent } }, body, problem,
+    h("div.row.end", button(t("shell.cancel"), { click: () => handle.close() }), send));
+  const handle = dialog({ title, body: form, wide });
+  return { send, form };
+}
+
+export function dataTable(headings, rows) {
+  return h("div.settings-table", { tabindex: 0, role: "region", "aria-label": headings.join(", ") },
+    h("table",
+      h("thead", h("tr", headings.map((text) => h("th", { scope: "col", text })))),
+      h("tbody", rows.map((cells) => h("tr", cells.map((text) => h("td", { text })))))));
+}
+
+// Names and values.
+export function facts(pairs) {
+  return h("dl.settings-facts", pairs.map(([name, value]) => [h("dt", name), h("dd", value)]));
+}
