@@ -8,7 +8,7 @@ is the provider `local`, the embedded model: a state like any other.
 import dataclasses
 import math
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from flask import Blueprint, current_app
@@ -148,11 +148,9 @@ def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
     change(settings, ModelChange(provider=name, base_url=preset.base_url, api_key=api_key, model=preset.model))
 
 
-def shown(chosen: Configuration) -> dict[str, Any]:
+def shown(chosen: Configuration) -> shapes.ConfigurationFields:
     """The configuration as it may be seen: the key only as a yes or no."""
-    fields = dataclasses.asdict(chosen)
-    fields["api_key_set"] = bool(fields.pop("api_key"))
-    return fields
+    return shapes.of(chosen, shapes.ConfigurationFields, api_key_set=bool(chosen.api_key))
 
 
 def guard(settings: Settings) -> net.Guard:
@@ -235,7 +233,7 @@ def update(body: ModelChange) -> shapes.ConfigurationFields:
 @params.operation()
 def list_presets() -> shapes.PresetList:
     """List the presets by their names."""
-    return {"presets": {name: dataclasses.asdict(preset) for name, preset in PRESETS.items()}}
+    return {"presets": {name: shapes.of(preset, shapes.PresetFields) for name, preset in PRESETS.items()}}
 
 
 @routes.post("/presets/<name>/apply")

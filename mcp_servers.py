@@ -8,7 +8,7 @@ one that is switched off at the moment is no reason to refuse it.
 import hashlib
 import re
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import peewee
@@ -62,16 +62,6 @@ def registered() -> list[McpServer]:
     return list(McpServer.select().order_by(McpServer.created_at, McpServer.id))
 
 
-def shown(server: McpServer) -> dict[str, Any]:
-    return {
-        "id": server.id,
-        "name": server.name,
-        "url": server.url,
-        "description": server.description,
-        "enabled": server.enabled,
-    }
-
-
 def tool_name(server_id: str, tool: str) -> str:
     """What a model calls a server's tool: `mcp__<server>__<tool>`.
 
@@ -113,21 +103,21 @@ class ServerChange(msgspec.Struct):
 @params.operation()
 def list_servers() -> shapes.ServerList:
     """List the MCP servers in the order in which they were registered."""
-    return {"servers": [shown(server) for server in registered()]}
+    return {"servers": [shapes.of(server, shapes.ServerFields) for server in registered()]}
 
 
 @routes.post("")
 @params.operation(Conflict)
 def register(body: NewServer) -> shapes.ServerFields:
     """Register an MCP server. Its address keeps to the rules of a model's; nothing is called."""
-    return shown(add(current_app.settings, body, now=utc_now()))
+    return shapes.of(add(current_app.settings, body, now=utc_now()), shapes.ServerFields)
 
 
 @routes.put("/<server_id>")
 @params.operation(NotFound)
 def update(server_id: str, body: ServerChange) -> shapes.ServerFields:
     """Change an MCP server; what is not given stays. The tools of a disabled one are not offered."""
-    return shown(change(current_app.settings, server_id, body))
+    return shapes.of(change(current_app.settings, server_id, body), shapes.ServerFields)
 
 
 @routes.delete("/<server_id>")

@@ -33,7 +33,7 @@ import models
 import net
 import params
 import shapes
-from clock import iso, to_epoch_ms, utc_now
+from clock import to_epoch_ms, utc_now
 from errors import BadInput, NotFound, StartRefused, Unavailable
 from locks import Places
 from models import PushDevice
@@ -333,16 +333,5 @@ def broadcast_message(query: BroadcastText, body: BroadcastText) -> shapes.Broad
     return {"message": f"Sent to {count} {'device' if count == 1 else 'devices'}", "count": count}
 
 
-def _shown(device: PushDevice) -> dict[str, Any]:
-    """The contract's Push device object."""
-    return {
-        "id": device.id,
-        "device_id": device.device_id,
-        "token": device.token,
-        "platform": device.platform,
-        "device_name": device.device_name or device.device_id,
-        "device_model": device.device_model,
-        "app_version": device.app_version,
-        "last_seen": iso(device.last_seen),
-        "created_at": iso(device.created_at),
-    }
+def _shown(device: PushDevice) -> shapes.DeviceFields:
+    return shapes.of(device, shapes.DeviceFields, device_name=device.device_name or device.device_id)
