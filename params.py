@@ -179,6 +179,11 @@ def body(shape: type[T]) -> T:
     return _convert(value, shape, strict=True)
 
 
+def given(body: msgspec.Struct) -> dict[str, Any]:
+    """The fields that a body gives, by name; one that is left out or null is not among them."""
+    return {name: value for name, value in msgspec.structs.asdict(body).items() if value is not None and value is not msgspec.UNSET}
+
+
 def files(_kind: Any = None) -> list[FileStorage]:
     """The uploaded files of the field `files`, at least one and at most as many as the route takes."""
     return _uploaded("files", most=flask.current_app.view_functions[flask.request.endpoint].takes_files[1])

@@ -83,9 +83,12 @@ def announce(settings: Settings) -> None:
             raise StartRefused(problem.detail) from None
 
 
-def register(device: "Registration", *, now: datetime) -> None:
-    """Keep a device, or take over what is given of one that is known; it was seen `now`."""
-    given = {name: value for name, value in msgspec.structs.asdict(device).items() if value is not UNSET} | {"last_seen": now}
+def register(device_id: str, token: str, *, now: datetime, **more: str) -> None:
+    """Keep a device, or take over what is given of one that is known; it was seen `now`.
+
+    `more` may have its `platform`, `device_name`, `device_model` and `app_version`.
+    """
+    given = {"device_id": device_id, "token": token, **more, "last_seen": now}
     # One statement, so that an app that starts twice at once is one device.
     PushDevice.insert(**given, created_at=now).on_conflict(conflict_target=[PushDevice.device_id], update=given).execute()
 
@@ -292,7 +295,7 @@ class BroadcastText(msgspec.Struct):
 @params.operation()
 def register_device(body: Registration) -> shapes.Registered:
     """Register a device, or refresh one that is registered; what is not given stays."""
-    register(body, now=utc_now())
+    register(**params.given(body), now=utc_now())
     return {"message": "Registered", "device_id": body.device_id}
 
 

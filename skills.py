@@ -221,9 +221,7 @@ def add(body: NewSkill) -> shapes.SkillDetail:
 @params.operation(NotFound)
 def change(skill_id: str, body: SkillChange) -> shapes.SkillDetail:
     """Change a skill; what is not given stays. A disabled one is not listed, and no chat runs with it."""
-    given = msgspec.structs.asdict(body)
-    changed = update(skill_id, {name: value for name, value in given.items() if value is not msgspec.UNSET})
-    return shapes.of(changed, shapes.SkillDetail)
+    return shapes.of(update(skill_id, params.given(body)), shapes.SkillDetail)
 
 
 @routes.delete("/<skill_id>")
