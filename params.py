@@ -9,9 +9,8 @@ it reads what has arrived.
 import contextlib
 import functools
 import re
-from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import flask
 import msgspec
@@ -66,10 +65,13 @@ class Operation(NamedTuple):
 
 
 class Request(flask.Request):
-    """A request whose file parts go into spools as they arrive. `open_spool` is set by `app.py`."""
+    """A request whose file parts go into spools as they arrive; an application has a subclass that says into which."""
 
-    open_spool: Callable[[int], BinaryIO]
     max_file_bytes = 0
+
+    def open_spool(self, largest: int) -> Any:
+        """What a file part of up to `largest` bytes is written to: it has `write`, `seek` and `close`."""
+        raise NotImplementedError
 
     def _get_file_stream(self, total_content_length, content_type, filename=None, content_length=None):
         stream = self.open_spool(self.max_file_bytes)
