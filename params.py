@@ -237,25 +237,28 @@ def _convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) ->
     try:
         result = msgspec.convert(values, shape, strict=strict)
     except (msgspec.ValidationError, RecursionError) as problem:
-        raise BadInput(_explain(str(problem), shape)) from None
+        raise BadInput(_explain(str(problem), values, shape)) from None
     for name, kind in _fields(shape).items():
         value = values.get(name)
         if isinstance(value, str) and not strict and getattr(result, name) is None:  # for msgspec "null" is one way to say nothing
-            raise BadInput(f"{name}: {_demand(kind, repr(value))}")
+            raise BadInput(f"{name}: {_demand(kind, value)}")
         # SQLite would keep a NUL and then cut the text off at it in half of its functions.
         if isinstance(value, str) and "\0" in value and getattr(kind, "extra", None) != _ANYTHING:
             raise BadInput(f"{name}: must not contain a NUL character")
     return result
 
 
-def _explain(problem: str, shape: type) -> str:
-    """`page_size: must be between 1 and 100`, from msgspec's words and the field's declaration."""
+def _explain(problem: str, values: dict[str, Any], shape: type) -> str:
+    """`page_size: must be between 1 and 100`: what the field's declaration demands.
+
+    Which field it is about, msgspec tells only by the words of `problem`.
+    """
     if missing := re.search(r"missing required field `([^`]+)`", problem):
         return f"{missing[1]}: is missing"
     path = re.search(r"at `\$\.([^`.\[]+)", problem)
     if not path:
         return f"body: {problem}"
-    return f"{path[1]}: {_demand(_fields(shape).get(path[1]), problem)}"
+    return f"{path[1]}: {_demand(_fields(shape)[path[1]], values[path[1]])}"
 
 
 @functools.cache
@@ -263,8 +266,8 @@ def _fields(shape: type) -> dict[str, Any]:
     return {field.encode_name: field.type for field in msgspec.inspect.type_info(shape).fields}
 
 
-def _demand(kind: Any, problem: str) -> str:
-    """What a field of the type `kind` must be."""
+def _demand(kind: Any, value: Any) -> str:
+    """What a field of the type `kind` must be, and `value` is not."""
     if isinstance(kind, msgspec.inspect.UnionType):
         kind = next(part for part in kind.types if not isinstance(part, msgspec.inspect.NoneType))
     if isinstance(kind, msgspec.inspect.Metadata):
@@ -282,8 +285,10 @@ def _demand(kind: Any, problem: str) -> str:
             return f"must be one of {', '.join(map(str, values))}"
         case msgspec.inspect.BoolType():
             return "must be true or false"
-        case msgspec.inspect.StrType(max_length=longest) if longest is not None and "length" in problem:
-            return f"must be at most {longest:,} characters" if "<=" in problem else "must not be empty"
+        case msgspec.inspect.StrType(max_length=longest) if longest is not None and isinstance(value, str) and len(value) > longest:
+            return f"must be at most {longest:,} characters"
+        case msgspec.inspect.StrType(min_length=shortest) if shortest and value == "":
+            return "must not be empty"
         case msgspec.inspect.StrType():
             return "must be a text"
-    return problem.split(" - at ")[0]
+    return "cannot be read"
