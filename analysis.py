@@ -237,7 +237,7 @@ _DUE_TOO_LATE = """
 # -------------------------------------------------------------------------------------------------------------------- reading
 
 
-def page(number: int, size: int, *, status: str | None = None, intent: str | None = None) -> tuple[int, list[dict[str, Any]]]:
+def page(number: int, size: int, *, status: str | None = None, intent: str | None = None) -> tuple[int, list[shapes.AnalysisItem]]:
     """The total and one page of analysis list items, newest photo first."""
     chosen = Analysis.select(Analysis.id)
     if status is not None:
@@ -246,11 +246,10 @@ def page(number: int, size: int, *, status: str | None = None, intent: str | Non
         chosen = chosen.where(Analysis.intent == intent)
     total = models.tallied(status=status, intent=intent)
     ids = models.page_of(chosen, (Analysis.photo,), number, size, total)
-    rows = Analysis.select(*_LIST_COLUMNS, Photo.id, Photo.filename).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
-    items = [{**photos.analysis_fields(row), "photo_filename": row.photo.filename} for row in rows] if ids else []
-    for item in items:
-        del item["llm_response"]  # of the detail only, and not read here
-    return total, items
+    if not ids:
+        return total, []
+    rows = Analysis.select(*_LIST_COLUMNS).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
+    return total, [shapes.of(row, shapes.AnalysisItem) for row in rows.dicts()]
 
 
 def statistics() -> dict[str, Any]:
@@ -269,8 +268,7 @@ def statistics() -> dict[str, Any]:
     return {"total_photos": total, "total_analyses": total, **counts, "errors": errors, **distributions}
 
 
-# The long texts stay in the database.
-_LIST_COLUMNS = [column for column in Analysis._meta.sorted_fields if column.name not in ("visible_text", "llm_response")]
+_LIST_COLUMNS = (*shapes.columns(Analysis, shapes.AnalysisFields), Photo.filename.alias("photo_filename"))
 
 # ------------------------------------------------------------------------------------------------------------------- the pool
 

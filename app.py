@@ -71,14 +71,19 @@ BLUEPRINTS = (
 )
 OPEN_ENDPOINTS = ("index", "health")  # no key, no database
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
-RATE_LIMIT = "10 per minute"  # over these endpoints together, for each client address
+CALLS_A_MINUTE = 10  # over these endpoints together, for each client address
 EXPOSED_HEADERS = ("X-Request-ID", "Retry-After", "ETag", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 CLOCK_STEP = 1.0  # seconds; by less it is drawn, not set
 SOCKET_PATIENCE = 60.0  # seconds without a byte after which a client has lost its thread
 
 
+class Request(params.Request):
+    def open_spool(self, largest: int) -> Spool:
+        return Spool(largest)
+
+
 class Application(flask.Flask):
-    request_class = params.Request
+    request_class = Request
     settings: Settings
     api_key: str | None = None
     is_open = False
@@ -119,7 +124,6 @@ def create_app(settings: Settings | None = None) -> Application:
     push.announce(settings)
     app.json = MsgspecJSON(app)
     app.url_map.converters["id"] = params.RowId
-    app.request_class.open_spool = staticmethod(Spool)
     if settings.trusted_proxies:
         hops = settings.trusted_proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)
@@ -136,7 +140,7 @@ def create_app(settings: Settings | None = None) -> Application:
     app.register_error_handler(Exception, _failure)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
-    shared = limiter.shared_limit(RATE_LIMIT, scope="assistant")
+    shared = limiter.shared_limit(f"{CALLS_A_MINUTE} per minute", scope="assistant")
     for endpoint in LIMITED_ENDPOINTS:
         app.view_functions[endpoint] = shared(app.view_functions[endpoint])
     if settings.cors_origins:
@@ -281,7 +285,7 @@ _SENTENCES = {
     404: "There is nothing at this path.",
     405: "This path does not take this method.",
     413: "The request is larger than what can be taken here.",
-    429: "Too many requests to the assistant: 10 a minute are taken. Please come again in a moment.",
+    429: f"Too many requests to the assistant: {CALLS_A_MINUTE} a minute are taken. Please come again in a moment.",
 }
 
 

@@ -8,7 +8,7 @@ is the provider `local`, the embedded model: a state like any other.
 import dataclasses
 import math
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from flask import Blueprint, current_app
@@ -111,30 +111,39 @@ def merged(stored: Stored, settings: Settings) -> Configuration:
     )
 
 
-def change(settings: Settings, wanted: "ModelChange") -> None:
-    """Store what `wanted` gives; an empty text returns a field to the environment, provider `local` to the embedded model.
+def change(
+    settings: Settings,
+    *,
+    provider: str | None = None,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    model: str | None = None,
+    temperature: float | None = None,
+) -> None:
+    """Store what is given and not None; an empty text returns a field to the environment, provider `local` to the embedded model.
 
     The name of a preset as provider, without an address, brings the preset's address and model. A stored key is dropped when the
     address moves to another origin and no key comes with it. Raises `BadInput`.
     """
-    given = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
-    preset = PRESETS.get(wanted.provider or "")
-    if wanted.provider == LOCAL:
+    wanted = {"provider": provider, "base_url": base_url, "api_key": api_key, "model": model, "temperature": temperature}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    preset = PRESETS.get(provider or "")
+    if provider == LOCAL:
         given = {"provider": LOCAL, "base_url": "", "api_key": "", "model": ""}
-    elif preset is not None and not wanted.base_url:
+    elif preset is not None and not base_url:
         given = {"base_url": preset.base_url, "model": preset.model, **{name: value for name, value in given.items() if value != ""}}
-    elif wanted.base_url is not None and not wanted.provider:
+    elif base_url is not None and not provider:
         given["provider"] = ""  # whose address it is tells itself
     if given.get("base_url"):
         given["base_url"] = guard(settings).check_address(given["base_url"], field="base_url")
     with db.atomic():
         after = msgspec.structs.replace(_read_stored(), **given)
-        base_url = _base_url(after, settings)
-        if not base_url and (after.provider not in ("", LOCAL) or after.api_key):
+        address = _base_url(after, settings)
+        if not address and (after.provider not in ("", LOCAL) or after.api_key):
             raise BadInput("base_url: is missing")
-        if wanted.api_key:
-            after.key_origin = net.Key(wanted.api_key, net.origin(base_url)).origin
-        elif after.key_origin != (net.origin(base_url) if base_url else ""):
+        if api_key:
+            after.key_origin = net.Key(api_key, net.origin(address)).origin
+        elif after.key_origin != (net.origin(address) if address else ""):
             after.api_key = after.key_origin = ""
         store_value("llm", after)
     _cache.clear()
@@ -145,14 +154,12 @@ def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
     preset = PRESETS.get(name)
     if preset is None:
         raise NotFound("Preset not found")
-    change(settings, ModelChange(provider=name, base_url=preset.base_url, api_key=api_key, model=preset.model))
+    change(settings, provider=name, base_url=preset.base_url, api_key=api_key, model=preset.model)
 
 
-def shown(chosen: Configuration) -> dict[str, Any]:
+def shown(chosen: Configuration) -> shapes.ConfigurationFields:
     """The configuration as it may be seen: the key only as a yes or no."""
-    fields = dataclasses.asdict(chosen)
-    fields["api_key_set"] = bool(fields.pop("api_key"))
-    return fields
+    return shapes.of(chosen, shapes.ConfigurationFields, api_key_set=bool(chosen.api_key))
 
 
 def guard(settings: Settings) -> net.Guard:
@@ -227,7 +234,7 @@ def update(body: ModelChange) -> shapes.ConfigurationFields:
     Provider `local` is the embedded model. The name of a preset as provider, without an address, brings its address and model. A key
     never travels to another host: without a new one it is dropped when the address moves.
     """
-    change(current_app.settings, body)
+    change(current_app.settings, **params.given(body))
     return shown(current(current_app.settings))
 
 
@@ -235,7 +242,7 @@ def update(body: ModelChange) -> shapes.ConfigurationFields:
 @params.operation()
 def list_presets() -> shapes.PresetList:
     """List the presets by their names."""
-    return {"presets": {name: dataclasses.asdict(preset) for name, preset in PRESETS.items()}}
+    return {"presets": {name: shapes.of(preset, shapes.PresetFields) for name, preset in PRESETS.items()}}
 
 
 @routes.post("/presets/<name>/apply")

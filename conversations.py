@@ -11,7 +11,7 @@ the original again, and a later turn costs no decoding.
 import secrets
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, BinaryIO
 
 import msgspec
 import peewee
@@ -21,7 +21,6 @@ import crypto
 import models
 import params
 import shapes
-from clock import iso
 from errors import NotFound
 from models import Conversation, Message, db
 from spool import keep_bytes, new_place
@@ -129,7 +128,7 @@ def mark_read(message_id: int) -> bool:
     return bool(Message.update(recalled=None).where(Message.id == message_id, Message.recalled.is_null(False)).execute())
 
 
-def page(number: int, size: int, *, device_id: str | None = None) -> list[dict[str, Any]]:
+def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes.ConversationItem]:
     """One page of conversations, the latest first, with the number of their messages and what was said last."""
     chosen = Conversation.select()
     if device_id is not None:
@@ -144,19 +143,20 @@ def page(number: int, size: int, *, device_id: str | None = None) -> list[dict[s
     items = []
     for conversation in found:
         count, last_id = counted.get(conversation.id, (0, None))
-        items.append({**_fields(conversation), "message_count": count, "last_message": last.get(last_id, "")})
+        spoken_last = last.get(last_id, "")
+        items.append(shapes.of(conversation, shapes.ConversationItem, message_count=count, last_message=spoken_last))
     return items
 
 
-def detail(conversation_id: str) -> dict[str, Any]:
+def detail(conversation_id: str) -> shapes.ConversationDetail:
     """A conversation with all its messages. Raises `NotFound`."""
     conversation = Conversation.get_or_none(Conversation.id == conversation_id)
     if conversation is None:
         raise NotFound("Conversation not found")
-    return {**_fields(conversation), "messages": _messages(conversation_id, 0)}
+    return shapes.of(conversation, shapes.ConversationDetail, messages=_messages(conversation_id, 0))
 
 
-def messages_after(conversation_id: str, after_id: int) -> list[dict[str, Any]]:
+def messages_after(conversation_id: str, after_id: int) -> list[shapes.MessageFields]:
     """The messages with a larger id than `after_id`, ascending. Raises `NotFound`."""
     if not Conversation.select().where(Conversation.id == conversation_id).exists():
         raise NotFound("Conversation not found")
@@ -216,29 +216,9 @@ def _title(content: str) -> str:
     return content.strip().splitlines()[0].strip()[:MAX_TITLE]
 
 
-def _messages(conversation_id: str, after_id: int) -> list[dict[str, Any]]:
+def _messages(conversation_id: str, after_id: int) -> list[shapes.MessageFields]:
     later = Message.select().where(Message.conversation == conversation_id, Message.id > after_id).order_by(Message.id)
-    return [
-        {
-            "id": message.id,
-            "role": message.role,
-            "content": message.content,
-            "tool_calls": message.tool_calls,
-            "tool_name": message.tool_name,
-            "created_at": iso(message.created_at),
-        }
-        for message in later
-    ]
-
-
-def _fields(conversation: Conversation) -> dict[str, Any]:
-    return {
-        "id": conversation.id,
-        "title": conversation.title,
-        "device_id": conversation.device_id,
-        "created_at": iso(conversation.created_at),
-        "updated_at": iso(conversation.updated_at),
-    }
+    return [shapes.of(message, shapes.MessageFields) for message in later]
 
 
 # --------------------------------------------------------------------------------------------------------------------- routes

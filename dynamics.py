@@ -37,7 +37,7 @@ import params
 import push
 import shapes
 import spend
-from clock import iso, utc_now
+from clock import utc_now
 from errors import AnswerUnusable, ModelFailure, NotFound, SnaploreError, Unavailable
 from findings import Entity
 from locks import named_lock
@@ -158,7 +158,7 @@ def reasoner(settings: Settings) -> background.Loop:
 
 def page(
     cursor: int, limit: int, *, category: str | None = None, device_id: str | None = None, now: datetime
-) -> tuple[list[dict[str, Any]], int]:
+) -> tuple[list[shapes.DynamicItem], int]:
     """The list items after `cursor`, pinned ones first, then the latest; and the next cursor, 0 when there are no more.
 
     A cursor is the id of the last item of the page before, 0 for the first page.
@@ -169,14 +169,12 @@ def page(
             chosen = chosen.where(column == value)
     following = chosen.where(_after(cursor, limit, chosen, now=now)) if cursor else chosen
     rows = list(following.order_by(Dynamic.is_pinned.desc(), Dynamic.id.desc()).limit(limit + 1))
-    return [_fields(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else 0
+    return [shapes.of(row, shapes.DynamicItem) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else 0
 
 
-def detail(dynamic_id: int) -> dict[str, Any]:
+def detail(dynamic_id: int) -> shapes.DynamicDetail:
     """A note with its content and sources. Raises `NotFound`."""
-    dynamic = _get(dynamic_id)
-    names = ("content", "source_photo_ids", "source_conversation_ids")
-    return {**_fields(dynamic), **{name: getattr(dynamic, name) for name in names}}
+    return shapes.of(_get(dynamic_id), shapes.DynamicDetail)
 
 
 def statistics() -> dict[str, Any]:
@@ -435,10 +433,7 @@ def _tell(settings: Settings, titles: list[str]) -> None:
 
 # -------------------------------------------------------------------------------------------------------------------- one note
 
-_LIST_COLUMNS = (
-    *(Dynamic.id, Dynamic.title, Dynamic.summary, Dynamic.category, Dynamic.confidence),
-    *(Dynamic.is_read, Dynamic.is_pinned, Dynamic.device_id, Dynamic.created_at),
-)
+_LIST_COLUMNS = shapes.columns(Dynamic, shapes.DynamicItem)
 
 
 def _after(cursor: int, limit: int, chosen: peewee.ModelSelect, *, now: datetime) -> peewee.Expression:
@@ -461,12 +456,6 @@ def _get(dynamic_id: int) -> Dynamic:
     if dynamic is None:
         raise NotFound("Dynamic not found")
     return dynamic
-
-
-def _fields(dynamic: Dynamic) -> dict[str, Any]:
-    """The contract's list item."""
-    values = {column.name: getattr(dynamic, column.name) for column in _LIST_COLUMNS}
-    return {**values, "created_at": iso(dynamic.created_at)}
 
 
 # --------------------------------------------------------------------------------------------------------------------- routes
@@ -546,4 +535,4 @@ def remove(dynamic_id: int) -> shapes.Done:
 def trigger(query: Device, body: Device) -> shapes.Generated:
     """Look at what is new, of all devices or of the one that the query or the body names, and write notes about it."""
     saved = cycle(current_app.settings, device_id=body.device_id or query.device_id or None)
-    return {"generated": len(saved), "articles": [{"title": dynamic.title, "category": dynamic.category} for dynamic in saved]}
+    return {"generated": len(saved), "articles": [shapes.of(dynamic, shapes.NewArticle) for dynamic in saved]}

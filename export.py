@@ -153,7 +153,7 @@ class _Export:
             yield self._outlet.take()
 
     def _photo(self, analysis: Analysis) -> dict[str, Any]:
-        fields = photos.detail_fields(analysis.photo, analysis)
+        fields = photos.detail_of(analysis.photo, analysis)
         for path in ("original_path", "thumbnail_path"):  # of the data folder
             del fields[path]
         told = {"entities": msgspec.json.decode(analysis.entities), "visible_text": analysis.visible_text}

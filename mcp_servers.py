@@ -28,20 +28,19 @@ MAX_TOOL_NAME = 64
 _TOOL_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_TOOL_NAME}}}")
 
 
-def add(settings: Settings, new: "NewServer", *, now: datetime) -> McpServer:
+def add(settings: Settings, server_id: str, *, name: str, url: str, description: str = "", now: datetime) -> McpServer:
     """Register a server, enabled. Raises `BadInput` for its address, and `Conflict` when the id is taken."""
-    url = configuration.guard(settings).check_address(new.url, field="url")
+    url = configuration.guard(settings).check_address(url, field="url")
     try:
-        return McpServer.create(id=new.id, name=new.name, url=url, description=new.description, created_at=now)
+        return McpServer.create(id=server_id, name=name, url=url, description=description, created_at=now)
     except peewee.IntegrityError:
-        raise Conflict(f"The MCP server {new.id} exists already") from None
+        raise Conflict(f"The MCP server {server_id} exists already") from None
 
 
-def change(settings: Settings, server_id: str, wanted: "ServerChange") -> McpServer:
-    """Change what `wanted` gives. Raises `NotFound`, and `BadInput` for an address."""
-    fields = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
-    if wanted.url is not None:
-        fields["url"] = configuration.guard(settings).check_address(wanted.url, field="url")
+def change(settings: Settings, server_id: str, fields: dict[str, Any]) -> McpServer:
+    """Change the given fields of a server. Raises `NotFound`, and `BadInput` for an address."""
+    if "url" in fields:
+        fields = {**fields, "url": configuration.guard(settings).check_address(fields["url"], field="url")}
     with db.atomic():
         if fields:
             McpServer.update(fields).where(McpServer.id == server_id).execute()
@@ -60,16 +59,6 @@ def delete(server_id: str) -> None:
 def registered() -> list[McpServer]:
     """All servers, in the order in which they were registered."""
     return list(McpServer.select().order_by(McpServer.created_at, McpServer.id))
-
-
-def shown(server: McpServer) -> dict[str, Any]:
-    return {
-        "id": server.id,
-        "name": server.name,
-        "url": server.url,
-        "description": server.description,
-        "enabled": server.enabled,
-    }
 
 
 def tool_name(server_id: str, tool: str) -> str:
@@ -113,21 +102,22 @@ class ServerChange(msgspec.Struct):
 @params.operation()
 def list_servers() -> shapes.ServerList:
     """List the MCP servers in the order in which they were registered."""
-    return {"servers": [shown(server) for server in registered()]}
+    return {"servers": [shapes.of(server, shapes.ServerFields) for server in registered()]}
 
 
 @routes.post("")
 @params.operation(Conflict)
 def register(body: NewServer) -> shapes.ServerFields:
     """Register an MCP server. Its address keeps to the rules of a model's; nothing is called."""
-    return shown(add(current_app.settings, body, now=utc_now()))
+    server = add(current_app.settings, body.id, name=body.name, url=body.url, description=body.description, now=utc_now())
+    return shapes.of(server, shapes.ServerFields)
 
 
 @routes.put("/<server_id>")
 @params.operation(NotFound)
 def update(server_id: str, body: ServerChange) -> shapes.ServerFields:
     """Change an MCP server; what is not given stays. The tools of a disabled one are not offered."""
-    return shown(change(current_app.settings, server_id, body))
+    return shapes.of(change(current_app.settings, server_id, params.given(body)), shapes.ServerFields)
 
 
 @routes.delete("/<server_id>")

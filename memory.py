@@ -185,14 +185,14 @@ def recall(message: str, *, device_id: str | None = None, most: int = MOST_RECAL
 
 def page(
     number: int, size: int, *, memory_type: str | None = None, category: str | None = None, device_id: str | None = None, now: datetime
-) -> tuple[int, list[dict[str, Any]]]:
+) -> tuple[int, list[shapes.MemoryFields]]:
     """The total and one page of memories as the contract shows them, newest first. What has expired is not there any more."""
     where = _alive(now)
     for column, value in ((Memory.memory_type, memory_type), (Memory.category, category), (Memory.device_id, device_id)):
         if value is not None:
             where &= column == value
     chosen = Memory.select().where(where)
-    return chosen.count(), [_fields(memory) for memory in chosen.order_by(Memory.id.desc()).paginate(number, size)]
+    return chosen.count(), [shapes.of(memory, shapes.MemoryFields) for memory in chosen.order_by(Memory.id.desc()).paginate(number, size)]
 
 
 def statistics(*, now: datetime) -> dict[str, Any]:
@@ -366,21 +366,6 @@ def _alive(now: datetime) -> peewee.Expression:
 
 def _seen_by(device_id: str | None, *, now: datetime) -> peewee.Expression:
     return _alive(now) if device_id is None else _alive(now) & Memory.device_id.in_({device_id, ""})
-
-
-def _fields(memory: Memory) -> dict[str, Any]:
-    """The contract's Memory object."""
-    return {
-        "id": memory.id,
-        "content": memory.content,
-        "memory_type": memory.memory_type,
-        "source_type": memory.source_type,
-        "category": memory.category,
-        "importance": memory.importance,
-        "access_count": memory.access_count,
-        "created_at": iso(memory.created_at),
-        "expires_at": iso(memory.expires_at),
-    }
 
 
 # --------------------------------------------------------------------------------------------------------------------- routes

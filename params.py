@@ -9,9 +9,8 @@ it reads what has arrived.
 import contextlib
 import functools
 import re
-from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import flask
 import msgspec
@@ -66,10 +65,13 @@ class Operation(NamedTuple):
 
 
 class Request(flask.Request):
-    """A request whose file parts go into spools as they arrive. `open_spool` is set by `app.py`."""
+    """A request whose file parts go into spools as they arrive; an application has a subclass that says into which."""
 
-    open_spool: Callable[[int], BinaryIO]
     max_file_bytes = 0
+
+    def open_spool(self, largest: int) -> Any:
+        """What a file part of up to `largest` bytes is written to: it has `write`, `seek` and `close`."""
+        raise NotImplementedError
 
     def _get_file_stream(self, total_content_length, content_type, filename=None, content_length=None):
         stream = self.open_spool(self.max_file_bytes)
@@ -179,6 +181,11 @@ def body(shape: type[T]) -> T:
     return _convert(value, shape, strict=True)
 
 
+def given(body: msgspec.Struct) -> dict[str, Any]:
+    """The fields that a body gives, by name; one that is left out or null is not among them."""
+    return {name: value for name, value in msgspec.structs.asdict(body).items() if value is not None and value is not msgspec.UNSET}
+
+
 def files(_kind: Any = None) -> list[FileStorage]:
     """The uploaded files of the field `files`, at least one and at most as many as the route takes."""
     return _uploaded("files", most=flask.current_app.view_functions[flask.request.endpoint].takes_files[1])
@@ -230,25 +237,28 @@ def _convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) ->
     try:
         result = msgspec.convert(values, shape, strict=strict)
     except (msgspec.ValidationError, RecursionError) as problem:
-        raise BadInput(_explain(str(problem), shape)) from None
+        raise BadInput(_explain(str(problem), values, shape)) from None
     for name, kind in _fields(shape).items():
         value = values.get(name)
         if isinstance(value, str) and not strict and getattr(result, name) is None:  # for msgspec "null" is one way to say nothing
-            raise BadInput(f"{name}: {_demand(kind, repr(value))}")
+            raise BadInput(f"{name}: {_demand(kind, value)}")
         # SQLite would keep a NUL and then cut the text off at it in half of its functions.
         if isinstance(value, str) and "\0" in value and getattr(kind, "extra", None) != _ANYTHING:
             raise BadInput(f"{name}: must not contain a NUL character")
     return result
 
 
-def _explain(problem: str, shape: type) -> str:
-    """`page_size: must be between 1 and 100`, from msgspec's words and the field's declaration."""
+def _explain(problem: str, values: dict[str, Any], shape: type) -> str:
+    """`page_size: must be between 1 and 100`: what the field's declaration demands.
+
+    Which field it is about, msgspec tells only by the words of `problem`.
+    """
     if missing := re.search(r"missing required field `([^`]+)`", problem):
         return f"{missing[1]}: is missing"
     path = re.search(r"at `\$\.([^`.\[]+)", problem)
     if not path:
         return f"body: {problem}"
-    return f"{path[1]}: {_demand(_fields(shape).get(path[1]), problem)}"
+    return f"{path[1]}: {_demand(_fields(shape)[path[1]], values[path[1]])}"
 
 
 @functools.cache
@@ -256,8 +266,8 @@ def _fields(shape: type) -> dict[str, Any]:
     return {field.encode_name: field.type for field in msgspec.inspect.type_info(shape).fields}
 
 
-def _demand(kind: Any, problem: str) -> str:
-    """What a field of the type `kind` must be."""
+def _demand(kind: Any, value: Any) -> str:
+    """What a field of the type `kind` must be, and `value` is not."""
     if isinstance(kind, msgspec.inspect.UnionType):
         kind = next(part for part in kind.types if not isinstance(part, msgspec.inspect.NoneType))
     if isinstance(kind, msgspec.inspect.Metadata):
@@ -275,8 +285,10 @@ def _demand(kind: Any, problem: str) -> str:
             return f"must be one of {', '.join(map(str, values))}"
         case msgspec.inspect.BoolType():
             return "must be true or false"
-        case msgspec.inspect.StrType(max_length=longest) if longest is not None and "length" in problem:
-            return f"must be at most {longest:,} characters" if "<=" in problem else "must not be empty"
+        case msgspec.inspect.StrType(max_length=longest) if longest is not None and isinstance(value, str) and len(value) > longest:
+            return f"must be at most {longest:,} characters"
+        case msgspec.inspect.StrType(min_length=shortest) if shortest and value == "":
+            return "must not be empty"
         case msgspec.inspect.StrType():
             return "must be a text"
-    return problem.split(" - at ")[0]
+    return "cannot be read"

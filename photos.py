@@ -115,65 +115,30 @@ def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: date
     return results
 
 
-def page(number: int, size: int, filters: listing.Filters) -> tuple[int, list[dict[str, Any]]]:
+def page(number: int, size: int, filters: listing.Filters) -> tuple[int, list[shapes.PhotoItem]]:
     """The total and one page of list items, in the order of `listing.page`."""
     total, ids = listing.page(number, size, filters)
     return total, list_items(ids)
 
 
-def list_items(ids: list[int]) -> list[dict[str, Any]]:
+def list_items(ids: list[int]) -> list[shapes.PhotoItem]:
     """The list items of these photos, in this order; an id that is gone is left out."""
     if not ids:
         return []
-    query = Photo.select(*_LIST_COLUMNS, Analysis.status, Analysis.intent, Analysis.summary).join(Analysis).where(Photo.id.in_(ids))
-    found = {row[0]: row for row in query.tuples()}
-    return [_list_item(*found[photo_id]) for photo_id in ids if photo_id in found]
+    query = Photo.select(*_LIST_COLUMNS).join(Analysis).where(Photo.id.in_(ids))
+    found = {row["id"]: row for row in query.dicts()}
+    return [shapes.of(found[photo_id], shapes.PhotoItem) for photo_id in ids if photo_id in found]
 
 
-def detail(photo_id: int) -> dict[str, Any]:
+def detail(photo_id: int) -> shapes.PhotoDetail:
     """A photo with its analysis. Raises `NotFound`."""
     photo = get(photo_id)
-    return detail_fields(photo, Analysis.get(Analysis.photo == photo.id))
+    return detail_of(photo, Analysis.get(Analysis.photo == photo.id))
 
 
-def detail_fields(photo: Photo, analysis: Analysis) -> dict[str, Any]:
-    """The contract's Photo detail."""
-    return {
-        "id": photo.id,
-        "local_media_store_id": photo.local_media_store_id,
-        "filename": photo.filename,
-        "original_path": photo.original_path,
-        "thumbnail_path": photo.thumbnail_path,
-        "file_size": photo.file_size,
-        "width": photo.width,
-        "height": photo.height,
-        "mime_type": photo.mime_type,
-        "source_type": photo.source_type,
-        "device_id": photo.device_id,
-        "device_name": photo.device_name,
-        "original_timestamp": iso(photo.original_timestamp),
-        "created_at": iso(photo.created_at),
-        "analysis": analysis_fields(analysis),
-    }
-
-
-def analysis_fields(analysis: Analysis) -> dict[str, Any]:
-    """The contract's Analysis object with all its fields."""
-    return {
-        "id": analysis.id,
-        "photo_id": analysis.photo_id,
-        "status": analysis.status,
-        "app_name": analysis.app_name,
-        "content_category": analysis.content_category,
-        "intent": analysis.intent,
-        "summary": analysis.summary,
-        "entities": analysis.entities,
-        "confidence": analysis.confidence,
-        "llm_response": analysis.llm_response,
-        "error_message": analysis.error_message,
-        "created_at": iso(analysis.created_at),
-        "completed_at": iso(analysis.completed_at),
-    }
+def detail_of(photo: Photo, analysis: Analysis) -> shapes.PhotoDetail:
+    """As `detail`, of rows that are read already."""
+    return shapes.of(photo, shapes.PhotoDetail, analysis=shapes.of(analysis, shapes.AnalysisDetail))
 
 
 def get(photo_id: int) -> Photo:
@@ -231,30 +196,17 @@ def purge(before: datetime, *, most: int) -> int:
     return _delete(Photo.created_at < before, most=most)
 
 
-def devices() -> list[dict[str, Any]]:
+def devices() -> list[shapes.SyncedDevice]:
     """Every device that has synced, the latest first."""
-    return [
-        {
-            "device_id": state.device_id,
-            "device_name": state.device_name,
-            "last_synced_timestamp": iso(state.last_synced_timestamp),
-            "last_sync_time": iso(state.last_sync_time),
-            "total_synced": state.total_synced,
-        }
-        for state in SyncState.select().order_by(SyncState.last_sync_time.desc(), SyncState.device_id)
-    ]
+    states = SyncState.select().order_by(SyncState.last_sync_time.desc(), SyncState.device_id)
+    return [shapes.of(state, shapes.SyncedDevice) for state in states]
 
 
-def sync_state(device_id: str) -> dict[str, Any]:
+def sync_state(device_id: str) -> shapes.SyncProgress:
     """How far a device is synced; an unknown one has synced nothing."""
-    state = SyncState.get_or_none(SyncState.device_id == device_id)
-    newest = state and state.last_synced_timestamp
-    return {
-        "device_id": device_id,
-        "last_synced_timestamp": iso(newest),
-        "last_synced_ts_ms": to_epoch_ms(newest) if newest else 0,
-        "total_synced": state.total_synced if state else 0,
-    }
+    state = SyncState.get_or_none(SyncState.device_id == device_id) or SyncState(device_id=device_id)
+    newest = state.last_synced_timestamp
+    return shapes.of(state, shapes.SyncProgress, last_synced_ts_ms=to_epoch_ms(newest) if newest else 0)
 
 
 def set_sync_start(device_id: str, since: datetime | None, *, device_name: str, now: datetime) -> None:
@@ -271,17 +223,9 @@ def display_name(filename: str, mime_type: str) -> str:
 
 
 _LIST_COLUMNS = (
-    *(Photo.id, Photo.filename, Photo.file_size, Photo.width, Photo.height, Photo.mime_type, Photo.source_type),
-    *(Photo.device_id, Photo.device_name, Photo.original_timestamp, Photo.created_at),
+    *shapes.columns(Photo, shapes.PhotoFields),
+    *(Analysis.status.alias("analysis_status"), Analysis.intent, Analysis.summary),
 )
-_LIST_FIELDS = (*(column.name for column in _LIST_COLUMNS), "analysis_status", "intent", "summary")
-
-
-def _list_item(*values: Any) -> dict[str, Any]:
-    item = dict(zip(_LIST_FIELDS, values, strict=True))
-    item["original_timestamp"] = iso(item["original_timestamp"])
-    item["created_at"] = iso(item["created_at"])
-    return item
 
 
 def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[Path], *, now: datetime) -> Photo:

@@ -33,7 +33,7 @@ import models
 import net
 import params
 import shapes
-from clock import iso, to_epoch_ms, utc_now
+from clock import to_epoch_ms, utc_now
 from errors import BadInput, NotFound, StartRefused, Unavailable
 from locks import Places
 from models import PushDevice
@@ -83,9 +83,12 @@ def announce(settings: Settings) -> None:
             raise StartRefused(problem.detail) from None
 
 
-def register(device: "Registration", *, now: datetime) -> None:
-    """Keep a device, or take over what is given of one that is known; it was seen `now`."""
-    given = {name: value for name, value in msgspec.structs.asdict(device).items() if value is not UNSET} | {"last_seen": now}
+def register(device_id: str, token: str, *, now: datetime, **more: str) -> None:
+    """Keep a device, or take over what is given of one that is known; it was seen `now`.
+
+    `more` may have its `platform`, `device_name`, `device_model` and `app_version`.
+    """
+    given = {"device_id": device_id, "token": token, **more, "last_seen": now}
     # One statement, so that an app that starts twice at once is one device.
     PushDevice.insert(**given, created_at=now).on_conflict(conflict_target=[PushDevice.device_id], update=given).execute()
 
@@ -292,7 +295,7 @@ class BroadcastText(msgspec.Struct):
 @params.operation()
 def register_device(body: Registration) -> shapes.Registered:
     """Register a device, or refresh one that is registered; what is not given stays."""
-    register(body, now=utc_now())
+    register(**params.given(body), now=utc_now())
     return {"message": "Registered", "device_id": body.device_id}
 
 
@@ -333,16 +336,5 @@ def broadcast_message(query: BroadcastText, body: BroadcastText) -> shapes.Broad
     return {"message": f"Sent to {count} {'device' if count == 1 else 'devices'}", "count": count}
 
 
-def _shown(device: PushDevice) -> dict[str, Any]:
-    """The contract's Push device object."""
-    return {
-        "id": device.id,
-        "device_id": device.device_id,
-        "token": device.token,
-        "platform": device.platform,
-        "device_name": device.device_name or device.device_id,
-        "device_model": device.device_model,
-        "app_version": device.app_version,
-        "last_seen": iso(device.last_seen),
-        "created_at": iso(device.created_at),
-    }
+def _shown(device: PushDevice) -> shapes.DeviceFields:
+    return shapes.of(device, shapes.DeviceFields, device_name=device.device_name or device.device_id)

@@ -1,15 +1,18 @@
 """What the service answers with: each resource and its fields, as clients see them; the other half of the contract beside `params.py`.
 
-A verb returns a dict or a `msgspec.Struct`, and its route names the shape here that it has. Nothing checks that when a request is
-answered, for what is made here needs no checking; the tests hold every answer that they get against it (`tests/support/contract.py`).
+`of` reads a row into its shape, so a field that is declared here cannot be forgotten in an answer. Answers are not validated when they
+are sent; the tests hold every answer that they get against the contract (`tests/support/contract.py`).
 """
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+import functools
+from datetime import datetime
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, cast
 
 from msgspec import Meta
 
 import notes
 from answers import MEMORY_CATEGORIES, MEMORY_TYPES
+from clock import iso
 from findings import CATEGORIES, INTENTS
 
 Count = Annotated[int, Meta(ge=0)]
@@ -31,6 +34,35 @@ Entities = Annotated[
 StoredPath = Annotated[str, Meta(description="relative to the data folder")]
 Status = Literal["pending", "processing", "done", "error"]
 PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
+
+T = TypeVar("T")
+
+
+def of(row: Any, shape: type[T], **derived: Any) -> T:
+    """`row`, an object or a dict, as a `shape`: its fields by their names, times in the contract's form.
+
+    `derived` are the fields that the row does not have, or has under another name. Raises `AttributeError` or `KeyError` for a field
+    that is in neither.
+    """
+    read = row.__getitem__ if isinstance(row, dict) else functools.partial(getattr, row)
+    fields = dict(derived)
+    for name in names(shape):
+        if name not in derived:
+            value = read(name)
+            fields[name] = iso(value) if isinstance(value, datetime) else value
+    return cast(T, fields)
+
+
+@functools.cache
+def names(shape: type) -> tuple[str, ...]:
+    """The fields of `shape`, inherited ones first."""
+    return tuple(shape.__annotations__)
+
+
+def columns(table: Any, shape: type) -> list[Any]:
+    """What a list selects of `table`, so that `of` can read its rows into `shape` and nothing more is read."""
+    found = ((name, getattr(table, name)) for name in names(shape))
+    return [column if column.name == name else column.alias(name) for name, column in found]
 
 
 class Done(TypedDict):

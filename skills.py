@@ -198,34 +198,30 @@ class SkillChange(msgspec.Struct):
 def index(query: ListQuery) -> shapes.SkillList:
     """List the enabled skills, or all."""
     language, now = current_app.settings.language, utc_now()
-    names = ("id", "name", "description", "icon")
     if query.include_disabled:
-        listed, names = every(language, now=now), (*names, "enabled")
-    else:
-        listed = enabled(language, now=now)
-    return {"skills": [{name: getattr(skill, name) for name in names} for skill in listed]}
+        return {"skills": [shapes.of(skill, shapes.SkillItem) for skill in every(language, now=now)]}
+    return {"skills": [shapes.of(skill, shapes.SkillFields) for skill in enabled(language, now=now)]}
 
 
 @routes.get("/<skill_id>")
 @params.operation(NotFound, StorageFull)
 def show(skill_id: str) -> shapes.SkillDetail:
     """Show a skill with its system prompt."""
-    return _shown(get(skill_id, current_app.settings.language, now=utc_now()))
+    return shapes.of(get(skill_id, current_app.settings.language, now=utc_now()), shapes.SkillDetail)
 
 
 @routes.post("")
 @params.operation(Conflict)
 def add(body: NewSkill) -> shapes.SkillDetail:
     """Create a skill."""
-    return _shown(create(msgspec.structs.asdict(body), now=utc_now()))
+    return shapes.of(create(msgspec.structs.asdict(body), now=utc_now()), shapes.SkillDetail)
 
 
 @routes.put("/<skill_id>")
 @params.operation(NotFound)
 def change(skill_id: str, body: SkillChange) -> shapes.SkillDetail:
     """Change a skill; what is not given stays. A disabled one is not listed, and no chat runs with it."""
-    given = msgspec.structs.asdict(body)
-    return _shown(update(skill_id, {name: value for name, value in given.items() if value is not msgspec.UNSET}))
+    return shapes.of(update(skill_id, params.given(body)), shapes.SkillDetail)
 
 
 @routes.delete("/<skill_id>")
@@ -234,14 +230,3 @@ def remove(skill_id: str) -> shapes.Done:
     """Delete a skill."""
     delete(skill_id)
     return {"message": "Deleted"}
-
-
-def _shown(skill: Skill) -> dict[str, Any]:
-    return {
-        "id": skill.id,
-        "name": skill.name,
-        "description": skill.description,
-        "icon": skill.icon,
-        "system_prompt": skill.system_prompt,
-        "enabled": skill.enabled,
-    }

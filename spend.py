@@ -5,7 +5,7 @@ Days are UTC.
 """
 
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import peewee
@@ -49,21 +49,11 @@ def resets_in(*, now: datetime) -> float:
     return (midnight - now).total_seconds()
 
 
-def usage(days: int, *, now: datetime) -> list[dict[str, Any]]:
+def usage(days: int, *, now: datetime) -> list[shapes.UsageRow]:
     """The ledger's rows of the last `days` days, today included, newest first."""
     rows = SpendLedger.select().where(SpendLedger.day > _day(now - timedelta(days=days)))
-    return [
-        {
-            "day": row.day,
-            "purpose": row.purpose,
-            "model": row.model,
-            "calls": row.calls,
-            "prompt_tokens": row.prompt_tokens,
-            "completion_tokens": row.completion_tokens,
-            "total_tokens": row.prompt_tokens + row.completion_tokens,
-        }
-        for row in rows.order_by(SpendLedger.day.desc(), SpendLedger.purpose, SpendLedger.model)
-    ]
+    ordered = rows.order_by(SpendLedger.day.desc(), SpendLedger.purpose, SpendLedger.model)
+    return [shapes.of(row, shapes.UsageRow, total_tokens=row.prompt_tokens + row.completion_tokens) for row in ordered]
 
 
 def _day(moment: datetime) -> str:
