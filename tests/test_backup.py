@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+import archive
 import backup
 import conversations
 import crypto
@@ -61,7 +62,7 @@ def contents(settings):
         tables = db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'").fetchall()
         for (table,) in tables:
             held[table] = sorted(db.execute_sql(f'SELECT * FROM "{table}"').fetchall(), key=repr)
-        for file in backup.stored_files(db):
+        for file in archive.stored_files(db):
             with crypto.open_sealed(settings.data_dir / file.path, file.key) as content:
                 held[file.path] = content.read()
     models.close_connections()
@@ -536,7 +537,7 @@ def test_a_target_that_cannot_be_written_is_one_sentence(kept, tmp_path, target)
 
 def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_moment(here, other, tmp_path, monkeypatch):
     models.open_store(here)
-    real, rounds = backup.stored_files, []
+    real, rounds = archive.stored_files, []
 
     def meanwhile(database):
         files = list(real(database))
@@ -546,7 +547,7 @@ def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_
         return iter(files)
 
     monkeypatch.setattr(backup, "_link_ahead", lambda *_: None)
-    monkeypatch.setattr(backup, "stored_files", meanwhile)
+    monkeypatch.setattr(archive, "stored_files", meanwhile)
     made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     monkeypatch.undo()
     models.close_connections()
@@ -557,7 +558,7 @@ def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_
 def test_when_every_moment_loses_a_file_writers_wait_for_the_last_one(here, other, tmp_path, monkeypatch):
     live(here, *"abcdef")
     models.open_store(here)
-    real, outcomes = backup.stored_files, []
+    real, outcomes = archive.stored_files, []
 
     def delete_the_newest():
         with models.scope():
@@ -575,7 +576,7 @@ def test_when_every_moment_loses_a_file_writers_wait_for_the_last_one(here, othe
         return iter(files)
 
     monkeypatch.setattr(backup, "_link_ahead", lambda *_: None)
-    monkeypatch.setattr(backup, "stored_files", meanwhile)
+    monkeypatch.setattr(archive, "stored_files", meanwhile)
     with ThreadPoolExecutor(1) as client:
         made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     assert outcomes == ["deleted"] * (backup.ROUNDS - 1) + ["database is locked"]

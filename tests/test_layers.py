@@ -24,7 +24,7 @@ LAYERS = (
     ("connection", "conversations", "photos", "mcp_servers", "memory", "push", "skills", "web_search"),
     ("tools", "dynamics"),
     ("analysis", "chat"),
-    ("cleanup",),
+    ("archive", "cleanup"),
     ("export", "backup", "check", "rotation"),
     ("data", "restore"),
     ("jobs", "openapi"),
