@@ -230,13 +230,13 @@ def rotate_keys(force: bool, pictures: bool) -> str:
         else:
             said.append(f"the database key is to turn on {rotation.due_at(current_app.settings):%Y-%m-%d}")
         if pictures:
-            said.append(_sealed_anew(rotation.seal_anew(progress)))
+            said.append(_sealed(rotation.seal_anew(progress), "sealed anew"))
     return ", ".join(said)
 
 
-def _sealed_anew(sealed: rotation.SealedAnew) -> str:
+def _sealed(sealed: rotation.SealedAnew, what_was_done: str) -> str:
     left = f", {sealed.unreadable} could not be read and stay as they are" if sealed.unreadable else ""
-    return f"{sealed.done} pictures and attachments sealed anew{left}"
+    return f"{sealed.done} pictures and attachments {what_was_done}{left}"
 
 
 @contextlib.contextmanager
@@ -331,7 +331,7 @@ def apply_encryption():
         else:
             click.echo(f"The database is {encrypted} already.")
         sealed = rotation.seal_anew(progress, only_unlike=True)
-    click.echo(_sealed_anew(sealed).replace("sealed anew", "sealed" if settings.encryption else "unsealed"))
+    click.echo(_sealed(sealed, "sealed" if settings.encryption else "unsealed"))
     if sealed.unreadable:
         raise SystemExit(1)
 

@@ -180,7 +180,8 @@ def _remove_database(path: Path) -> None:
 class _Kind(NamedTuple):
     """Rows that own files: where these lie, and the columns of their generation and of all their bytes."""
 
-    name: str
+    name: str  # of all of them, as the progress shows it
+    one: str  # what a single one is called
     folder: str
     generation: peewee.Field
     bytes: peewee.Field
@@ -201,8 +202,8 @@ class _Kind(NamedTuple):
 
 
 _KINDS = (
-    _Kind("pictures", "photos", Photo.key_generation, Photo.disk_bytes),
-    _Kind("attachments", "attachments", Message.attachment_generation, Message.attachment_bytes),
+    _Kind("pictures", "picture", "photos", Photo.key_generation, Photo.disk_bytes),
+    _Kind("attachments", "attachment", "attachments", Message.attachment_generation, Message.attachment_bytes),
 )
 
 
@@ -234,7 +235,7 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
                     replaced += _seal_row_anew(kind, row.id)
                     result.done += 1
                 except Unreadable as problem:
-                    log.warning("%s %d stays under its old key: %s", kind.name, row.id, problem.detail)
+                    log.warning("%s %d stays under its old key: %s", kind.one, row.id, problem.detail)
                     result.unreadable += 1
                 report()
             _remove(replaced)
@@ -323,7 +324,7 @@ def status(progress: Progress) -> Status:
                         place = getattr(row, path.name)
                         generations[getattr(row, kind.generation.name)] += 1
                         if not _opens(models.store().folder / place, getattr(row, key.name)) and _is_current(kind, row, path):
-                            unreadable.append(f"{place} ({kind.name[:-1]} {row.id})")
+                            unreadable.append(f"{place} ({kind.one} {row.id})")
                     report()
     return Status(dict(generations), unreadable)
 
