@@ -61,7 +61,7 @@ def make(target: Path, progress: Progress, *, now: datetime, force: bool = False
         _link_ahead(private, progress)
         moment = _take_moment(private, progress)
         with archive.opened(private / archive.DATABASE, moment.ring) as database:
-            sizes = [_size(private, file) for file in archive.stored_files(database)]
+            sizes = [crypto.size_of(private / Path(file.path).name) for file in archive.stored_files(database)]
             size = (private / archive.DATABASE).stat().st_size + sum(sizes) + archive.MEMBER * len(sizes)
             if shutil.disk_usage(target.parent).free < size:
                 raise StorageFull(f"The backup needs {math.ceil(size / 1_048_576)} MB, and less is free where {target} is to be.")
@@ -188,10 +188,3 @@ def _new_file(target: Path) -> Iterator[BinaryIO]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-
-
-def _size(private: Path, file: archive.StoredFile) -> int:
-    try:
-        return (private / Path(file.path).name).stat().st_size
-    except FileNotFoundError:
-        return 0

@@ -28,7 +28,6 @@ import peewee
 
 import crypto
 import models
-from cleanup import size_of
 from errors import EncryptionDiffers, SnaploreError, StorageFull, Unreadable
 from locks import ServiceLock, named_lock
 from models import Message, Photo, Store, db
@@ -112,7 +111,7 @@ def _move_database(store: Store, ring: crypto.KeyRing, progress: Progress, key_s
     try:
         # What is still in the write-ahead log goes into the old file, which so can be cut to nothing below.
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        _export(new, ring, lambda: progress("database", min(size_of(new), size), size))
+        _export(new, ring, lambda: progress("database", min(crypto.size_of(new), size), size))
     except BaseException:
         _remove_database(new)
         raise
