@@ -49,7 +49,7 @@ from errors import (
     Unreadable,
 )
 from findings import Answer, MemoryCandidate, Usage
-from locks import Places, named_lock
+from locks import named_lock
 from models import Message, db
 from settings import Settings, utc_now
 from spool import Spool
@@ -284,7 +284,7 @@ class _Turn:
         return [{"type": "text", "text": message.content}, prompts.picture(jpeg)]
 
 
-_places = Places(MOST_AT_ONCE, full="Too many chats are going on.", retry_after=BUSY_AGAIN)
+_places = background.Places(MOST_AT_ONCE, full="Too many chats are going on.", retry_after=BUSY_AGAIN)
 
 
 def _encoded(value: Any) -> str:

@@ -24,8 +24,8 @@ import models
 import params
 import rotation
 import shapes
+from background import Places
 from errors import Unavailable
-from locks import Places
 from models import Holding
 from settings import NAME, Settings, timestamp, utc_now
 

@@ -33,8 +33,8 @@ import models
 import net
 import params
 import shapes
+from background import Places
 from errors import BadInput, NotFound, StartRefused, Unavailable
-from locks import Places
 from models import PushDevice
 from settings import NAME, Settings, timestamp, to_epoch_ms, utc_now, variable
 

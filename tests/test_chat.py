@@ -14,8 +14,8 @@ import chat
 import models
 import spend
 from app import create_app
+from background import Places
 from findings import Usage
-from locks import Places
 from settings import utc_now
 from tests.conftest import Client, detail, draw
 from tests.service import together
