@@ -18,13 +18,14 @@ except StartRefused as refusal:
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
-# glibc keeps what was freed for each thread, ever larger blocks: 3 uploads of 50 MB then hold 400 MB. Bounded like this
-# (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD) it keeps what an ordinary screenshot needs again, 10 MB, and gives the 16 MB blocks of
-# Pillow's larger pictures back: 200 MB. Giving everything back at once would cost a sixth of the uploads' rate in page faults.
+# glibc keeps what was freed for each thread, ever larger blocks: 3 uploads of 50 MB then hold 400 MB. Bounded like this it
+# keeps what an ordinary screenshot needs again, 10 MB, and gives the 16 MB blocks of Pillow's larger pictures back: 200 MB.
+# Giving everything back at once would cost a sixth of the uploads' rate in page faults.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _libc = ctypes.CDLL(None)
 with contextlib.suppress(AttributeError):
-    _libc.mallopt(-3, 12 * 1_048_576)
-    _libc.mallopt(-1, 16 * 1_048_576)
+    _libc.mallopt(M_MMAP_THRESHOLD, 12 * 1_048_576)
+    _libc.mallopt(M_TRIM_THRESHOLD, 16 * 1_048_576)
 
 wsgi_app = "app:create_app()"
 bind = _settings.bind
