@@ -636,9 +636,10 @@ def cut_off(verb, number, *, module, entering):
 
     It is the call `number` after the function `entering` of `module` was called.
     """
+    entered = getattr(module, entering)  # before the fork: a failure in the child outside of `try` would run the suite on in it
     child = os.fork()
     if not child:
-        made, entered = 0, getattr(module, entering)
+        made = 0
 
         def counted(real):
             def call(*arguments, **options):
@@ -706,7 +707,7 @@ def test_a_backup_that_is_killed_leaves_the_data_whole_and_no_file_that_is_not(h
 
     cut, number = True, 0
     while cut:
-        cut = cut_off(verb, number, module=backup, entering="private_folder")
+        cut = cut_off(verb, number, module=archive, entering="private_folder")
         with contextlib.suppress(FileNotFoundError):
             assert len(taken_apart(tmp_path / "backup.tar")) == 9
             (tmp_path / "backup.tar").unlink()
