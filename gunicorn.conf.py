@@ -27,7 +27,7 @@ with contextlib.suppress(AttributeError):
     _libc.mallopt(M_MMAP_THRESHOLD, 12 * 1_048_576)
     _libc.mallopt(M_TRIM_THRESHOLD, 16 * 1_048_576)
 
-wsgi_app = "app:create_app()"
+wsgi_app = "app:serve()"
 bind = _settings.bind
 
 # One worker: its threads share the rate limiter, the model's child process and the vocabulary in memory. More (`gunicorn -w 2`) stay

@@ -1,4 +1,4 @@
-"""The command line: what a person or cron runs beside the service, as `flask <command>`.
+"""The command line: what a person or cron runs beside the service, as `./snaplore <command>` or `flask --app app <command>`.
 
 Each command opens its own database scopes, short ones, so that it works beside a busy service. Nothing here starts threads or
 analyses anything: the service finds what a command has queued.
@@ -447,3 +447,8 @@ def _name_unreadable(paths: list[str], what: str) -> None:
 
 
 COMMANDS = (import_folder, jobs, keys, back_up, bring_back, check_data, show_version)
+
+command_line = click.Group(
+    NAME.lower(), commands=COMMANDS, help="Look after Snaplore's data, beside the running service. Settings come from the environment."
+)
+click.version_option(VERSION, prog_name=NAME, message="%(prog)s %(version)s")(command_line)
