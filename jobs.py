@@ -267,19 +267,27 @@ keys = click.Group("keys", help="The keys of the service and of its data.")
 
 
 @command(keys, name="show-api-key")
-@click.option("--hint", is_flag=True, help="Also say where the service is and how to use the key.")
-def show_api_key(hint: bool):
+@click.option("--hint", "with_hint", is_flag=True, help="Also say where the service is and how to use the key.")
+def show_api_key(with_hint: bool):
     """Print the key that clients send as `Authorization: Bearer <key>`."""
     api_key = current_app.api_key
-    if not hint:
+    if with_hint:
+        click.echo(hint(f"http://{current_app.settings.bind}", api_key))
+    else:
         click.echo(api_key or "No key is needed: dev mode is on and none is set.")
-        return
-    address = f"http://{current_app.settings.bind}"
+
+
+def hint(address: str, api_key: str | None) -> str:
+    """The lines that say where the service is and how to use its key."""
     bearer = f" -H 'Authorization: Bearer {api_key}'" if api_key else ""
-    click.echo(f"{NAME} {VERSION} at {address}")
-    click.echo(f"API key: {api_key or 'none needed (dev mode)'}")
-    click.echo(f"Upload:  curl{bearer} -F file=@screenshot.png {address}/api/photos/upload")
-    click.echo(f"Find:    curl{bearer} '{address}/api/search?q=invoice'")
+    return "\n".join(
+        (
+            f"{NAME} {VERSION} at {address}",
+            f"API key: {api_key or 'none needed (dev mode)'}",
+            f"Upload:  curl{bearer} -F file=@screenshot.png {address}/api/photos/upload",
+            f"Find:    curl{bearer} '{address}/api/search?q=invoice'",
+        )
+    )
 
 
 @command(keys, name="status")
