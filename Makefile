@@ -38,8 +38,7 @@ help: ## list the targets
 install: $(RUN_READY) ## set up .venv with what the service needs
 
 run: $(RUN_READY) ## start the service; prints its address and the key (settings: SNAPLORE_... in the environment)
-	@.venv/bin/flask --app app keys show-api-key --hint
-	@exec .venv/bin/gunicorn
+	@exec .venv/bin/gunicorn --env SHOW_API_KEY=1
 
 test: $(DEV_READY) ## run the tests (ARGS="-k name" goes to pytest)
 	@.venv/bin/python -m pytest -n $(PROCESSES) --dist loadfile $(ARGS)

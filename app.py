@@ -13,13 +13,12 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
-import click
 import flask
 import msgspec
-from flask.cli import FlaskGroup
+from flask.cli import ScriptInfo
 from flask.json.provider import JSONProvider
 from flask_cors import CORS
 from flask_limiter import Limiter
@@ -109,16 +108,40 @@ class MsgspecJSON(JSONProvider):
 
 
 def create_app(settings: Settings | None = None) -> Application:
-    """The WSGI application over the data folder of `settings`.
+    """The WSGI application over the data folder of `settings`, which is open. Raises `StartRefused`.
 
-    Raises `StartRefused`. Without `settings`, as gunicorn and the `flask` command call it, the environment is read, and a
-    refusal ends the process with one line. The `flask` command gets it with the data folder closed: see `jobs.command`.
+    Without `settings`, as `./snaplore` and `flask --app app` call it, they are the environment's, and the data folder is closed: each
+    command opens it for itself, or mends data that does not open. A refusal then ends the process with one line.
     """
     if settings is None:
-        try:
-            return create_app(Settings.from_environ(os.environ))
-        except StartRefused as refusal:
-            sys.exit(f"{NAME} cannot start: {refusal}")
+        with _refusal_in_one_line():
+            return _wired(Settings.from_environ(os.environ))
+    app = _wired(settings)
+    app.open_data()
+    return app
+
+
+def serve() -> Application:
+    """The application that gunicorn serves, over the environment's settings. A refusal ends the process with one line."""
+    with _refusal_in_one_line():
+        return create_app(Settings.from_environ(os.environ))
+
+
+def command_line() -> None:
+    """Run the command that the arguments of the process name, as `./snaplore` does."""
+    jobs.command_line.main(prog_name=jobs.command_line.name, obj=ScriptInfo(create_app=create_app, set_debug_flag=False))
+
+
+@contextlib.contextmanager
+def _refusal_in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except StartRefused as refusal:
+        sys.exit(f"{NAME} cannot start: {refusal}")
+
+
+def _wired(settings: Settings) -> Application:
+    """The application with everything in its place but the data folder, which is closed."""
     app = Application(__name__, static_folder=None)
     app.settings = settings
     push.announce(settings)
@@ -127,8 +150,6 @@ def create_app(settings: Settings | None = None) -> Application:
     if settings.trusted_proxies:
         hops = settings.trusted_proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)
-    if not _serves_commands():
-        app.open_data()
 
     app.before_request(_authenticate)
     # Between the two, so that a request past its limit is not received, and one without the key does not count.
@@ -179,12 +200,6 @@ def _add_own_routes(app: Application) -> None:
     def show_contract() -> dict[str, Any]:
         """Get this contract, as OpenAPI 3.1."""
         return contract()
-
-
-def _serves_commands() -> bool:
-    """Whether the `flask` command loads the application for commands of `jobs.py`, some of which mend data that does not open."""
-    context = click.get_current_context(silent=True)
-    return context is not None and isinstance(context.command, FlaskGroup)
 
 
 def _limiter(app: Application) -> Limiter:

@@ -2,16 +2,20 @@
 
 What is to be done stands in the database, so a thread that dies with its process loses nothing: the next one finds it there. These
 threads only make it happen soon. They are started in the server process, after it has forked, never by commands or tests of a step.
+
+`Places` bounds how many of the server's own threads may be at the same slow work at once, so that some are left for everything else.
 """
 
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import blinker
 
 import models
+from errors import Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -75,3 +79,21 @@ class Loop:
             if pause > 0:
                 with self._wake:
                     self._wake.wait_for(lambda seen=calls: self._stopping or self._calls != seen, pause)
+
+
+class Places:
+    """So many may be inside at once, in this process; who finds no place left is told to come again."""
+
+    def __init__(self, most: int, *, full: str, retry_after: float):
+        self._free = threading.BoundedSemaphore(most)
+        self._full, self._retry_after = full, retry_after
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[None]:
+        """Have a place. Raises `Unavailable` when there is none."""
+        if not self._free.acquire(blocking=False):
+            raise Unavailable(f"{self._full} Please come again in a moment.", retry_after=self._retry_after)
+        try:
+            yield
+        finally:
+            self._free.release()

@@ -51,7 +51,7 @@ from errors import (
     Unreadable,
 )
 from findings import Answer, MemoryCandidate, Usage
-from locks import Places, named_lock
+from locks import named_lock
 from models import Message, db
 from settings import MEGABYTE, Settings
 from spool import Spool
@@ -300,7 +300,7 @@ class _Turn:
         self._history = transcript.history(conversations.earlier_turns(self._asked), self._room, pictures=pictures)
 
 
-_places = Places(MOST_AT_ONCE, full="Too many chats are going on.", retry_after=BUSY_AGAIN)
+_places = background.Places(MOST_AT_ONCE, full="Too many chats are going on.", retry_after=BUSY_AGAIN)
 
 
 def _encoded(value: Any) -> str:

@@ -26,6 +26,7 @@ import msgspec
 import peewee
 
 import conversations
+import crypto
 import models
 import photos
 import search
@@ -112,14 +113,6 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
 def retention_days(settings: Settings) -> int:
     """The age in days at which data goes, 0 for never: what was set at run time, else the environment's. Needs a scope."""
     return models.stored_value("retention_days", settings.retention_days)
-
-
-def size_of(path: Path) -> int:
-    """Bytes of a file; 0 when it has gone."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 # ----------------------------------------------------------------------------------------------------------------------- rows
@@ -209,7 +202,7 @@ def _size(kind: _Kind, chosen: peewee.ModelSelect) -> int:
     if kind.paths is None:
         return 0
     folder = models.store().folder
-    return sum(size_of(folder / path) for row in kind.paths(chosen).tuples().iterator() for path in row)
+    return sum(crypto.size_of(folder / path) for row in kind.paths(chosen).tuples().iterator() for path in row)
 
 
 @contextlib.contextmanager
@@ -261,7 +254,7 @@ def orphans(report: Progress, *, now: datetime) -> Iterator[Path]:
 def _remove_orphans(cleaned: Cleaned, report: Progress, *, now: datetime, dry_run: bool) -> None:
     for path in orphans(report, now=now):
         cleaned.orphans += 1
-        cleaned.bytes += size_of(path)
+        cleaned.bytes += crypto.size_of(path)
         if not dry_run:
             path.unlink(missing_ok=True)
 

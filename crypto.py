@@ -349,6 +349,14 @@ def durable_rename(source: Path, target: Path) -> None:
     sync_file(target.parent)
 
 
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 when it has gone."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def sync_file(path: Path) -> None:
     """The content of a file, or the names in a folder, has reached the disk when this returns."""
     descriptor = os.open(path, os.O_RDONLY)

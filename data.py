@@ -17,15 +17,16 @@ import peewee
 from flask import Blueprint, current_app
 
 import cleanup
+import crypto
 import export
 import memory
 import models
 import params
 import rotation
 import shapes
+from background import Places
 from clock import iso, utc_now
 from errors import Unavailable
-from locks import Places
 from models import Holding
 from settings import NAME, Settings
 
@@ -37,7 +38,7 @@ EXPORTS_AGAIN = 60.0  # seconds, for Retry-After
 def statistics(*, now: datetime) -> dict[str, int]:
     """`{total_photos, total_memories, storage_used_bytes, storage_free_bytes}`; free is what the disk has left for the service."""
     store = models.store()
-    database = sum(cleanup.size_of(path) for path in store.database.parent.glob(f"{store.database.name}*"))  # and its log
+    database = sum(crypto.size_of(path) for path in store.database.parent.glob(f"{store.database.name}*"))  # and its log
     return {
         "total_photos": models.tallied(),
         "total_memories": memory.statistics(now=now)["total"],

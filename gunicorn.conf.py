@@ -2,10 +2,14 @@
 
 import contextlib
 import ctypes
+import errno
 import gc
 import logging
 import os
+import socket
 import sys
+
+from gunicorn import systemd, util
 
 from errors import StartRefused
 from locks import ServiceLock
@@ -18,15 +22,16 @@ except StartRefused as refusal:
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
-# glibc keeps what was freed for each thread, ever larger blocks: 3 uploads of 50 MB then hold 400 MB. Bounded like this
-# (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD) it keeps what an ordinary screenshot needs again, 10 MB, and gives the 16 MB blocks of
-# Pillow's larger pictures back: 200 MB. Giving everything back at once would cost a sixth of the uploads' rate in page faults.
+# glibc keeps what was freed for each thread, ever larger blocks: 3 uploads of 50 MB then hold 400 MB. Bounded like this it
+# keeps what an ordinary screenshot needs again, 10 MB, and gives the 16 MB blocks of Pillow's larger pictures back: 200 MB.
+# Giving everything back at once would cost a sixth of the uploads' rate in page faults.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _libc = ctypes.CDLL(None)
 with contextlib.suppress(AttributeError):
-    _libc.mallopt(-3, 12 * 1_048_576)
-    _libc.mallopt(-1, 16 * 1_048_576)
+    _libc.mallopt(M_MMAP_THRESHOLD, 12 * 1_048_576)
+    _libc.mallopt(M_TRIM_THRESHOLD, 16 * 1_048_576)
 
-wsgi_app = "app:create_app()"
+wsgi_app = "app:serve()"
 bind = _settings.bind
 
 # One worker: its threads share the rate limiter, the model's child process and the vocabulary in memory. More (`gunicorn -w 2`) stay
@@ -57,10 +62,41 @@ def on_starting(server):
     """One service for a data folder: two would each hold the other's rate limits, caches and model at half."""
     try:
         server.service_lock = ServiceLock(_settings.data_dir)
+        _check_addresses(server)
     except StartRefused as refusal:
         sys.exit(f"{NAME} cannot start: {refusal}")
     if server.cfg.workers > 1 and _settings.ratelimit_storage.startswith("memory://"):
         logging.warning("%d workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE names no shared one", server.cfg.workers)
+
+
+def _check_addresses(server):
+    """Raise `StartRefused` when an address cannot be listened on. gunicorn itself would try five times and log ten lines."""
+    # These sockets are open already, handed over by systemd or by the master that this one replaces.
+    if systemd.listen_fds(unset_environment=False) or server.master_pid:
+        return
+    for name, address in zip(server.cfg.bind, server.cfg.address, strict=True):
+        if not isinstance(address, tuple):  # a socket of Unix, or an open descriptor
+            continue
+        with socket.socket(socket.AF_INET6 if util.is_ipv6(address[0]) else socket.AF_INET) as trial:
+            # As gunicorn sets them: an address that was closed a moment ago is free.
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, server.cfg.reuse_port)
+            try:
+                trial.bind(address)
+            except OSError as problem:
+                if problem.errno == errno.EADDRINUSE:
+                    advice = "Stop the program that listens there, or set SNAPLORE_BIND to another address, like 127.0.0.1:8001."
+                else:
+                    advice = "Set SNAPLORE_BIND to an address of this machine and a port above 1023, like 127.0.0.1:8000."
+                raise StartRefused(f"cannot listen on {name}: {problem.strerror}. {advice}") from None
+
+
+def when_ready(server):
+    """Print the address and the key, where `make run` asks for them by `--env`: only now it is certain that somebody listens."""
+    if "SHOW_API_KEY" in server.cfg.env:
+        import jobs
+
+        print(jobs.hint(str(server.LISTENERS[0]), server.app.wsgi().api_key), flush=True)
 
 
 def pre_fork(server, worker):

@@ -1,4 +1,4 @@
-"""The command line: what a person or cron runs beside the service, as `flask <command>`.
+"""The command line: what a person or cron runs beside the service, as `./snaplore <command>` or `flask --app app <command>`.
 
 Each command opens its own database scopes, short ones, so that it works beside a busy service. Nothing here starts threads or
 analyses anything: the service finds what a command has queued.
@@ -230,13 +230,13 @@ def rotate_keys(force: bool, pictures: bool) -> str:
         else:
             said.append(f"the database key is to turn on {rotation.due_at(current_app.settings):%Y-%m-%d}")
         if pictures:
-            said.append(_sealed_anew(rotation.seal_anew(progress)))
+            said.append(_sealed(rotation.seal_anew(progress), "sealed anew"))
     return ", ".join(said)
 
 
-def _sealed_anew(sealed: rotation.SealedAnew) -> str:
+def _sealed(sealed: rotation.SealedAnew, what_was_done: str) -> str:
     left = f", {sealed.unreadable} could not be read and stay as they are" if sealed.unreadable else ""
-    return f"{sealed.done} pictures and attachments sealed anew{left}"
+    return f"{sealed.done} pictures and attachments {what_was_done}{left}"
 
 
 @contextlib.contextmanager
@@ -267,19 +267,27 @@ keys = click.Group("keys", help="The keys of the service and of its data.")
 
 
 @command(keys, name="show-api-key")
-@click.option("--hint", is_flag=True, help="Also say where the service is and how to use the key.")
-def show_api_key(hint: bool):
+@click.option("--hint", "with_hint", is_flag=True, help="Also say where the service is and how to use the key.")
+def show_api_key(with_hint: bool):
     """Print the key that clients send as `Authorization: Bearer <key>`."""
     api_key = current_app.api_key
-    if not hint:
+    if with_hint:
+        click.echo(hint(f"http://{current_app.settings.bind}", api_key))
+    else:
         click.echo(api_key or "No key is needed: dev mode is on and none is set.")
-        return
-    address = f"http://{current_app.settings.bind}"
+
+
+def hint(address: str, api_key: str | None) -> str:
+    """The lines that say where the service is and how to use its key."""
     bearer = f" -H 'Authorization: Bearer {api_key}'" if api_key else ""
-    click.echo(f"{NAME} {VERSION} at {address}")
-    click.echo(f"API key: {api_key or 'none needed (dev mode)'}")
-    click.echo(f"Upload:  curl{bearer} -F file=@screenshot.png {address}/api/photos/upload")
-    click.echo(f"Find:    curl{bearer} '{address}/api/search?q=invoice'")
+    return "\n".join(
+        (
+            f"{NAME} {VERSION} at {address}",
+            f"API key: {api_key or 'none needed (dev mode)'}",
+            f"Upload:  curl{bearer} -F file=@screenshot.png {address}/api/photos/upload",
+            f"Find:    curl{bearer} '{address}/api/search?q=invoice'",
+        )
+    )
 
 
 @command(keys, name="status")
@@ -331,7 +339,7 @@ def apply_encryption():
         else:
             click.echo(f"The database is {encrypted} already.")
         sealed = rotation.seal_anew(progress, only_unlike=True)
-    click.echo(_sealed_anew(sealed).replace("sealed anew", "sealed" if settings.encryption else "unsealed"))
+    click.echo(_sealed(sealed, "sealed" if settings.encryption else "unsealed"))
     if sealed.unreadable:
         raise SystemExit(1)
 
@@ -447,3 +455,8 @@ def _name_unreadable(paths: list[str], what: str) -> None:
 
 
 COMMANDS = (import_folder, jobs, keys, back_up, bring_back, check_data, show_version)
+
+command_line = click.Group(
+    NAME.lower(), commands=COMMANDS, help="Look after Snaplore's data, beside the running service. Settings come from the environment."
+)
+click.version_option(VERSION, prog_name=NAME, message="%(prog)s %(version)s")(command_line)

@@ -84,24 +84,6 @@ def named_lock(folder: Path, name: str, patience: float, *, busy: str) -> Iterat
         fcntl.flock(file.descriptor, fcntl.LOCK_UN)
 
 
-class Places:
-    """So many may be inside at once, in this process; who finds no place left is told to come again."""
-
-    def __init__(self, most: int, *, full: str, retry_after: float):
-        self._free = threading.BoundedSemaphore(most)
-        self._full, self._retry_after = full, retry_after
-
-    @contextlib.contextmanager
-    def one(self) -> Iterator[None]:
-        """Have a place. Raises `Unavailable` when there is none."""
-        if not self._free.acquire(blocking=False):
-            raise Unavailable(f"{self._full} Please come again in a moment.", retry_after=self._retry_after)
-        try:
-            yield
-        finally:
-            self._free.release()
-
-
 class Presence:
     """A file that a process keeps locked while it lives, so that others can tell its leases from those of the dead."""
 

@@ -33,9 +33,9 @@ import models
 import net
 import params
 import shapes
+from background import Places
 from clock import to_epoch_ms, utc_now
 from errors import BadInput, NotFound, StartRefused, Unavailable
-from locks import Places
 from models import PushDevice
 from settings import NAME, Settings, variable
 

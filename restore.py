@@ -29,10 +29,9 @@ import peewee
 from playhouse.migrations import Runner
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
-import backup
+import archive
 import crypto
 import models
-from backup import DATABASE, FILE, FORMAT, HEAD, MASTER_KEY, MEMBERS, SUMS, UNREADABLE, Head
 from errors import BadInput, NotFound, StartRefused, StorageFull, Unreadable
 from locks import FolderLock, ServiceLock
 from models import Photo
@@ -59,12 +58,12 @@ def restore(settings: Settings, source: Path, progress: Progress, *, now: dateti
     Raises `StartRefused` when a service runs, when no key opens the backup, or when encryption is set otherwise; `BadInput` for what
     is no backup; `Unreadable` for a damaged one; `StorageFull`. Then the data is as it was.
     """
-    with backup.told("The backup cannot be restored"), _alone(settings.data_dir) as (folder, stage):
+    with archive.explain_failures("The backup cannot be restored"), _alone(settings.data_dir) as (folder, stage):
         _machine_key(settings, folder)  # raises now, and not after an hour, when it is named and not there
         _check_room(folder, source.stat().st_size)
         head = _unpack(source, stage, settings, progress)
         ring, key = _open_ring(settings, stage, master_key_file)
-        unreadable = _decoded((stage / UNREADABLE).read_bytes(), list[str])
+        unreadable = _decoded((stage / archive.UNREADABLE).read_bytes(), list[str])
         with _verified_database(stage, ring) as database:
             _verify_files(stage, database, set(unreadable), head.files, progress)
             photos = _number_of_photos(database)
@@ -77,7 +76,7 @@ def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = No
 
     Raises `NotFound` when nothing is aside, and as `restore` does.
     """
-    with backup.told("The data cannot be brought back"), _alone(settings.data_dir) as (folder, stage):
+    with archive.explain_failures("The data cannot be brought back"), _alone(settings.data_dir) as (folder, stage):
         present = _present_ring(folder, _machine_key(settings, folder))
         # A run that was cut off before its moment has set aside what is there still.
         earlier = [path for path in _asides(folder) if present is None or not (path / present.database_file).exists()]
@@ -88,7 +87,7 @@ def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = No
         ring, key = _open_ring(settings, stage, master_key_file)
         for part in ("", "-wal"):
             with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(aside / f"{ring.database_file}{part}", stage / f"{DATABASE}{part}")
+                shutil.copyfile(aside / f"{ring.database_file}{part}", stage / f"{archive.DATABASE}{part}")
         with _verified_database(stage, ring) as database:
             photos = _number_of_photos(database)
         for name in PICTURES:
@@ -104,7 +103,7 @@ def discard_previous(settings: Settings) -> int:
     if not asides:
         raise NotFound(f"No earlier data is kept in {settings.data_dir}.")
     freed = 0
-    with backup.told("The earlier data cannot be removed"):
+    with archive.explain_failures("The earlier data cannot be removed"):
         for aside in asides:
             statuses = [path.stat() for path in _files_in(aside)]
             freed += sum(status.st_size for status in statuses if status.st_nlink == 1)  # the others are in use
@@ -116,7 +115,7 @@ def discard_previous(settings: Settings) -> int:
 def _alone(folder: Path) -> Iterator[tuple[Path, Path]]:
     """The data folder, while no service runs on it, and where its new state is put together."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with contextlib.closing(ServiceLock(folder)), backup.private_folder(folder, "restore") as stage:
+    with contextlib.closing(ServiceLock(folder)), archive.private_folder(folder, "restore") as stage:
         yield folder, stage
 
 
@@ -134,20 +133,20 @@ def _check_room(folder: Path, size: int) -> None:
 # -------------------------------------------------------------------------------------------------------------------- verifying
 
 
-def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -> Head:
+def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -> archive.Head:
     """Unpack every member into `stage`, and compare their sums with the list. Raises `BadInput`, `StartRefused`, `Unreadable`."""
     for name in ("keys", *PICTURES):
         (stage / name).mkdir(mode=0o700)
     head, size = None, source.stat().st_size
     with source.open("rb") as file, (stage / "computed").open("wb") as sums:
         try:
-            with tarfile.open(fileobj=file, mode="r|", copybufsize=backup.BLOCK) as archive:
-                for member in _members(archive):
-                    digest = _extract(archive, member, stage)
+            with tarfile.open(fileobj=file, mode="r|", copybufsize=archive.BLOCK) as tar:
+                for member in _members(tar):
+                    digest = _extract(tar, member, stage)
                     if head is None:
                         head = _accepted_head(member.name, stage, settings)
-                    if member.name != SUMS:
-                        sums.write(backup.sum_line(digest, member.name))
+                    if member.name != archive.SUMS:
+                        sums.write(archive.sum_line(digest, member.name))
                     progress("unpacking", file.tell(), size)
         # What tarfile raises for bytes that are no header is not all its own.
         except (tarfile.TarError, ValueError, OverflowError, EOFError) as problem:
@@ -156,48 +155,48 @@ def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -
             raise Unreadable(f"{DAMAGED}: it is cut off, or not readable as an archive.") from problem
     if head is None:
         raise BadInput(f"{source} is no backup of Snaplore.")
-    _compare(stage / "computed", stage / SUMS)
-    if absent := [name for name in MEMBERS - {MASTER_KEY} if not (stage / name).exists()]:
+    _compare(stage / "computed", stage / archive.SUMS)
+    if absent := [name for name in archive.MEMBERS - {archive.MASTER_KEY} if not (stage / name).exists()]:
         raise Unreadable(f"{DAMAGED}: {absent[0]} is missing.")
     return head
 
 
-def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     """Regular files with names of ours, none twice, the list the last. Raises `Unreadable`."""
     last = ""
-    while (member := archive.next()) is not None:
-        archive.members.clear()  # it would keep them all in memory
+    while (member := tar.next()) is not None:
+        tar.members.clear()  # it would keep them all in memory
         if member.type != tarfile.REGTYPE or member.issparse() or member.size < 0:
             raise Unreadable(f"{DAMAGED}: {_shown(member.name)} is not a plain file.")
-        if member.name not in MEMBERS and not FILE.fullmatch(member.name):
+        if member.name not in archive.MEMBERS and not archive.FILE.fullmatch(member.name):
             raise Unreadable(f"{DAMAGED}: {_shown(member.name)} does not belong in it.")
-        if last == SUMS:
+        if last == archive.SUMS:
             raise Unreadable(f"{DAMAGED}: {_shown(member.name)} comes after its end.")
         last = member.name
         yield member
 
 
-def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, stage: Path) -> str:
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, stage: Path) -> str:
     """Write a member below `stage`; returns its sum. Raises `Unreadable` when it is there already."""
     path = stage / member.name
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    content = backup.Hashing(archive.extractfile(member))
+    content = archive.Hashing(tar.extractfile(member))
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            shutil.copyfileobj(content, file, backup.BLOCK)
+            shutil.copyfileobj(content, file, archive.BLOCK)
     except FileExistsError:
         raise Unreadable(f"{DAMAGED}: {member.name} is in it twice.") from None
     return content.digest.hexdigest()
 
 
-def _accepted_head(name: str, stage: Path, settings: Settings) -> Head:
+def _accepted_head(name: str, stage: Path, settings: Settings) -> archive.Head:
     """The head, once the first member is there: so that a wrong file is told at once, and not after an hour."""
-    if name != HEAD:
+    if name != archive.HEAD:
         raise BadInput("The file is no backup of Snaplore.")
-    content = (stage / HEAD).read_bytes()
-    if _decoded(content, _Format).format > FORMAT:
+    content = (stage / archive.HEAD).read_bytes()
+    if _decoded(content, _Format).format > archive.FORMAT:
         raise StartRefused("The backup was made by a newer Snaplore. Install that version or a later one.")
-    head = _decoded(content, Head)
+    head = _decoded(content, archive.Head)
     _check_encryption(settings, encrypted=head.encrypted)
     return head
 
@@ -262,7 +261,7 @@ def _keys(settings: Settings, stage: Path, master_key_file: Path | None) -> Iter
     if master_key_file is not None:
         yield crypto.read_master_key(master_key_file)
         return
-    for path in (settings.master_key_file or settings.data_dir / MASTER_KEY, stage / MASTER_KEY):
+    for path in (settings.master_key_file or settings.data_dir / archive.MASTER_KEY, stage / archive.MASTER_KEY):
         with contextlib.suppress(StartRefused):
             yield crypto.read_master_key(path)
 
@@ -270,9 +269,9 @@ def _keys(settings: Settings, stage: Path, master_key_file: Path | None) -> Iter
 @contextlib.contextmanager
 def _verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherDatabase]:
     """The new database, whole and of the present schema, on a disk that has it. Raises `Unreadable`, `StartRefused`."""
-    if not (stage / DATABASE).exists():
+    if not (stage / archive.DATABASE).exists():
         raise Unreadable("The database is missing.")
-    with backup.opened(stage / DATABASE, ring, models.PRAGMAS) as database:
+    with archive.opened(stage / archive.DATABASE, ring, models.PRAGMAS) as database:
         checks = ("integrity_check", "cipher_integrity_check") if ring.database_key else ("integrity_check",)
         answers = [row[0] for check in checks for row in database.execute_sql(f"PRAGMA {check}").fetchall()]
         if answers != ["ok"]:
@@ -287,12 +286,12 @@ def _verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherD
 def _verify_files(stage: Path, database: SqlCipherDatabase, unreadable: set[str], total: int, progress: Progress) -> None:
     """Every file that a row names is there and authentic, except those that were not when the backup was made; and no other is there."""
     present = 0
-    for number, stored in enumerate(backup.stored_files(database), start=1):
+    for number, stored in enumerate(archive.stored_files(database), start=1):
         if stored.path not in unreadable:
-            if not FILE.fullmatch(stored.path) or not stored.is_intact(stage / stored.path):
+            if not archive.FILE.fullmatch(stored.path) or not stored.is_intact(stage / stored.path):
                 raise Unreadable(f"{DAMAGED}: {_shown(stored.path)} is missing, or not authentic.")
             present += 1
-        if number % backup.REPORT == 0 or number == total:
+        if number % archive.REPORT == 0 or number == total:
             progress("verifying", number, total)
     if present != sum(1 for name in PICTURES for _ in _files_in(stage / name)):
         raise Unreadable(f"{DAMAGED}: it holds files that no row names.")
@@ -319,7 +318,7 @@ def _switch(settings: Settings, stage: Path, ring: crypto.KeyRing, key: bytes | 
         generation = max(ring.generation, present.generation if present else 0) + 1
         ring = msgspec.structs.replace(ring, generation=generation, database_file=f"database/{secrets.token_hex(8)}.db")
         (stage / "database").mkdir(mode=0o700)
-        (stage / DATABASE).rename(stage / ring.database_file)
+        (stage / archive.DATABASE).rename(stage / ring.database_file)
         before = stage / "before"
         _set_aside(folder, before)
         try:
@@ -327,8 +326,8 @@ def _switch(settings: Settings, stage: Path, ring: crypto.KeyRing, key: bytes | 
                 _link_all(stage / name, folder / name, replace=True)
             if key is not None and master_key is None:
                 master_key = key
-                (folder / MASTER_KEY).unlink(missing_ok=True)  # a damaged one, of which there is a copy by now
-                crypto.write_master_key(folder / MASTER_KEY, key)
+                (folder / archive.MASTER_KEY).unlink(missing_ok=True)  # a damaged one, of which there is a copy by now
+                crypto.write_master_key(folder / archive.MASTER_KEY, key)
             os.sync()  # once for all: flushing 100,000 files one by one takes an hour on a memory card
             aside = _name_aside(folder, before, now)
         except BaseException:
@@ -347,7 +346,7 @@ def _machine_key(settings: Settings, folder: Path) -> bytes | None:
     if settings.master_key_file is not None:
         return crypto.read_master_key(settings.master_key_file)
     with contextlib.suppress(StartRefused):  # a damaged one is replaced by the key that opened the backup
-        return crypto.read_master_key(folder / MASTER_KEY)
+        return crypto.read_master_key(folder / archive.MASTER_KEY)
     return None
 
 
@@ -391,11 +390,11 @@ def _link_all(source: Path, target: Path, *, replace: bool = False) -> None:
         name = target / path.relative_to(source)
         name.parent.mkdir(mode=0o700, exist_ok=True)
         try:
-            backup.link(path, name)
+            archive.link(path, name)
         except FileExistsError:
             if replace:
                 fresh = name.with_name(secrets.token_hex(16))  # as a stored file's, so that clean-up finds it if it is left
-                backup.link(path, fresh)
+                archive.link(path, fresh)
                 os.replace(fresh, name)
 
 

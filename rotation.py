@@ -28,7 +28,6 @@ import peewee
 
 import crypto
 import models
-from cleanup import size_of
 from errors import EncryptionDiffers, SnaploreError, StorageFull, Unreadable
 from locks import ServiceLock, named_lock
 from models import Message, Photo, Store, db
@@ -112,7 +111,7 @@ def _move_database(store: Store, ring: crypto.KeyRing, progress: Progress, key_s
     try:
         # What is still in the write-ahead log goes into the old file, which so can be cut to nothing below.
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        _export(new, ring, lambda: progress("database", min(size_of(new), size), size))
+        _export(new, ring, lambda: progress("database", min(crypto.size_of(new), size), size))
     except BaseException:
         _remove_database(new)
         raise
@@ -180,7 +179,8 @@ def _remove_database(path: Path) -> None:
 class _Kind(NamedTuple):
     """Rows that own files: where these lie, and the columns of their generation and of all their bytes."""
 
-    name: str
+    name: str  # of all of them, as the progress shows it
+    one: str  # what a single one is called
     folder: str
     generation: peewee.Field
     bytes: peewee.Field
@@ -201,8 +201,8 @@ class _Kind(NamedTuple):
 
 
 _KINDS = (
-    _Kind("pictures", "photos", Photo.key_generation, Photo.disk_bytes),
-    _Kind("attachments", "attachments", Message.attachment_generation, Message.attachment_bytes),
+    _Kind("pictures", "picture", "photos", Photo.key_generation, Photo.disk_bytes),
+    _Kind("attachments", "attachment", "attachments", Message.attachment_generation, Message.attachment_bytes),
 )
 
 
@@ -234,7 +234,7 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
                     replaced += _seal_row_anew(kind, row.id)
                     result.done += 1
                 except Unreadable as problem:
-                    log.warning("%s %d stays under its old key: %s", kind.name, row.id, problem.detail)
+                    log.warning("%s %d stays under its old key: %s", kind.one, row.id, problem.detail)
                     result.unreadable += 1
                 report()
             _remove(replaced)
@@ -323,7 +323,7 @@ def status(progress: Progress) -> Status:
                         place = getattr(row, path.name)
                         generations[getattr(row, kind.generation.name)] += 1
                         if not _opens(models.store().folder / place, getattr(row, key.name)) and _is_current(kind, row, path):
-                            unreadable.append(f"{place} ({kind.name[:-1]} {row.id})")
+                            unreadable.append(f"{place} ({kind.one} {row.id})")
                     report()
     return Status(dict(generations), unreadable)
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import models
-from app import create_app
+from app import create_app, serve
 from errors import StartRefused
 from locks import FolderLock
 from settings import VERSION
@@ -208,12 +208,22 @@ def test_a_setting_that_refuses_raises_for_a_caller_with_settings(settings):
         app_with(settings, master_key_file=settings.data_dir / "nowhere")
 
 
-def test_the_entry_point_turns_a_refusal_into_one_line(monkeypatch):
+@pytest.mark.parametrize("entry_point", [create_app, serve])
+def test_the_entry_point_turns_a_refusal_into_one_line(monkeypatch, entry_point):
     monkeypatch.setenv("SNAPLORE_RETENTION_DAYS", "soon")
 
     with pytest.raises(SystemExit) as end:
-        create_app()
+        entry_point()
     assert str(end.value) == "Snaplore cannot start: SNAPLORE_RETENTION_DAYS: must be a whole number from 0 to 36500"
+
+
+def test_commands_get_the_application_with_its_data_closed_and_the_server_with_it_open(monkeypatch, tmp_path):
+    monkeypatch.setenv("SNAPLORE_DATA_DIR", str(tmp_path / "data"))
+
+    assert not create_app().is_open
+    assert not (tmp_path / "data").exists()
+    assert serve().is_open
+    models.close_connections()
 
 
 def test_client_addresses_come_from_the_trusted_proxies_only(settings):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+import archive
 import backup
 import conversations
 import crypto
@@ -63,7 +64,7 @@ def contents(settings):
         tables = db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'").fetchall()
         for (table,) in tables:
             held[table] = sorted(db.execute_sql(f'SELECT * FROM "{table}"').fetchall(), key=repr)
-        for file in backup.stored_files(db):
+        for file in archive.stored_files(db):
             with crypto.open_sealed(settings.data_dir / file.path, file.key) as content:
                 held[file.path] = content.read()
     models.close_connections()
@@ -538,7 +539,7 @@ def test_a_target_that_cannot_be_written_is_one_sentence(kept, tmp_path, target)
 
 def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_moment(here, other, tmp_path, monkeypatch):
     models.open_store(here)
-    real, rounds = backup.stored_files, []
+    real, rounds = archive.stored_files, []
 
     def meanwhile(database):
         files = list(real(database))
@@ -548,7 +549,7 @@ def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_
         return iter(files)
 
     monkeypatch.setattr(backup, "_link_ahead", lambda *_: None)
-    monkeypatch.setattr(backup, "stored_files", meanwhile)
+    monkeypatch.setattr(archive, "stored_files", meanwhile)
     made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     monkeypatch.undo()
     models.close_connections()
@@ -559,7 +560,7 @@ def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_
 def test_when_every_moment_loses_a_file_writers_wait_for_the_last_one(here, other, tmp_path, monkeypatch):
     live(here, *"abcdef")
     models.open_store(here)
-    real, outcomes = backup.stored_files, []
+    real, outcomes = archive.stored_files, []
 
     def delete_the_newest():
         with models.scope():
@@ -577,7 +578,7 @@ def test_when_every_moment_loses_a_file_writers_wait_for_the_last_one(here, othe
         return iter(files)
 
     monkeypatch.setattr(backup, "_link_ahead", lambda *_: None)
-    monkeypatch.setattr(backup, "stored_files", meanwhile)
+    monkeypatch.setattr(archive, "stored_files", meanwhile)
     with ThreadPoolExecutor(1) as client:
         made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     assert outcomes == ["deleted"] * (backup.ROUNDS - 1) + ["database is locked"]
@@ -637,9 +638,10 @@ def cut_off(verb, number, *, module, entering):
 
     It is the call `number` after the function `entering` of `module` was called.
     """
+    entered = getattr(module, entering)  # before the fork: a failure in the child outside of `try` would run the suite on in it
     child = os.fork()
     if not child:
-        made, entered = 0, getattr(module, entering)
+        made = 0
 
         def counted(real):
             def call(*arguments, **options):
@@ -707,7 +709,7 @@ def test_a_backup_that_is_killed_leaves_the_data_whole_and_no_file_that_is_not(h
 
     cut, number = True, 0
     while cut:
-        cut = cut_off(verb, number, module=backup, entering="private_folder")
+        cut = cut_off(verb, number, module=archive, entering="private_folder")
         with contextlib.suppress(FileNotFoundError):
             assert len(taken_apart(tmp_path / "backup.tar")) == 9
             (tmp_path / "backup.tar").unlink()

@@ -18,9 +18,9 @@ import models
 import prompts
 import spend
 from app import create_app
+from background import Places
 from clock import utc_now
 from findings import Usage
-from locks import Places
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import together

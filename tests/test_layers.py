@@ -24,7 +24,7 @@ LAYERS = (
     ("connection", "conversations", "photos", "mcp_servers", "memory", "push", "skills", "web_search"),
     ("tools", "dynamics"),
     ("analysis", "chat"),
-    ("cleanup",),
+    ("archive", "cleanup"),
     ("export", "backup", "check", "rotation"),
     ("data", "restore"),
     ("jobs", "openapi"),
@@ -47,7 +47,7 @@ OWNERS = {
     "urllib3": {"net"},
     "urllib.request": {"net"},
     "http.client": {"net"},
-    "socket": {"net"},
+    "socket": {"net", SERVER},  # the server looks whether its own address is free
     "peewee": DATABASE_USERS,
     "playhouse": DATABASE_USERS,
     "sqlcipher3": DATABASE_USERS,

@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import re
+import shlex
 import shutil
 import socket
 import stat
@@ -49,6 +50,39 @@ def test_the_address_on_the_command_line_wins_over_the_setting(tmp_path):
         port = kept_free.getsockname()[1]
         with Service(tmp_path, "-b", f"127.0.0.1:{port}", bind=f"127.0.0.1:{taken.getsockname()[1]}") as service:
             assert service.port == port
+
+
+@pytest.mark.parametrize("named", ["by the setting", "on the command line"])
+def test_an_address_that_is_taken_is_one_line_that_names_it_and_the_setting(tmp_path, named):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        service = Service(tmp_path, bind=address if named == "by the setting" else "127.0.0.1:0")
+        ended = service.run("gunicorn", *(() if named == "by the setting" else ("-b", address)))
+
+    assert ended.returncode == 1
+    said = [line for line in (ended.stdout + ended.stderr).splitlines() if " INFO" not in line and "[INFO]" not in line]
+    assert said == [
+        f"{NAME} cannot start: cannot listen on {address}: Address already in use. "
+        "Stop the program that listens there, or set SNAPLORE_BIND to another address, like 127.0.0.1:8001."
+    ]
+
+
+def test_an_address_that_is_not_this_machines_is_one_line_too(tmp_path):
+    ended = Service(tmp_path, bind="192.0.2.1:8000").run("gunicorn")
+
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith(f"{NAME} cannot start: cannot listen on 192.0.2.1:8000: ")
+    assert "SNAPLORE_BIND" in ended.stderr.splitlines()[-1]
+
+
+def test_make_run_prints_the_key_once_the_service_listens(tmp_path):
+    make = ["make", "--dry-run", "--no-print-directory", "run"]
+    recipe = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()[-1]
+    program, *arguments = shlex.split(recipe.removeprefix("exec "))
+    assert program == ".venv/bin/gunicorn"
+    with Service(tmp_path, *arguments) as service:
+        assert service.output.index("Listening at: ") < service.output.index(f"{NAME} {VERSION} at {service.url}\n")
+        assert f"API key: {service.key}\n" in service.output
 
 
 @pytest.mark.parametrize("program", [("gunicorn",), ("flask", "--app", "app", "keys", "show-api-key")], ids=["gunicorn", "flask"])

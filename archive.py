@@ -1,0 +1,210 @@
+"""The backup's file format, which writing and restoring share, and the stored files that go into it.
+
+It is a tar file, uncompressed because sealed bytes do not compress. Anybody can take it apart without Snaplore: `tar` unpacks it, and
+`sha256sum -c SHA256SUMS` checks it. This list is its last member, so a file that was cut off is never valid.
+"""
+
+import contextlib
+import errno
+import hashlib
+import io
+import itertools
+import os
+import re
+import secrets
+import shutil
+import tarfile
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+import peewee
+from playhouse.sqlcipher_ext import SqlCipherDatabase
+
+import crypto
+import models
+from errors import DataDamaged, SnaploreError, StorageFull, Unreadable
+from settings import to_epoch_ms
+
+FORMAT = 1  # grows when an older Snaplore could not restore the file
+BLOCK = 1_048_576  # bytes
+MEMBER = 1_200  # bytes that a member takes beyond its content, at most: its header, its padding, its line in the list
+REPORT = 50  # files between two looks at the progress bar
+# Of a connection that only reads.
+READING = (("cipher_log_level", "NONE"), ("temp_store", 2), ("busy_timeout", 10_000))
+
+# The members, in this order; the master key only where it was asked for, and the files between the database and the last two.
+HEAD = "backup.json"
+RINGS = ("keys/ring.1", "keys/ring.2")
+MASTER_KEY = "keys/master.key"
+DATABASE = "database.db"
+FILE = re.compile(r"(?:photos|attachments)/([0-9a-f]{2})/\1[0-9a-f]{30}(?:\.thumbnail)?")
+UNREADABLE = "unreadable.json"
+SUMS = "SHA256SUMS"
+
+MEMBERS = {HEAD, *RINGS, MASTER_KEY, DATABASE, UNREADABLE, SUMS}
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What the backup says of itself before anything else."""
+
+    format: int
+    version: str  # of the Snaplore that made it
+    created_at: datetime  # UTC
+    encrypted: bool
+    generation: int  # of the key ring
+    photos: int
+    files: int  # pictures, thumbnails and attachments, the unreadable ones too
+
+
+# -------------------------------------------------------------------------------------------------------------------- members
+
+
+class Writer:
+    """A tar file that is written member by member, with the list of their sums."""
+
+    def __init__(self, file: BinaryIO, sums: BinaryIO, now: datetime):
+        self._tar = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT, copybufsize=BLOCK)  # noqa: SIM115 - see close
+        self._sums = sums
+        self._time = to_epoch_ms(now) // 1000
+
+    def add(self, name: str, path: Path) -> None:
+        with path.open("rb", buffering=0) as file:
+            self._add(name, file, os.fstat(file.fileno()).st_size)
+
+    def add_bytes(self, name: str, content: bytes) -> None:
+        self._add(name, io.BytesIO(content), len(content))
+
+    def close(self) -> None:
+        """Add the list, and end the file."""
+        self._sums.seek(0)
+        self._add(SUMS, self._sums, os.fstat(self._sums.fileno()).st_size, listed=False)
+        self._tar.close()
+
+    def _add(self, name: str, file: BinaryIO, size: int, *, listed: bool = True) -> None:
+        member = tarfile.TarInfo(name)
+        member.size, member.mode, member.mtime = size, 0o600, self._time
+        reader = Hashing(file)
+        self._tar.addfile(member, reader)
+        self._tar.members.clear()  # it would keep them all in memory
+        if listed:
+            self._sums.write(sum_line(reader.digest.hexdigest(), name))
+
+
+class Hashing:
+    """A reader that sums up what goes through it."""
+
+    def __init__(self, file: BinaryIO):
+        self.digest = hashlib.sha256()
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        block = self._file.read(size)
+        self.digest.update(block)
+        return block
+
+
+def sum_line(digest: str, name: str) -> bytes:
+    """A line of `SUMS`, as `sha256sum` writes it."""
+    return f"{digest}  {name}\n".encode()
+
+
+# --------------------------------------------------------------------------------------------------- the database and its files
+
+
+@contextlib.contextmanager
+def opened(path: Path, ring: crypto.KeyRing, pragmas: Iterable[tuple] = READING) -> Iterator[SqlCipherDatabase]:
+    """A connection of its own to the database at `path`, under the key of `ring`."""
+    database = SqlCipherDatabase(str(path), passphrase=models.passphrase(ring), pragmas=pragmas, autoconnect=False)
+    database.connect()
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+class StoredFile(NamedTuple):
+    """A file that a row names."""
+
+    path: str  # below the data folder
+    key: bytes | None
+    sha256: bytes | None  # of the content, where the row has it
+
+    def is_intact(self, place: Path) -> bool:
+        """Whether `place` holds it: authentic from the first chunk to the last, or, where it is not sealed, of the row's sum."""
+        digest = hashlib.sha256() if self.key is None and self.sha256 is not None else None
+        try:
+            with crypto.open_sealed(place, self.key) as file:
+                while block := file.read(BLOCK):
+                    if digest is not None:
+                        digest.update(block)
+        except (Unreadable, OSError):
+            return False
+        return digest is None or digest.digest() == self.sha256
+
+
+FILE_FIELDS = tuple(itertools.chain.from_iterable(models.FILES.values()))
+
+
+def stored_files(database: SqlCipherDatabase) -> Iterator[StoredFile]:
+    """Every file that a row names; of each kind the newest first."""
+    for path, key, digest in FILE_FIELDS:
+        columns = (path, key, peewee.SQL("NULL") if digest is None else digest)
+        chosen = path.model.select(*columns).where(path.is_null(False)).order_by(path.model.id.desc())
+        for row in chosen.tuples().iterator(database):
+            yield StoredFile(*row)
+
+
+def link(source: Path | str, target: Path | str) -> None:
+    """A second name for a file, or a copy where the file system has no links. Raises `FileExistsError` and `FileNotFoundError`."""
+    try:
+        os.link(source, target)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError as problem:
+        if problem.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV):
+            raise
+        with open(source, "rb") as original, open(target, "xb") as copy:
+            shutil.copyfileobj(original, copy, BLOCK)
+
+
+# ------------------------------------------------------------------------------------------------------------- around a run
+
+
+@contextlib.contextmanager
+def private_folder(folder: Path, purpose: str) -> Iterator[Path]:
+    """Where a new state is put together, below the data folder, while this lasts; what killed runs have left goes first."""
+    remove_matching(folder, f"{purpose}-[0-9a-f]{{16}}")
+    private = folder / f"{purpose}-{secrets.token_hex(8)}"
+    private.mkdir(mode=0o700)
+    try:
+        yield private
+    finally:
+        shutil.rmtree(private)
+
+
+def remove_matching(folder: Path, name: str) -> None:
+    """Remove the files and folders in `folder` whose whole name matches the regular expression."""
+    for path in folder.iterdir():
+        if re.fullmatch(name, path.name):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@contextlib.contextmanager
+def explain_failures(what: str) -> Iterator[None]:
+    """A failure of the disk or of a database becomes a sentence that starts with `what`."""
+    try:
+        yield
+    except models.DATABASE_ERRORS as problem:
+        known = models.known_failure(problem)
+        if known is None or isinstance(known, DataDamaged):
+            known = Unreadable(f"{what}: the database is damaged, or not the key's own.")
+        raise known from problem
+    except OSError as problem:
+        if isinstance(problem, SnaploreError):
+            raise
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull(f"{what}: the disk is full.") from None
+        raise SnaploreError(f"{what}: {problem.strerror or problem}.") from problem
