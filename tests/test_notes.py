@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import llm
 import notes
 from configuration import Configuration
 from errors import AnswerUnusable
 from net import Guard
 from notes import Article, Material, RecentNote
+from remote import RemoteModel
 from tests.material import BEFORE, MATERIAL, NOW, RECIPE
 
 GOOD = {
@@ -207,7 +207,7 @@ def test_a_digest_of_much_is_short():
 
 def test_a_remote_model_that_is_cut_off_keeps_nothing_and_tells_what_it_cost(fake_llm):
     chosen = Configuration("custom", fake_llm.url, None, "scripted", 32_768, 0.2)
-    model = llm.RemoteModel(chosen, Guard(dev_mode=True), language="en")
+    model = RemoteModel(chosen, Guard(dev_mode=True), language="en")
     fake_llm.answer({"articles": [GOOD]}, finish_reason="length")
     with pytest.raises(AnswerUnusable) as caught:
         model.write_notes(MATERIAL)
