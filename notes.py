@@ -96,9 +96,9 @@ class Article(msgspec.Struct):
     updates: int | None = None
 
     def __post_init__(self):
-        self.title = _line(self.title, MAX_TITLE)
+        self.title = shortened(one_line(self.title), MAX_TITLE)
         self.content = _harmless(self.content)[:MAX_CONTENT].strip()
-        self.summary = _line(self.summary or self.content, MAX_SUMMARY)
+        self.summary = shortened(one_line(self.summary or self.content), MAX_SUMMARY)
         if self.category not in CATEGORIES:
             self.category = "note"
         self.confidence = fraction(self.confidence)
@@ -194,10 +194,6 @@ def _harmless(markdown: str) -> str:
     return _TAG.sub("&lt;", _IMAGE.sub("", markdown))
 
 
-def _line(text: str, most: int) -> str:
-    return shortened(one_line(text), most)
-
-
 # ----------------------------------------------------------------------------------------------------------------- the digest
 
 _TEXTS = {
@@ -241,7 +237,7 @@ def _report(material: Material, texts: dict[str, Any]) -> Article:
         name = photo.app or texts["categories"].get(photo.category) or texts["categories"]["other"]
         groups.setdefault(name, []).append(_said_by(photo, texts))
     if material.conversations:
-        groups[texts["chats"]] = [_line(conversation.title, MAX_LINE) for conversation in material.conversations]
+        groups[texts["chats"]] = [shortened(one_line(conversation.title), MAX_LINE) for conversation in material.conversations]
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     title = texts["report"].format(day=material.now)
     counts = (("photos", len(material.photos)), ("conversations", len(material.conversations)))
@@ -264,7 +260,7 @@ def _reminder(photos: list[NewPhoto], texts: dict[str, Any]) -> Article | None:
         return None
     named = texts["reminders" if len(photos) > 1 else "reminder"]
     return Article(
-        title=named.format(first=_line(_said_by(photos[0], texts), MAX_NAMED), others=len(photos) - 1, all=len(photos)),
+        title=named.format(first=shortened(one_line(_said_by(photos[0], texts)), MAX_NAMED), others=len(photos) - 1, all=len(photos)),
         summary=texts["comma"].join(dict.fromkeys(itertools.chain.from_iterable(map(_when, photos)))),
         content="\n".join(_item(photo, texts) for photo in photos),
         category="reminder",
@@ -294,4 +290,4 @@ def _section(name: str, lines: list[str], texts: dict[str, Any]) -> str:
 
 
 def _said_by(photo: NewPhoto, texts: dict[str, Any]) -> str:
-    return _line(photo.summary or photo.text, MAX_LINE) or texts["blank"]
+    return shortened(one_line(photo.summary or photo.text), MAX_LINE) or texts["blank"]
