@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import BinaryIO, Protocol
 
-import notes
+import articles
 import spend
 from configuration import LOCAL, Configuration, guard
 from errors import Unavailable
@@ -39,7 +39,7 @@ class Model(Protocol):
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
         """What may be worth remembering of what a person said; nobody has checked it yet. Raises `ModelFailure`."""
 
-    def write_notes(self, material: notes.Material) -> notes.Notes:
+    def write_notes(self, material: articles.Material) -> articles.Notes:
         """Articles about what is new to the person, each citing what it rests on. Raises `ModelFailure`."""
 
     def close(self) -> None: ...

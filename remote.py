@@ -19,9 +19,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import answers
+import articles
 import images
 import net
-import notes
 import prompts
 from configuration import Configuration
 from errors import MAX_RETRY_AFTER, AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused
@@ -96,11 +96,11 @@ class RemoteModel:
         """See `Model`."""
         return self._read_json(prompts.memories(said, answered), answers.read_memories)
 
-    def write_notes(self, material: notes.Material) -> notes.Notes:
+    def write_notes(self, material: articles.Material) -> articles.Notes:
         """See `Model`."""
-        question = prompts.articles(material, self._language)
-        articles, usage = self._read_json(question, lambda answer: notes.read(answer, material))
-        return notes.Notes(articles, usage)
+        question = prompts.notes(material, self._language)
+        found, usage = self._read_json(question, lambda answer: articles.read(answer, material))
+        return articles.Notes(found, usage)
 
     def close(self) -> None:
         self._client.close()

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-import notes
+import articles
 from answers import MEMORY_CATEGORIES, MEMORY_TYPES
 from findings import CATEGORIES, INTENTS
 
@@ -267,7 +267,7 @@ class DynamicItem(TypedDict):
     id: int
     title: str
     summary: str
-    category: Literal[notes.CATEGORIES]
+    category: Literal[articles.CATEGORIES]
     confidence: Share
     is_read: bool
     is_pinned: bool
@@ -310,7 +310,7 @@ class Pinned(TypedDict):
 
 class NewArticle(TypedDict):
     title: str
-    category: Literal[notes.CATEGORIES]
+    category: Literal[articles.CATEGORIES]
 
 
 class Generated(TypedDict):
