@@ -8,13 +8,13 @@ from articles import Article, Material, NewPhoto, Notes
 from text import one_line, shortened
 
 # The embedded model is never more sure of itself than this; it recognises and does not understand.
-DIGEST_CONFIDENCE = 0.4
+CONFIDENCE = 0.4
 MOST_LINES = 6  # of a group in a digest; the rest is a number
 MAX_LINE = 160
 MAX_NAMED = 48  # characters of what a title names
 
 
-def digest(material: Material, language: str) -> Notes:
+def write(material: Material, language: str) -> Notes:
     """What the embedded model writes: the day's report, and a reminder when something asks for one. `language` is `zh` or `en`."""
     texts = _TEXTS[language]
     reminder = _reminder([photo for photo in material.photos if _is_to_remember(photo)], texts)
@@ -73,7 +73,7 @@ def _report(material: Material, texts: dict[str, Any]) -> Article:
         summary=summary,
         content="\n\n".join(_section(name, lines, texts) for name, lines in ordered),
         category="report",
-        confidence=DIGEST_CONFIDENCE,
+        confidence=CONFIDENCE,
         photo_ids=[photo.id for photo in material.photos],
         conversation_ids=[conversation.id for conversation in material.conversations],
         updates=next((note.id for note in material.notes if note.title == title), None),
@@ -89,7 +89,7 @@ def _reminder(photos: list[NewPhoto], texts: dict[str, Any]) -> Article | None:
         summary=texts["comma"].join(dict.fromkeys(itertools.chain.from_iterable(map(_when, photos)))),
         content="\n".join(_item(photo, texts) for photo in photos),
         category="reminder",
-        confidence=DIGEST_CONFIDENCE,
+        confidence=CONFIDENCE,
         photo_ids=[photo.id for photo in photos],
     )
 

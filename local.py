@@ -100,7 +100,7 @@ class LocalModel:
 
     def write_notes(self, material: articles.Material) -> articles.Notes:
         """A digest by plain rules (`digest.py`)."""
-        return digest.digest(material, self._language)
+        return digest.write(material, self._language)
 
     def close(self) -> None:
         """End the child, also in the middle of a picture (whose `analyse` raises `ProviderDown`); no other is started."""

@@ -18,7 +18,7 @@ from tests.material import BEFORE, MATERIAL, NOW, RECIPE
     ],
 )
 def test_the_embedded_model_writes_a_report_and_a_reminder_that_cite_what_they_name(language, report, reminder, summary):
-    written = digest.digest(MATERIAL, language)
+    written = digest.write(MATERIAL, language)
     first, second = written.articles
 
     assert written.usage.calls == 0
@@ -33,9 +33,9 @@ def test_the_embedded_model_writes_a_report_and_a_reminder_that_cite_what_they_n
 
 
 def test_a_digest_without_dates_to_keep_is_only_a_report_that_continues_the_days_earlier_one():
-    (first,) = digest.digest(Material(NOW, [RECIPE]), "en").articles
-    (second,) = digest.digest(Material(NOW, [RECIPE], notes=[BEFORE, RecentNote(9, first.title, "", "report")]), "en").articles
-    (next_day,) = digest.digest(Material(datetime(2026, 11, 22), [RECIPE], notes=[RecentNote(9, first.title, "", "report")]), "en").articles
+    (first,) = digest.write(Material(NOW, [RECIPE]), "en").articles
+    (second,) = digest.write(Material(NOW, [RECIPE], notes=[BEFORE, RecentNote(9, first.title, "", "report")]), "en").articles
+    (next_day,) = digest.write(Material(datetime(2026, 11, 22), [RECIPE], notes=[RecentNote(9, first.title, "", "report")]), "en").articles
 
     assert first.summary == "1 screenshot: Web pages"
     assert (first.updates, second.updates, next_day.updates) == (None, 9, None)
@@ -43,7 +43,7 @@ def test_a_digest_without_dates_to_keep_is_only_a_report_that_continues_the_days
 
 def test_a_digest_of_much_is_short():
     many = [msgspec.structs.replace(RECIPE, id=number + 1) for number in range(200)]
-    (report,) = digest.digest(Material(NOW, many), "en").articles
+    (report,) = digest.write(Material(NOW, many), "en").articles
 
     assert report.content.count("\n- ") == digest.MOST_LINES + 1
     assert "and 194 more" in report.content
