@@ -37,6 +37,7 @@ import shapes
 import spend
 from clock import iso, utc_now
 from errors import (
+    MAX_RETRY_AFTER,
     AnswerUnusable,
     NotFound,
     ProviderDown,
@@ -60,7 +61,7 @@ TRIES = len(RETRY_DELAYS) + 1
 CIRCUIT_FAILURES = 3  # in a row
 FIRST_PAUSE = timedelta(seconds=30)
 LONGEST_PAUSE = timedelta(minutes=10)
-LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=llm.MAX_RETRY_AFTER)  # of anything that waits for its time
+LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=MAX_RETRY_AFTER)  # of anything that waits for its time
 # A row that failed by the provider's fault comes back this often by itself, so that one picture on which the provider always
 # fails does not go round for ever.
 MAX_RETURNS = 5

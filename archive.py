@@ -25,8 +25,8 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import models
+from clock import to_epoch_ms
 from errors import DataDamaged, SnaploreError, StorageFull, Unreadable
-from settings import to_epoch_ms
 
 FORMAT = 1  # grows when an older Snaplore could not restore the file
 BLOCK = 1_048_576  # bytes

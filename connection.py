@@ -20,6 +20,7 @@ import spend
 from clock import utc_now
 from errors import ModelFailure
 from findings import Usage
+from remote import RemoteModel
 from settings import Settings
 
 DEADLINE = 20.0  # seconds: a model on a small machine may have to be loaded first
@@ -44,7 +45,7 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
         used_up = llm.out_of_tokens(chosen, settings, now=clock())
     if chosen.provider == configuration.LOCAL or used_up:
         return Outcome(not used_up, spend.USED_UP if used_up else LOCAL, chosen.model, 0)
-    model = llm.RemoteModel(chosen, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
+    model = RemoteModel(chosen, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
     begun = time.monotonic()
     try:
         usage, failure = model.complete(prompts.CONNECTION_TEST, most=MOST_TOKENS).usage, None

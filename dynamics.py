@@ -26,23 +26,23 @@ import msgspec
 import peewee
 from flask import Blueprint, current_app
 
+import articles
 import background
 import configuration
 import context
 import llm
 import memory
 import models
-import notes
 import params
 import push
 import shapes
 import spend
+from articles import CATEGORIES, Article, Material, NewConversation, NewPhoto, Notes, RecentNote
 from clock import utc_now
 from errors import AnswerUnusable, ModelFailure, NotFound, SnaploreError, Unavailable
 from findings import Entity
 from locks import named_lock
 from models import Analysis, Conversation, Dynamic, Message, Photo, db
-from notes import CATEGORIES, Article, Material, NewConversation, NewPhoto, Notes, RecentNote
 from settings import Settings
 
 log = logging.getLogger(__name__)
@@ -318,7 +318,7 @@ def _fitting(items: Sequence[T], tokens: float, *, least: int = 0) -> list[T]:
 
 
 def _size(items: Iterable[Any]) -> int:
-    return sum(context.tokens(notes.shown(item)) for item in items)
+    return sum(context.tokens(articles.shown(item)) for item in items)
 
 
 # -------------------------------------------------------------------------------------------------------- what becomes of it
@@ -336,7 +336,9 @@ def _save(written: Notes, material: Material, device_id: str | None, model: str,
             origins = _origins(article)
             if not origins:
                 continue
-            earlier = recent.get(article.updates) or next((one for one in recent.values() if notes.alike(one.title, article.title)), None)
+            earlier = recent.get(article.updates) or next(
+                (one for one in recent.values() if articles.alike(one.title, article.title)), None
+            )
             if earlier is not None:
                 _continue(earlier, article, origins)
                 continue
@@ -412,7 +414,7 @@ def _sources(article: Article, origins: dict[int | str, str], earlier: Dynamic |
 
 def _continue(earlier: Dynamic, article: Article, origins: dict[int | str, str]) -> None:
     """Put what is new on top. Id, date and pin stay; the title is the new one, because it tells how things stand now."""
-    earlier.content = notes.continued(article.content, earlier.content)
+    earlier.content = articles.continued(article.content, earlier.content)
     for name, ids in _sources(article, origins, earlier).items():
         setattr(earlier, name, ids)
     if _device(origins) != earlier.device_id:

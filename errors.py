@@ -79,8 +79,14 @@ class ModelFailure(SnaploreError):
     usage = None  # `findings.Usage` of the calls that were made before it failed: they are billed all the same
 
 
+MAX_RETRY_AFTER = 86_400.0  # seconds: a server cannot put the queue to sleep for longer than a day
+
+
 class ProviderDown(ModelFailure):
-    """The provider's fault, likely to pass: no connection, a time-out, 429 or 5xx. `retry_after` as the provider said."""
+    """The provider's fault, likely to pass: no connection, a time-out, 429 or 5xx.
+
+    `retry_after` as the provider said, at most `MAX_RETRY_AFTER`.
+    """
 
 
 class ProviderRefused(ModelFailure):

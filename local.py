@@ -27,7 +27,8 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
-import notes
+import articles
+import digest
 import replies
 import rules
 from errors import AnswerUnusable, ProviderDown, ProviderRefused
@@ -97,9 +98,9 @@ class LocalModel:
         """None: it remembers only what it is asked to, and that by a tool."""
         return [], Usage()
 
-    def write_notes(self, material: notes.Material) -> notes.Notes:
-        """A digest by plain rules (`notes.py`)."""
-        return notes.digest(material, self._language)
+    def write_notes(self, material: articles.Material) -> articles.Notes:
+        """A digest by plain rules (`digest.py`)."""
+        return digest.write(material, self._language)
 
     def close(self) -> None:
         """End the child, also in the middle of a picture (whose `analyse` raises `ProviderDown`); no other is started."""

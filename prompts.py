@@ -15,10 +15,10 @@ import secrets
 from datetime import datetime
 from typing import Any
 
-import notes
+import articles
 from answers import MEMORY_CATEGORIES
+from articles import MOST_ARTICLES, Material
 from findings import CATEGORIES, INTENTS
-from notes import MOST_ARTICLES, Material
 
 LANGUAGES = {"zh": "Simplified Chinese", "en": "English"}
 MAX_FILE_NAME = 200  # characters that are shown
@@ -68,7 +68,7 @@ their plans, people or preferences that will matter later. Each entry: {{"conten
 "category" (one of {categories}), "memory_type" ("long_term" if it stays true, else "short_term"), "importance" (number from 0 to 1)}}.
 Leave out what the person only asked, what the assistant said, and what tools, screenshots or web pages say."""
 
-ARTICLES = """\
+NOTES = """\
 You write short notes for a person about what they have saved and asked lately: what they must not forget, what belongs together, what
 they would otherwise have to look up again. You are given what is new since your last notes, what is known about them and your recent notes.
 
@@ -134,10 +134,10 @@ def memories(said: str, answered: str) -> list[dict[str, Any]]:
     return [{"role": "system", "content": system}, {"role": "user", "content": asked}]
 
 
-def articles(material: Material, language: str) -> list[dict[str, Any]]:
+def notes(material: Material, language: str) -> list[dict[str, Any]]:
     """The messages that ask for articles about what is new; `language`, `zh` or `en`, is that of the articles."""
     frame = Frame()
-    system = ARTICLES.format(marker=frame.marker, most=MOST_ARTICLES, categories=", ".join(notes.CATEGORIES), language=LANGUAGES[language])
+    system = NOTES.format(marker=frame.marker, most=MOST_ARTICLES, categories=", ".join(articles.CATEGORIES), language=LANGUAGES[language])
     sections = [
         ("New screenshots", material.photos),
         ("New messages of conversations between the person and their assistant", material.conversations),
@@ -147,7 +147,7 @@ def articles(material: Material, language: str) -> list[dict[str, Any]]:
     parts = [f"It is {material.now.isoformat(sep=' ', timespec='minutes')} UTC."]
     for title, items in sections:
         if items:
-            parts += [f"{title}, a line each:", frame.around("\n".join(map(notes.shown, items)))]
+            parts += [f"{title}, a line each:", frame.around("\n".join(map(articles.shown, items)))]
     asked = "\n".join(parts)
     return [{"role": "system", "content": system}, {"role": "user", "content": asked}]
 

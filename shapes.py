@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, cas
 
 from msgspec import Meta
 
-import notes
+import articles
 from answers import MEMORY_CATEGORIES, MEMORY_TYPES
 from clock import iso
 from findings import CATEGORIES, INTENTS
@@ -299,7 +299,7 @@ class DynamicItem(TypedDict):
     id: int
     title: str
     summary: str
-    category: Literal[notes.CATEGORIES]
+    category: Literal[articles.CATEGORIES]
     confidence: Share
     is_read: bool
     is_pinned: bool
@@ -342,7 +342,7 @@ class Pinned(TypedDict):
 
 class NewArticle(TypedDict):
     title: str
-    category: Literal[notes.CATEGORIES]
+    category: Literal[articles.CATEGORIES]
 
 
 class Generated(TypedDict):

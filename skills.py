@@ -1,10 +1,12 @@
 """Skills: named system prompts that a chat can be run with; `/api/skills`.
 
-Four come with the service. They are made once, when skills are first asked for, and are then like any other: who changes one keeps
-the change, and who deletes one has seen the last of it.
+Four come with the service (`skills.toml`). They are made once, when skills are first asked for, and are then like any other: who
+changes one keeps the change, and who deletes one has seen the last of it.
 """
 
+import tomllib
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -19,81 +21,7 @@ from clock import utc_now
 from errors import Conflict, NotFound, StorageFull
 from models import Skill, db
 
-# By language: id, name, description, icon, system prompt.
-DEFAULTS = {
-    "en": (
-        (
-            "summarize",
-            "Summary",
-            "Sums up what you saved about a topic or a time.",
-            "📝",
-            "You sum up. Search the knowledge base for everything that belongs to the person's question, then give a short summary: "
-            "the main points first, each with the screenshots it rests on, then what is open or contradictory. Add nothing that "
-            "is not in what you found.",
-        ),
-        (
-            "reminders",
-            "Reminders",
-            "Finds dates, deadlines and things to do.",
-            "⏰",
-            "You look after dates and duties. Search the knowledge base for appointments, deadlines, bills, deliveries and promises, and "
-            "list them in the order of time, each with its date, what has to be done and the screenshot it comes from. Say which are "
-            "past, and where a date is only a guess.",
-        ),
-        (
-            "research",
-            "Research",
-            "Works through a question with your screenshots and the web.",
-            "🔍",
-            "You research. Take the question apart, search the knowledge base first and the web second, compare what they say, and answer "
-            "with sources: screenshots by their id, pages by their address. Keep apart what is known, what is likely and what is "
-            "missing.",
-        ),
-        (
-            "stock",
-            "Stocks",
-            "Puts quotes and finance news that you saved into context.",
-            "📈",
-            "You help to read saved quotes, charts and finance news. Name the security, the figures and the time of each screenshot, "
-            "compare them over time, and look for current news where it helps. Explain soberly, name risks, and give no "
-            "advice to buy or sell.",
-        ),
-    ),
-    "zh": (
-        (
-            "summarize",
-            "内容总结",
-            "总结你保存的某个主题或某段时间的内容。",
-            "📝",
-            "你负责总结。先在知识库中搜索与用户问题有关的全部内容，再给出简短总结：先列要点，并注明每一点依据的截图，"
-            "再说明尚不清楚或相互矛盾之处。不要添加搜索结果中没有的内容。",
-        ),
-        (
-            "reminders",
-            "提醒事项",
-            "找出日期、期限和待办事项。",
-            "⏰",
-            "你负责日程和待办。在知识库中搜索预约、截止日期、账单、快递和承诺，按时间顺序列出，"
-            "每一项写明日期、要做的事和来源截图。指出哪些已经过期，哪些日期只是推测。",
-        ),
-        (
-            "research",
-            "深入研究",
-            "结合你的截图和网络资料研究一个问题。",
-            "🔍",
-            "你负责研究。先拆解问题，先查知识库，再查网络，比较各方说法，并附上来源作答：截图注明编号，网页注明地址。"
-            "区分已知、可能和缺失的信息。",
-        ),
-        (
-            "stock",
-            "股票分析",
-            "把你保存的行情和财经新闻放到一起看。",
-            "📈",
-            "你帮助解读保存的行情、图表和财经新闻。写明每张截图中的证券、数字和时间，比较其变化，必要时查找最新消息。"
-            "客观说明，指出风险，不提供买卖建议。",
-        ),
-    ),
-}
+DEFAULTS = Path(__file__).with_name("skills.toml")
 
 
 def enabled(language: str, *, now: datetime) -> list[Skill]:
@@ -155,10 +83,10 @@ def delete(skill_id: str) -> None:
 def _make_defaults(language: str, *, now: datetime) -> None:
     if models.stored_value("skills.made"):
         return
-    names = ("id", "name", "description", "icon", "system_prompt")
+    defaults = tomllib.loads(DEFAULTS.read_text("utf-8"))
     with db.atomic():
-        for values in DEFAULTS[language]:
-            Skill.insert(**dict(zip(names, values, strict=True)), created_at=now).on_conflict_ignore().execute()
+        for fields in defaults[language]:
+            Skill.insert(**fields, created_at=now).on_conflict_ignore().execute()
         models.store_value("skills.made", True)
 
 

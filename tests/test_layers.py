@@ -17,9 +17,10 @@ LAYERS = (
     ("errors", "lines", "text"),
     ("settings", "findings", "clock", "progress"),
     ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "page", "params", "replies", "rules", "terms"),
-    ("models", "notes", "ocr"),
-    ("local", "prompts", "query", "shapes"),
-    ("background", "configuration", "mcp", "spend"),
+    ("articles", "models", "ocr"),
+    ("digest", "prompts", "query", "shapes"),
+    ("background", "configuration", "local", "mcp", "spend"),
+    ("remote",),
     ("search", "listing", "llm", "spool"),
     ("connection", "conversations", "photos", "mcp_servers", "memory", "push", "skills", "web_search"),
     ("tools", "dynamics"),
@@ -38,7 +39,8 @@ SERVER = "gunicorn.conf"
 # Verbs know nothing of HTTP; the search and the model have a Blueprint for their few routes, and nothing more of Flask.
 FLASK_USERS = {"page", "params", "configuration", "spend", SERVER} | {module for row in LAYERS[RANKS["photos"] :] for module in row}
 BLUEPRINT_ONLY = {"search", "llm"}
-DATABASE_USERS = {module for row in LAYERS[RANKS["models"] : RANKS["app"]] for module in row} - {"notes", "ocr", "local"}
+NO_DATABASE = {"articles", "digest", "local", "ocr", "prompts", "remote"}
+DATABASE_USERS = {module for row in LAYERS[RANKS["models"] : RANKS["app"]] for module in row} - NO_DATABASE
 
 # Package -> the modules that may import it. The standard library's own doors to the network and to SQLite count as well:
 # through them the address guard and the encryption would be walked around.

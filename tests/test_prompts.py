@@ -4,11 +4,11 @@ import json
 
 import msgspec
 
-import notes
+import articles
 import prompts
+from articles import Material, NewConversation, NewPhoto, RecentNote
 from findings import Entity
-from notes import Material, NewConversation, NewPhoto, RecentNote
-from tests.material import BILL, MATERIAL, NOW
+from tests.support.material import BILL, MATERIAL, NOW
 
 
 def framed(message):
@@ -19,12 +19,12 @@ def framed(message):
 
 
 def test_the_model_is_shown_everything_that_is_new_and_what_is_known_beside_it():
-    system, user = (message["content"] for message in prompts.articles(MATERIAL, "en"))
+    system, user = (message["content"] for message in prompts.notes(MATERIAL, "en"))
     (photos, conversations, memories, recent), marker = framed(user)
 
     assert marker in system
     assert "English" in system
-    assert f"at most {notes.MOST_ARTICLES}" in system
+    assert f"at most {articles.MOST_ARTICLES}" in system
     assert "2026-11-21 07:31" in user
     shown = [json.loads(line) for line in photos.splitlines()]
     assert [photo["id"] for photo in shown] == [12, 13, 14]
@@ -35,7 +35,7 @@ def test_the_model_is_shown_everything_that_is_new_and_what_is_known_beside_it()
 
 
 def test_what_there_is_nothing_of_is_not_announced():
-    user = prompts.articles(Material(NOW, [BILL]), "en")[1]["content"]
+    user = prompts.notes(Material(NOW, [BILL]), "en")[1]["content"]
 
     assert len(framed(user)[0]) == 1
 
@@ -45,7 +45,7 @@ def test_commands_on_a_screenshot_stay_inside_the_frame():
     photo = NewPhoto(1, NOW, app=evil, summary=evil, text=evil, entities=[Entity("link", evil)])
     chat = NewConversation("1", evil, said=[evil])
     material = Material(NOW, [photo], [chat], [evil], [RecentNote(1, evil, evil, "note")])
-    system, user = (message["content"] for message in prompts.articles(material, "en"))
+    system, user = (message["content"] for message in prompts.notes(material, "en"))
     pieces, marker = framed(user)
     outside = user
     for piece in pieces:

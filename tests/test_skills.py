@@ -1,9 +1,12 @@
 """Skills: four to begin with, one's own beside them, and what was deleted stays deleted."""
 
 import dataclasses
+import tomllib
 
+import msgspec
 import pytest
 
+import skills
 from app import create_app
 from tests.support.client import Client, detail
 
@@ -31,6 +34,15 @@ def test_the_defaults_speak_the_configured_language(settings, language, name):
     client = Client(create_app(dataclasses.replace(settings, language=language)))
 
     assert client.get("/api/skills").json["skills"][0]["name"] == name
+
+
+def test_both_languages_have_the_same_defaults_in_full():
+    defaults = tomllib.loads(skills.DEFAULTS.read_text("utf-8"))
+
+    assert set(defaults) == {"en", "zh"}
+    assert [skill["id"] for skill in defaults["en"]] == [skill["id"] for skill in defaults["zh"]]
+    for skill in (*defaults["en"], *defaults["zh"]):
+        assert msgspec.convert(skill, skills.NewSkill).system_prompt.strip() == skill["system_prompt"]
 
 
 def test_a_deleted_default_stays_deleted_and_a_changed_one_changed(client, settings):

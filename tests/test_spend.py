@@ -1,6 +1,7 @@
 """The spend ledger: every answered call counts, and a day's limit holds without losing anything."""
 
 import dataclasses
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -9,6 +10,7 @@ import models
 import spend
 from clock import utc_now
 from findings import Usage
+from settings import Settings
 from tests.support.client import detail
 from tests.support.drawing import draw
 
@@ -70,3 +72,26 @@ def test_an_unfinished_day_of_another_purpose_counts_as_well(client, limited, cl
         assert spend.used_up(limited, now=clock())
         clock.move(days=1)
         assert not spend.used_up(limited, now=clock())
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    models.open_store(Settings(data_dir=tmp_path / "data", encryption=False))
+    with models.scope():
+        yield models.SpendLedger
+    models.close_connections()
+
+
+def test_usage_is_added_up_by_day_purpose_and_model(ledger):
+    day = datetime(2026, 11, 21, 23, 59)
+    spend.record(Usage(1, 1000, 100), purpose="analysis", model="custom/eyes-1", now=day)
+    spend.record(Usage(2, 30, 4), purpose="analysis", model="custom/eyes-1", now=day)
+    spend.record(Usage(1, 5, 6), purpose="chat", model="custom/eyes-1", now=day)
+    spend.record(Usage(1, 7, 8), purpose="analysis", model="custom/eyes-1", now=day + timedelta(minutes=1))
+    spend.record(Usage(), purpose="analysis", model="local/small", now=day)
+    rows = ledger.select().order_by(ledger.day, ledger.purpose).tuples()
+    assert list(rows) == [
+        ("2026-11-21", "analysis", "custom/eyes-1", 3, 1030, 104),
+        ("2026-11-21", "chat", "custom/eyes-1", 1, 5, 6),
+        ("2026-11-22", "analysis", "custom/eyes-1", 1, 7, 8),
+    ]

@@ -1,20 +1,18 @@
-"""Notes: what of a model's answer counts, and what the embedded model writes by itself."""
+"""Notes: what of a model's answer counts."""
 
 import json
-from datetime import datetime
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import llm
-import notes
+import articles
+from articles import Article
 from configuration import Configuration
 from errors import AnswerUnusable
 from net import Guard
-from notes import Article, Material, RecentNote
-from tests.material import BEFORE, MATERIAL, NOW, RECIPE
+from remote import RemoteModel
+from tests.support.material import MATERIAL
 
 GOOD = {
     "title": "Electricity",
@@ -28,8 +26,8 @@ GOOD = {
 }
 
 
-def read(*articles, material=MATERIAL):
-    return notes.read(json.dumps({"articles": list(articles)}), material)
+def read(*given, material=MATERIAL):
+    return articles.read(json.dumps({"articles": list(given)}), material)
 
 
 def test_an_article_is_read_with_all_its_fields():
@@ -75,12 +73,12 @@ def test_a_note_that_was_not_shown_cannot_be_continued():
 def test_values_outside_the_limits_are_brought_inside():
     (article,) = read({**GOOD, "title": "x" * 500, "content": "y" * 50_000, "summary": "a\nb", "category": "Panic", "confidence": 7})
 
-    assert len(article.title) == notes.MAX_TITLE
-    assert len(article.content) == notes.MAX_CONTENT
+    assert len(article.title) == articles.MAX_TITLE
+    assert len(article.content) == articles.MAX_CONTENT
     assert (article.summary, article.category, article.confidence) == ("a b", "note", 1.0)
     assert read({**GOOD, "confidence": "nan"})[0].confidence == 0.5
     assert read({**GOOD, "category": "Insight"})[0].category == "insight"
-    assert len(read(*[GOOD] * 50)) == notes.MOST_ARTICLES
+    assert len(read(*[GOOD] * 50)) == articles.MOST_ARTICLES
 
 
 def test_an_article_holds_no_picture_and_no_html_that_would_be_fetched():
@@ -95,7 +93,7 @@ def test_an_article_holds_no_picture_and_no_html_that_would_be_fetched():
 
 @pytest.mark.parametrize("answer", ['{"articles": []}', "[]", '```json\n{"articles": []}\n```'])
 def test_nothing_worth_a_note_is_an_answer(answer):
-    assert notes.read(answer, MATERIAL) == []
+    assert articles.read(answer, MATERIAL) == []
 
 
 @pytest.mark.parametrize(
@@ -110,20 +108,20 @@ def test_nothing_worth_a_note_is_an_answer(answer):
     ],
 )
 def test_nearly_the_form_that_was_asked_for_is_read(answer):
-    assert [article.title for article in notes.read(answer, MATERIAL)] == ["Electricity"]
+    assert [article.title for article in articles.read(answer, MATERIAL)] == ["Electricity"]
 
 
 @pytest.mark.parametrize("answer", ["", "I would rather not.", "7", "null", '{"error": "no"}', '["a", "b"]', '{"articles": null}'])
 def test_an_answer_without_a_list_of_articles_is_unusable(answer):
     with pytest.raises(AnswerUnusable):
-        notes.read(answer, MATERIAL)
+        articles.read(answer, MATERIAL)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=8), lambda inner: st.lists(inner) | st.dictionaries(
     st.sampled_from(["articles", "title", "content", "photo_ids", "updates", "x"]), inner), max_leaves=20))  # fmt: skip
 def test_no_answer_breaks_the_reading(value):
     try:
-        found = notes.read(json.dumps(value), MATERIAL)
+        found = articles.read(json.dumps(value), MATERIAL)
     except AnswerUnusable:
         return
     assert all(article.photo_ids or article.conversation_ids for article in found)
@@ -139,7 +137,7 @@ def test_no_answer_breaks_the_reading(value):
     ],
 )
 def test_titles_that_say_the_same_are_alike(title, other):
-    assert notes.alike(title, other)
+    assert articles.alike(title, other)
 
 
 @pytest.mark.parametrize(
@@ -153,61 +151,21 @@ def test_titles_that_say_the_same_are_alike(title, other):
     ],
 )
 def test_titles_that_differ_in_what_matters_are_not_alike(title, other):
-    assert not notes.alike(title, other)
+    assert not articles.alike(title, other)
 
 
 def test_what_is_new_stands_on_top_of_what_stood_there_once_and_within_the_limit():
-    assert notes.continued("new", "old").startswith("new")
-    assert notes.continued("new", "old").endswith("old")
-    assert notes.continued("old", "new\n\nold") == "new\n\nold"
-    long = notes.continued("new", "o" * notes.MAX_CONTENT)
-    assert len(long) == notes.MAX_CONTENT
+    assert articles.continued("new", "old").startswith("new")
+    assert articles.continued("new", "old").endswith("old")
+    assert articles.continued("old", "new\n\nold") == "new\n\nold"
+    long = articles.continued("new", "o" * articles.MAX_CONTENT)
+    assert len(long) == articles.MAX_CONTENT
     assert long.startswith("new")
-
-
-@pytest.mark.parametrize(
-    ("language", "report", "reminder", "summary"),
-    [
-        ("en", "New on 2026-11-21", "Don't forget: The electricity bill is due. and 1 more", "3 screenshots, 1 conversation: Mail, "),
-        ("zh", "2026年11月21日新内容", "别忘了：The electricity bill is due. 等 2 项", "3 张截图、1 个对话：Mail、Messages、网页、对话"),
-    ],
-)
-def test_the_embedded_model_writes_a_report_and_a_reminder_that_cite_what_they_name(language, report, reminder, summary):
-    written = notes.digest(MATERIAL, language)
-    first, second = written.articles
-
-    assert written.usage.calls == 0
-    assert (first.category, first.title, first.photo_ids, first.conversation_ids) == ("reminder", reminder, [12, 13], [])
-    assert "Dec 1" in first.content
-    assert "€ 48.20" in first.summary
-    assert "Dentist on Friday" in first.content
-    assert (second.category, second.title, second.photo_ids, second.conversation_ids) == ("report", report, [12, 13, 14], ["c0ffee"])
-    assert second.summary.startswith(summary)
-    assert all(word in second.content for word in ("### Mail (1)", "### Messages (1)", "leek soup", "Soup"))
-    assert max(first.confidence, second.confidence) <= 0.5
-
-
-def test_a_digest_without_dates_to_keep_is_only_a_report_that_continues_the_days_earlier_one():
-    (first,) = notes.digest(Material(NOW, [RECIPE]), "en").articles
-    (second,) = notes.digest(Material(NOW, [RECIPE], notes=[BEFORE, RecentNote(9, first.title, "", "report")]), "en").articles
-    (next_day,) = notes.digest(Material(datetime(2026, 11, 22), [RECIPE], notes=[RecentNote(9, first.title, "", "report")]), "en").articles
-
-    assert first.summary == "1 screenshot: Web pages"
-    assert (first.updates, second.updates, next_day.updates) == (None, 9, None)
-
-
-def test_a_digest_of_much_is_short():
-    many = [msgspec.structs.replace(RECIPE, id=number + 1) for number in range(200)]
-    (report,) = notes.digest(Material(NOW, many), "en").articles
-
-    assert report.content.count("\n- ") == notes.MOST_LINES + 1
-    assert "and 194 more" in report.content
-    assert len(report.photo_ids) == 200
 
 
 def test_a_remote_model_that_is_cut_off_keeps_nothing_and_tells_what_it_cost(fake_llm):
     chosen = Configuration("custom", fake_llm.url, None, "scripted", 32_768, 0.2)
-    model = llm.RemoteModel(chosen, Guard(dev_mode=True), language="en")
+    model = RemoteModel(chosen, Guard(dev_mode=True), language="en")
     fake_llm.answer({"articles": [GOOD]}, finish_reason="length")
     with pytest.raises(AnswerUnusable) as caught:
         model.write_notes(MATERIAL)
