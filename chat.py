@@ -161,6 +161,7 @@ class Transcript(NamedTuple):
         return History(messages, own_words)
 
     def messages(self, turn: Turn, *, pictures: bool) -> context.Messages:
+        """The messages of a turn. Without `pictures`, a line stands in for each that was attached."""
         messages: context.Messages = []
         for message in turn:
             if message.role == "user":
