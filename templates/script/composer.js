@@ -30,11 +30,21 @@ const MAX_MESSAGE = 32768;
 const MAX_ATTACHMENT = 20 * 1024 * 1024;
 const ATTACHABLE = ["image/jpeg", "image/png", "image/webp", "image/gif"];
 
+/**
+ * What a person has written: the text, the picture attached to it and the id of the skill ("" for none).
+ *
+ * @typedef {{ text: string, file: File | null, skill: string }} Written
+ * @type {Written}
+ */
 export const draft = { text: "", file: null, skill: "" };
 
-// `send({ text, file, skill })` is called with what was written, which is gone from the box then.
+/**
+ * `send` is called with what was written, which is gone from the box then.
+ *
+ * @param {(written: Written) => unknown} send
+ */
 export function composer(send) {
-  let url = null;
+  let url = "";
   let locked = false;
   const preview = h("div.row.composer-preview", { hidden: true });
   const input = h("textarea.composer-text", {
@@ -66,6 +76,7 @@ export function composer(send) {
     input.style.height = `${input.scrollHeight}px`;
   }
 
+  /** @param {KeyboardEvent} event */
   function pressed(event) {
     // 229 is what Safari still says in the keydown that ends a composition.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
@@ -73,6 +84,7 @@ export function composer(send) {
     form.requestSubmit();
   }
 
+  /** @param {Event} event */
   function submitted(event) {
     event.preventDefault();
     if (locked || !(draft.text.trim() || draft.file)) return;
@@ -82,17 +94,22 @@ export function composer(send) {
   }
 
   function picked() {
-    attach(picker.files[0]);
+    attach(picker.files?.[0]);
     picker.value = "";
   }
 
+  /**
+   * @param {Event} event
+   * @param {DataTransfer | null} transfer
+   */
   function take(event, transfer) {
     const file = [...(transfer?.files ?? [])][0];
-    if (!file || transfer.types.includes("text/plain")) return; // a copied table comes as text and as a picture of itself
+    if (!file || transfer?.types.includes("text/plain")) return; // a copied table comes as text and as a picture of itself
     event.preventDefault();
     attach(file);
   }
 
+  /** @param {File} [file] */
   function attach(file) {
     if (!file) return;
     if (!ATTACHABLE.includes(file.type)) return toast(t("composer.notPicture", { name: file.name }), { kind: "bad" });
@@ -104,10 +121,10 @@ export function composer(send) {
 
   function show() {
     if (url) URL.revokeObjectURL(url);
-    url = draft.file && URL.createObjectURL(draft.file);
+    url = draft.file ? URL.createObjectURL(draft.file) : "";
     preview.hidden = !url;
     preview.replaceChildren();
-    if (url) {
+    if (draft.file) {
       const remove = () => (write(input.value, null), input.focus());
       preview.append(h("img", { src: url, alt: "" }), h("span", `${draft.file.name} · ${formatBytes(draft.file.size)}`),
         glyphButton("close", t("composer.remove"), remove));
@@ -115,6 +132,10 @@ export function composer(send) {
     typed();
   }
 
+  /**
+   * @param {string} text
+   * @param {File | null} file
+   */
   function write(text, file) {
     input.value = text;
     draft.text = text;
@@ -124,6 +145,7 @@ export function composer(send) {
 
   async function listSkills() {
     try {
+      /** @type {{ skills: SkillDetail[] }} */
       const { skills } = await api.get("/api/skills");
       skill.append(...skills.map((one) => h("option", { value: one.id, text: `${one.icon} ${one.name}`.trim(), title: one.description })));
       skill.value = skills.some((one) => one.id === draft.skill) ? draft.skill : "";
@@ -142,6 +164,7 @@ export function composer(send) {
     grow,
     write,
     take,
+    /** @param {boolean} value */
     lock(value) {
       locked = value;
       typed();

@@ -46,10 +46,24 @@ words({
   },
 });
 
+/**
+ * `step(id, -1 | 1)` gives the neighbour's id in what was being looked through, or null.
+ *
+ * @typedef {{ step?: (id: number, delta: number) => number | null, closed?: (id: number) => unknown }} DetailOptions
+ */
+
 const UNDO_SECONDS = 6;
+/** @type {Record<Status, string>} */
+const STATUS_KINDS = { pending: "warn", processing: "warn", done: "good", error: "bad" };
+/** @type {unknown[]} */
 export const UNFINISHED = ["pending", "processing"];
 
-/** The tile of a photo (a list item, or {id, summary}): opens the detail. `words` are marked in its snippet. */
+/**
+ * The tile of a photo: opens the detail. `words` are marked in its text.
+ *
+ * @param {PhotoItem & { snippet?: string }} photo
+ * @param {{ words?: string[], open?: (id: number) => unknown, [attribute: string]: any }} options
+ */
 export function photoCard(photo, { words = [], open = openPhoto, ...props } = {}) {
   const status = photo.analysis_status;
   const text = photo.snippet || photo.summary || photo.filename || "";
@@ -62,7 +76,12 @@ export function photoCard(photo, { words = [], open = openPhoto, ...props } = {}
       photo.original_timestamp && h("span.photo-time", formatAgo(photo.original_timestamp))));
 }
 
-/** `text` with the words of a search marked. Runs of Chinese are marked by pairs of characters, as they are searched. */
+/**
+ * `text` with the words of a search marked. Runs of Chinese are marked by pairs of characters, as they are searched.
+ *
+ * @param {string} text
+ * @param {string[]} words
+ */
 function marked(text, words) {
   const pieces = words.flatMap((word) =>
     /^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{3,}$/.test(word) ? [word, ...Array.from({ length: word.length - 1 }, (_, at) => word.slice(at, at + 2))] : [word]);
@@ -72,19 +91,25 @@ function marked(text, words) {
   return text.split(new RegExp(`(${escaped.join("|")})`, "iu")).map((part, at) => (at % 2 ? h("mark", part) : part));
 }
 
-/** The detail over the page. `step(id, -1 | 1)` gives the neighbour's id in what was being looked through, or null. */
+/**
+ * The detail over the page.
+ *
+ * @param {number} id
+ * @param {DetailOptions} options
+ */
 export function openPhoto(id, { step = () => null, closed } = {}) {
   const give = new AbortController();
   const image = h("img.detail-image", { alt: "", draggable: "false" });
-  const stage = h("button.detail-stage", { type: "button", "aria-pressed": "false", label: t("detail.zoom"), on: { click: () => zoom(stage, image) } }, image);
+  const stage = h("button.detail-stage", { type: "button", "aria-pressed": "false", label: t("detail.zoom") }, image);
+  stage.addEventListener("click", () => zoom(stage, image));
   const side = h("div.detail-side");
-  const turn = (delta) => {
+  const turn = (/** @type {number} */ delta) => {
     const other = step(id, delta);
     if (other === null) return;
     handle.close("turned");
     openPhoto(other, { step, closed });
   };
-  const arrow = (delta, glyph) =>
+  const arrow = (/** @type {number} */ delta, /** @type {"back" | "next"} */ glyph) =>
     button("", { glyph, kind: `detail-turn ${glyph}`, label: t(`detail.${glyph}`), disabled: step(id, delta) === null, click: () => turn(delta) });
   const handle = dialog({
     title: t("detail.title", { id }), wide: true,
@@ -102,12 +127,14 @@ export function openPhoto(id, { step = () => null, closed } = {}) {
   });
   api.blobUrl(`/api/photos/${id}/image`, give.signal).then((url) => (image.src = url)).catch(fail);
 
+  /** @type {PhotoDetail | null} */
   let photo = null;
-  const draw = (found) => {
+  const draw = (/** @type {PhotoDetail} */ found) => {
     photo = found;
-    image.alt = t("detail.picture", { summary: photo.analysis.summary || photo.filename });
-    return detailFacts(photo, draw, side, handle.close);
+    image.alt = t("detail.picture", { summary: found.analysis.summary || found.filename });
+    return detailFacts(found, draw, side, handle.close);
   };
+  /** @type {(signal: AbortSignal) => Promise<PhotoDetail>} */
   const fetchDetail = (signal) => api.get(`/api/photos/${id}`, null, { signal });
   const look = async () => {
     if (!photo || !UNFINISHED.includes(photo.analysis.status)) return;
@@ -118,20 +145,31 @@ export function openPhoto(id, { step = () => null, closed } = {}) {
     tell("changed", id);
   };
   const endings = [() => give.abort(), load(side, fetchDetail, draw, skeleton(6)), poll(look, 1.5)];
-  return handle;
 }
 
-/** Between fitting the window and full size. */
+/**
+ * Between fitting the window and full size.
+ *
+ * @param {HTMLElement} stage
+ * @param {HTMLImageElement} image
+ */
 function zoom(stage, image) {
   const large = stage.getAttribute("aria-pressed") !== "true";
-  stage.setAttribute("aria-pressed", large);
+  stage.setAttribute("aria-pressed", String(large));
   if (large) image.style.width = `${Math.max(image.naturalWidth / Math.min(2, devicePixelRatio), stage.clientWidth * 1.6)}px`;
   else image.style.removeProperty("width");
 }
 
+/**
+ * @param {PhotoDetail} photo
+ * @param {(photo: PhotoDetail) => Child} draw
+ * @param {HTMLElement} side where it is drawn
+ * @param {() => void} close
+ */
 function detailFacts(photo, draw, side, close) {
   const { analysis } = photo;
-  const entities = parsed(analysis.entities, []).filter((entity) => entity?.value);
+  /** @type {Entity[]} */
+  const entities = parsed(analysis.entities, []).filter((/** @type {Entity | null} */ entity) => entity?.value);
   const text = visibleText(analysis.llm_response);
   const reprocess = button(t("detail.reprocess"), { glyph: "refresh" });
   reprocess.addEventListener("click", async () => {
@@ -151,7 +189,7 @@ function detailFacts(photo, draw, side, close) {
     ["device", photo.device_name || photo.device_id], ["size", `${photo.width} × ${photo.height}, ${formatBytes(photo.file_size)}`], ["name", photo.filename],
   ];
   return [
-    h("div.row", h("span", { class: `badge ${{ done: "good", error: "bad" }[analysis.status] ?? "warn"}`, text: t(`status.${analysis.status}`) }),
+    h("div.row", h("span", { class: `badge ${STATUS_KINDS[analysis.status]}`, text: t(`status.${analysis.status}`) }),
       analysis.status === "done" && [h("span.chip", term("category", analysis.content_category)), h("span.chip", term("intent", analysis.intent))],
       analysis.app_name && h("span.chip", analysis.app_name)),
     analysis.status === "error" && h("div.detail-error", { role: "alert" }, h("strong", t("detail.failed")), h("p", analysis.error_message)),
@@ -166,14 +204,21 @@ function detailFacts(photo, draw, side, close) {
   ].map((part) => part || null).flat();
 }
 
+/** @param {Entity} entity */
 function entityRow({ type, value }) {
-  const target = entityTarget(String(type).toLowerCase(), String(value));
-  const shown = target ? h("a", { href: target, rel: "noopener noreferrer", target: "_blank", text: value }) : h("span", value);
+  const text = String(value);
+  const target = entityTarget(String(type).toLowerCase(), text);
+  const shown = target ? h("a", { href: target, rel: "noopener noreferrer", target: "_blank", text }) : h("span", text);
   return h("li", h("span.entity-type", term("entity", String(type).toLowerCase())), h("span.grow", shown),
-    button("", { glyph: "copy", kind: "quiet", label: t("detail.copy", { value: String(value).slice(0, 60) }), click: () => copyText(String(value)) }));
+    button("", { glyph: "copy", kind: "quiet", label: t("detail.copy", { value: text.slice(0, 60) }), click: () => copyText(text) }));
 }
 
-/** Where an entity leads: web, mail and phone only, whatever a screenshot says that it is. */
+/**
+ * Where an entity leads: web, mail and phone only, whatever a screenshot says that it is.
+ *
+ * @param {string} type
+ * @param {string} value
+ */
 function entityTarget(type, value) {
   if (/^https?:\/\/\S+$/i.test(value)) return value;
   if (/^(link|url|website)$/.test(type) && /^[\w-]+(\.[\w-]+)+(\/\S*)?$/.test(value)) return `https://${value}`;
@@ -182,13 +227,22 @@ function entityTarget(type, value) {
   return null;
 }
 
-/** The text in the picture, which is a part of the model's answer as it came. */
+/**
+ * The text in the picture, which is a part of the model's answer as it came.
+ *
+ * @param {string | undefined} answer
+ */
 function visibleText(answer) {
-  const start = String(answer ?? "").indexOf("{");
+  if (!answer) return "";
+  const start = answer.indexOf("{");
   const text = start < 0 ? null : parsed(answer.slice(start, answer.lastIndexOf("}") + 1), {})?.visible_text;
   return typeof text === "string" ? text : "";
 }
 
+/**
+ * @param {string} text
+ * @param {any} fallback
+ */
 function parsed(text, fallback) {
   try {
     return JSON.parse(text) ?? fallback;
@@ -197,6 +251,7 @@ function parsed(text, fallback) {
   }
 }
 
+/** @param {PhotoDetail} photo */
 async function saveOriginal(photo) {
   try {
     const url = await api.blobUrl(`/api/photos/${photo.id}/image`);
@@ -211,22 +266,26 @@ async function saveOriginal(photo) {
 // ---------------------------------------------------------------------------------------------------------------- deletion
 
 // A deletion is sent when the time for taking it back has passed, or when the page is left. Until then the photo is hidden.
+/** @type {Map<number, "waiting" | "sent">} */
 export const hiddenPhotos = new Map();
 
+/** @param {number} id */
 function deletePhoto(id) {
   if (hiddenPhotos.has(id)) return;
-  const dismiss = toast(t("detail.deleted"), {
+  toast(t("detail.deleted"), {
     seconds: UNDO_SECONDS, action: { label: t("shell.undo"), run: () => restorePhoto(id) }, after: () => sendDeletion(id),
   });
-  hiddenPhotos.set(id, dismiss);
+  hiddenPhotos.set(id, "waiting");
   tell("hidden", id);
 }
 
+/** @param {number} id */
 function restorePhoto(id) {
   hiddenPhotos.delete(id);
   tell("restored", id);
 }
 
+/** @param {number} id */
 async function sendDeletion(id) {
   if (hiddenPhotos.get(id) === "sent") return;
   hiddenPhotos.set(id, "sent");
@@ -242,7 +301,7 @@ async function sendDeletion(id) {
 }
 
 export function sendDeletions() {
-  for (const [id, waiting] of hiddenPhotos) if (waiting !== "sent") sendDeletion(id);
+  for (const [id, state] of hiddenPhotos) if (state === "waiting") sendDeletion(id);
 }
 
 window.addEventListener("pagehide", sendDeletions);

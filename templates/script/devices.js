@@ -30,11 +30,13 @@ words({
   },
 });
 
+/** @param {HTMLElement} container */
 export function showDevices(container) {
   const body = h("div");
   const show = () => load(body, (signal) => api.get("/api/push/devices", {}, { signal }), ({ devices }) =>
     devices.length ? h("ul.list", devices.map(item)) : h("p.hint", t("devices.none")));
 
+  /** @param {DeviceFields} device */
   function item(device) {
     const name = device.device_name;
     const seen = t("devices.seen", { platform: device.platform, when: formatAgo(device.last_seen) });
@@ -52,7 +54,7 @@ export function showDevices(container) {
   const subject = h("input", { type: "text", maxlength: 256, placeholder: "Snaplore" });
   const text = h("textarea", { rows: 2, required: true, maxlength: 4096 });
   const send = h("button.button", { type: "submit", text: t("devices.send") });
-  const sent = (event) => {
+  const sent = (/** @type {Event} */ event) => {
     event.preventDefault();
     settle(send, () => api.post("/api/push/broadcast", { title: subject.value, body: text.value }), ({ count }) => {
       toast(t("devices.sent", { count }), { kind: count ? "good" : "info" });

@@ -37,34 +37,49 @@ words({
 const ID_PATTERN = "[A-Za-z0-9_\\-]{1,64}";
 
 // Both are lists of things that can be switched, added, changed and deleted; they differ in their fields.
+/** @param {HTMLElement} container */
 export function showSkills(container) {
   return extensionList(container, {
     group: "skills", path: "/api/skills", query: { include_disabled: true }, name: "skills",
-    row: (skill) => [`${skill.icon} ${skill.name}`.trim(), [skill.description]],
+    row: (/** @type {SkillDetail} */ skill) => [`${skill.icon} ${skill.name}`.trim(), [skill.description]],
     fields: skillFields,
   });
 }
 
+/** @param {HTMLElement} container */
 export function showServers(container) {
   return extensionList(container, {
     group: "tools", path: "/api/mcp-servers", query: {}, name: "servers",
-    row: (server) => [server.name, [server.url, server.description]],
+    row: (/** @type {ServerFields} */ server) => [server.name, [server.url, server.description]],
     fields: serverFields,
   });
 }
 
+/**
+ * @template {{ id: string, name: string, enabled?: boolean }} Extension
+ * @param {HTMLElement} container
+ * @param {{
+ *   group: string,
+ *   path: string,
+ *   query: import("./api.js").Query,
+ *   name: string,
+ *   row: (one: Extension) => [title: string, details: string[]],
+ *   fields: (one: Extension | null) => { body: Child, read: () => Record<string, unknown> },
+ * }} kind `name` is that of the list in the API's answer, `fields` are those of a form for one, or for a new one
+ */
 function extensionList(container, { group, path, query, name, row, fields }) {
   const body = h("div");
   const wide = group === "skills"; // for the long text
-  const place = (one) => `${path}/${encodeURIComponent(one.id)}`;
+  const place = (/** @type {Extension} */ one) => `${path}/${encodeURIComponent(one.id)}`;
   const show = () => load(body, (signal) => api.get(path, query, { signal }), (answer) => {
-    const items = answer[name].map((one) => item(one));
+    const items = answer[name].map((/** @type {Extension} */ one) => item(one));
     return items.length ? h("ul.list", items) : h("p.hint", t(`${group}.none`));
   });
 
+  /** @param {Extension} one */
   function item(one) {
     const [title, details] = row(one);
-    const said = (word) => `${t(word)}: ${one.name}`;
+    const said = (/** @type {string} */ word) => `${t(word)}: ${one.name}`;
     const remove = glyphButton("trash", said("list.delete"), () =>
       erase(remove, { title: t("list.delete"), text: t(`${group}.deleteText`, { name: one.name }), path: place(one) }, show));
     const edit = button(t("settings.edit"), { kind: "quiet", label: said("settings.edit"), click: () => change(one, edit) });
@@ -73,6 +88,10 @@ function extensionList(container, { group, path, query, name, row, fields }) {
     return settingsRow(title, details, on, edit, remove);
   }
 
+  /**
+   * @param {Extension} one
+   * @param {HTMLButtonElement} pressed
+   */
   function change(one, pressed) {
     // The list leaves long texts out.
     settle(pressed, async () => (group === "skills" ? api.get(place(one)) : one), (whole) => {
@@ -92,7 +111,12 @@ function extensionList(container, { group, path, query, name, row, fields }) {
   return show();
 }
 
-// The id is given once, when a thing is made.
+/**
+ * The id is given once, when a thing is made.
+ *
+ * @param {{ id: string } | null} known
+ * @returns {[HTMLInputElement, HTMLElement]}
+ */
 function idField(known) {
   const id = h("input", {
     type: "text", required: true, pattern: ID_PATTERN, spellcheck: "false", autocapitalize: "none",
@@ -101,6 +125,7 @@ function idField(known) {
   return [id, field(t("skills.id"), id, !known && t("skills.idText"))];
 }
 
+/** @param {SkillDetail | null} skill */
 function skillFields(skill) {
   const [id, idRow] = idField(skill);
   const name = h("input", { type: "text", required: true, maxlength: 200, value: skill?.name ?? "" });
@@ -119,6 +144,7 @@ function skillFields(skill) {
   };
 }
 
+/** @param {ServerFields | null} server */
 function serverFields(server) {
   const [id, idRow] = idField(server);
   const name = h("input", { type: "text", required: true, maxlength: 200, value: server?.name ?? "" });

@@ -47,14 +47,19 @@ const MEMORY_KINDS = ["long_term", "short_term"];
 const MEMORY_CATEGORIES = ["fact", "people", "project", "finance", "schedule", "preference", "interest", "habit"];
 const MEMORIES_SHOWN = 50;
 
-/** The view: what the navigation calls it, and what shows it. */
+/** @type {import("./shell.js").View} */
 export const memories = {
   title: "memories.title",
   icon: "memory",
   show: (container) => new MemoryList(container).leave,
 };
 
-// The options of a filter, all of them first; their counts follow.
+/**
+ * The options of a filter, all of them first; their counts follow.
+ *
+ * @param {string[]} names
+ * @param {string} group
+ */
 function named(names, group) {
   return [["", t("list.all")], ...names.map((name) => [name, t(`${group}.${name}`)])];
 }
@@ -69,6 +74,7 @@ class MemoryList {
   #total = 0;
   #stop = () => {};
 
+  /** @param {HTMLElement} container */
   constructor(container) {
     this.leave = () => this.#stop();
     add(container, pageHead(t("memories.title")), h("p.muted", t("memories.lead")),
@@ -82,11 +88,19 @@ class MemoryList {
     this.#stop = load(this.#body, (signal) => this.#page(1, signal), ({ total, items }) => this.#show(total, items), skeleton(4, "block"));
   }
 
+  /**
+   * @param {number} page
+   * @param {AbortSignal} [signal]
+   */
   #page(page, signal) {
     const filters = { memory_type: this.#kind.value, category: this.#category.value };
     return api.get("/api/memories", { page, page_size: MEMORIES_SHOWN, ...filters }, { signal });
   }
 
+  /**
+   * @param {number} total
+   * @param {MemoryFields[]} items
+   */
   #show(total, items) {
     this.#total = total;
     fill(this.#list, items.map((memory) => this.#item(memory)));
@@ -103,9 +117,9 @@ class MemoryList {
     const first = Math.floor(shown / MEMORIES_SHOWN) + 1;
     for (const page of shown % MEMORIES_SHOWN ? [first, first + 1] : [first]) {
       const { total, items } = await this.#page(page);
-      const known = new Set([...this.#list.children].map((item) => item.dataset.id));
+      const known = new Set([...this.#list.children].map((item) => item.getAttribute("data-id")));
       this.#total = total;
-      add(this.#list, items.filter(({ id }) => !known.has(String(id))).map((memory) => this.#item(memory)));
+      add(this.#list, items.filter((/** @type {MemoryFields} */ { id }) => !known.has(String(id))).map((/** @type {MemoryFields} */ memory) => this.#item(memory)));
     }
     this.#counted();
   }
@@ -126,6 +140,7 @@ class MemoryList {
     }
   }
 
+  /** @param {MemoryFields} memory */
   #item(memory) {
     const importance = Math.round(100 * memory.importance);
     const weight = `${t("memories.importance")} ${importance} %`;
@@ -148,12 +163,13 @@ class MemoryList {
     return item;
   }
 
+  /** @param {Element} item */
   #gone(item) {
     const next = item.nextElementSibling ?? item.previousElementSibling;
     item.remove();
     this.#total -= 1;
     this.#counted();
-    if (next) next.querySelector("button").focus();
+    if (next) next.querySelector("button")?.focus();
     else this.#load();
     this.#countUp();
   }

@@ -4,7 +4,7 @@
 // models say is data: it is shown as text, and becomes a link only where it is an address of the web or the id of a screenshot that a tool
 // of the same conversation has told of.
 
-import { api, picture } from "./api.js";
+import { picture } from "./api.js";
 import { openPhoto } from "./detail.js";
 import { add, h, icon } from "./dom.js";
 import { markdown } from "./markdown.js";
@@ -41,22 +41,31 @@ const SEARCHES = ["search_knowledge_base", "web_search"];
 const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot"];
 const CITATION = /#(\d{1,15})(?!\d)/g;
 
-// The stored messages of one conversation. `pictureOf(message)` gives the Blob that was sent with a message of this tab, if any.
+// The stored messages of one conversation.
 export class MessageLog {
   lastId = 0;
+  /** @type {MessageFields | null} */
   asked = null; // the last message of the person
   answered = true; // whether a text of the assistant follows it
+  /** @type {Map<number, string>} */
   #titles = new Map(); // of screenshots that the tools have told of, by id
+  /** @type {ToolCall[]} */
   #calls = []; // that wait for what their tool says
+  /** @type {string[]} */
   #urls = [];
   #pictureOf;
 
+  /** @param {(message: MessageFields) => Blob | undefined} pictureOf gives what was sent with a message of this tab */
   constructor(pictureOf) {
     this.#pictureOf = pictureOf;
     this.element = h("ol.list.stack");
   }
 
-  // Adds those that are new; returns whether there were any.
+  /**
+   * Adds those that are new; returns whether there were any.
+   *
+   * @param {MessageFields[]} messages
+   */
   append(messages) {
     const fresh = messages.filter((message) => message.id > this.lastId);
     for (const message of fresh) {
@@ -72,15 +81,17 @@ export class MessageLog {
     this.#urls.forEach((url) => URL.revokeObjectURL(url));
   }
 
+  /** @param {MessageFields} message */
   #say(message) {
     this.asked = message;
     this.answered = false;
     const picture = this.#pictureOf(message);
-    const url = picture && URL.createObjectURL(picture);
+    const url = picture ? URL.createObjectURL(picture) : "";
     if (url) this.#urls.push(url);
     this.element.append(h("li", bubble(message.content, url)));
   }
 
+  /** @param {MessageFields} message */
   #answer(message) {
     const calls = readJson(message.tool_calls) ?? [];
     if (Array.isArray(calls) && calls.length) {
@@ -95,17 +106,24 @@ export class MessageLog {
     }
   }
 
+  /** @param {MessageFields} message */
   #settle(message) {
     const said = readJson(message.content) ?? {};
+    /** @type {ToolResult[]} */
     const results = Array.isArray(said.results) ? said.results : [];
-    if (SCREENSHOT_TOOLS.includes(message.tool_name)) {
-      results.filter((result) => Number.isInteger(result?.id)).forEach((result) => this.#titles.set(result.id, result.title ?? ""));
+    if (SCREENSHOT_TOOLS.includes(message.tool_name ?? "")) {
+      for (const { id, title } of results.map((result) => result ?? {})) if (Number.isInteger(id)) this.#titles.set(Number(id), String(title ?? ""));
     }
-    this.#calls.shift()?.settle(message.tool_name, said, results);
+    this.#calls.shift()?.settle(message.tool_name ?? "", said, results);
   }
 }
 
-// What a person says, before it is stored and after.
+/**
+ * What a person says, before it is stored and after.
+ *
+ * @param {string | null} content
+ * @param {string} url of the attached picture, "" without
+ */
 export function bubble(content, url) {
   return h("div.chat-said",
     h("span.visually-hidden", t("message.you")),
@@ -114,8 +132,15 @@ export function bubble(content, url) {
   );
 }
 
+/**
+ * What a tool says of one thing that it found. Tools of others say what they like, so nothing is certain.
+ *
+ * @typedef {{ id?: unknown, title?: unknown, url?: unknown, summary?: unknown, snippet?: unknown } | null} ToolResult
+ */
+
 // One call of a tool: folded it says what happened, unfolded what exactly was asked and answered.
 class ToolCall {
+  /** @param {{ name?: unknown, arguments?: unknown }} called */
   constructor(called) {
     const [name, given] = [called.name, called.arguments].map((text) => String(text ?? ""));
     const known = BUILT_IN_TOOLS.includes(name);
@@ -137,6 +162,11 @@ class ToolCall {
     );
   }
 
+  /**
+   * @param {string} name
+   * @param {any} said
+   * @param {ToolResult[]} results
+   */
   settle(name, said, results) {
     this.element.classList.toggle("failed", Boolean(said.error));
     const outcome = SEARCHES.includes(name) ? "tool.found" : "tool.done";
@@ -151,26 +181,42 @@ class ToolCall {
   }
 }
 
+/**
+ * @param {string} tool
+ * @param {NonNullable<ToolResult>} result
+ */
 function toolResult(tool, result) {
   const title = String(result.title ?? "");
   const url = webAddress(result.url);
   const isPhoto = SCREENSHOT_TOOLS.includes(tool) && Number.isInteger(result.id);
+  /** @type {HTMLElement} */
   let heading = h("strong", title);
-  if (isPhoto) heading = citation(result.id, `#${result.id} ${title}`);
+  if (isPhoto) heading = citation(Number(result.id), `#${result.id} ${title}`);
   else if (url) heading = h("a", { href: url, target: "_blank", rel: "noopener noreferrer", text: title || url });
   return h("li", heading, h("p", String(result.summary || result.snippet || "")));
 }
 
+/**
+ * @param {number} id
+ * @param {string} label
+ */
 function citation(id, label) {
   const name = `${label}: ${t("cited.open", { id })}`;
   return h("button.chat-citation", { type: "button", text: label, "aria-label": name, on: { click: () => openPhoto(id) } });
 }
 
-// Makes buttons of the `#12` in a text that `known` has; returns their ids in order.
+/**
+ * Makes buttons of the `#12` in a text that `known` has; returns their ids in order.
+ *
+ * @param {Element} root
+ * @param {Map<number, string>} known
+ */
 function linkCitations(root, known) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  /** @type {Text[]} */
   const nodes = [];
-  while (walker.nextNode()) nodes.push(walker.currentNode);
+  while (walker.nextNode()) nodes.push(/** @type {Text} */ (walker.currentNode));
+  /** @type {Set<number>} */
   const ids = new Set();
   for (const node of nodes) {
     if (node.parentElement?.closest("a, code, pre")) continue;
@@ -188,7 +234,12 @@ function linkCitations(root, known) {
   return [...ids];
 }
 
-// A row of thumbnails that open the screenshots; nothing for none. One that was deleted meanwhile shows its number.
+/**
+ * A row of thumbnails that open the screenshots; nothing for none. One that was deleted meanwhile shows its number.
+ *
+ * @param {number[]} ids
+ * @param {Map<number, string>} titles
+ */
 export function citedPhotos(ids, titles = new Map()) {
   if (!ids.length) return null;
   return h("ul.list.row.cited", { "aria-label": t("cited.title") },
@@ -205,11 +256,16 @@ export function citedPhotos(ids, titles = new Map()) {
   );
 }
 
+/** @param {unknown} value */
 function webAddress(value) {
-  const url = URL.canParse(String(value)) ? new URL(value) : null;
+  const url = URL.canParse(String(value)) ? new URL(String(value)) : null;
   return url && ["http:", "https:"].includes(url.protocol) ? url.href : "";
 }
 
+/**
+ * @param {string | null} text
+ * @returns {any} null where it is none
+ */
 export function readJson(text) {
   try {
     return text ? JSON.parse(text) : null;

@@ -63,14 +63,16 @@ words({
   },
 });
 
+/** @type {Record<string, string>} */
 const PROVIDER_NAMES = {
   openai: "OpenAI", anthropic: "Anthropic", gemini: "Google Gemini", deepseek: "DeepSeek", qwen: "Qwen",
   zhipu: "Zhipu GLM", ollama: "Ollama",
 };
 const USAGE_PERIODS = [7, 30, 90];
 
+/** @param {HTMLElement} container */
 export function showModel(container) {
-  const fetched = async (signal) => {
+  const fetched = async (/** @type {AbortSignal} */ signal) => {
     const paths = ["/api/config/llm", "/api/config/llm/presets"];
     const [now, { presets }] = await Promise.all(paths.map((path) => api.get(path, {}, { signal })));
     return { now, presets };
@@ -78,7 +80,12 @@ export function showModel(container) {
   return load(container, fetched, ({ now, presets }) => modelForm(now, presets));
 }
 
-// `now` is the configuration in force. A provider of the list brings its address and model; both can be changed.
+/**
+ * A provider of the list brings its address and model; both can be changed.
+ *
+ * @param {ConfigurationFields} now the configuration in force
+ * @param {Record<string, PresetFields>} presets
+ */
 function modelForm(now, presets) {
   const known = now.provider === "local" || now.provider in presets;
   const names = Object.keys(presets).map((name) => [name, PROVIDER_NAMES[name] ?? name]);
@@ -92,13 +99,13 @@ function modelForm(now, presets) {
   const save = h("button.button.primary", { type: "submit", text: t("list.save") });
   const test = button(t("model.test"), { click: () => settle(test, tested, showResult) });
   const keyField = field(t("model.key"), key, "?");
-  const keyHint = keyField.lastChild;
+  const keyHint = /** @type {HTMLElement} */ (keyField.lastChild);
   const remote = h("div.stack", h("p.hint", t("model.lead")),
     h("div.settings-fields", field(t("model.address"), address), field(t("model.model"), model),
       h("div.stack.tight", keyField, removal), field(t("model.temperature"), temperature, t("model.temperatureText"))));
   const local = h("p.hint", t("model.localText"));
   const context = h("p.hint");
-  const sent = (event) => {
+  const sent = (/** @type {Event} */ event) => {
     event.preventDefault();
     settle(save, stored, () => praise(t("settings.saved")));
   };
@@ -106,10 +113,12 @@ function modelForm(now, presets) {
     h("div.settings-fields", field(t("model.provider"), provider)), local, remote, context,
     h("div.row", save, test), result);
 
+  /** @param {string} text */
   function originOf(text) {
     return URL.canParse(text) ? new URL(text).origin : "";
   }
 
+  /** @returns {Partial<ConfigurationFields> & { api_key?: string }} */
   function wanted() {
     if (provider.value === "local") return { provider: "local" };
     return {
@@ -121,9 +130,10 @@ function modelForm(now, presets) {
   function isChanged() {
     const { provider: name, ...rest } = wanted();
     if (name === "local" || now.provider === "local") return name !== now.provider;
-    return Boolean(key.value) || ["base_url", "model", "temperature"].some((part) => rest[part] !== now[part]);
+    return Boolean(key.value) || rest.base_url !== now.base_url || rest.model !== now.model || rest.temperature !== now.temperature;
   }
 
+  /** @param {Event} [event] */
   function changed(event) {
     if (event?.target === provider) {
       const preset = presets[provider.value];
@@ -141,7 +151,7 @@ function modelForm(now, presets) {
     keyHint.textContent = t(moved ? "model.keyMoves" : state, { origin: originOf(now.base_url) });
     const forget = button(t("model.removeKey"), { kind: "quiet", click: () => forgetKey(forget) });
     fill(removal, now.api_key_set && !moved && forget);
-    test.firstChild.textContent = isChanged() ? t("model.saveAndTest") : t("model.test");
+    test.replaceChildren(h("span", isChanged() ? t("model.saveAndTest") : t("model.test")));
     context.textContent = isLocal || isChanged() ? "" : t("model.context", { tokens: formatNumber(now.max_context_tokens) });
   }
 
@@ -153,6 +163,7 @@ function modelForm(now, presets) {
     changed();
   }
 
+  /** @param {HTMLButtonElement} pressed */
   function forgetKey(pressed) {
     settle(pressed, () => api.put("/api/config/llm", { api_key: "" }), (answer) => {
       now = answer;
@@ -167,9 +178,10 @@ function modelForm(now, presets) {
     return api.post("/api/config/llm/test");
   }
 
+  /** @param {{ success: boolean, milliseconds: number, model: string, message: string } | null} answer */
   function showResult(answer) {
     if (!answer) return;
-    const words = { ...answer, milliseconds: formatNumber(answer.milliseconds) };
+    const words = { model: answer.model, message: answer.message, milliseconds: formatNumber(answer.milliseconds) };
     result.className = answer.success ? "model-good" : "problem";
     result.textContent = t(answer.success ? "model.worked" : "model.failed", words);
   }
@@ -178,6 +190,7 @@ function modelForm(now, presets) {
   return settingsCard(t("model.title"), form);
 }
 
+/** @param {HTMLElement} container */
 export function showUsage(container) {
   const body = h("div");
   let stop = () => {};
@@ -193,14 +206,19 @@ export function showUsage(container) {
   return () => stop();
 }
 
+/**
+ * @param {UsageReport} usage
+ * @param {number} period in days
+ */
 function usageShown({ daily_token_limit: limit, tokens_today: today, days: rows }, period) {
-  const dayAgo = (days) => new Date(Date.now() - days * 86400000).toISOString().slice(0, 10);
-  const byDay = new Map(Array.from({ length: period }, (_, number) => [dayAgo(period - 1 - number), 0]));
-  for (const { day, total_tokens: tokens } of rows) if (byDay.has(day)) byDay.set(day, byDay.get(day) + tokens);
+  const dayAgo = (/** @type {number} */ days) => new Date(Date.now() - days * 86400000).toISOString().slice(0, 10);
+  const byDay = new Map(Array.from({ length: period }, (_, number) => /** @type {[string, number]} */ ([dayAgo(period - 1 - number), 0])));
+  for (const { day, total_tokens: tokens } of rows) if (byDay.has(day)) byDay.set(day, (byDay.get(day) ?? 0) + tokens);
   const most = Math.max(0, ...byDay.values());
-  const [tokens, calls] = ["total_tokens", "calls"].map((name) => rows.reduce((sum, row) => sum + row[name], 0));
+  const tokens = rows.reduce((sum, row) => sum + row.total_tokens, 0);
+  const calls = rows.reduce((sum, row) => sum + row.calls, 0);
   const spent = formatNumber(today);
-  const label = t("usage.chart", { first: [...byDay.keys()][0], last: [...byDay.keys()].at(-1), most: formatNumber(most) });
+  const label = t("usage.chart", { first: dayAgo(period - 1), last: dayAgo(0), most: formatNumber(most) });
   return h("div.stack",
     facts([
       [t("usage.today"), limit ? t("usage.of", { tokens: spent, limit: formatNumber(limit) }) : t("usage.tokens", { tokens: spent })],

@@ -51,7 +51,7 @@ const NOTE_CATEGORIES = ["insight", "reminder", "report", "note"];
 const NOTES_SHOWN = 30;
 const SOURCES_SHOWN = 12; // screenshots of an article before "more" is pressed; a report may have a hundred
 
-/** The view: what the navigation calls it, and what shows it. */
+/** @type {import("./shell.js").View} */
 export const notes = {
   title: "notes.title",
   icon: "note",
@@ -67,14 +67,18 @@ class NoteList {
   #more = moreButton(() => this.#next());
   #stop = () => {};
 
+  /**
+   * @param {HTMLElement} container
+   * @param {string} category
+   */
   constructor(container, category) {
     this.category = NOTE_CATEGORIES.includes(category) ? category : "";
     this.leave = () => this.#stop();
-    const triggered = ({ generated }) => {
+    const triggered = (/** @type {{ generated: number }} */ { generated }) => {
       toast(generated ? t("notes.triggered", { count: generated }) : t("notes.nothing"), { kind: generated ? "good" : "info" });
       this.#load(); // what is no new note may have continued one
     };
-    const allRead = ({ updated }) => {
+    const allRead = (/** @type {{ updated: number }} */ { updated }) => {
       praise(t("notes.allRead", { count: updated }));
       this.#load();
     };
@@ -83,7 +87,7 @@ class NoteList {
     const trigger = button(t("notes.trigger"), { glyph: "refresh", kind: "primary", click: run });
     const readAll = button(t("notes.readAll"), { glyph: "check", click: read });
     const head = pageHead(t("notes.title"), readAll, trigger);
-    head.firstChild.append(" ", this.#count);
+    head.querySelector("h1")?.append(" ", this.#count);
     add(container, head, this.#chips, this.#body);
     this.#load();
   }
@@ -94,10 +98,16 @@ class NoteList {
     this.#countUp();
   }
 
+  /**
+   * @param {number} cursor
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<{ items: DynamicItem[], next_cursor: number }>}
+   */
   #page(cursor, signal) {
     return api.get("/api/dynamics", { cursor, limit: NOTES_SHOWN, category: this.category }, { signal });
   }
 
+  /** @param {{ items: DynamicItem[], next_cursor: number }} page */
   #show({ items, next_cursor: next }) {
     this.#cursor = next;
     this.#more.hidden = !next;
@@ -112,18 +122,19 @@ class NoteList {
     this.#more.hidden = !next;
     const cards = items.map((note) => this.#card(note));
     add(this.#list, cards);
-    cards[0]?.querySelector("a").focus();
+    cards[0]?.querySelector("a")?.focus();
   }
 
   // The counts; a failure leaves them away, the list itself tells it.
   async #countUp() {
     const none = { total_unread: 0, by_category: {} };
+    /** @type {DynamicStatistics} */
     const { total_unread: unread, by_category: counts } = await api.get("/api/dynamics/stats").catch(() => none);
     navBadge("notes", unread);
     this.#count.hidden = !unread;
     this.#count.textContent = t("notes.unread", { count: formatNumber(unread) });
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
-    const chip = (category, label, count) => {
+    const chip = (/** @type {string} */ category, /** @type {string} */ label, /** @type {number} */ count) => {
       const current = category === this.category ? "true" : undefined;
       return h("a.chip.pick", { href: `#/notes${category && `?category=${category}`}`, "aria-current": current },
         label, h("span.muted", formatNumber(count)));
@@ -131,7 +142,9 @@ class NoteList {
     fill(this.#chips, chip("", t("list.all"), total), NOTE_CATEGORIES.map((name) => chip(name, t(`dynamic.${name}`), counts[name] ?? 0)));
   }
 
+  /** @param {DynamicItem} note */
   #card(note) {
+    /** @type {HTMLLIElement} */
     const card = h("li", { class: `card stack notes-card ${note.is_read ? "" : "unread"}` },
       h("div.row.small",
         h("span.badge", t(`dynamic.${note.category}`)), !note.is_read && h("span.notes-new", t("notes.new")),
@@ -142,16 +155,23 @@ class NoteList {
     return card;
   }
 
+  /** @param {Element} card */
   #gone(card) {
     const next = card.nextElementSibling ?? card.previousElementSibling;
     card.remove();
-    if (next) next.querySelector("a").focus();
+    if (next) next.querySelector("a")?.focus();
     else this.#load();
     this.#countUp();
   }
 }
 
-// Pin and delete.
+/**
+ * Pin and delete.
+ *
+ * @param {DynamicItem} note
+ * @param {{ pinned: (isPinned: boolean) => unknown, deleted: () => unknown }} done
+ * @returns {HTMLElement}
+ */
 function noteActions(note, { pinned, deleted }) {
   const path = `/api/dynamics/${note.id}`;
   const label = t(note.is_pinned ? "notes.unpin" : "notes.pin");
@@ -163,15 +183,20 @@ function noteActions(note, { pinned, deleted }) {
   return h("div.row.notes-actions", pin, remove);
 }
 
+/**
+ * @param {HTMLElement} container
+ * @param {string} id
+ */
 function showNote(container, id) {
   const body = h("div");
   add(container, h("a.row.notes-back", { href: "#/notes" }, icon("back"), t("notes.back")), body);
-  return load(body, (signal) => api.get(`/api/dynamics/${encodeURIComponent(id)}`, {}, { signal }), (note) => {
+  return load(body, (signal) => api.get(`/api/dynamics/${encodeURIComponent(id)}`, {}, { signal }), (/** @type {DynamicDetail} */ note) => {
     if (!note.is_read) markRead(note.id);
     return article(note);
   }, skeleton(6));
 }
 
+/** @param {number} id */
 async function markRead(id) {
   try {
     await api.put(`/api/dynamics/${id}/read`);
@@ -181,10 +206,12 @@ async function markRead(id) {
   }
 }
 
+/** @param {DynamicDetail} note */
 function article(note) {
   const photos = readJson(note.source_photo_ids) ?? [];
   const conversations = readJson(note.source_conversation_ids) ?? [];
   const actions = h("div");
+  /** @type {(isPinned: boolean) => unknown} */
   const act = (isPinned) =>
     fill(actions, noteActions({ ...note, is_pinned: isPinned }, { pinned: act, deleted: () => go("#/notes") }));
   act(note.is_pinned);
@@ -198,17 +225,26 @@ function article(note) {
     conversations.length > 0 && h("section.stack.tight", h("h2", t("notes.conversations")), sourceConversations(conversations)));
 }
 
+/** @param {number[]} ids */
 function sourcePhotos(ids) {
   const rest = ids.slice(SOURCES_SHOWN);
-  const more = button(`${t("list.more")} (${rest.length})`, { click: () => more.replaceWith(citedPhotos(rest)) });
+  const more = button(`${t("list.more")} (${rest.length})`);
+  more.addEventListener("click", () => more.replaceWith(citedPhotos(rest) ?? ""));
   return h("div.stack.tight", citedPhotos(ids.slice(0, SOURCES_SHOWN)), rest.length > 0 && h("div", more));
 }
 
-// Links, by number at first; the titles of those that are among the latest follow.
+/**
+ * Links, by number at first; the titles of those that are among the latest follow.
+ *
+ * @param {string[]} ids
+ */
 function sourceConversations(ids) {
   const links = new Map(ids.map((id) => [id, h("a", { href: `#/chat/${id}`, text: t("notes.conversation", { id: id.slice(0, 6) }) })]));
   api.get("/api/chat/conversations", { page_size: 100 }).then(({ conversations }) => {
-    for (const { id, title } of conversations) if (title && links.has(id)) links.get(id).textContent = title;
+    for (const { id, title } of /** @type {ConversationItem[]} */ (conversations)) {
+      const link = links.get(id);
+      if (link && title) link.textContent = title;
+    }
   }, () => {});
   return h("ul.list.stack.tight", [...links.values()].map((link) => h("li.row", icon("chat"), link)));
 }

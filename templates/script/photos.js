@@ -49,17 +49,26 @@ const MOST_FOUND = 100; // the API's limit for a search
 const CATEGORIES = ["chat", "webpage", "finance", "notification", "social_media", "other"];
 const INTENTS = ["reference", "reminder", "research", "note", "ignore"];
 const STATUSES = ["pending", "processing", "done", "error"];
+/** @type {Record<string, number>} */
 const PERIODS = { day: 1, week: 7, month: 30 };
+/**
+ * What is searched for, and each filter by its name; "" is none.
+ *
+ * @typedef {Record<string, string>} Chosen
+ */
+
 const FILTERS = ["status", "device", "category", "intent", "time", "from", "to"];
 
-/** The view: what the navigation calls it, and what shows it. */
+/** @type {import("./shell.js").View} */
 export const photos = {
   title: "photos.title",
   icon: "image",
   show(container, { id, query }) {
+    /** @type {Chosen} */
     const chosen = Object.fromEntries(["q", ...FILTERS].map((name) => [name, query.get(name) ?? ""]));
     const count = h("p.muted.small", { role: "status" });
     const results = h("div.photo-results");
+    /** @type {ReturnType<typeof photoGrid> | null} */
     let grid = null;
 
     const show = async () => {
@@ -78,34 +87,34 @@ export const photos = {
       current.soon();
     };
 
-    const showTotal = (total) => {
+    const showTotal = (/** @type {number} */ total) => {
       const key = !chosen.q ? (total === 1 ? "one" : "count") : total < MOST_FOUND ? "found" : "best";
       count.textContent = t(`photos.${key}`, { count: formatNumber(total) });
       if (!total) fill(results, nothing(narrowed() || chosen.q, narrowed() && clear()));
-      else if (!grid.node.isConnected) fill(results, grid.node);
+      else if (grid && !grid.node.isConnected) fill(results, grid.node);
     };
 
     const narrowed = () => FILTERS.some((name) => chosen[name]);
     const clear = () => button(t("photos.reset"), { kind: "quiet", click: reset });
-    const keepAddress = (photo = null) => {
+    const keepAddress = (/** @type {number | null} */ photo = null) => {
       const kept = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value));
       replaceAddress(`#/photos${photo ? `/${photo}` : ""}${kept.size ? `?${kept}` : ""}`);
     };
-    const openHere = (photo) => {
+    const openHere = (/** @type {number} */ photo) => {
       keepAddress(photo);
       openPhoto(photo, {
-        step: (from, delta) => grid.neighbour(from, delta),
+        step: (from, delta) => grid?.neighbour(from, delta) ?? null,
         closed: (last) => {
           if (!container.isConnected || !location.hash.startsWith("#/photos")) return;
           keepAddress();
-          grid.focus(last); // its tile may be another element by now
+          grid?.focus(last); // its tile may be another element by now
         },
       });
     };
-    const choose = (name, value) => {
+    const choose = (/** @type {string} */ name, /** @type {string} */ value) => {
       chosen[name] = value;
       keepAddress();
-      filters.lastChild.hidden = !narrowed();
+      remove.hidden = !narrowed();
       show();
     };
     const reset = () => {
@@ -113,11 +122,12 @@ export const photos = {
       keepAddress();
       showView();
     };
-    const filters = filterRow(chosen, choose, clear());
-    filters.lastChild.hidden = !narrowed();
+    const remove = clear();
+    remove.hidden = !narrowed();
+    const filters = filterRow(chosen, choose, remove);
     filters.classList.toggle("open", narrowed());
     const more = button(t("photos.filters"), { glyph: "settings", kind: "photo-more", "aria-expanded": narrowed(), "aria-controls": filters.id });
-    more.addEventListener("click", () => more.setAttribute("aria-expanded", filters.classList.toggle("open")));
+    more.addEventListener("click", () => more.setAttribute("aria-expanded", String(filters.classList.toggle("open"))));
 
     add(container, pageHead(t("photos.title"), uploadButton()),
       h("search.photo-tools", searchField(chosen.q, (words) => choose("q", words)), more, filters), count, results);
@@ -125,18 +135,26 @@ export const photos = {
     show();
     if (id && /^\d+$/.test(id)) openHere(Number(id));
 
-    const added = debounced(() => grid.refresh(), 400);
+    const added = debounced(() => grid?.refresh(), 400);
     let quiet = 0;
     const stopPolling = poll(async () => {
       // What is being analysed changes by itself; otherwise it is enough to look now and then whether a phone has sent something.
+      if (!grid) return;
       quiet = grid.unfinished() ? 0 : (quiet + 1) % 6;
       if (!chosen.q && quiet === 0 && grid.total() !== null && container.isConnected) await grid.refresh();
     }, 2.5);
-    return [() => grid.stop(), stopPolling, acceptFiles(container), added.cancel, listen(photoEvents, { added, changed: added })];
+    return [() => grid?.stop(), stopPolling, acceptFiles(container), added.cancel, listen(photoEvents, { added, changed: added })];
   },
 };
 
-/** One page of the list, or of what a search has found, which comes as a whole. */
+/**
+ * One page of the list, or of what a search has found, which comes as a whole.
+ *
+ * @param {Chosen} chosen
+ * @param {number} number
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ total: number, items: PhotoItem[] }>}
+ */
 async function fetchPhotos(chosen, number, signal) {
   const shared = { device_id: chosen.device, category: chosen.category, intent: chosen.intent, ...period(chosen) };
   if (!chosen.q) return api.get("/api/photos", { ...shared, status: chosen.status, page: number, page_size: GRID_PAGE }, { signal });
@@ -144,26 +162,35 @@ async function fetchPhotos(chosen, number, signal) {
   return { total: found.items.length, items: found.items.slice((number - 1) * GRID_PAGE, number * GRID_PAGE) };
 }
 
-/** `since` and `until` of the chosen time, as the API has them: UTC without a zone. The last day counts in full. */
+/**
+ * `since` and `until` of the chosen time, as the API has them: UTC without a zone. The last day counts in full.
+ *
+ * @param {Chosen} chosen
+ */
 function period({ time, from, to }) {
-  const utc = (moment) => moment.toISOString().slice(0, 19);
+  const utc = (/** @type {Date} */ moment) => moment.toISOString().slice(0, 19);
   if (time in PERIODS) {
     const since = new Date(Date.now() - PERIODS[time] * 86_400_000);
     since.setSeconds(0, 0); // the same minute is the same question
     return { since: utc(since) };
   }
   if (time !== "range") return {};
-  const day = (text, plus) => {
+  const day = (/** @type {string} */ text, /** @type {number} */ plus) => {
     const [year, month, date] = text.split("-").map(Number);
     return utc(new Date(year, month - 1, date + plus));
   };
   return { since: from && day(from, 0), until: to && day(to, 1) };
 }
 
+/** @param {string} q */
 function searchWords(q) {
   return q.split(/[\s"'“”,,。;;]+/).filter(Boolean);
 }
 
+/**
+ * @param {string} value
+ * @param {(value: string) => unknown} changed
+ */
 function searchField(value, changed) {
   const input = h("input", { type: "search", value, placeholder: t("photos.search"), label: t("photos.searchLabel"), maxlength: "400", enterkeyhint: "search", autocomplete: "off" });
   const later = debounced(() => changed(input.value.trim()), SEARCH_DELAY);
@@ -171,13 +198,20 @@ function searchField(value, changed) {
   return h("div.photo-search", icon("search"), input);
 }
 
-/** The filters; the button that removes them is the last. */
+/**
+ * The filters; `clear`, the button that removes them, is the last.
+ *
+ * @param {Chosen} chosen
+ * @param {(name: string, value: string) => unknown} choose
+ * @param {HTMLElement} clear
+ */
 function filterRow(chosen, choose, clear) {
+  /** @type {Record<string, string>} */
   const any = { status: "anyStatus", device: "anyDevice", category: "anyCategory", intent: "anyIntent", time: "anyTime" };
-  const list = (name, options) => choice([["", t(`photos.${any[name]}`)], ...options], chosen[name],
+  const list = (/** @type {string} */ name, /** @type {string[][]} */ options) => choice([["", t(`photos.${any[name]}`)], ...options], chosen[name],
     { label: t(`photos.${name}`), on: { change: (event) => choose(name, event.target.value) } });
-  const terms = (name, values, group = name) => list(name, values.map((value) => [value, t(`${group}.${value}`)]));
-  const date = (name) => h("label.row.photo-date.small.muted", t(`photos.${name}`),
+  const terms = (/** @type {string} */ name, /** @type {string[]} */ values, group = name) => list(name, values.map((value) => [value, t(`${group}.${value}`)]));
+  const date = (/** @type {string} */ name) => h("label.row.photo-date.small.muted", t(`photos.${name}`),
     h("input", { type: "date", value: chosen[name], on: { change: (event) => choose(name, event.target.value) } }));
   const dates = h("div.row", { hidden: chosen.time !== "range" }, date("from"), date("to"));
   const time = terms("time", [...Object.keys(PERIODS), "range"], "photos");
@@ -185,7 +219,7 @@ function filterRow(chosen, choose, clear) {
   let devices = list("device", chosen.device ? [[chosen.device, chosen.device]] : []);
   // Without an answer the filter offers no device.
   api.get("/api/photos/devices").then((found) => {
-    const named = list("device", found.devices.map((device) => [device.device_id, device.device_name || device.device_id]));
+    const named = list("device", found.devices.map((/** @type {SyncedDevice} */ device) => [device.device_id, device.device_name || device.device_id]));
     devices.replaceWith(named);
     devices = named;
   }, () => {});
@@ -193,8 +227,13 @@ function filterRow(chosen, choose, clear) {
     terms("status", STATUSES), devices, terms("category", CATEGORIES), terms("intent", INTENTS), time, dates, clear);
 }
 
-/** What stands where no screenshot is: none was found, or there is none at all. */
+/**
+ * What stands where no screenshot is: none was found, or there is none at all.
+ *
+ * @param {unknown} searched whether by words or filters
+ * @param {Child} action
+ */
 function nothing(searched, action) {
-  const [glyph, key] = searched ? ["search", "none"] : ["image", "empty"];
-  return emptyState({ glyph, title: t(`photos.${key}`), text: t(`photos.${key}Text`), action: searched ? action : uploadButton() });
+  if (searched) return emptyState({ glyph: "search", title: t("photos.none"), text: t("photos.noneText"), action });
+  return emptyState({ title: t("photos.empty"), text: t("photos.emptyText"), action: uploadButton() });
 }

@@ -61,7 +61,11 @@ words({
   },
 });
 
-// In the order of the navigation. Each shows itself in a container, and may return what ends it.
+/**
+ * In the order of the navigation. Each shows itself in a container, and may return what ends it.
+ *
+ * @type {Record<string, (container: HTMLElement) => Ending | void>}
+ */
 const SECTIONS = {
   general: showGeneral,
   model: showModel,
@@ -73,13 +77,13 @@ const SECTIONS = {
   access: showAccess,
 };
 
-/** The view: what the navigation calls it, and what shows it. */
+/** @type {import("./shell.js").View} */
 export const settings = {
   title: "settings.title",
   icon: "settings",
   show(container, { id }) {
     const names = Object.keys(SECTIONS);
-    const chosen = names.includes(id) ? id : "general";
+    const chosen = id && names.includes(id) ? id : "general";
     const body = h("div.stack.settings-body");
     const links = names.map((name) =>
       h("a.nav-link", { href: `#/settings/${name}`, text: t(`settings.${name}`), "aria-current": name === chosen ? "page" : undefined }));
@@ -91,23 +95,25 @@ export const settings = {
   },
 };
 
+/** @param {HTMLElement} container */
 function showGeneral(container) {
-  const speak = (event) => {
-    setLanguage(event.target.value);
-    document.getElementById("general-language").focus(); // everything was drawn anew
+  const speak = () => {
+    setLanguage(languages.value);
+    document.getElementById("general-language")?.focus(); // everything was drawn anew
   };
   const languages = choice([["auto", t("general.auto")], ["en", "English"], ["zh", "中文"]], recalled("language", "auto"),
     { id: "general-language", on: { change: speak } });
   const kinds = [["auto", t("general.autoTheme")], ["light", t("general.light")], ["dark", t("general.dark")]];
   const themes = choice(kinds, recalled("theme", "auto"),
-    { on: { change: (event) => setTheme(event.target.value) } });
+    { on: { change: () => setTheme(themes.value) } });
   add(container,
     settingsCard(t("settings.general"),
       h("div.settings-fields", field(t("general.language"), languages), field(t("general.theme"), themes)),
       h("p.hint", t("general.here"))),
-    settingsCard(t("general.about"), h("p", t("general.version", { version: document.documentElement.dataset.version }))));
+    settingsCard(t("general.about"), h("p", t("general.version", { version: document.documentElement.dataset.version ?? "" }))));
 }
 
+/** @param {HTMLElement} container */
 function showAccess(container) {
   const keys = h("div");
   const leaving = () => {
@@ -122,7 +128,7 @@ function showAccess(container) {
       session.key ? h("div.row", button(t("access.signOut"), { click: leaving }), h("span.hint", t("access.signOutText")))
         : h("p.problem", t("access.open"))),
     settingsCard(t("access.keys"), keys));
-  return load(keys, (signal) => api.get("/api/data/keys", {}, { signal }), (found) => {
+  return load(keys, (signal) => api.get("/api/data/keys", {}, { signal }), (/** @type {KeyStatus} */ found) => {
     if (!found.encrypted) return h("p", t("access.plain"));
     const due = found.rotation_due_at;
     let rotation = t("access.never");

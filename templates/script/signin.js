@@ -3,9 +3,9 @@
 import { api, session } from "./api.js";
 import { sendDeletions } from "./detail.js";
 import { sentence } from "./dialogs.js";
-import { field, fill, h } from "./dom.js";
+import { field, h } from "./dom.js";
 import { forget, recalled, remember } from "./preferences.js";
-import { busy, closeShell, focusView, isOpen, mark, openShell } from "./shell.js";
+import { busy, closeShell, fillPage, focusView, isOpen, mark, openShell } from "./shell.js";
 import { t, words } from "./texts.js";
 import { stopUploads } from "./upload.js";
 
@@ -70,6 +70,6 @@ function showSignIn(reason = "") {
     h("div.brand", mark(), h("h1", "Snaplore")), h("p.muted", t("signin.lead")),
     field(t("signin.key"), input, t("signin.hint")),
     h("label.row.check", { for: "keep" }, keep, h("span", t("signin.keep"))), problem, submit);
-  fill(document.getElementById("app"), h("main.signin-page", form));
+  fillPage(h("main.signin-page", form));
   input.focus();
 }

@@ -39,6 +39,7 @@ words({
 
 const CLEAR_PHRASE = "delete everything"; // the API's own, in every language
 
+/** @param {HTMLElement} container */
 export function showStorage(container) {
   const stored = h("div");
   const kept = h("div");
@@ -64,10 +65,11 @@ export function showStorage(container) {
   return () => (stopKept(), stopCount());
 }
 
+/** @param {{ retention_days: number }} kept */
 function retentionForm({ retention_days: now }) {
   const days = h("input", { type: "number", min: 0, max: 36500, step: 1, required: true, value: String(now) });
   const save = h("button.button", { type: "submit", text: t("list.save") });
-  const sent = async (event) => {
+  const sent = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const wanted = Number(days.value);
     const isShorter = wanted > 0 && (now === 0 || wanted < now);
@@ -83,7 +85,11 @@ function retentionForm({ retention_days: now }) {
     h("div.settings-fields", field(t("data.days"), days, t("data.retentionText"))), h("div.row", save));
 }
 
-// The browser collects the answer, on its disk where it is large, because a link could not carry the key.
+/**
+ * The browser collects the answer, on its disk where it is large, because a link could not carry the key.
+ *
+ * @param {HTMLElement} status
+ */
 async function exportAll(status) {
   status.textContent = t("data.exporting");
   try {
@@ -99,11 +105,9 @@ async function exportAll(status) {
   }
 }
 
+/** @param {() => unknown} then */
 function confirmClear(then) {
-  const typed = h("input", {
-    type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "none",
-    on: { input: () => (form.send.disabled = typed.value.trim() !== CLEAR_PHRASE) },
-  });
+  const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "none" });
   const form = formDialog({
     title: t("data.clear"), action: t("data.clear"), danger: true,
     body: [h("p", t("data.clearText")), field(t("data.clearType", { phrase: CLEAR_PHRASE }), typed)],
@@ -116,5 +120,7 @@ function confirmClear(then) {
       then();
     },
   });
-  form.send.disabled = true;
+  const check = () => (form.send.disabled = typed.value.trim() !== CLEAR_PHRASE);
+  typed.addEventListener("input", check);
+  check();
 }

@@ -2,9 +2,14 @@
 
 import { recalled } from "./preferences.js";
 
+/** @type {{ en: Record<string, string>, zh: Record<string, string> }} */
 const phrases = { en: {}, zh: {} };
 
-/** Register words by view, each as "English|Chinese": after `words({ home: { title: "Home|首页" } })` t("home.title") is one. */
+/**
+ * Register words by view, each as "English|Chinese": after `words({ home: { title: "Home|首页" } })` t("home.title") is one.
+ *
+ * @param {Record<string, Record<string, string>>} views
+ */
 export function words(views) {
   for (const [view, entries] of Object.entries(views)) {
     for (const [word, both] of Object.entries(entries)) {
@@ -13,21 +18,35 @@ export function words(views) {
   }
 }
 
-/** "en" or "zh": what was chosen, else the first of the browser's languages that the page speaks. */
+/**
+ * What was chosen, else the first of the browser's languages that the page speaks.
+ *
+ * @returns {"en" | "zh"}
+ */
 export function language() {
   const chosen = recalled("language", "auto");
   if (chosen in phrases) return chosen;
   const spoken = navigator.languages.map((name) => name.slice(0, 2).toLowerCase());
-  return spoken.find((name) => name in phrases) ?? "en";
+  return /** @type {"en" | "zh" | undefined} */ (spoken.find((name) => name in phrases)) ?? "en";
 }
 
-/** The text of `key` ("view.word"), its {names} filled in. A missing one shows its key, which a test looks for. */
+/**
+ * The text of `key` ("view.word"), its {names} filled in. A missing one shows its key, which a test looks for.
+ *
+ * @param {string} key
+ * @param {Record<string, string | number>} params
+ */
 export function t(key, params = {}) {
   const text = phrases[language()][key] ?? phrases.en[key] ?? key;
-  return text.replace(/\{(\w+)\}/g, (_, name) => params[name] ?? "");
+  return text.replace(/\{(\w+)\}/g, (_, name) => String(params[name] ?? ""));
 }
 
-/** The text of a value that the service may add to (a category, an intent): unknown ones are shown as they are. */
+/**
+ * The text of a value that the service may add to (a category, an intent): unknown ones are shown as they are.
+ *
+ * @param {string} group
+ * @param {string} value
+ */
 export function term(group, value) {
   const key = `${group}.${value}`;
   return key in phrases.en ? t(key) : String(value ?? "").replaceAll("_", " ");

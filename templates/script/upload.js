@@ -35,26 +35,53 @@ const UPLOAD_RETRIES = 3;
 const FIRST_DELAY = 1; // seconds; doubled each time
 const UPLOAD_DEVICE = "dashboard"; // one name for all browsers, so that a picture sent from two of them is stored once
 
+/**
+ * @typedef {object} Upload
+ * @property {File} file
+ * @property {string} name
+ * @property {"waiting" | "sending" | "done" | "dedup" | "again" | "failed" | "stopped"} phase
+ * @property {number} fraction of it that is sent
+ * @property {number} tries
+ * @property {string} note what is said of it, beside its phase
+ * @property {boolean} [final] whether another try would fail as well
+ * @property {FormData} [form]
+ * @property {AbortController} [stop]
+ * @property {HTMLElement | null} [row]
+ */
+
 /** What happens to photos, told to whoever shows some: "added", "changed", "hidden", "restored", "deleted"; detail is the id. */
 export const photoEvents = new EventTarget();
-export const tell = (type, detail) => photoEvents.dispatchEvent(new CustomEvent(type, { detail }));
+/**
+ * @param {"added" | "changed" | "hidden" | "restored" | "deleted"} type
+ * @param {number} detail
+ */
+export function tell(type, detail) {
+  photoEvents.dispatchEvent(new CustomEvent(type, { detail }));
+}
 
+/** @type {Upload[]} */
 const uploads = [];
+/** @type {HTMLElement | null} */
 let uploadPanel = null;
 
 export const uploadButton = () => button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles });
 
 function pickFiles() {
   const input = h("input", { type: "file", accept: UPLOAD_TYPES.join(","), multiple: true });
-  input.addEventListener("change", () => uploadFiles(input.files));
+  input.addEventListener("change", () => uploadFiles(input.files ?? []));
   input.click();
 }
 
-/** Pictures dropped on `target` or pasted while it is shown are uploaded. Returns a function that ends this. */
+/**
+ * Pictures dropped on `target` or pasted while it is shown are uploaded. Returns a function that ends this.
+ *
+ * @param {HTMLElement} target
+ */
 export function acceptFiles(target) {
-  const carries = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  const carries = (/** @type {DragEvent} */ event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
   let depth = 0; // enter and leave come for every child that is crossed
-  const mark = (step) => target.classList.toggle("dropping", (depth = Math.max(0, depth + step)) > 0);
+  const mark = (/** @type {number} */ step) => target.classList.toggle("dropping", (depth = Math.max(0, depth + step)) > 0);
+  /** @type {Listeners} */
   const listeners = {
     dragenter: (event) => carries(event) && mark(1),
     dragleave: (event) => carries(event) && mark(-1),
@@ -71,15 +98,18 @@ export function acceptFiles(target) {
   return listen(document, listeners);
 }
 
+/** @param {Iterable<File>} files */
 function uploadFiles(files) {
-  for (const file of files) {
+  const chosen = [...files];
+  for (const file of chosen) {
+    /** @type {Upload} */
     const upload = { file, name: file.name || "screenshot.png", phase: "waiting", fraction: 0, tries: 0, note: "" };
     const problem = !UPLOAD_TYPES.includes(file.type) ? "type" : file.size > LARGEST_UPLOAD ? "large" : file.size === 0 ? "empty" : null;
     if (problem) Object.assign(upload, { phase: "failed", note: t(`upload.${problem}`), final: true });
     uploads.push(upload);
     showUpload(upload);
   }
-  if (!files.length) toast(t("upload.none"));
+  if (!chosen.length) toast(t("upload.none"));
   startUploads();
 }
 
@@ -91,14 +121,15 @@ function startUploads() {
   }
 }
 
+/** @param {Upload} upload */
 async function send(upload) {
   change(upload, "sending", { fraction: 0 });
   try {
     upload.form ??= await uploadForm(upload);
     upload.stop = new AbortController();
-    const onProgress = (fraction) => change(upload, "sending", { fraction });
+    const onProgress = (/** @type {number} */ fraction) => change(upload, "sending", { fraction });
     const stored = await api.form("/api/photos/upload", upload.form, { onProgress, signal: upload.stop.signal });
-    change(upload, stored.dedup ? "dedup" : "done", { fraction: 1, id: stored.id });
+    change(upload, stored.dedup ? "dedup" : "done", { fraction: 1 });
     if (!stored.dedup) tell("added", stored.id);
   } catch (error) {
     if (wasAborted(error)) return;
@@ -117,27 +148,37 @@ async function send(upload) {
   startUploads();
 }
 
+/** @param {Upload} upload */
 async function uploadForm({ file, name }) {
   const form = new FormData();
   const described = { device_id: UPLOAD_DEVICE, device_name: "Dashboard", mime_type: file.type, original_timestamp: file.lastModified };
-  for (const [key, value] of Object.entries({ ...described, local_media_store_id: await fingerprint(file) })) form.append(key, value);
+  for (const [key, value] of Object.entries({ ...described, local_media_store_id: await fingerprint(file) })) form.append(key, String(value));
   form.append("file", file, name);
   return form;
 }
 
-/** What de-duplicates: the bytes, where the browser hashes (https or localhost); else what the file says of itself. */
+/**
+ * What de-duplicates: the bytes, where the browser hashes (https or localhost); else what the file says of itself.
+ *
+ * @param {File} file
+ */
 async function fingerprint(file) {
   if (!crypto.subtle) return `${file.size}-${file.lastModified}-${file.name}`;
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()));
   return `sha256-${[...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
+/**
+ * @param {Upload} upload
+ * @param {Upload["phase"]} phase
+ * @param {Partial<Upload>} more
+ */
 function change(upload, phase, more = {}) {
   Object.assign(upload, { note: "" }, more, { phase });
   showUpload(upload);
 }
 
-const underWay = (upload) => ["waiting", "sending", "again"].includes(upload.phase);
+const underWay = (/** @type {Upload} */ upload) => ["waiting", "sending", "again"].includes(upload.phase);
 
 // The browser asks whether the page shall really be left.
 listen(window, { beforeunload: (event) => uploads.some(underWay) && event.preventDefault() });
@@ -157,7 +198,8 @@ function hideUploads() {
   uploadPanel = null;
 }
 
-function showUpload(upload) {
+/** What the list of uploads is made of, which opens with the first. */
+function openUploads() {
   if (!uploadPanel) {
     const close = button("", { glyph: "close", kind: "quiet", label: t("upload.hide"), click: hideUploads });
     uploadPanel = h("section.uploads.card", { label: t("upload.title") },
@@ -166,17 +208,22 @@ function showUpload(upload) {
     document.body.append(uploadPanel);
     for (const other of uploads) other.row = null;
   }
-  const list = uploadPanel.querySelector("ul");
+  return uploadPanel;
+}
+
+/** @param {Upload} upload */
+function showUpload(upload) {
+  const panel = openUploads();
   if (!upload.row) {
     const meter = h("div.meter", { role: "progressbar", label: t("upload.progress", { name: upload.name }), "aria-valuemin": 0, "aria-valuemax": 100 }, h("i"));
     upload.row = h("li.upload", h("span.upload-name", upload.name), h("span.upload-state.small"), meter);
-    list.append(upload.row);
+    panel.querySelector("ul")?.append(upload.row);
   }
   const percent = Math.round(upload.fraction * 100);
-  const [, state, meter] = upload.row.children;
+  const [, state, meter] = /** @type {Iterable<HTMLElement>} */ (upload.row.children);
   upload.row.dataset.phase = upload.phase;
-  meter.setAttribute("aria-valuenow", percent);
-  meter.firstChild.style.width = `${percent}%`;
+  meter.setAttribute("aria-valuenow", String(percent));
+  /** @type {HTMLElement} */ (meter.firstChild).style.width = `${percent}%`;
   const word = upload.phase === "sending" && percent === 100 ? "storing" : upload.phase;
   fill(state, upload.note || (word === "sending" ? formatPercent(upload.fraction) : t(`upload.${word}`)));
   if (upload.phase === "failed" && !upload.final) {
@@ -188,6 +235,6 @@ function showUpload(upload) {
   }
   const done = uploads.filter((one) => ["done", "dedup"].includes(one.phase)).length;
   const summary = t("upload.summary", { done, total: uploads.length });
-  const status = uploadPanel.querySelector("[role=status]");
-  if (status.textContent !== summary) status.textContent = summary;
+  const status = panel.querySelector("[role=status]");
+  if (status && status.textContent !== summary) status.textContent = summary;
 }
