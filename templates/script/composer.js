@@ -13,16 +13,15 @@ import { t, words } from "./texts.js";
 words({
   composer: {
     label: "Message|消息",
-    placeholder: "Ask about what you have saved…|问问你保存过的内容…",
+    placeholder: "Ask about your screenshots…|问问你的截图…",
     send: "Send|发送",
     attach: "Attach a picture|添加图片",
     remove: "Remove the picture|移除图片",
     skill: "Skill|技能",
     plain: "No skill|不使用技能",
-    keys: "Enter sends, Shift+Enter begins a new line|按 Enter 发送，Shift+Enter 换行",
-    notPicture: "“{name}” is not a picture that can be sent: JPEG, PNG, WebP or GIF.|“{name}”不是可以发送的图片，请使用 JPEG、PNG、WebP 或 GIF。",
+    keys: "Enter to send, Shift+Enter for a new line|按 Enter 发送，Shift+Enter 换行",
+    notPicture: "“{name}” cannot be attached. Use a JPEG, PNG, WebP or GIF picture.|无法附加“{name}”，请使用 JPEG、PNG、WebP 或 GIF 图片。",
     tooLarge: "“{name}” is larger than 20 MB.|“{name}”超过 20 MB。",
-    drop: "Drop the picture here|将图片拖放到这里",
   },
 });
 

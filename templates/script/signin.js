@@ -12,13 +12,13 @@ import { stopUploads } from "./upload.js";
 words({
   signin: {
     title: "Sign in|登录",
-    lead: "Your screenshots, searchable and remembered.|你的截图，可搜索、被记住。",
+    lead: "Find anything in your screenshots.|查找截图中的任何内容。",
     key: "Key|密钥",
-    hint: "The service shows it when it starts with make run, or by flask keys show-api-key.|用 make run 启动时会显示它，也可以用 flask keys show-api-key 查看。",
+    hint: "Shown when the service starts with make run, and by flask keys show-api-key.|用 make run 启动服务时会显示，也可以运行 flask keys show-api-key 查看。",
     keep: "Keep me signed in on this browser|在此浏览器中保持登录",
     enter: "Sign in|登录",
-    wrong: "This key is not the service's key.|这不是本服务的密钥。",
-    ended: "The key is no longer accepted. Please sign in again.|密钥已不再有效，请重新登录。",
+    wrong: "Wrong key.|密钥不正确。",
+    ended: "This key is no longer valid. Please sign in again.|密钥已失效，请重新登录。",
   },
 });
 
