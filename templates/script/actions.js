@@ -1,4 +1,4 @@
-// What is done to things, in every view the same way: press, wait, say how it went.
+// Actions that every view performs in the same way: a button press, a request, a message with the outcome.
 
 import { api } from "./api.js";
 import { confirmDialog, fail, toast } from "./dialogs.js";
@@ -16,7 +16,7 @@ words({
 });
 
 /**
- * What is pressed, done, and said: `work()` is awaited, its failure shown, `then(answer)` called.
+ * Await `work()` with the pressed button disabled, then call `then(answer)`. A failure is shown as a message.
  *
  * @template Result
  * @param {HTMLButtonElement} pressed
@@ -32,7 +32,7 @@ export async function settle(pressed, work, then) {
 }
 
 /**
- * Asks, deletes what is at `path`, and says so; what was gone already is as good as deleted.
+ * Ask for confirmation, delete the resource at `path` and report it. A 404 counts as deleted.
  *
  * @param {HTMLButtonElement} pressed
  * @param {{ title: string, text: string, path: string, done?: string, action?: string }} options
@@ -55,7 +55,7 @@ export function praise(text) {
 }
 
 /**
- * A button that shows only an icon.
+ * A button with an icon and no text.
  *
  * @param {import("./dom.js").Glyph} glyph
  * @param {string} label

@@ -1,11 +1,11 @@
-// Talking to the service. Every request carries the key in its header, pictures as well: an <img> cannot, so they are fetched
-// and shown by object URLs, which are given back as soon as the picture is there.
+// Requests to the service. Each sends the key in a header. An <img> cannot do that, so pictures are fetched and shown by object
+// URLs, which are revoked as soon as the picture has loaded.
 
 import { h } from "./dom.js";
 import { t } from "./texts.js";
 
 /**
- * The key, and what to do when the service refuses it: the sign-in sets both.
+ * The API key, and what to do when the service refuses it. The sign-in sets both.
  *
  * @type {{ key: string | null, refused: () => void }}
  */
@@ -44,13 +44,13 @@ export const api = {
   delete: (path, options) => call("DELETE", path, options),
   form: sendForm,
   /**
-   * The raw Response of an authenticated GET; raises like the others.
+   * The raw Response of an authenticated GET. Throws ApiError like the others.
    *
    * @param {string} path
    */
   open: (path) => respond("GET", path),
   /**
-   * An object URL of an authenticated picture; whoever asks revokes it.
+   * An object URL of a picture. The caller revokes it.
    *
    * @param {string} path
    * @param {AbortSignal} [signal]
@@ -95,7 +95,7 @@ async function respond(method, path, { query, body, signal, keepalive } = {}) {
 }
 
 /**
- * Multipart, by XMLHttpRequest: fetch does not tell how far an upload has come.
+ * Send a multipart form. By XMLHttpRequest, because fetch does not report the progress of an upload.
  *
  * @param {string} path
  * @param {FormData} form
@@ -126,7 +126,7 @@ function sendForm(path, form, { onProgress, signal } = {}) {
 
 /** @returns {Record<string, string>} */
 function authorization() {
-  // A header takes Latin-1; a key of other letters travels as its UTF-8 bytes, which the service reads as well.
+  // A header value is Latin-1. A key with other characters is sent as UTF-8 bytes, which the service accepts too.
   const bytes = new TextEncoder().encode(session.key ?? "");
   return session.key ? { Authorization: `Bearer ${String.fromCharCode(...bytes)}` } : {};
 }
@@ -140,8 +140,8 @@ function refusal(status, text, retryAfter) {
   let detail = null;
   try {
     detail = JSON.parse(text).detail;
-  } catch { /* a proxy's page */ }
-  // The rate limit's window is told with every answer of a limited path, also where waiting for it would not help.
+  } catch { /* not JSON: a page of a proxy */ }
+  // Rate-limited paths send Retry-After with every answer, also with errors that waiting does not cure.
   const seconds = ([429, 503].includes(status) && Number(retryAfter)) || null;
   const error = new ApiError(status, typeof detail === "string" ? detail : t("api.odd", { status }), seconds);
   if (status === 401) session.refused();
@@ -157,8 +157,8 @@ function withQuery(path, query) {
   return filled.length ? `${path}?${new URLSearchParams(filled)}` : path;
 }
 
-// A browser opens six connections to one host. Pictures take four at most, so that a click never waits behind thumbnails; the
-// last one asked for goes first, because that is where the eye is.
+// A browser opens at most six connections to a host. Pictures use four of them, so that a click never waits for thumbnails. The
+// most recent request goes first: it is for what is on the screen now.
 const PICTURES_AT_ONCE = 4;
 /** @type {HTMLImageElement[]} */
 const waitingPictures = [];
@@ -171,12 +171,12 @@ let loadingPictures = 0;
 const watcher = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) {
     if (isIntersecting) wantPicture(/** @type {HTMLImageElement} */ (target));
-    else pictureRequests.get(target)?.abort(); // scrolled past, or taken from the page
+    else pictureRequests.get(target)?.abort(); // scrolled past, or removed from the page
   }
 }, { rootMargin: "150px" });
 
 /**
- * An <img> that is fetched when it comes near the screen, and given up when it leaves before it has arrived.
+ * An <img> that is fetched when it comes near the screen; the request is aborted when it leaves before it has loaded.
  *
  * @param {string} path
  * @param {string} alt

@@ -1,8 +1,8 @@
-// The chat: the list of conversations, the one that is read, and the turns that are under way.
+// The chat: the list of conversations, the open conversation, and pending turns.
 //
-// An answer may take minutes. So a turn belongs to the tab and not to the view: whoever looks at something else meanwhile finds it when
-// they come back. The page chooses a conversation's id itself, and what is stored is pulled by the last known message; so a reload, a
-// second tab and a broken connection all end with the same messages, whoever asked for them.
+// An answer may take minutes. So a turn belongs to the tab and not to the view: it goes on while another view is shown. The page
+// chooses the conversation's id, and fetches the stored messages after the last one that it knows. So a reload, a second tab and a
+// broken connection all end up with the same messages.
 
 import { erase, glyphButton, moreButton } from "./actions.js";
 import { api } from "./api.js";
@@ -47,13 +47,13 @@ words({
 });
 
 const CONVERSATIONS_SHOWN = 50;
-const PULL_SECONDS = 3; // while an answer is due
-const IDLE_PULLS = 5; // so many of them pass between two pulls when none is
+const PULL_SECONDS = 3; // while an answer is expected
+const IDLE_PULLS = 5; // when none is expected, only every fifth time
 const SLOW_SECONDS = 20;
-const GIVEN_UP_SECONDS = 180; // after which another try is offered; an answer that comes later is shown all the same
+const GIVEN_UP_SECONDS = 180; // after this a retry is offered; a later answer is still shown
 
 /**
- * A message under way, or one that got no answer.
+ * A message that waits for its answer, or whose request failed.
  *
  * @typedef {object} Turn
  * @property {string} id of the conversation
@@ -66,11 +66,11 @@ const GIVEN_UP_SECONDS = 180; // after which another try is offered; an answer t
  */
 
 /** @type {Map<string, Turn>} */
-export const turns = new Map(); // by conversation: what this tab has sent and not yet seen answered
+export const turns = new Map(); // by conversation id: sent by this tab and not answered yet
 /** @type {Map<number, Blob>} */
-export const sentPictures = new Map(); // by message id: of this tab; the service does not hand attachments out
+export const sentPictures = new Map(); // by message id: sent by this tab, because the API does not return attachments
 /** @type {ChatView | null} */
-let openChat = null; // the view that is shown
+let openChat = null; // the view on the screen
 
 /** @type {import("./shell.js").View} */
 export const chat = {
@@ -87,7 +87,7 @@ export const chat = {
 };
 
 /**
- * Sends what was written, or sends it again.
+ * Send a message, or send it again.
  *
  * @param {Turn} turn
  */
@@ -124,7 +124,7 @@ function sendMessage(id, { text, file, skill }) {
 }
 
 /**
- * Whether the service may have more of a turn than was seen: not while its request is under way, nor when that was turned away.
+ * Whether the service may have stored more of a turn than is shown: not while its request is pending, nor when it was refused.
  *
  * @param {Turn} turn
  */
@@ -154,7 +154,7 @@ class ChatView {
    * @param {string | null} id
    */
   constructor(container, id) {
-    this.id = id ?? ""; // of a conversation that has not begun
+    this.id = id ?? ""; // empty until the first message
     this.log = new MessageLog((message) => sentPictures.get(message.id));
     this.composer = composer((said) => this.#send(said));
     this.list = new ConversationList(() => this.id);
@@ -182,7 +182,7 @@ class ChatView {
   }
 
   /**
-   * Something about the conversation's turn has changed.
+   * The turn of conversation `id` has changed.
    *
    * @param {string} id
    */
@@ -191,7 +191,7 @@ class ChatView {
   }
 
   /**
-   * The turn has ended, in an answer or not.
+   * The turn has ended, with or without an answer.
    *
    * @param {Turn} turn
    */
@@ -200,7 +200,7 @@ class ChatView {
       if (mayBeStored(turn)) await this.#pull();
       if (turn.done) turns.delete(turn.id);
     } catch {
-      // The next pull will bring what is stored.
+      // The next pull fetches what is stored.
     }
     this.#drawTail();
   }
@@ -245,7 +245,7 @@ class ChatView {
   }
 
   /**
-   * Shows the conversation from now on; returns its messages' place.
+   * Start showing the conversation. Returns the elements of its messages.
    *
    * @param {{ title: string, messages: MessageFields[] }} conversation
    */
@@ -272,7 +272,7 @@ class ChatView {
     this.#toEnd();
   }
 
-  // From time to time: often while an answer is due.
+  // Runs every PULL_SECONDS; asks the service each time only while an answer is expected.
   #look() {
     this.#pulls += 1;
     this.#drawTail();
@@ -288,7 +288,7 @@ class ChatView {
       ({ messages } = await api.get(`${this.#path}/messages`, { after_id: this.log.lastId }));
     } catch (error) {
       if (error.status === 404 && !turns.has(this.id) && this.log.lastId) return fill(this.#scroller, this.#gone());
-      if (error.status === 404) return; // nothing of the turn was stored
+      if (error.status === 404) return; // the service stored nothing of the turn
       throw error;
     }
     const turn = turns.get(this.id);
@@ -297,16 +297,16 @@ class ChatView {
     const atEnd = this.#atEnd();
     if (!this.log.append(messages)) return;
     this.list.refresh();
-    if (turn && this.log.answered && this.#isStored(turn)) turns.delete(this.id); // whoever asked for it
+    if (turn && this.log.answered && this.#isStored(turn)) turns.delete(this.id); // whichever tab sent it
     this.#drawTail();
     if (atEnd) this.#toEnd();
   }
 
-  // What stands after the stored messages: one that is not stored yet, and how it goes with the answer.
+  // The part after the stored messages: a message that is not stored yet, and the state of its answer.
   #drawTail() {
     const turn = turns.get(this.id);
     const stored = turn && this.#isStored(turn);
-    this.composer.lock(Boolean(turn && !(turn.error && stored))); // one that is not stored must not be pushed out by the next
+    this.composer.lock(Boolean(turn && !(turn.error && stored))); // the next message must not replace one that is not stored
     let shown = "";
     if (turn) shown = `${turn.startedAt} ${Boolean(turn.error)} ${stored}`;
     else if (this.log.asked && !this.log.answered) shown = String(this.log.asked.id);
@@ -322,7 +322,7 @@ class ChatView {
   }
 
   /**
-   * Whether the message of this turn is among those that are stored.
+   * Whether the message of this turn is stored.
    *
    * @param {Turn} turn
    */
@@ -338,7 +338,7 @@ class ChatView {
   }
 
   /**
-   * A stored message without an answer, of a tab that was closed or of another: it may still come.
+   * A stored message without an answer, sent by another tab or one that was closed. The answer may still come.
    *
    * @param {MessageFields} asked
    */
@@ -372,7 +372,7 @@ class ChatView {
   }
 
   /**
-   * To try a message again, when the service says that it may, or to write it anew.
+   * Offer to send a message again, as soon as the service allows it, or to edit it.
    *
    * @param {string} text
    * @param {Turn} turn
@@ -438,7 +438,7 @@ function dragged(event) {
   /** @type {HTMLElement} */ (event.currentTarget).classList.toggle("dropping", event.type === "dragover");
 }
 
-// The conversations, the latest first.
+// The list of conversations, latest first.
 class ConversationList {
   #page = 1;
   #list = h("ul.list");
@@ -457,7 +457,7 @@ class ConversationList {
       this.#page = 1;
       fill(this.element, this.#show(conversations), this.#more);
     } catch {
-      // The list stays as it was; the next turn brings it up to date.
+      // The list stays as it was until the next turn.
     }
   }
 

@@ -1,7 +1,7 @@
-// Where a message is written: text, one attached picture (picked, pasted or dropped), and the skill that the answer is given with.
+// The message field: text, one attached picture (chosen, pasted or dropped), and the skill for the answer.
 //
-// Enter sends, but never while an input method composes: in Chinese, Enter chooses what was typed. The draft belongs to the tab, not to the
-// view, so that looking something up elsewhere does not lose it.
+// Enter sends, except during input method composition, where Enter confirms the typed characters (Chinese, for example). The draft
+// belongs to the tab, not to the view, so that it survives a visit to another view.
 
 import { glyphButton } from "./actions.js";
 import { api } from "./api.js";
@@ -30,7 +30,7 @@ const MAX_ATTACHMENT = 20 * 1024 * 1024;
 const ATTACHABLE = ["image/jpeg", "image/png", "image/webp", "image/gif"];
 
 /**
- * What a person has written: the text, the picture attached to it and the id of the skill ("" for none).
+ * A message before it is sent: its text, the attached picture, and the id of the skill ("" for none).
  *
  * @typedef {{ text: string, file: File | null, skill: string }} Written
  * @type {Written}
@@ -38,7 +38,7 @@ const ATTACHABLE = ["image/jpeg", "image/png", "image/webp", "image/gif"];
 export const draft = { text: "", file: null, skill: "" };
 
 /**
- * `send` is called with what was written, which is gone from the box then.
+ * `send` is called with the message, and the field is emptied.
  *
  * @param {(written: Written) => unknown} send
  */
@@ -77,7 +77,7 @@ export function composer(send) {
 
   /** @param {KeyboardEvent} event */
   function pressed(event) {
-    // 229 is what Safari still says in the keydown that ends a composition.
+    // Safari reports keyCode 229, and not isComposing, for the Enter that ends a composition.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     form.requestSubmit();
@@ -103,7 +103,7 @@ export function composer(send) {
    */
   function take(event, transfer) {
     const file = [...(transfer?.files ?? [])][0];
-    if (!file || transfer?.types.includes("text/plain")) return; // a copied table comes as text and as a picture of itself
+    if (!file || transfer?.types.includes("text/plain")) return; // a copied table comes both as text and as a picture
     event.preventDefault();
     attach(file);
   }
@@ -150,7 +150,7 @@ export function composer(send) {
       skill.value = skills.some((one) => one.id === draft.skill) ? draft.skill : "";
       draft.skill = skill.value;
     } catch {
-      // Without the list a message can still be sent; what is wrong with the service, the conversation itself will say.
+      // A message can be sent without the list of skills, and its request reports what is wrong.
     }
   }
 

@@ -1,4 +1,4 @@
-// One screenshot: its tile, wherever one is shown; its detail over the page; and its deletion, which can be taken back.
+// One screenshot: its tile, its detail in a dialog, and its deletion, which can be undone.
 
 import { api, picture } from "./api.js";
 import { dialog, fail, toast } from "./dialogs.js";
@@ -47,7 +47,7 @@ words({
 });
 
 /**
- * `step(id, -1 | 1)` gives the neighbour's id in what was being looked through, or null.
+ * `step(id, -1 | 1)` returns the id of the previous or next screenshot in the list, or null.
  *
  * @typedef {{ step?: (id: number, delta: number) => number | null, closed?: (id: number) => unknown }} DetailOptions
  */
@@ -59,7 +59,7 @@ const STATUS_KINDS = { pending: "warn", processing: "warn", done: "good", error:
 export const UNFINISHED = ["pending", "processing"];
 
 /**
- * The tile of a photo: opens the detail. `words` are marked in its text.
+ * The tile of a photo; a click opens the detail. `words` are highlighted in its text.
  *
  * @param {PhotoItem & { snippet?: string }} photo
  * @param {{ words?: string[], open?: (id: number) => unknown, [attribute: string]: any }} options
@@ -77,7 +77,7 @@ export function photoCard(photo, { words = [], open = openPhoto, ...props } = {}
 }
 
 /**
- * `text` with the words of a search marked. Runs of Chinese are marked by pairs of characters, as they are searched.
+ * `text` with the words of a search highlighted. Chinese is matched by pairs of characters, like in the search.
  *
  * @param {string} text
  * @param {string[]} words
@@ -87,12 +87,12 @@ function marked(text, words) {
     /^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{3,}$/.test(word) ? [word, ...Array.from({ length: word.length - 1 }, (_, at) => word.slice(at, at + 2))] : [word]);
   if (!pieces.length) return text;
   const escaped = pieces.map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/^(?=[a-z0-9])/i, "(?<![a-z0-9])"));
-  // With one group around the whole pattern, every second part is what it matched.
+  // The pattern is one group, so every second part is a match.
   return text.split(new RegExp(`(${escaped.join("|")})`, "iu")).map((part, at) => (at % 2 ? h("mark", part) : part));
 }
 
 /**
- * The detail over the page.
+ * Open the detail of a photo.
  *
  * @param {number} id
  * @param {DetailOptions} options
@@ -139,7 +139,7 @@ export function openPhoto(id, { step = () => null, closed } = {}) {
   const look = async () => {
     if (!photo || !UNFINISHED.includes(photo.analysis.status)) return;
     const found = await fetchDetail(give.signal);
-    // Only then is it drawn anew, so that nothing moves under a reader's hand.
+    // Redraw only when the status has changed, so that nothing moves while somebody reads.
     if (found.analysis.status === photo.analysis.status) return;
     fill(side, draw(found));
     tell("changed", id);
@@ -148,7 +148,7 @@ export function openPhoto(id, { step = () => null, closed } = {}) {
 }
 
 /**
- * Between fitting the window and full size.
+ * Switch between fitting the window and full size.
  *
  * @param {HTMLElement} stage
  * @param {HTMLImageElement} image
@@ -214,7 +214,7 @@ function entityRow({ type, value }) {
 }
 
 /**
- * Where an entity leads: web, mail and phone only, whatever a screenshot says that it is.
+ * The address of an entity, or null. Only web, mail and phone links, whatever type the screenshot claims.
  *
  * @param {string} type
  * @param {string} value
@@ -228,7 +228,7 @@ function entityTarget(type, value) {
 }
 
 /**
- * The text in the picture, which is a part of the model's answer as it came.
+ * The text in the screenshot, which is a field of the model's raw answer.
  *
  * @param {string | undefined} answer
  */
@@ -265,7 +265,7 @@ async function saveOriginal(photo) {
 
 // ---------------------------------------------------------------------------------------------------------------- deletion
 
-// A deletion is sent when the time for taking it back has passed, or when the page is left. Until then the photo is hidden.
+// A deletion is sent when the time to undo it is over, or when the page is left. Until then the photo is hidden.
 /** @type {Map<number, "waiting" | "sent">} */
 export const hiddenPhotos = new Map();
 

@@ -1,4 +1,4 @@
-// Settings: the devices that are told of new notes.
+// Settings: the devices that are notified of new notes.
 
 import { erase, glyphButton, settle } from "./actions.js";
 import { api } from "./api.js";

@@ -1,4 +1,4 @@
-// What lies over the page: messages at its edge, and dialogs, by the browser's own <dialog>, which keeps and returns the focus.
+// Messages and dialogs over the page. Dialogs are <dialog> elements: the browser keeps the focus inside them.
 
 import { ApiError, wasAborted } from "./api.js";
 import { button, h } from "./dom.js";
@@ -8,7 +8,7 @@ import { t } from "./texts.js";
 const openDialogs = [];
 
 /**
- * A message that goes by itself. `action` adds a button; `after` runs when it goes without that.
+ * Show a message that disappears by itself. `action` adds a button; `after` runs when it disappears and the button was not pressed.
  *
  * @param {string} text
  * @param {{
@@ -47,7 +47,7 @@ export function toast(text, { kind = "info", action, seconds = kind === "bad" ? 
 const toasts = () => /** @type {HTMLElement} */ (document.getElementById("toasts"));
 
 /**
- * The sentence of a failure, with when to come again where the service says it.
+ * The message of a failure, with the time to wait where the service gives one.
  *
  * @param {any} error
  */
@@ -58,13 +58,13 @@ export function sentence(error) {
 
 /** @param {any} error */
 export function fail(error) {
-  if (wasAborted(error) || error?.status === 401) return; // given up on purpose; the sign-in says it
+  if (wasAborted(error) || error?.status === 401) return; // aborted on purpose; or the sign-in reports it
   if (!(error instanceof ApiError)) console.error(error);
   toast(sentence(error), { kind: "bad" });
 }
 
 /**
- * Open a dialog. `actions` is a list of buttons, `closed(reason)` is called once when it goes.
+ * Open a dialog. `actions` is a list of buttons; `closed(reason)` is called once, when it closes.
  *
  * @param {{
  *   title: string,
@@ -81,7 +81,7 @@ export function dialog({ title, body, actions = [], wide = false, closed }) {
     h("header.dialog-head", heading, shut), h("div.dialog-body", body),
     actions.length ? h("footer.row.end", actions) : null);
   const before = /** @type {HTMLElement | null} */ (document.activeElement);
-  node.addEventListener("click", (event) => event.target === node && node.close()); // beside it
+  node.addEventListener("click", (event) => event.target === node && node.close()); // a click beside the dialog
   node.addEventListener("close", () => {
     openDialogs.splice(openDialogs.indexOf(node), 1);
     placeToasts();
@@ -98,7 +98,7 @@ export function dialog({ title, body, actions = [], wide = false, closed }) {
 }
 
 /**
- * Whether the person says yes. Escape, the close button and a click beside it say no.
+ * Ask a question; resolves to whether it was confirmed. Escape, the close button and a click beside the dialog cancel.
  *
  * @param {{ title: string, text: string, action: string, danger?: boolean }} options
  * @returns {Promise<boolean>}
@@ -115,7 +115,7 @@ export function closeDialogs() {
   for (const node of [...openDialogs]) node.close();
 }
 
-/** All that is outside of a modal dialog is out of reach: messages move into the topmost one while it is open. */
+/** Everything outside a modal dialog is inert, so messages move into the topmost open dialog. */
 function placeToasts() {
   (openDialogs.at(-1) ?? document.body).append(toasts());
 }

@@ -1,11 +1,11 @@
-// Making elements. Everything on the page is built here, from text, never from markup: what a screenshot, a model or a
-// stranger's file name says can only ever become text.
+// Creates elements. The whole page is built here, from text and never from markup, so what a screenshot, a model or a file name
+// contains can only become text.
 
 const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "selected", "indeterminate", "scrollTop"]);
 
 /**
- * An element: `h("p.muted.small", { id: "x" }, "Words", other)`. After the tag with its classes come the properties, if any: class,
- * text, label (for screen readers), on: {event: fn}, dataset, style: {name: value}, properties, attributes; then what is in it.
+ * Create an element: `h("p.muted.small", { id: "x" }, "Words", other)`. The tag has its classes. Then come the properties, if any
+ * (class, text, label for screen readers, on: {event: fn}, dataset, style: {name: value}, DOM properties, attributes) and the children.
  *
  * @template {string} Tag
  * @param {Tag} tag
@@ -32,12 +32,12 @@ export function h(tag, ...children) {
     else if (value !== false) node.setAttribute(key, value === true ? "" : value);
   }
   add(node, /** @type {Child[]} */ (children));
-  Object.assign(node, last); // a select has its value only when its options are there
+  Object.assign(node, last); // last, because the value of a select needs its options
   return node;
 }
 
 /**
- * Listen to `{event: fn}`; returns what ends it.
+ * Add listeners, as `{event: fn}`. Returns a function that removes them.
  *
  * @param {EventTarget} target
  * @param {Listeners} listeners
@@ -50,7 +50,7 @@ export function listen(target, listeners) {
 }
 
 /**
- * Append nodes and texts; lists are flattened, null and false are left out.
+ * Append nodes and texts. Lists are flattened; null, undefined and false are skipped.
  *
  * @template {Element | DocumentFragment} Parent
  * @param {Parent} node
@@ -65,7 +65,7 @@ export function add(node, ...children) {
 }
 
 /**
- * Replace what is in a node.
+ * Replace the children of a node.
  *
  * @template {Element} Parent
  * @param {Parent} node
@@ -107,7 +107,7 @@ const ICONS = {
 /** @typedef {keyof typeof ICONS} Glyph */
 
 /**
- * A small picture that says nothing to a screen reader: the words stand beside it, or in the button's label.
+ * An icon, hidden from screen readers: the text beside it or the label of its button names it.
  *
  * @param {Glyph} name
  */
@@ -124,7 +124,7 @@ export function icon(name) {
 }
 
 /**
- * A button. `label` is its name where it shows only an icon.
+ * A button. `label` names it where it has no text.
  *
  * @typedef {{ glyph?: Glyph, kind?: string, label?: string, click?: (event: Event) => unknown, [attribute: string]: any }} ButtonProps
  * @param {string} text
@@ -139,7 +139,7 @@ export function button(text, { glyph, kind = "", label, click, ...props } = {}) 
 let fields = 0;
 
 /**
- * A labelled control: the label stands above it, an explanation below.
+ * A control with its label above it and a hint below.
  *
  * @param {string} label
  * @param {HTMLElement} control

@@ -1,4 +1,4 @@
-// Settings: what the assistant can be given beyond its own: skills, and the tools of MCP servers.
+// Settings: what extends the assistant, which is skills and the tools of MCP servers.
 
 import { erase, glyphButton, settle } from "./actions.js";
 import { api } from "./api.js";
@@ -36,7 +36,7 @@ words({
 
 const ID_PATTERN = "[A-Za-z0-9_\\-]{1,64}";
 
-// Both are lists of things that can be switched, added, changed and deleted; they differ in their fields.
+// Both are lists whose items can be enabled, added, edited and deleted; they differ in their fields.
 /** @param {HTMLElement} container */
 export function showSkills(container) {
   return extensionList(container, {
@@ -65,11 +65,11 @@ export function showServers(container) {
  *   name: string,
  *   row: (one: Extension) => [title: string, details: string[]],
  *   fields: (one: Extension | null) => { body: Child, read: () => Record<string, unknown> },
- * }} kind `name` is that of the list in the API's answer, `fields` are those of a form for one, or for a new one
+ * }} kind `name` is the list's name in the API's answer; `fields` makes the form of an item, or of a new one
  */
 function extensionList(container, { group, path, query, name, row, fields }) {
   const body = h("div");
-  const wide = group === "skills"; // for the long text
+  const wide = group === "skills"; // room for the instructions
   const place = (/** @type {Extension} */ one) => `${path}/${encodeURIComponent(one.id)}`;
   const show = () => load(body, (signal) => api.get(path, query, { signal }), (answer) => {
     const items = answer[name].map((/** @type {Extension} */ one) => item(one));
@@ -83,7 +83,7 @@ function extensionList(container, { group, path, query, name, row, fields }) {
     const remove = glyphButton("trash", said("list.delete"), () =>
       erase(remove, { title: t("list.delete"), text: t(`${group}.deleteText`, { name: one.name }), path: place(one) }, show));
     const edit = button(t("settings.edit"), { kind: "quiet", label: said("settings.edit"), click: () => change(one, edit) });
-    // A server that does not tell which are disabled has only enabled ones in its list.
+    // Where the API leaves `enabled` out, the list has only enabled items.
     const on = toggle(`${one.name}: ${t("settings.on")}`, one.enabled ?? true, (enabled) => api.put(place(one), { enabled }));
     return settingsRow(title, details, on, edit, remove);
   }
@@ -93,7 +93,7 @@ function extensionList(container, { group, path, query, name, row, fields }) {
    * @param {HTMLButtonElement} pressed
    */
   function change(one, pressed) {
-    // The list leaves long texts out.
+    // The list does not contain the instructions.
     settle(pressed, async () => (group === "skills" ? api.get(place(one)) : one), (whole) => {
       const { body: inputs, read } = fields(whole);
       formDialog({ title: one.name, body: inputs, action: t("list.save"), wide, submit: () => api.put(place(one), read()).then(show) });
@@ -112,7 +112,7 @@ function extensionList(container, { group, path, query, name, row, fields }) {
 }
 
 /**
- * The id is given once, when a thing is made.
+ * The field of the id, which is set when an item is created and then fixed.
  *
  * @param {{ id: string } | null} known
  * @returns {[HTMLInputElement, HTMLElement]}

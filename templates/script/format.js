@@ -1,4 +1,4 @@
-// Times, sizes and numbers as people read them. The API's timestamps are UTC without a zone; people read their own.
+// Formats times, sizes and numbers. The API's timestamps are UTC without a zone; the page shows local time.
 
 import { h } from "./dom.js";
 import { language } from "./texts.js";
@@ -20,7 +20,7 @@ export function formatDate(timestamp) {
 const AGO_UNITS = [["second", 1, 60], ["minute", 60, 3600], ["hour", 3600, 86400], ["day", 86400, 30 * 86400]]; // name, length, used until
 
 /**
- * "5 minutes ago"; past a month the date.
+ * "5 minutes ago"; the date after a month.
  *
  * @param {string | null} timestamp
  */
@@ -55,7 +55,7 @@ export function formatPercent(share) {
 }
 
 /**
- * A <time> that says how long ago, with the full date on hovering.
+ * A <time> with the age, and the full date as its tooltip.
  *
  * @param {string} timestamp
  */

@@ -1,5 +1,5 @@
-// A grid of any number of photos of which only those near the screen exist. The page is as long as if all were there; rows come
-// and go with scrolling, data is fetched by pages when its place is reached, and what is scrolled past is given up.
+// A virtual grid: it has the height of all photos, but only the rows near the screen exist. Pages of data are fetched when their
+// place comes into view, and requests for places that are scrolled past are aborted.
 
 import { wasAborted } from "./api.js";
 import { hiddenPhotos, UNFINISHED } from "./detail.js";
@@ -8,7 +8,7 @@ import { photoEvents } from "./upload.js";
 
 export const GRID_PAGE = 60; // photos in one request
 const ROWS_BEYOND = 2; // rows above and below the screen
-const SETTLE = 90; // ms: whoever drags the scroll bar through thousands does not ask for each page on the way
+const SETTLE = 90; // ms: a drag of the scroll bar does not request every page on its way
 
 /**
  * @param {object} options
@@ -22,13 +22,13 @@ export function photoGrid({ fetchPage, draw, counted, failed }) {
   /** @type {Map<number, { element: HTMLElement, content: HTMLElement, photo: PhotoItem | undefined }>} */
   const tiles = new Map(); // by place
   /** @type {Map<number, AbortController>} */
-  const loading = new Map(); // by the page's number
+  const loading = new Map(); // by page number
   /** @type {PhotoItem[]} */
-  let known = []; // by the server's order; sparse
+  let known = []; // in the server's order; sparse
   /** @type {number | null} */
   let total = null;
   let shape = { columns: 1, width: 0, height: 0, gap: 0 };
-  let active = 0; // the one tile that Tab reaches; arrows move it
+  let active = 0; // the only tile in the tab order; arrow keys move it (roving tabindex)
   /** @type {number | null} */
   let told = null;
   /** @type {number | null} */
@@ -37,7 +37,7 @@ export function photoGrid({ fetchPage, draw, counted, failed }) {
   let frame = null;
   let stopped = false;
 
-  // What waits to be deleted is hidden: places in the grid skip it, places at the server do not.
+  // Photos that wait for their deletion are hidden: the grid does not count them, the server does.
   const hiddenPlaces = () => (hiddenPhotos.size ? known : []).flatMap((photo, place) => (hiddenPhotos.has(photo.id) ? [place] : []));
   const shownTotal = () => Math.max(0, (total ?? 0) - hiddenPlaces().length);
   /** @type {(place: number, hidden: number[]) => number} */
@@ -70,7 +70,7 @@ export function photoGrid({ fetchPage, draw, counted, failed }) {
     const hidden = hiddenPlaces();
     const focused = node.contains(document.activeElement);
     const wanted = new Set(Array.from({ length: end - first }, (_, at) => first + at));
-    if (focused && count) wanted.add(active); // or the keyboard would lose its place
+    if (focused && count) wanted.add(active); // the focused tile must not be removed
     for (const [place, tile] of tiles) {
       if (wanted.has(place)) continue;
       tile.element.remove();
@@ -88,7 +88,7 @@ export function photoGrid({ fetchPage, draw, counted, failed }) {
         const content = photo ? draw(photo, { tabindex: "-1" }) : h("div.skeleton.photo-waiting", { tabindex: "-1" });
         tile = { photo, content, element: h("li.photo-place", content) };
         tiles.set(place, tile);
-        if (before) before.after(tile.element); // the order of reading is the order of the grid
+        if (before) before.after(tile.element); // keep the DOM in the order of the grid
         else node.prepend(tile.element);
         if (hadFocus) content.focus({ preventScroll: true });
       }
@@ -147,7 +147,7 @@ export function photoGrid({ fetchPage, draw, counted, failed }) {
   }
 
   /**
-   * The same answer keeps the same object, so that its tile stays as it is.
+   * Keep the old object where the data has not changed, so that its tile is not redrawn.
    *
    * @param {number} place
    * @param {PhotoItem} photo
@@ -156,7 +156,7 @@ export function photoGrid({ fetchPage, draw, counted, failed }) {
     if (JSON.stringify(known[place]) !== JSON.stringify(photo)) known[place] = photo;
   }
 
-  /** Ask again for the pages in view, without emptying what is shown; pages out of view are forgotten. */
+  /** Fetch the pages in view again while the old ones stay on the screen. Pages out of view are dropped. */
   async function refresh() {
     const [first, end] = total === null ? [0, 1] : inView();
     const from = Math.floor(first / GRID_PAGE) + 1;
@@ -176,7 +176,7 @@ export function photoGrid({ fetchPage, draw, counted, failed }) {
   }
 
   /**
-   * The id of the photo beside this one among those that are loaded and shown; null at the end.
+   * The id of the next (1) or previous (-1) photo that is loaded and not hidden, or null.
    *
    * @param {number} id
    * @param {number} step
@@ -218,7 +218,7 @@ export function photoGrid({ fetchPage, draw, counted, failed }) {
   }
 
   /**
-   * Put the focus on this photo, or on the one in its place when it is hidden.
+   * Focus this photo, or the one that took its place when it is hidden.
    *
    * @param {number} id
    */

@@ -1,4 +1,4 @@
-// Home: what there is, what is going on, what is new.
+// Home: numbers, the queue, the latest screenshots and new notes.
 
 import { api, picture } from "./api.js";
 import { hiddenPhotos, photoCard } from "./detail.js";
@@ -41,12 +41,12 @@ const UNREAD_SHOWN = 4;
  * @typedef {object} HomeData
  * @property {Statistics} stats
  * @property {PhotoItem[]} latest
- * @property {PhotoItem[]} current those that are being analysed
+ * @property {PhotoItem[]} current being analysed now
  * @property {number} unread
  * @property {DynamicItem[]} notes
  */
 
-// How far the queue has come since it was last empty; kept here, so that it goes on when one looks at another view meanwhile.
+// The progress of the queue since it was last empty. Kept here, so that it survives a visit to another view.
 /** @type {{ begun: number | null, doneBefore: number }} */
 const queue = { begun: null, doneBefore: 0 };
 
@@ -66,7 +66,7 @@ export const home = {
     const refresh = async () => {
       if (!seen) return;
       const data = await fetchHome();
-      // Nothing is taken from under the hands of somebody who is in the middle of it: then only the queue goes on.
+      // While something in the view has the focus, only the queue is redrawn.
       if (!body.contains(document.activeElement)) JSON.stringify(data) !== seen && fill(body, draw(data));
       else fill(body.querySelector(".queue-place") ?? h("i"), queueCard(data.stats, data.current));
     };
@@ -164,7 +164,7 @@ function roughly(seconds) {
 }
 
 /**
- * A distribution as bars: a list of links, each with its number as text, so that nothing is told by length or colour alone.
+ * A distribution as bars: a list of links, each with its number as text, because length and colour alone are not accessible.
  *
  * @param {string} title
  * @param {string} group

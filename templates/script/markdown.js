@@ -1,19 +1,18 @@
-// Markdown as the models write it, into elements. A small renderer of our own instead of a library: the libraries make markup
-// as text, which then has to be cleaned; here there is nothing to clean, because every piece becomes a text node. Raw HTML is
-// shown as the text that it is. Covered: headings, paragraphs, lists (nested, numbered, tasks), quotes, code, tables, rules,
-// emphasis, strikethrough, links and bare addresses.
+// Renders the Markdown of models as elements. Libraries produce HTML text that then needs sanitising; this renderer produces text
+// nodes, so there is nothing to sanitise, and raw HTML is shown as text. Supported: headings, paragraphs, lists (nested, numbered,
+// tasks), quotes, code, tables, rules, emphasis, strikethrough, links and bare URLs.
 
 import { h } from "./dom.js";
 
 const SAFE_LINK = /^(https?:\/\/|mailto:)/i;
-const MOST_NESTED = 12; // deeper quotes and lists are shown as text: a hostile text must not exhaust the stack
+const MOST_NESTED = 12; // deeper quotes and lists are shown as text, so that a hostile text cannot exhaust the stack
 
 const BLOCK_STARTS = /^(\s{0,3}(#{1,6}\s|>|```|~~~|([-*_])(\s*\3){2,}\s*$)|\s*([-*+]|\d{1,9}[.)])\s+\S)/;
 const LIST_ITEM = /^(\s*)([-*+]|(\d{1,9})[.)])(\s+)(.*)$/;
 const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
 /**
- * `link(text, href)` may make the element of a link itself, or return nothing to leave it to this renderer.
+ * `link(text, href)` may return an element for a link; otherwise this renderer makes one.
  *
  * @typedef {{ link?: (text: string, href: string) => Node | void }} MarkdownOptions
  * @param {string | null} text
@@ -63,7 +62,7 @@ function blocks(parent, lines, options, depth) {
 }
 
 /**
- * Like `list` and `table`, it appends what begins at `start` and returns the place after it.
+ * Like `list` and `table`: append the block that begins at line `start`, and return the number of the line after it.
  *
  * @param {Element | DocumentFragment} parent
  * @param {string[]} lines
@@ -118,7 +117,7 @@ function list(parent, lines, start, options, depth) {
 }
 
 /**
- * The first paragraph of an entry stands in the entry itself, so that a tight list is tight.
+ * Unwrap the first paragraph of a list item, so that a tight list has no paragraph margins.
  *
  * @param {Element} entry
  */
@@ -185,7 +184,7 @@ function inline(parent, text, options, depth = 0) {
 }
 
 /**
- * A link, or the text as it was written where the address is of no kind that may be followed.
+ * A link, or the text as written where the scheme is not allowed.
  *
  * @param {string} label
  * @param {string} href

@@ -1,4 +1,4 @@
-// What the assistant remembers about the person: filters with their counts, the list, and a way to make it forget.
+// Memories: what the assistant knows about the person. Filters with counts, the list, and a button to forget each.
 
 import { erase, glyphButton, moreButton } from "./actions.js";
 import { api } from "./api.js";
@@ -55,7 +55,7 @@ export const memories = {
 };
 
 /**
- * The options of a filter, all of them first; their counts follow.
+ * The options of a filter, beginning with "All". The counts are added later.
  *
  * @param {string[]} names
  * @param {string} group
@@ -111,7 +111,7 @@ class MemoryList {
       action: h("a.button.primary", { href: "#/chat", text: t("chat.title") }) });
   }
 
-  // What comes after those that are shown. When some were deleted, the rest has moved up into a page that is known in part.
+  // The next page. Deletions shift the list, so the page that is only partly shown is fetched again.
   async #next() {
     const shown = this.#list.children.length;
     const first = Math.floor(shown / MEMORIES_SHOWN) + 1;
@@ -132,7 +132,7 @@ class MemoryList {
 
   async #countUp() {
     const { total, categories, ...kinds } = await api.get("/api/memories/stats").catch(() => ({}));
-    if (total === undefined) return; // the list tells what is wrong
+    if (total === undefined) return; // the list reports the failure
     for (const [select, counts] of [[this.#kind, kinds], [this.#category, categories]]) {
       for (const option of select.options) {
         option.text = `${option.label.replace(/ \(.*/, "")} (${formatNumber(option.value ? counts[option.value] ?? 0 : total)})`;

@@ -1,8 +1,8 @@
-// How a conversation looks: messages, answers in markdown, the tools that were called, and the screenshots that an answer cites.
+// The messages of a conversation: questions, answers in Markdown, tool calls, and the screenshots that an answer cites.
 //
-// Stored messages are appended as they come and never drawn again, so that what a reader has unfolded or selected stays. What tools and
-// models say is data: it is shown as text, and becomes a link only where it is an address of the web or the id of a screenshot that a tool
-// of the same conversation has told of.
+// Messages are only appended and never redrawn, so that what a reader has expanded or selected stays. The output of tools and models
+// is data: it is shown as text, and becomes a link only where it is a web address, or the id of a screenshot that a tool of the same
+// conversation returned.
 
 import { picture } from "./api.js";
 import { openPhoto } from "./detail.js";
@@ -45,24 +45,24 @@ const CITATION = /#(\d{1,15})(?!\d)/g;
 export class MessageLog {
   lastId = 0;
   /** @type {MessageFields | null} */
-  asked = null; // the last message of the person
-  answered = true; // whether a text of the assistant follows it
+  asked = null; // the last message of the user
+  answered = true; // whether the assistant has answered it
   /** @type {Map<number, string>} */
-  #titles = new Map(); // of screenshots that the tools have told of, by id
+  #titles = new Map(); // by id, of the screenshots that tools returned
   /** @type {ToolCall[]} */
-  #calls = []; // that wait for what their tool says
+  #calls = []; // that have no result yet
   /** @type {string[]} */
   #urls = [];
   #pictureOf;
 
-  /** @param {(message: MessageFields) => Blob | undefined} pictureOf gives what was sent with a message of this tab */
+  /** @param {(message: MessageFields) => Blob | undefined} pictureOf returns the picture of a message that this tab sent */
   constructor(pictureOf) {
     this.#pictureOf = pictureOf;
     this.element = h("ol.list.stack");
   }
 
   /**
-   * Adds those that are new; returns whether there were any.
+   * Append the new messages. Returns whether there were any.
    *
    * @param {MessageFields[]} messages
    */
@@ -119,7 +119,7 @@ export class MessageLog {
 }
 
 /**
- * What a person says, before it is stored and after.
+ * A message of the user, stored or not.
  *
  * @param {string | null} content
  * @param {string} url of the attached picture, "" without
@@ -133,12 +133,12 @@ export function bubble(content, url) {
 }
 
 /**
- * What a tool says of one thing that it found. Tools of others say what they like, so nothing is certain.
+ * One result of a tool. MCP tools may return anything, so no field is certain.
  *
  * @typedef {{ id?: unknown, title?: unknown, url?: unknown, summary?: unknown, snippet?: unknown } | null} ToolResult
  */
 
-// One call of a tool: folded it says what happened, unfolded what exactly was asked and answered.
+// One tool call: the summary says what happened; expanded, it shows the arguments and the results.
 class ToolCall {
   /** @param {{ name?: unknown, arguments?: unknown }} called */
   constructor(called) {
@@ -206,7 +206,7 @@ function citation(id, label) {
 }
 
 /**
- * Makes buttons of the `#12` in a text that `known` has; returns their ids in order.
+ * Turn each `#12` in a text into a button, where `known` has that id. Returns the ids in order.
  *
  * @param {Element} root
  * @param {Map<number, string>} known
@@ -235,7 +235,7 @@ function linkCitations(root, known) {
 }
 
 /**
- * A row of thumbnails that open the screenshots; nothing for none. One that was deleted meanwhile shows its number.
+ * A row of thumbnails that open their screenshots, or null without ids. A deleted screenshot shows its number only.
  *
  * @param {number[]} ids
  * @param {Map<number, string>} titles

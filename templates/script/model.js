@@ -1,4 +1,4 @@
-// Settings: the model that reads screenshots and answers, and what it has cost.
+// Settings: the language model, and its usage.
 
 import { praise, settle } from "./actions.js";
 import { api } from "./api.js";
@@ -81,9 +81,9 @@ export function showModel(container) {
 }
 
 /**
- * A provider of the list brings its address and model; both can be changed.
+ * The form of the model. Choosing a provider fills in its base URL and model; both can be changed.
  *
- * @param {ConfigurationFields} now the configuration in force
+ * @param {ConfigurationFields} now the current configuration
  * @param {Record<string, PresetFields>} presets
  */
 function modelForm(now, presets) {
@@ -145,7 +145,7 @@ function modelForm(now, presets) {
     const isLocal = provider.value === "local";
     local.hidden = !isLocal;
     remote.hidden = isLocal;
-    address.disabled = isLocal; // what is hidden must not be required
+    address.disabled = isLocal; // a hidden required field would block the form
     const moved = now.api_key_set && originOf(address.value) !== originOf(now.base_url);
     const state = now.api_key_set ? "model.keySet" : "model.keyNone";
     keyHint.textContent = t(moved ? "model.keyMoves" : state, { origin: originOf(now.base_url) });

@@ -1,7 +1,7 @@
-// The notes that the reasoner has written ("dynamics" in the API): the list, pinned ones first, and the article with its sources.
+// Notes ("dynamics" in the API), which the reasoner writes: the list, pinned notes first, and one note with its sources.
 //
-// Opening an article marks it as read. What is done to a note is shown in its place, so that a reader does not lose theirs; only a pin,
-// which changes the order, begins the list anew.
+// Opening a note marks it as read. Deleting one removes only its card, so that the reader keeps their place; only pinning, which
+// changes the order, reloads the list.
 
 import { erase, glyphButton, moreButton, praise, settle } from "./actions.js";
 import { api } from "./api.js";
@@ -49,7 +49,7 @@ words({
 
 const NOTE_CATEGORIES = ["insight", "reminder", "report", "note"];
 const NOTES_SHOWN = 30;
-const SOURCES_SHOWN = 12; // screenshots of an article before "more" is pressed; a report may have a hundred
+const SOURCES_SHOWN = 12; // screenshots of a note before "Show more"; a report may have a hundred
 
 /** @type {import("./shell.js").View} */
 export const notes = {
@@ -76,7 +76,7 @@ class NoteList {
     this.leave = () => this.#stop();
     const triggered = (/** @type {{ generated: number }} */ { generated }) => {
       toast(generated ? t("notes.triggered", { count: generated }) : t("notes.nothing"), { kind: generated ? "good" : "info" });
-      this.#load(); // what is no new note may have continued one
+      this.#load(); // without a new note, an older one may have been updated
     };
     const allRead = (/** @type {{ updated: number }} */ { updated }) => {
       praise(t("notes.allRead", { count: updated }));
@@ -125,7 +125,7 @@ class NoteList {
     cards[0]?.querySelector("a")?.focus();
   }
 
-  // The counts; a failure leaves them away, the list itself tells it.
+  // Fetch the counts. Without them the list is shown all the same, and reports what is wrong.
   async #countUp() {
     const none = { total_unread: 0, by_category: {} };
     /** @type {DynamicStatistics} */
@@ -166,7 +166,7 @@ class NoteList {
 }
 
 /**
- * Pin and delete.
+ * The buttons to pin and to delete a note.
  *
  * @param {DynamicItem} note
  * @param {{ pinned: (isPinned: boolean) => unknown, deleted: () => unknown }} done
@@ -202,7 +202,7 @@ async function markRead(id) {
     await api.put(`/api/dynamics/${id}/read`);
     navBadge("notes", (await api.get("/api/dynamics/stats")).total_unread);
   } catch {
-    // It stays unread, and will be marked when it is opened again.
+    // The note stays unread until it is opened again.
   }
 }
 
@@ -234,7 +234,7 @@ function sourcePhotos(ids) {
 }
 
 /**
- * Links, by number at first; the titles of those that are among the latest follow.
+ * Links to conversations: named by id at first, and by title once the latest conversations are loaded.
  *
  * @param {string[]} ids
  */

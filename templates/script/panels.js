@@ -1,4 +1,4 @@
-// What the sections of the settings are made of: cards, rows, switches, forms in a dialog, and tables.
+// The parts of the settings: cards, rows, switches, forms in a dialog, and tables.
 
 import { dialog, fail, sentence } from "./dialogs.js";
 import { button, h } from "./dom.js";
@@ -6,7 +6,7 @@ import { busy } from "./shell.js";
 import { t } from "./texts.js";
 
 /**
- * A titled card.
+ * A card with a title.
  *
  * @param {string} title
  * @param {Child[]} children
@@ -16,7 +16,7 @@ export function settingsCard(title, ...children) {
 }
 
 /**
- * One thing of a list, with what can be done to it.
+ * One item of a list, with its actions.
  *
  * @param {string} title
  * @param {string[]} details
@@ -29,7 +29,7 @@ export function settingsRow(title, details, ...actions) {
 }
 
 /**
- * A checkbox that is a switch: it goes back when `change(on)` fails.
+ * A switch. It flips back when `change(on)` fails.
  *
  * @param {string} label
  * @param {boolean} on
@@ -43,7 +43,7 @@ export function toggle(label, on, change) {
 }
 
 /**
- * A form in a dialog. `submit()` sends it; what the service does not like is said in the dialog, and nothing typed is lost.
+ * A form in a dialog. When `submit()` fails, the dialog stays open with the error and what was typed.
  *
  * @param {{ title: string, body: Child, action: string, danger?: boolean, submit: () => Promise<unknown>, wide?: boolean }} options
  */
@@ -78,7 +78,7 @@ export function dataTable(headings, rows) {
 }
 
 /**
- * Names and values.
+ * A list of names and values.
  *
  * @param {[string, string][]} pairs
  */

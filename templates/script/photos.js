@@ -1,4 +1,4 @@
-// Screenshots: all of them in a grid, searched as one types, narrowed by filters, with uploads dropped anywhere on it.
+// Screenshots: a grid of all of them, with search as you type, filters, and uploads by drag and drop.
 
 import { api } from "./api.js";
 import { openPhoto, photoCard } from "./detail.js";
@@ -52,7 +52,7 @@ const STATUSES = ["pending", "processing", "done", "error"];
 /** @type {Record<string, number>} */
 const PERIODS = { day: 1, week: 7, month: 30 };
 /**
- * What is searched for, and each filter by its name; "" is none.
+ * The words to search for as `q`, and each filter by name. "" is none.
  *
  * @typedef {Record<string, string>} Chosen
  */
@@ -80,7 +80,7 @@ export const photos = {
         failed: (error) => (current.total() === null ? fill(results, failedState(error, show)) : fail(error)),
       });
       grid = current;
-      results.classList.add("stale"); // the old answer stays until the new one is there
+      results.classList.add("stale"); // the old results stay until the new ones arrive
       await current.refresh();
       if (grid !== current) return;
       results.classList.remove("stale");
@@ -107,7 +107,7 @@ export const photos = {
         closed: (last) => {
           if (!container.isConnected || !location.hash.startsWith("#/photos")) return;
           keepAddress();
-          grid?.focus(last); // its tile may be another element by now
+          grid?.focus(last); // by id: its tile may have been redrawn
         },
       });
     };
@@ -138,7 +138,7 @@ export const photos = {
     const added = debounced(() => grid?.refresh(), 400);
     let quiet = 0;
     const stopPolling = poll(async () => {
-      // What is being analysed changes by itself; otherwise it is enough to look now and then whether a phone has sent something.
+      // Poll each time while something is being analysed, otherwise every sixth time, for uploads of other devices.
       if (!grid) return;
       quiet = grid.unfinished() ? 0 : (quiet + 1) % 6;
       if (!chosen.q && quiet === 0 && grid.total() !== null && container.isConnected) await grid.refresh();
@@ -148,7 +148,7 @@ export const photos = {
 };
 
 /**
- * One page of the list, or of what a search has found, which comes as a whole.
+ * One page of the list, or of the results of a search, which the API returns as a whole.
  *
  * @param {Chosen} chosen
  * @param {number} number
@@ -163,7 +163,7 @@ async function fetchPhotos(chosen, number, signal) {
 }
 
 /**
- * `since` and `until` of the chosen time, as the API has them: UTC without a zone. The last day counts in full.
+ * `since` and `until` of the chosen time, in UTC without a zone. The last day is included.
  *
  * @param {Chosen} chosen
  */
@@ -171,7 +171,7 @@ function period({ time, from, to }) {
   const utc = (/** @type {Date} */ moment) => moment.toISOString().slice(0, 19);
   if (time in PERIODS) {
     const since = new Date(Date.now() - PERIODS[time] * 86_400_000);
-    since.setSeconds(0, 0); // the same minute is the same question
+    since.setSeconds(0, 0); // the same parameters for a whole minute
     return { since: utc(since) };
   }
   if (time !== "range") return {};
@@ -199,7 +199,7 @@ function searchField(value, changed) {
 }
 
 /**
- * The filters; `clear`, the button that removes them, is the last.
+ * The row of filters, with `clear`, the button that removes them, at its end.
  *
  * @param {Chosen} chosen
  * @param {(name: string, value: string) => unknown} choose
@@ -217,7 +217,7 @@ function filterRow(chosen, choose, clear) {
   const time = terms("time", [...Object.keys(PERIODS), "range"], "photos");
   time.addEventListener("change", () => (dates.hidden = time.value !== "range"));
   let devices = list("device", chosen.device ? [[chosen.device, chosen.device]] : []);
-  // Without an answer the filter offers no device.
+  // When this fails, the filter offers no devices.
   api.get("/api/photos/devices").then((found) => {
     const named = list("device", found.devices.map((/** @type {SyncedDevice} */ device) => [device.device_id, device.device_name || device.device_id]));
     devices.replaceWith(named);
@@ -228,9 +228,9 @@ function filterRow(chosen, choose, clear) {
 }
 
 /**
- * What stands where no screenshot is: none was found, or there is none at all.
+ * The message in an empty grid: no results, or no screenshots yet.
  *
- * @param {unknown} searched whether by words or filters
+ * @param {unknown} searched whether words or filters are set
  * @param {Child} action
  */
 function nothing(searched, action) {

@@ -1,4 +1,4 @@
-// Small preferences of this browser: kept in its storage, and for as long as the page is open where it has none.
+// Preferences of this browser, in its local storage; in memory only where that is not available.
 
 /** @type {Record<string, any>} */
 const preferences = {};
@@ -11,11 +11,11 @@ export function remember(name, value) {
   preferences[name] = value;
   try {
     localStorage.setItem(`snaplore.${name}`, JSON.stringify(value));
-  } catch { /* private mode or full: kept in memory only */ }
+  } catch { /* no storage, or full: kept in memory only */ }
 }
 
 /**
- * What was remembered, or `fallback`.
+ * The remembered value, or `fallback`.
  *
  * @param {string} name
  * @param {any} fallback
@@ -37,5 +37,5 @@ export function forget(name) {
   delete preferences[name];
   try {
     localStorage.removeItem(`snaplore.${name}`);
-  } catch { /* nothing is kept there */ }
+  } catch { /* no storage: nothing to remove */ }
 }

@@ -1,5 +1,5 @@
-// Settings: one address for each section, so that only what is looked at is fetched. Here are the frame, and the two sections that are
-// about this browser and its access; the others have files of their own.
+// Settings: each section has an address of its own, so that only its data is fetched. This file has the frame and the sections
+// "General" and "Access and keys"; the other sections have files of their own.
 
 import { glyphButton } from "./actions.js";
 import { api, session } from "./api.js";
@@ -61,7 +61,7 @@ words({
 });
 
 /**
- * In the order of the navigation. Each shows itself in a container, and may return what ends it.
+ * In the order of the navigation. Each fills a container, and may return a function that ends it.
  *
  * @type {Record<string, (container: HTMLElement) => Ending | void>}
  */
@@ -89,7 +89,7 @@ export const settings = {
     const strip = h("nav.settings-nav", { "aria-label": t("settings.sections") }, links);
     add(container, pageHead(t("settings.title")), h("div.settings", strip, body));
     const here = links[names.indexOf(chosen)];
-    strip.scrollLeft = here.offsetLeft - (strip.clientWidth - here.clientWidth) / 2; // a strip that scrolls, on a phone
+    strip.scrollLeft = here.offsetLeft - (strip.clientWidth - here.clientWidth) / 2; // on a phone the sections are a strip that scrolls
     return SECTIONS[chosen](body);
   },
 };
@@ -98,7 +98,7 @@ export const settings = {
 function showGeneral(container) {
   const speak = () => {
     setLanguage(languages.value);
-    document.getElementById("general-language")?.focus(); // everything was drawn anew
+    document.getElementById("general-language")?.focus(); // the whole page was redrawn
   };
   const languages = choice([["auto", t("general.auto")], ["en", "English"], ["zh", "中文"]], recalled("language", "auto"),
     { id: "general-language", on: { change: speak } });
@@ -117,7 +117,7 @@ function showAccess(container) {
   const keys = h("div");
   const leaving = () => {
     signOut();
-    location.reload(); // drafts, pictures and answers of this tab go with the key
+    location.reload(); // discards the drafts, pictures and answers of this tab
   };
   add(container,
     settingsCard(t("access.api"), h("p", t("access.apiText")),

@@ -1,4 +1,4 @@
-// The frame around the views: navigation, addresses, theme, what every view shows while it loads, has nothing, or fails.
+// The frame around the views: navigation, addresses, theme, and the states of loading, empty and failed.
 
 import { ApiError, wasAborted } from "./api.js";
 import { closeDialogs, sentence, toast } from "./dialogs.js";
@@ -10,7 +10,7 @@ import { language, t } from "./texts.js";
  * @typedef {object} View
  * @property {string} title the key of its name
  * @property {import("./dom.js").Glyph} icon
- * @property {(container: HTMLElement, address: Address) => Ending | Ending[] | void} show returns what ends it
+ * @property {(container: HTMLElement, address: Address) => Ending | Ending[] | void} show returns functions that end it
  */
 
 /** @type {Map<string, View>} */
@@ -18,12 +18,12 @@ const views = new Map();
 /** @type {Record<string, number>} */
 const badges = {};
 /** @type {Ending[]} */
-let leave = []; // of the view that is shown
+let leave = []; // of the current view
 /** @type {HTMLElement | null} */
 let main = null;
 
 /**
- * Register a view; the navigation shows them in the order of registering.
+ * Register a view. The navigation lists them in this order.
  *
  * @param {string} name
  * @param {View} view
@@ -43,7 +43,7 @@ export function go(address) {
 }
 
 /**
- * Change the address without showing the view anew.
+ * Change the address without redrawing the view.
  *
  * @param {string} address
  */
@@ -59,11 +59,11 @@ function currentAddress() {
   let id = rest.join("/") || null;
   try {
     id = id && decodeURIComponent(id);
-  } catch { /* a stray % stays as it is */ }
+  } catch { /* a stray %: kept as it is */ }
   return { name: name || [...views.keys()][0], id, query: new URLSearchParams(query) };
 }
 
-/** Whether the views are shown, rather than the sign-in. */
+/** Whether a view is shown, and not the sign-in. */
 export const isOpen = () => main !== null;
 
 /** Show the navigation and the view of the current address. */
@@ -72,13 +72,13 @@ export function openShell() {
   showView();
 }
 
-/** End the view that is shown, to make place for the sign-in. */
+/** End the current view, before the sign-in is shown. */
 export function closeShell() {
   leaveView();
   main = null;
 }
 
-/** Put the keyboard, and a screen reader, at the start of the view. */
+/** Move the focus to the start of the view. */
 export function focusView() {
   main?.focus({ preventScroll: true });
 }
@@ -110,7 +110,7 @@ export function mark() {
 }
 
 /**
- * A number beside the navigation's entry; 0 hides it.
+ * Show a number beside an entry of the navigation; 0 hides it.
  *
  * @param {string} name
  * @param {number} count
@@ -140,7 +140,7 @@ export function showView() {
   else container.append(emptyState({ glyph: "search", title: t("shell.missing"), action: h("a.button", { href: "#/", text: t("shell.toHome") }) }));
 }
 
-// A file that is dropped beside a place that takes files must not replace the page.
+// Without this, a file that is dropped outside a drop zone replaces the page.
 listen(window, { dragover: (event) => event.preventDefault(), drop: (event) => event.preventDefault() });
 
 function leaveView() {
@@ -151,11 +151,11 @@ function leaveView() {
 
 window.addEventListener("hashchange", () => {
   showView();
-  focusView(); // a screen reader goes on reading in the new view
+  focusView(); // so that a screen reader continues in the new view
 });
 
 /**
- * The heading of a view, with its actions at the right.
+ * The heading of a view, with its actions on the right.
  *
  * @param {string} title
  * @param {Child[]} actions
@@ -184,8 +184,8 @@ export function failedState(error, retry) {
 }
 
 /**
- * Show a skeleton in `container`, then what `render(data)` makes of what `fetcher(signal)` brings, or the failure with a retry.
- * Returns a function that gives it up.
+ * Show `waiting` in `container`, then `render(data)` with the data of `fetcher(signal)`, or the failure with a retry button.
+ * Returns a function that aborts it.
  *
  * @template Data
  * @param {HTMLElement} container
@@ -217,7 +217,7 @@ export function load(container, fetcher, render, waiting = skeleton()) {
 }
 
 /**
- * Call `fn` now and then every `seconds`, one call at a time, only while the page is looked at. Returns what stops it.
+ * Call `fn` now and every `seconds` after it has ended, while the page is visible. Returns a function that stops it.
  *
  * @param {() => unknown} fn
  * @param {number} seconds
@@ -248,7 +248,7 @@ export function poll(fn, seconds) {
 }
 
 /**
- * `fn` once, `wait` ms after the last call. `.cancel()` gives it up.
+ * Run `fn` once, `wait` ms after the last call. `.cancel()` drops a pending run.
  *
  * @param {() => unknown} fn
  * @param {number} wait
@@ -264,7 +264,7 @@ export function debounced(fn, wait) {
 }
 
 /**
- * Disable a button while `promise` is under way; returns what it brings. The focus that is lost by that comes back.
+ * Disable a button until `promise` settles, and return its result. The focus, which disabling removes, is restored.
  *
  * @template Result
  * @param {HTMLButtonElement | HTMLInputElement} target
@@ -306,7 +306,7 @@ export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Browsers give the clipboard to https and localhost only; a box on the LAN often has neither.
+    // The clipboard API needs https or localhost; a server in the LAN often has neither.
     const area = h("textarea.visually-hidden", { value: text });
     (document.querySelector("dialog[open]") ?? document.body).append(area);
     area.select();

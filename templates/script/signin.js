@@ -1,4 +1,4 @@
-// Signing in: the key is held in memory, and in this browser's storage only when the person asks for that.
+// Sign-in. The key is kept in memory, and in the browser's storage only on request.
 
 import { api, session } from "./api.js";
 import { sendDeletions } from "./detail.js";
@@ -29,15 +29,15 @@ export function begin() {
   else showSignIn();
 }
 
-/** Forget the key everywhere and show the sign-in. */
+/** Forget the key and show the sign-in. */
 export function signOut() {
-  sendDeletions(); // while the key is still there
+  sendDeletions(); // these requests still need the key
   signedOut("");
 }
 
 /** The service refused the key. */
 function signedOut(reason = t("signin.ended")) {
-  if (!isOpen()) return; // the sign-in itself tried a wrong one
+  if (!isOpen()) return; // the sign-in reports a wrong key itself
   session.key = null;
   forget("key");
   stopUploads();

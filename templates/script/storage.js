@@ -1,4 +1,4 @@
-// Settings: what is stored and for how long; taking all of it away in a file, and clearing it.
+// Settings: stored data, retention, export and deletion of everything.
 
 import { praise, settle } from "./actions.js";
 import { api, ApiError } from "./api.js";
@@ -37,7 +37,7 @@ words({
   },
 });
 
-const CLEAR_PHRASE = "delete everything"; // the API's own, in every language
+const CLEAR_PHRASE = "delete everything"; // expected by the API, whatever the language
 
 /** @param {HTMLElement} container */
 export function showStorage(container) {
@@ -86,7 +86,7 @@ function retentionForm({ retention_days: now }) {
 }
 
 /**
- * The browser collects the answer, on its disk where it is large, because a link could not carry the key.
+ * Download the export. By fetch, because a link cannot send the key; the browser keeps a large answer on disk.
  *
  * @param {HTMLElement} status
  */
@@ -99,7 +99,7 @@ async function exportAll(status) {
     });
     const url = URL.createObjectURL(blob);
     h("a", { href: url, download: `snaplore-${new Date().toISOString().slice(0, 10)}.zip` }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 60000); // the browser has begun to write it by then
+    setTimeout(() => URL.revokeObjectURL(url), 60000); // by then the browser has opened it
   } finally {
     status.textContent = "";
   }

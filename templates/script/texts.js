@@ -1,4 +1,4 @@
-// The page's words in English and Chinese. Each view registers its own beside its code; the shell's are here.
+// The texts of the page in English and Chinese. Each view registers its own in its file; common ones are here.
 
 import { recalled } from "./preferences.js";
 
@@ -6,7 +6,7 @@ import { recalled } from "./preferences.js";
 const phrases = { en: {}, zh: {} };
 
 /**
- * Register words by view, each as "English|Chinese": after `words({ home: { title: "Home|首页" } })` t("home.title") is one.
+ * Register texts by view, each as "English|Chinese": `words({ home: { title: "Home|首页" } })` makes t("home.title").
  *
  * @param {Record<string, Record<string, string>>} views
  */
@@ -19,7 +19,7 @@ export function words(views) {
 }
 
 /**
- * What was chosen, else the first of the browser's languages that the page speaks.
+ * The chosen language, else the first of the browser's languages that the page has.
  *
  * @returns {"en" | "zh"}
  */
@@ -31,7 +31,7 @@ export function language() {
 }
 
 /**
- * The text of `key` ("view.word"), its {names} filled in. A missing one shows its key, which a test looks for.
+ * The text of `key` ("view.word") with its {names} filled in. A missing text shows its key; a test looks for that.
  *
  * @param {string} key
  * @param {Record<string, string | number>} params
@@ -42,7 +42,7 @@ export function t(key, params = {}) {
 }
 
 /**
- * The text of a value that the service may add to (a category, an intent): unknown ones are shown as they are.
+ * The text of an API value such as a category. New values that have no text yet are shown as they are.
  *
  * @param {string} group
  * @param {string} value

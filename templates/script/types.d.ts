@@ -1,4 +1,4 @@
-// Types that the checker of the scripts knows everywhere. Nothing of this file is served.
+// Types for tsc, which checks the scripts; known in all of them without an import. Not served.
 
 type TagOf<Tag extends string> = Tag extends `${infer Name}.${string}` ? Name : Tag;
 /** The element that `h("input.switch")` makes: an HTMLInputElement. */
@@ -16,7 +16,7 @@ interface Props {
   [attribute: string]: any;
 }
 
-/** What a view or a section of the settings returns: what ends it. */
+/** A function that ends a view or a section of the settings. */
 type Ending = () => unknown;
 
 interface Address {
@@ -25,7 +25,7 @@ interface Address {
   query: URLSearchParams;
 }
 
-/** One of the list that `entities` is as JSON: what a model has found, so nothing is certain. */
+/** An item of the JSON list `entities`. A model wrote it, so no field is certain. */
 interface Entity {
   type: unknown;
   value: unknown;

@@ -1,4 +1,4 @@
-// Sending screenshots: picked, dropped or pasted, three at a time, each with its progress; what the network breaks is tried again.
+// Uploads: files that are chosen, dropped or pasted, three at a time, with progress, and with retries after network failures.
 
 import { api, wasAborted } from "./api.js";
 import { sentence, toast } from "./dialogs.js";
@@ -33,23 +33,23 @@ const LARGEST_UPLOAD = 50 * 1024 * 1024;
 const UPLOADS_AT_ONCE = 3;
 const UPLOAD_RETRIES = 3;
 const FIRST_DELAY = 1; // seconds; doubled each time
-const UPLOAD_DEVICE = "dashboard"; // one name for all browsers, so that a picture sent from two of them is stored once
+const UPLOAD_DEVICE = "dashboard"; // the same for all browsers, so that a file uploaded from two of them is stored once
 
 /**
  * @typedef {object} Upload
  * @property {File} file
  * @property {string} name
  * @property {"waiting" | "sending" | "done" | "dedup" | "again" | "failed" | "stopped"} phase
- * @property {number} fraction of it that is sent
+ * @property {number} fraction sent so far, 0 to 1
  * @property {number} tries
- * @property {string} note what is said of it, beside its phase
- * @property {boolean} [final] whether another try would fail as well
+ * @property {string} note shown instead of the phase
+ * @property {boolean} [final] whether a retry would fail too
  * @property {FormData} [form]
  * @property {AbortController} [stop]
  * @property {HTMLElement | null} [row]
  */
 
-/** What happens to photos, told to whoever shows some: "added", "changed", "hidden", "restored", "deleted"; detail is the id. */
+/** Events for views that show photos: "added", "changed", "hidden", "restored", "deleted". The detail is the id. */
 export const photoEvents = new EventTarget();
 /**
  * @param {"added" | "changed" | "hidden" | "restored" | "deleted"} type
@@ -73,13 +73,13 @@ function pickFiles() {
 }
 
 /**
- * Pictures dropped on `target` or pasted while it is shown are uploaded. Returns a function that ends this.
+ * Upload files that are dropped on the page or pasted, and highlight `target` meanwhile. Returns a function that ends this.
  *
  * @param {HTMLElement} target
  */
 export function acceptFiles(target) {
   const carries = (/** @type {DragEvent} */ event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
-  let depth = 0; // enter and leave come for every child that is crossed
+  let depth = 0; // dragenter and dragleave fire for every child too
   const mark = (/** @type {number} */ step) => target.classList.toggle("dropping", (depth = Math.max(0, depth + step)) > 0);
   /** @type {Listeners} */
   const listeners = {
@@ -158,7 +158,7 @@ async function uploadForm({ file, name }) {
 }
 
 /**
- * What de-duplicates: the bytes, where the browser hashes (https or localhost); else what the file says of itself.
+ * The key of de-duplication: a hash of the bytes, or size, date and name where the browser cannot hash (plain http).
  *
  * @param {File} file
  */
@@ -180,10 +180,10 @@ function change(upload, phase, more = {}) {
 
 const underWay = (/** @type {Upload} */ upload) => ["waiting", "sending", "again"].includes(upload.phase);
 
-// The browser asks whether the page shall really be left.
+// The browser asks for confirmation before the page is left during an upload.
 listen(window, { beforeunload: (event) => uploads.some(underWay) && event.preventDefault() });
 
-/** Everything ends: the person has signed out. */
+/** Abort all uploads, at sign-out. */
 export function stopUploads() {
   for (const upload of uploads.splice(0)) {
     upload.phase = "stopped";
@@ -198,7 +198,7 @@ function hideUploads() {
   uploadPanel = null;
 }
 
-/** What the list of uploads is made of, which opens with the first. */
+/** The panel of uploads, which is created for the first one. */
 function openUploads() {
   if (!uploadPanel) {
     const close = button("", { glyph: "close", kind: "quiet", label: t("upload.hide"), click: hideUploads });
