@@ -24,6 +24,11 @@ endef
 RUN_READY := .venv/.ready-$(VERSION)
 DEV_READY := .venv/.ready-dev-$(VERSION)
 
+# What checks the page's scripts, in the versions of its lock.
+NPM := $(shell command -v npm 2>/dev/null)
+PAGE_LINT := tests/page-lint
+PAGE_READY := $(PAGE_LINT)/node_modules/.ready
+
 # Wheels only: an install runs no code of a package, and needs no compiler.
 PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq --require-hashes --only-binary :all:
 
@@ -62,9 +67,16 @@ docs: $(DEV_READY) ## generate docs/api.md, docs/configuration.md and the layer 
 pictures: $(DEV_READY) ## make the README's pictures of the dashboard again (needs Chromium)
 	@.venv/bin/python -m tests.pictures
 
-lint: $(DEV_READY) ## check code and formatting
+lint: $(DEV_READY) $(if $(NPM),$(PAGE_READY)) ## check code and formatting (the page's scripts where npm is there)
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
+ifeq ($(NPM),)
+	@echo "Skipped: the page's scripts are checked only where npm is installed."
+else
+	@$(PAGE_LINT)/node_modules/.bin/tsc --project $(PAGE_LINT)
+	@$(PAGE_LINT)/node_modules/.bin/eslint --config $(PAGE_LINT)/eslint.config.js templates/script $(PAGE_LINT)
+	@echo "The page's scripts: all checks passed."
+endif
 
 lock: ## make the locks again from the .in files (ARGS=--upgrade: newest versions)
 	$(need_python)
@@ -74,7 +86,7 @@ lock: ## make the locks again from the .in files (ARGS=--upgrade: newest version
 	$(LOCK) requirements-dev.in --output-file requirements-dev.txt
 
 clean: ## remove what make and the checks have made; never data
-	rm -rf .venv .venv-lock .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lock .pytest_cache .ruff_cache .hypothesis $(PAGE_LINT)/node_modules
 	find . -path ./data -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Always from nothing: pip takes a package for installed whose files an interrupted run has laid down in part, and it keeps
@@ -95,3 +107,8 @@ $(DEV_READY): requirements-dev.txt $(RUN_READY)
 	@mv .venv/.half-made $(RUN_READY)
 	@touch $@
 	@echo "Installed."
+
+$(PAGE_READY): $(PAGE_LINT)/package-lock.json
+	@echo "Installing into $(PAGE_LINT) what checks the page's scripts ..."
+	@$(NPM) ci --prefix $(PAGE_LINT) --ignore-scripts --no-audit --no-fund --silent
+	@touch $@

@@ -110,8 +110,8 @@ def test_an_answer_shows_its_tools_and_cites_screenshots(dashboard):
     assert page.locator(".chat-answer strong").inner_text() == "Friday"
     first, second = page.locator("details").all()
     expect(first.locator("summary")).to_contain_text("Searched your screenshots")
-    expect(first.locator("summary")).to_contain_text("found: 1")
-    expect(second.locator("summary")).to_contain_text("did not work")
+    expect(first.locator("summary")).to_contain_text("1 found")
+    expect(second.locator("summary")).to_contain_text("failed")
     expect(first.locator("pre")).to_be_hidden()
     first.locator("summary").click()
     expect(first.locator("code")).to_have_text("search_knowledge_base")
@@ -170,7 +170,7 @@ def test_a_message_that_a_failing_model_does_not_answer_is_kept_and_sent_again(d
     page = dashboard.open_as_client("#/chat")
     dashboard.llm.fail(401, "no such key")
     ask(page, "Which bills are due?")
-    expect(page.get_by_role("alert")).to_contain_text("No answer came. The model's server refuses this configuration (401)")
+    expect(page.get_by_role("alert")).to_contain_text("The assistant did not answer. The model's server refuses this configuration (401)")
     expect(said(page)).to_have_text("Which bills are due?")
     dashboard.llm.answer("None.")
     page.get_by_role("button", name="Try again").click()
@@ -207,7 +207,7 @@ def test_an_unreachable_server_is_told_and_the_answer_found_when_it_is_back(dash
     page = dashboard.open_as_client("#/chat")
     page.route("**/api/chat/send", lambda route: route.abort())
     ask(page, "Are you there?")
-    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    expect(page.get_by_role("alert")).to_contain_text("Cannot reach the server")
     page.unroute("**/api/chat/send")
     dashboard.llm.answer("I am.")
     page.get_by_role("button", name="Try again").click()
@@ -243,7 +243,7 @@ def test_a_picture_is_picked_pasted_or_dropped_and_goes_with_the_message(dashboa
     files["table"].write_text("a,b")
     page = dashboard.open_as_client("#/chat")
     page.locator("input[type=file]").set_input_files(files["table"])
-    expect(page.get_by_role("alert")).to_contain_text("is not a picture that can be sent")
+    expect(page.get_by_role("alert")).to_contain_text("cannot be attached")
     preview = page.locator(".composer-preview")
     for event, transfer in (("paste", "clipboardData"), ("drop", "dataTransfer")):
         page.evaluate(
@@ -290,13 +290,13 @@ def test_conversations_are_chosen_begun_with_a_skill_and_deleted(dashboard):
     assert "Talk like a pirate." in dashboard.llm.requests[-1].text
     expect(listed.first).to_have_text("What did I save this week?")
     gone = page.url
-    page.get_by_role("button", name="Delete this conversation").click()
+    page.get_by_role("button", name="Delete this chat").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("What would you like to find?")).to_be_visible()
     expect(listed.first).to_have_text("Second question?")
     dashboard.tolerate(FAILED + "404")
     page.goto(gone)
-    expect(page.get_by_text("This conversation is no longer here.")).to_be_visible()
+    expect(page.get_by_text("This chat no longer exists.")).to_be_visible()
 
 
 def test_nothing_that_a_conversation_holds_is_run(dashboard):

@@ -135,7 +135,7 @@ def test_notes_are_read_pinned_paged_filtered_and_deleted(many):
     page.get_by_role("link", name="Insight 4").click()
     expect(titles(page)).to_have_text(["Note 28", "Note 21", "Note 14", "Note 7"])
     page.get_by_role("link", name="Report 0").click()
-    expect(page.get_by_text("There are no notes of this category.")).to_be_visible()
+    expect(page.get_by_text("No notes in this category.")).to_be_visible()
     assert many.service.get("/api/dynamics/stats")["total_unread"] == 0
 
 
@@ -151,7 +151,7 @@ def test_an_article_is_shown_with_its_sources_and_runs_nothing(shared):
     expect(article.get_by_role("link", name="the library", exact=True)).to_have_attribute("rel", "noopener noreferrer")
     expect(article.get_by_role("button", name="Open screenshot #4711")).to_be_visible()
     settled(page, "document.querySelector('.cited img')?.dataset.state === 'broken'")
-    expect(article.get_by_role("link", name="Conversation decade")).to_be_visible()
+    expect(article.get_by_role("link", name="Chat decade")).to_be_visible()
     assert page.evaluate("window.hacked") is None
     assert page.locator("#main script, #main [onerror], #main a[href^=javascript]").count() == 0
     article.get_by_role("link", name="Where is the library?").click()
@@ -164,7 +164,7 @@ def test_notes_are_written_when_they_are_asked_for(dashboard):
     dashboard.service.wait_until_analysed()
     page = dashboard.open("#/notes")
     expect(page.get_by_text("No notes yet")).to_be_visible()
-    now = page.get_by_role("button", name="Look for notes now")
+    now = page.get_by_role("button", name="Write notes now")
     dashboard.tolerate(FAILED + "502")
     dashboard.llm.fail(401, "no such key")
     now.click()
@@ -175,7 +175,7 @@ def test_notes_are_written_when_they_are_asked_for(dashboard):
     expect(page.get_by_text("New notes: 1")).to_be_visible()
     expect(titles(page)).to_have_text(["Return the book"])
     now.click()
-    expect(page.get_by_text("There is nothing new to write about yet.")).to_be_visible()
+    expect(page.get_by_text("Nothing new to write about yet.")).to_be_visible()
     titles(page).get_by_role("link").click()
     settled(page, "document.querySelector('.cited img')?.naturalWidth > 0")
     page.get_by_role("button", name=f"Open screenshot #{photo}").click()
@@ -190,19 +190,19 @@ def test_memories_are_filtered_paged_and_forgotten(many):
     items = page.locator(".memories-item")
     expect(items).to_have_count(50)
     expect(page.get_by_text("50 of 60")).to_be_visible()
-    expect(page.get_by_label("How long").locator("option")).to_have_text(["All (60)", "Kept (50)", "For two days (10)"])
-    page.get_by_role("button", name="Forget this: Memory 60").click()
-    dialog(page).get_by_role("button", name="Forget this").click()
+    expect(page.get_by_label("Kept for").locator("option")).to_have_text(["All (60)", "Long term (50)", "Two days (10)"])
+    page.get_by_role("button", name="Forget this memory: Memory 60").click()
+    dialog(page).get_by_role("button", name="Forget this memory").click()
     expect(page.get_by_text("49 of 59")).to_be_visible()
     page.get_by_role("button", name="Show more").click()
     expect(items).to_have_count(59)
     assert len({item.get_attribute("data-id") for item in items.all()}) == 59
-    page.get_by_label("How long").select_option("short_term")
+    page.get_by_label("Kept for").select_option("short_term")
     expect(items).to_have_count(9)
     expect(items.first).to_contain_text("expires")
-    page.get_by_label("About").select_option("people")
-    expect(page.get_by_text("No memory fits these filters.")).to_be_visible()
-    page.get_by_label("How long").select_option("")
+    page.get_by_label("Topic").select_option("people")
+    expect(page.get_by_text("No memories match these filters.")).to_be_visible()
+    page.get_by_label("Kept for").select_option("")
     expect(items).to_have_count(3)
     assert many.service.get("/api/memories/stats")["total"] == 59
 
@@ -210,7 +210,7 @@ def test_memories_are_filtered_paged_and_forgotten(many):
 def test_a_hostile_memory_is_text(shared):
     page = shared.open("#/memories")
     expect(page.locator(".memories-item p")).to_have_text(HOSTILE)
-    page.get_by_role("button", name=f"Forget this: {HOSTILE}").click()
+    page.get_by_role("button", name=f"Forget this memory: {HOSTILE}").click()
     expect(dialog(page)).to_contain_text("onerror")
     assert page.evaluate("window.hacked") is None
     assert page.locator("#main script, #main [onerror]").count() == 0
@@ -239,17 +239,17 @@ def test_the_model_is_configured_and_tested_and_its_key_never_shown(dashboard):
     assert "sk-scripted-secret" not in page.content()
     dashboard.llm.answer("ok")
     page.get_by_role("button", name="Test the connection").click()
-    expect(page.get_by_text("It works: scripted answered in")).to_be_visible()
+    expect(page.get_by_text("Connected: scripted answered in")).to_be_visible()
     dashboard.llm.fail(401, "no such key")
     page.get_by_label("Model").fill("another")
     page.get_by_role("button", name="Save and test").click()
-    expect(page.get_by_text("It does not work: The model's server refuses")).to_be_visible()
+    expect(page.get_by_text("Connection failed: The model's server refuses")).to_be_visible()
     assert dashboard.service.get("/api/config/llm")["model"] == "another"
 
     page.get_by_label("Provider").select_option("deepseek")
-    expect(page.get_by_label("Base address")).to_have_value("https://api.deepseek.com/v1")
+    expect(page.get_by_label("Base URL")).to_have_value("https://api.deepseek.com/v1")
     expect(page.get_by_label("Model")).to_have_value("deepseek-flash")
-    expect(page.get_by_text("enter the one for this address")).to_be_visible()
+    expect(page.get_by_text("Enter the key for this address")).to_be_visible()
     key.fill("sk-new-secret")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved", exact=True)).to_be_visible()
@@ -259,11 +259,11 @@ def test_the_model_is_configured_and_tested_and_its_key_never_shown(dashboard):
 
     dashboard.tolerate(FAILED + "400")
     page.get_by_label("Provider").select_option("custom")
-    page.get_by_label("Base address").fill("https://192.168.1.7/v1")
+    page.get_by_label("Base URL").fill("https://192.168.1.7/v1")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("alert").last).to_contain_text("base_url:")
     page.get_by_label("Provider").select_option("local")
-    expect(page.get_by_label("Base address")).to_be_hidden()
+    expect(page.get_by_label("Base URL")).to_be_hidden()
     page.get_by_role("button", name="Save", exact=True).click()
     page.reload()
     expect(page.get_by_label("Provider")).to_have_value("local")
@@ -274,12 +274,12 @@ def test_usage_is_shown_by_day(shared):
     expect(page.get_by_text("1,050 tokens")).to_be_visible()
     expect(page.get_by_text("6 calls, 6,150 tokens")).to_be_visible()
     expect(page.locator("tbody tr")).to_have_count(3)
-    bars = page.get_by_role("img", name=re.compile("the most on one day: 3,050")).locator("i")
+    bars = page.get_by_role("img", name=re.compile("highest day: 3,050")).locator("i")
     expect(bars).to_have_count(30)
     page.get_by_label("Period").select_option("7")
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(bars).to_have_count(0)
-    expect(page.get_by_role("img", name=re.compile("the most on one day: 2,050")).locator("i")).to_have_count(7)
+    expect(page.get_by_role("img", name=re.compile("highest day: 2,050")).locator("i")).to_have_count(7)
 
 
 def test_skills_are_made_changed_switched_and_deleted(shared):
@@ -287,11 +287,11 @@ def test_skills_are_made_changed_switched_and_deleted(shared):
     page = shared.open("#/settings/skills")
     expect(page.locator(".settings-row")).to_have_count(4)
     page.get_by_role("button", name="New skill").click()
-    for label, text in (("Id", "summarize"), ("Name", "Chef"), ("Icon", "🍲"), ("Description", "Cooks"), ("Instructions", "Cook.")):
+    for label, text in (("ID", "summarize"), ("Name", "Chef"), ("Icon", "🍲"), ("Description", "Cooks"), ("Instructions", "Cook.")):
         dialog(page).get_by_label(label, exact=True).fill(text)
     dialog(page).get_by_role("button", name="Add").click()
     expect(dialog(page).get_by_role("alert")).to_contain_text("exists already")
-    dialog(page).get_by_label("Id", exact=True).fill("chef")
+    dialog(page).get_by_label("ID", exact=True).fill("chef")
     dialog(page).get_by_role("button", name="Add").click()
     expect(page.locator(".settings-row").last).to_contain_text("🍲 Chef")
     page.get_by_role("button", name="Edit: Chef").click()
@@ -314,9 +314,9 @@ def test_skills_are_made_changed_switched_and_deleted(shared):
 def test_mcp_servers_are_added_switched_and_deleted(shared):
     shared.tolerate(FAILED + "400")
     page = shared.open("#/settings/tools")
-    expect(page.get_by_text("No MCP server is registered.")).to_be_visible()
+    expect(page.get_by_text("No MCP servers yet.")).to_be_visible()
     page.get_by_role("button", name="Add a server").click()
-    for label, text in (("Id", "nas"), ("Name", "My notes"), ("Address", "https://10.0.0.1/mcp"), ("Description", HOSTILE)):
+    for label, text in (("ID", "nas"), ("Name", "My notes"), ("Address", "https://10.0.0.1/mcp"), ("Description", HOSTILE)):
         dialog(page).get_by_label(label, exact=True).fill(text)
     dialog(page).get_by_role("button", name="Add").click()
     expect(dialog(page).get_by_role("alert")).to_contain_text("url:")
@@ -333,7 +333,7 @@ def test_mcp_servers_are_added_switched_and_deleted(shared):
     page.unroute("**/api/mcp-servers/nas")
     page.get_by_role("button", name="Delete: My notes").click()
     dialog(page).get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("No MCP server is registered.")).to_be_visible()
+    expect(page.get_by_text("No MCP servers yet.")).to_be_visible()
 
 
 def test_devices_are_tested_told_and_removed(shared):
@@ -349,7 +349,7 @@ def test_devices_are_tested_told_and_removed(shared):
     expect(page.get_by_text("Sent to devices: 1")).to_be_visible()
     page.get_by_role("button", name="Remove: Pixel <b>").click()
     dialog(page).get_by_role("button", name="Remove").click()
-    expect(page.get_by_text("No device has registered yet.")).to_be_visible()
+    expect(page.get_by_text("No devices registered yet.")).to_be_visible()
 
 
 def test_storage_is_counted_limited_exported_and_cleared(full):
@@ -374,12 +374,12 @@ def test_storage_is_counted_limited_exported_and_cleared(full):
     assert archive.testzip() is None
     assert any("Memory 7" in archive.read(name).decode() for name in archive.namelist() if name.endswith(".json"))
 
-    page.get_by_role("button", name="Clear everything").click()
-    clear = dialog(page).get_by_role("button", name="Clear everything")
+    page.get_by_role("button", name="Delete everything").click()
+    clear = dialog(page).get_by_role("button", name="Delete everything")
     expect(clear).to_be_disabled()
     dialog(page).get_by_role("textbox").fill("delete everything")
     clear.click()
-    expect(page.get_by_text("Everything was deleted: 0 screenshots, 0 conversations, 35 notes, 60 memories.")).to_be_visible()
+    expect(page.get_by_text("Deleted 0 screenshots, 0 chats, 35 notes and 60 memories.")).to_be_visible()
     expect(page.locator(".settings-facts dd").nth(1)).to_have_text("0")
     assert full.service.get("/api/memories/stats")["total"] == 0
 

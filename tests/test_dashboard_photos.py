@@ -68,12 +68,12 @@ def test_picked_screenshots_are_sent_analysed_and_stored_once(dashboard):
     page = dashboard.open("#/photos")
     expect(page.get_by_text("No screenshots yet")).to_be_visible()
     pick(page, [*files("first.png", "second.png"), {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"words"}])
-    expect(upload_states(page)).to_have_text(["Stored", "Stored", "No JPEG, PNG, WebP or GIF"])
+    expect(upload_states(page)).to_have_text(["Saved", "Saved", "Not a JPEG, PNG, WebP or GIF file"])
     expect(cards(page)).to_have_count(2)
     expect(cards(page).first).to_contain_text("library book")
     settled(page, "[...document.querySelectorAll('.photo-grid img')].every((image) => image.naturalWidth > 0)")
     pick(page, files("first.png"))
-    expect(upload_states(page).last).to_have_text("Already there")
+    expect(upload_states(page).last).to_have_text("Already saved")
     expect(page.get_by_role("status").filter(has_text="of 4 done")).to_have_text("3 of 4 done")
     assert [photo["device_id"] for photo in dashboard.service.photos()] == ["dashboard"] * 2
     page.get_by_role("button", name="Close the list").click()
@@ -95,7 +95,7 @@ def test_screenshots_can_be_dropped_and_pasted(dashboard):
     page.evaluate(send, [list(draw("dropped")), "drop", "dropped.png"])
     expect(page.locator(".view.dropping")).to_have_count(0)
     page.evaluate(send, [list(draw("pasted")), "paste", "image.png"])
-    expect(upload_states(page)).to_have_text(["Stored", "Stored"])
+    expect(upload_states(page)).to_have_text(["Saved", "Saved"])
     assert {photo["filename"] for photo in dashboard.service.photos()} == {"dropped.png", "image.png"}
 
 
@@ -115,7 +115,7 @@ def test_at_most_three_are_sent_at_once_and_what_breaks_is_tried_again(dashboard
     expect(page.locator(".upload[data-phase=waiting]")).to_have_count(2)
     broken.append(under_way.pop())
     broken[0].abort()
-    expect(page.get_by_text("Trying again in 1 s")).to_be_visible()
+    expect(page.get_by_text("Retrying in 1 s")).to_be_visible()
     finished = 0
     while finished < 5:
         eventually(lambda: page.wait_for_timeout(10) or under_way, "another upload begins")
@@ -133,8 +133,8 @@ def test_an_upload_that_the_service_refuses_says_why_and_can_be_sent_again(dashb
     pick(page, files("shot.png"))
     expect(upload_states(page)).to_contain_text("The disk is full.")
     page.unroute("**/api/photos/upload")
-    page.get_by_role("button", name="Send shot.png again").click()
-    expect(upload_states(page)).to_have_text("Stored")
+    page.get_by_role("button", name="Upload shot.png again").click()
+    expect(upload_states(page)).to_have_text("Saved")
 
 
 # ------------------------------------------------------------------------------------------------------------ search and filters
@@ -161,7 +161,7 @@ def test_search_answers_as_one_types_marks_the_words_and_survives_a_reload(dashb
     expect(search).to_have_value("账单")
     expect(cards(page)).to_have_count(1)
     search.fill("zeppelin")
-    expect(page.get_by_text("Nothing matches")).to_be_visible()
+    expect(page.get_by_text("No matches")).to_be_visible()
     search.fill("")
     expect(cards(page)).to_have_count(3)
 
@@ -193,8 +193,8 @@ def test_filters_narrow_the_grid_and_are_kept_in_the_address(dashboard):
     expect(cards(page)).to_have_count(2)
     assert "device=phone" in page.url
     page.get_by_label("Status").select_option("Failed")
-    expect(page.get_by_text("Nothing matches")).to_be_visible()
-    page.get_by_role("button", name="Remove filters").first.click()
+    expect(page.get_by_text("No matches")).to_be_visible()
+    page.get_by_role("button", name="Clear filters").first.click()
     page.get_by_label("Status").select_option("Failed")
     expect(cards(page)).to_have_count(1)
     expect(cards(page)).to_contain_text("Failed")
@@ -215,12 +215,12 @@ def test_what_is_searched_can_be_narrowed_by_time_category_and_intent(dashboard)
     page.get_by_label("Until").fill("2023-12-31")
     expect(cards(page)).to_have_count(1)
     page.get_by_label("From").fill("2023-12-01")
-    expect(page.get_by_text("Nothing matches")).to_be_visible()
+    expect(page.get_by_text("No matches")).to_be_visible()
     page.get_by_label("Time").select_option("Any time")
-    page.get_by_label("Category").select_option("Finance")
+    page.get_by_label("Type").select_option("Finance")
     expect(cards(page)).to_have_count(1)
-    page.get_by_label("Intent").select_option("Reminder")
-    expect(page.get_by_text("Nothing matches")).to_be_visible()
+    page.get_by_label("Purpose").select_option("Reminder")
+    expect(page.get_by_text("No matches")).to_be_visible()
 
 
 def test_the_whole_list_is_narrowed_by_time_category_and_intent_too(dashboard):
@@ -229,11 +229,11 @@ def test_the_whole_list_is_narrowed_by_time_category_and_intent_too(dashboard):
     stored(dashboard, "new")
     page = dashboard.open("#/home")
     page.get_by_role("link", name="Finance 1").click()
-    expect(page.get_by_label("Category")).to_have_value("finance")
+    expect(page.get_by_label("Type")).to_have_value("finance")
     expect(cards(page)).to_have_count(1)
-    page.get_by_label("Intent").select_option("Reminder")
-    expect(page.get_by_text("Nothing matches")).to_be_visible()
-    page.get_by_role("button", name="Remove filters").first.click()
+    page.get_by_label("Purpose").select_option("Reminder")
+    expect(page.get_by_text("No matches")).to_be_visible()
+    page.get_by_role("button", name="Clear filters").first.click()
     expect(cards(page)).to_have_count(2)
     page.get_by_label("Time").select_option("Last 7 days")
     expect(cards(page)).to_have_count(1)
@@ -258,7 +258,7 @@ def test_the_detail_shows_the_picture_and_all_that_was_found(dashboard):
     detail.get_by_role("button", name="Copy 12.50 EUR").click()
     expect(page.get_by_text("Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == "12.50 EUR"
-    detail.get_by_text("Text in the picture").click()
+    detail.get_by_text("Text in the screenshot").click()
     expect(detail.locator("pre")).to_have_text("Pay 12.50 EUR\nuntil Friday")
     settled(page, "document.querySelector('.detail-image').naturalWidth === 540")
     width = "document.querySelector('.detail-image').getBoundingClientRect().width"
@@ -285,8 +285,8 @@ def test_a_failed_analysis_says_why_and_can_be_repeated(dashboard):
     asked = threading.Event()
     dashboard.findings.append(lambda: asked.wait(PATIENCE) and FINDINGS)
     page.get_by_role("button", name="Analyse again").click()
-    expect(page.get_by_text("It will be analysed again.")).to_be_visible()
-    expect(page.get_by_text("The analysis has not finished yet")).to_be_visible()
+    expect(page.get_by_text("Queued for analysis.")).to_be_visible()
+    expect(page.get_by_text("The analysis is not finished yet")).to_be_visible()
     asked.set()
     expect(page.get_by_role("dialog").get_by_text("library book")).to_be_visible()
 
@@ -345,7 +345,7 @@ def test_script_in_a_screenshot_runs_nothing(dashboard):
     cards(page).click()
     detail = page.get_by_role("dialog")
     expect(detail.locator("section").first).to_contain_text(f"{attack} in the summary")
-    detail.get_by_text("Text in the picture").click()
+    detail.get_by_text("Text in the screenshot").click()
     expect(detail.locator("pre")).to_have_text(f"{attack} in the text")
     assert detail.locator("a").count() == 0
     assert page.locator("main img[src=x], dialog img[src=x], body script:not([type=module])").count() == 0

@@ -57,10 +57,10 @@ def test_a_wrong_key_and_an_absent_server_are_told_apart(dashboard):
     dashboard.tolerate("ERR_CONNECTION_REFUSED")
     page = dashboard.open(signed_in=False)
     sign_in(page, "not the key, ключ")
-    expect(page.get_by_role("alert")).to_contain_text("not the service's key")
+    expect(page.get_by_role("alert")).to_contain_text("Wrong key")
     dashboard.service.kill()
     sign_in(page, KEY)
-    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    expect(page.get_by_role("alert")).to_contain_text("Cannot reach the server")
 
 
 def test_a_key_that_is_no_longer_accepted_leads_to_the_sign_in_and_is_forgotten(furnished):
@@ -69,7 +69,7 @@ def test_a_key_that_is_no_longer_accepted_leads_to_the_sign_in_and_is_forgotten(
     expect(home(page)).to_be_visible()
     page.route("**/api/**", lambda route: route.fulfill(status=401, json={"detail": "no"}))
     page.evaluate("location.hash = '#/photos'")
-    expect(page.get_by_role("alert")).to_contain_text("no longer accepted")
+    expect(page.get_by_role("alert")).to_contain_text("no longer valid")
     assert page.evaluate("localStorage.getItem('snaplore.key')") is None
 
 
@@ -141,7 +141,7 @@ def test_the_keyboard_reaches_everything_in_order(furnished):
 
 def test_an_unknown_address_says_so(furnished):
     page = furnished.open("#/nowhere/at%all")
-    expect(page.get_by_text("There is nothing at this address.")).to_be_visible()
+    expect(page.get_by_text("Page not found")).to_be_visible()
     page.get_by_role("link", name="Go to Home").click()
     expect(home(page)).to_be_visible()
 
@@ -159,13 +159,13 @@ def test_home_shows_what_is_there_and_what_is_going_on(dashboard):
     seen = threading.Event()
     dashboard.findings.append(lambda: seen.wait(PATIENCE) and FINDINGS)
     dashboard.service.upload(draw("Number 3"), "shot-3.png")
-    queue = page.get_by_role("progressbar", name="Being analysed")
+    queue = page.get_by_role("progressbar", name="Analysing now")
     expect(queue).to_be_visible()
     expect(page.locator(".queue-now")).to_contain_text("shot-3.png")
     seen.set()
     expect(queue).to_have_count(0)
     page.get_by_role("link", name="Notification 4").click()
-    expect(page.get_by_label("Category")).to_have_value("notification")
+    expect(page.get_by_label("Type")).to_have_value("notification")
 
 
 def test_a_view_that_cannot_be_loaded_says_why_and_tries_again(furnished):

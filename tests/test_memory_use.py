@@ -27,7 +27,7 @@ def remote(fake):
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    with FakeLLM() as fake, Service(tmp_path_factory.mktemp("limits"), **remote(fake)) as service:
+    with FakeLLM() as fake, Service(tmp_path_factory.mktemp("limits"), fresh=True, **remote(fake)) as service:
         yield service
 
 
@@ -67,7 +67,7 @@ class Peak:
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="this kernel does not count memory by process")
 def test_three_clients_with_the_largest_files_stay_within_the_budget(tmp_path, largest_picture):
     answer = threading.Event()
-    with FakeLLM() as fake, Service(tmp_path, **remote(fake)) as service:
+    with FakeLLM() as fake, Service(tmp_path, fresh=True, **remote(fake)) as service:
         for _ in range(2):
             fake.answer(after=answer)  # what was sent to the model stays in memory as long as it thinks
         # What stands behind a PNG's end is no part of it; so these are different files.
@@ -89,7 +89,7 @@ def test_a_picture_of_many_pixels_is_held_once_also_while_it_is_analysed(mode, t
     side = 6_200
     out = io.BytesIO()
     Image.new(mode, (side, side), "gray").save(out, "PNG", compress_level=1)
-    with Service(tmp_path, **remote(fake_llm)) as service, Peak(service) as peak:
+    with Service(tmp_path, fresh=True, **remote(fake_llm)) as service, Peak(service) as peak:
         service.upload(out.getvalue())
         fake_llm.wait_for_requests(1, seconds=PATIENCE)
     decoded = side * side * 4

@@ -5,10 +5,12 @@ import dataclasses
 import gzip
 import hashlib
 import re
+import typing
 
 import pytest
 
 import page
+import shapes
 from app import create_app
 from tests.support.client import detail
 
@@ -128,6 +130,14 @@ def test_the_files_of_the_page_are_all_in_it_and_say_what_they_own():
     assert sorted(named) == sorted(str(path.relative_to(page.TEMPLATES)) for path in files)
     for path in files:
         assert path.read_text(encoding="utf-8").startswith("// " if path.suffix == ".js" else "/* "), path.name
+
+
+def test_the_types_of_the_scripts_have_the_names_of_the_api():
+    text = (page.TEMPLATES / "script" / "types.d.ts").read_text(encoding="utf-8").partition("// The API's answers")[2]
+    interfaces = re.findall(r"^interface (\w+)(?: extends \w+)? \{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+    assert len(interfaces) == text.count("interface ") > 15
+    for name, fields in interfaces:
+        assert set(re.findall(r"^  (\w+):", fields, re.MULTILINE)) <= typing.get_type_hints(getattr(shapes, name)).keys(), name
 
 
 def write(folder, modules):

@@ -75,7 +75,7 @@ def test_a_heavy_package_that_is_loaded_too_early_is_found(loaded, package):
 
 def test_an_idle_service_takes_little_more_memory_than_its_packages(tmp_path):
     _, alone = floors.bare_process()
-    with Service(tmp_path) as service:
+    with Service(tmp_path, fresh=True) as service:
         idle = sum(psutil.Process(process.pid).memory_full_info().pss for process in (service.master, *service.workers))
 
     assert alone < idle < MEMORY * alone

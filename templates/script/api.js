@@ -1,39 +1,72 @@
-// Talking to the service. Every request carries the key in its header, pictures as well: an <img> cannot, so they are fetched
-// and shown by object URLs, which are given back as soon as the picture is there.
+// Requests to the service. Each sends the key in a header. An <img> cannot do that, so pictures are fetched and shown by object
+// URLs, which are revoked as soon as the picture has loaded.
 
 import { h } from "./dom.js";
 import { t } from "./texts.js";
 
-/** The key, and what to do when the service refuses it: the sign-in sets both. */
+/**
+ * The API key, and what to do when the service refuses it. The sign-in sets both.
+ *
+ * @type {{ key: string | null, refused: () => void }}
+ */
 export const session = { key: null, refused: () => {} };
 
 export class ApiError extends Error {
+  /**
+   * @param {number} status 0 where no answer came
+   * @param {string} detail a sentence
+   * @param {number | null} retryAfter seconds
+   */
   constructor(status, detail, retryAfter = null) {
     super(detail);
-    Object.assign(this, { status, detail, retryAfter });
+    this.status = status;
+    this.detail = detail;
+    this.retryAfter = retryAfter;
   }
 }
 
+/** @param {any} problem */
 export const wasAborted = (problem) => problem?.name === "AbortError";
 
+/**
+ * @typedef {Record<string, string | number | boolean | null | undefined>} Query
+ * @typedef {{ query?: Query | null, body?: unknown, signal?: AbortSignal, keepalive?: boolean }} Options
+ */
+
 export const api = {
+  /** @type {(path: string, query?: Query | null, options?: Options) => Promise<any>} */
   get: (path, query, options) => call("GET", path, { query, ...options }),
-  post: (path, body, options) => call("POST", path, { body, ...options }),
-  put: (path, body, options) => call("PUT", path, { body, ...options }),
+  /** @type {(path: string, body?: unknown) => Promise<any>} */
+  post: (path, body) => call("POST", path, { body }),
+  /** @type {(path: string, body?: unknown) => Promise<any>} */
+  put: (path, body) => call("PUT", path, { body }),
+  /** @type {(path: string, options?: Options) => Promise<any>} */
   delete: (path, options) => call("DELETE", path, options),
   form: sendForm,
-  /** The raw Response of an authenticated GET; raises like the others. */
-  async open(path, options) {
-    return respond("GET", path, options ?? {});
-  },
-  /** An object URL of an authenticated picture; whoever asks revokes it. */
+  /**
+   * The raw Response of an authenticated GET. Throws ApiError like the others.
+   *
+   * @param {string} path
+   */
+  open: (path) => respond("GET", path),
+  /**
+   * An object URL of a picture. The caller revokes it.
+   *
+   * @param {string} path
+   * @param {AbortSignal} [signal]
+   */
   async blobUrl(path, signal) {
     const response = await respond("GET", path, { signal });
     return URL.createObjectURL(await response.blob());
   },
 };
 
-async function call(method, path, options = {}) {
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {Options} [options]
+ */
+async function call(method, path, options) {
   const response = await respond(method, path, options);
   try {
     return await response.json();
@@ -42,7 +75,12 @@ async function call(method, path, options = {}) {
   }
 }
 
-async function respond(method, path, { query, body, signal, keepalive }) {
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {Options} options
+ */
+async function respond(method, path, { query, body, signal, keepalive } = {}) {
   const headers = authorization();
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
@@ -56,7 +94,14 @@ async function respond(method, path, { query, body, signal, keepalive }) {
   return response;
 }
 
-/** Multipart, by XMLHttpRequest: fetch does not tell how far an upload has come. `onProgress(fraction)`. */
+/**
+ * Send a multipart form. By XMLHttpRequest, because fetch does not report the progress of an upload.
+ *
+ * @param {string} path
+ * @param {FormData} form
+ * @param {{ onProgress?: (fraction: number) => void, signal?: AbortSignal }} options
+ * @returns {Promise<any>}
+ */
 function sendForm(path, form, { onProgress, signal } = {}) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -79,55 +124,78 @@ function sendForm(path, form, { onProgress, signal } = {}) {
   });
 }
 
+/** @returns {Record<string, string>} */
 function authorization() {
-  // A header takes Latin-1; a key of other letters travels as its UTF-8 bytes, which the service reads as well.
+  // A header value is Latin-1. A key with other characters is sent as UTF-8 bytes, which the service accepts too.
   const bytes = new TextEncoder().encode(session.key ?? "");
   return session.key ? { Authorization: `Bearer ${String.fromCharCode(...bytes)}` } : {};
 }
 
+/**
+ * @param {number} status
+ * @param {string} text the body, which should be the API's {detail}
+ * @param {string | null} retryAfter
+ */
 function refusal(status, text, retryAfter) {
   let detail = null;
   try {
     detail = JSON.parse(text).detail;
-  } catch { /* a proxy's page */ }
-  // The rate limit's window is told with every answer of a limited path, also where waiting for it would not help.
+  } catch { /* not JSON: a page of a proxy */ }
+  // Rate-limited paths send Retry-After with every answer, also with errors that waiting does not cure.
   const seconds = ([429, 503].includes(status) && Number(retryAfter)) || null;
   const error = new ApiError(status, typeof detail === "string" ? detail : t("api.odd", { status }), seconds);
   if (status === 401) session.refused();
   return error;
 }
 
+/**
+ * @param {string} path
+ * @param {Query | null} [query]
+ */
 function withQuery(path, query) {
-  const filled = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const filled = Object.entries(query ?? {}).flatMap(([name, value]) => ((value ?? "") === "" ? [] : [[name, String(value)]]));
   return filled.length ? `${path}?${new URLSearchParams(filled)}` : path;
 }
 
-// A browser opens six connections to one host. Pictures take four at most, so that a click never waits behind thumbnails; the
-// last one asked for goes first, because that is where the eye is.
+// A browser opens at most six connections to a host. Pictures use four of them, so that a click never waits for thumbnails. The
+// most recent request goes first: it is for what is on the screen now.
 const PICTURES_AT_ONCE = 4;
+/** @type {HTMLImageElement[]} */
 const waitingPictures = [];
+/** @type {WeakMap<Element, string>} */
+const picturePaths = new WeakMap();
+/** @type {WeakMap<Element, AbortController>} */
+const pictureRequests = new WeakMap();
 let loadingPictures = 0;
 
 const watcher = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) {
-    if (isIntersecting) wantPicture(target);
-    else target.loading_?.abort(); // scrolled past, or taken from the page
+    if (isIntersecting) wantPicture(/** @type {HTMLImageElement} */ (target));
+    else pictureRequests.get(target)?.abort(); // scrolled past, or removed from the page
   }
 }, { rootMargin: "150px" });
 
-/** An <img> that is fetched when it comes near the screen, and given up when it leaves before it has arrived. */
+/**
+ * An <img> that is fetched when it comes near the screen; the request is aborted when it leaves before it has loaded.
+ *
+ * @param {string} path
+ * @param {string} alt
+ * @param {Props} props
+ */
 export function picture(path, alt, props = {}) {
   const image = h("img", { alt, decoding: "async", draggable: "false", ...props, class: `picture ${props.class ?? ""}`, "data-state": "waiting" });
-  image.path_ = path;
+  picturePaths.set(image, path);
   watcher.observe(image);
   return image;
 }
 
+/** @param {HTMLImageElement} image */
 function wantPicture(image) {
-  if (image.loading_) return;
-  image.loading_ = new AbortController();
-  image.loading_.signal.addEventListener("abort", () => {
-    image.loading_ = null;
+  if (pictureRequests.has(image)) return;
+  const request = new AbortController();
+  pictureRequests.set(image, request);
+  request.signal.addEventListener("abort", () => {
+    pictureRequests.delete(image);
     const place = waitingPictures.indexOf(image);
     if (place >= 0) waitingPictures.splice(place, 1);
   });
@@ -136,17 +204,19 @@ function wantPicture(image) {
 }
 
 async function nextPicture() {
-  if (loadingPictures >= PICTURES_AT_ONCE || !waitingPictures.length) return;
+  if (loadingPictures >= PICTURES_AT_ONCE) return;
   const image = waitingPictures.pop();
-  const { signal } = image.loading_;
+  if (!image) return;
   loadingPictures += 1;
   try {
-    const url = await api.blobUrl(image.path_, signal);
+    const url = await api.blobUrl(picturePaths.get(image) ?? "", pictureRequests.get(image)?.signal);
     watcher.unobserve(image);
-    image.onload = image.onerror = (event) => {
-      image.dataset.state = event.type === "load" ? "ready" : "broken";
+    const arrived = (/** @type {string} */ state) => {
+      image.dataset.state = state;
       URL.revokeObjectURL(url);
     };
+    image.onload = () => arrived("ready");
+    image.onerror = () => arrived("broken");
     image.src = url;
   } catch (problem) {
     if (!wasAborted(problem)) image.dataset.state = "broken";

@@ -1,8 +1,8 @@
-// The chat: the list of conversations, the one that is read, and the turns that are under way.
+// The chat: the list of conversations, the open conversation, and pending turns.
 //
-// An answer may take minutes. So a turn belongs to the tab and not to the view: whoever looks at something else meanwhile finds it when
-// they come back. The page chooses a conversation's id itself, and what is stored is pulled by the last known message; so a reload, a
-// second tab and a broken connection all end with the same messages, whoever asked for them.
+// An answer may take minutes. So a turn belongs to the tab and not to the view: it goes on while another view is shown. The page
+// chooses the conversation's id, and fetches the stored messages after the last one that it knows. So a reload, a second tab and a
+// broken connection all end up with the same messages.
 
 import { erase, glyphButton, moreButton } from "./actions.js";
 import { api } from "./api.js";
@@ -17,25 +17,25 @@ import { t, words } from "./texts.js";
 words({
   chat: {
     title: "Chat|对话",
-    conversations: "Conversations|全部对话",
+    conversations: "Chats|全部对话",
     new: "New chat|新对话",
-    newTitle: "New conversation|新对话",
-    delete: "Delete this conversation|删除这个对话",
-    deleteText: "“{title}” and its attached pictures will be deleted for good.|“{title}”及其附带的图片将被永久删除。",
-    deleted: "Conversation deleted|对话已删除",
-    none: "Your conversations will be listed here.|你的对话会显示在这里。",
+    newTitle: "New chat|新对话",
+    delete: "Delete this chat|删除这个对话",
+    deleteText: "“{title}” and its attached pictures will be permanently deleted.|“{title}”及其图片将被永久删除。",
+    deleted: "Chat deleted|对话已删除",
+    none: "Your chats will be listed here.|你的对话会显示在这里。",
     welcome: "What would you like to find?|想找些什么？",
-    welcomeText: "Ask in your own words. The assistant searches your screenshots and says which ones its answer rests on.|用自己的话提问。助手会搜索你的截图，并说明答案依据哪些截图。",
+    welcomeText: "Ask in your own words. The assistant searches your screenshots and cites those it used.|用自己的话提问。助手会搜索你的截图，并注明引用了哪些。",
     idea1: "What did I save this week?|我这周保存了什么？",
     idea2: "Which bills and deadlines are coming up?|最近有哪些账单和截止日期？",
     idea3: "Find the address of the restaurant I saved|找一下我保存的餐厅地址",
-    gone: "This conversation is no longer here.|这个对话已经不在了。",
-    goneText: "It was deleted, or it is older than what is kept.|它已被删除，或已超过保留期限。",
+    gone: "This chat no longer exists.|这个对话已不存在。",
+    goneText: "It was deleted, or it is past the retention period.|它已被删除，或已超过保留期限。",
     log: "Messages|消息",
     thinking: "Thinking…|思考中…",
     seconds: "{seconds} s|{seconds} 秒",
-    slow: "Some models take a minute or two. You can go on reading elsewhere; the answer will be here.|有些模型需要一两分钟。你可以先看别的内容，答案会保留在这里。",
-    failed: "No answer came.|没有得到回答。",
+    slow: "Some models take a minute or two. You can use other views meanwhile; the answer will appear here.|有些模型需要一两分钟。你可以先查看其他页面，答案会显示在这里。",
+    failed: "The assistant did not answer.|助手没有回答。",
     unanswered: "This message has no answer yet.|这条消息还没有回答。",
     again: "Try again|重试",
     againIn: "Try again in {seconds} s|{seconds} 秒后可重试",
@@ -47,16 +47,32 @@ words({
 });
 
 const CONVERSATIONS_SHOWN = 50;
-const PULL_SECONDS = 3; // while an answer is due
-const IDLE_PULLS = 5; // so many of them pass between two pulls when none is
+const PULL_SECONDS = 3; // while an answer is expected
+const IDLE_PULLS = 5; // when none is expected, only every fifth time
 const SLOW_SECONDS = 20;
-const GIVEN_UP_SECONDS = 180; // after which another try is offered; an answer that comes later is shown all the same
+const GIVEN_UP_SECONDS = 180; // after this a retry is offered; a later answer is still shown
 
-export const turns = new Map(); // by conversation: what this tab has sent and not yet seen answered
-export const sentPictures = new Map(); // by message id: of this tab; the service does not hand attachments out
-let openChat = null; // the view that is shown
+/**
+ * A message that waits for its answer, or whose request failed.
+ *
+ * @typedef {object} Turn
+ * @property {string} id of the conversation
+ * @property {import("./composer.js").Written} said
+ * @property {number} since the last message that was known before
+ * @property {any} [error]
+ * @property {number} [startedAt]
+ * @property {number} [again] when the service may be asked again
+ * @property {boolean} [done]
+ */
 
-/** The view: what the navigation calls it, and what shows it. */
+/** @type {Map<string, Turn>} */
+export const turns = new Map(); // by conversation id: sent by this tab and not answered yet
+/** @type {Map<number, Blob>} */
+export const sentPictures = new Map(); // by message id: sent by this tab, because the API does not return attachments
+/** @type {ChatView | null} */
+let openChat = null; // the view on the screen
+
+/** @type {import("./shell.js").View} */
 export const chat = {
   title: "chat.title",
   icon: "chat",
@@ -70,7 +86,11 @@ export const chat = {
   },
 };
 
-// Sends what was written, or sends it again. `turn`: {id, said, since, error, startedAt, again}.
+/**
+ * Send a message, or send it again.
+ *
+ * @param {Turn} turn
+ */
 async function runTurn(turn) {
   const { id, said } = turn;
   Object.assign(turn, { error: null, startedAt: Date.now(), again: 0 });
@@ -90,6 +110,10 @@ async function runTurn(turn) {
   else if (turn.error.status !== 401) toast(t("chat.arrivedNot"), { kind: "bad", action });
 }
 
+/**
+ * @param {string} id
+ * @param {import("./composer.js").Written} said
+ */
 function sendMessage(id, { text, file, skill }) {
   const fields = { message: text, conversation_id: id, ...(skill && { skill_id: skill }) };
   if (!file) return api.post("/api/chat/send", fields);
@@ -99,7 +123,11 @@ function sendMessage(id, { text, file, skill }) {
   return api.form("/api/chat/send-with-file", form);
 }
 
-// Whether the service may have more of a turn than was seen: not while its request is under way, nor when that was turned away.
+/**
+ * Whether the service may have stored more of a turn than is shown: not while its request is pending, nor when it was refused.
+ *
+ * @param {Turn} turn
+ */
 function mayBeStored({ done, error }) {
   return done || (error && (error.status === 0 || error.status >= 500));
 }
@@ -113,14 +141,20 @@ class ChatView {
   #remove = glyphButton("trash", t("chat.delete"), () => this.#delete());
   #scroller = h("div.chat-scroll", { tabindex: 0, role: "log", "aria-label": t("chat.log") });
   #tail = h("div.stack.chat-tail");
+  /** @type {Ending[]} */
   #leave = [];
   #pulls = 0;
+  /** @type {string | null} */
   #shownTail = null;
   #stopClock = () => {};
   #stopLooking = () => {};
 
+  /**
+   * @param {HTMLElement} container
+   * @param {string | null} id
+   */
   constructor(container, id) {
-    this.id = id;
+    this.id = id ?? ""; // empty until the first message
     this.log = new MessageLog((message) => sentPictures.get(message.id));
     this.composer = composer((said) => this.#send(said));
     this.list = new ConversationList(() => this.id);
@@ -147,30 +181,39 @@ class ChatView {
     this.#leave.forEach((leaving) => leaving());
   }
 
-  // Something about the conversation's turn has changed.
+  /**
+   * The turn of conversation `id` has changed.
+   *
+   * @param {string} id
+   */
   changed(id) {
     if (id === this.id) this.#drawTail();
   }
 
-  // The turn has ended, in an answer or not.
+  /**
+   * The turn has ended, with or without an answer.
+   *
+   * @param {Turn} turn
+   */
   async ended(turn) {
     try {
       if (mayBeStored(turn)) await this.#pull();
       if (turn.done) turns.delete(turn.id);
     } catch {
-      // The next pull will bring what is stored.
+      // The next pull fetches what is stored.
     }
     this.#drawTail();
   }
 
   #welcome() {
     this.#head("");
-    const idea = (text) => button(text, { kind: "chat-idea", click: () => (this.composer.write(text, draft.file), this.composer.focus()) });
+    const idea = (/** @type {string} */ text) => button(text, { kind: "chat-idea", click: () => (this.composer.write(text, draft.file), this.composer.focus()) });
     fill(this.#scroller,
       h("div.empty.chat-welcome", icon("chat"), h("h2", t("chat.welcome")), h("p", t("chat.welcomeText")),
         h("div.row", [1, 2, 3].map((number) => idea(t(`chat.idea${number}`))))));
   }
 
+  /** @param {string} title */
   #head(title) {
     this.#title.textContent = title || t("chat.newTitle");
     this.#title.title = title;
@@ -178,7 +221,7 @@ class ChatView {
   }
 
   #load() {
-    const fetched = async (signal) => {
+    const fetched = async (/** @type {AbortSignal} */ signal) => {
       try {
         return await api.get(this.#path, {}, { signal });
       } catch (error) {
@@ -187,8 +230,9 @@ class ChatView {
       }
     };
     this.#leave.push(load(this.#scroller, fetched, (conversation) => {
-      if (!conversation && !turns.has(this.id)) return this.#gone();
-      return this.#begin(conversation ?? { title: turns.get(this.id).said.text, messages: [] });
+      if (conversation) return this.#begin(conversation);
+      const turn = turns.get(this.id);
+      return turn ? this.#begin({ title: turn.said.text, messages: [] }) : this.#gone();
     }));
   }
 
@@ -200,7 +244,11 @@ class ChatView {
       action: h("a.button.primary", { href: "#/chat", text: t("chat.new") }) });
   }
 
-  // Shows the conversation from now on; returns its messages' place.
+  /**
+   * Start showing the conversation. Returns the elements of its messages.
+   *
+   * @param {{ title: string, messages: MessageFields[] }} conversation
+   */
   #begin({ title, messages }) {
     this.#head(title);
     this.log.append(messages);
@@ -213,17 +261,18 @@ class ChatView {
     return [this.log.element, this.#tail];
   }
 
+  /** @param {import("./composer.js").Written} said */
   #send(said) {
     if (!this.id) {
       this.id = newConversationId();
       replaceAddress(`#/chat/${this.id}`);
-      fill(this.#scroller, this.#begin({ title: said.text.trim() || said.file.name, messages: [] }));
+      fill(this.#scroller, this.#begin({ title: said.text.trim() || (said.file?.name ?? ""), messages: [] }));
     }
     runTurn({ id: this.id, said, since: this.log.lastId });
     this.#toEnd();
   }
 
-  // From time to time: often while an answer is due.
+  // Runs every PULL_SECONDS; asks the service each time only while an answer is expected.
   #look() {
     this.#pulls += 1;
     this.#drawTail();
@@ -233,12 +282,13 @@ class ChatView {
   }
 
   async #pull() {
+    /** @type {MessageFields[]} */
     let messages;
     try {
       ({ messages } = await api.get(`${this.#path}/messages`, { after_id: this.log.lastId }));
     } catch (error) {
       if (error.status === 404 && !turns.has(this.id) && this.log.lastId) return fill(this.#scroller, this.#gone());
-      if (error.status === 404) return; // nothing of the turn was stored
+      if (error.status === 404) return; // the service stored nothing of the turn
       throw error;
     }
     const turn = turns.get(this.id);
@@ -247,47 +297,61 @@ class ChatView {
     const atEnd = this.#atEnd();
     if (!this.log.append(messages)) return;
     this.list.refresh();
-    if (turn && this.log.answered && this.log.asked?.id > turn.since) turns.delete(this.id); // whoever asked for it
+    if (turn && this.log.answered && this.#isStored(turn)) turns.delete(this.id); // whichever tab sent it
     this.#drawTail();
     if (atEnd) this.#toEnd();
   }
 
-  // What stands after the stored messages: one that is not stored yet, and how it goes with the answer.
+  // The part after the stored messages: a message that is not stored yet, and the state of its answer.
   #drawTail() {
     const turn = turns.get(this.id);
-    const stored = turn && this.log.asked?.id > turn.since;
-    this.composer.lock(Boolean(turn && !(turn.error && stored))); // one that is not stored must not be pushed out by the next
+    const stored = turn && this.#isStored(turn);
+    this.composer.lock(Boolean(turn && !(turn.error && stored))); // the next message must not replace one that is not stored
     let shown = "";
     if (turn) shown = `${turn.startedAt} ${Boolean(turn.error)} ${stored}`;
-    else if (!this.log.answered) shown = String(this.log.asked.id);
+    else if (this.log.asked && !this.log.answered) shown = String(this.log.asked.id);
     if (shown === this.#shownTail) return;
     this.#shownTail = shown;
     this.#stopClock();
     this.#stopClock = () => {};
     const atEnd = this.#atEnd();
-    if (turn) fill(this.#tail, !stored && this.#unstored(turn.said), turn.error ? this.#problem(turn) : this.#thinking(turn.startedAt));
-    else if (!this.log.answered) this.#waiting();
+    if (turn) fill(this.#tail, !stored && this.#unstored(turn.said), turn.error ? this.#problem(turn) : this.#thinking(turn.startedAt ?? 0));
+    else if (this.log.asked && !this.log.answered) this.#waiting(this.log.asked);
     else fill(this.#tail);
     if (atEnd) this.#toEnd();
   }
 
+  /**
+   * Whether the message of this turn is stored.
+   *
+   * @param {Turn} turn
+   */
+  #isStored(turn) {
+    return this.log.asked !== null && this.log.asked.id > turn.since;
+  }
+
+  /** @param {import("./composer.js").Written} said */
   #unstored(said) {
-    const url = said.file && URL.createObjectURL(said.file);
+    const url = said.file ? URL.createObjectURL(said.file) : "";
     if (url) this.#leave.push(() => URL.revokeObjectURL(url));
     return bubble(said.text, url);
   }
 
-  // A stored message without an answer, of a tab that was closed or of another: it may still come.
-  #waiting() {
-    const { id, content, created_at: createdAt } = this.log.asked;
+  /**
+   * A stored message without an answer, sent by another tab or one that was closed. The answer may still come.
+   *
+   * @param {MessageFields} asked
+   */
+  #waiting({ id, content, created_at: createdAt }) {
     const startedAt = parseTime(createdAt).getTime();
     if (Date.now() - startedAt < GIVEN_UP_SECONDS * 1000) fill(this.#tail, this.#thinking(startedAt));
     else {
-      const turn = { id: this.id, said: { text: content, file: null, skill: "" }, since: id - 1, again: 0 };
+      const turn = { id: this.id, said: { text: content ?? "", file: null, skill: "" }, since: id - 1, again: 0 };
       fill(this.#tail, this.#offer(t("chat.unanswered"), turn));
     }
   }
 
+  /** @param {number} startedAt */
   #thinking(startedAt) {
     const seconds = h("span.chat-seconds", { "aria-hidden": "true" });
     const slow = h("p.hint", { hidden: true, text: t("chat.slow") });
@@ -302,11 +366,17 @@ class ChatView {
       h("p.row", h("span.chat-dots", { "aria-hidden": "true" }, h("i"), h("i"), h("i")), t("chat.thinking"), " ", seconds), slow);
   }
 
+  /** @param {Turn} turn */
   #problem(turn) {
     return this.#offer(`${t("chat.failed")} ${turn.error.detail ?? sentence(turn.error)}`, turn);
   }
 
-  // To try a message again, when the service says that it may, or to write it anew.
+  /**
+   * Offer to send a message again, as soon as the service allows it, or to edit it.
+   *
+   * @param {string} text
+   * @param {Turn} turn
+   */
   #offer(text, turn) {
     const label = h("span");
     const again = h("button.button", { type: "button", on: { click: () => runTurn(turn) } }, icon("refresh"), label);
@@ -317,7 +387,7 @@ class ChatView {
       this.composer.focus();
     };
     const tick = () => {
-      const left = Math.ceil((turn.again - Date.now()) / 1000);
+      const left = Math.ceil(((turn.again ?? 0) - Date.now()) / 1000);
       again.disabled = left > 0;
       label.textContent = left > 0 ? t("chat.againIn", { seconds: left }) : t("chat.again");
     };
@@ -326,6 +396,7 @@ class ChatView {
       h("div.row", again, turn.error && button(t("chat.edit"), { kind: "quiet", click: edit })));
   }
 
+  /** @param {() => void} tick */
   #clock(tick) {
     const timer = setInterval(tick, 1000);
     this.#stopClock = () => clearInterval(timer);
@@ -341,13 +412,14 @@ class ChatView {
     this.#scroller.scrollTop = this.#scroller.scrollHeight;
   }
 
+  /** @param {DragEvent} event */
   #drop(event) {
-    event.currentTarget.classList.remove("dropping");
+    /** @type {HTMLElement} */ (event.currentTarget).classList.remove("dropping");
     this.composer.take(event, event.dataTransfer);
   }
 
   #delete() {
-    const words = { title: t("chat.delete"), text: t("chat.deleteText", { title: this.#title.textContent }), done: t("chat.deleted") };
+    const words = { title: t("chat.delete"), text: t("chat.deleteText", { title: this.#title.textContent ?? "" }), done: t("chat.deleted") };
     erase(this.#remove, { ...words, path: this.#path }, () => {
       turns.delete(this.id);
       go("#/chat");
@@ -359,18 +431,20 @@ class ChatView {
   }
 }
 
+/** @param {DragEvent} event */
 function dragged(event) {
   if (!event.dataTransfer?.types.includes("Files")) return;
   event.preventDefault();
-  event.currentTarget.classList.toggle("dropping", event.type === "dragover");
+  /** @type {HTMLElement} */ (event.currentTarget).classList.toggle("dropping", event.type === "dragover");
 }
 
-// The conversations, the latest first. `current()` is the id of the one that is open.
+// The list of conversations, latest first.
 class ConversationList {
   #page = 1;
   #list = h("ul.list");
   #more = moreButton(() => this.#older());
 
+  /** @param {() => string} current the id of the one that is open */
   constructor(current) {
     this.current = current;
     this.element = h("div.stack.tight");
@@ -383,10 +457,14 @@ class ConversationList {
       this.#page = 1;
       fill(this.element, this.#show(conversations), this.#more);
     } catch {
-      // The list stays as it was; the next turn brings it up to date.
+      // The list stays as it was until the next turn.
     }
   }
 
+  /**
+   * @param {number} page
+   * @returns {Promise<ConversationItem[]>}
+   */
   async #fetch(page) {
     const { conversations } = await api.get("/api/chat/conversations", { page, page_size: CONVERSATIONS_SHOWN });
     this.#more.hidden = conversations.length < CONVERSATIONS_SHOWN;
@@ -399,11 +477,13 @@ class ConversationList {
     add(this.#list, conversations.map((one) => this.#item(one)));
   }
 
+  /** @param {ConversationItem[]} conversations */
   #show(conversations) {
     if (!conversations.length) return h("p.hint.chat-none", t("chat.none"));
     return fill(this.#list, conversations.map((one) => this.#item(one)));
   }
 
+  /** @param {ConversationItem} conversation */
   #item({ id, title, last_message: last, updated_at: updated }) {
     const current = id === this.current() ? "page" : undefined;
     return h("li",

@@ -1,7 +1,7 @@
-// Where a message is written: text, one attached picture (picked, pasted or dropped), and the skill that the answer is given with.
+// The message field: text, one attached picture (chosen, pasted or dropped), and the skill for the answer.
 //
-// Enter sends, but never while an input method composes: in Chinese, Enter chooses what was typed. The draft belongs to the tab, not to the
-// view, so that looking something up elsewhere does not lose it.
+// Enter sends, except during input method composition, where Enter confirms the typed characters (Chinese, for example). The draft
+// belongs to the tab, not to the view, so that it survives a visit to another view.
 
 import { glyphButton } from "./actions.js";
 import { api } from "./api.js";
@@ -13,16 +13,15 @@ import { t, words } from "./texts.js";
 words({
   composer: {
     label: "Message|消息",
-    placeholder: "Ask about what you have saved…|问问你保存过的内容…",
+    placeholder: "Ask about your screenshots…|问问你的截图…",
     send: "Send|发送",
     attach: "Attach a picture|添加图片",
     remove: "Remove the picture|移除图片",
     skill: "Skill|技能",
     plain: "No skill|不使用技能",
-    keys: "Enter sends, Shift+Enter begins a new line|按 Enter 发送，Shift+Enter 换行",
-    notPicture: "“{name}” is not a picture that can be sent: JPEG, PNG, WebP or GIF.|“{name}”不是可以发送的图片，请使用 JPEG、PNG、WebP 或 GIF。",
+    keys: "Enter to send, Shift+Enter for a new line|按 Enter 发送，Shift+Enter 换行",
+    notPicture: "“{name}” cannot be attached. Use a JPEG, PNG, WebP or GIF picture.|无法附加“{name}”，请使用 JPEG、PNG、WebP 或 GIF 图片。",
     tooLarge: "“{name}” is larger than 20 MB.|“{name}”超过 20 MB。",
-    drop: "Drop the picture here|将图片拖放到这里",
   },
 });
 
@@ -30,11 +29,21 @@ const MAX_MESSAGE = 32768;
 const MAX_ATTACHMENT = 20 * 1024 * 1024;
 const ATTACHABLE = ["image/jpeg", "image/png", "image/webp", "image/gif"];
 
+/**
+ * A message before it is sent: its text, the attached picture, and the id of the skill ("" for none).
+ *
+ * @typedef {{ text: string, file: File | null, skill: string }} Written
+ * @type {Written}
+ */
 export const draft = { text: "", file: null, skill: "" };
 
-// `send({ text, file, skill })` is called with what was written, which is gone from the box then.
+/**
+ * `send` is called with the message, and the field is emptied.
+ *
+ * @param {(written: Written) => unknown} send
+ */
 export function composer(send) {
-  let url = null;
+  let url = "";
   let locked = false;
   const preview = h("div.row.composer-preview", { hidden: true });
   const input = h("textarea.composer-text", {
@@ -66,13 +75,15 @@ export function composer(send) {
     input.style.height = `${input.scrollHeight}px`;
   }
 
+  /** @param {KeyboardEvent} event */
   function pressed(event) {
-    // 229 is what Safari still says in the keydown that ends a composition.
+    // Safari reports keyCode 229, and not isComposing, for the Enter that ends a composition.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     form.requestSubmit();
   }
 
+  /** @param {Event} event */
   function submitted(event) {
     event.preventDefault();
     if (locked || !(draft.text.trim() || draft.file)) return;
@@ -82,17 +93,22 @@ export function composer(send) {
   }
 
   function picked() {
-    attach(picker.files[0]);
+    attach(picker.files?.[0]);
     picker.value = "";
   }
 
+  /**
+   * @param {Event} event
+   * @param {DataTransfer | null} transfer
+   */
   function take(event, transfer) {
     const file = [...(transfer?.files ?? [])][0];
-    if (!file || transfer.types.includes("text/plain")) return; // a copied table comes as text and as a picture of itself
+    if (!file || transfer?.types.includes("text/plain")) return; // a copied table comes both as text and as a picture
     event.preventDefault();
     attach(file);
   }
 
+  /** @param {File} [file] */
   function attach(file) {
     if (!file) return;
     if (!ATTACHABLE.includes(file.type)) return toast(t("composer.notPicture", { name: file.name }), { kind: "bad" });
@@ -104,10 +120,10 @@ export function composer(send) {
 
   function show() {
     if (url) URL.revokeObjectURL(url);
-    url = draft.file && URL.createObjectURL(draft.file);
+    url = draft.file ? URL.createObjectURL(draft.file) : "";
     preview.hidden = !url;
     preview.replaceChildren();
-    if (url) {
+    if (draft.file) {
       const remove = () => (write(input.value, null), input.focus());
       preview.append(h("img", { src: url, alt: "" }), h("span", `${draft.file.name} · ${formatBytes(draft.file.size)}`),
         glyphButton("close", t("composer.remove"), remove));
@@ -115,6 +131,10 @@ export function composer(send) {
     typed();
   }
 
+  /**
+   * @param {string} text
+   * @param {File | null} file
+   */
   function write(text, file) {
     input.value = text;
     draft.text = text;
@@ -124,12 +144,13 @@ export function composer(send) {
 
   async function listSkills() {
     try {
+      /** @type {{ skills: SkillDetail[] }} */
       const { skills } = await api.get("/api/skills");
       skill.append(...skills.map((one) => h("option", { value: one.id, text: `${one.icon} ${one.name}`.trim(), title: one.description })));
       skill.value = skills.some((one) => one.id === draft.skill) ? draft.skill : "";
       draft.skill = skill.value;
     } catch {
-      // Without the list a message can still be sent; what is wrong with the service, the conversation itself will say.
+      // A message can be sent without the list of skills, and its request reports what is wrong.
     }
   }
 
@@ -142,6 +163,7 @@ export function composer(send) {
     grow,
     write,
     take,
+    /** @param {boolean} value */
     lock(value) {
       locked = value;
       typed();

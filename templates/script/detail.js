@@ -1,4 +1,4 @@
-// One screenshot: its tile, wherever one is shown; its detail over the page; and its deletion, which can be taken back.
+// One screenshot: its tile, its detail in a dialog, and its deletion, which can be undone.
 
 import { api, picture } from "./api.js";
 import { dialog, fail, toast } from "./dialogs.js";
@@ -16,24 +16,24 @@ words({
     back: "Previous screenshot|上一张截图",
     next: "Next screenshot|下一张截图",
     summary: "Summary|摘要",
-    entities: "Found in it|识别内容",
-    text: "Text in the picture|图片中的文字",
-    facts: "About the file|文件信息",
+    entities: "Details|详细信息",
+    text: "Text in the screenshot|截图中的文字",
+    facts: "File|文件信息",
     reprocess: "Analyse again|重新分析",
-    queued: "It will be analysed again.|将重新分析。",
+    queued: "Queued for analysis.|已加入分析队列。",
     delete: "Delete|删除",
     deleted: "Screenshot deleted|截图已删除",
     download: "Download|下载",
-    taken: "Taken|拍摄时间",
+    taken: "Taken|截图时间",
     uploaded: "Uploaded|上传时间",
     device: "Device|设备",
     size: "Size|大小",
     name: "File name|文件名",
     confidence: "Confidence|置信度",
     failed: "The analysis failed|分析失败",
-    waiting: "The analysis has not finished yet; this page will show it.|分析尚未完成，完成后会显示在这里。",
+    waiting: "The analysis is not finished yet. The result will appear here.|分析尚未完成，结果会显示在这里。",
     copy: "Copy {value}|复制 {value}",
-    picture: "The screenshot: {summary}|截图：{summary}",
+    picture: "Screenshot: {summary}|截图：{summary}",
   },
   entity: {
     link: "Link|链接",
@@ -46,10 +46,24 @@ words({
   },
 });
 
+/**
+ * `step(id, -1 | 1)` returns the id of the previous or next screenshot in the list, or null.
+ *
+ * @typedef {{ step?: (id: number, delta: number) => number | null, closed?: (id: number) => unknown }} DetailOptions
+ */
+
 const UNDO_SECONDS = 6;
+/** @type {Record<Status, string>} */
+const STATUS_KINDS = { pending: "warn", processing: "warn", done: "good", error: "bad" };
+/** @type {unknown[]} */
 export const UNFINISHED = ["pending", "processing"];
 
-/** The tile of a photo (a list item, or {id, summary}): opens the detail. `words` are marked in its snippet. */
+/**
+ * The tile of a photo; a click opens the detail. `words` are highlighted in its text.
+ *
+ * @param {PhotoItem & { snippet?: string }} photo
+ * @param {{ words?: string[], open?: (id: number) => unknown, [attribute: string]: any }} options
+ */
 export function photoCard(photo, { words = [], open = openPhoto, ...props } = {}) {
   const status = photo.analysis_status;
   const text = photo.snippet || photo.summary || photo.filename || "";
@@ -62,29 +76,40 @@ export function photoCard(photo, { words = [], open = openPhoto, ...props } = {}
       photo.original_timestamp && h("span.photo-time", formatAgo(photo.original_timestamp))));
 }
 
-/** `text` with the words of a search marked. Runs of Chinese are marked by pairs of characters, as they are searched. */
+/**
+ * `text` with the words of a search highlighted. Chinese is matched by pairs of characters, like in the search.
+ *
+ * @param {string} text
+ * @param {string[]} words
+ */
 function marked(text, words) {
   const pieces = words.flatMap((word) =>
     /^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{3,}$/.test(word) ? [word, ...Array.from({ length: word.length - 1 }, (_, at) => word.slice(at, at + 2))] : [word]);
   if (!pieces.length) return text;
   const escaped = pieces.map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/^(?=[a-z0-9])/i, "(?<![a-z0-9])"));
-  // With one group around the whole pattern, every second part is what it matched.
+  // The pattern is one group, so every second part is a match.
   return text.split(new RegExp(`(${escaped.join("|")})`, "iu")).map((part, at) => (at % 2 ? h("mark", part) : part));
 }
 
-/** The detail over the page. `step(id, -1 | 1)` gives the neighbour's id in what was being looked through, or null. */
+/**
+ * Open the detail of a photo.
+ *
+ * @param {number} id
+ * @param {DetailOptions} options
+ */
 export function openPhoto(id, { step = () => null, closed } = {}) {
   const give = new AbortController();
   const image = h("img.detail-image", { alt: "", draggable: "false" });
-  const stage = h("button.detail-stage", { type: "button", "aria-pressed": "false", label: t("detail.zoom"), on: { click: () => zoom(stage, image) } }, image);
+  const stage = h("button.detail-stage", { type: "button", "aria-pressed": "false", label: t("detail.zoom") }, image);
+  stage.addEventListener("click", () => zoom(stage, image));
   const side = h("div.detail-side");
-  const turn = (delta) => {
+  const turn = (/** @type {number} */ delta) => {
     const other = step(id, delta);
     if (other === null) return;
     handle.close("turned");
     openPhoto(other, { step, closed });
   };
-  const arrow = (delta, glyph) =>
+  const arrow = (/** @type {number} */ delta, /** @type {"back" | "next"} */ glyph) =>
     button("", { glyph, kind: `detail-turn ${glyph}`, label: t(`detail.${glyph}`), disabled: step(id, delta) === null, click: () => turn(delta) });
   const handle = dialog({
     title: t("detail.title", { id }), wide: true,
@@ -102,36 +127,49 @@ export function openPhoto(id, { step = () => null, closed } = {}) {
   });
   api.blobUrl(`/api/photos/${id}/image`, give.signal).then((url) => (image.src = url)).catch(fail);
 
+  /** @type {PhotoDetail | null} */
   let photo = null;
-  const draw = (found) => {
+  const draw = (/** @type {PhotoDetail} */ found) => {
     photo = found;
-    image.alt = t("detail.picture", { summary: photo.analysis.summary || photo.filename });
-    return detailFacts(photo, draw, side, handle.close);
+    image.alt = t("detail.picture", { summary: found.analysis.summary || found.filename });
+    return detailFacts(found, draw, side, handle.close);
   };
+  /** @type {(signal: AbortSignal) => Promise<PhotoDetail>} */
   const fetchDetail = (signal) => api.get(`/api/photos/${id}`, null, { signal });
   const look = async () => {
     if (!photo || !UNFINISHED.includes(photo.analysis.status)) return;
     const found = await fetchDetail(give.signal);
-    // Only then is it drawn anew, so that nothing moves under a reader's hand.
+    // Redraw only when the status has changed, so that nothing moves while somebody reads.
     if (found.analysis.status === photo.analysis.status) return;
     fill(side, draw(found));
     tell("changed", id);
   };
   const endings = [() => give.abort(), load(side, fetchDetail, draw, skeleton(6)), poll(look, 1.5)];
-  return handle;
 }
 
-/** Between fitting the window and full size. */
+/**
+ * Switch between fitting the window and full size.
+ *
+ * @param {HTMLElement} stage
+ * @param {HTMLImageElement} image
+ */
 function zoom(stage, image) {
   const large = stage.getAttribute("aria-pressed") !== "true";
-  stage.setAttribute("aria-pressed", large);
+  stage.setAttribute("aria-pressed", String(large));
   if (large) image.style.width = `${Math.max(image.naturalWidth / Math.min(2, devicePixelRatio), stage.clientWidth * 1.6)}px`;
   else image.style.removeProperty("width");
 }
 
+/**
+ * @param {PhotoDetail} photo
+ * @param {(photo: PhotoDetail) => Child} draw
+ * @param {HTMLElement} side where it is drawn
+ * @param {() => void} close
+ */
 function detailFacts(photo, draw, side, close) {
   const { analysis } = photo;
-  const entities = parsed(analysis.entities, []).filter((entity) => entity?.value);
+  /** @type {Entity[]} */
+  const entities = parsed(analysis.entities, []).filter((/** @type {Entity | null} */ entity) => entity?.value);
   const text = visibleText(analysis.llm_response);
   const reprocess = button(t("detail.reprocess"), { glyph: "refresh" });
   reprocess.addEventListener("click", async () => {
@@ -151,7 +189,7 @@ function detailFacts(photo, draw, side, close) {
     ["device", photo.device_name || photo.device_id], ["size", `${photo.width} × ${photo.height}, ${formatBytes(photo.file_size)}`], ["name", photo.filename],
   ];
   return [
-    h("div.row", h("span", { class: `badge ${{ done: "good", error: "bad" }[analysis.status] ?? "warn"}`, text: t(`status.${analysis.status}`) }),
+    h("div.row", h("span", { class: `badge ${STATUS_KINDS[analysis.status]}`, text: t(`status.${analysis.status}`) }),
       analysis.status === "done" && [h("span.chip", term("category", analysis.content_category)), h("span.chip", term("intent", analysis.intent))],
       analysis.app_name && h("span.chip", analysis.app_name)),
     analysis.status === "error" && h("div.detail-error", { role: "alert" }, h("strong", t("detail.failed")), h("p", analysis.error_message)),
@@ -166,14 +204,21 @@ function detailFacts(photo, draw, side, close) {
   ].map((part) => part || null).flat();
 }
 
+/** @param {Entity} entity */
 function entityRow({ type, value }) {
-  const target = entityTarget(String(type).toLowerCase(), String(value));
-  const shown = target ? h("a", { href: target, rel: "noopener noreferrer", target: "_blank", text: value }) : h("span", value);
+  const text = String(value);
+  const target = entityTarget(String(type).toLowerCase(), text);
+  const shown = target ? h("a", { href: target, rel: "noopener noreferrer", target: "_blank", text }) : h("span", text);
   return h("li", h("span.entity-type", term("entity", String(type).toLowerCase())), h("span.grow", shown),
-    button("", { glyph: "copy", kind: "quiet", label: t("detail.copy", { value: String(value).slice(0, 60) }), click: () => copyText(String(value)) }));
+    button("", { glyph: "copy", kind: "quiet", label: t("detail.copy", { value: text.slice(0, 60) }), click: () => copyText(text) }));
 }
 
-/** Where an entity leads: web, mail and phone only, whatever a screenshot says that it is. */
+/**
+ * The address of an entity, or null. Only web, mail and phone links, whatever type the screenshot claims.
+ *
+ * @param {string} type
+ * @param {string} value
+ */
 function entityTarget(type, value) {
   if (/^https?:\/\/\S+$/i.test(value)) return value;
   if (/^(link|url|website)$/.test(type) && /^[\w-]+(\.[\w-]+)+(\/\S*)?$/.test(value)) return `https://${value}`;
@@ -182,13 +227,22 @@ function entityTarget(type, value) {
   return null;
 }
 
-/** The text in the picture, which is a part of the model's answer as it came. */
+/**
+ * The text in the screenshot, which is a field of the model's raw answer.
+ *
+ * @param {string | undefined} answer
+ */
 function visibleText(answer) {
-  const start = String(answer ?? "").indexOf("{");
+  if (!answer) return "";
+  const start = answer.indexOf("{");
   const text = start < 0 ? null : parsed(answer.slice(start, answer.lastIndexOf("}") + 1), {})?.visible_text;
   return typeof text === "string" ? text : "";
 }
 
+/**
+ * @param {string} text
+ * @param {any} fallback
+ */
 function parsed(text, fallback) {
   try {
     return JSON.parse(text) ?? fallback;
@@ -197,6 +251,7 @@ function parsed(text, fallback) {
   }
 }
 
+/** @param {PhotoDetail} photo */
 async function saveOriginal(photo) {
   try {
     const url = await api.blobUrl(`/api/photos/${photo.id}/image`);
@@ -210,23 +265,27 @@ async function saveOriginal(photo) {
 
 // ---------------------------------------------------------------------------------------------------------------- deletion
 
-// A deletion is sent when the time for taking it back has passed, or when the page is left. Until then the photo is hidden.
+// A deletion is sent when the time to undo it is over, or when the page is left. Until then the photo is hidden.
+/** @type {Map<number, "waiting" | "sent">} */
 export const hiddenPhotos = new Map();
 
+/** @param {number} id */
 function deletePhoto(id) {
   if (hiddenPhotos.has(id)) return;
-  const dismiss = toast(t("detail.deleted"), {
+  toast(t("detail.deleted"), {
     seconds: UNDO_SECONDS, action: { label: t("shell.undo"), run: () => restorePhoto(id) }, after: () => sendDeletion(id),
   });
-  hiddenPhotos.set(id, dismiss);
+  hiddenPhotos.set(id, "waiting");
   tell("hidden", id);
 }
 
+/** @param {number} id */
 function restorePhoto(id) {
   hiddenPhotos.delete(id);
   tell("restored", id);
 }
 
+/** @param {number} id */
 async function sendDeletion(id) {
   if (hiddenPhotos.get(id) === "sent") return;
   hiddenPhotos.set(id, "sent");
@@ -242,7 +301,7 @@ async function sendDeletion(id) {
 }
 
 export function sendDeletions() {
-  for (const [id, waiting] of hiddenPhotos) if (waiting !== "sent") sendDeletion(id);
+  for (const [id, state] of hiddenPhotos) if (state === "waiting") sendDeletion(id);
 }
 
 window.addEventListener("pagehide", sendDeletions);

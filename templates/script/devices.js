@@ -1,4 +1,4 @@
-// Settings: the devices that are told of new notes.
+// Settings: the devices that are notified of new notes.
 
 import { erase, glyphButton, settle } from "./actions.js";
 import { api } from "./api.js";
@@ -14,14 +14,14 @@ words({
     devices: "Devices|设备",
   },
   devices: {
-    title: "Push devices|推送设备",
-    lead: "They are told when new notes have been written. A phone registers itself when its app starts.|有新笔记时会通知这些设备。手机应用启动时会自动注册。",
-    none: "No device has registered yet.|还没有设备注册。",
+    title: "Notified devices|接收通知的设备",
+    lead: "These devices are notified of new notes. A phone registers when its app starts.|有新笔记时会通知这些设备。手机应用启动时会自动注册。",
+    none: "No devices registered yet.|还没有设备注册。",
     seen: "{platform} · last seen {when}|{platform} · 上次出现：{when}",
     test: "Test|测试",
     tested: "Sent to {name}.|已发送到 {name}。",
-    failed: "{name} was not reached: the webhook did not take it.|没有送达 {name}：webhook 未接受。",
-    removeText: "“{name}” is told nothing any more, until it registers again.|“{name}”重新注册之前不会再收到通知。",
+    failed: "Could not reach {name}: the webhook did not accept the message.|无法送达 {name}：webhook 未接受这条消息。",
+    removeText: "“{name}” gets no notifications until it registers again.|“{name}”在重新注册之前不会再收到通知。",
     broadcast: "Message to all devices|发消息给所有设备",
     subject: "Title|标题",
     text: "Text|内容",
@@ -30,11 +30,13 @@ words({
   },
 });
 
+/** @param {HTMLElement} container */
 export function showDevices(container) {
   const body = h("div");
   const show = () => load(body, (signal) => api.get("/api/push/devices", {}, { signal }), ({ devices }) =>
     devices.length ? h("ul.list", devices.map(item)) : h("p.hint", t("devices.none")));
 
+  /** @param {DeviceFields} device */
   function item(device) {
     const name = device.device_name;
     const seen = t("devices.seen", { platform: device.platform, when: formatAgo(device.last_seen) });
@@ -52,7 +54,7 @@ export function showDevices(container) {
   const subject = h("input", { type: "text", maxlength: 256, placeholder: "Snaplore" });
   const text = h("textarea", { rows: 2, required: true, maxlength: 4096 });
   const send = h("button.button", { type: "submit", text: t("devices.send") });
-  const sent = (event) => {
+  const sent = (/** @type {Event} */ event) => {
     event.preventDefault();
     settle(send, () => api.post("/api/push/broadcast", { title: subject.value, body: text.value }), ({ count }) => {
       toast(t("devices.sent", { count }), { kind: count ? "good" : "info" });

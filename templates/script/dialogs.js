@@ -1,62 +1,87 @@
-// What lies over the page: messages at its edge, and dialogs, by the browser's own <dialog>, which keeps and returns the focus.
+// Messages and dialogs over the page. Dialogs are <dialog> elements: the browser keeps the focus inside them.
 
 import { ApiError, wasAborted } from "./api.js";
 import { button, h } from "./dom.js";
 import { t } from "./texts.js";
 
+/** @type {HTMLDialogElement[]} */
 const openDialogs = [];
 
-/** A message that goes by itself. `action: {label, run}` adds a button; `after` runs when it goes without that. Returns dismiss(). */
+/**
+ * Show a message that disappears by itself. `action` adds a button; `after` runs when it disappears and the button was not pressed.
+ *
+ * @param {string} text
+ * @param {{
+ *   kind?: "info" | "good" | "bad",
+ *   action?: { label: string, run: () => unknown },
+ *   seconds?: number,
+ *   after?: () => unknown,
+ * }} options
+ */
 export function toast(text, { kind = "info", action, seconds = kind === "bad" ? 8 : 5, after } = {}) {
-  let timer = null;
-  const dismiss = (event) => {
+  let timer = 0;
+  const dismiss = (isTaken = false) => {
     clearTimeout(timer);
     if (!item.isConnected) return;
     item.remove();
-    if (event !== "taken") after?.();
+    if (!isTaken) after?.();
   };
   const take = () => {
-    dismiss("taken");
-    action.run();
+    dismiss(true);
+    action?.run();
   };
   const item = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : undefined },
     h("p", { text }), action && button(action.label, { kind: "quiet", click: take }),
-    button("", { glyph: "close", kind: "quiet", label: t("shell.dismiss"), click: dismiss }));
+    button("", { glyph: "close", kind: "quiet", label: t("shell.dismiss"), click: () => dismiss() }));
   const start = () => (timer = setTimeout(dismiss, seconds * 1000));
   item.addEventListener("pointerenter", () => clearTimeout(timer));
   item.addEventListener("pointerleave", start);
   item.addEventListener("focusin", () => clearTimeout(timer));
   item.addEventListener("focusout", start);
-  const region = document.getElementById("toasts");
+  const region = toasts();
   region.append(item);
-  while (region.children.length > 4) region.firstChild.querySelector(".button.icon").click();
+  while (region.children.length > 4) /** @type {HTMLElement} */ (region.querySelector(".button.icon")).click();
   start();
-  return dismiss;
 }
 
-/** The sentence of a failure, with when to come again where the service says it. */
+const toasts = () => /** @type {HTMLElement} */ (document.getElementById("toasts"));
+
+/**
+ * The message of a failure, with the time to wait where the service gives one.
+ *
+ * @param {any} error
+ */
 export function sentence(error) {
   if (!(error instanceof ApiError)) return String(error?.message ?? error);
   return error.retryAfter ? t("api.wait", { detail: error.detail, seconds: error.retryAfter }) : error.detail;
 }
 
+/** @param {any} error */
 export function fail(error) {
-  if (wasAborted(error) || error?.status === 401) return; // given up on purpose; the sign-in says it
+  if (wasAborted(error) || error?.status === 401) return; // aborted on purpose; or the sign-in reports it
   if (!(error instanceof ApiError)) console.error(error);
   toast(sentence(error), { kind: "bad" });
 }
 
 /**
- * Open a dialog. `actions` is a list of buttons, `closed(reason)` is called once when it goes. Returns {node, close}.
+ * Open a dialog. `actions` is a list of buttons; `closed(reason)` is called once, when it closes.
+ *
+ * @param {{
+ *   title: string,
+ *   body: Child,
+ *   actions?: HTMLElement[],
+ *   wide?: boolean,
+ *   closed?: (reason: string) => unknown,
+ * }} options
  */
-export function dialog({ title, body, actions = [], wide = false, closed, label }) {
+export function dialog({ title, body, actions = [], wide = false, closed }) {
   const shut = button("", { glyph: "close", kind: "quiet", label: t("shell.close"), click: () => node.close() });
   const heading = h("h2", { text: title, tabindex: "-1" });
-  const node = h("dialog", { class: `dialog ${wide ? "wide" : ""}`, label: label ?? title },
+  const node = h("dialog", { class: `dialog ${wide ? "wide" : ""}`, label: title },
     h("header.dialog-head", heading, shut), h("div.dialog-body", body),
     actions.length ? h("footer.row.end", actions) : null);
-  const before = document.activeElement;
-  node.addEventListener("click", (event) => event.target === node && node.close()); // beside it
+  const before = /** @type {HTMLElement | null} */ (document.activeElement);
+  node.addEventListener("click", (event) => event.target === node && node.close()); // a click beside the dialog
   node.addEventListener("close", () => {
     openDialogs.splice(openDialogs.indexOf(node), 1);
     placeToasts();
@@ -68,11 +93,16 @@ export function dialog({ title, body, actions = [], wide = false, closed, label 
   node.showModal();
   openDialogs.push(node);
   placeToasts();
-  (node.querySelector("[autofocus]") ?? heading).focus();
-  return { node, close: (reason) => node.close(reason) };
+  /** @type {HTMLElement} */ (node.querySelector("[autofocus]") ?? heading).focus();
+  return { node, close: (reason = "") => node.close(reason) };
 }
 
-/** Whether the person says yes. Escape, the close button and a click beside it say no. */
+/**
+ * Ask a question; resolves to whether it was confirmed. Escape, the close button and a click beside the dialog cancel.
+ *
+ * @param {{ title: string, text: string, action: string, danger?: boolean }} options
+ * @returns {Promise<boolean>}
+ */
 export function confirmDialog({ title, text, action, danger = false }) {
   return new Promise((resolve) => {
     const yes = button(action, { kind: danger ? "danger" : "primary", click: () => handle.close("yes") });
@@ -85,7 +115,7 @@ export function closeDialogs() {
   for (const node of [...openDialogs]) node.close();
 }
 
-/** All that is outside of a modal dialog is out of reach: messages move into the topmost one while it is open. */
+/** Everything outside a modal dialog is inert, so messages move into the topmost open dialog. */
 function placeToasts() {
-  (openDialogs.at(-1) ?? document.body).append(document.getElementById("toasts"));
+  (openDialogs.at(-1) ?? document.body).append(toasts());
 }

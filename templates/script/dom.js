@@ -1,18 +1,24 @@
-// Making elements. Everything on the page is built here, from text, never from markup: what a screenshot, a model or a
-// stranger's file name says can only ever become text.
+// Creates elements. The whole page is built here, from text and never from markup, so what a screenshot, a model or a file name
+// contains can only become text.
 
 const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "selected", "indeterminate", "scrollTop"]);
 
 /**
- * An element: `h("p.muted.small", { id: "x" }, "Words", other)`. After the tag with its classes come the properties, if any: class,
- * text, label (for screen readers), on: {event: fn}, dataset, style: {name: value}, properties, attributes; then what is in it.
+ * Create an element: `h("p.muted.small", { id: "x" }, "Words", other)`. The tag has its classes. Then come the properties, if any
+ * (class, text, label for screen readers, on: {event: fn}, dataset, style: {name: value}, DOM properties, attributes) and the children.
+ *
+ * @template {string} Tag
+ * @param {Tag} tag
+ * @param {(Props | Child)[]} children
+ * @returns {Made<Tag>}
  */
 export function h(tag, ...children) {
   const [name, ...classes] = tag.split(".");
-  const node = document.createElement(name);
+  const node = /** @type {Made<Tag>} */ (document.createElement(name));
   if (classes.length) node.className = classes.join(" ");
-  const last = [];
-  const props = children[0]?.constructor === Object ? children.shift() : {};
+  /** @type {Props} */
+  const last = {};
+  const props = /** @type {Props} */ (children[0]?.constructor === Object ? children.shift() : {});
   for (const [key, value] of Object.entries(props)) {
     if (value === undefined || value === null) continue;
     if (key === "label") node.ariaLabel = value;
@@ -21,16 +27,21 @@ export function h(tag, ...children) {
     else if (key === "on") listen(node, value);
     else if (key === "dataset") Object.assign(node.dataset, value);
     else if (key === "style") for (const [property, css] of Object.entries(value)) node.style.setProperty(property, css);
-    else if (PROPERTIES.has(key)) last.push([key, value]);
+    else if (PROPERTIES.has(key)) last[key] = value;
     else if (/^(aria|data)-/.test(key)) node.setAttribute(key, value);
     else if (value !== false) node.setAttribute(key, value === true ? "" : value);
   }
-  add(node, children);
-  for (const [key, value] of last) node[key] = value; // a select has its value only when its options are there
+  add(node, /** @type {Child[]} */ (children));
+  Object.assign(node, last); // last, because the value of a select needs its options
   return node;
 }
 
-/** Listen to `{event: fn}`; returns what ends it. */
+/**
+ * Add listeners, as `{event: fn}`. Returns a function that removes them.
+ *
+ * @param {EventTarget} target
+ * @param {Listeners} listeners
+ */
 export function listen(target, listeners) {
   for (const [event, fn] of Object.entries(listeners)) target.addEventListener(event, fn);
   return () => {
@@ -38,15 +49,28 @@ export function listen(target, listeners) {
   };
 }
 
-/** Append nodes and texts; lists are flattened, null and false are left out. */
+/**
+ * Append nodes and texts. Lists are flattened; null, undefined and false are skipped.
+ *
+ * @template {Element | DocumentFragment} Parent
+ * @param {Parent} node
+ * @param {Child[]} children
+ */
 export function add(node, ...children) {
-  for (const child of children.flat(Infinity)) {
-    if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : String(child));
+  for (const child of children) {
+    if (Array.isArray(child)) add(node, ...child);
+    else if (child !== null && child !== undefined && child !== false) node.append(child instanceof Node ? child : String(child));
   }
   return node;
 }
 
+/**
+ * Replace the children of a node.
+ *
+ * @template {Element} Parent
+ * @param {Parent} node
+ * @param {Child[]} children
+ */
 export function fill(node, ...children) {
   node.replaceChildren();
   return add(node, children);
@@ -80,7 +104,13 @@ const ICONS = {
   warn: "M12 4l9 16H3zM12 10v4M12 17h.01",
 };
 
-/** A small picture that says nothing to a screen reader: the words stand beside it, or in the button's label. */
+/** @typedef {keyof typeof ICONS} Glyph */
+
+/**
+ * An icon, hidden from screen readers: the text beside it or the label of its button names it.
+ *
+ * @param {Glyph} name
+ */
 export function icon(name) {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg");
@@ -93,22 +123,42 @@ export function icon(name) {
   return svg;
 }
 
-/** A button. `props.label` is its name where it shows only an icon. */
+/**
+ * A button. `label` names it where it has no text.
+ *
+ * @typedef {{ glyph?: Glyph, kind?: string, label?: string, click?: (event: Event) => unknown, [attribute: string]: any }} ButtonProps
+ * @param {string} text
+ * @param {ButtonProps} props
+ */
 export function button(text, { glyph, kind = "", label, click, ...props } = {}) {
   const kinds = `button ${kind}${text ? "" : " icon"}`;
   return h("button", { type: "button", class: kinds, label, title: label, on: click && { click }, ...props },
     glyph && icon(glyph), text && h("span", { text }));
 }
 
-/** A labelled control: the label stands above it, an explanation below. */
+let fields = 0;
+
+/**
+ * A control with its label above it and a hint below.
+ *
+ * @param {string} label
+ * @param {HTMLElement} control
+ * @param {string | false} [hint]
+ */
 export function field(label, control, hint) {
-  control.id ||= `field-${(field.count = (field.count ?? 0) + 1)}`;
+  control.id ||= `field-${(fields += 1)}`;
   const help = hint && h("p.hint", { id: `${control.id}-hint`, text: hint });
   if (help) control.setAttribute("aria-describedby", help.id);
   return h("div.field", h("label", { for: control.id, text: label }), control, help);
 }
 
-/** A select. `options` is a list of [value, text]. */
+/**
+ * A select. `options` is a list of [value, text].
+ *
+ * @param {string[][]} options
+ * @param {string} value
+ * @param {Props} props
+ */
 export function choice(options, value, props = {}) {
   return h("select", { ...props, value }, options.map(([key, text]) => h("option", { value: key, text })));
 }

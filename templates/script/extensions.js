@@ -1,4 +1,4 @@
-// Settings: what the assistant can be given beyond its own: skills, and the tools of MCP servers.
+// Settings: what extends the assistant, which is skills and the tools of MCP servers.
 
 import { erase, glyphButton, settle } from "./actions.js";
 import { api } from "./api.js";
@@ -13,68 +13,87 @@ words({
     tools: "MCP servers|MCP 服务器",
   },
   skills: {
-    lead: "A skill is a set of instructions that a chat can be run with. It is chosen beside the message.|技能是一组指令，可在对话中使用，在消息旁选择。",
+    lead: "A skill is a saved set of instructions. Pick one next to the message field.|技能是一组保存好的指令，可在消息框旁选择。",
     add: "New skill|新建技能",
-    id: "Id|标识",
+    id: "ID|标识",
     idText: "Letters, digits, - and _; it cannot be changed later|字母、数字、- 和 _；之后不能更改",
     name: "Name|名称",
     icon: "Icon|图标",
     iconText: "An emoji|一个表情符号",
     description: "Description|说明",
     prompt: "Instructions|指令",
-    none: "There are no skills.|没有技能。",
-    deleteText: "The skill “{name}” will be deleted for good.|技能“{name}”将被永久删除。",
+    none: "No skills yet.|还没有技能。",
+    deleteText: "The skill “{name}” will be permanently deleted.|技能“{name}”将被永久删除。",
   },
   tools: {
-    lead: "The assistant may use the tools of these servers in a chat. They see what it sends them, and nothing more.|助手可在对话中使用这些服务器的工具。它们只能看到助手发给它们的内容。",
+    lead: "The assistant can use the tools of these servers in chats. They see only what it sends them.|助手可在对话中使用这些服务器的工具。它们只能看到助手发送的内容。",
     add: "Add a server|添加服务器",
     url: "Address|地址",
-    none: "No MCP server is registered.|尚未添加 MCP 服务器。",
-    deleteText: "The server “{name}” will be forgotten.|服务器“{name}”将被移除。",
+    none: "No MCP servers yet.|还没有 MCP 服务器。",
+    deleteText: "The server “{name}” will be removed.|服务器“{name}”将被移除。",
   },
 });
 
 const ID_PATTERN = "[A-Za-z0-9_\\-]{1,64}";
 
-// Both are lists of things that can be switched, added, changed and deleted; they differ in their fields.
+// Both are lists whose items can be enabled, added, edited and deleted; they differ in their fields.
+/** @param {HTMLElement} container */
 export function showSkills(container) {
   return extensionList(container, {
     group: "skills", path: "/api/skills", query: { include_disabled: true }, name: "skills",
-    row: (skill) => [`${skill.icon} ${skill.name}`.trim(), [skill.description]],
+    row: (/** @type {SkillDetail} */ skill) => [`${skill.icon} ${skill.name}`.trim(), [skill.description]],
     fields: skillFields,
   });
 }
 
+/** @param {HTMLElement} container */
 export function showServers(container) {
   return extensionList(container, {
     group: "tools", path: "/api/mcp-servers", query: {}, name: "servers",
-    row: (server) => [server.name, [server.url, server.description]],
+    row: (/** @type {ServerFields} */ server) => [server.name, [server.url, server.description]],
     fields: serverFields,
   });
 }
 
+/**
+ * @template {{ id: string, name: string, enabled?: boolean }} Extension
+ * @param {HTMLElement} container
+ * @param {{
+ *   group: string,
+ *   path: string,
+ *   query: import("./api.js").Query,
+ *   name: string,
+ *   row: (one: Extension) => [title: string, details: string[]],
+ *   fields: (one: Extension | null) => { body: Child, read: () => Record<string, unknown> },
+ * }} kind `name` is the list's name in the API's answer; `fields` makes the form of an item, or of a new one
+ */
 function extensionList(container, { group, path, query, name, row, fields }) {
   const body = h("div");
-  const wide = group === "skills"; // for the long text
-  const place = (one) => `${path}/${encodeURIComponent(one.id)}`;
+  const wide = group === "skills"; // room for the instructions
+  const place = (/** @type {Extension} */ one) => `${path}/${encodeURIComponent(one.id)}`;
   const show = () => load(body, (signal) => api.get(path, query, { signal }), (answer) => {
-    const items = answer[name].map((one) => item(one));
+    const items = answer[name].map((/** @type {Extension} */ one) => item(one));
     return items.length ? h("ul.list", items) : h("p.hint", t(`${group}.none`));
   });
 
+  /** @param {Extension} one */
   function item(one) {
     const [title, details] = row(one);
-    const said = (word) => `${t(word)}: ${one.name}`;
+    const said = (/** @type {string} */ word) => `${t(word)}: ${one.name}`;
     const remove = glyphButton("trash", said("list.delete"), () =>
       erase(remove, { title: t("list.delete"), text: t(`${group}.deleteText`, { name: one.name }), path: place(one) }, show));
     const edit = button(t("settings.edit"), { kind: "quiet", label: said("settings.edit"), click: () => change(one, edit) });
-    // A server that does not tell which are disabled has only enabled ones in its list.
+    // Where the API leaves `enabled` out, the list has only enabled items.
     const on = toggle(`${one.name}: ${t("settings.on")}`, one.enabled ?? true, (enabled) => api.put(place(one), { enabled }));
     return settingsRow(title, details, on, edit, remove);
   }
 
+  /**
+   * @param {Extension} one
+   * @param {HTMLButtonElement} pressed
+   */
   function change(one, pressed) {
-    // The list leaves long texts out.
+    // The list does not contain the instructions.
     settle(pressed, async () => (group === "skills" ? api.get(place(one)) : one), (whole) => {
       const { body: inputs, read } = fields(whole);
       formDialog({ title: one.name, body: inputs, action: t("list.save"), wide, submit: () => api.put(place(one), read()).then(show) });
@@ -92,7 +111,12 @@ function extensionList(container, { group, path, query, name, row, fields }) {
   return show();
 }
 
-// The id is given once, when a thing is made.
+/**
+ * The field of the id, which is set when an item is created and then fixed.
+ *
+ * @param {{ id: string } | null} known
+ * @returns {[HTMLInputElement, HTMLElement]}
+ */
 function idField(known) {
   const id = h("input", {
     type: "text", required: true, pattern: ID_PATTERN, spellcheck: "false", autocapitalize: "none",
@@ -101,6 +125,7 @@ function idField(known) {
   return [id, field(t("skills.id"), id, !known && t("skills.idText"))];
 }
 
+/** @param {SkillDetail | null} skill */
 function skillFields(skill) {
   const [id, idRow] = idField(skill);
   const name = h("input", { type: "text", required: true, maxlength: 200, value: skill?.name ?? "" });
@@ -119,6 +144,7 @@ function skillFields(skill) {
   };
 }
 
+/** @param {ServerFields | null} server */
 function serverFields(server) {
   const [id, idRow] = idField(server);
   const name = h("input", { type: "text", required: true, maxlength: 200, value: server?.name ?? "" });

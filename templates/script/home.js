@@ -1,4 +1,4 @@
-// Home: what there is, what is going on, what is new.
+// Home: numbers, the queue, the latest screenshots and new notes.
 
 import { api, picture } from "./api.js";
 import { hiddenPhotos, photoCard } from "./detail.js";
@@ -16,18 +16,18 @@ words({
     waiting: "In the queue|排队中",
     errors: "Failed|失败",
     unread: "Unread notes|未读笔记",
-    now: "Being analysed|正在分析",
+    now: "Analysing now|正在分析",
     progress: "{done} of {total}|{done}/{total}",
-    left: "about {time} left|约剩 {time}",
+    left: "about {time} left|大约还需 {time}",
     latest: "Latest screenshots|最新截图",
     all: "Show all|查看全部",
-    categories: "What they are|内容类别",
-    intents: "What they are for|用途",
+    categories: "By type|按类型",
+    intents: "By purpose|按用途",
     notes: "New notes|新笔记",
-    noNotes: "Nothing unread. New screenshots bring new notes.|没有未读。有新截图就会有新笔记。",
-    noChart: "Appears with the first analysis.|分析第一张截图后显示。",
+    noNotes: "No unread notes. New ones are written as you add screenshots.|没有未读笔记。添加截图后会生成新的笔记。",
+    noChart: "Available after the first analysis.|分析完第一张截图后显示。",
     welcome: "Welcome to Snaplore|欢迎使用 Snaplore",
-    start: "Add a few screenshots. They are read on this server; a language model understands them better.|先添加几张截图。本服务器会识别它们；配置语言模型后理解得更好。",
+    start: "Start with a few screenshots. This server reads their text; a language model also understands what they mean.|先添加几张截图。本服务器会识别其中的文字；配置语言模型后，还能理解其含义。",
     model: "Set up a language model|配置语言模型",
     minutes: "{count} min|{count} 分钟",
     hours: "{count} h|{count} 小时",
@@ -37,18 +37,28 @@ words({
 const LATEST = 6;
 const UNREAD_SHOWN = 4;
 
-// How far the queue has come since it was last empty; kept here, so that it goes on when one looks at another view meanwhile.
+/**
+ * @typedef {object} HomeData
+ * @property {Statistics} stats
+ * @property {PhotoItem[]} latest
+ * @property {PhotoItem[]} current being analysed now
+ * @property {number} unread
+ * @property {DynamicItem[]} notes
+ */
+
+// The progress of the queue since it was last empty. Kept here, so that it survives a visit to another view.
+/** @type {{ begun: number | null, doneBefore: number }} */
 const queue = { begun: null, doneBefore: 0 };
 
-/** The view: what the navigation calls it, and what shows it. */
+/** @type {import("./shell.js").View} */
 export const home = {
   title: "home.title",
   icon: "home",
   show(container) {
     const body = h("div.stack.home");
     add(container, pageHead(t("home.title"), uploadButton()), body);
-    let seen = null;
-    const draw = (data) => {
+    let seen = "";
+    const draw = (/** @type {HomeData} */ data) => {
       seen = JSON.stringify(data);
       return homeParts(data);
     };
@@ -56,7 +66,7 @@ export const home = {
     const refresh = async () => {
       if (!seen) return;
       const data = await fetchHome();
-      // Nothing is taken from under the hands of somebody who is in the middle of it: then only the queue goes on.
+      // While something in the view has the focus, only the queue is redrawn.
       if (!body.contains(document.activeElement)) JSON.stringify(data) !== seen && fill(body, draw(data));
       else fill(body.querySelector(".queue-place") ?? h("i"), queueCard(data.stats, data.current));
     };
@@ -66,6 +76,10 @@ export const home = {
   },
 };
 
+/**
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<HomeData>}
+ */
 async function fetchHome(signal) {
   const options = { signal };
   const [stats, latest, current, unread, notes] = await Promise.all([
@@ -74,9 +88,10 @@ async function fetchHome(signal) {
     api.get("/api/dynamics/stats", null, options), api.get("/api/dynamics", { limit: 30 }, options),
   ]);
   navBadge("notes", unread.total_unread);
-  return { stats, latest: latest.items, current: current.items, unread: unread.total_unread, notes: notes.items.filter((note) => !note.is_read).slice(0, UNREAD_SHOWN) };
+  return { stats, latest: latest.items, current: current.items, unread: unread.total_unread, notes: notes.items.filter((/** @type {DynamicItem} */ note) => !note.is_read).slice(0, UNREAD_SHOWN) };
 }
 
+/** @param {HomeData} data */
 function homeParts({ stats, latest, current, unread, notes }) {
   const shown = latest.filter((photo) => !hiddenPhotos.has(photo.id));
   if (!stats.total_photos) return [welcome(), notes.length > 0 && newNotes(notes)];
@@ -98,14 +113,28 @@ function welcome() {
   return h("div.card", emptyState({ glyph: "image", title: t("home.welcome"), text: t("home.start"), action: actions }));
 }
 
+/**
+ * @param {string} key
+ * @param {number} number
+ * @param {string} href
+ * @param {import("./dom.js").Glyph} glyph
+ */
 function tile(key, number, href, glyph) {
   return h("a.tile.card", { href }, icon(glyph), h("span.tile-number", formatNumber(number)), h("span.muted.small", t(key)));
 }
 
+/**
+ * @param {string} key
+ * @param {string} href
+ */
 function sectionHead(key, href) {
-  return h("div.row.apart", h("h2", t(key)), href && h("a", { href, class: "small" }, t("home.all"), h("span.visually-hidden", `: ${t(key)}`)));
+  return h("div.row.apart", h("h2", t(key)), h("a", { href, class: "small" }, t("home.all"), h("span.visually-hidden", `: ${t(key)}`)));
 }
 
+/**
+ * @param {Statistics} stats
+ * @param {PhotoItem[]} current
+ */
 function queueCard(stats, current) {
   const waiting = stats.pending + stats.processing;
   const finished = stats.done + stats.errors;
@@ -113,7 +142,10 @@ function queueCard(stats, current) {
     queue.begun = null;
     return null;
   }
-  if (queue.begun === null || finished < queue.doneBefore) Object.assign(queue, { begun: performance.now(), doneBefore: finished });
+  if (queue.begun === null || finished < queue.doneBefore) {
+    queue.begun = performance.now();
+    queue.doneBefore = finished;
+  }
   const done = finished - queue.doneBefore;
   const total = done + waiting;
   const seconds = done ? ((performance.now() - queue.begun) / 1000 / done) * waiting : 0;
@@ -126,11 +158,18 @@ function queueCard(stats, current) {
       h("li.row", picture(`/api/photos/${photo.id}/thumbnail`, "", { class: "queue-picture" }), h("span.small.queue-name", photo.filename)))));
 }
 
+/** @param {number} seconds */
 function roughly(seconds) {
   return seconds < 5400 ? t("home.minutes", { count: Math.ceil(seconds / 60) }) : t("home.hours", { count: Math.round(seconds / 3600) });
 }
 
-/** A distribution as bars: a list of links, each with its number as text, so that nothing is told by length or colour alone. */
+/**
+ * A distribution as bars: a list of links, each with its number as text, because length and colour alone are not accessible.
+ *
+ * @param {string} title
+ * @param {string} group
+ * @param {Record<string, number>} counts
+ */
 function chart(title, group, counts) {
   const rows = Object.entries(counts).sort(([, one], [, other]) => other - one);
   const most = Math.max(1, ...rows.map(([, count]) => count));
@@ -140,6 +179,7 @@ function chart(title, group, counts) {
   return h("section.card.stack.tight", h("h2", t(title)), rows.length ? h("ul.list", bars) : h("p.muted.small", t("home.noChart")));
 }
 
+/** @param {DynamicItem[]} notes */
 function newNotes(notes) {
   const rows = notes.map((note) =>
     h("li", h("a.new-note", { href: `#/notes/${note.id}` }, h("strong", note.title), h("span.muted.small", note.summary), h("span.muted.small", timeAgo(note.created_at)))));

@@ -1,24 +1,35 @@
-// Markdown as the models write it, into elements. A small renderer of our own instead of a library: the libraries make markup
-// as text, which then has to be cleaned; here there is nothing to clean, because every piece becomes a text node. Raw HTML is
-// shown as the text that it is. Covered: headings, paragraphs, lists (nested, numbered, tasks), quotes, code, tables, rules,
-// emphasis, strikethrough, links and bare addresses.
+// Renders the Markdown of models as elements. Libraries produce HTML text that then needs sanitising; this renderer produces text
+// nodes, so there is nothing to sanitise, and raw HTML is shown as text. Supported: headings, paragraphs, lists (nested, numbered,
+// tasks), quotes, code, tables, rules, emphasis, strikethrough, links and bare URLs.
 
 import { h } from "./dom.js";
 
 const SAFE_LINK = /^(https?:\/\/|mailto:)/i;
-const MOST_NESTED = 12; // deeper quotes and lists are shown as text: a hostile text must not exhaust the stack
+const MOST_NESTED = 12; // deeper quotes and lists are shown as text, so that a hostile text cannot exhaust the stack
 
 const BLOCK_STARTS = /^(\s{0,3}(#{1,6}\s|>|```|~~~|([-*_])(\s*\3){2,}\s*$)|\s*([-*+]|\d{1,9}[.)])\s+\S)/;
 const LIST_ITEM = /^(\s*)([-*+]|(\d{1,9})[.)])(\s+)(.*)$/;
 const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
-/** `link(text, href)` may make the element of a link itself, or return nothing to leave it to this renderer. */
+/**
+ * `link(text, href)` may return an element for a link; otherwise this renderer makes one.
+ *
+ * @typedef {{ link?: (text: string, href: string) => Node | void }} MarkdownOptions
+ * @param {string | null} text
+ * @param {MarkdownOptions} options
+ */
 export function markdown(text, { link } = {}) {
   const fragment = document.createDocumentFragment();
   blocks(fragment, String(text ?? "").replace(/\r\n?/g, "\n").replace(/\t/g, "    ").split("\n"), { link }, 0);
   return fragment;
 }
 
+/**
+ * @param {Element | DocumentFragment} parent
+ * @param {string[]} lines
+ * @param {MarkdownOptions} options
+ * @param {number} depth
+ */
 function blocks(parent, lines, options, depth) {
   let at = 0;
   while (at < lines.length) {
@@ -50,6 +61,14 @@ function blocks(parent, lines, options, depth) {
   }
 }
 
+/**
+ * Like `list` and `table`: append the block that begins at line `start`, and return the number of the line after it.
+ *
+ * @param {Element | DocumentFragment} parent
+ * @param {string[]} lines
+ * @param {number} start
+ * @param {string} fence
+ */
 function codeBlock(parent, lines, start, fence) {
   let at = start + 1;
   const code = [];
@@ -58,8 +77,15 @@ function codeBlock(parent, lines, start, fence) {
   return at + 1;
 }
 
+/**
+ * @param {Element | DocumentFragment} parent
+ * @param {string[]} lines
+ * @param {number} start
+ * @param {MarkdownOptions} options
+ * @param {number} depth
+ */
 function list(parent, lines, start, options, depth) {
-  const [, margin, , number] = LIST_ITEM.exec(lines[start]);
+  const [, margin = "", , number] = LIST_ITEM.exec(lines[start]) ?? [];
   const node = number ? h("ol", { start: number === "1" ? undefined : number }) : h("ul");
   let at = start;
   while (at < lines.length) {
@@ -90,13 +116,24 @@ function list(parent, lines, start, options, depth) {
   return Math.max(at, start + 1);
 }
 
-/** The first paragraph of an entry stands in the entry itself, so that a tight list is tight. */
+/**
+ * Unwrap the first paragraph of a list item, so that a tight list has no paragraph margins.
+ *
+ * @param {Element} entry
+ */
 function unwrapFirst(entry) {
-  if (entry.firstChild?.tagName === "P") entry.firstChild.replaceWith(...entry.firstChild.childNodes);
+  const first = entry.firstElementChild;
+  if (first && first === entry.firstChild && first.tagName === "P") first.replaceWith(...first.childNodes);
 }
 
+/**
+ * @param {Element | DocumentFragment} parent
+ * @param {string[]} lines
+ * @param {number} start
+ * @param {MarkdownOptions} options
+ */
 function table(parent, lines, start, options) {
-  const cells = (line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+  const cells = (/** @type {string} */ line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
   const head = cells(lines[start]);
   const body = h("tbody");
   let at = start + 2;
@@ -120,10 +157,16 @@ const INLINE = new RegExp([
   String.raw`<?(?<bare>https?:\/\/[^\s<>"'\u3000-\u303f\uff00-\uffef]{1,2000})>?`,
 ].join("|"), "gu");
 
+/**
+ * @param {Element} parent
+ * @param {string} text
+ * @param {MarkdownOptions} options
+ * @param {number} depth
+ */
 function inline(parent, text, options, depth = 0) {
   let end = 0;
   for (const found of depth < 4 ? text.matchAll(INLINE) : []) {
-    const piece = found.groups;
+    const piece = found.groups ?? {};
     if (found.index > end) parent.append(lines(text.slice(end, found.index)));
     end = found.index + found[0].length;
     if (piece.escape) parent.append(piece.escape[1]);
@@ -140,7 +183,14 @@ function inline(parent, text, options, depth = 0) {
   return parent;
 }
 
-/** A link, or the text as it was written where the address is of no kind that may be followed. */
+/**
+ * A link, or the text as written where the scheme is not allowed.
+ *
+ * @param {string} label
+ * @param {string} href
+ * @param {string} written
+ * @param {MarkdownOptions} options
+ */
 function anchor(label, href, written, { link }) {
   const own = link?.(label, href);
   if (own) return own;
@@ -148,6 +198,7 @@ function anchor(label, href, written, { link }) {
   return h("a", { href, rel: "noopener noreferrer", target: "_blank", text: label });
 }
 
+/** @param {string} text */
 function lines(text) {
   const fragment = document.createDocumentFragment();
   text.split("\n").forEach((line, number) => fragment.append(...(number ? [h("br"), line] : [line])));

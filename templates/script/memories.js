@@ -1,4 +1,4 @@
-// What the assistant remembers about the person: filters with their counts, the list, and a way to make it forget.
+// Memories: what the assistant knows about the person. Filters with counts, the list, and a button to forget each.
 
 import { erase, glyphButton, moreButton } from "./actions.js";
 import { api } from "./api.js";
@@ -10,19 +10,19 @@ import { t, term, words } from "./texts.js";
 words({
   memories: {
     title: "Memories|记忆",
-    lead: "What the assistant has learned from your chats and screenshots, and what it uses when it answers you.|助手从你的对话和截图中了解到的内容，回答时会用到。",
-    kind: "How long|保留时间",
-    category: "About|内容",
-    long_term: "Kept|长期",
-    short_term: "For two days|两天",
-    emptyTitle: "Nothing is remembered yet|还没有记忆",
+    lead: "What the assistant has learned from your chats and screenshots, and uses in its answers.|助手从你的对话和截图中了解到的内容，回答时会用到。",
+    kind: "Kept for|保留时间",
+    category: "Topic|主题",
+    long_term: "Long term|长期",
+    short_term: "Two days|两天",
+    emptyTitle: "No memories yet|还没有记忆",
     empty: "Tell the assistant something about yourself, or ask it to remember something.|向助手介绍一下自己，或让它记住一件事。",
-    emptyFilter: "No memory fits these filters.|没有符合筛选条件的记忆。",
+    emptyFilter: "No memories match these filters.|没有符合筛选条件的记忆。",
     importance: "Importance|重要程度",
     used: "used {count}×|使用过 {count} 次",
     expires: "expires {when}|{when}过期",
-    delete: "Forget this|忘记这条",
-    deleteText: "“{content}” will be forgotten.|“{content}”将被忘记。",
+    delete: "Forget this memory|忘记这条记忆",
+    deleteText: "The assistant will forget “{content}”.|助手将忘记“{content}”。",
     deleted: "Forgotten|已忘记",
     count: "{shown} of {total}|{shown} / {total}",
   },
@@ -30,7 +30,7 @@ words({
     fact: "Facts|事实",
     people: "People|人物",
     project: "Projects|项目",
-    finance: "Money|财务",
+    finance: "Finance|财务",
     schedule: "Schedule|日程",
     preference: "Preferences|偏好",
     interest: "Interests|兴趣",
@@ -47,14 +47,19 @@ const MEMORY_KINDS = ["long_term", "short_term"];
 const MEMORY_CATEGORIES = ["fact", "people", "project", "finance", "schedule", "preference", "interest", "habit"];
 const MEMORIES_SHOWN = 50;
 
-/** The view: what the navigation calls it, and what shows it. */
+/** @type {import("./shell.js").View} */
 export const memories = {
   title: "memories.title",
   icon: "memory",
   show: (container) => new MemoryList(container).leave,
 };
 
-// The options of a filter, all of them first; their counts follow.
+/**
+ * The options of a filter, beginning with "All". The counts are added later.
+ *
+ * @param {string[]} names
+ * @param {string} group
+ */
 function named(names, group) {
   return [["", t("list.all")], ...names.map((name) => [name, t(`${group}.${name}`)])];
 }
@@ -69,6 +74,7 @@ class MemoryList {
   #total = 0;
   #stop = () => {};
 
+  /** @param {HTMLElement} container */
   constructor(container) {
     this.leave = () => this.#stop();
     add(container, pageHead(t("memories.title")), h("p.muted", t("memories.lead")),
@@ -82,11 +88,19 @@ class MemoryList {
     this.#stop = load(this.#body, (signal) => this.#page(1, signal), ({ total, items }) => this.#show(total, items), skeleton(4, "block"));
   }
 
+  /**
+   * @param {number} page
+   * @param {AbortSignal} [signal]
+   */
   #page(page, signal) {
     const filters = { memory_type: this.#kind.value, category: this.#category.value };
     return api.get("/api/memories", { page, page_size: MEMORIES_SHOWN, ...filters }, { signal });
   }
 
+  /**
+   * @param {number} total
+   * @param {MemoryFields[]} items
+   */
   #show(total, items) {
     this.#total = total;
     fill(this.#list, items.map((memory) => this.#item(memory)));
@@ -97,15 +111,15 @@ class MemoryList {
       action: h("a.button.primary", { href: "#/chat", text: t("chat.title") }) });
   }
 
-  // What comes after those that are shown. When some were deleted, the rest has moved up into a page that is known in part.
+  // The next page. Deletions shift the list, so the page that is only partly shown is fetched again.
   async #next() {
     const shown = this.#list.children.length;
     const first = Math.floor(shown / MEMORIES_SHOWN) + 1;
     for (const page of shown % MEMORIES_SHOWN ? [first, first + 1] : [first]) {
       const { total, items } = await this.#page(page);
-      const known = new Set([...this.#list.children].map((item) => item.dataset.id));
+      const known = new Set([...this.#list.children].map((item) => item.getAttribute("data-id")));
       this.#total = total;
-      add(this.#list, items.filter(({ id }) => !known.has(String(id))).map((memory) => this.#item(memory)));
+      add(this.#list, items.filter((/** @type {MemoryFields} */ { id }) => !known.has(String(id))).map((/** @type {MemoryFields} */ memory) => this.#item(memory)));
     }
     this.#counted();
   }
@@ -118,7 +132,7 @@ class MemoryList {
 
   async #countUp() {
     const { total, categories, ...kinds } = await api.get("/api/memories/stats").catch(() => ({}));
-    if (total === undefined) return; // the list tells what is wrong
+    if (total === undefined) return; // the list reports the failure
     for (const [select, counts] of [[this.#kind, kinds], [this.#category, categories]]) {
       for (const option of select.options) {
         option.text = `${option.label.replace(/ \(.*/, "")} (${formatNumber(option.value ? counts[option.value] ?? 0 : total)})`;
@@ -126,6 +140,7 @@ class MemoryList {
     }
   }
 
+  /** @param {MemoryFields} memory */
   #item(memory) {
     const importance = Math.round(100 * memory.importance);
     const weight = `${t("memories.importance")} ${importance} %`;
@@ -148,12 +163,13 @@ class MemoryList {
     return item;
   }
 
+  /** @param {Element} item */
   #gone(item) {
     const next = item.nextElementSibling ?? item.previousElementSibling;
     item.remove();
     this.#total -= 1;
     this.#counted();
-    if (next) next.querySelector("button").focus();
+    if (next) next.querySelector("button")?.focus();
     else this.#load();
     this.#countUp();
   }

@@ -1,10 +1,10 @@
-// How a conversation looks: messages, answers in markdown, the tools that were called, and the screenshots that an answer cites.
+// The messages of a conversation: questions, answers in Markdown, tool calls, and the screenshots that an answer cites.
 //
-// Stored messages are appended as they come and never drawn again, so that what a reader has unfolded or selected stays. What tools and
-// models say is data: it is shown as text, and becomes a link only where it is an address of the web or the id of a screenshot that a tool
-// of the same conversation has told of.
+// Messages are only appended and never redrawn, so that what a reader has expanded or selected stays. The output of tools and models
+// is data: it is shown as text, and becomes a link only where it is a web address, or the id of a screenshot that a tool of the same
+// conversation returned.
 
-import { api, picture } from "./api.js";
+import { picture } from "./api.js";
 import { openPhoto } from "./detail.js";
 import { add, h, icon } from "./dom.js";
 import { markdown } from "./markdown.js";
@@ -17,18 +17,18 @@ words({
     web_search: "Searched the web|搜索了网络",
     save_memory: "Saved a memory|记住了一件事",
     other: "Used {name}|使用了 {name}",
-    found: "found: {count}|找到 {count} 条",
+    found: "{count} found|找到 {count} 条",
     done: "done|完成",
-    failed: "did not work|没有成功",
-    arguments: "Asked with|请求参数",
+    failed: "failed|失败",
+    arguments: "Arguments of|调用参数",
     results: "Results|结果",
-    none: "Nothing was found.|没有找到内容。",
-    running: "no answer|没有回应",
+    none: "No results.|没有结果。",
+    running: "no answer|无回应",
   },
   message: {
     you: "You said|你说",
     assistant: "The assistant said|助手说",
-    attached: "The attached picture|附带的图片",
+    attached: "Attached picture|附加的图片",
   },
   cited: {
     title: "Screenshots cited here|引用的截图",
@@ -41,22 +41,31 @@ const SEARCHES = ["search_knowledge_base", "web_search"];
 const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot"];
 const CITATION = /#(\d{1,15})(?!\d)/g;
 
-// The stored messages of one conversation. `pictureOf(message)` gives the Blob that was sent with a message of this tab, if any.
+// The stored messages of one conversation.
 export class MessageLog {
   lastId = 0;
-  asked = null; // the last message of the person
-  answered = true; // whether a text of the assistant follows it
-  #titles = new Map(); // of screenshots that the tools have told of, by id
-  #calls = []; // that wait for what their tool says
+  /** @type {MessageFields | null} */
+  asked = null; // the last message of the user
+  answered = true; // whether the assistant has answered it
+  /** @type {Map<number, string>} */
+  #titles = new Map(); // by id, of the screenshots that tools returned
+  /** @type {ToolCall[]} */
+  #calls = []; // that have no result yet
+  /** @type {string[]} */
   #urls = [];
   #pictureOf;
 
+  /** @param {(message: MessageFields) => Blob | undefined} pictureOf returns the picture of a message that this tab sent */
   constructor(pictureOf) {
     this.#pictureOf = pictureOf;
     this.element = h("ol.list.stack");
   }
 
-  // Adds those that are new; returns whether there were any.
+  /**
+   * Append the new messages. Returns whether there were any.
+   *
+   * @param {MessageFields[]} messages
+   */
   append(messages) {
     const fresh = messages.filter((message) => message.id > this.lastId);
     for (const message of fresh) {
@@ -72,15 +81,17 @@ export class MessageLog {
     this.#urls.forEach((url) => URL.revokeObjectURL(url));
   }
 
+  /** @param {MessageFields} message */
   #say(message) {
     this.asked = message;
     this.answered = false;
     const picture = this.#pictureOf(message);
-    const url = picture && URL.createObjectURL(picture);
+    const url = picture ? URL.createObjectURL(picture) : "";
     if (url) this.#urls.push(url);
     this.element.append(h("li", bubble(message.content, url)));
   }
 
+  /** @param {MessageFields} message */
   #answer(message) {
     const calls = readJson(message.tool_calls) ?? [];
     if (Array.isArray(calls) && calls.length) {
@@ -95,17 +106,24 @@ export class MessageLog {
     }
   }
 
+  /** @param {MessageFields} message */
   #settle(message) {
     const said = readJson(message.content) ?? {};
+    /** @type {ToolResult[]} */
     const results = Array.isArray(said.results) ? said.results : [];
-    if (SCREENSHOT_TOOLS.includes(message.tool_name)) {
-      results.filter((result) => Number.isInteger(result?.id)).forEach((result) => this.#titles.set(result.id, result.title ?? ""));
+    if (SCREENSHOT_TOOLS.includes(message.tool_name ?? "")) {
+      for (const { id, title } of results.map((result) => result ?? {})) if (Number.isInteger(id)) this.#titles.set(Number(id), String(title ?? ""));
     }
-    this.#calls.shift()?.settle(message.tool_name, said, results);
+    this.#calls.shift()?.settle(message.tool_name ?? "", said, results);
   }
 }
 
-// What a person says, before it is stored and after.
+/**
+ * A message of the user, stored or not.
+ *
+ * @param {string | null} content
+ * @param {string} url of the attached picture, "" without
+ */
 export function bubble(content, url) {
   return h("div.chat-said",
     h("span.visually-hidden", t("message.you")),
@@ -114,8 +132,15 @@ export function bubble(content, url) {
   );
 }
 
-// One call of a tool: folded it says what happened, unfolded what exactly was asked and answered.
+/**
+ * One result of a tool. MCP tools may return anything, so no field is certain.
+ *
+ * @typedef {{ id?: unknown, title?: unknown, url?: unknown, summary?: unknown, snippet?: unknown } | null} ToolResult
+ */
+
+// One tool call: the summary says what happened; expanded, it shows the arguments and the results.
 class ToolCall {
+  /** @param {{ name?: unknown, arguments?: unknown }} called */
   constructor(called) {
     const [name, given] = [called.name, called.arguments].map((text) => String(text ?? ""));
     const known = BUILT_IN_TOOLS.includes(name);
@@ -137,6 +162,11 @@ class ToolCall {
     );
   }
 
+  /**
+   * @param {string} name
+   * @param {any} said
+   * @param {ToolResult[]} results
+   */
   settle(name, said, results) {
     this.element.classList.toggle("failed", Boolean(said.error));
     const outcome = SEARCHES.includes(name) ? "tool.found" : "tool.done";
@@ -151,26 +181,42 @@ class ToolCall {
   }
 }
 
+/**
+ * @param {string} tool
+ * @param {NonNullable<ToolResult>} result
+ */
 function toolResult(tool, result) {
   const title = String(result.title ?? "");
   const url = webAddress(result.url);
   const isPhoto = SCREENSHOT_TOOLS.includes(tool) && Number.isInteger(result.id);
+  /** @type {HTMLElement} */
   let heading = h("strong", title);
-  if (isPhoto) heading = citation(result.id, `#${result.id} ${title}`);
+  if (isPhoto) heading = citation(Number(result.id), `#${result.id} ${title}`);
   else if (url) heading = h("a", { href: url, target: "_blank", rel: "noopener noreferrer", text: title || url });
   return h("li", heading, h("p", String(result.summary || result.snippet || "")));
 }
 
+/**
+ * @param {number} id
+ * @param {string} label
+ */
 function citation(id, label) {
   const name = `${label}: ${t("cited.open", { id })}`;
   return h("button.chat-citation", { type: "button", text: label, "aria-label": name, on: { click: () => openPhoto(id) } });
 }
 
-// Makes buttons of the `#12` in a text that `known` has; returns their ids in order.
+/**
+ * Turn each `#12` in a text into a button, where `known` has that id. Returns the ids in order.
+ *
+ * @param {Element} root
+ * @param {Map<number, string>} known
+ */
 function linkCitations(root, known) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  /** @type {Text[]} */
   const nodes = [];
-  while (walker.nextNode()) nodes.push(walker.currentNode);
+  while (walker.nextNode()) nodes.push(/** @type {Text} */ (walker.currentNode));
+  /** @type {Set<number>} */
   const ids = new Set();
   for (const node of nodes) {
     if (node.parentElement?.closest("a, code, pre")) continue;
@@ -188,7 +234,12 @@ function linkCitations(root, known) {
   return [...ids];
 }
 
-// A row of thumbnails that open the screenshots; nothing for none. One that was deleted meanwhile shows its number.
+/**
+ * A row of thumbnails that open their screenshots, or null without ids. A deleted screenshot shows its number only.
+ *
+ * @param {number[]} ids
+ * @param {Map<number, string>} titles
+ */
 export function citedPhotos(ids, titles = new Map()) {
   if (!ids.length) return null;
   return h("ul.list.row.cited", { "aria-label": t("cited.title") },
@@ -205,11 +256,16 @@ export function citedPhotos(ids, titles = new Map()) {
   );
 }
 
+/** @param {unknown} value */
 function webAddress(value) {
-  const url = URL.canParse(String(value)) ? new URL(value) : null;
+  const url = URL.canParse(String(value)) ? new URL(String(value)) : null;
   return url && ["http:", "https:"].includes(url.protocol) ? url.href : "";
 }
 
+/**
+ * @param {string | null} text
+ * @returns {any} null where it is none
+ */
 export function readJson(text) {
   try {
     return text ? JSON.parse(text) : null;

@@ -1,4 +1,4 @@
-// Settings: the model that reads screenshots and answers, and what it has cost.
+// Settings: the language model, and its usage.
 
 import { praise, settle } from "./actions.js";
 import { api } from "./api.js";
@@ -15,29 +15,29 @@ words({
   },
   model: {
     title: "Language model|语言模型",
-    lead: "It reads your screenshots, answers in the chat and writes notes. Screenshots are sent to this address, and nowhere else.|它读取截图、回答提问、撰写笔记。截图只会发送到这个地址。",
+    lead: "Reads your screenshots, answers in chats and writes notes. Screenshots are sent to this address and nowhere else.|用于读取截图、回答提问、撰写笔记。截图只会发送到这个地址。",
     provider: "Provider|服务商",
     local: "Built-in (offline)|内置（离线）",
-    custom: "Another one (OpenAI-compatible)|其他（兼容 OpenAI）",
-    localText: "Text is read from screenshots on this server, by plain rules. Nothing leaves it, and it costs nothing; a language model understands far more.|在本服务器上按简单规则读取截图文字，数据不外传，也不产生费用；语言模型的理解能力要强得多。",
-    address: "Base address|接口地址",
+    custom: "Other (OpenAI-compatible)|其他（兼容 OpenAI）",
+    localText: "This server reads the text of your screenshots and interprets it by simple rules. Nothing leaves it, and it is free; a language model understands far more.|本服务器识别截图中的文字，并按简单规则理解。数据不外传，也不产生费用；语言模型的理解能力要强得多。",
+    address: "Base URL|接口地址",
     model: "Model|模型",
-    key: "Key|密钥",
+    key: "API key|API 密钥",
     keySet: "A key is stored. Leave this empty to keep it.|已保存密钥，留空则保持不变。",
-    keyNone: "No key is stored. It is kept encrypted and never shown again.|尚未保存密钥。密钥会加密保存，不会再次显示。",
-    keyMoves: "The stored key belongs to {origin} and does not go elsewhere: enter the one for this address.|已保存的密钥属于 {origin}，不会发往别处：请输入这个地址的密钥。",
+    keyNone: "No key is stored. Keys are stored encrypted and never shown again.|尚未保存密钥。密钥会加密保存，不会再次显示。",
+    keyMoves: "The stored key is sent to {origin} only. Enter the key for this address.|已保存的密钥只会发送到 {origin}。请输入这个地址的密钥。",
     removeKey: "Remove the stored key|移除已保存的密钥",
     temperature: "Temperature|温度",
-    temperatureText: "0 to 2; low values for sober answers|0 到 2；数值越低，回答越稳定",
+    temperatureText: "0 to 2; lower is more factual|0 到 2；数值越低，回答越严谨",
     context: "Context: {tokens} tokens|上下文：{tokens} 个 token",
     test: "Test the connection|测试连接",
     saveAndTest: "Save and test|保存并测试",
-    worked: "It works: {model} answered in {milliseconds} ms.|连接正常：{model} 在 {milliseconds} 毫秒内回应。",
-    failed: "It does not work: {message}|连接失败：{message}",
+    worked: "Connected: {model} answered in {milliseconds} ms.|连接成功：{model} 用时 {milliseconds} 毫秒。",
+    failed: "Connection failed: {message}|连接失败：{message}",
   },
   usage: {
-    title: "Usage and spend|用量与花费",
-    lead: "Calls and tokens that language models have counted, by day (UTC). The built-in one costs nothing and is not listed.|语言模型每天统计的调用次数和 token 数（UTC）。内置模型不产生费用，不在此列。",
+    title: "Usage|用量",
+    lead: "Calls and tokens by day (UTC), as the language models count them. The built-in model is free and not listed.|按天（UTC）统计语言模型的调用次数和 token 数。内置模型不产生费用，不在此列。",
     period: "Period|时间范围",
     days: "{days} days|{days} 天",
     today: "Today|今天",
@@ -45,14 +45,14 @@ words({
     tokens: "{tokens} tokens|{tokens} 个 token",
     total: "In this period|所选时间内",
     calls: "{calls} calls, {tokens} tokens|{calls} 次调用，{tokens} 个 token",
-    chart: "Tokens by day, {first} to {last}; the most on one day: {most}|{first} 至 {last} 每天的 token 数，单日最多 {most}",
-    none: "No language model was called in this period.|这段时间没有调用过语言模型。",
+    chart: "Tokens by day from {first} to {last}; highest day: {most}|{first} 至 {last} 每天的 token 数，单日最高 {most}",
+    none: "No calls in this period.|这段时间没有调用。",
     day: "Day|日期",
-    purpose: "For|用途",
+    purpose: "Purpose|用途",
     model: "Model|模型",
     callCount: "Calls|调用",
-    in: "Read|输入",
-    out: "Written|输出",
+    in: "Input tokens|输入 token",
+    out: "Output tokens|输出 token",
   },
   purpose: {
     chat: "Chat|对话",
@@ -63,14 +63,16 @@ words({
   },
 });
 
+/** @type {Record<string, string>} */
 const PROVIDER_NAMES = {
   openai: "OpenAI", anthropic: "Anthropic", gemini: "Google Gemini", deepseek: "DeepSeek", qwen: "Qwen",
   zhipu: "Zhipu GLM", ollama: "Ollama",
 };
 const USAGE_PERIODS = [7, 30, 90];
 
+/** @param {HTMLElement} container */
 export function showModel(container) {
-  const fetched = async (signal) => {
+  const fetched = async (/** @type {AbortSignal} */ signal) => {
     const paths = ["/api/config/llm", "/api/config/llm/presets"];
     const [now, { presets }] = await Promise.all(paths.map((path) => api.get(path, {}, { signal })));
     return { now, presets };
@@ -78,7 +80,12 @@ export function showModel(container) {
   return load(container, fetched, ({ now, presets }) => modelForm(now, presets));
 }
 
-// `now` is the configuration in force. A provider of the list brings its address and model; both can be changed.
+/**
+ * The form of the model. Choosing a provider fills in its base URL and model; both can be changed.
+ *
+ * @param {ConfigurationFields} now the current configuration
+ * @param {Record<string, PresetFields>} presets
+ */
 function modelForm(now, presets) {
   const known = now.provider === "local" || now.provider in presets;
   const names = Object.keys(presets).map((name) => [name, PROVIDER_NAMES[name] ?? name]);
@@ -92,13 +99,13 @@ function modelForm(now, presets) {
   const save = h("button.button.primary", { type: "submit", text: t("list.save") });
   const test = button(t("model.test"), { click: () => settle(test, tested, showResult) });
   const keyField = field(t("model.key"), key, "?");
-  const keyHint = keyField.lastChild;
+  const keyHint = /** @type {HTMLElement} */ (keyField.lastChild);
   const remote = h("div.stack", h("p.hint", t("model.lead")),
     h("div.settings-fields", field(t("model.address"), address), field(t("model.model"), model),
       h("div.stack.tight", keyField, removal), field(t("model.temperature"), temperature, t("model.temperatureText"))));
   const local = h("p.hint", t("model.localText"));
   const context = h("p.hint");
-  const sent = (event) => {
+  const sent = (/** @type {Event} */ event) => {
     event.preventDefault();
     settle(save, stored, () => praise(t("settings.saved")));
   };
@@ -106,10 +113,12 @@ function modelForm(now, presets) {
     h("div.settings-fields", field(t("model.provider"), provider)), local, remote, context,
     h("div.row", save, test), result);
 
+  /** @param {string} text */
   function originOf(text) {
     return URL.canParse(text) ? new URL(text).origin : "";
   }
 
+  /** @returns {Partial<ConfigurationFields> & { api_key?: string }} */
   function wanted() {
     if (provider.value === "local") return { provider: "local" };
     return {
@@ -121,9 +130,10 @@ function modelForm(now, presets) {
   function isChanged() {
     const { provider: name, ...rest } = wanted();
     if (name === "local" || now.provider === "local") return name !== now.provider;
-    return Boolean(key.value) || ["base_url", "model", "temperature"].some((part) => rest[part] !== now[part]);
+    return Boolean(key.value) || rest.base_url !== now.base_url || rest.model !== now.model || rest.temperature !== now.temperature;
   }
 
+  /** @param {Event} [event] */
   function changed(event) {
     if (event?.target === provider) {
       const preset = presets[provider.value];
@@ -135,13 +145,13 @@ function modelForm(now, presets) {
     const isLocal = provider.value === "local";
     local.hidden = !isLocal;
     remote.hidden = isLocal;
-    address.disabled = isLocal; // what is hidden must not be required
+    address.disabled = isLocal; // a hidden required field would block the form
     const moved = now.api_key_set && originOf(address.value) !== originOf(now.base_url);
     const state = now.api_key_set ? "model.keySet" : "model.keyNone";
     keyHint.textContent = t(moved ? "model.keyMoves" : state, { origin: originOf(now.base_url) });
     const forget = button(t("model.removeKey"), { kind: "quiet", click: () => forgetKey(forget) });
     fill(removal, now.api_key_set && !moved && forget);
-    test.firstChild.textContent = isChanged() ? t("model.saveAndTest") : t("model.test");
+    test.replaceChildren(h("span", isChanged() ? t("model.saveAndTest") : t("model.test")));
     context.textContent = isLocal || isChanged() ? "" : t("model.context", { tokens: formatNumber(now.max_context_tokens) });
   }
 
@@ -153,6 +163,7 @@ function modelForm(now, presets) {
     changed();
   }
 
+  /** @param {HTMLButtonElement} pressed */
   function forgetKey(pressed) {
     settle(pressed, () => api.put("/api/config/llm", { api_key: "" }), (answer) => {
       now = answer;
@@ -167,9 +178,10 @@ function modelForm(now, presets) {
     return api.post("/api/config/llm/test");
   }
 
+  /** @param {{ success: boolean, milliseconds: number, model: string, message: string } | null} answer */
   function showResult(answer) {
     if (!answer) return;
-    const words = { ...answer, milliseconds: formatNumber(answer.milliseconds) };
+    const words = { model: answer.model, message: answer.message, milliseconds: formatNumber(answer.milliseconds) };
     result.className = answer.success ? "model-good" : "problem";
     result.textContent = t(answer.success ? "model.worked" : "model.failed", words);
   }
@@ -178,6 +190,7 @@ function modelForm(now, presets) {
   return settingsCard(t("model.title"), form);
 }
 
+/** @param {HTMLElement} container */
 export function showUsage(container) {
   const body = h("div");
   let stop = () => {};
@@ -193,14 +206,19 @@ export function showUsage(container) {
   return () => stop();
 }
 
+/**
+ * @param {UsageReport} usage
+ * @param {number} period in days
+ */
 function usageShown({ daily_token_limit: limit, tokens_today: today, days: rows }, period) {
-  const dayAgo = (days) => new Date(Date.now() - days * 86400000).toISOString().slice(0, 10);
-  const byDay = new Map(Array.from({ length: period }, (_, number) => [dayAgo(period - 1 - number), 0]));
-  for (const { day, total_tokens: tokens } of rows) if (byDay.has(day)) byDay.set(day, byDay.get(day) + tokens);
+  const dayAgo = (/** @type {number} */ days) => new Date(Date.now() - days * 86400000).toISOString().slice(0, 10);
+  const byDay = new Map(Array.from({ length: period }, (_, number) => /** @type {[string, number]} */ ([dayAgo(period - 1 - number), 0])));
+  for (const { day, total_tokens: tokens } of rows) if (byDay.has(day)) byDay.set(day, (byDay.get(day) ?? 0) + tokens);
   const most = Math.max(0, ...byDay.values());
-  const [tokens, calls] = ["total_tokens", "calls"].map((name) => rows.reduce((sum, row) => sum + row[name], 0));
+  const tokens = rows.reduce((sum, row) => sum + row.total_tokens, 0);
+  const calls = rows.reduce((sum, row) => sum + row.calls, 0);
   const spent = formatNumber(today);
-  const label = t("usage.chart", { first: [...byDay.keys()][0], last: [...byDay.keys()].at(-1), most: formatNumber(most) });
+  const label = t("usage.chart", { first: dayAgo(period - 1), last: dayAgo(0), most: formatNumber(most) });
   return h("div.stack",
     facts([
       [t("usage.today"), limit ? t("usage.of", { tokens: spent, limit: formatNumber(limit) }) : t("usage.tokens", { tokens: spent })],

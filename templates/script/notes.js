@@ -1,7 +1,7 @@
-// The notes that the reasoner has written ("dynamics" in the API): the list, pinned ones first, and the article with its sources.
+// Notes ("dynamics" in the API), which the reasoner writes: the list, pinned notes first, and one note with its sources.
 //
-// Opening an article marks it as read. What is done to a note is shown in its place, so that a reader does not lose theirs; only a pin,
-// which changes the order, begins the list anew.
+// Opening a note marks it as read. Deleting one removes only its card, so that the reader keeps their place; only pinning, which
+// changes the order, reloads the list.
 
 import { erase, glyphButton, moreButton, praise, settle } from "./actions.js";
 import { api } from "./api.js";
@@ -17,9 +17,9 @@ words({
   notes: {
     title: "Notes|笔记",
     unread: "{count} unread|{count} 篇未读",
-    trigger: "Look for notes now|立即生成笔记",
+    trigger: "Write notes now|立即生成笔记",
     triggered: "New notes: {count}|新笔记：{count} 篇",
-    nothing: "There is nothing new to write about yet.|暂时没有新内容可写。",
+    nothing: "Nothing new to write about yet.|暂时没有新内容可写。",
     readAll: "Mark all as read|全部标为已读",
     allRead: "Marked as read: {count}|已标为已读：{count} 篇",
     pin: "Pin to the top|置顶",
@@ -27,17 +27,17 @@ words({
     pinned: "Pinned|已置顶",
     new: "Unread|未读",
     delete: "Delete this note|删除这篇笔记",
-    deleteText: "“{title}” will be deleted. The screenshots it comes from stay.|“{title}”将被删除，来源截图会保留。",
+    deleteText: "“{title}” will be deleted. Its screenshots are kept.|“{title}”将被删除，相关截图会保留。",
     deleted: "Note deleted|笔记已删除",
     categories: "Categories|分类",
     emptyTitle: "No notes yet|还没有笔记",
-    empty: "Notes are written from your new screenshots and chats, every hour and after every third analysis. You can also ask for them now.|笔记由新的截图和对话生成：每小时一次，每完成三次分析也会生成。你也可以立即生成。",
-    emptyCategory: "There are no notes of this category.|这个分类下没有笔记。",
+    empty: "Notes sum up your new screenshots and chats. They are written every hour and after every third analysis, or now if you like.|笔记总结新的截图和对话：每小时生成一次，每完成三次分析也会生成，也可以立即生成。",
+    emptyCategory: "No notes in this category.|这个分类下没有笔记。",
     back: "All notes|全部笔记",
-    photos: "From these screenshots|来源截图",
-    conversations: "From these conversations|来源对话",
-    conversation: "Conversation {id}|对话 {id}",
-    confidence: "confidence {percent}|可信度 {percent}",
+    photos: "Source screenshots|来源截图",
+    conversations: "Source chats|来源对话",
+    conversation: "Chat {id}|对话 {id}",
+    confidence: "confidence {percent}|置信度 {percent}",
   },
   dynamic: {
     insight: "Insight|洞察",
@@ -49,9 +49,9 @@ words({
 
 const NOTE_CATEGORIES = ["insight", "reminder", "report", "note"];
 const NOTES_SHOWN = 30;
-const SOURCES_SHOWN = 12; // screenshots of an article before "more" is pressed; a report may have a hundred
+const SOURCES_SHOWN = 12; // screenshots of a note before "Show more"; a report may have a hundred
 
-/** The view: what the navigation calls it, and what shows it. */
+/** @type {import("./shell.js").View} */
 export const notes = {
   title: "notes.title",
   icon: "note",
@@ -67,14 +67,18 @@ class NoteList {
   #more = moreButton(() => this.#next());
   #stop = () => {};
 
+  /**
+   * @param {HTMLElement} container
+   * @param {string} category
+   */
   constructor(container, category) {
     this.category = NOTE_CATEGORIES.includes(category) ? category : "";
     this.leave = () => this.#stop();
-    const triggered = ({ generated }) => {
+    const triggered = (/** @type {{ generated: number }} */ { generated }) => {
       toast(generated ? t("notes.triggered", { count: generated }) : t("notes.nothing"), { kind: generated ? "good" : "info" });
-      this.#load(); // what is no new note may have continued one
+      this.#load(); // without a new note, an older one may have been updated
     };
-    const allRead = ({ updated }) => {
+    const allRead = (/** @type {{ updated: number }} */ { updated }) => {
       praise(t("notes.allRead", { count: updated }));
       this.#load();
     };
@@ -83,7 +87,7 @@ class NoteList {
     const trigger = button(t("notes.trigger"), { glyph: "refresh", kind: "primary", click: run });
     const readAll = button(t("notes.readAll"), { glyph: "check", click: read });
     const head = pageHead(t("notes.title"), readAll, trigger);
-    head.firstChild.append(" ", this.#count);
+    head.querySelector("h1")?.append(" ", this.#count);
     add(container, head, this.#chips, this.#body);
     this.#load();
   }
@@ -94,10 +98,16 @@ class NoteList {
     this.#countUp();
   }
 
+  /**
+   * @param {number} cursor
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<{ items: DynamicItem[], next_cursor: number }>}
+   */
   #page(cursor, signal) {
     return api.get("/api/dynamics", { cursor, limit: NOTES_SHOWN, category: this.category }, { signal });
   }
 
+  /** @param {{ items: DynamicItem[], next_cursor: number }} page */
   #show({ items, next_cursor: next }) {
     this.#cursor = next;
     this.#more.hidden = !next;
@@ -112,18 +122,19 @@ class NoteList {
     this.#more.hidden = !next;
     const cards = items.map((note) => this.#card(note));
     add(this.#list, cards);
-    cards[0]?.querySelector("a").focus();
+    cards[0]?.querySelector("a")?.focus();
   }
 
-  // The counts; a failure leaves them away, the list itself tells it.
+  // Fetch the counts. Without them the list is shown all the same, and reports what is wrong.
   async #countUp() {
     const none = { total_unread: 0, by_category: {} };
+    /** @type {DynamicStatistics} */
     const { total_unread: unread, by_category: counts } = await api.get("/api/dynamics/stats").catch(() => none);
     navBadge("notes", unread);
     this.#count.hidden = !unread;
     this.#count.textContent = t("notes.unread", { count: formatNumber(unread) });
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
-    const chip = (category, label, count) => {
+    const chip = (/** @type {string} */ category, /** @type {string} */ label, /** @type {number} */ count) => {
       const current = category === this.category ? "true" : undefined;
       return h("a.chip.pick", { href: `#/notes${category && `?category=${category}`}`, "aria-current": current },
         label, h("span.muted", formatNumber(count)));
@@ -131,7 +142,9 @@ class NoteList {
     fill(this.#chips, chip("", t("list.all"), total), NOTE_CATEGORIES.map((name) => chip(name, t(`dynamic.${name}`), counts[name] ?? 0)));
   }
 
+  /** @param {DynamicItem} note */
   #card(note) {
+    /** @type {HTMLLIElement} */
     const card = h("li", { class: `card stack notes-card ${note.is_read ? "" : "unread"}` },
       h("div.row.small",
         h("span.badge", t(`dynamic.${note.category}`)), !note.is_read && h("span.notes-new", t("notes.new")),
@@ -142,16 +155,23 @@ class NoteList {
     return card;
   }
 
+  /** @param {Element} card */
   #gone(card) {
     const next = card.nextElementSibling ?? card.previousElementSibling;
     card.remove();
-    if (next) next.querySelector("a").focus();
+    if (next) next.querySelector("a")?.focus();
     else this.#load();
     this.#countUp();
   }
 }
 
-// Pin and delete.
+/**
+ * The buttons to pin and to delete a note.
+ *
+ * @param {DynamicItem} note
+ * @param {{ pinned: (isPinned: boolean) => unknown, deleted: () => unknown }} done
+ * @returns {HTMLElement}
+ */
 function noteActions(note, { pinned, deleted }) {
   const path = `/api/dynamics/${note.id}`;
   const label = t(note.is_pinned ? "notes.unpin" : "notes.pin");
@@ -163,28 +183,35 @@ function noteActions(note, { pinned, deleted }) {
   return h("div.row.notes-actions", pin, remove);
 }
 
+/**
+ * @param {HTMLElement} container
+ * @param {string} id
+ */
 function showNote(container, id) {
   const body = h("div");
   add(container, h("a.row.notes-back", { href: "#/notes" }, icon("back"), t("notes.back")), body);
-  return load(body, (signal) => api.get(`/api/dynamics/${encodeURIComponent(id)}`, {}, { signal }), (note) => {
+  return load(body, (signal) => api.get(`/api/dynamics/${encodeURIComponent(id)}`, {}, { signal }), (/** @type {DynamicDetail} */ note) => {
     if (!note.is_read) markRead(note.id);
     return article(note);
   }, skeleton(6));
 }
 
+/** @param {number} id */
 async function markRead(id) {
   try {
     await api.put(`/api/dynamics/${id}/read`);
     navBadge("notes", (await api.get("/api/dynamics/stats")).total_unread);
   } catch {
-    // It stays unread, and will be marked when it is opened again.
+    // The note stays unread until it is opened again.
   }
 }
 
+/** @param {DynamicDetail} note */
 function article(note) {
   const photos = readJson(note.source_photo_ids) ?? [];
   const conversations = readJson(note.source_conversation_ids) ?? [];
   const actions = h("div");
+  /** @type {(isPinned: boolean) => unknown} */
   const act = (isPinned) =>
     fill(actions, noteActions({ ...note, is_pinned: isPinned }, { pinned: act, deleted: () => go("#/notes") }));
   act(note.is_pinned);
@@ -198,17 +225,26 @@ function article(note) {
     conversations.length > 0 && h("section.stack.tight", h("h2", t("notes.conversations")), sourceConversations(conversations)));
 }
 
+/** @param {number[]} ids */
 function sourcePhotos(ids) {
   const rest = ids.slice(SOURCES_SHOWN);
-  const more = button(`${t("list.more")} (${rest.length})`, { click: () => more.replaceWith(citedPhotos(rest)) });
+  const more = button(`${t("list.more")} (${rest.length})`);
+  more.addEventListener("click", () => more.replaceWith(citedPhotos(rest) ?? ""));
   return h("div.stack.tight", citedPhotos(ids.slice(0, SOURCES_SHOWN)), rest.length > 0 && h("div", more));
 }
 
-// Links, by number at first; the titles of those that are among the latest follow.
+/**
+ * Links to conversations: named by id at first, and by title once the latest conversations are loaded.
+ *
+ * @param {string[]} ids
+ */
 function sourceConversations(ids) {
   const links = new Map(ids.map((id) => [id, h("a", { href: `#/chat/${id}`, text: t("notes.conversation", { id: id.slice(0, 6) }) })]));
   api.get("/api/chat/conversations", { page_size: 100 }).then(({ conversations }) => {
-    for (const { id, title } of conversations) if (title && links.has(id)) links.get(id).textContent = title;
+    for (const { id, title } of /** @type {ConversationItem[]} */ (conversations)) {
+      const link = links.get(id);
+      if (link && title) link.textContent = title;
+    }
   }, () => {});
   return h("ul.list.stack.tight", [...links.values()].map((link) => h("li.row", icon("chat"), link)));
 }

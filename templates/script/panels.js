@@ -1,36 +1,56 @@
-// What the sections of the settings are made of: cards, rows, switches, forms in a dialog, and tables.
+// The parts of the settings: cards, rows, switches, forms in a dialog, and tables.
 
 import { dialog, fail, sentence } from "./dialogs.js";
 import { button, h } from "./dom.js";
 import { busy } from "./shell.js";
 import { t } from "./texts.js";
 
-// A titled card.
+/**
+ * A card with a title.
+ *
+ * @param {string} title
+ * @param {Child[]} children
+ */
 export function settingsCard(title, ...children) {
   return h("section.card.stack", h("h2", title), children);
 }
 
-// One thing of a list, with what can be done to it.
+/**
+ * One item of a list, with its actions.
+ *
+ * @param {string} title
+ * @param {string[]} details
+ * @param {Child[]} actions
+ */
 export function settingsRow(title, details, ...actions) {
   return h("li.row.settings-row",
     h("div.grow", h("strong", title), details.filter(Boolean).map((text) => h("p.hint", { text }))),
     h("div.row", actions));
 }
 
-// A checkbox that is a switch: it goes back when `change(on)` fails.
+/**
+ * A switch. It flips back when `change(on)` fails.
+ *
+ * @param {string} label
+ * @param {boolean} on
+ * @param {(on: boolean) => Promise<unknown>} change
+ */
 export function toggle(label, on, change) {
-  const box = h("input.switch", {
-    type: "checkbox", role: "switch", checked: on, "aria-label": label,
-    on: { change: () => busy(box, change(box.checked)).catch((error) => ((box.checked = !box.checked), fail(error))) },
-  });
+  const box = h("input.switch", { type: "checkbox", role: "switch", checked: on, "aria-label": label });
+  const changed = () => busy(box, change(box.checked)).catch((error) => ((box.checked = !box.checked), fail(error)));
+  box.addEventListener("change", changed);
   return box;
 }
 
-// A form in a dialog. `submit()` sends it; what the service does not like is said in the dialog, and nothing typed is lost.
+/**
+ * A form in a dialog. When `submit()` fails, the dialog stays open with the error and what was typed.
+ *
+ * @param {{ title: string, body: Child, action: string, danger?: boolean, submit: () => Promise<unknown>, wide?: boolean }} options
+ */
 export function formDialog({ title, body, action, danger, submit, wide }) {
   const problem = h("p.problem", { role: "alert" });
   const send = h("button", { type: "submit", class: `button ${danger ? "danger" : "primary"}`, text: action });
-  const sent = async (event) => {
+  const sent = async (/** @type {Event} */ event) => {
     event.preventDefault();
     problem.textContent = "";
     try {
@@ -46,6 +66,10 @@ export function formDialog({ title, body, action, danger, submit, wide }) {
   return { send, form };
 }
 
+/**
+ * @param {string[]} headings
+ * @param {string[][]} rows
+ */
 export function dataTable(headings, rows) {
   return h("div.settings-table", { tabindex: 0, role: "region", "aria-label": headings.join(", ") },
     h("table",
@@ -53,7 +77,11 @@ export function dataTable(headings, rows) {
       h("tbody", rows.map((cells) => h("tr", cells.map((text) => h("td", { text })))))));
 }
 
-// Names and values.
+/**
+ * A list of names and values.
+ *
+ * @param {[string, string][]} pairs
+ */
 export function facts(pairs) {
   return h("dl.settings-facts", pairs.map(([name, value]) => [h("dt", name), h("dd", value)]));
 }

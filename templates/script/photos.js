@@ -1,4 +1,4 @@
-// Screenshots: all of them in a grid, searched as one types, narrowed by filters, with uploads dropped anywhere on it.
+// Screenshots: a grid of all of them, with search as you type, filters, and uploads by drag and drop.
 
 import { api } from "./api.js";
 import { openPhoto, photoCard } from "./detail.js";
@@ -13,34 +13,34 @@ import { acceptFiles, photoEvents, uploadButton } from "./upload.js";
 words({
   photos: {
     title: "Screenshots|截图",
-    search: "Search in texts, summaries, apps…|搜索文字、摘要、应用…",
+    search: "Search text, summaries and apps…|搜索文字、摘要和应用…",
     searchLabel: "Search screenshots|搜索截图",
     filters: "Filters|筛选",
     status: "Status|状态",
     device: "Device|设备",
-    category: "Category|类别",
-    intent: "Intent|意图",
+    category: "Type|类型",
+    intent: "Purpose|用途",
     time: "Time|时间",
     anyStatus: "Any status|全部状态",
     anyDevice: "Any device|全部设备",
-    anyCategory: "Any category|全部类别",
-    anyIntent: "Any intent|全部意图",
+    anyCategory: "Any type|全部类型",
+    anyIntent: "Any purpose|全部用途",
     anyTime: "Any time|全部时间",
     day: "Last 24 hours|最近 24 小时",
     week: "Last 7 days|最近 7 天",
     month: "Last 30 days|最近 30 天",
-    range: "Between dates…|选择日期…",
+    range: "Between dates…|自定义日期…",
     from: "From|从",
     to: "Until|到",
     count: "{count} screenshots|{count} 张截图",
     one: "1 screenshot|1 张截图",
     found: "{count} found|找到 {count} 张",
-    best: "The best {count}|最相关的 {count} 张",
-    reset: "Remove filters|清除筛选",
+    best: "Best {count} matches|最相关的 {count} 张",
+    reset: "Clear filters|清除筛选",
     empty: "No screenshots yet|还没有截图",
-    emptyText: "Drop pictures here, paste one, or pick them. What is in them becomes searchable.|把图片拖到这里、粘贴，或点击选择。其中的内容即可搜索。",
-    none: "Nothing matches|没有匹配的截图",
-    noneText: "Try other words, or remove a filter.|换个词试试，或去掉一个筛选条件。",
+    emptyText: "Drop screenshots here, paste one, or choose files. Their text becomes searchable.|把截图拖到这里、粘贴，或选择文件，其中的文字即可搜索。",
+    none: "No matches|没有匹配的截图",
+    noneText: "Try other words or fewer filters.|换个词，或减少筛选条件。",
   },
 });
 
@@ -49,17 +49,26 @@ const MOST_FOUND = 100; // the API's limit for a search
 const CATEGORIES = ["chat", "webpage", "finance", "notification", "social_media", "other"];
 const INTENTS = ["reference", "reminder", "research", "note", "ignore"];
 const STATUSES = ["pending", "processing", "done", "error"];
+/** @type {Record<string, number>} */
 const PERIODS = { day: 1, week: 7, month: 30 };
+/**
+ * The words to search for as `q`, and each filter by name. "" is none.
+ *
+ * @typedef {Record<string, string>} Chosen
+ */
+
 const FILTERS = ["status", "device", "category", "intent", "time", "from", "to"];
 
-/** The view: what the navigation calls it, and what shows it. */
+/** @type {import("./shell.js").View} */
 export const photos = {
   title: "photos.title",
   icon: "image",
   show(container, { id, query }) {
+    /** @type {Chosen} */
     const chosen = Object.fromEntries(["q", ...FILTERS].map((name) => [name, query.get(name) ?? ""]));
     const count = h("p.muted.small", { role: "status" });
     const results = h("div.photo-results");
+    /** @type {ReturnType<typeof photoGrid> | null} */
     let grid = null;
 
     const show = async () => {
@@ -71,41 +80,41 @@ export const photos = {
         failed: (error) => (current.total() === null ? fill(results, failedState(error, show)) : fail(error)),
       });
       grid = current;
-      results.classList.add("stale"); // the old answer stays until the new one is there
+      results.classList.add("stale"); // the old results stay until the new ones arrive
       await current.refresh();
       if (grid !== current) return;
       results.classList.remove("stale");
       current.soon();
     };
 
-    const showTotal = (total) => {
+    const showTotal = (/** @type {number} */ total) => {
       const key = !chosen.q ? (total === 1 ? "one" : "count") : total < MOST_FOUND ? "found" : "best";
       count.textContent = t(`photos.${key}`, { count: formatNumber(total) });
       if (!total) fill(results, nothing(narrowed() || chosen.q, narrowed() && clear()));
-      else if (!grid.node.isConnected) fill(results, grid.node);
+      else if (grid && !grid.node.isConnected) fill(results, grid.node);
     };
 
     const narrowed = () => FILTERS.some((name) => chosen[name]);
     const clear = () => button(t("photos.reset"), { kind: "quiet", click: reset });
-    const keepAddress = (photo = null) => {
+    const keepAddress = (/** @type {number | null} */ photo = null) => {
       const kept = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value));
       replaceAddress(`#/photos${photo ? `/${photo}` : ""}${kept.size ? `?${kept}` : ""}`);
     };
-    const openHere = (photo) => {
+    const openHere = (/** @type {number} */ photo) => {
       keepAddress(photo);
       openPhoto(photo, {
-        step: (from, delta) => grid.neighbour(from, delta),
+        step: (from, delta) => grid?.neighbour(from, delta) ?? null,
         closed: (last) => {
           if (!container.isConnected || !location.hash.startsWith("#/photos")) return;
           keepAddress();
-          grid.focus(last); // its tile may be another element by now
+          grid?.focus(last); // by id: its tile may have been redrawn
         },
       });
     };
-    const choose = (name, value) => {
+    const choose = (/** @type {string} */ name, /** @type {string} */ value) => {
       chosen[name] = value;
       keepAddress();
-      filters.lastChild.hidden = !narrowed();
+      remove.hidden = !narrowed();
       show();
     };
     const reset = () => {
@@ -113,11 +122,12 @@ export const photos = {
       keepAddress();
       showView();
     };
-    const filters = filterRow(chosen, choose, clear());
-    filters.lastChild.hidden = !narrowed();
+    const remove = clear();
+    remove.hidden = !narrowed();
+    const filters = filterRow(chosen, choose, remove);
     filters.classList.toggle("open", narrowed());
     const more = button(t("photos.filters"), { glyph: "settings", kind: "photo-more", "aria-expanded": narrowed(), "aria-controls": filters.id });
-    more.addEventListener("click", () => more.setAttribute("aria-expanded", filters.classList.toggle("open")));
+    more.addEventListener("click", () => more.setAttribute("aria-expanded", String(filters.classList.toggle("open"))));
 
     add(container, pageHead(t("photos.title"), uploadButton()),
       h("search.photo-tools", searchField(chosen.q, (words) => choose("q", words)), more, filters), count, results);
@@ -125,18 +135,26 @@ export const photos = {
     show();
     if (id && /^\d+$/.test(id)) openHere(Number(id));
 
-    const added = debounced(() => grid.refresh(), 400);
+    const added = debounced(() => grid?.refresh(), 400);
     let quiet = 0;
     const stopPolling = poll(async () => {
-      // What is being analysed changes by itself; otherwise it is enough to look now and then whether a phone has sent something.
+      // Poll each time while something is being analysed, otherwise every sixth time, for uploads of other devices.
+      if (!grid) return;
       quiet = grid.unfinished() ? 0 : (quiet + 1) % 6;
       if (!chosen.q && quiet === 0 && grid.total() !== null && container.isConnected) await grid.refresh();
     }, 2.5);
-    return [() => grid.stop(), stopPolling, acceptFiles(container), added.cancel, listen(photoEvents, { added, changed: added })];
+    return [() => grid?.stop(), stopPolling, acceptFiles(container), added.cancel, listen(photoEvents, { added, changed: added })];
   },
 };
 
-/** One page of the list, or of what a search has found, which comes as a whole. */
+/**
+ * One page of the list, or of the results of a search, which the API returns as a whole.
+ *
+ * @param {Chosen} chosen
+ * @param {number} number
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ total: number, items: PhotoItem[] }>}
+ */
 async function fetchPhotos(chosen, number, signal) {
   const shared = { device_id: chosen.device, category: chosen.category, intent: chosen.intent, ...period(chosen) };
   if (!chosen.q) return api.get("/api/photos", { ...shared, status: chosen.status, page: number, page_size: GRID_PAGE }, { signal });
@@ -144,26 +162,35 @@ async function fetchPhotos(chosen, number, signal) {
   return { total: found.items.length, items: found.items.slice((number - 1) * GRID_PAGE, number * GRID_PAGE) };
 }
 
-/** `since` and `until` of the chosen time, as the API has them: UTC without a zone. The last day counts in full. */
+/**
+ * `since` and `until` of the chosen time, in UTC without a zone. The last day is included.
+ *
+ * @param {Chosen} chosen
+ */
 function period({ time, from, to }) {
-  const utc = (moment) => moment.toISOString().slice(0, 19);
+  const utc = (/** @type {Date} */ moment) => moment.toISOString().slice(0, 19);
   if (time in PERIODS) {
     const since = new Date(Date.now() - PERIODS[time] * 86_400_000);
-    since.setSeconds(0, 0); // the same minute is the same question
+    since.setSeconds(0, 0); // the same parameters for a whole minute
     return { since: utc(since) };
   }
   if (time !== "range") return {};
-  const day = (text, plus) => {
+  const day = (/** @type {string} */ text, /** @type {number} */ plus) => {
     const [year, month, date] = text.split("-").map(Number);
     return utc(new Date(year, month - 1, date + plus));
   };
   return { since: from && day(from, 0), until: to && day(to, 1) };
 }
 
+/** @param {string} q */
 function searchWords(q) {
   return q.split(/[\s"'“”,,。;;]+/).filter(Boolean);
 }
 
+/**
+ * @param {string} value
+ * @param {(value: string) => unknown} changed
+ */
 function searchField(value, changed) {
   const input = h("input", { type: "search", value, placeholder: t("photos.search"), label: t("photos.searchLabel"), maxlength: "400", enterkeyhint: "search", autocomplete: "off" });
   const later = debounced(() => changed(input.value.trim()), SEARCH_DELAY);
@@ -171,21 +198,28 @@ function searchField(value, changed) {
   return h("div.photo-search", icon("search"), input);
 }
 
-/** The filters; the button that removes them is the last. */
+/**
+ * The row of filters, with `clear`, the button that removes them, at its end.
+ *
+ * @param {Chosen} chosen
+ * @param {(name: string, value: string) => unknown} choose
+ * @param {HTMLElement} clear
+ */
 function filterRow(chosen, choose, clear) {
+  /** @type {Record<string, string>} */
   const any = { status: "anyStatus", device: "anyDevice", category: "anyCategory", intent: "anyIntent", time: "anyTime" };
-  const list = (name, options) => choice([["", t(`photos.${any[name]}`)], ...options], chosen[name],
+  const list = (/** @type {string} */ name, /** @type {string[][]} */ options) => choice([["", t(`photos.${any[name]}`)], ...options], chosen[name],
     { label: t(`photos.${name}`), on: { change: (event) => choose(name, event.target.value) } });
-  const terms = (name, values, group = name) => list(name, values.map((value) => [value, t(`${group}.${value}`)]));
-  const date = (name) => h("label.row.photo-date.small.muted", t(`photos.${name}`),
+  const terms = (/** @type {string} */ name, /** @type {string[]} */ values, group = name) => list(name, values.map((value) => [value, t(`${group}.${value}`)]));
+  const date = (/** @type {string} */ name) => h("label.row.photo-date.small.muted", t(`photos.${name}`),
     h("input", { type: "date", value: chosen[name], on: { change: (event) => choose(name, event.target.value) } }));
   const dates = h("div.row", { hidden: chosen.time !== "range" }, date("from"), date("to"));
   const time = terms("time", [...Object.keys(PERIODS), "range"], "photos");
   time.addEventListener("change", () => (dates.hidden = time.value !== "range"));
   let devices = list("device", chosen.device ? [[chosen.device, chosen.device]] : []);
-  // Without an answer the filter offers no device.
+  // When this fails, the filter offers no devices.
   api.get("/api/photos/devices").then((found) => {
-    const named = list("device", found.devices.map((device) => [device.device_id, device.device_name || device.device_id]));
+    const named = list("device", found.devices.map((/** @type {SyncedDevice} */ device) => [device.device_id, device.device_name || device.device_id]));
     devices.replaceWith(named);
     devices = named;
   }, () => {});
@@ -193,8 +227,13 @@ function filterRow(chosen, choose, clear) {
     terms("status", STATUSES), devices, terms("category", CATEGORIES), terms("intent", INTENTS), time, dates, clear);
 }
 
-/** What stands where no screenshot is: none was found, or there is none at all. */
+/**
+ * The message in an empty grid: no results, or no screenshots yet.
+ *
+ * @param {unknown} searched whether words or filters are set
+ * @param {Child} action
+ */
 function nothing(searched, action) {
-  const [glyph, key] = searched ? ["search", "none"] : ["image", "empty"];
-  return emptyState({ glyph, title: t(`photos.${key}`), text: t(`photos.${key}Text`), action: searched ? action : uploadButton() });
+  if (searched) return emptyState({ glyph: "search", title: t("photos.none"), text: t("photos.noneText"), action });
+  return emptyState({ title: t("photos.empty"), text: t("photos.emptyText"), action: uploadButton() });
 }

@@ -1,18 +1,30 @@
-// Small preferences of this browser: kept in its storage, and for as long as the page is open where it has none.
+// Preferences of this browser, in its local storage; in memory only where that is not available.
 
+/** @type {Record<string, any>} */
 const preferences = {};
 
+/**
+ * @param {string} name
+ * @param {any} value
+ */
 export function remember(name, value) {
   preferences[name] = value;
   try {
     localStorage.setItem(`snaplore.${name}`, JSON.stringify(value));
-  } catch { /* private mode or full: kept in memory only */ }
+  } catch { /* no storage, or full: kept in memory only */ }
 }
 
+/**
+ * The remembered value, or `fallback`.
+ *
+ * @param {string} name
+ * @param {any} fallback
+ * @returns {any}
+ */
 export function recalled(name, fallback) {
   if (!(name in preferences)) {
     try {
-      preferences[name] = JSON.parse(localStorage.getItem(`snaplore.${name}`)) ?? undefined;
+      preferences[name] = JSON.parse(localStorage.getItem(`snaplore.${name}`) ?? "null") ?? undefined;
     } catch {
       preferences[name] = undefined;
     }
@@ -20,9 +32,10 @@ export function recalled(name, fallback) {
   return preferences[name] ?? fallback;
 }
 
+/** @param {string} name */
 export function forget(name) {
   delete preferences[name];
   try {
     localStorage.removeItem(`snaplore.${name}`);
-  } catch { /* nothing is kept there */ }
+  } catch { /* no storage: nothing to remove */ }
 }

@@ -1,5 +1,5 @@
-// Settings: one address for each section, so that only what is looked at is fetched. Here are the frame, and the two sections that are
-// about this browser and its access; the others have files of their own.
+// Settings: each section has an address of its own, so that only its data is fetched. This file has the frame and the sections
+// "General" and "Access and keys"; the other sections have files of their own.
 
 import { glyphButton } from "./actions.js";
 import { api, session } from "./api.js";
@@ -18,7 +18,7 @@ import { t, words } from "./texts.js";
 words({
   settings: {
     title: "Settings|设置",
-    sections: "Sections of the settings|设置分区",
+    sections: "Settings sections|设置分区",
     general: "General|通用",
     access: "Access and keys|访问与密钥",
     saved: "Saved|已保存",
@@ -29,39 +29,42 @@ words({
   },
   general: {
     language: "Language|语言",
-    auto: "As the browser|跟随浏览器",
+    auto: "Same as the browser|跟随浏览器",
     theme: "Appearance|外观",
-    autoTheme: "As the system|跟随系统",
+    autoTheme: "Same as the system|跟随系统",
     light: "Light|浅色",
     dark: "Dark|深色",
-    here: "These two are kept in this browser only.|这两项只保存在当前浏览器中。",
+    here: "Saved in this browser only.|仅保存在此浏览器中。",
     about: "About|关于",
-    version: "Snaplore {version}. Everything on this page comes from your own server; nothing is loaded from elsewhere.|Snaplore {version}。本页的一切都来自你自己的服务器，不会从别处加载任何内容。",
+    version: "Snaplore {version}. Everything on this page comes from your own server.|Snaplore {version}。本页的所有内容都来自你自己的服务器。",
   },
   access: {
     api: "API|API",
-    apiText: "Phones and programs reach the service at this address and send the key with every request.|手机和程序通过这个地址访问服务，每次请求都要带上密钥。",
+    apiText: "Phones and programs use this address and send the key with every request.|手机和程序使用这个地址，每次请求都要带上密钥。",
     address: "Address|地址",
     signOut: "Sign out|退出登录",
-    signOutText: "This browser forgets the key.|当前浏览器将忘记密钥。",
-    open: "The service runs in dev mode without a key: whoever reaches it can read everything.|服务以开发模式运行且没有密钥：任何能访问它的人都能读取全部内容。",
+    signOutText: "This browser forgets the key.|此浏览器将忘记密钥。",
+    open: "The service runs in development mode without a key: anyone who can reach it can read everything.|服务以开发模式运行且没有密钥：任何能访问它的人都能读取全部内容。",
     keys: "Encryption at rest|静态加密",
-    encrypted: "Pictures and the database are encrypted on the disk.|图片和数据库在磁盘上是加密的。",
+    encrypted: "Pictures and the database are encrypted on disk.|图片和数据库在磁盘上是加密的。",
     plain: "Stored data is not encrypted (SNAPLORE_ENCRYPTION=false).|存储的数据未加密（SNAPLORE_ENCRYPTION=false）。",
     generation: "Key in use|当前密钥",
     number: "number {number}|第 {number} 代",
-    made: "Made|生成时间",
-    rotation: "Next one|下次轮换",
+    made: "Created|创建时间",
+    rotation: "Next rotation|下次轮换",
     rotationText: "{when}, by the rotation job (every {days} days)|{when}，由轮换任务执行（每 {days} 天）",
-    overdue: "due since {when}; the rotation job makes it|{when}已到期，将由轮换任务执行",
-    never: "never: rotation is off|从不：未启用轮换",
-    files: "Files by key|各密钥的文件数",
+    overdue: "due since {when}; the rotation job will do it|{when}已到期，将由轮换任务执行",
+    never: "off|未启用",
     key: "Key|密钥",
     count: "Files|文件",
   },
 });
 
-// In the order of the navigation. Each shows itself in a container, and may return what ends it.
+/**
+ * In the order of the navigation. Each fills a container, and may return a function that ends it.
+ *
+ * @type {Record<string, (container: HTMLElement) => Ending | void>}
+ */
 const SECTIONS = {
   general: showGeneral,
   model: showModel,
@@ -73,46 +76,48 @@ const SECTIONS = {
   access: showAccess,
 };
 
-/** The view: what the navigation calls it, and what shows it. */
+/** @type {import("./shell.js").View} */
 export const settings = {
   title: "settings.title",
   icon: "settings",
   show(container, { id }) {
     const names = Object.keys(SECTIONS);
-    const chosen = names.includes(id) ? id : "general";
+    const chosen = id && names.includes(id) ? id : "general";
     const body = h("div.stack.settings-body");
     const links = names.map((name) =>
       h("a.nav-link", { href: `#/settings/${name}`, text: t(`settings.${name}`), "aria-current": name === chosen ? "page" : undefined }));
     const strip = h("nav.settings-nav", { "aria-label": t("settings.sections") }, links);
     add(container, pageHead(t("settings.title")), h("div.settings", strip, body));
     const here = links[names.indexOf(chosen)];
-    strip.scrollLeft = here.offsetLeft - (strip.clientWidth - here.clientWidth) / 2; // a strip that scrolls, on a phone
+    strip.scrollLeft = here.offsetLeft - (strip.clientWidth - here.clientWidth) / 2; // on a phone the sections are a strip that scrolls
     return SECTIONS[chosen](body);
   },
 };
 
+/** @param {HTMLElement} container */
 function showGeneral(container) {
-  const speak = (event) => {
-    setLanguage(event.target.value);
-    document.getElementById("general-language").focus(); // everything was drawn anew
+  const speak = () => {
+    setLanguage(languages.value);
+    document.getElementById("general-language")?.focus(); // the whole page was redrawn
   };
   const languages = choice([["auto", t("general.auto")], ["en", "English"], ["zh", "中文"]], recalled("language", "auto"),
     { id: "general-language", on: { change: speak } });
   const kinds = [["auto", t("general.autoTheme")], ["light", t("general.light")], ["dark", t("general.dark")]];
   const themes = choice(kinds, recalled("theme", "auto"),
-    { on: { change: (event) => setTheme(event.target.value) } });
+    { on: { change: () => setTheme(themes.value) } });
   add(container,
     settingsCard(t("settings.general"),
       h("div.settings-fields", field(t("general.language"), languages), field(t("general.theme"), themes)),
       h("p.hint", t("general.here"))),
-    settingsCard(t("general.about"), h("p", t("general.version", { version: document.documentElement.dataset.version }))));
+    settingsCard(t("general.about"), h("p", t("general.version", { version: document.documentElement.dataset.version ?? "" }))));
 }
 
+/** @param {HTMLElement} container */
 function showAccess(container) {
   const keys = h("div");
   const leaving = () => {
     signOut();
-    location.reload(); // drafts, pictures and answers of this tab go with the key
+    location.reload(); // discards the drafts, pictures and answers of this tab
   };
   add(container,
     settingsCard(t("access.api"), h("p", t("access.apiText")),
@@ -122,7 +127,7 @@ function showAccess(container) {
       session.key ? h("div.row", button(t("access.signOut"), { click: leaving }), h("span.hint", t("access.signOutText")))
         : h("p.problem", t("access.open"))),
     settingsCard(t("access.keys"), keys));
-  return load(keys, (signal) => api.get("/api/data/keys", {}, { signal }), (found) => {
+  return load(keys, (signal) => api.get("/api/data/keys", {}, { signal }), (/** @type {KeyStatus} */ found) => {
     if (!found.encrypted) return h("p", t("access.plain"));
     const due = found.rotation_due_at;
     let rotation = t("access.never");

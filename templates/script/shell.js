@@ -1,4 +1,4 @@
-// The frame around the views: navigation, addresses, theme, what every view shows while it loads, has nothing, or fails.
+// The frame around the views: navigation, addresses, theme, and the states of loading, empty and failed.
 
 import { ApiError, wasAborted } from "./api.js";
 import { closeDialogs, sentence, toast } from "./dialogs.js";
@@ -6,41 +6,64 @@ import { button, fill, h, icon, listen } from "./dom.js";
 import { recalled, remember } from "./preferences.js";
 import { language, t } from "./texts.js";
 
+/**
+ * @typedef {object} View
+ * @property {string} title the key of its name
+ * @property {import("./dom.js").Glyph} icon
+ * @property {(container: HTMLElement, address: Address) => Ending | Ending[] | void} show returns functions that end it
+ */
+
+/** @type {Map<string, View>} */
 const views = new Map();
+/** @type {Record<string, number>} */
 const badges = {};
-let leave = []; // clean-up of the view that is shown
+/** @type {Ending[]} */
+let leave = []; // of the current view
+/** @type {HTMLElement | null} */
 let main = null;
 
 /**
- * Register a view: {title, icon, show(container, {id, query})}; the navigation shows them in the order of registering. `show` returns
- * what ends it: a function, a list of them, or nothing.
+ * Register a view. The navigation lists them in this order.
+ *
+ * @param {string} name
+ * @param {View} view
  */
 export function route(name, view) {
   views.set(name, view);
 }
 
-/** Open an address like "#/chat/12?x=y". */
+/**
+ * Open an address like "#/chat/12?x=y".
+ *
+ * @param {string} address
+ */
 export function go(address) {
   if (location.hash === address) showView();
   else location.hash = address;
 }
 
-/** Change the address without showing the view anew. */
+/**
+ * Change the address without redrawing the view.
+ *
+ * @param {string} address
+ */
 export function replaceAddress(address) {
   history.replaceState(null, "", address);
 }
 
+/** @returns {Address} */
 function currentAddress() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, ...rest] = path.split("/");
+  /** @type {string | null} */
   let id = rest.join("/") || null;
   try {
     id = id && decodeURIComponent(id);
-  } catch { /* a stray % stays as it is */ }
-  return { name: name || views.keys().next().value, id, query: new URLSearchParams(query) };
+  } catch { /* a stray %: kept as it is */ }
+  return { name: name || [...views.keys()][0], id, query: new URLSearchParams(query) };
 }
 
-/** Whether the views are shown, rather than the sign-in. */
+/** Whether a view is shown, and not the sign-in. */
 export const isOpen = () => main !== null;
 
 /** Show the navigation and the view of the current address. */
@@ -49,13 +72,13 @@ export function openShell() {
   showView();
 }
 
-/** End the view that is shown, to make place for the sign-in. */
+/** End the current view, before the sign-in is shown. */
 export function closeShell() {
   leaveView();
   main = null;
 }
 
-/** Put the keyboard, and a screen reader, at the start of the view. */
+/** Move the focus to the start of the view. */
 export function focusView() {
   main?.focus({ preventScroll: true });
 }
@@ -66,15 +89,19 @@ export function renderAll() {
   if (main) openShell();
 }
 
+/** @param {Child[]} children */
+export function fillPage(...children) {
+  fill(/** @type {HTMLElement} */ (document.getElementById("app")), children);
+}
+
 function renderShell() {
   main = h("main", { id: "main", tabindex: "-1" });
-  const skip = h("a.skip", { href: "#main", text: t("shell.skip"), on: { click: (event) => (event.preventDefault(), main.focus()) } });
+  const skip = h("a.skip", { href: "#main", text: t("shell.skip"), on: { click: (event) => (event.preventDefault(), main?.focus()) } });
   const links = [...views].map(([name, view]) =>
     h("a.nav-link", { href: `#/${name}`, dataset: { view: name } },
       icon(view.icon), h("span.nav-text", t(view.title)), h("span.nav-badge", { hidden: true })));
   const brand = h("div.brand", { "aria-hidden": "true" }, mark(), h("span", "Snaplore"));
-  fill(document.getElementById("app"), skip,
-    h("div.shell", h("nav.nav", { label: t("shell.nav") }, brand, links), main));
+  fillPage(skip, h("div.shell", h("nav.nav", { label: t("shell.nav") }, brand, links), main));
   for (const name of Object.keys(badges)) navBadge(name, badges[name]);
 }
 
@@ -82,10 +109,15 @@ export function mark() {
   return h("span.mark", icon("mark"));
 }
 
-/** A number beside the navigation's entry; 0 hides it. */
+/**
+ * Show a number beside an entry of the navigation; 0 hides it.
+ *
+ * @param {string} name
+ * @param {number} count
+ */
 export function navBadge(name, count) {
   badges[name] = count;
-  const badge = document.querySelector(`.nav-link[data-view=${name}] .nav-badge`);
+  const badge = /** @type {HTMLElement | null} */ (document.querySelector(`.nav-link[data-view=${name}] .nav-badge`));
   if (!badge) return;
   badge.hidden = !count;
   fill(badge, h("span", { "aria-hidden": "true", text: count > 99 ? "99+" : String(count) }),
@@ -97,7 +129,9 @@ export function showView() {
   const address = currentAddress();
   const view = views.get(address.name);
   leaveView();
-  for (const link of document.querySelectorAll(".nav-link")) link.ariaCurrent = link.dataset.view === address.name ? "page" : null;
+  for (const link of document.querySelectorAll(".nav-link")) {
+    link.ariaCurrent = link.getAttribute("data-view") === address.name ? "page" : null;
+  }
   const container = h("div", { class: `view view-${view ? address.name : "missing"}` });
   fill(main, container);
   window.scrollTo(0, 0);
@@ -106,7 +140,7 @@ export function showView() {
   else container.append(emptyState({ glyph: "search", title: t("shell.missing"), action: h("a.button", { href: "#/", text: t("shell.toHome") }) }));
 }
 
-// A file that is dropped beside a place that takes files must not replace the page.
+// Without this, a file that is dropped outside a drop zone replaces the page.
 listen(window, { dragover: (event) => event.preventDefault(), drop: (event) => event.preventDefault() });
 
 function leaveView() {
@@ -117,10 +151,15 @@ function leaveView() {
 
 window.addEventListener("hashchange", () => {
   showView();
-  focusView(); // a screen reader goes on reading in the new view
+  focusView(); // so that a screen reader continues in the new view
 });
 
-/** The heading of a view, with its actions at the right. */
+/**
+ * The heading of a view, with its actions on the right.
+ *
+ * @param {string} title
+ * @param {Child[]} actions
+ */
 export function pageHead(title, ...actions) {
   return h("header.page-head", h("h1", title), h("div.row", actions));
 }
@@ -130,23 +169,34 @@ export function skeleton(lines = 3, shape = "line") {
     Array.from({ length: lines }, () => h("div", { class: `skeleton ${shape}` })));
 }
 
+/** @param {{ glyph?: import("./dom.js").Glyph, title: string, text?: string, action?: Child }} state */
 export function emptyState({ glyph = "image", title, text, action }) {
   return h("div.empty", icon(glyph), h("h2", title), text && h("p", { text }), action);
 }
 
+/**
+ * @param {any} error
+ * @param {() => unknown} retry
+ */
 export function failedState(error, retry) {
   return h("div.empty", { role: "alert" }, icon("warn"), h("h2", t("shell.failed")),
     h("p", sentence(error)), button(t("shell.retry"), { glyph: "refresh", click: retry }));
 }
 
 /**
- * Show a skeleton in `container`, then what `render(data)` makes of what `fetcher(signal)` brings, or the failure with a retry.
- * Returns a function that gives it up.
+ * Show `waiting` in `container`, then `render(data)` with the data of `fetcher(signal)`, or the failure with a retry button.
+ * Returns a function that aborts it.
+ *
+ * @template Data
+ * @param {HTMLElement} container
+ * @param {(signal: AbortSignal) => Promise<Data>} fetcher
+ * @param {(data: Data) => Child} render
+ * @param {HTMLElement} waiting
  */
 export function load(container, fetcher, render, waiting = skeleton()) {
-  let attempt = null;
+  let attempt = new AbortController();
   const run = async () => {
-    attempt?.abort();
+    attempt.abort();
     attempt = new AbortController();
     const { signal } = attempt;
     fill(container, waiting);
@@ -166,9 +216,14 @@ export function load(container, fetcher, render, waiting = skeleton()) {
   return () => attempt.abort();
 }
 
-/** Call `fn` now and then every `seconds`, one call at a time, only while the page is looked at. Returns stop(). */
+/**
+ * Call `fn` now and every `seconds` after it has ended, while the page is visible. Returns a function that stops it.
+ *
+ * @param {() => unknown} fn
+ * @param {number} seconds
+ */
 export function poll(fn, seconds) {
-  let timer = null;
+  let timer = 0;
   let stopped = false;
   let running = false;
   const run = async () => {
@@ -192,9 +247,14 @@ export function poll(fn, seconds) {
   };
 }
 
-/** `fn` once, `wait` ms after the last call. `.cancel()` gives it up. */
+/**
+ * Run `fn` once, `wait` ms after the last call. `.cancel()` drops a pending run.
+ *
+ * @param {() => unknown} fn
+ * @param {number} wait
+ */
 export function debounced(fn, wait) {
-  let timer = null;
+  let timer = 0;
   const later = () => {
     clearTimeout(timer);
     timer = setTimeout(fn, wait);
@@ -203,7 +263,13 @@ export function debounced(fn, wait) {
   return later;
 }
 
-/** Disable a button while `promise` is under way; returns what it brings. The focus that is lost by that comes back. */
+/**
+ * Disable a button until `promise` settles, and return its result. The focus, which disabling removes, is restored.
+ *
+ * @template Result
+ * @param {HTMLButtonElement | HTMLInputElement} target
+ * @param {Promise<Result>} promise
+ */
 export async function busy(target, promise) {
   const focused = document.activeElement === target;
   target.disabled = true;
@@ -217,13 +283,13 @@ export async function busy(target, promise) {
   }
 }
 
-/** "en", "zh" or "auto". */
+/** @param {string} name "en", "zh" or "auto" */
 export function setLanguage(name) {
   remember("language", name);
   renderAll();
 }
 
-/** "light", "dark" or "auto". */
+/** @param {string} name "light", "dark" or "auto" */
 export function setTheme(name) {
   remember("theme", name);
   applyTheme();
@@ -235,11 +301,12 @@ function applyTheme() {
   else document.documentElement.dataset.theme = chosen;
 }
 
+/** @param {string} text */
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Browsers give the clipboard to https and localhost only; a box on the LAN often has neither.
+    // The clipboard API needs https or localhost; a server in the LAN often has neither.
     const area = h("textarea.visually-hidden", { value: text });
     (document.querySelector("dialog[open]") ?? document.body).append(area);
     area.select();

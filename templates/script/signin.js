@@ -1,24 +1,24 @@
-// Signing in: the key is held in memory, and in this browser's storage only when the person asks for that.
+// Sign-in. The key is kept in memory, and in the browser's storage only on request.
 
 import { api, session } from "./api.js";
 import { sendDeletions } from "./detail.js";
 import { sentence } from "./dialogs.js";
-import { field, fill, h } from "./dom.js";
+import { field, h } from "./dom.js";
 import { forget, recalled, remember } from "./preferences.js";
-import { busy, closeShell, focusView, isOpen, mark, openShell } from "./shell.js";
+import { busy, closeShell, fillPage, focusView, isOpen, mark, openShell } from "./shell.js";
 import { t, words } from "./texts.js";
 import { stopUploads } from "./upload.js";
 
 words({
   signin: {
     title: "Sign in|登录",
-    lead: "Your screenshots, searchable and remembered.|你的截图，可搜索、被记住。",
+    lead: "Find anything in your screenshots.|查找截图中的任何内容。",
     key: "Key|密钥",
-    hint: "The service shows it when it starts with make run, or by flask keys show-api-key.|用 make run 启动时会显示它，也可以用 flask keys show-api-key 查看。",
+    hint: "Shown when the service starts with make run, and by flask keys show-api-key.|用 make run 启动服务时会显示，也可以运行 flask keys show-api-key 查看。",
     keep: "Keep me signed in on this browser|在此浏览器中保持登录",
     enter: "Sign in|登录",
-    wrong: "This key is not the service's key.|这不是本服务的密钥。",
-    ended: "The key is no longer accepted. Please sign in again.|密钥已不再有效，请重新登录。",
+    wrong: "Wrong key.|密钥不正确。",
+    ended: "This key is no longer valid. Please sign in again.|密钥已失效，请重新登录。",
   },
 });
 
@@ -29,15 +29,15 @@ export function begin() {
   else showSignIn();
 }
 
-/** Forget the key everywhere and show the sign-in. */
+/** Forget the key and show the sign-in. */
 export function signOut() {
-  sendDeletions(); // while the key is still there
+  sendDeletions(); // these requests still need the key
   signedOut("");
 }
 
 /** The service refused the key. */
 function signedOut(reason = t("signin.ended")) {
-  if (!isOpen()) return; // the sign-in itself tried a wrong one
+  if (!isOpen()) return; // the sign-in reports a wrong key itself
   session.key = null;
   forget("key");
   stopUploads();
@@ -70,6 +70,6 @@ function showSignIn(reason = "") {
     h("div.brand", mark(), h("h1", "Snaplore")), h("p.muted", t("signin.lead")),
     field(t("signin.key"), input, t("signin.hint")),
     h("label.row.check", { for: "keep" }, keep, h("span", t("signin.keep"))), problem, submit);
-  fill(document.getElementById("app"), h("main.signin-page", form));
+  fillPage(h("main.signin-page", form));
   input.focus();
 }

@@ -1,4 +1,4 @@
-// The last file: the views, in the order of the navigation, and the start.
+// The entry: registers the views in the order of the navigation, and starts the page.
 
 import { chat } from "./chat.js";
 import { home } from "./home.js";

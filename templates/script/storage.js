@@ -1,4 +1,4 @@
-// Settings: what is stored and for how long; taking all of it away in a file, and clearing it.
+// Settings: stored data, retention, export and deletion of everything.
 
 import { praise, settle } from "./actions.js";
 import { api, ApiError } from "./api.js";
@@ -15,30 +15,31 @@ words({
     data: "Storage|存储",
   },
   data: {
-    stored: "What is stored|已存储的内容",
+    stored: "Stored data|已存储的数据",
     photos: "Screenshots|截图",
     memories: "Memories|记忆",
     used: "Space used|已用空间",
-    free: "Space left on the disk|磁盘剩余空间",
-    retention: "How long it is kept|保留多久",
+    free: "Free disk space|磁盘剩余空间",
+    retention: "Retention|保留期限",
     days: "Days|天数",
-    retentionText: "Older screenshots, conversations and notes that are not pinned are deleted once a day. 0 keeps everything.|超过期限的截图、对话和未置顶的笔记每天清理一次。0 表示全部保留。",
-    shorter: "Everything older than {days} days will be deleted at the next clean-up, within a day.|{days} 天以前的内容将在一天内的下次清理时删除。",
+    retentionText: "Older screenshots, chats and unpinned notes are deleted once a day. 0 keeps everything.|超过天数的截图、对话和未置顶的笔记每天清理一次。0 表示全部保留。",
+    shorter: "Screenshots, chats and unpinned notes older than {days} days will be deleted within a day.|{days} 天以前的截图、对话和未置顶的笔记将在一天内删除。",
     shorten: "Keep {days} days|保留 {days} 天",
-    export: "Take it with you|带走你的数据",
-    exportText: "All screenshots, conversations, notes, memories and settings, as readable files in one zip. Keys are not in it. It is not encrypted: keep it well.|全部截图、对话、笔记、记忆和设置，以可读文件打包为一个 zip，不含密钥。文件未加密，请妥善保管。",
+    export: "Export|导出",
+    exportText: "All screenshots, chats, notes, memories and settings as readable files in one zip, without keys. The zip is not encrypted. Store it safely.|全部截图、对话、笔记、记忆和设置，以可读文件打包为一个 zip，不含密钥。zip 未加密，请妥善保管。",
     download: "Export everything|导出全部",
-    exporting: "The export is being made. Please keep this page open.|正在导出，请保持此页面打开。",
-    exportBroken: "The export was cut off. Please try again.|导出中断，请重试。",
-    clear: "Clear everything|清空全部",
-    clearText: "Deletes all screenshots, conversations, notes and memories for good. Settings, skills, servers and devices stay.|永久删除所有截图、对话、笔记和记忆。设置、技能、服务器和设备会保留。",
+    exporting: "Exporting. Please keep this page open.|正在导出，请保持此页面打开。",
+    exportBroken: "The export was interrupted. Please try again.|导出中断，请重试。",
+    clear: "Delete everything|删除全部",
+    clearText: "Permanently deletes all screenshots, chats, notes and memories. Settings, skills, servers and devices are kept.|永久删除所有截图、对话、笔记和记忆。设置、技能、服务器和设备会保留。",
     clearType: "Type “{phrase}” to confirm|输入“{phrase}”以确认",
-    cleared: "Everything was deleted: {photos} screenshots, {conversations} conversations, {dynamics} notes, {memories} memories.|已全部删除：{photos} 张截图、{conversations} 个对话、{dynamics} 篇笔记、{memories} 条记忆。",
+    cleared: "Deleted {photos} screenshots, {conversations} chats, {dynamics} notes and {memories} memories.|已删除 {photos} 张截图、{conversations} 个对话、{dynamics} 篇笔记和 {memories} 条记忆。",
   },
 });
 
-const CLEAR_PHRASE = "delete everything"; // the API's own, in every language
+const CLEAR_PHRASE = "delete everything"; // expected by the API, whatever the language
 
+/** @param {HTMLElement} container */
 export function showStorage(container) {
   const stored = h("div");
   const kept = h("div");
@@ -64,10 +65,11 @@ export function showStorage(container) {
   return () => (stopKept(), stopCount());
 }
 
+/** @param {{ retention_days: number }} kept */
 function retentionForm({ retention_days: now }) {
   const days = h("input", { type: "number", min: 0, max: 36500, step: 1, required: true, value: String(now) });
   const save = h("button.button", { type: "submit", text: t("list.save") });
-  const sent = async (event) => {
+  const sent = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const wanted = Number(days.value);
     const isShorter = wanted > 0 && (now === 0 || wanted < now);
@@ -83,7 +85,11 @@ function retentionForm({ retention_days: now }) {
     h("div.settings-fields", field(t("data.days"), days, t("data.retentionText"))), h("div.row", save));
 }
 
-// The browser collects the answer, on its disk where it is large, because a link could not carry the key.
+/**
+ * Download the export. By fetch, because a link cannot send the key; the browser keeps a large answer on disk.
+ *
+ * @param {HTMLElement} status
+ */
 async function exportAll(status) {
   status.textContent = t("data.exporting");
   try {
@@ -93,17 +99,15 @@ async function exportAll(status) {
     });
     const url = URL.createObjectURL(blob);
     h("a", { href: url, download: `snaplore-${new Date().toISOString().slice(0, 10)}.zip` }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 60000); // the browser has begun to write it by then
+    setTimeout(() => URL.revokeObjectURL(url), 60000); // by then the browser has opened it
   } finally {
     status.textContent = "";
   }
 }
 
+/** @param {() => unknown} then */
 function confirmClear(then) {
-  const typed = h("input", {
-    type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "none",
-    on: { input: () => (form.send.disabled = typed.value.trim() !== CLEAR_PHRASE) },
-  });
+  const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "none" });
   const form = formDialog({
     title: t("data.clear"), action: t("data.clear"), danger: true,
     body: [h("p", t("data.clearText")), field(t("data.clearType", { phrase: CLEAR_PHRASE }), typed)],
@@ -116,5 +120,7 @@ function confirmClear(then) {
       then();
     },
   });
-  form.send.disabled = true;
+  const check = () => (form.send.disabled = typed.value.trim() !== CLEAR_PHRASE);
+  typed.addEventListener("input", check);
+  check();
 }

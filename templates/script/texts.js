@@ -1,10 +1,15 @@
-// The page's words in English and Chinese. Each view registers its own beside its code; the shell's are here.
+// The texts of the page in English and Chinese. Each view registers its own in its file; common ones are here.
 
 import { recalled } from "./preferences.js";
 
+/** @type {{ en: Record<string, string>, zh: Record<string, string> }} */
 const phrases = { en: {}, zh: {} };
 
-/** Register words by view, each as "English|Chinese": after `words({ home: { title: "Home|首页" } })` t("home.title") is one. */
+/**
+ * Register texts by view, each as "English|Chinese": `words({ home: { title: "Home|首页" } })` makes t("home.title").
+ *
+ * @param {Record<string, Record<string, string>>} views
+ */
 export function words(views) {
   for (const [view, entries] of Object.entries(views)) {
     for (const [word, both] of Object.entries(entries)) {
@@ -13,21 +18,35 @@ export function words(views) {
   }
 }
 
-/** "en" or "zh": what was chosen, else the first of the browser's languages that the page speaks. */
+/**
+ * The chosen language, else the first of the browser's languages that the page has.
+ *
+ * @returns {"en" | "zh"}
+ */
 export function language() {
   const chosen = recalled("language", "auto");
   if (chosen in phrases) return chosen;
   const spoken = navigator.languages.map((name) => name.slice(0, 2).toLowerCase());
-  return spoken.find((name) => name in phrases) ?? "en";
+  return /** @type {"en" | "zh" | undefined} */ (spoken.find((name) => name in phrases)) ?? "en";
 }
 
-/** The text of `key` ("view.word"), its {names} filled in. A missing one shows its key, which a test looks for. */
+/**
+ * The text of `key` ("view.word") with its {names} filled in. A missing text shows its key; a test looks for that.
+ *
+ * @param {string} key
+ * @param {Record<string, string | number>} params
+ */
 export function t(key, params = {}) {
   const text = phrases[language()][key] ?? phrases.en[key] ?? key;
-  return text.replace(/\{(\w+)\}/g, (_, name) => params[name] ?? "");
+  return text.replace(/\{(\w+)\}/g, (_, name) => String(params[name] ?? ""));
 }
 
-/** The text of a value that the service may add to (a category, an intent): unknown ones are shown as they are. */
+/**
+ * The text of an API value such as a category. New values that have no text yet are shown as they are.
+ *
+ * @param {string} group
+ * @param {string} value
+ */
 export function term(group, value) {
   const key = `${group}.${value}`;
   return key in phrases.en ? t(key) : String(value ?? "").replaceAll("_", " ");
@@ -41,19 +60,19 @@ words({
     close: "Close|关闭",
     cancel: "Cancel|取消",
     undo: "Undo|撤销",
-    failed: "That did not work|操作未成功",
+    failed: "Something went wrong|出错了",
     dismiss: "Dismiss|关闭提示",
     loading: "Loading…|加载中…",
     copied: "Copied|已复制",
     copy: "Copy|复制",
-    missing: "There is nothing at this address.|这个地址没有内容。",
-    toHome: "Go to Home|回到首页",
+    missing: "Page not found|找不到页面",
+    toHome: "Go to Home|前往首页",
     unread: "{count} unread|{count} 条未读",
   },
   api: {
-    unreachable: "The server cannot be reached. Is it running, and are you on its network?|无法连接服务器。它在运行吗？你和它在同一网络吗？",
-    odd: "The server answered {status} without a reason.|服务器返回 {status}，没有说明原因。",
-    wait: "{detail} Try again in {seconds} s.|{detail} 请 {seconds} 秒后再试。",
+    unreachable: "Cannot reach the server. Check that it is running and that you are on its network.|无法连接服务器。请检查服务是否在运行，以及你是否在它的网络中。",
+    odd: "The server answered with status {status} and no explanation.|服务器返回状态 {status}，未说明原因。",
+    wait: "{detail} Try again in {seconds} s.|{detail} 请在 {seconds} 秒后重试。",
   },
   status: {
     pending: "Waiting|等待中",

@@ -1,4 +1,4 @@
-// Sending screenshots: picked, dropped or pasted, three at a time, each with its progress; what the network breaks is tried again.
+// Uploads: files that are chosen, dropped or pasted, three at a time, with progress, and with retries after network failures.
 
 import { api, wasAborted } from "./api.js";
 import { sentence, toast } from "./dialogs.js";
@@ -12,19 +12,19 @@ words({
     add: "Add screenshots|添加截图",
     drop: "Drop screenshots here|把截图拖放到这里",
     waiting: "Waiting|等待中",
-    storing: "Storing…|正在保存…",
-    done: "Stored|已保存",
-    dedup: "Already there|已存在",
-    again: "Trying again in {seconds} s|{seconds} 秒后重试",
+    storing: "Saving…|正在保存…",
+    done: "Saved|已保存",
+    dedup: "Already saved|已存在",
+    again: "Retrying in {seconds} s|{seconds} 秒后重试",
     failed: "Failed|失败",
-    type: "No JPEG, PNG, WebP or GIF|不是 JPEG、PNG、WebP 或 GIF",
+    type: "Not a JPEG, PNG, WebP or GIF file|不是 JPEG、PNG、WebP 或 GIF 文件",
     large: "Larger than 50 MB|超过 50 MB",
     empty: "Empty file|空文件",
     summary: "{done} of {total} done|已完成 {done}/{total}",
     hide: "Close the list|关闭列表",
-    retry: "Send {name} again|重新发送 {name}",
-    none: "There was no picture among these.|其中没有图片。",
-    progress: "Progress of {name}|{name} 的进度",
+    retry: "Upload {name} again|重新上传 {name}",
+    none: "No screenshots found in what you added.|添加的内容中没有截图。",
+    progress: "Upload progress of {name}|{name} 的上传进度",
   },
 });
 
@@ -33,28 +33,55 @@ const LARGEST_UPLOAD = 50 * 1024 * 1024;
 const UPLOADS_AT_ONCE = 3;
 const UPLOAD_RETRIES = 3;
 const FIRST_DELAY = 1; // seconds; doubled each time
-const UPLOAD_DEVICE = "dashboard"; // one name for all browsers, so that a picture sent from two of them is stored once
+const UPLOAD_DEVICE = "dashboard"; // the same for all browsers, so that a file uploaded from two of them is stored once
 
-/** What happens to photos, told to whoever shows some: "added", "changed", "hidden", "restored", "deleted"; detail is the id. */
+/**
+ * @typedef {object} Upload
+ * @property {File} file
+ * @property {string} name
+ * @property {"waiting" | "sending" | "done" | "dedup" | "again" | "failed" | "stopped"} phase
+ * @property {number} fraction sent so far, 0 to 1
+ * @property {number} tries
+ * @property {string} note shown instead of the phase
+ * @property {boolean} [final] whether a retry would fail too
+ * @property {FormData} [form]
+ * @property {AbortController} [stop]
+ * @property {HTMLElement | null} [row]
+ */
+
+/** Events for views that show photos: "added", "changed", "hidden", "restored", "deleted". The detail is the id. */
 export const photoEvents = new EventTarget();
-export const tell = (type, detail) => photoEvents.dispatchEvent(new CustomEvent(type, { detail }));
+/**
+ * @param {"added" | "changed" | "hidden" | "restored" | "deleted"} type
+ * @param {number} detail
+ */
+export function tell(type, detail) {
+  photoEvents.dispatchEvent(new CustomEvent(type, { detail }));
+}
 
+/** @type {Upload[]} */
 const uploads = [];
+/** @type {HTMLElement | null} */
 let uploadPanel = null;
 
 export const uploadButton = () => button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles });
 
 function pickFiles() {
   const input = h("input", { type: "file", accept: UPLOAD_TYPES.join(","), multiple: true });
-  input.addEventListener("change", () => uploadFiles(input.files));
+  input.addEventListener("change", () => uploadFiles(input.files ?? []));
   input.click();
 }
 
-/** Pictures dropped on `target` or pasted while it is shown are uploaded. Returns a function that ends this. */
+/**
+ * Upload files that are dropped on the page or pasted, and highlight `target` meanwhile. Returns a function that ends this.
+ *
+ * @param {HTMLElement} target
+ */
 export function acceptFiles(target) {
-  const carries = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
-  let depth = 0; // enter and leave come for every child that is crossed
-  const mark = (step) => target.classList.toggle("dropping", (depth = Math.max(0, depth + step)) > 0);
+  const carries = (/** @type {DragEvent} */ event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  let depth = 0; // dragenter and dragleave fire for every child too
+  const mark = (/** @type {number} */ step) => target.classList.toggle("dropping", (depth = Math.max(0, depth + step)) > 0);
+  /** @type {Listeners} */
   const listeners = {
     dragenter: (event) => carries(event) && mark(1),
     dragleave: (event) => carries(event) && mark(-1),
@@ -71,15 +98,18 @@ export function acceptFiles(target) {
   return listen(document, listeners);
 }
 
+/** @param {Iterable<File>} files */
 function uploadFiles(files) {
-  for (const file of files) {
+  const chosen = [...files];
+  for (const file of chosen) {
+    /** @type {Upload} */
     const upload = { file, name: file.name || "screenshot.png", phase: "waiting", fraction: 0, tries: 0, note: "" };
     const problem = !UPLOAD_TYPES.includes(file.type) ? "type" : file.size > LARGEST_UPLOAD ? "large" : file.size === 0 ? "empty" : null;
     if (problem) Object.assign(upload, { phase: "failed", note: t(`upload.${problem}`), final: true });
     uploads.push(upload);
     showUpload(upload);
   }
-  if (!files.length) toast(t("upload.none"));
+  if (!chosen.length) toast(t("upload.none"));
   startUploads();
 }
 
@@ -91,14 +121,15 @@ function startUploads() {
   }
 }
 
+/** @param {Upload} upload */
 async function send(upload) {
   change(upload, "sending", { fraction: 0 });
   try {
     upload.form ??= await uploadForm(upload);
     upload.stop = new AbortController();
-    const onProgress = (fraction) => change(upload, "sending", { fraction });
+    const onProgress = (/** @type {number} */ fraction) => change(upload, "sending", { fraction });
     const stored = await api.form("/api/photos/upload", upload.form, { onProgress, signal: upload.stop.signal });
-    change(upload, stored.dedup ? "dedup" : "done", { fraction: 1, id: stored.id });
+    change(upload, stored.dedup ? "dedup" : "done", { fraction: 1 });
     if (!stored.dedup) tell("added", stored.id);
   } catch (error) {
     if (wasAborted(error)) return;
@@ -117,32 +148,42 @@ async function send(upload) {
   startUploads();
 }
 
+/** @param {Upload} upload */
 async function uploadForm({ file, name }) {
   const form = new FormData();
   const described = { device_id: UPLOAD_DEVICE, device_name: "Dashboard", mime_type: file.type, original_timestamp: file.lastModified };
-  for (const [key, value] of Object.entries({ ...described, local_media_store_id: await fingerprint(file) })) form.append(key, value);
+  for (const [key, value] of Object.entries({ ...described, local_media_store_id: await fingerprint(file) })) form.append(key, String(value));
   form.append("file", file, name);
   return form;
 }
 
-/** What de-duplicates: the bytes, where the browser hashes (https or localhost); else what the file says of itself. */
+/**
+ * The key of de-duplication: a hash of the bytes, or size, date and name where the browser cannot hash (plain http).
+ *
+ * @param {File} file
+ */
 async function fingerprint(file) {
   if (!crypto.subtle) return `${file.size}-${file.lastModified}-${file.name}`;
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()));
   return `sha256-${[...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
+/**
+ * @param {Upload} upload
+ * @param {Upload["phase"]} phase
+ * @param {Partial<Upload>} more
+ */
 function change(upload, phase, more = {}) {
   Object.assign(upload, { note: "" }, more, { phase });
   showUpload(upload);
 }
 
-const underWay = (upload) => ["waiting", "sending", "again"].includes(upload.phase);
+const underWay = (/** @type {Upload} */ upload) => ["waiting", "sending", "again"].includes(upload.phase);
 
-// The browser asks whether the page shall really be left.
+// The browser asks for confirmation before the page is left during an upload.
 listen(window, { beforeunload: (event) => uploads.some(underWay) && event.preventDefault() });
 
-/** Everything ends: the person has signed out. */
+/** Abort all uploads, at sign-out. */
 export function stopUploads() {
   for (const upload of uploads.splice(0)) {
     upload.phase = "stopped";
@@ -157,7 +198,8 @@ function hideUploads() {
   uploadPanel = null;
 }
 
-function showUpload(upload) {
+/** The panel of uploads, which is created for the first one. */
+function openUploads() {
   if (!uploadPanel) {
     const close = button("", { glyph: "close", kind: "quiet", label: t("upload.hide"), click: hideUploads });
     uploadPanel = h("section.uploads.card", { label: t("upload.title") },
@@ -166,17 +208,22 @@ function showUpload(upload) {
     document.body.append(uploadPanel);
     for (const other of uploads) other.row = null;
   }
-  const list = uploadPanel.querySelector("ul");
+  return uploadPanel;
+}
+
+/** @param {Upload} upload */
+function showUpload(upload) {
+  const panel = openUploads();
   if (!upload.row) {
     const meter = h("div.meter", { role: "progressbar", label: t("upload.progress", { name: upload.name }), "aria-valuemin": 0, "aria-valuemax": 100 }, h("i"));
     upload.row = h("li.upload", h("span.upload-name", upload.name), h("span.upload-state.small"), meter);
-    list.append(upload.row);
+    panel.querySelector("ul")?.append(upload.row);
   }
   const percent = Math.round(upload.fraction * 100);
-  const [, state, meter] = upload.row.children;
+  const [, state, meter] = /** @type {Iterable<HTMLElement>} */ (upload.row.children);
   upload.row.dataset.phase = upload.phase;
-  meter.setAttribute("aria-valuenow", percent);
-  meter.firstChild.style.width = `${percent}%`;
+  meter.setAttribute("aria-valuenow", String(percent));
+  /** @type {HTMLElement} */ (meter.firstChild).style.width = `${percent}%`;
   const word = upload.phase === "sending" && percent === 100 ? "storing" : upload.phase;
   fill(state, upload.note || (word === "sending" ? formatPercent(upload.fraction) : t(`upload.${word}`)));
   if (upload.phase === "failed" && !upload.final) {
@@ -188,6 +235,6 @@ function showUpload(upload) {
   }
   const done = uploads.filter((one) => ["done", "dedup"].includes(one.phase)).length;
   const summary = t("upload.summary", { done, total: uploads.length });
-  const status = uploadPanel.querySelector("[role=status]");
-  if (status.textContent !== summary) status.textContent = summary;
+  const status = panel.querySelector("[role=status]");
+  if (status && status.textContent !== summary) status.textContent = summary;
 }

@@ -23,6 +23,8 @@ import psutil
 import requests
 
 from settings import PREFIX, ROOT, variable
+from tests.support import forked
+from tests.support.forked import Forked
 
 PATIENCE = 30.0  # seconds that anything may take: many times what it takes on a small, busy machine
 
@@ -53,7 +55,8 @@ class Service:
     again and again; the data stays.
     """
 
-    def __init__(self, folder: Path, *arguments: str, **settings: Any):
+    def __init__(self, folder: Path, *arguments: str, fresh: bool = False, **settings: Any):
+        self.fresh = fresh  # a new interpreter for each process, which a test of its memory or its start needs
         self.data = folder / "data"
         self.temporary = folder / "temporary"  # what the processes take for /tmp
         self.url = ""
@@ -61,7 +64,7 @@ class Service:
         self.inside: tuple[str, ...] = ()  # a command that runs its processes, like `nsenter …`
         self._arguments = arguments
         self._settings = {"data_dir": self.data, "bind": "127.0.0.1:0", **settings}
-        self._process: subprocess.Popen | None = None
+        self._process: subprocess.Popen | Forked | None = None
         self._known: set[psutil.Process] = set()
         self._key = ""
         for made in (folder, self.temporary):
@@ -95,6 +98,9 @@ class Service:
     def launch(self) -> None:
         """Start, and wait for nothing."""
         self._began = len(self.output)
+        if not self.inside and not self.fresh:
+            self._process = Forked("gunicorn", *self._arguments, environment=self.environment(), folder=ROOT, stdout=self.log)
+            return
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*self.inside, sys.executable, "-m", "gunicorn", *self._arguments],
@@ -132,6 +138,8 @@ class Service:
     def run(self, *module: str, **settings: Any) -> subprocess.CompletedProcess:
         """A Python program with the service's environment, to its end: `run("flask", "--app", "app", "keys", …)`."""
         environment = self.environment(**settings)
+        if not self.inside and not self.fresh:
+            return forked.run(*module, environment=environment, folder=ROOT, timeout=PATIENCE)
         command = [*self.inside, sys.executable, "-m", *module]
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
