@@ -6,7 +6,7 @@ result is saved in one transaction, and only if the claim still holds. Threads, 
 
 Failures are told apart by whose fault they are. The provider's (no connection, 429, 5xx) are tried again, and after three in a
 row a circuit breaker stops the queue but for one probe at a time, so that an outage costs the rows nothing. A refusal
-(401, 403, 404) stops it until the configuration changes. The photo's own fault ends with that photo.
+(401, 403, 404) stops it until the configuration changes (`circuit.py`). The photo's own fault ends with that photo.
 """
 
 import contextlib
@@ -35,6 +35,7 @@ import photos
 import search
 import shapes
 import spend
+from circuit import LONGEST_PAUSE, Circuit
 from errors import (
     AnswerUnusable,
     NotFound,
@@ -56,9 +57,6 @@ log = logging.getLogger(__name__)
 LEASE = timedelta(minutes=5)  # longer than the longest answer may take, 130 s, twice over
 RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
 TRIES = len(RETRY_DELAYS) + 1
-CIRCUIT_FAILURES = 3  # in a row
-FIRST_PAUSE = timedelta(seconds=30)
-LONGEST_PAUSE = timedelta(minutes=10)
 LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=llm.MAX_RETRY_AFTER)  # of anything that waits for its time
 # A row that failed by the provider's fault comes back this often by itself, so that one picture on which the provider always
 # fails does not go round for ever.
@@ -68,16 +66,6 @@ MAX_INTERRUPTIONS = 20
 IDLE_WAIT = 5.0  # seconds after which a thread looks again: rows of other processes, leases that ended
 BLOCKED_WAIT = 1.0  # seconds, when something is due that may not be taken
 STOP_PATIENCE = 15.0
-
-
-class Circuit(msgspec.Struct):
-    """The breaker's state, shared by all threads and workers through the database."""
-
-    fingerprint: str = ""  # of the configuration that it is about
-    failures: int = 0  # of the provider, in a row
-    open: bool = False
-    probe_at: datetime | None = None  # while open: when the next probe may go; None: not before the configuration changes
-    pause: float = 0.0  # seconds
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -130,19 +118,16 @@ def claim_next(fingerprint: str, *, now: datetime) -> Claim | None:
     Two photos of the same bytes are never analysed side by side: the second waits and takes over the first one's result.
     """
     with db.atomic():
-        circuit = _circuit()
-        if circuit.fingerprint != fingerprint:
-            circuit = Circuit(fingerprint=fingerprint)
-            _save_circuit(circuit)
+        before, circuit = _change_circuit(lambda circuit: circuit.about(fingerprint))
+        if circuit != before:
             _return_to_queue(("provider", "refused"), now=now)
-        if circuit.open and (circuit.probe_at is None or now < circuit.probe_at):
+        if not circuit.lets_through(now):
             return None
         row = _due(now, probe=circuit.open)
         if row is None:
             return None
         if circuit.open:
-            circuit.probe_at = now + LEASE  # one at a time
-            _save_circuit(circuit)
+            _change_circuit(lambda circuit: circuit.probed(now + LEASE))  # one at a time
         token = f"{_presence().name}:{secrets.token_hex(8)}"
         Analysis.update(status="processing", lease_until=now + LEASE, lease_token=token).where(Analysis.id == row[0]).execute()
         return Claim(row[0], row[1], token, circuit.open)
@@ -178,17 +163,14 @@ def reprocess(photo_id: int, *, now: datetime) -> None:
 
 def allow_probe(*, now: datetime) -> None:
     """A provider that refused may be asked once more: a person asked again, or started the service again."""
-    circuit = _circuit()
-    if circuit.open and circuit.probe_at is None:
-        circuit.probe_at = now
-        _save_circuit(circuit)
+    _change_circuit(lambda circuit: circuit.with_probe_allowed(now))
 
 
 def give_back(claim: Claim, *, now: datetime) -> None:
     """Return a claimed photo unharmed, because the service stops."""
     with db.atomic():
         _requeue((Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token), now=now)
-        _free_probe(claim, now=now)
+        _end_turn(claim, None, now=now)
 
 
 def recover(*, now: datetime) -> int:
@@ -221,10 +203,7 @@ def _forget_clock_ahead(now: datetime) -> None:
     late = [row[0] for row in db.execute_sql(_DUE_TOO_LATE, (present, latest, latest)).fetchall()]
     if late:
         Analysis.update(due_at=now).where(Analysis.id.in_(late)).execute()
-    circuit = _circuit()
-    if circuit.open and circuit.probe_at is not None and circuit.probe_at > now + LONGEST_DELAY:
-        circuit.probe_at = now
-        _save_circuit(circuit)
+    _change_circuit(lambda circuit: circuit.without_waiting_past(now + LONGEST_DELAY, now=now))
 
 
 # What never failed is due at once.
@@ -416,17 +395,13 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
             case Findings():
                 _save(claim, result_fields(outcome), analyser, now=now)
                 _remember(claim, outcome.memories, now=now)
-                _provider_answers(now=now)
             case ProviderDown():
                 _fail_provider(claim, outcome, now=now)
             case ProviderRefused():
                 _fail_refused(claim, outcome, now=now)
-            case AnswerUnusable():
-                _fail_row(claim, outcome, now=now)
-                _provider_answers(now=now)
             case _:
                 _fail_row(claim, outcome, now=now)
-                _free_probe(claim, now=now)
+        _end_turn(claim, outcome, now=now)
 
 
 def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
@@ -441,7 +416,7 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     with db.atomic():
         if _still_held(claim):
             _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
-        _free_probe(claim, now=now)
+        _end_turn(claim, None, now=now)  # the provider was not asked
     return True
 
 
@@ -471,35 +446,17 @@ def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime)
 
 
 def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> None:
-    asked_to_wait = timedelta(seconds=problem.retry_after or 0)
-    circuit = _circuit()
-    circuit.failures += 1
-    row = Analysis.get_by_id(claim.analysis_id)
-    if claim.probe:
-        # After a refusal there was no pause yet.
-        circuit.pause = min(max(circuit.pause * 2, FIRST_PAUSE.total_seconds()), LONGEST_PAUSE.total_seconds())
-        attempts = row.attempts  # a probe costs its row nothing
-    else:
-        attempts = row.attempts + 1
-        if not circuit.open and circuit.failures >= CIRCUIT_FAILURES:
-            log.warning("the model's provider fails; the queue waits: %s", problem)
-            circuit.open, circuit.pause = True, FIRST_PAUSE.total_seconds()
-    if circuit.open and circuit.pause:  # without a pause it is a refusal that came in between, which holds
-        circuit.probe_at = now + max(asked_to_wait, timedelta(seconds=circuit.pause))
-    _save_circuit(circuit)
+    attempts = Analysis.get_by_id(claim.analysis_id).attempts + (0 if claim.probe else 1)  # a probe costs its row nothing
     state = {"attempts": attempts, "error_message": str(problem), **_UNLEASED}
     if attempts >= TRIES:
         state |= {"status": "error", "fault": "provider", "completed_at": now, "due_at": now + LONGEST_PAUSE}
     else:
-        state |= {"status": "pending", "fault": "", "due_at": now + max(asked_to_wait, RETRY_DELAYS[max(0, attempts - 1)])}
+        delay = max(timedelta(seconds=problem.retry_after or 0), RETRY_DELAYS[max(0, attempts - 1)])
+        state |= {"status": "pending", "fault": "", "due_at": now + delay}
     Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
 
 
 def _fail_refused(claim: Claim, problem: ProviderRefused, *, now: datetime) -> None:
-    circuit = _circuit()
-    if not circuit.open:
-        log.warning("the model's provider refuses; the queue waits for another configuration: %s", problem)
-    _save_circuit(Circuit(fingerprint=circuit.fingerprint, failures=circuit.failures + 1, open=True))
     state = {"status": "error", "fault": "refused", "error_message": str(problem), "completed_at": now, **_UNLEASED}
     Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
 
@@ -514,22 +471,22 @@ def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
     Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
 
 
-def _provider_answers(*, now: datetime) -> None:
-    """Close the circuit; what failed by the provider's fault comes back, at once after an outage, else after a while."""
-    circuit = _circuit()
-    if circuit.open:
+def _end_turn(claim: Claim, outcome: Findings | SnaploreError | None, *, now: datetime) -> None:
+    """What a photo's turn means for the provider and for the photos that wait for it; None: the provider was not asked.
+
+    Once it answers, what failed by its fault comes back: at once after an outage, else after a while.
+    """
+    before, circuit = _change_circuit(lambda circuit: circuit.after(outcome, probe=claim.probe, now=now))
+    if isinstance(outcome, Findings | AnswerUnusable):
+        _return_to_queue(("provider", "refused") if before.open else ("provider",), now=now, only_due=not before.open)
+    if before.open == circuit.open:
+        return
+    if not circuit.open:
         log.info("the model's provider answers again")
-    if circuit.open or circuit.failures:
-        _save_circuit(Circuit(fingerprint=circuit.fingerprint))
-    _return_to_queue(("provider", "refused") if circuit.open else ("provider",), now=now, only_due=not circuit.open)
-
-
-def _free_probe(claim: Claim, *, now: datetime) -> None:
-    """A probe that told nothing about the provider leaves its place to the next one."""
-    circuit = _circuit()
-    if claim.probe and circuit.open:
-        circuit.probe_at = now
-        _save_circuit(circuit)
+    elif isinstance(outcome, ProviderRefused):
+        log.warning("the model's provider refuses; the queue waits for another configuration: %s", outcome)
+    else:
+        log.warning("the model's provider fails; the queue waits: %s", outcome)
 
 
 def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool = False) -> None:
@@ -562,8 +519,13 @@ def _circuit() -> Circuit:
     return msgspec.convert(models.stored_value("analysis.circuit", {}), Circuit)
 
 
-def _save_circuit(circuit: Circuit) -> None:
-    models.store_value("analysis.circuit", circuit)
+def _change_circuit(change: Callable[[Circuit], Circuit]) -> tuple[Circuit, Circuit]:
+    """The circuit before and after `change`, saved when it is another one. Nothing else writes it."""
+    before = _circuit()
+    after = change(before)
+    if after != before:
+        models.store_value("analysis.circuit", after)
+    return before, after
 
 
 # --------------------------------------------------------------------------------------------------------------------- routes

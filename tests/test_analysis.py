@@ -10,6 +10,7 @@ import pytest
 import analysis
 import llm
 import models
+from circuit import Circuit
 from findings import Entity, Findings
 from tests.conftest import Client, detail, draw
 from tests.fake_llm import FINDINGS
@@ -259,7 +260,7 @@ def test_a_thread_does_not_spin_on_what_is_due_but_may_not_be_taken(client, remo
     assert analysis.work(limited, clock=clock) is False
     with models.scope():
         assert analysis.seconds_until_due(now=clock()) >= 1
-        analysis._save_circuit(analysis.Circuit(open=True, probe_at=clock()))
+        models.store_value("analysis.circuit", Circuit(open=True, probe_at=clock()))
         assert analysis.seconds_until_due(now=clock() + timedelta(hours=1)) >= 1
 
 

@@ -19,7 +19,7 @@ import chat
 import crypto
 import images
 import models
-from analysis import Circuit
+from circuit import Circuit
 from models import Analysis, Memory, Message, Photo, db
 from settings import NAME, utc_now
 from tests.conftest import detail, draw

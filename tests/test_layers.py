@@ -17,7 +17,7 @@ LAYERS = (
     ("errors",),
     ("settings", "findings"),
     ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "page", "params", "prompts", "replies", "rules", "terms"),
-    ("models", "notes", "ocr"),
+    ("circuit", "models", "notes", "ocr"),
     ("local", "query", "shapes"),
     ("background", "configuration", "mcp", "spend"),
     ("search", "listing", "llm", "spool"),
@@ -38,7 +38,7 @@ SERVER = "gunicorn.conf"
 # Verbs know nothing of HTTP; the search and the model have a Blueprint for their few routes, and nothing more of Flask.
 FLASK_USERS = {"page", "params", "configuration", "spend", SERVER} | {module for row in LAYERS[RANKS["photos"] :] for module in row}
 BLUEPRINT_ONLY = {"search", "llm"}
-DATABASE_USERS = {module for row in LAYERS[RANKS["models"] : RANKS["app"]] for module in row} - {"notes", "ocr", "local"}
+DATABASE_USERS = {module for row in LAYERS[RANKS["models"] : RANKS["app"]] for module in row} - {"circuit", "notes", "ocr", "local"}
 
 # Package -> the modules that may import it. The standard library's own doors to the network and to SQLite count as well:
 # through them the address guard and the encryption would be walked around.
