@@ -12,12 +12,10 @@ row a circuit breaker stops the queue but for one probe at a time, so that an ou
 import contextlib
 import hashlib
 import logging
-import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import msgspec
@@ -80,57 +78,144 @@ class Claim(msgspec.Struct, frozen=True):
 # ------------------------------------------------------------------------------------------------------------------ the queue
 
 
-def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
-    """Claim one due photo, analyse it, save the result; False when nothing was due.
+class Worker:
+    """Works through the queue, a photo a turn; several threads may share one.
 
-    What a thread of the pool repeats. No exception leaves it but for those of the database itself.
+    It owns what outlives a turn: the presence by which others know that its leases are alive, the claims
+    under way, and the outcomes that the database could not take yet. `close` ends all three.
     """
-    _settle_unsettled(clock)
-    with models.scope():
-        chosen = configuration.latest(settings)
-        model = llm.model_for(chosen, settings)
-        if llm.out_of_tokens(chosen, settings, now=clock()):
-            return False  # what waits goes on tomorrow
-        claim = claim_next(_fingerprint(chosen), now=clock())
-        if claim is None:
-            return False
+
+    def __init__(self, settings: Settings, *, clock: Callable[[], datetime] = utc_now):
+        self._settings = settings
+        self._clock = clock
+        self._presences = settings.data_dir / "workers"
+        self._presence: Presence | None = None
+        self._presence_guard = threading.Lock()
+        self._held: dict[str, Claim] = {}  # being analysed, by token
+        # Claims whose outcome is not saved yet, with the analyser; None is a turn that came to nothing. A
+        # full disk must not make anybody pay twice: while there are any, nothing is claimed.
+        self._unsettled: dict[str, tuple[Claim, Findings | SnaploreError | None, str]] = {}
+        self._settling = threading.Lock()
+
+    def work(self) -> bool:
+        """Claim one due photo, analyse it, save the result; False when nothing was due.
+
+        What a thread of the pool repeats. No exception leaves it but for those of the database itself.
+        """
+        self._settle_unsettled()
+        with models.scope():
+            chosen = configuration.latest(self._settings)
+            model = llm.model_for(chosen, self._settings)
+            if llm.out_of_tokens(chosen, self._settings, now=self._clock()):
+                return False  # what waits goes on tomorrow
+            claim = self.claim_next(_fingerprint(chosen), now=self._clock())
+            if claim is None:
+                return False
+            try:
+                if _copied_from_twin(claim, model.identity, now=self._clock()):
+                    return True
+                photo = photos.get(claim.photo_id)
+                picture = photos.open_original(photo)
+            except (NotFound, Unreadable) as problem:
+                picture, outcome = None, problem
+            except Exception:
+                self._unsettled[claim.token] = (claim, None, model.identity)
+                raise
+        if picture is not None:
+            with picture, self._holding(claim):
+                outcome = _ask(model, picture, photo.filename)
+        self._unsettled[claim.token] = (claim, outcome, model.identity)
+        self._settle_unsettled()
+        return True
+
+    def claim_next(self, fingerprint: str, *, now: datetime) -> Claim | None:
+        """Take the oldest due photo, or None. While the circuit is open: a probe, once its time has come.
+
+        Two photos of the same bytes are never analysed side by side: the second waits, and takes over the
+        result of the first.
+        """
+        with db.atomic():
+            before, circuit = _change_circuit(lambda circuit: circuit.about(fingerprint))
+            if circuit != before:
+                _return_to_queue(("provider", "refused"), now=now)
+            if not circuit.lets_through(now):
+                return None
+            row = _due(now, probe=circuit.open)
+            if row is None:
+                return None
+            if circuit.open:
+                _change_circuit(lambda circuit: circuit.probed(now + LEASE))  # one at a time
+            token = f"{self._present().name}:{secrets.token_hex(8)}"
+            lease = {"status": "processing", "lease_until": now + LEASE, "lease_token": token}
+            Analysis.update(**lease).where(Analysis.id == row[0]).execute()
+            return Claim(row[0], row[1], token, circuit.open)
+
+    def recover(self, *, now: datetime) -> int:
+        """Photos whose worker died, or whose lease ended, become pending again; returns their number.
+
+        What is due later than its delay can be got its time from a clock that was ahead, and becomes due.
+        """
+        _forget_clock_ahead(now)
+        recovered = 0
+        columns = (Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
+        for row in Analysis.select(*columns).where(Analysis.status == "processing"):
+            if row.lease_token in self._held or row.lease_token in self._unsettled:
+                continue  # a thread of this worker is at it, whatever the clock says
+            holder = (row.lease_token or "").partition(":")[0]
+            leased = row.lease_until is not None and row.lease_until > now
+            if leased and Presence.alive(self._presences, holder):
+                continue
+            with db.atomic():
+                mine = (Analysis.id == row.id) & (Analysis.lease_token == row.lease_token)
+                if row.interruptions + 1 >= MAX_INTERRUPTIONS:
+                    sentence = f"The analysis was interrupted {MAX_INTERRUPTIONS} times and was given up."
+                    end = {"status": "error", "fault": "row", "error_message": sentence, "completed_at": now}
+                    recovered += Analysis.update(**end).where(mine).execute()
+                else:
+                    recovered += _requeue(mine, now=now, interruptions=row.interruptions + 1)
+        return recovered
+
+    def close(self) -> None:
+        """Save what models have found, give back what is still being analysed, and remove the presence."""
+        with contextlib.suppress(StorageFull, Unavailable, *models.DATABASE_ERRORS):
+            self._settle_unsettled()
+        for claim in list(self._held.values()):
+            with models.scope():
+                give_back(claim, now=self._clock())
+        if self._presence is not None:
+            self._presence.forget()
+            self._presence = None
+
+    def _settle_unsettled(self) -> None:
+        """Save what models have found. Raises what the database raises, and keeps them if that may pass."""
+        with self._settling:
+            for token, (claim, outcome, analyser) in list(self._unsettled.items()):
+                try:
+                    with models.scope():
+                        if outcome is None:
+                            give_back(claim, now=self._clock())
+                        else:
+                            _settle(claim, outcome, analyser, now=self._clock())
+                except Exception as problem:
+                    if not isinstance(models.known_failure(problem), StorageFull | Unavailable):
+                        del self._unsettled[token]
+                    raise
+                del self._unsettled[token]
+
+    @contextlib.contextmanager
+    def _holding(self, claim: Claim) -> Iterator[None]:
+        self._held[claim.token] = claim
         try:
-            if _copied_from_twin(claim, model.identity, now=clock()):
-                return True
-            photo = photos.get(claim.photo_id)
-            picture = photos.open_original(photo)
-        except (NotFound, Unreadable) as problem:
-            picture, outcome = None, problem
-        except Exception:
-            _unsettled[claim.token] = (claim, None, model.identity)
-            raise
-    if picture is not None:
-        with picture, _pool_holds(claim):
-            outcome = _ask(model, picture, photo.filename)
-    _unsettled[claim.token] = (claim, outcome, model.identity)
-    _settle_unsettled(clock)
-    return True
+            yield
+        finally:
+            self._held.pop(claim.token, None)
 
-
-def claim_next(fingerprint: str, *, now: datetime) -> Claim | None:
-    """Take the oldest due photo, or None. While the circuit is open that is one probe, when its time has come.
-
-    Two photos of the same bytes are never analysed side by side: the second waits and takes over the first one's result.
-    """
-    with db.atomic():
-        before, circuit = _change_circuit(lambda circuit: circuit.about(fingerprint))
-        if circuit != before:
-            _return_to_queue(("provider", "refused"), now=now)
-        if not circuit.lets_through(now):
-            return None
-        row = _due(now, probe=circuit.open)
-        if row is None:
-            return None
-        if circuit.open:
-            _change_circuit(lambda circuit: circuit.probed(now + LEASE))  # one at a time
-        token = f"{_presence().name}:{secrets.token_hex(8)}"
-        Analysis.update(status="processing", lease_until=now + LEASE, lease_token=token).where(Analysis.id == row[0]).execute()
-        return Claim(row[0], row[1], token, circuit.open)
+    def _present(self) -> Presence:
+        """Made with the first claim: on a disk that is read-only the service starts all the same."""
+        with self._presence_guard:
+            if self._presence is None:
+                self._presence = Presence(self._presences)
+            return self._presence
 
 
 def seconds_until_due(*, now: datetime) -> float:
@@ -171,30 +256,6 @@ def give_back(claim: Claim, *, now: datetime) -> None:
     with db.atomic():
         _requeue((Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token), now=now)
         _end_turn(claim, None, now=now)
-
-
-def recover(*, now: datetime) -> int:
-    """Photos whose worker died, or whose lease ended, become pending again; returns their number.
-
-    What is due later than its delay can be got its time from a clock that was ahead, and becomes due.
-    """
-    _forget_clock_ahead(now)
-    recovered = 0
-    held = Analysis.select(Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
-    for row in held.where(Analysis.status == "processing"):
-        worker = (row.lease_token or "").partition(":")[0]
-        if row.lease_token in _held or row.lease_token in _unsettled:
-            continue  # a thread of this process is at it, whatever the clock says
-        if row.lease_until is not None and row.lease_until > now and Presence.alive(_workers_folder(), worker):
-            continue
-        with db.atomic():
-            mine = (Analysis.id == row.id) & (Analysis.lease_token == row.lease_token)
-            if row.interruptions + 1 >= MAX_INTERRUPTIONS:
-                sentence = f"The analysis was interrupted {MAX_INTERRUPTIONS} times and was given up."
-                recovered += Analysis.update(status="error", fault="row", error_message=sentence, completed_at=now).where(mine).execute()
-            else:
-                recovered += _requeue(mine, now=now, interruptions=row.interruptions + 1)
-    return recovered
 
 
 def _forget_clock_ahead(now: datetime) -> None:
@@ -254,16 +315,16 @@ _LIST_COLUMNS = [column for column in Analysis._meta.sorted_fields if column.nam
 
 
 class Pool:
-    """Threads that repeat `work`; started in the server process only, after it has forked."""
+    """Threads that repeat the turns of a `Worker`; started in the server process only, after it has forked."""
 
     def __init__(self, settings: Settings):
-        self._settings = settings
+        self._worker = Worker(settings)
         self._loop = background.Loop("analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers)
 
     def start(self) -> None:
         try:
             with models.scope(), db.atomic():
-                recovered = recover(now=utc_now())
+                recovered = self._worker.recover(now=utc_now())
                 allow_probe(now=utc_now())
             if recovered:
                 log.info("%d analyses that were interrupted go on", recovered)
@@ -278,73 +339,14 @@ class Pool:
         """Stop claiming; wait for what is being analysed, and give back what takes too long."""
         self._loop.stop()
         self._loop.join(STOP_PATIENCE)
-        with contextlib.suppress(StorageFull, Unavailable, *models.DATABASE_ERRORS):
-            _settle_unsettled(utc_now)
-        for claim in list(_held.values()):
-            with models.scope():
-                give_back(claim, now=utc_now())
-        _presence().forget()
+        self._worker.close()
 
     def _step(self) -> float:
-        if work(self._settings):
+        if self._worker.work():
             return 0.0
         with models.scope():
-            recover(now=utc_now())
+            self._worker.recover(now=utc_now())
             return seconds_until_due(now=utc_now())
-
-
-# What this process is analysing right now, so that a stopping pool can give it back.
-_held: dict[str, Claim] = {}
-
-# Claims whose end is not written down yet: what models have found, None for a turn that came to nothing. A full disk must not make anybody
-# pay twice, so while there are any, nothing is claimed.
-_unsettled: dict[str, tuple[Claim, Findings | SnaploreError | None, str]] = {}
-
-
-_settling = threading.Lock()
-
-
-def _settle_unsettled(clock: Callable[[], datetime]) -> None:
-    """Write down what models have found. Raises what the database raises; what is bound to pass leaves the result for the next time."""
-    with _settling:
-        for token, (claim, outcome, analyser) in list(_unsettled.items()):
-            try:
-                with models.scope():
-                    if outcome is None:
-                        give_back(claim, now=clock())
-                    else:
-                        _settle(claim, outcome, analyser, now=clock())
-            except Exception as problem:
-                if not isinstance(models.known_failure(problem), StorageFull | Unavailable):
-                    del _unsettled[token]
-                raise
-            del _unsettled[token]
-
-
-@contextlib.contextmanager
-def _pool_holds(claim: Claim):
-    _held[claim.token] = claim
-    try:
-        yield
-    finally:
-        _held.pop(claim.token, None)
-
-
-_mine: Presence | None = None
-_mine_guard = threading.Lock()
-
-
-def _presence() -> Presence:
-    """This process's own, by which others know that its leases are alive."""
-    global _mine
-    with _mine_guard:
-        if _mine is None or _mine.process != os.getpid() or _mine.folder != _workers_folder():
-            _mine = Presence(_workers_folder())
-        return _mine
-
-
-def _workers_folder() -> Path:
-    return models.store().folder / "workers"
 
 
 # ------------------------------------------------------------------------------------------------------------ one photo's turn
