@@ -6,18 +6,16 @@ result is saved in one transaction, and only if the claim still holds. Threads, 
 
 Failures are told apart by whose fault they are. The provider's (no connection, 429, 5xx) are tried again, and after three in a
 row a circuit breaker stops the queue but for one probe at a time, so that an outage costs the rows nothing. A refusal
-(401, 403, 404) stops it until the configuration changes. The photo's own fault ends with that photo.
+(401, 403, 404) stops it until the configuration changes (`circuit.py`). The photo's own fault ends with that photo.
 """
 
 import contextlib
 import hashlib
 import logging
-import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import msgspec
@@ -35,6 +33,7 @@ import photos
 import search
 import shapes
 import spend
+from circuit import LONGEST_PAUSE, Circuit
 from clock import iso, utc_now
 from errors import (
     MAX_RETRY_AFTER,
@@ -58,9 +57,6 @@ log = logging.getLogger(__name__)
 LEASE = timedelta(minutes=5)  # longer than the longest answer may take, 130 s, twice over
 RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
 TRIES = len(RETRY_DELAYS) + 1
-CIRCUIT_FAILURES = 3  # in a row
-FIRST_PAUSE = timedelta(seconds=30)
-LONGEST_PAUSE = timedelta(minutes=10)
 LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=MAX_RETRY_AFTER)  # of anything that waits for its time
 # A row that failed by the provider's fault comes back this often by itself, so that one picture on which the provider always
 # fails does not go round for ever.
@@ -70,16 +66,6 @@ MAX_INTERRUPTIONS = 20
 IDLE_WAIT = 5.0  # seconds after which a thread looks again: rows of other processes, leases that ended
 BLOCKED_WAIT = 1.0  # seconds, when something is due that may not be taken
 STOP_PATIENCE = 15.0
-
-
-class Circuit(msgspec.Struct):
-    """The breaker's state, shared by all threads and workers through the database."""
-
-    fingerprint: str = ""  # of the configuration that it is about
-    failures: int = 0  # of the provider, in a row
-    open: bool = False
-    probe_at: datetime | None = None  # while open: when the next probe may go; None: not before the configuration changes
-    pause: float = 0.0  # seconds
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -94,60 +80,144 @@ class Claim(msgspec.Struct, frozen=True):
 # ------------------------------------------------------------------------------------------------------------------ the queue
 
 
-def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
-    """Claim one due photo, analyse it, save the result; False when nothing was due.
+class Worker:
+    """Works through the queue, a photo a turn; several threads may share one.
 
-    What a thread of the pool repeats. No exception leaves it but for those of the database itself.
+    It owns what outlives a turn: the presence by which others know that its leases are alive, the claims
+    under way, and the outcomes that the database could not take yet. `close` ends all three.
     """
-    _settle_unsettled(clock)
-    with models.scope():
-        chosen = configuration.latest(settings)
-        model = llm.model_for(chosen, settings)
-        if llm.out_of_tokens(chosen, settings, now=clock()):
-            return False  # what waits goes on tomorrow
-        claim = claim_next(_fingerprint(chosen), now=clock())
-        if claim is None:
-            return False
+
+    def __init__(self, settings: Settings, *, clock: Callable[[], datetime] = utc_now):
+        self._settings = settings
+        self._clock = clock
+        self._presences = settings.data_dir / "workers"
+        self._presence: Presence | None = None
+        self._presence_guard = threading.Lock()
+        self._held: dict[str, Claim] = {}  # being analysed, by token
+        # Claims whose outcome is not saved yet, with the analyser; None is a turn that came to nothing. A
+        # full disk must not make anybody pay twice: while there are any, nothing is claimed.
+        self._unsettled: dict[str, tuple[Claim, Findings | SnaploreError | None, str]] = {}
+        self._settling = threading.Lock()
+
+    def work(self) -> bool:
+        """Claim one due photo, analyse it, save the result; False when nothing was due.
+
+        What a thread of the pool repeats. No exception leaves it but for those of the database itself.
+        """
+        self._settle_unsettled()
+        with models.scope():
+            chosen = configuration.latest(self._settings)
+            model = llm.model_for(chosen, self._settings)
+            if llm.out_of_tokens(chosen, self._settings, now=self._clock()):
+                return False  # what waits goes on tomorrow
+            claim = self.claim_next(_fingerprint(chosen), now=self._clock())
+            if claim is None:
+                return False
+            try:
+                if _copied_from_twin(claim, model.identity, now=self._clock()):
+                    return True
+                photo = photos.get(claim.photo_id)
+                picture = photos.open_original(photo)
+            except (NotFound, Unreadable) as problem:
+                picture, outcome = None, problem
+            except Exception:
+                self._unsettled[claim.token] = (claim, None, model.identity)
+                raise
+        if picture is not None:
+            with picture, self._holding(claim):
+                outcome = _ask(model, picture, photo.filename)
+        self._unsettled[claim.token] = (claim, outcome, model.identity)
+        self._settle_unsettled()
+        return True
+
+    def claim_next(self, fingerprint: str, *, now: datetime) -> Claim | None:
+        """Take the oldest due photo, or None. While the circuit is open: a probe, once its time has come.
+
+        Two photos of the same bytes are never analysed side by side: the second waits, and takes over the
+        result of the first.
+        """
+        with db.atomic():
+            before, circuit = _change_circuit(lambda circuit: circuit.about(fingerprint))
+            if circuit != before:
+                _return_to_queue(("provider", "refused"), now=now)
+            if not circuit.lets_through(now):
+                return None
+            row = _due(now, probe=circuit.open)
+            if row is None:
+                return None
+            if circuit.open:
+                _change_circuit(lambda circuit: circuit.probed(now + LEASE))  # one at a time
+            token = f"{self._present().name}:{secrets.token_hex(8)}"
+            lease = {"status": "processing", "lease_until": now + LEASE, "lease_token": token}
+            Analysis.update(**lease).where(Analysis.id == row[0]).execute()
+            return Claim(row[0], row[1], token, circuit.open)
+
+    def recover(self, *, now: datetime) -> int:
+        """Photos whose worker died, or whose lease ended, become pending again; returns their number.
+
+        What is due later than its delay can be got its time from a clock that was ahead, and becomes due.
+        """
+        _forget_clock_ahead(now)
+        recovered = 0
+        columns = (Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
+        for row in Analysis.select(*columns).where(Analysis.status == "processing"):
+            if row.lease_token in self._held or row.lease_token in self._unsettled:
+                continue  # a thread of this worker is at it, whatever the clock says
+            holder = (row.lease_token or "").partition(":")[0]
+            leased = row.lease_until is not None and row.lease_until > now
+            if leased and Presence.alive(self._presences, holder):
+                continue
+            with db.atomic():
+                mine = (Analysis.id == row.id) & (Analysis.lease_token == row.lease_token)
+                if row.interruptions + 1 >= MAX_INTERRUPTIONS:
+                    sentence = f"The analysis was interrupted {MAX_INTERRUPTIONS} times and was given up."
+                    end = {"status": "error", "fault": "row", "error_message": sentence, "completed_at": now}
+                    recovered += Analysis.update(**end).where(mine).execute()
+                else:
+                    recovered += _requeue(mine, now=now, interruptions=row.interruptions + 1)
+        return recovered
+
+    def close(self) -> None:
+        """Save what models have found, give back what is still being analysed, and remove the presence."""
+        with contextlib.suppress(StorageFull, Unavailable, *models.DATABASE_ERRORS):
+            self._settle_unsettled()
+        for claim in list(self._held.values()):
+            with models.scope():
+                give_back(claim, now=self._clock())
+        if self._presence is not None:
+            self._presence.forget()
+            self._presence = None
+
+    def _settle_unsettled(self) -> None:
+        """Save what models have found. Raises what the database raises, and keeps them if that may pass."""
+        with self._settling:
+            for token, (claim, outcome, analyser) in list(self._unsettled.items()):
+                try:
+                    with models.scope():
+                        if outcome is None:
+                            give_back(claim, now=self._clock())
+                        else:
+                            _settle(claim, outcome, analyser, now=self._clock())
+                except Exception as problem:
+                    if not isinstance(models.known_failure(problem), StorageFull | Unavailable):
+                        del self._unsettled[token]
+                    raise
+                del self._unsettled[token]
+
+    @contextlib.contextmanager
+    def _holding(self, claim: Claim) -> Iterator[None]:
+        self._held[claim.token] = claim
         try:
-            if _copied_from_twin(claim, model.identity, now=clock()):
-                return True
-            photo = photos.get(claim.photo_id)
-            picture = photos.open_original(photo)
-        except (NotFound, Unreadable) as problem:
-            picture, outcome = None, problem
-        except Exception:
-            _unsettled[claim.token] = (claim, None, model.identity)
-            raise
-    if picture is not None:
-        with picture, _pool_holds(claim):
-            outcome = _ask(model, picture, photo.filename)
-    _unsettled[claim.token] = (claim, outcome, model.identity)
-    _settle_unsettled(clock)
-    return True
+            yield
+        finally:
+            self._held.pop(claim.token, None)
 
-
-def claim_next(fingerprint: str, *, now: datetime) -> Claim | None:
-    """Take the oldest due photo, or None. While the circuit is open that is one probe, when its time has come.
-
-    Two photos of the same bytes are never analysed side by side: the second waits and takes over the first one's result.
-    """
-    with db.atomic():
-        circuit = _circuit()
-        if circuit.fingerprint != fingerprint:
-            circuit = Circuit(fingerprint=fingerprint)
-            _save_circuit(circuit)
-            _return_to_queue(("provider", "refused"), now=now)
-        if circuit.open and (circuit.probe_at is None or now < circuit.probe_at):
-            return None
-        row = _due(now, probe=circuit.open)
-        if row is None:
-            return None
-        if circuit.open:
-            circuit.probe_at = now + LEASE  # one at a time
-            _save_circuit(circuit)
-        token = f"{_presence().name}:{secrets.token_hex(8)}"
-        Analysis.update(status="processing", lease_until=now + LEASE, lease_token=token).where(Analysis.id == row[0]).execute()
-        return Claim(row[0], row[1], token, circuit.open)
+    def _present(self) -> Presence:
+        """Made with the first claim: on a disk that is read-only the service starts all the same."""
+        with self._presence_guard:
+            if self._presence is None:
+                self._presence = Presence(self._presences)
+            return self._presence
 
 
 def seconds_until_due(*, now: datetime) -> float:
@@ -180,41 +250,14 @@ def reprocess(photo_id: int, *, now: datetime) -> None:
 
 def allow_probe(*, now: datetime) -> None:
     """A provider that refused may be asked once more: a person asked again, or started the service again."""
-    circuit = _circuit()
-    if circuit.open and circuit.probe_at is None:
-        circuit.probe_at = now
-        _save_circuit(circuit)
+    _change_circuit(lambda circuit: circuit.with_probe_allowed(now))
 
 
 def give_back(claim: Claim, *, now: datetime) -> None:
     """Return a claimed photo unharmed, because the service stops."""
     with db.atomic():
         _requeue((Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token), now=now)
-        _free_probe(claim, now=now)
-
-
-def recover(*, now: datetime) -> int:
-    """Photos whose worker died, or whose lease ended, become pending again; returns their number.
-
-    What is due later than its delay can be got its time from a clock that was ahead, and becomes due.
-    """
-    _forget_clock_ahead(now)
-    recovered = 0
-    held = Analysis.select(Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
-    for row in held.where(Analysis.status == "processing"):
-        worker = (row.lease_token or "").partition(":")[0]
-        if row.lease_token in _held or row.lease_token in _unsettled:
-            continue  # a thread of this process is at it, whatever the clock says
-        if row.lease_until is not None and row.lease_until > now and Presence.alive(_workers_folder(), worker):
-            continue
-        with db.atomic():
-            mine = (Analysis.id == row.id) & (Analysis.lease_token == row.lease_token)
-            if row.interruptions + 1 >= MAX_INTERRUPTIONS:
-                sentence = f"The analysis was interrupted {MAX_INTERRUPTIONS} times and was given up."
-                recovered += Analysis.update(status="error", fault="row", error_message=sentence, completed_at=now).where(mine).execute()
-            else:
-                recovered += _requeue(mine, now=now, interruptions=row.interruptions + 1)
-    return recovered
+        _end_turn(claim, None, now=now)
 
 
 def _forget_clock_ahead(now: datetime) -> None:
@@ -223,10 +266,7 @@ def _forget_clock_ahead(now: datetime) -> None:
     late = [row[0] for row in db.execute_sql(_DUE_TOO_LATE, (present, latest, latest)).fetchall()]
     if late:
         Analysis.update(due_at=now).where(Analysis.id.in_(late)).execute()
-    circuit = _circuit()
-    if circuit.open and circuit.probe_at is not None and circuit.probe_at > now + LONGEST_DELAY:
-        circuit.probe_at = now
-        _save_circuit(circuit)
+    _change_circuit(lambda circuit: circuit.without_waiting_past(now + LONGEST_DELAY, now=now))
 
 
 # What never failed is due at once.
@@ -275,16 +315,16 @@ _LIST_COLUMNS = (*shapes.columns(Analysis, shapes.AnalysisFields), Photo.filenam
 
 
 class Pool:
-    """Threads that repeat `work`; started in the server process only, after it has forked."""
+    """Threads that repeat the turns of a `Worker`; started in the server process only, after it has forked."""
 
     def __init__(self, settings: Settings):
-        self._settings = settings
+        self._worker = Worker(settings)
         self._loop = background.Loop("analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers)
 
     def start(self) -> None:
         try:
             with models.scope(), db.atomic():
-                recovered = recover(now=utc_now())
+                recovered = self._worker.recover(now=utc_now())
                 allow_probe(now=utc_now())
             if recovered:
                 log.info("%d analyses that were interrupted go on", recovered)
@@ -299,73 +339,14 @@ class Pool:
         """Stop claiming; wait for what is being analysed, and give back what takes too long."""
         self._loop.stop()
         self._loop.join(STOP_PATIENCE)
-        with contextlib.suppress(StorageFull, Unavailable, *models.DATABASE_ERRORS):
-            _settle_unsettled(utc_now)
-        for claim in list(_held.values()):
-            with models.scope():
-                give_back(claim, now=utc_now())
-        _presence().forget()
+        self._worker.close()
 
     def _step(self) -> float:
-        if work(self._settings):
+        if self._worker.work():
             return 0.0
         with models.scope():
-            recover(now=utc_now())
+            self._worker.recover(now=utc_now())
             return seconds_until_due(now=utc_now())
-
-
-# What this process is analysing right now, so that a stopping pool can give it back.
-_held: dict[str, Claim] = {}
-
-# Claims whose end is not written down yet: what models have found, None for a turn that came to nothing. A full disk must not make anybody
-# pay twice, so while there are any, nothing is claimed.
-_unsettled: dict[str, tuple[Claim, Findings | SnaploreError | None, str]] = {}
-
-
-_settling = threading.Lock()
-
-
-def _settle_unsettled(clock: Callable[[], datetime]) -> None:
-    """Write down what models have found. Raises what the database raises; what is bound to pass leaves the result for the next time."""
-    with _settling:
-        for token, (claim, outcome, analyser) in list(_unsettled.items()):
-            try:
-                with models.scope():
-                    if outcome is None:
-                        give_back(claim, now=clock())
-                    else:
-                        _settle(claim, outcome, analyser, now=clock())
-            except Exception as problem:
-                if not isinstance(models.known_failure(problem), StorageFull | Unavailable):
-                    del _unsettled[token]
-                raise
-            del _unsettled[token]
-
-
-@contextlib.contextmanager
-def _pool_holds(claim: Claim):
-    _held[claim.token] = claim
-    try:
-        yield
-    finally:
-        _held.pop(claim.token, None)
-
-
-_mine: Presence | None = None
-_mine_guard = threading.Lock()
-
-
-def _presence() -> Presence:
-    """This process's own, by which others know that its leases are alive."""
-    global _mine
-    with _mine_guard:
-        if _mine is None or _mine.process != os.getpid() or _mine.folder != _workers_folder():
-            _mine = Presence(_workers_folder())
-        return _mine
-
-
-def _workers_folder() -> Path:
-    return models.store().folder / "workers"
 
 
 # ------------------------------------------------------------------------------------------------------------ one photo's turn
@@ -416,17 +397,13 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
             case Findings():
                 _save(claim, result_fields(outcome), analyser, now=now)
                 _remember(claim, outcome.memories, now=now)
-                _provider_answers(now=now)
             case ProviderDown():
                 _fail_provider(claim, outcome, now=now)
             case ProviderRefused():
                 _fail_refused(claim, outcome, now=now)
-            case AnswerUnusable():
-                _fail_row(claim, outcome, now=now)
-                _provider_answers(now=now)
             case _:
                 _fail_row(claim, outcome, now=now)
-                _free_probe(claim, now=now)
+        _end_turn(claim, outcome, now=now)
 
 
 def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
@@ -441,7 +418,7 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     with db.atomic():
         if _still_held(claim):
             _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
-        _free_probe(claim, now=now)
+        _end_turn(claim, None, now=now)  # the provider was not asked
     return True
 
 
@@ -471,35 +448,17 @@ def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime)
 
 
 def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> None:
-    asked_to_wait = timedelta(seconds=problem.retry_after or 0)
-    circuit = _circuit()
-    circuit.failures += 1
-    row = Analysis.get_by_id(claim.analysis_id)
-    if claim.probe:
-        # After a refusal there was no pause yet.
-        circuit.pause = min(max(circuit.pause * 2, FIRST_PAUSE.total_seconds()), LONGEST_PAUSE.total_seconds())
-        attempts = row.attempts  # a probe costs its row nothing
-    else:
-        attempts = row.attempts + 1
-        if not circuit.open and circuit.failures >= CIRCUIT_FAILURES:
-            log.warning("the model's provider fails; the queue waits: %s", problem)
-            circuit.open, circuit.pause = True, FIRST_PAUSE.total_seconds()
-    if circuit.open and circuit.pause:  # without a pause it is a refusal that came in between, which holds
-        circuit.probe_at = now + max(asked_to_wait, timedelta(seconds=circuit.pause))
-    _save_circuit(circuit)
+    attempts = Analysis.get_by_id(claim.analysis_id).attempts + (0 if claim.probe else 1)  # a probe costs its row nothing
     state = {"attempts": attempts, "error_message": str(problem), **_UNLEASED}
     if attempts >= TRIES:
         state |= {"status": "error", "fault": "provider", "completed_at": now, "due_at": now + LONGEST_PAUSE}
     else:
-        state |= {"status": "pending", "fault": "", "due_at": now + max(asked_to_wait, RETRY_DELAYS[max(0, attempts - 1)])}
+        delay = max(timedelta(seconds=problem.retry_after or 0), RETRY_DELAYS[max(0, attempts - 1)])
+        state |= {"status": "pending", "fault": "", "due_at": now + delay}
     Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
 
 
 def _fail_refused(claim: Claim, problem: ProviderRefused, *, now: datetime) -> None:
-    circuit = _circuit()
-    if not circuit.open:
-        log.warning("the model's provider refuses; the queue waits for another configuration: %s", problem)
-    _save_circuit(Circuit(fingerprint=circuit.fingerprint, failures=circuit.failures + 1, open=True))
     state = {"status": "error", "fault": "refused", "error_message": str(problem), "completed_at": now, **_UNLEASED}
     Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
 
@@ -514,22 +473,22 @@ def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
     Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
 
 
-def _provider_answers(*, now: datetime) -> None:
-    """Close the circuit; what failed by the provider's fault comes back, at once after an outage, else after a while."""
-    circuit = _circuit()
-    if circuit.open:
+def _end_turn(claim: Claim, outcome: Findings | SnaploreError | None, *, now: datetime) -> None:
+    """What a photo's turn means for the provider and for the photos that wait for it; None: the provider was not asked.
+
+    Once it answers, what failed by its fault comes back: at once after an outage, else after a while.
+    """
+    before, circuit = _change_circuit(lambda circuit: circuit.after(outcome, probe=claim.probe, now=now))
+    if isinstance(outcome, Findings | AnswerUnusable):
+        _return_to_queue(("provider", "refused") if before.open else ("provider",), now=now, only_due=not before.open)
+    if before.open == circuit.open:
+        return
+    if not circuit.open:
         log.info("the model's provider answers again")
-    if circuit.open or circuit.failures:
-        _save_circuit(Circuit(fingerprint=circuit.fingerprint))
-    _return_to_queue(("provider", "refused") if circuit.open else ("provider",), now=now, only_due=not circuit.open)
-
-
-def _free_probe(claim: Claim, *, now: datetime) -> None:
-    """A probe that told nothing about the provider leaves its place to the next one."""
-    circuit = _circuit()
-    if claim.probe and circuit.open:
-        circuit.probe_at = now
-        _save_circuit(circuit)
+    elif isinstance(outcome, ProviderRefused):
+        log.warning("the model's provider refuses; the queue waits for another configuration: %s", outcome)
+    else:
+        log.warning("the model's provider fails; the queue waits: %s", outcome)
 
 
 def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool = False) -> None:
@@ -562,8 +521,13 @@ def _circuit() -> Circuit:
     return msgspec.convert(models.stored_value("analysis.circuit", {}), Circuit)
 
 
-def _save_circuit(circuit: Circuit) -> None:
-    models.store_value("analysis.circuit", circuit)
+def _change_circuit(change: Callable[[Circuit], Circuit]) -> tuple[Circuit, Circuit]:
+    """The circuit before and after `change`, saved when it is another one. Nothing else writes it."""
+    before = _circuit()
+    after = change(before)
+    if after != before:
+        models.store_value("analysis.circuit", after)
+    return before, after
 
 
 # --------------------------------------------------------------------------------------------------------------------- routes

@@ -279,9 +279,7 @@ def _analyses(kind: Kind, orders: Orders) -> None:
         missing = list(Photo.select().where(~peewee.fn.EXISTS(Analysis.select().where(Analysis.photo == Photo.id))))
         for photo in missing:
             if orders.repair:
-                Analysis.insert(
-                    photo=photo.id, device_id=photo.device_id, status="pending", created_at=orders.now, due_at=orders.now
-                ).on_conflict_ignore().execute()
+                models.enqueue(photo, now=orders.now)
             kind.note(f"photo {photo.id} has none", mended=orders.repair)
 
 

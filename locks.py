@@ -89,7 +89,6 @@ class Presence:
 
     def __init__(self, folder: Path):
         self.name = secrets.token_hex(8)
-        self.process = os.getpid()
         self.folder = folder
         folder.mkdir(mode=0o700, exist_ok=True)
         self._file = _LockFile(folder / self.name)

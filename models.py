@@ -437,6 +437,12 @@ class Analysis(Model):
         table_name = "analyses"
 
 
+def enqueue(photo: Photo, *, now: datetime) -> None:
+    """Give a photo its analysis row, pending and due `now`, unless it has one."""
+    row = {"photo": photo.id, "device_id": photo.device_id, "status": "pending", "created_at": now, "due_at": now}
+    Analysis.insert(**row).on_conflict_ignore().execute()
+
+
 class Tally(Model):
     """How many photos have this device, status, intent and category; kept by triggers, so that no count scans the table."""
 

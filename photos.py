@@ -81,7 +81,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         photo = _photo(spool, upload, examined, kept, now=now)
         with db.atomic():
             photo.save(force_insert=True)
-            Analysis.insert(photo=photo.id, device_id=photo.device_id, status="pending", created_at=now, due_at=now).execute()
+            models.enqueue(photo, now=now)
             note_sync(upload, now, new=1)
     except BaseException as problem:
         for path in kept:

@@ -59,7 +59,7 @@ def analysing(folders: seed.Folders) -> Iterator[Figure]:
     with FakeLLM(default=lambda _request: _answer(writer)) as model:
         settings = _with_model(folders.large, model.url)
         _store(settings, pictures)
-        works = iter(lambda: analysis.work(settings), False)
+        works = iter(analysis.Worker(settings).work, False)
         again = itertools.cycle(pictures)
         actions = {"work": lambda: next(works), "floor": lambda: images.for_model(io.BytesIO(next(again)))}
         seconds = in_turns(actions, len(pictures) - 1, warm_up=1)

@@ -1,6 +1,6 @@
 """Data folders with many photos, made by the code that stores and analyses real ones, a million in a quarter of an hour.
 
-The first of every `ALIKE` photos goes through `photos.store` and `analysis.work`: its files are sealed, its rows written, its text
+The first of every `ALIKE` photos goes through `photos.store` and `analysis.Worker`: its files are sealed, its rows written, its text
 indexed as in service. The rows of those that follow are copies of its rows with all that tells photos apart put in its place, their
 files hard links to its files, and they are indexed together. A test holds that both ways leave the same in every table.
 
@@ -157,7 +157,8 @@ def _store_and_analyse(settings: Settings, number: int, moment: datetime) -> Non
     spool = upload_of(material.tiny_picture(number))
     with models.scope():
         photos.store(spool, described(number, moment), now=moment)
-    analysis.work(settings, clock=lambda: moment)
+    with contextlib.closing(analysis.Worker(settings, clock=lambda: moment)) as worker:
+        worker.work()
 
 
 def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> None:

@@ -1,5 +1,6 @@
 """Fixtures of the whole suite: settings → app → client, cli; pictures drawn on the spot; a model that answers from a script."""
 
+import contextlib
 import dataclasses
 import shutil
 from datetime import timedelta
@@ -91,14 +92,22 @@ def clock():
 
 
 @pytest.fixture
+def worker(remote, clock):
+    """A worker of the queue whose model is the fake server: `worker.work()` is one turn, in the test's own thread."""
+    with contextlib.closing(analysis.Worker(remote, clock=clock)) as worker:
+        yield worker
+
+
+@pytest.fixture
 def work_queue(settings):
     """Run the queue by hand until nothing is due, with the function that the pool's threads run."""
 
     def run(chosen=settings, **options):
         turns = 0
-        while analysis.work(chosen, **options):
-            turns += 1
-            assert turns < 1000, "the queue never empties"
+        with contextlib.closing(analysis.Worker(chosen, **options)) as worker:
+            while worker.work():
+                turns += 1
+                assert turns < 1000, "the queue never empties"
         return turns
 
     return run

@@ -10,6 +10,7 @@ import pytest
 import analysis
 import llm
 import models
+from circuit import Circuit
 from findings import Entity, Findings
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
@@ -19,7 +20,7 @@ from tests.support.fake_llm import FINDINGS
 @pytest.fixture
 def turn(remote, clock):
     """One turn of the queue with the fake server as the model; False when nothing was due."""
-    return lambda settings=remote: analysis.work(settings, clock=clock)
+    return lambda settings=remote: analysis.Worker(settings, clock=clock).work()
 
 
 def shown(client, photo):
@@ -66,20 +67,20 @@ def test_identical_bytes_are_analysed_once(client, fake_llm, turn):
     assert {item["summary"] for item in client.get("/api/photos").json["items"]} == {FINDINGS["summary"]}
 
 
-def test_identical_bytes_are_never_analysed_side_by_side(client, fake_llm, remote, clock):
+def test_identical_bytes_are_never_analysed_side_by_side(client, fake_llm, worker):
     upload(client, "same", "same")
     let_go = threading.Event()
     fake_llm.answer(after=let_go)
-    first = threading.Thread(target=lambda: analysis.work(remote, clock=clock))
+    first = threading.Thread(target=worker.work)
     first.start()
     fake_llm.wait_for_requests(1)
     try:
-        assert analysis.work(remote, clock=clock) is False
+        assert worker.work() is False
     finally:
         let_go.set()
         first.join()
 
-    assert analysis.work(remote, clock=clock) is True
+    assert worker.work() is True
     assert len(fake_llm.requests) == 1
     assert client.get("/api/stats").json["done"] == 2
 
@@ -256,11 +257,12 @@ def test_a_probe_after_a_refusal_that_finds_the_provider_down_is_not_repeated_at
 def test_a_thread_does_not_spin_on_what_is_due_but_may_not_be_taken(client, remote, clock, fake_llm):
     limited = dataclasses.replace(remote, daily_token_limit=1)
     upload(client, "a", "b")
-    assert analysis.work(limited, clock=clock)
-    assert analysis.work(limited, clock=clock) is False
+    worker = analysis.Worker(limited, clock=clock)
+    assert worker.work()
+    assert worker.work() is False
     with models.scope():
         assert analysis.seconds_until_due(now=clock()) >= 1
-        analysis._save_circuit(analysis.Circuit(open=True, probe_at=clock()))
+        models.store_value("analysis.circuit", Circuit(open=True, probe_at=clock()))
         assert analysis.seconds_until_due(now=clock() + timedelta(hours=1)) >= 1
 
 
@@ -305,81 +307,81 @@ def test_a_stored_file_that_is_damaged_ends_its_row_without_a_call(client, fake_
     assert fake_llm.requests == []
 
 
-def delete_while_analysed(client, photo, fake_llm, remote, clock):
+def delete_while_analysed(client, photo, fake_llm, worker):
     let_go = threading.Event()
     fake_llm.answer(after=let_go)
-    worker = threading.Thread(target=lambda: analysis.work(remote, clock=clock))
-    worker.start()
+    thread = threading.Thread(target=worker.work)
+    thread.start()
     fake_llm.wait_for_requests(1)
     assert client.delete(f"/api/photos/{photo}").status_code == 200
     let_go.set()
-    worker.join()
+    thread.join()
 
 
-def test_a_photo_that_is_deleted_while_it_is_analysed_leaves_nothing(client, fake_llm, remote, clock):
+def test_a_photo_that_is_deleted_while_it_is_analysed_leaves_nothing(client, fake_llm, worker):
     (photo,) = upload(client, "library")
-    delete_while_analysed(client, photo, fake_llm, remote, clock)
+    delete_while_analysed(client, photo, fake_llm, worker)
 
     assert client.get("/api/stats").json["total_analyses"] == 0
     assert client.get("/api/search?q=library").json["total"] == 0
 
 
-def test_a_result_that_comes_after_its_lease_ended_is_discarded(client, fake_llm, remote, clock, monkeypatch):
+def test_a_result_that_comes_after_its_lease_ended_is_discarded(client, fake_llm, remote, clock, worker):
     (photo,) = upload(client, "library")
     let_go = threading.Event()
     fake_llm.answer({**FINDINGS, "summary": "too late"}, after=let_go)
-    worker = threading.Thread(target=lambda: analysis.work(remote, clock=clock))
-    worker.start()
+    thread = threading.Thread(target=worker.work)
+    thread.start()
     fake_llm.wait_for_requests(1)
     clock.move(minutes=6)
-    monkeypatch.setattr(analysis, "_held", {})  # as another process sees it
+    other = analysis.Worker(remote, clock=clock)
     with models.scope():
-        assert analysis.recover(now=clock()) == 1
-    assert analysis.work(remote, clock=clock)
+        assert other.recover(now=clock()) == 1
+    assert other.work()
     let_go.set()
-    worker.join()
+    thread.join()
 
     assert shown(client, photo)["summary"] == FINDINGS["summary"]
     assert len(fake_llm.requests) == 2
 
 
-def test_rows_of_a_worker_that_died_are_pending_again_at_the_next_start(client, settings, clock):
+def test_rows_of_a_worker_that_died_are_pending_again_at_the_next_start(client, clock, worker):
     (photo,) = upload(client, "library")
     with models.scope():
         lease = {"status": "processing", "lease_until": clock() + timedelta(minutes=5), "lease_token": "0123456789abcdef:1"}
         models.Analysis.update(**lease).execute()
-        assert analysis.recover(now=clock()) == 1
+        assert worker.recover(now=clock()) == 1
 
     assert shown(client, photo)["status"] == "pending"
 
 
-def test_rows_of_a_worker_that_lives_keep_their_lease(client, clock):
+def test_rows_of_a_worker_that_lives_keep_their_lease(client, clock, worker):
     upload(client, "library")
     with models.scope():
-        claim = analysis.claim_next("any", now=clock())
-        assert analysis.recover(now=clock()) == 0
-        assert analysis.recover(now=clock() + timedelta(minutes=6)) == 1
+        claim = worker.claim_next("any", now=clock())
+        assert worker.recover(now=clock()) == 0
+        assert worker.recover(now=clock() + timedelta(minutes=6)) == 1
         assert claim is not None
 
 
-def test_a_picture_that_keeps_killing_its_worker_is_given_up(client, clock):
+def test_a_picture_that_keeps_killing_its_worker_is_given_up(client, clock, worker):
     (photo,) = upload(client, "library")
     with models.scope():
         for _ in range(analysis.MAX_INTERRUPTIONS):
-            assert analysis.claim_next("any", now=clock()) is not None
+            assert worker.claim_next("any", now=clock()) is not None
             models.Analysis.update(lease_token="0123456789abcdef:1").execute()
-            assert analysis.recover(now=clock()) == 1
+            assert worker.recover(now=clock()) == 1
 
     assert shown(client, photo)["status"] == "error"
     assert "interrupted" in shown(client, photo)["error_message"]
 
 
-def test_a_turn_of_the_queue_reads_no_more_when_the_queue_is_long(client, remote, fake_llm, clock):
+def test_a_turn_of_the_queue_reads_no_more_when_the_queue_is_long(client, fake_llm, clock, worker):
     upload(client, "a", "b")
     statements = []
     models.db.query_hooks.append(statements.append)
     try:
-        analysis.work(remote, clock=clock)
+        worker.work()
         with models.scope():
             analysis.seconds_until_due(now=clock())
     finally:
@@ -397,7 +399,7 @@ def test_a_turn_of_the_queue_reads_no_more_when_the_queue_is_long(client, remote
                 assert not grows, f"{event.sql}\n{step}"
 
 
-def test_a_claim_is_exclusive_over_threads(client, clock):
+def test_a_claim_is_exclusive_over_threads(client, clock, worker):
     upload(client, *"abcdefgh")
     claimed, start = [], threading.Barrier(4)
 
@@ -405,7 +407,7 @@ def test_a_claim_is_exclusive_over_threads(client, clock):
         start.wait(10)
         for _ in range(4):
             with models.scope():
-                claimed.append(analysis.claim_next("any", now=clock()))
+                claimed.append(worker.claim_next("any", now=clock()))
 
     threads = [threading.Thread(target=claim) for _ in range(4)]
     for thread in threads:
@@ -416,10 +418,10 @@ def test_a_claim_is_exclusive_over_threads(client, clock):
     assert sorted(claim.photo_id for claim in claimed if claim) == list(range(1, 9))
 
 
-def test_a_claim_that_is_given_back_is_pending_and_unharmed(client, clock):
+def test_a_claim_that_is_given_back_is_pending_and_unharmed(client, clock, worker):
     (photo,) = upload(client, "library")
     with models.scope():
-        claim = analysis.claim_next("any", now=clock())
+        claim = worker.claim_next("any", now=clock())
         analysis.give_back(claim, now=clock())
 
     assert shown(client, photo)["status"] == "pending"
@@ -437,7 +439,7 @@ def test_an_unexpected_failure_of_a_model_ends_in_a_sentence_and_in_the_log(clie
     monkeypatch.setattr(llm, "model_for", lambda chosen, settings: Broken())
     (photo,) = upload(client, "library")
     for _ in range(3):
-        analysis.work(settings, clock=clock)
+        analysis.Worker(settings, clock=clock).work()
         clock.move(seconds=10)
 
     assert "unexpectedly" in shown(client, photo)["error_message"]
@@ -476,9 +478,9 @@ def test_a_screenshot_that_is_analysed_again_or_twice_is_remembered_once(client,
     assert client.get("/api/memories").json["total"] == 1
 
 
-def test_a_result_that_is_not_kept_leaves_no_memory(client, fake_llm, remote, clock):
+def test_a_result_that_is_not_kept_leaves_no_memory(client, fake_llm, worker):
     (photo,) = upload(client, "library")
-    delete_while_analysed(client, photo, fake_llm, remote, clock)
+    delete_while_analysed(client, photo, fake_llm, worker)
 
     assert client.get("/api/memories").json["total"] == 0
 

@@ -182,7 +182,7 @@ def test_a_model_that_is_configured_at_runtime_is_used_at_once(open_client, sett
     photo = open_client.upload(draw()).json["id"]
     put(open_client, base_url=fake_llm.url, api_key="sk-runtime", model="eyes")
 
-    assert analysis.work(running, clock=clock)
+    assert analysis.Worker(running, clock=clock).work()
     assert fake_llm.requests[0].key == "sk-runtime"
     assert fake_llm.requests[0].body["model"] == "eyes"
     assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"
@@ -193,11 +193,11 @@ def test_a_changed_configuration_lets_a_refusing_provider_be_asked_again(open_cl
     photo = open_client.upload(draw()).json["id"]
     put(open_client, base_url=fake_llm.url, api_key="sk-wrong")
     fake_llm.fail(401)
-    analysis.work(running, clock=clock)
-    assert analysis.work(running, clock=clock) is False
+    analysis.Worker(running, clock=clock).work()
+    assert analysis.Worker(running, clock=clock).work() is False
     put(open_client, api_key="sk-right")
 
-    assert analysis.work(running, clock=clock)
+    assert analysis.Worker(running, clock=clock).work()
     assert fake_llm.requests[-1].key == "sk-right"
     assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"
 
@@ -208,11 +208,11 @@ def test_a_configuration_that_another_process_was_told_is_the_queues_at_once(ope
     photo = open_client.upload(draw()).json["id"]
     put(open_client, base_url=fake_llm.url, api_key="sk-wrong")
     fake_llm.fail(401)
-    analysis.work(running, clock=clock)
+    analysis.Worker(running, clock=clock).work()
     with models.scope():
         right = configuration.Stored(base_url=fake_llm.url, api_key="sk-right", key_origin=configuration.net.origin(fake_llm.url))
         models.store_value("llm", right)
 
-    assert analysis.work(running, clock=clock)
+    assert analysis.Worker(running, clock=clock).work()
     assert [request.key for request in fake_llm.requests] == ["sk-wrong", "sk-right"]
     assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"

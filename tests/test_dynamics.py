@@ -46,7 +46,7 @@ def analysed(phone, fake_llm, remote, clock):
         for name in names:
             ids.append(phone.upload(draw(name), f"{name}.png", **fields).json["id"])
             fake_llm.answer({**SEEN, "summary": f"Seen {name}.", **{key: fields[key] for key in ("intent",) if key in fields}})
-            assert analysis.work(remote, clock=clock)
+            assert analysis.Worker(remote, clock=clock).work()
         fake_llm.requests.clear()
         return ids
 
@@ -172,7 +172,7 @@ def test_a_question_is_looked_at_together_with_its_answer(phone, fake_llm, clock
 def test_what_is_not_worth_keeping_is_not_shown(phone, fake_llm, clock, remote):
     phone.upload(draw("keyboard"))
     fake_llm.answer({**SEEN, "intent": "ignore"})
-    analysis.work(remote, clock=clock)
+    analysis.Worker(remote, clock=clock).work()
     fake_llm.requests.clear()
 
     assert dynamics.cycle(remote, clock=clock) == []
@@ -185,7 +185,7 @@ def test_a_result_that_a_person_asked_for_again_is_new(phone, analysed, fake_llm
     dynamics.cycle(remote, clock=clock)
     phone.post(f"/api/analysis/{photo}/reprocess")
     fake_llm.answer({**SEEN, "summary": "Seen with fresh eyes."})
-    analysis.work(remote, clock=clock)
+    analysis.Worker(remote, clock=clock).work()
     fake_llm.requests.clear()
     dynamics.cycle(remote, clock=clock)
 
@@ -567,11 +567,10 @@ def test_every_third_completed_analysis_makes_a_cycle(phone, analysed, fake_llm,
     assert dynamics.run_if_due(remote, clock=clock) is True
 
 
-def test_copies_of_identical_pictures_count_as_completed_too(phone, fake_llm, remote, clock, cycles):
+def test_copies_of_identical_pictures_count_as_completed_too(phone, fake_llm, remote, clock, cycles, work_queue):
     for _ in range(3):
         phone.upload(draw("same"))
-    while analysis.work(remote, clock=clock):
-        pass
+    work_queue(remote, clock=clock)
 
     assert len(fake_llm.requests) == 1
     assert dynamics.run_if_due(remote, clock=clock) is True
@@ -643,7 +642,7 @@ def test_a_cycle_that_fails_is_not_repeated_but_its_material_is_kept(phone, anal
     assert len(dynamics.cycle(remote, clock=clock)) == 1
 
 
-def test_the_reasoners_thread_runs_what_is_due(app, remote, fake_llm, monkeypatch):
+def test_the_reasoners_thread_runs_what_is_due(app, remote, fake_llm, monkeypatch, work_queue):
     monkeypatch.setattr(dynamics, "LOOK_AGAIN", 0.01)
     client = Client(create_app(remote))
     for name in "abc":
@@ -652,8 +651,7 @@ def test_the_reasoners_thread_runs_what_is_due(app, remote, fake_llm, monkeypatc
     loop.start()
     try:
         fake_llm.default = lambda request: SEEN if request.images else {"articles": [article("Three", 1, 2, 3)]}
-        while analysis.work(remote):
-            pass
+        work_queue(remote)
         _until(lambda: titles(client) == ["Three"])
     finally:
         loop.stop()

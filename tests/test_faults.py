@@ -19,7 +19,7 @@ import chat
 import crypto
 import images
 import models
-from analysis import Circuit
+from circuit import Circuit
 from clock import utc_now
 from models import Analysis, Memory, Message, Photo, db
 from settings import NAME
@@ -231,7 +231,7 @@ def test_what_cannot_be_kept_is_not_read_for_memories(client, fake_llm, remote, 
     assert chat.read_for_memories(remote)
 
 
-def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(client, fake_llm, remote, clock, monkeypatch):
+def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(client, fake_llm, worker, clock, monkeypatch):
     def full(*_, **__):
         raise models.peewee.OperationalError("database or disk is full")
 
@@ -240,11 +240,11 @@ def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(client
         patched.setattr(analysis, "_save", full)
         for _ in range(3):
             with pytest.raises(models.peewee.OperationalError):
-                analysis.work(remote, clock=clock)
+                worker.work()
         clock.move(hours=1)
         with models.scope():
-            assert analysis.recover(now=clock()) == 0
-    assert not analysis.work(remote, clock=clock)
+            assert worker.recover(now=clock()) == 0
+    assert not worker.work()
     assert client.get("/api/stats").json["done"] == len(fake_llm.requests) == 1
     assert client.get("/api/usage").json["days"][0]["calls"] == 1
 
@@ -454,33 +454,33 @@ def test_one_damaged_copy_of_the_key_ring_is_healed_at_the_start_which_is_logged
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=1), 365 * DAY], ids=["an hour", "a year"])
-def test_what_was_queued_by_a_clock_that_was_ahead_is_analysed(client, remote, fake_llm, work_queue, clock, ahead):
+def test_what_was_queued_by_a_clock_that_was_ahead_is_analysed(client, remote, fake_llm, work_queue, worker, clock, ahead):
     client.upload(SMALL)
     with models.scope():
         Analysis.update(due_at=clock() + ahead).execute()
     assert work_queue(remote, clock=clock) == 0
     with models.scope():
-        analysis.recover(now=clock())
+        worker.recover(now=clock())
     fake_llm.fail(503)
     assert work_queue(remote, clock=clock) == 1
     with models.scope():
-        analysis.recover(now=clock())
+        worker.recover(now=clock())
     assert work_queue(remote, clock=clock) == 0, "what has failed waits for its delay"
     clock.move(seconds=3)
     assert work_queue(remote, clock=clock) == 1
     assert client.get("/api/stats").json["done"] == 1
 
 
-def test_a_delay_that_a_clock_ahead_has_given_ends(client, remote, fake_llm, work_queue, clock):
+def test_a_delay_that_a_clock_ahead_has_given_ends(client, remote, fake_llm, work_queue, worker, clock):
     client.upload(SMALL)
     with models.scope():
         Analysis.update(due_at=clock() + 365 * DAY, attempts=1).execute()
-        analysis.recover(now=clock())
+        worker.recover(now=clock())
     assert work_queue(remote, clock=clock) == 1
     assert client.get("/api/stats").json["done"] == 1
 
 
-def test_a_failure_that_a_clock_ahead_put_off_comes_back(client, remote, fake_llm, work_queue, clock):
+def test_a_failure_that_a_clock_ahead_put_off_comes_back(client, remote, fake_llm, work_queue, worker, clock):
     for picture in (SMALL, LARGE):
         client.upload(picture)
     with models.scope():
@@ -489,12 +489,12 @@ def test_a_failure_that_a_clock_ahead_put_off_comes_back(client, remote, fake_ll
         models.store_value(
             "analysis.circuit", Circuit(fingerprint=analysis._fingerprint(analysis.configuration.current(remote)), failures=1)
         )
-        analysis.recover(now=clock())
+        worker.recover(now=clock())
     work_queue(remote, clock=clock)
     assert client.get("/api/stats").json["done"] == 2
 
 
-def test_a_circuit_that_a_clock_ahead_has_opened_is_probed(client, remote, fake_llm, work_queue, clock):
+def test_a_circuit_that_a_clock_ahead_has_opened_is_probed(client, remote, fake_llm, work_queue, worker, clock):
     client.upload(SMALL)
     with models.scope():
         fingerprint = analysis._fingerprint(analysis.configuration.current(remote))
@@ -502,22 +502,22 @@ def test_a_circuit_that_a_clock_ahead_has_opened_is_probed(client, remote, fake_
         models.store_value("analysis.circuit", circuit)
     assert work_queue(remote, clock=clock) == 0
     with models.scope():
-        analysis.recover(now=clock())
+        worker.recover(now=clock())
     assert work_queue(remote, clock=clock) == 1
     assert client.get("/api/stats").json["done"] == 1
 
 
-def test_a_clock_that_jumps_ahead_takes_no_work_away_from_who_is_at_it(client, remote, fake_llm, clock):
+def test_a_clock_that_jumps_ahead_takes_no_work_away_from_who_is_at_it(client, worker, fake_llm, clock):
     def years_later(request):
         clock.move(days=2000)
         with models.scope():
-            recovered.append(analysis.recover(now=clock()))
+            recovered.append(worker.recover(now=clock()))
         return FINDINGS
 
     recovered = []
     client.upload(SMALL)
     fake_llm.default = years_later
-    assert analysis.work(remote, clock=clock)
+    assert worker.work()
     assert recovered == [0]
     assert client.get("/api/stats").json["done"] == len(fake_llm.requests) == 1
 
@@ -563,15 +563,15 @@ def test_jobs_that_go_by_age_do_nothing_when_the_clock_has_jumped_and_make_up_fo
     assert run("cleanup", now + 42 * DAY).startswith("cleanup: 1 photos, ")
 
 
-def test_spending_and_lists_take_a_clock_that_was_set_back(client, remote, fake_llm, clock):
+def test_spending_and_lists_take_a_clock_that_was_set_back(client, worker, fake_llm, clock):
     client.upload(SMALL)
-    assert analysis.work(remote, clock=clock)
+    assert worker.work()
     clock.move(days=-366)
     client.upload(draw("another"))
     with models.scope():
         Analysis.update(due_at=clock()).where(Analysis.photo == 2).execute()
         Photo.update(created_at=clock(), original_timestamp=clock()).where(Photo.id == 2).execute()
-    assert analysis.work(remote, clock=clock)
+    assert worker.work()
     assert [item["id"] for item in client.get("/api/photos").json["items"]] == [2, 1]
     assert client.get("/api/search?q=library").json["total"] == 2
     assert sum(day["calls"] for day in client.get("/api/usage?days=400").json["days"]) == 2

@@ -17,7 +17,7 @@ LAYERS = (
     ("errors", "lines", "text"),
     ("settings", "findings", "clock", "progress"),
     ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "page", "params", "replies", "rules", "terms"),
-    ("articles", "models", "ocr"),
+    ("articles", "circuit", "models", "ocr"),
     ("digest", "prompts", "query", "shapes"),
     ("background", "configuration", "local", "mcp", "spend"),
     ("remote",),
@@ -39,7 +39,7 @@ SERVER = "gunicorn.conf"
 # Verbs know nothing of HTTP; the search and the model have a Blueprint for their few routes, and nothing more of Flask.
 FLASK_USERS = {"page", "params", "configuration", "spend", SERVER} | {module for row in LAYERS[RANKS["photos"] :] for module in row}
 BLUEPRINT_ONLY = {"search", "llm"}
-NO_DATABASE = {"articles", "digest", "local", "ocr", "prompts", "remote"}
+NO_DATABASE = {"articles", "circuit", "digest", "local", "ocr", "prompts", "remote"}
 DATABASE_USERS = {module for row in LAYERS[RANKS["models"] : RANKS["app"]] for module in row} - NO_DATABASE
 
 # Package -> the modules that may import it. The standard library's own doors to the network and to SQLite count as well:

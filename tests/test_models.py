@@ -293,7 +293,7 @@ def test_tallies_follow_every_change(opened):
                 sha256=b"",
                 key_generation=1,
             )
-            models.Analysis.create(photo=photo, device_id=photo.device_id, status="pending", created_at=now, due_at=now)
+            models.enqueue(photo, now=now)
         models.Analysis.update(status="done", intent="note", content_category="chat").where(models.Analysis.photo < 4).execute()
         models.Photo.delete().where(models.Photo.id == 1).execute()
 

@@ -67,7 +67,8 @@ def stored(start, pictures):
     client = Client(create_app(start))
     for picture in pictures:
         client.upload(picture.read_bytes(), picture.name, local_media_store_id=picture.name, device_id="phone")
-    while analysis.work(start):
+    worker = analysis.Worker(start)
+    while worker.work():
         pass
     models.close_connections()
     return start
@@ -186,9 +187,10 @@ def test_wherever_the_power_is_cut_while_keys_turn_everything_is_there(stored, p
 def assert_whole(settings, pictures, answers, point):
     """After a restart: everything answered, each upload whole or not there, and what was under way goes on to its end."""
     client = Client(create_app(settings))
+    worker = analysis.Worker(settings)
     try:
         with models.scope():
-            analysis.recover(now=utc_now())
+            worker.recover(now=utc_now())
             kept = dict(Photo.select(Photo.id, Photo.local_media_store_id).tuples())
             done = {row[0] for row in Analysis.select(Analysis.photo).where(Analysis.status == "done").tuples()}
         promised = {int(answer.split()[-1]) for answer in answers if answer.startswith("answered upload")}
@@ -203,7 +205,7 @@ def assert_whole(settings, pictures, answers, point):
         for picture in pictures:
             again = client.upload(picture.read_bytes(), picture.name, local_media_store_id=picture.name, device_id="phone")
             assert again.status_code == 200, point
-        while analysis.work(settings):
+        while worker.work():
             pass
         assert client.get("/api/stats").json["done"] == client.get("/api/photos").json["total"] == 2, point
         models.close_connections()

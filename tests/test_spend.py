@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-import analysis
 import models
 import spend
 from clock import utc_now
@@ -20,11 +19,10 @@ def limited(remote):
     return dataclasses.replace(remote, daily_token_limit=1_500)
 
 
-def test_usage_is_shown_by_day_purpose_and_model(client, remote, fake_llm, clock):
+def test_usage_is_shown_by_day_purpose_and_model(client, remote, fake_llm, work_queue):
     client.upload(draw("a"))
     client.upload(draw("b"))
-    while analysis.work(remote, clock=utc_now):
-        pass
+    work_queue(remote)
     shown = client.get("/api/usage").json
 
     assert shown["daily_token_limit"] == 0
@@ -50,18 +48,16 @@ def test_the_embedded_model_costs_nothing(client):
     assert client.get("/api/usage").json["days"] == []
 
 
-def test_when_the_days_tokens_are_used_up_photos_wait_and_go_on_the_next_day(client, limited, fake_llm, clock):
+def test_when_the_days_tokens_are_used_up_photos_wait_and_go_on_the_next_day(client, limited, fake_llm, clock, work_queue):
     for name in "abc":
         client.upload(draw(name))
-    turns = 0
-    while analysis.work(limited, clock=clock):
-        turns += 1
+    turns = work_queue(limited, clock=clock)
 
     assert turns == len(fake_llm.requests) == 2  # the call that crosses the limit is finished
     stats = client.get("/api/stats").json
     assert (stats["done"], stats["pending"], stats["errors"]) == (2, 1, 0)
     clock.move(days=1)
-    assert analysis.work(limited, clock=clock)
+    assert work_queue(limited, clock=clock)
     assert client.get("/api/stats").json["done"] == 3
 
 

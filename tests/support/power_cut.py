@@ -29,14 +29,14 @@ def main(what: str, *pictures: str) -> None:
         rotation.seal_anew(silent)
         answered("sealing")
         return
-    client = app.test_client()
+    client, worker = app.test_client(), analysis.Worker(settings)
     bearer = {"Authorization": f"Bearer {app.api_key}"}
     for number, picture in enumerate(map(Path, pictures), start=1):
         form = {"file": (io.BytesIO(picture.read_bytes()), picture.name), "local_media_store_id": picture.name, "device_id": "phone"}
         answer = client.post("/api/photos/upload", data=form, headers=bearer)
         assert answer.status_code == 200, answer.text
         answered(f"upload {answer.json['id']}")
-        assert analysis.work(settings)
+        assert worker.work()
         answered(f"analysis {number}")
     assert client.delete("/api/photos/1", headers=bearer).status_code == 200
     answered("deletion 1")
