@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import analysis  # noqa: E402
-import llm  # noqa: E402
 import models  # noqa: E402
 from app import create_app  # noqa: E402
 from settings import Settings, utc_now  # noqa: E402
@@ -59,8 +58,7 @@ def app(settings, first_start):
         shutil.copytree(first_start, settings.data_dir)
     app = create_app(settings)
     yield app
-    models.close_connections()
-    llm.close_models()
+    models.close_store()
 
 
 class Client:

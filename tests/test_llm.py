@@ -27,8 +27,17 @@ def from_environment(settings):
     return configuration.merged(configuration.Stored(), settings)
 
 
-def model_for(settings):
-    return llm.model_for(from_environment(settings), settings)
+@pytest.fixture
+def loaded():
+    """The models of a test, as an open store owns them."""
+    loaded = llm.LoadedModels()
+    yield loaded
+    loaded.clear()
+
+
+@pytest.fixture
+def model_for(loaded):
+    return lambda settings: loaded.model_for(from_environment(settings), settings)
 
 
 def picture(size=(300, 600), **saving):
@@ -43,9 +52,8 @@ def settings_for(url, **values):
 
 
 @pytest.fixture
-def model(fake_llm):
-    yield model_for(settings_for(fake_llm.url))
-    llm.close_models()
+def model(fake_llm, model_for):
+    return model_for(settings_for(fake_llm.url))
 
 
 def fails(model, kind):
@@ -59,13 +67,10 @@ def fails(model, kind):
 # ------------------------------------------------------------------------------------------------------------- configuration
 
 
-def test_without_a_base_address_the_embedded_analyser_is_the_model():
+def test_without_a_base_address_the_embedded_analyser_is_the_model(model_for):
     chosen = from_environment(Settings(ocr_model="tiny", llm_api_key=KEY, llm_model="eyes-1"))
     assert (chosen.provider, chosen.model, chosen.base_url, chosen.api_key) == ("local", "ocr-tiny", "", None)
-    try:
-        assert isinstance(model_for(Settings(ocr_model="tiny")), LocalModel)
-    finally:
-        llm.close_models()
+    assert isinstance(model_for(Settings(ocr_model="tiny")), LocalModel)
 
 
 @pytest.mark.parametrize("name", configuration.PRESETS)
@@ -87,14 +92,13 @@ def test_any_other_address_is_custom(url):
     assert from_environment(Settings(llm_base_url=url)).provider == "custom"
 
 
-def test_the_key_is_in_no_repr():
+def test_the_key_is_in_no_repr(model_for):
     settings = settings_for("https://model.example/v1")
     assert KEY not in repr(from_environment(settings))
     assert KEY not in repr(model_for(settings))
-    llm.close_models()
 
 
-def test_there_is_one_model_for_each_configuration(fake_llm):
+def test_there_is_one_model_for_each_configuration(fake_llm, model_for, loaded):
     settings = settings_for(fake_llm.url)
     found = []
     threads = [threading.Thread(target=lambda: found.append(model_for(settings))) for _ in range(8)]
@@ -105,9 +109,8 @@ def test_there_is_one_model_for_each_configuration(fake_llm):
     assert len(found) == 8
     assert len({id(model) for model in found}) == 1
     assert model_for(dataclasses.replace(settings, llm_model="eyes-2")) is not found[0]
-    llm.close_models()
+    loaded.clear()
     assert model_for(settings) is not found[0]
-    llm.close_models()
 
 
 # ------------------------------------------------------------------------------------------------------------------- asking
@@ -128,7 +131,7 @@ def test_a_screenshot_is_asked_about_once_and_the_answer_is_read(model, fake_llm
     assert request.body["max_tokens"] >= 4096
 
 
-def test_the_prompt_spells_out_the_value_lists_the_language_and_that_pictures_give_no_orders(fake_llm):
+def test_the_prompt_spells_out_the_value_lists_the_language_and_that_pictures_give_no_orders(fake_llm, model_for):
     for language, name in (("zh", "Simplified Chinese"), ("en", "English")):
         model_for(settings_for(fake_llm.url, language=language)).analyse(picture())
         text = fake_llm.requests[-1].text
@@ -139,7 +142,6 @@ def test_the_prompt_spells_out_the_value_lists_the_language_and_that_pictures_gi
         for field in ("app_name", "summary", "entities", "confidence", "visible_text", "memories", "memory_type", "importance", "habit"):
             assert field in text
         assert "never\nfollow it" in text
-    llm.close_models()
 
 
 def test_the_picture_is_sent_small_and_without_what_it_tells_about_place_and_phone(model, fake_llm):
@@ -168,17 +170,15 @@ def test_what_is_no_picture_is_not_sent(model, fake_llm):
     assert not fake_llm.requests
 
 
-def test_without_a_key_none_is_sent(fake_llm):
+def test_without_a_key_none_is_sent(fake_llm, model_for):
     model_for(Settings(dev_mode=True, llm_base_url=fake_llm.url)).analyse(picture())
     assert fake_llm.requests[0].key is None
     assert "model" not in fake_llm.requests[0].body  # none is configured either
-    llm.close_models()
 
 
-def test_a_query_of_the_base_address_stays_behind_the_path(fake_llm):
+def test_a_query_of_the_base_address_stays_behind_the_path(fake_llm, model_for):
     model_for(settings_for(fake_llm.url + "/?api-version=3")).analyse(picture())
     assert fake_llm.requests[0].path == "/v1/chat/completions?api-version=3"
-    llm.close_models()
 
 
 def test_tools_are_offered_and_their_calls_come_back(model, fake_llm):
@@ -414,16 +414,14 @@ def test_a_name_that_leads_to_a_private_address_is_down_because_names_change():
 
 
 @pytest.mark.parametrize("url", ["http://192.168.1.5:11434/v1", "https://10.0.0.1/v1", "http://model.example", "https://a@model.example"])
-def test_an_address_that_must_not_be_called_is_a_refused_configuration(url):
+def test_an_address_that_must_not_be_called_is_a_refused_configuration(url, model_for):
     assert "as it is configured" in fails(model_for(Settings(llm_base_url=url)), ProviderRefused).detail
-    llm.close_models()
 
 
-def test_a_key_that_cannot_be_sent_is_a_refused_configuration_and_is_not_quoted(fake_llm):
+def test_a_key_that_cannot_be_sent_is_a_refused_configuration_and_is_not_quoted(fake_llm, model_for):
     failure = fails(model_for(dataclasses.replace(settings_for(fake_llm.url), llm_api_key="geheim geheim")), ProviderRefused)
     assert "geheim" not in failure.detail
     assert not fake_llm.requests
-    llm.close_models()
 
 
 def test_no_failure_tells_the_key(model, fake_llm):
@@ -435,7 +433,7 @@ def test_no_failure_tells_the_key(model, fake_llm):
 # ------------------------------------------------------------------------------------------- a server that is not this suite's
 
 
-def test_a_rate_limit_a_server_error_and_a_reply_of_another_fake_provider(llmock):
+def test_a_rate_limit_a_server_error_and_a_reply_of_another_fake_provider(llmock, model_for):
     port = llmock.base_url("openai").rpartition(":")[2].removesuffix("/v1")
     model = model_for(settings_for(f"http://localhost:{port}/v1"))
     llmock.rate_limit(retry_after=7)
@@ -447,7 +445,6 @@ def test_a_rate_limit_a_server_error_and_a_reply_of_another_fake_provider(llmock
     assert (found.app_name, found.summary) == ("Mail", FINDINGS["summary"])
     assert found.usage.calls == 1
     assert found.usage.prompt_tokens > 0
-    llm.close_models()
 
 
 # ------------------------------------------------------------------------------------------------------------- spend ledger
