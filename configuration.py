@@ -6,7 +6,6 @@ is the provider `local`, the embedded model: a state like any other.
 """
 
 import dataclasses
-import math
 import time
 from typing import Annotated
 
@@ -78,7 +77,7 @@ class Stored(msgspec.Struct):
 
 def current(settings: Settings) -> Configuration:
     """The configuration in force. Reads the database at most once in `CACHE_SECONDS`."""
-    return merged(_stored(), settings)
+    return merged(store().cache(_LastRead).stored(), settings)
 
 
 def latest(settings: Settings) -> Configuration:
@@ -146,7 +145,7 @@ def change(
         elif after.key_origin != (net.origin(address) if address else ""):
             after.api_key = after.key_origin = ""
         store_value("llm", after)
-    _cache.clear()
+    store().cache(_LastRead).clear()
 
 
 def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
@@ -167,18 +166,20 @@ def guard(settings: Settings) -> net.Guard:
     return net.Guard(dev_mode=settings.dev_mode, allowed_hosts=settings.llm_allowed_hosts)
 
 
-_cache: dict[tuple[int, str], tuple[float, Stored]] = {}  # by data folder: when it was read, and what
+class _LastRead:
+    """What is stored, as the database had it at most `CACHE_SECONDS` ago."""
 
+    def __init__(self) -> None:
+        self._read: tuple[float, Stored] | None = None  # when, and what
 
-def _stored() -> Stored:
-    """As the database had it at most `CACHE_SECONDS` ago."""
-    place = (id(store()), str(store().folder))
-    read_at, stored = _cache.get(place, (-math.inf, Stored()))
-    if time.monotonic() - read_at > CACHE_SECONDS:
-        stored = _read_stored()
-        _cache.clear()
-        _cache[place] = (time.monotonic(), stored)
-    return stored
+    def stored(self) -> Stored:
+        read = self._read
+        if read is None or time.monotonic() - read[0] > CACHE_SECONDS:
+            read = self._read = (time.monotonic(), _read_stored())
+        return read[1]
+
+    def clear(self) -> None:
+        self._read = None
 
 
 def _read_stored() -> Stored:

@@ -130,7 +130,6 @@ def _tidy():
 
 def worker_exit(server, worker):
     """Finish or give back what is being analysed, end the model's child process, and leave a database without a log to be read first."""
-    import llm
     import models
 
     if hasattr(worker, "pool"):
@@ -139,5 +138,4 @@ def worker_exit(server, worker):
         worker.pool.stop()
         for loop in worker.loops:
             loop.join(LOOP_PATIENCE)
-    llm.close_models()
-    models.close_connections()
+    models.close_store()

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import BinaryIO, Protocol
 
 import articles
+import models
 import spend
 from configuration import LOCAL, Configuration, guard
 from errors import Unavailable
@@ -45,16 +46,31 @@ class Model(Protocol):
     def close(self) -> None: ...
 
 
-_models: dict[tuple[Configuration, Settings], Model] = {}
-_models_lock = threading.Lock()
+class LoadedModels:
+    """The models in use, one for each configuration: all threads share its OCR process or its connections."""
+
+    def __init__(self) -> None:
+        self._models: dict[tuple[Configuration, Settings], Model] = {}
+        self._guard = threading.Lock()
+
+    def model_for(self, chosen: Configuration, settings: Settings) -> Model:
+        """The model of this configuration, made if it is not in use yet."""
+        with self._guard:
+            if (chosen, settings) not in self._models:
+                self._models[chosen, settings] = _make_model(chosen, settings)
+            return self._models[chosen, settings]
+
+    def clear(self) -> None:
+        """Close every model."""
+        with self._guard:
+            for model in self._models.values():
+                model.close()
+            self._models.clear()
 
 
 def model_for(chosen: Configuration, settings: Settings) -> Model:
-    """The model of a configuration: one for each, so that its OCR process or its connections are shared by all threads."""
-    with _models_lock:
-        if (chosen, settings) not in _models:
-            _models[chosen, settings] = _make_model(chosen, settings)
-        return _models[chosen, settings]
+    """The model of a configuration; it is closed with the open store."""
+    return models.store().cache(LoadedModels).model_for(chosen, settings)
 
 
 def out_of_tokens(chosen: Configuration, settings: Settings, *, now: datetime) -> bool:
@@ -66,14 +82,6 @@ def require_tokens(chosen: Configuration, settings: Settings, *, now: datetime) 
     """Raises `Unavailable` until the next day when `out_of_tokens`."""
     if out_of_tokens(chosen, settings, now=now):
         raise Unavailable(spend.USED_UP, retry_after=spend.resets_in(now=now))
-
-
-def close_models() -> None:
-    """Close every model; `model_for` makes new ones."""
-    with _models_lock:
-        for model in _models.values():
-            model.close()
-        _models.clear()
 
 
 def _make_model(chosen: Configuration, settings: Settings) -> Model:

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import peewee
@@ -89,8 +89,17 @@ db = _Database()
 # ------------------------------------------------------------------------------------------------------------- opening, locks
 
 
+class Cache(Protocol):
+    """What a module keeps in memory for the open store; it is made empty, and `clear` empties it."""
+
+    def clear(self) -> None: ...
+
+
+C = TypeVar("C", bound=Cache)
+
+
 class Store:
-    """The open data folder of this process: its paths, its key ring and its lock."""
+    """The open data folder of this process: its paths, its key ring, its lock, and the caches of what is in it."""
 
     def __init__(self, settings: Settings):
         self.folder = settings.data_dir
@@ -102,6 +111,8 @@ class Store:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._settings = settings
         self._follow_guard = threading.Lock()
+        self._caches: dict[type[Cache], Cache] = {}
+        self._caches_guard = threading.Lock()
         self.lock = FolderLock(self.folder)
         with self.lock.exclusive():
             self._end_master_key_change()
@@ -121,6 +132,22 @@ class Store:
     @property
     def database(self) -> Path:
         return self.folder / self.ring.database_file
+
+    def cache(self, kind: type[C]) -> C:
+        """The store's one cache of this class. It lasts until the store is closed: a new key opens the same rows."""
+        with self._caches_guard:
+            found = self._caches.get(kind)
+            if not isinstance(found, kind):
+                found = self._caches[kind] = kind()
+            return found
+
+    def close(self) -> None:
+        """Clear the caches, and close the connections that no scope uses. A thread that still works may go on."""
+        with self._caches_guard:
+            caches = list(self._caches.values())
+        for cache in caches:
+            cache.clear()
+        close_connections()
 
     def new_file_key(self) -> bytes | None:
         return crypto.new_key() if self.encrypted else None
@@ -212,6 +239,8 @@ _store: Store | None = None
 def open_store(settings: Settings) -> Store:
     """Open the data folder for this process: make it where there is none, migrate it where it is older.
 
+    The store that was open before is closed.
+
     Raises `StartRefused`, having changed nothing, when a key is missing or wrong, the folder cannot be written, or the data is newer than
     this program.
     """
@@ -230,6 +259,7 @@ def _open_store(settings: Settings) -> Store:
     store = Store(settings)
     if not os.access(store.folder, os.W_OK):
         raise StartRefused(f"The data folder {store.folder} cannot be written: its disk is read-only, or it is somebody else's.")
+    close_store()
     db.point_at(store.ring, store.folder)
     _store = store
     if store.ring.generation and not store.database.exists():
@@ -245,6 +275,12 @@ def store() -> Store:
     if _store is None:
         raise RuntimeError("no data folder is open")
     return _store
+
+
+def close_store() -> None:
+    """Close the open store, if there is one; for a process that ends."""
+    if _store is not None:
+        _store.close()
 
 
 @contextlib.contextmanager
@@ -287,7 +323,7 @@ def batches(chosen: peewee.ModelSelect, key: peewee.Field, size: int) -> Iterato
 
 
 def close_connections() -> None:
-    """Close those that no scope uses; for a process that forks or ends."""
+    """Close those that no scope uses; for a process that forks."""
     db.close_idle()
 
 

@@ -159,8 +159,7 @@ class _Block(NamedTuple):
 class _Lexicon:
     """The words of the vocabulary, 3 MB for 100,000. One never changes: what is new goes into another, so readers need no lock."""
 
-    def __init__(self, ring: object, photos: int):
-        self.ring = ring  # of the store that it was read from
+    def __init__(self, photos: int):
         self.photos = photos  # in the index then: it tells how old the counts are
         self._last_id = 0
         self._letters: dict[tuple[str, int], str] = {}  # words of letters only, by the first one and the length, put together
@@ -262,17 +261,28 @@ def _blocks(rows: Iterable[tuple[str, int]]) -> Iterator[_Block]:
         yield _Block.of(following)
 
 
-_guard = threading.Lock()
-_latest: _Lexicon | None = None
+class _LatestLexicon:
+    """The lexicon that is kept from query to query, with the words that any process has added."""
+
+    def __init__(self) -> None:
+        self._latest: _Lexicon | None = None
+        self._guard = threading.Lock()
+
+    def of(self, photos: int) -> _Lexicon:
+        """The lexicon as it is now, with so many photos in the index."""
+        with self._guard:
+            known = self._latest
+            self._latest = _Lexicon(photos) if known is None or known.has_aged(photos) else known.with_new()
+            return self._latest
+
+    def clear(self) -> None:
+        with self._guard:
+            self._latest = None
 
 
 def _lexicon() -> _Lexicon:
-    """The words of the open store, with those that any process has added: one lexicon is kept from query to query."""
-    global _latest
-    ring, photos = models.store().ring, counts([EVERYTHING]).get(EVERYTHING, 0)
+    """The words of the open store."""
+    photos = counts([EVERYTHING]).get(EVERYTHING, 0)
     if db.in_transaction():
-        return _Lexicon(ring, photos)  # not kept: what it has seen may be rolled back
-    with _guard:
-        aged = _latest is None or _latest.ring is not ring or _latest.has_aged(photos)
-        _latest = _Lexicon(ring, photos) if aged else _latest.with_new()
-        return _latest
+        return _Lexicon(photos)  # not kept: what it has seen may be rolled back
+    return models.store().cache(_LatestLexicon).of(photos)

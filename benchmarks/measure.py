@@ -66,8 +66,7 @@ def analysing(folders: seed.Folders) -> Iterator[Figure]:
         with models.scope():
             if Analysis.select().where(Analysis.status != "done").exists():
                 raise RuntimeError("an analysis failed")
-        models.close_connections()
-        llm.close_models()
+        models.close_store()
     yield Figure(
         what="analysis of a screenshot, over the model's time, p50", measured=p50(seconds["work"]) * MS, unit="ms",
         floor=p50(seconds["floor"]) * MS, floor_is="decode and re-encode", at_most=150,
@@ -100,8 +99,7 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
             "model": lambda: direct.complete([message for request in model.requests[-1:] for message in request.body["messages"]]),
         }
         seconds = in_turns(actions, 10 * folders.rounds, warm_up=3)
-        models.close_connections()
-        llm.close_models()
+        models.close_store()
     call = p50(seconds["model"])
     floor = {"floor": call * MS, "floor_is": "the model's time of a call", "unit": "ms"}
     yield Figure(what="chat turn, over the model's time, p50", measured=(p50(seconds["turn"]) - call) * MS, at_most=15, **floor)

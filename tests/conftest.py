@@ -11,6 +11,7 @@ import pytest
 pytest.register_assert_rewrite("tests.support")
 
 import analysis  # noqa: E402
+import configuration  # noqa: E402
 import llm  # noqa: E402
 import models  # noqa: E402
 from app import create_app  # noqa: E402
@@ -47,8 +48,7 @@ def app(settings, first_start):
         shutil.copytree(first_start, settings.data_dir)
     app = create_app(settings)
     yield app
-    models.close_connections()
-    llm.close_models()
+    models.close_store()
 
 
 @pytest.fixture
@@ -59,6 +59,20 @@ def client(app):
 @pytest.fixture
 def cli(app):
     return app.test_cli_runner()
+
+
+@pytest.fixture
+def loaded():
+    """The models of a test, as an open store owns them."""
+    loaded = llm.LoadedModels()
+    yield loaded
+    loaded.clear()
+
+
+@pytest.fixture
+def model_for(loaded):
+    """The model of some settings, as it is with nothing configured over the API."""
+    return lambda settings: loaded.model_for(configuration.merged(configuration.Stored(), settings), settings)
 
 
 @pytest.fixture

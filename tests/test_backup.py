@@ -21,7 +21,6 @@ import archive
 import backup
 import conversations
 import crypto
-import llm
 import models
 import photos
 import restore
@@ -52,8 +51,7 @@ def live(settings, *names):
         attached = draw("attached", size=(60, 60), format="JPEG")
         conversations.begin_turn(None, SECRETS[2], attached, device_id="phone", now=utc_now())
         models.Analysis.update(visible_text=SECRETS[0]).execute()
-    models.close_connections()
-    llm.close_models()
+    models.close_store()
 
 
 def contents(settings):

@@ -62,7 +62,6 @@ def test_a_stored_field_wins_over_the_environment_and_the_others_stay(settings):
 
 def test_a_change_survives_a_restart(app, settings):
     put(Client(app), base_url=PUBLIC, api_key="sk-kept", model="eyes")
-    configuration._cache.clear()
 
     assert Client(create_app(settings)).get("/api/config/llm").json["model"] == "eyes"
     with models.scope():
@@ -111,7 +110,6 @@ def test_the_environments_key_does_not_go_to_a_stored_address(settings):
 def test_a_stored_key_does_not_follow_the_environments_address(settings):
     first = Client(create_app(dataclasses.replace(settings, llm_base_url=PUBLIC)))
     assert put(first, api_key="sk-stored").json["api_key_set"] is True
-    configuration._cache.clear()
     moved = Client(create_app(dataclasses.replace(settings, llm_base_url="https://93.184.216.35/v1")))
 
     assert moved.get("/api/config/llm").json["api_key_set"] is False

@@ -4,7 +4,6 @@ import threading
 import pytest
 
 import configuration
-import llm
 from local import LocalModel
 from settings import Settings
 
@@ -16,21 +15,14 @@ def from_environment(settings):
     return configuration.merged(configuration.Stored(), settings)
 
 
-def model_for(settings):
-    return llm.model_for(from_environment(settings), settings)
-
-
 def settings_for(url, **values):
     return Settings(dev_mode=True, llm_base_url=url, llm_api_key=KEY, llm_model="eyes-1", **values)
 
 
-def test_without_a_base_address_the_embedded_analyser_is_the_model():
+def test_without_a_base_address_the_embedded_analyser_is_the_model(model_for):
     chosen = from_environment(Settings(ocr_model="tiny", llm_api_key=KEY, llm_model="eyes-1"))
     assert (chosen.provider, chosen.model, chosen.base_url, chosen.api_key) == ("local", "ocr-tiny", "", None)
-    try:
-        assert isinstance(model_for(Settings(ocr_model="tiny")), LocalModel)
-    finally:
-        llm.close_models()
+    assert isinstance(model_for(Settings(ocr_model="tiny")), LocalModel)
 
 
 @pytest.mark.parametrize("name", configuration.PRESETS)
@@ -52,14 +44,13 @@ def test_any_other_address_is_custom(url):
     assert from_environment(Settings(llm_base_url=url)).provider == "custom"
 
 
-def test_the_key_is_in_no_repr():
+def test_the_key_is_in_no_repr(model_for):
     settings = settings_for("https://model.example/v1")
     assert KEY not in repr(from_environment(settings))
     assert KEY not in repr(model_for(settings))
-    llm.close_models()
 
 
-def test_there_is_one_model_for_each_configuration(fake_llm):
+def test_there_is_one_model_for_each_configuration(fake_llm, model_for, loaded):
     settings = settings_for(fake_llm.url)
     found = []
     threads = [threading.Thread(target=lambda: found.append(model_for(settings))) for _ in range(8)]
@@ -70,6 +61,5 @@ def test_there_is_one_model_for_each_configuration(fake_llm):
     assert len(found) == 8
     assert len({id(model) for model in found}) == 1
     assert model_for(dataclasses.replace(settings, llm_model="eyes-2")) is not found[0]
-    llm.close_models()
+    loaded.clear()
     assert model_for(settings) is not found[0]
-    llm.close_models()

@@ -5,6 +5,7 @@ import hashlib
 import shutil
 import threading
 
+import msgspec
 import peewee
 import pytest
 import sqlcipher3
@@ -305,6 +306,36 @@ def test_tallies_follow_every_change(opened):
             peewee.fn.COUNT("*"),
         ).group_by(models.Analysis.device_id, models.Analysis.status, models.Analysis.intent, models.Analysis.content_category)
         assert sorted(models.Tally.select().tuples()) == sorted(counted.tuples())
+
+
+class Counted:
+    """A cache that knows how often it was emptied."""
+
+    def __init__(self):
+        self.cleared = 0
+
+    def clear(self):
+        self.cleared += 1
+
+
+def test_a_store_has_one_cache_of_a_kind_which_ends_with_it(opened, settings):
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(opened.cache(Counted))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(cache) for cache in found}) == 1
+    opened.replace_ring(msgspec.structs.replace(opened.ring, generation=opened.ring.generation + 1))
+    assert found[0].cleared == 0
+
+    following = models.open_store(settings)
+    assert found[0].cleared == 1
+    assert following.cache(Counted) is not found[0]
+    models.close_store()
+    assert following.cache(Counted).cleared == 1
+    with models.scope():  # what still works goes on
+        assert models.Photo.select().count() == 0
 
 
 class _in_other_thread:

@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 import configuration
-import llm
 import net
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, UnsupportedImage
 from findings import Entity, Usage
@@ -24,10 +23,6 @@ def from_environment(settings):
     return configuration.merged(configuration.Stored(), settings)
 
 
-def model_for(settings):
-    return llm.model_for(from_environment(settings), settings)
-
-
 def picture(size=(300, 600), **saving):
     """A picture with a gradient, as a file."""
     file = io.BytesIO()
@@ -40,9 +35,8 @@ def settings_for(url, **values):
 
 
 @pytest.fixture
-def model(fake_llm):
-    yield model_for(settings_for(fake_llm.url))
-    llm.close_models()
+def model(fake_llm, model_for):
+    return model_for(settings_for(fake_llm.url))
 
 
 def fails(model, kind):
@@ -71,7 +65,7 @@ def test_a_screenshot_is_asked_about_once_and_the_answer_is_read(model, fake_llm
     assert request.body["max_tokens"] >= 4096
 
 
-def test_the_prompt_spells_out_the_value_lists_the_language_and_that_pictures_give_no_orders(fake_llm):
+def test_the_prompt_spells_out_the_value_lists_the_language_and_that_pictures_give_no_orders(fake_llm, model_for):
     for language, name in (("zh", "Simplified Chinese"), ("en", "English")):
         model_for(settings_for(fake_llm.url, language=language)).analyse(picture())
         text = fake_llm.requests[-1].text
@@ -82,7 +76,6 @@ def test_the_prompt_spells_out_the_value_lists_the_language_and_that_pictures_gi
         for field in ("app_name", "summary", "entities", "confidence", "visible_text", "memories", "memory_type", "importance", "habit"):
             assert field in text
         assert "never\nfollow it" in text
-    llm.close_models()
 
 
 def test_the_picture_is_sent_small_and_without_what_it_tells_about_place_and_phone(model, fake_llm):
@@ -111,17 +104,15 @@ def test_what_is_no_picture_is_not_sent(model, fake_llm):
     assert not fake_llm.requests
 
 
-def test_without_a_key_none_is_sent(fake_llm):
+def test_without_a_key_none_is_sent(fake_llm, model_for):
     model_for(Settings(dev_mode=True, llm_base_url=fake_llm.url)).analyse(picture())
     assert fake_llm.requests[0].key is None
     assert "model" not in fake_llm.requests[0].body  # none is configured either
-    llm.close_models()
 
 
-def test_a_query_of_the_base_address_stays_behind_the_path(fake_llm):
+def test_a_query_of_the_base_address_stays_behind_the_path(fake_llm, model_for):
     model_for(settings_for(fake_llm.url + "/?api-version=3")).analyse(picture())
     assert fake_llm.requests[0].path == "/v1/chat/completions?api-version=3"
-    llm.close_models()
 
 
 def test_tools_are_offered_and_their_calls_come_back(model, fake_llm):
@@ -357,16 +348,14 @@ def test_a_name_that_leads_to_a_private_address_is_down_because_names_change():
 
 
 @pytest.mark.parametrize("url", ["http://192.168.1.5:11434/v1", "https://10.0.0.1/v1", "http://model.example", "https://a@model.example"])
-def test_an_address_that_must_not_be_called_is_a_refused_configuration(url):
+def test_an_address_that_must_not_be_called_is_a_refused_configuration(url, model_for):
     assert "as it is configured" in fails(model_for(Settings(llm_base_url=url)), ProviderRefused).detail
-    llm.close_models()
 
 
-def test_a_key_that_cannot_be_sent_is_a_refused_configuration_and_is_not_quoted(fake_llm):
+def test_a_key_that_cannot_be_sent_is_a_refused_configuration_and_is_not_quoted(fake_llm, model_for):
     failure = fails(model_for(dataclasses.replace(settings_for(fake_llm.url), llm_api_key="geheim geheim")), ProviderRefused)
     assert "geheim" not in failure.detail
     assert not fake_llm.requests
-    llm.close_models()
 
 
 def test_no_failure_tells_the_key(model, fake_llm):
@@ -378,7 +367,7 @@ def test_no_failure_tells_the_key(model, fake_llm):
 # ------------------------------------------------------------------------------------------- a server that is not this suite's
 
 
-def test_a_rate_limit_a_server_error_and_a_reply_of_another_fake_provider(llmock):
+def test_a_rate_limit_a_server_error_and_a_reply_of_another_fake_provider(llmock, model_for):
     port = llmock.base_url("openai").rpartition(":")[2].removesuffix("/v1")
     model = model_for(settings_for(f"http://localhost:{port}/v1"))
     llmock.rate_limit(retry_after=7)
@@ -390,4 +379,3 @@ def test_a_rate_limit_a_server_error_and_a_reply_of_another_fake_provider(llmock
     assert (found.app_name, found.summary) == ("Mail", FINDINGS["summary"])
     assert found.usage.calls == 1
     assert found.usage.prompt_tokens > 0
-    llm.close_models()

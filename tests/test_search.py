@@ -502,7 +502,7 @@ def test_words_that_came_one_by_one_are_found_like_those_that_were_there(library
         assert library.ids(word[:6]) == photos[-1:]
     found = [library.ids(text) for text in asked]
 
-    monkeypatch.setattr("query._latest", None)
+    models.close_store()
     assert [library.ids(text) for text in asked] == found
     assert all(photo in ids for photo, ids in zip(photos * 2, found, strict=True))
 
