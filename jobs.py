@@ -90,7 +90,7 @@ def import_folder(folder: Path, device_id: str, device_name: str):
     Can be stopped at any time and called again: what is stored already is skipped, also when it was moved or renamed. The time
     of a screenshot is that of its EXIF data, else of its file. The running service analyses them.
     """
-    counts = {"imported": 0, "already there": 0, "no pictures": 0, "failed": 0}
+    counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
     files = list(_regular_files(folder, leave_out=current_app.settings.data_dir))
     failures = []
     with click.progressbar(files, label=f"Importing {len(files)} files") as bar:
@@ -102,7 +102,11 @@ def import_folder(folder: Path, device_id: str, device_name: str):
                 failures.append(f"{path}: {problem}")
     for failure in failures:
         click.echo(failure, err=True)
-    click.echo(", ".join(f"{count} {what}" for what, count in counts.items()))
+    always = ("imported", "already there")
+    click.echo(", ".join(f"{count} {what}" for what, count in counts.items() if count or what in always))
+    if counts["imported"] and sys.stdout.isatty():  # without a terminal cron would mail it
+        click.echo("Next: the running service analyses them. If it is not running, start it (`make run`).")
+        click.echo(f"http://{current_app.settings.bind} shows how far it is; search there finds each screenshot once it is analysed.")
     if failures:
         raise SystemExit(1)
 
@@ -121,7 +125,7 @@ def _import_file(path: Path, device_id: str, device_name: str) -> str:
     """Store one file; returns the word that the summary counts it under."""
     with path.open("rb") as file:
         if not images.recognised(file):
-            return "no pictures"
+            return "ignored (not a picture)"
         taken = images.taken_at(file) or datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
         file.seek(0)
         spool = Spool(photos.MAX_FILE)

@@ -43,7 +43,7 @@ def folder(tmp_path):
 def test_importing_stores_every_picture_once_and_sums_up(client, cli, folder):
     result = cli.invoke(args=["import", str(folder)])
 
-    assert result.output.splitlines()[-1] == "4 imported, 0 already there, 2 no pictures, 1 failed"
+    assert result.output.splitlines()[-1] == "4 imported, 0 already there, 2 ignored (not a picture), 1 failed"
     assert "cut.png: file: the picture is damaged or cut off" in result.output
     assert result.exit_code == 1
     names = {item["filename"] for item in client.get("/api/photos").json["items"]}
@@ -58,9 +58,22 @@ def test_importing_again_skips_what_is_there_also_when_it_was_moved(client, cli,
     (folder / "2024" / "new.png").write_bytes(draw("new"))
     result = cli.invoke(args=["import", str(folder)])
 
-    assert result.output.splitlines()[-1] == "1 imported, 4 already there, 2 no pictures, 0 failed"
+    assert result.output.splitlines()[-1] == "1 imported, 4 already there, 2 ignored (not a picture)"
     assert result.exit_code == 0
     assert client.get("/api/photos").json["total"] == 5
+
+
+def test_on_a_terminal_an_import_ends_with_the_next_step_and_where_to_look(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.png").write_bytes(draw("a"))
+    settings = {"SNAPLORE_DATA_DIR": str(tmp_path / "data"), "SNAPLORE_BIND": "192.0.2.7:8000"}
+    shown, code = on_a_terminal("import", str(tmp_path / "in"), **settings)
+
+    assert code == 0, shown
+    counts, step, place = shown.splitlines()[-3:]
+    assert counts == "1 imported, 0 already there"
+    assert "start it" in step
+    assert "http://192.0.2.7:8000" in place
 
 
 def test_the_time_of_a_screenshot_is_that_of_its_metadata_else_of_its_file(client, cli, tmp_path):
@@ -199,20 +212,14 @@ def test_a_database_that_stays_locked_makes_a_job_fail_in_one_line(app, cli):
 def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
     client.upload(draw())
     models.close_connections()
-    environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data"), "TERM": "xterm"}
-    command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
-    screen, terminal = pty.openpty()
-    try:
-        run = subprocess.Popen(command, cwd=ROOT, env=environ, stdin=terminal, stdout=terminal, stderr=terminal)
-        os.close(terminal)
-        shown = _read_to_the_end(screen)
-        assert run.wait(30) == 0, shown
-    finally:
-        os.close(screen)
+    shown, code = on_a_terminal("jobs", "cleanup", SNAPLORE_DATA_DIR=str(tmp_path / "data"))
+    assert code == 0, shown
     assert "files  [" in shown
     assert "100%" in shown
     assert shown.splitlines()[-1].startswith("cleanup: 0 photos")
 
+    environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data")}
+    command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
     mailed = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False)
     assert mailed.stdout.splitlines() == ["cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned files, 0.0 MB freed"]
     assert (mailed.returncode, mailed.stderr) == (0, "")
@@ -263,6 +270,20 @@ def _writer_that_does_not_end():
     finally:
         done.set()
         thread.join()
+
+
+def on_a_terminal(*arguments, **environ):
+    """What a command of `flask` shows on a terminal, and its exit code."""
+    command = [sys.executable, "-m", "flask", "--app", "app", *arguments]
+    screen, terminal = pty.openpty()
+    try:
+        environ = {**_clean_environment(), "TERM": "xterm", **environ}
+        run = subprocess.Popen(command, cwd=ROOT, env=environ, stdin=terminal, stdout=terminal, stderr=terminal)
+        os.close(terminal)
+        shown = _read_to_the_end(screen)
+        return shown, run.wait(30)
+    finally:
+        os.close(screen)
 
 
 def _read_to_the_end(screen):
