@@ -3,8 +3,8 @@
 Each command opens its own database scopes, short ones, so that it works beside a busy service. Nothing here starts threads or
 analyses anything: the service finds what a command has queued.
 
-What cron runs are the `jobs`: each says one line, on stdout when it went well (exit code 0), on stderr when it failed (1). One run of a
-job at a time, over all processes.
+What cron runs are the `jobs`: each prints one line for the log, with its name, its outcome and how long it took, and nothing of what
+is stored: on stdout when it went well (exit code 0), on stderr when it failed (1). One run of a job at a time, over all processes.
 """
 
 import contextlib
@@ -43,8 +43,8 @@ BLOCK = 262_144  # bytes
 LONGEST_ABSENCE = timedelta(days=7)  # of the daily jobs, until the clock is doubted
 
 
-def command(group: click.Group | None = None, *, opens: bool = True, **options):
-    """A click command in the application's context whose failures are one line, not a trace.
+def command(group: click.Group | None = None, *, opens: bool = True, failing: str = "", **options):
+    """A click command in the application's context whose failures are one line, not a trace; `failing` is put before the sentence.
 
     The data folder is open in it, except with `opens=False`, for commands that work on data that a start would refuse.
     """
@@ -60,7 +60,7 @@ def command(group: click.Group | None = None, *, opens: bool = True, **options):
                 known = models.known_failure(problem)
                 if known is None:
                     raise
-                raise click.ClickException(known.detail) from None
+                raise click.ClickException(f"{failing}{known.detail}") from None
             finally:
                 models.close_connections()
 
@@ -166,9 +166,11 @@ def job(name: str, *, by_age: bool = False):
                     days = LONGEST_ABSENCE.days
                     click.echo(f"{name}: more than {days} days have passed at once; if the clock is right, the next run makes up for it")
                     return
-                click.echo(f"{name}: {function(*args, **kwargs)}")
+                began = time.monotonic()
+                outcome = function(*args, **kwargs)
+                click.echo(f"{name}: {outcome} ({time.monotonic() - began:.1f} s)")
 
-        return command(jobs, name=name)(run)
+        return command(jobs, name=name, failing=f"{name}: ")(run)
 
     return wrap
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -138,12 +139,12 @@ def test_clean_up_says_in_one_line_what_went_and_in_a_dry_run_what_would_go(clie
 
     dry = cli.invoke(args=["jobs", "cleanup", "--dry-run"])
     assert (dry.exit_code, dry.stderr) == (0, "")
-    assert dry.stdout == "cleanup: 1 photos, 0 conversations, 0 notes, 1 memories, 0 orphaned files, 1.8 MB would be freed\n"
+    assert untimed(dry) == "cleanup: 1 photos, 0 conversations, 0 notes, 1 memories, 0 orphaned files, 1.8 MB would be freed\n"
     assert client.get("/api/photos").json["total"] == 1
 
     run = cli.invoke(args=["jobs", "cleanup"])
     assert run.exit_code == 0
-    assert run.stdout == dry.stdout.replace("would be ", "")
+    assert untimed(run) == untimed(dry).replace("would be ", "")
     assert client.get("/api/photos").json["total"] == 0
     assert cli.invoke(args=["jobs", "cleanup"]).stdout.startswith("cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned")
 
@@ -156,8 +157,8 @@ def test_decay_says_in_one_line_what_it_did_and_a_second_run_does_nothing(app, c
         models.store_value("memory.decayed_at", (now - timedelta(days=2, hours=1)).isoformat())
 
     run = cli.invoke(args=["jobs", "decay"])
-    assert (run.exit_code, run.stdout) == (0, "decay: 1 expired memories deleted, 1 faded by 2 days\n")
-    assert cli.invoke(args=["jobs", "decay"]).stdout == "decay: 0 expired memories deleted, 0 faded\n"
+    assert (run.exit_code, untimed(run)) == (0, "decay: 1 expired memories deleted, 1 faded by 2 days\n")
+    assert untimed(cli.invoke(args=["jobs", "decay"])) == "decay: 0 expired memories deleted, 0 faded\n"
 
 
 def test_reason_writes_notes_of_what_is_new_on_the_device_it_is_asked_about(remote, fake_llm, work_queue, clock, make_photo):
@@ -169,11 +170,11 @@ def test_reason_writes_notes_of_what_is_new_on_the_device_it_is_asked_about(remo
     asked = len(fake_llm.requests)
 
     other = cli.invoke(args=["jobs", "reason", "--device-id", "tablet"])
-    assert (other.exit_code, other.stdout) == (0, "reason: 0 new notes\n")
+    assert (other.exit_code, untimed(other)) == (0, "reason: 0 new notes\n")
     assert len(fake_llm.requests) == asked
     fake_llm.answer({"articles": [{"title": "A book is due", "content": "On Friday.", "photo_ids": [1]}]})
     run = cli.invoke(args=["jobs", "reason", "--device-id", "phone"])
-    assert (run.exit_code, run.stdout, run.stderr) == (0, "reason: 1 new notes\n", "")
+    assert (run.exit_code, untimed(run), run.stderr) == (0, "reason: 1 new notes\n", "")
     assert "A book is due" in client.get("/api/dynamics").get_data(as_text=True)
 
 
@@ -185,7 +186,7 @@ def test_a_model_that_fails_makes_reason_fail_in_one_line(remote, fake_llm, work
     run = app.test_cli_runner().invoke(args=["jobs", "reason"])
 
     assert (run.exit_code, run.stdout) == (1, "")
-    assert run.stderr.startswith("Error: ")
+    assert run.stderr.startswith("Error: reason: ")
     assert len(run.stderr.splitlines()) == 1
 
 
@@ -206,7 +207,7 @@ def test_a_database_that_stays_locked_makes_a_job_fail_in_one_line(app, cli):
         run = cli.invoke(args=["jobs", "decay"])
 
     assert (run.exit_code, run.stdout) == (1, "")
-    assert run.stderr == "Error: The database is busy. Please come again in a moment.\n"
+    assert run.stderr == "Error: decay: The database is busy. Please come again in a moment.\n"
 
 
 def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
@@ -221,7 +222,8 @@ def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
     environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data")}
     command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
     mailed = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False)
-    assert mailed.stdout.splitlines() == ["cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned files, 0.0 MB freed"]
+    line = "cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned files, 0.0 MB freed\n"
+    assert untimed(mailed) == line
     assert (mailed.returncode, mailed.stderr) == (0, "")
 
 
@@ -272,6 +274,13 @@ def _writer_that_does_not_end():
         thread.join()
 
 
+def untimed(run):
+    """The line that a job printed, without the seconds that it took."""
+    line, how_long = run.stdout.rsplit(" (", 1)
+    assert re.fullmatch(r"\d+\.\d s\)\n", how_long)
+    return line + "\n"
+
+
 def on_a_terminal(*arguments, **environ):
     """What a command of `flask` shows on a terminal, and its exit code."""
     command = [sys.executable, "-m", "flask", "--app", "app", *arguments]
@@ -318,5 +327,5 @@ def test_a_cycle_of_cron_waits_for_one_that_the_service_runs(tmp_path, fake_llm)
             let_go.set()
 
         assert triggered.result().json() == {"generated": 0, "articles": []}
-        assert (job.result().returncode, job.result().stdout) == (0, "reason: 0 new notes\n")
+        assert (job.result().returncode, untimed(job.result())) == (0, "reason: 0 new notes\n")
     assert len(fake_llm.requests) == 2
