@@ -15,6 +15,7 @@ import logging
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -106,8 +107,10 @@ def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool
         claim = claim_next(_fingerprint(chosen), now=clock())
         if claim is None:
             return False
+        began = time.monotonic()
         try:
             if _copied_from_twin(claim, model.identity, now=clock()):
+                log.info("photo %d analysed: copied from the same picture", claim.photo_id)
                 return True
             photo = photos.get(claim.photo_id)
             picture = photos.open_original(photo)
@@ -121,6 +124,8 @@ def work(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool
             outcome = _ask(model, picture, photo.filename)
     _unsettled[claim.token] = (claim, outcome, model.identity)
     _settle_unsettled(clock)
+    result = "done" if isinstance(outcome, Findings) else type(outcome).__name__  # a failure's sentence may hold what a model said
+    log.info("photo %d analysed: %s, %.2f s", claim.photo_id, result, time.monotonic() - began)
     return True
 
 
