@@ -14,6 +14,7 @@ import hashlib
 import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, BinaryIO, Literal
@@ -104,6 +105,7 @@ class Worker:
 
         What a thread of the pool repeats. No exception leaves it but for those of the database itself.
         """
+        began = time.monotonic()
         self._settle_unsettled()
         with models.scope():
             chosen = configuration.latest(self._settings)
@@ -115,6 +117,7 @@ class Worker:
                 return False
             try:
                 if _copied_from_twin(claim, model.identity, now=self._clock()):
+                    log.info("photo %d analysed: copied from the same picture", claim.photo_id)
                     return True
                 photo = photos.get(claim.photo_id)
                 picture = photos.open_original(photo)
@@ -128,6 +131,9 @@ class Worker:
                 outcome = _ask(model, picture, photo.filename)
         self._unsettled[claim.token] = (claim, outcome, model.identity)
         self._settle_unsettled()
+        # The kind of a failure only: its sentence may hold what a model said.
+        result = "done" if isinstance(outcome, Findings) else type(outcome).__name__
+        log.info("photo %d analysed: %s, %.2f s", claim.photo_id, result, time.monotonic() - began)
         return True
 
     def claim_next(self, fingerprint: str, *, now: datetime) -> Claim | None:

@@ -3,8 +3,8 @@
 Each command opens its own database scopes, short ones, so that it works beside a busy service. Nothing here starts threads or
 analyses anything: the service finds what a command has queued.
 
-What cron runs are the `jobs`: each says one line, on stdout when it went well (exit code 0), on stderr when it failed (1). One run of a
-job at a time, over all processes.
+What cron runs are the `jobs`: each prints one line for the log, with its name, its outcome and how long it took, and nothing of what
+is stored: on stdout when it went well (exit code 0), on stderr when it failed (1). One run of a job at a time, over all processes.
 """
 
 import contextlib
@@ -43,8 +43,8 @@ BLOCK = 262_144  # bytes
 LONGEST_ABSENCE = timedelta(days=7)  # of the daily jobs, until the clock is doubted
 
 
-def command(group: click.Group | None = None, *, opens: bool = True, **options):
-    """A click command in the application's context whose failures are one line, not a trace.
+def command(group: click.Group | None = None, *, opens: bool = True, failing: str = "", **options):
+    """A click command in the application's context whose failures are one line, not a trace; `failing` is put before the sentence.
 
     The data folder is open in it, except with `opens=False`, for commands that work on data that a start would refuse.
     """
@@ -60,7 +60,7 @@ def command(group: click.Group | None = None, *, opens: bool = True, **options):
                 known = models.known_failure(problem)
                 if known is None:
                     raise
-                raise click.ClickException(known.detail) from None
+                raise click.ClickException(f"{failing}{known.detail}") from None
             finally:
                 models.close_connections()
 
@@ -90,7 +90,7 @@ def import_folder(folder: Path, device_id: str, device_name: str):
     Can be stopped at any time and called again: what is stored already is skipped, also when it was moved or renamed. The time
     of a screenshot is that of its EXIF data, else of its file. The running service analyses them.
     """
-    counts = {"imported": 0, "already there": 0, "no pictures": 0, "failed": 0}
+    counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
     files = list(_regular_files(folder, leave_out=current_app.settings.data_dir))
     failures = []
     with click.progressbar(files, label=f"Importing {len(files)} files") as bar:
@@ -102,7 +102,11 @@ def import_folder(folder: Path, device_id: str, device_name: str):
                 failures.append(f"{path}: {problem}")
     for failure in failures:
         click.echo(failure, err=True)
-    click.echo(", ".join(f"{count} {what}" for what, count in counts.items()))
+    always = ("imported", "already there")
+    click.echo(", ".join(f"{count} {what}" for what, count in counts.items() if count or what in always))
+    if counts["imported"] and sys.stdout.isatty():  # without a terminal cron would mail it
+        click.echo("Next: the running service analyses them. If it is not running, start it (`make run`).")
+        click.echo(f"http://{current_app.settings.bind} shows how far it is; search there finds each screenshot once it is analysed.")
     if failures:
         raise SystemExit(1)
 
@@ -121,7 +125,7 @@ def _import_file(path: Path, device_id: str, device_name: str) -> str:
     """Store one file; returns the word that the summary counts it under."""
     with path.open("rb") as file:
         if not images.recognised(file):
-            return "no pictures"
+            return "ignored (not a picture)"
         taken = images.taken_at(file) or datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
         file.seek(0)
         spool = Spool(photos.MAX_FILE)
@@ -162,9 +166,11 @@ def job(name: str, *, by_age: bool = False):
                     days = LONGEST_ABSENCE.days
                     click.echo(f"{name}: more than {days} days have passed at once; if the clock is right, the next run makes up for it")
                     return
-                click.echo(f"{name}: {function(*args, **kwargs)}")
+                began = time.monotonic()
+                outcome = function(*args, **kwargs)
+                click.echo(f"{name}: {outcome} ({time.monotonic() - began:.1f} s)")
 
-        return command(jobs, name=name)(run)
+        return command(jobs, name=name, failing=f"{name}: ")(run)
 
     return wrap
 

@@ -7,7 +7,9 @@ file. The analysis row is the photo's place in the queue, so storing a photo is 
 
 import io
 import itertools
+import logging
 import re
+import time
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -33,6 +35,8 @@ from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
+
+log = logging.getLogger(__name__)
 
 MAX_FILE = 50 * MEGABYTE
 MAX_BATCH = 50
@@ -70,8 +74,10 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     The pair of device and local id is stored once, however many uploads of it run side by side. Raises `BadInput` for an empty
     file, `TooLarge`, and `UnsupportedImage`.
     """
+    began = time.monotonic()
     if (earlier := _already_stored(upload)) is not None:
         note_sync(upload, now, new=0)
+        log.info("photo %d uploaded again: nothing is stored", earlier.id)
         return earlier
     spool.check()
     with spool.open() as picture:
@@ -91,6 +97,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
             return earlier
         raise
     stored.send()
+    log.info("photo %d uploaded: %d bytes, %.2f s", photo.id, photo.file_size, time.monotonic() - began)
     return Stored(photo.id, photo.filename, photo.file_size, dedup=False)
 
 

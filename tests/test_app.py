@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import analysis
 import models
 from app import create_app, serve
 from errors import StartRefused
@@ -248,3 +249,16 @@ def test_no_secret_stands_in_the_log_of_a_whole_day(settings, caplog):
 
     for secret in ("the-service-key", "the-model-key", "the-wrong-key", str(models.store().ring.database_key.hex())):
         assert secret not in caplog.text
+
+
+def test_a_failed_analysis_is_a_line_of_the_log_that_does_not_repeat_what_the_model_said(remote, fake_llm, clock, caplog):
+    caplog.set_level("INFO")
+    client = Client(create_app(remote))
+    client.upload(draw("quicksilver"), "divorce-papers.png")
+    fake_llm.default = lambda request: "no findings, but zanzibar"
+    assert analysis.Worker(remote, clock=clock).work()
+
+    lines = [record.getMessage() for record in caplog.records if record.name in ("photos", "analysis")]
+    assert [line.partition(",")[0] for line in lines if "analysed" in line] == ["photo 1 analysed: AnswerUnusable"]
+    assert not [word for word in ("quicksilver", "divorce", "zanzibar") if word in caplog.text]
+    models.close_connections()

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def folder(tmp_path):
 def test_importing_stores_every_picture_once_and_sums_up(client, cli, folder):
     result = cli.invoke(args=["import", str(folder)])
 
-    assert result.output.splitlines()[-1] == "4 imported, 0 already there, 2 no pictures, 1 failed"
+    assert result.output.splitlines()[-1] == "4 imported, 0 already there, 2 ignored (not a picture), 1 failed"
     assert "cut.png: file: the picture is damaged or cut off" in result.output
     assert result.exit_code == 1
     names = {item["filename"] for item in client.get("/api/photos").json["items"]}
@@ -60,9 +61,22 @@ def test_importing_again_skips_what_is_there_also_when_it_was_moved(client, cli,
     (folder / "2024" / "new.png").write_bytes(draw("new"))
     result = cli.invoke(args=["import", str(folder)])
 
-    assert result.output.splitlines()[-1] == "1 imported, 4 already there, 2 no pictures, 0 failed"
+    assert result.output.splitlines()[-1] == "1 imported, 4 already there, 2 ignored (not a picture)"
     assert result.exit_code == 0
     assert client.get("/api/photos").json["total"] == 5
+
+
+def test_on_a_terminal_an_import_ends_with_the_next_step_and_where_to_look(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.png").write_bytes(draw("a"))
+    settings = {"SNAPLORE_DATA_DIR": str(tmp_path / "data"), "SNAPLORE_BIND": "192.0.2.7:8000"}
+    shown, code = on_a_terminal("import", str(tmp_path / "in"), **settings)
+
+    assert code == 0, shown
+    counts, step, place = shown.splitlines()[-3:]
+    assert counts == "1 imported, 0 already there"
+    assert "start it" in step
+    assert "http://192.0.2.7:8000" in place
 
 
 def test_the_time_of_a_screenshot_is_that_of_its_metadata_else_of_its_file(client, cli, tmp_path):
@@ -127,12 +141,12 @@ def test_clean_up_says_in_one_line_what_went_and_in_a_dry_run_what_would_go(clie
 
     dry = cli.invoke(args=["jobs", "cleanup", "--dry-run"])
     assert (dry.exit_code, dry.stderr) == (0, "")
-    assert dry.stdout == "cleanup: 1 photos, 0 conversations, 0 notes, 1 memories, 0 orphaned files, 1.8 MB would be freed\n"
+    assert untimed(dry) == "cleanup: 1 photos, 0 conversations, 0 notes, 1 memories, 0 orphaned files, 1.8 MB would be freed\n"
     assert client.get("/api/photos").json["total"] == 1
 
     run = cli.invoke(args=["jobs", "cleanup"])
     assert run.exit_code == 0
-    assert run.stdout == dry.stdout.replace("would be ", "")
+    assert untimed(run) == untimed(dry).replace("would be ", "")
     assert client.get("/api/photos").json["total"] == 0
     assert cli.invoke(args=["jobs", "cleanup"]).stdout.startswith("cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned")
 
@@ -145,8 +159,8 @@ def test_decay_says_in_one_line_what_it_did_and_a_second_run_does_nothing(app, c
         models.store_value("memory.decayed_at", (now - timedelta(days=2, hours=1)).isoformat())
 
     run = cli.invoke(args=["jobs", "decay"])
-    assert (run.exit_code, run.stdout) == (0, "decay: 1 expired memories deleted, 1 faded by 2 days\n")
-    assert cli.invoke(args=["jobs", "decay"]).stdout == "decay: 0 expired memories deleted, 0 faded\n"
+    assert (run.exit_code, untimed(run)) == (0, "decay: 1 expired memories deleted, 1 faded by 2 days\n")
+    assert untimed(cli.invoke(args=["jobs", "decay"])) == "decay: 0 expired memories deleted, 0 faded\n"
 
 
 def test_reason_writes_notes_of_what_is_new_on_the_device_it_is_asked_about(remote, fake_llm, work_queue, clock, make_photo):
@@ -158,11 +172,11 @@ def test_reason_writes_notes_of_what_is_new_on_the_device_it_is_asked_about(remo
     asked = len(fake_llm.requests)
 
     other = cli.invoke(args=["jobs", "reason", "--device-id", "tablet"])
-    assert (other.exit_code, other.stdout) == (0, "reason: 0 new notes\n")
+    assert (other.exit_code, untimed(other)) == (0, "reason: 0 new notes\n")
     assert len(fake_llm.requests) == asked
     fake_llm.answer({"articles": [{"title": "A book is due", "content": "On Friday.", "photo_ids": [1]}]})
     run = cli.invoke(args=["jobs", "reason", "--device-id", "phone"])
-    assert (run.exit_code, run.stdout, run.stderr) == (0, "reason: 1 new notes\n", "")
+    assert (run.exit_code, untimed(run), run.stderr) == (0, "reason: 1 new notes\n", "")
     assert "A book is due" in client.get("/api/dynamics").get_data(as_text=True)
 
 
@@ -174,7 +188,7 @@ def test_a_model_that_fails_makes_reason_fail_in_one_line(remote, fake_llm, work
     run = app.test_cli_runner().invoke(args=["jobs", "reason"])
 
     assert (run.exit_code, run.stdout) == (1, "")
-    assert run.stderr.startswith("Error: ")
+    assert run.stderr.startswith("Error: reason: ")
     assert len(run.stderr.splitlines()) == 1
 
 
@@ -195,28 +209,23 @@ def test_a_database_that_stays_locked_makes_a_job_fail_in_one_line(app, cli):
         run = cli.invoke(args=["jobs", "decay"])
 
     assert (run.exit_code, run.stdout) == (1, "")
-    assert run.stderr == "Error: The database is busy. Please come again in a moment.\n"
+    assert run.stderr == "Error: decay: The database is busy. Please come again in a moment.\n"
 
 
 def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
     client.upload(draw())
     models.close_connections()
-    environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data"), "TERM": "xterm"}
-    command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
-    screen, terminal = pty.openpty()
-    try:
-        run = subprocess.Popen(command, cwd=ROOT, env=environ, stdin=terminal, stdout=terminal, stderr=terminal)
-        os.close(terminal)
-        shown = _read_to_the_end(screen)
-        assert run.wait(30) == 0, shown
-    finally:
-        os.close(screen)
+    shown, code = on_a_terminal("jobs", "cleanup", SNAPLORE_DATA_DIR=str(tmp_path / "data"))
+    assert code == 0, shown
     assert "files  [" in shown
     assert "100%" in shown
     assert shown.splitlines()[-1].startswith("cleanup: 0 photos")
 
+    environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data")}
+    command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
     mailed = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False)
-    assert mailed.stdout.splitlines() == ["cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned files, 0.0 MB freed"]
+    line = "cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned files, 0.0 MB freed\n"
+    assert untimed(mailed) == line
     assert (mailed.returncode, mailed.stderr) == (0, "")
 
 
@@ -267,6 +276,27 @@ def _writer_that_does_not_end():
         thread.join()
 
 
+def untimed(run):
+    """The line that a job printed, without the seconds that it took."""
+    line, how_long = run.stdout.rsplit(" (", 1)
+    assert re.fullmatch(r"\d+\.\d s\)\n", how_long)
+    return line + "\n"
+
+
+def on_a_terminal(*arguments, **environ):
+    """What a command of `flask` shows on a terminal, and its exit code."""
+    command = [sys.executable, "-m", "flask", "--app", "app", *arguments]
+    screen, terminal = pty.openpty()
+    try:
+        environ = {**_clean_environment(), "TERM": "xterm", **environ}
+        run = subprocess.Popen(command, cwd=ROOT, env=environ, stdin=terminal, stdout=terminal, stderr=terminal)
+        os.close(terminal)
+        shown = _read_to_the_end(screen)
+        return shown, run.wait(30)
+    finally:
+        os.close(screen)
+
+
 def _read_to_the_end(screen):
     shown = b""
     with contextlib.suppress(OSError):  # how Linux tells that nobody has the terminal any more
@@ -299,5 +329,5 @@ def test_a_cycle_of_cron_waits_for_one_that_the_service_runs(tmp_path, fake_llm)
             let_go.set()
 
         assert triggered.result().json() == {"generated": 0, "articles": []}
-        assert (job.result().returncode, job.result().stdout) == (0, "reason: 0 new notes\n")
+        assert (job.result().returncode, untimed(job.result())) == (0, "reason: 0 new notes\n")
     assert len(fake_llm.requests) == 2

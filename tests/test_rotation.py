@@ -136,7 +136,8 @@ def test_the_job_turns_the_key_by_its_age_or_when_told_to(client, cli, settings)
     filled(client)
     early = cli.invoke(args=["jobs", "rotate-keys"])
     due = f"{models.store().ring.created_at + timedelta(days=90):%Y-%m-%d}"
-    assert (early.exit_code, early.stdout) == (0, f"rotate-keys: the database key is to turn on {due}\n")
+    assert early.exit_code == 0
+    assert early.stdout.startswith(f"rotate-keys: the database key is to turn on {due} (")
     assert models.store().ring.generation == 1
 
     forced = cli.invoke(args=["jobs", "rotate-keys", "--force"])

@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.fake_llm import FINDINGS
 
 from settings import NAME, ROOT, VERSION
 from tests.support.drawing import draw
@@ -50,6 +51,23 @@ def test_the_address_on_the_command_line_wins_over_the_setting(tmp_path):
         port = kept_free.getsockname()[1]
         with Service(tmp_path, "-b", f"127.0.0.1:{port}", bind=f"127.0.0.1:{taken.getsockname()[1]}") as service:
             assert service.port == port
+
+
+def test_the_log_has_a_line_for_an_upload_and_one_for_its_analysis_and_no_content(tmp_path):
+    with FakeLLM() as model, Service(tmp_path, dev_mode="true", api_key="key", llm_base_url=model.url, llm_model="m") as service:
+        for _ in range(2):
+            service.upload(
+                draw("quicksilver"), "divorce-papers.png", device_id="pixel_8", device_name="Annas", local_media_store_id="secret-77"
+            )
+        eventually(lambda: "analysed" in service.output, "the photo is analysed")
+        about = sorted(re.findall(r"(?m)^.* INFO (?:photos|analysis): (photo .*)$", service.output))
+        told = ("quicksilver", "divorce", "pixel", "Annas", "secret-77")
+        contents = (*told, FINDINGS["app_name"], FINDINGS["summary"], *FINDINGS["visible_text"].splitlines())
+        assert not [content for content in contents if content in service.output]
+    assert len(about) == 3
+    assert re.fullmatch(r"photo 1 analysed: done, \d+\.\d\d s", about[0])
+    assert about[1] == "photo 1 uploaded again: nothing is stored"
+    assert re.fullmatch(r"photo 1 uploaded: \d+ bytes, \d+\.\d\d s", about[2])
 
 
 @pytest.mark.parametrize("named", ["by the setting", "on the command line"])
