@@ -11,6 +11,7 @@ SECONDS ?= 300
 MINUTES ?= 3
 # One more than there are cores: a good part of their time tests wait for the processes that they have started.
 PROCESSES ?= $(shell expr $$(nproc) + 1)
+PYTEST := .venv/bin/python -m pytest -n $(PROCESSES) --dist worksteal
 UV := uv==0.13.8
 
 # One line says what is missing, before anything is made.
@@ -35,18 +36,21 @@ PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq -
 LOCK := .venv-lock/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run test faults fuzz bench load docs pictures lint lock clean
+.PHONY: help install run test test-all faults fuzz bench load docs pictures lint lock clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
 
 install: $(RUN_READY) ## set up .venv with what the service needs
 
 run: $(RUN_READY) ## start the service; prints its address and the key (settings: SNAPLORE_... in the environment)
 	@exec .venv/bin/gunicorn --env SHOW_API_KEY=1
 
-test: $(DEV_READY) ## run the tests (ARGS="-k name" goes to pytest)
-	@.venv/bin/python -m pytest -n $(PROCESSES) --dist loadfile $(ARGS)
+test: $(DEV_READY) ## run the tests, some minutes of slow ones left out (ARGS="-k name" goes to pytest)
+	@$(PYTEST) -m "not slow" $(ARGS)
+
+test-all: $(DEV_READY) ## run all tests: also the slow ones, every power cut, and more examples of each property
+	@FAULTS=all $(PYTEST) --hypothesis-profile=full $(ARGS)
 
 faults: $(DEV_READY) ## cut the power at every write, which takes some minutes, and not at a few of them
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)

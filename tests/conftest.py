@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import os
 import shutil
+import tempfile
 from datetime import timedelta
 
 import hypothesis
@@ -23,9 +25,22 @@ from tests.support.client import Client  # noqa: E402
 from tests.support.drawing import draw  # noqa: E402
 from tests.support.fake_llm import FakeLLM  # noqa: E402
 
+MEMORY = "/dev/shm"
+ROOM = 2 * 1024**3  # bytes; a run has some hundred megabytes at once
+
 
 def pytest_configure(config):
-    hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or properties.SUITE)
+    use_memory_for_files()
+    hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or properties.QUICK)
+
+
+def use_memory_for_files():
+    """Put data folders into memory where there is room: else tests wait for the disk's flushes most of their time."""
+    with contextlib.suppress(FileNotFoundError):
+        disk = os.statvfs(MEMORY)
+        if disk.f_bavail * disk.f_frsize > ROOM and not disk.f_flag & os.ST_NOEXEC:
+            os.environ.setdefault("TMPDIR", MEMORY)
+            tempfile.tempdir = None  # to be looked up again
 
 
 @pytest.fixture

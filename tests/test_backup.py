@@ -722,6 +722,7 @@ def test_a_backup_that_is_killed_leaves_the_data_whole_and_no_file_that_is_not(h
 # -------------------------------------------------------------------------------------------------------------- real processes
 
 
+@pytest.mark.slow
 def test_a_backup_of_a_busy_service_is_one_moment_of_it_and_comes_back_on_another_machine(tmp_path):
     def model(request):
         return "It is a library book." if "What is this?" in request.text else FINDINGS

@@ -55,6 +55,7 @@ def bench(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_a_small_run_prints_every_figure_beside_its_budget(bench, tmp_path):
     """In two runs side by side, each with half of the groups, since each waits for its servers much of the time."""
     names = list(GROUPS)

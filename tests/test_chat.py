@@ -868,6 +868,7 @@ def test_a_whole_turn_with_picture_and_tools_by_another_fake_provider(remote, ll
     llmock.assert_resilient()
 
 
+@pytest.mark.slow
 def test_the_tools_of_the_mcp_reference_server_are_offered_and_called(asking, fake_llm, reference_server):
     answer = asking.post("/api/mcp-servers", json={"id": "everything", "name": "Everything", "url": reference_server})
     assert answer.status_code == 200

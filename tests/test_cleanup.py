@@ -399,6 +399,7 @@ def test_kill_9_in_the_middle_leaves_everything_whole_and_the_next_run_ends_it(a
     assert files(settings, "jobs") == set()
 
 
+@pytest.mark.slow
 def test_the_jobs_run_beside_a_busy_service_and_nobody_meets_a_locked_database(tmp_path):
     article = {"title": "A book is due", "content": "The library wants it back on Friday.", "photo_ids": list(range(1, 200))}
 

@@ -316,6 +316,7 @@ def test_nothing_that_a_conversation_holds_is_run(dashboard):
     assert page.locator("#main script, #main [onerror], #main img[src=x]").count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "theme", "size"), [("en", "light", DESKTOP), ("zh", "dark", PHONE)], ids=["light, desktop", "Chinese, dark, phone"]
 )

@@ -410,6 +410,7 @@ def test_a_section_that_cannot_be_loaded_says_why_and_tries_again(shared):
         expect(page.get_by_role("alert")).to_have_count(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "theme", "size"), [("en", "dark", DESKTOP), ("zh", "light", PHONE)], ids=["dark, desktop", "Chinese, light, phone"]
 )

@@ -181,6 +181,7 @@ def test_a_view_that_cannot_be_loaded_says_why_and_tries_again(furnished):
     expect(page.locator(".tile-number").first).to_have_text("1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "size"), [("light", DESKTOP), ("dark", PHONE)], ids=["light, desktop", "dark, phone"])
 def test_nothing_hinders_people_seriously(dashboard, axe, theme, size):
     dashboard.service.upload(draw("Dentist on Friday"), "dentist.png")

@@ -32,6 +32,7 @@ def noise(chance: random.Random) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment_loses_nothing_that_was_answered(tmp_path):
     chance = random.Random(4711)
     answered: dict[int, bytes] = {}

@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from settings import ROOT
 from tests.support.service import PATIENCE, Service
 
@@ -37,6 +39,7 @@ def pre_request(worker, request):
 """
 
 
+@pytest.mark.slow
 def test_whatever_is_sent_the_service_keeps_to_its_contract(tmp_path, request):
     seconds = request.config.getoption("fuzz_seconds")
     configuration = tmp_path / "gunicorn.conf.py"

@@ -14,6 +14,7 @@ AGAIN = {"Retry-After": "5"}
 ROTATION = "The data folder is being worked on. Please come again in a moment."
 
 
+@pytest.mark.slow
 def test_everybody_at_once_for_a_few_seconds_and_nothing_goes_wrong(tmp_path):
     command = [sys.executable, "-m", "benchmarks.load", "--minutes", "0.1", "--size", "60", "--short", "--folder", str(tmp_path)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)

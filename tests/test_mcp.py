@@ -586,6 +586,7 @@ def test_no_two_tools_have_one_name_and_every_name_can_be_taken():
 # ------------------------------------------------------------------------------------------------------ the reference server
 
 
+@pytest.mark.slow
 def test_the_reference_server_is_understood(connect, reference_server):
     client = connect(reference_server)
     assert "echo" in [tool.name for tool in client.list_tools()]

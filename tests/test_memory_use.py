@@ -15,6 +15,8 @@ from tests.support.drawing import draw
 from tests.support.fake_llm import FakeLLM
 from tests.support.service import PATIENCE, Service, together
 
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 1_048_576
 LARGEST = 50 * MEGABYTE
 CLIENTS = 3

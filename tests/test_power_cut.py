@@ -173,11 +173,13 @@ def cut(settings, work, tmp_path, expected):
         yield answers, f"{name} {count}"
 
 
+@pytest.mark.slow
 def test_wherever_the_power_is_cut_what_was_answered_is_there_and_nothing_is_there_by_half(start, pictures, tmp_path):
     for answers, point in cut(start, ["use", *pictures], tmp_path, USED):
         assert_whole(start, pictures, answers, point)
 
 
+@pytest.mark.slow
 def test_wherever_the_power_is_cut_while_keys_turn_everything_is_there(stored, pictures, tmp_path):
     for _, point in cut(stored, ["turn"], tmp_path, TURNED):
         assert_whole(stored, pictures, ["answered upload 1", "answered analysis 1", "answered upload 2"], point)

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import hashlib
-import io
 import os
 import random
 import secrets
@@ -18,6 +17,7 @@ import msgspec
 import pytest
 import requests
 
+import conversations
 import crypto
 import models
 import rotation
@@ -44,9 +44,8 @@ def filled(client, count=3):
     """A folder with pictures, a chat with an attachment, a note's worth of text; what it must still answer afterwards."""
     pictures = [draw(f"Number {number}") for number in range(count)]
     ids = [client.upload(picture, device_id="phone").json["id"] for picture in pictures]
-    client.post(
-        "/api/chat/send-with-file", data={"message": "Look", "conversation_id": "cafe", "file": (io.BytesIO(draw("a cat")), "cat.png")}
-    )
+    with models.scope():
+        conversations.begin_turn("cafe", "Look", draw("a cat", format="JPEG"), device_id="phone", now=utc_now())
     return dict(zip(ids, pictures, strict=True))
 
 
@@ -262,6 +261,7 @@ def thorough(request):
     return request.config.getoption("--thorough")
 
 
+@pytest.mark.slow
 def test_a_rotation_killed_at_any_point_beside_a_busy_service_loses_nothing(tmp_path, thorough):
     kills, photos = (50, 3_000) if thorough else (KILLS, PHOTOS)
     seed = secrets.randbelow(10**6)
