@@ -69,7 +69,7 @@ docs: $(DEV_READY) ## generate docs/api.md, docs/configuration.md and the layer 
 	@.venv/bin/python -m docs.generate
 
 pictures: $(DEV_READY) ## make the README's pictures of the dashboard again (needs Chromium)
-	@.venv/bin/python -m tests.pictures
+	@.venv/bin/python -m tests.readme_pictures
 
 lint: $(DEV_READY) $(if $(NPM),$(PAGE_READY)) ## check code and formatting (the page's scripts where npm is there)
 	@.venv/bin/ruff check

@@ -6,7 +6,7 @@ result is saved in one transaction, and only if the claim still holds. Threads, 
 
 Failures are told apart by whose fault they are. The provider's (no connection, 429, 5xx) are tried again, and after three in a
 row a circuit breaker stops the queue but for one probe at a time, so that an outage costs the rows nothing. A refusal
-(401, 403, 404) stops it until the configuration changes (`circuit.py`). The photo's own fault ends with that photo.
+(401, 403, 404) stops it until the configuration changes (`engines/circuit.py`). The photo's own fault ends with that photo.
 """
 
 import contextlib
@@ -23,19 +23,17 @@ import msgspec
 import peewee
 from flask import Blueprint
 
-import background
-import configuration
 import dynamics
 import llm
+import loops
 import memory
 import models
-import params
 import photos
 import search
-import shapes
-import spend
-from circuit import LONGEST_PAUSE, Circuit
 from clock import iso, utc_now
+from engines import configuration, ledger
+from engines.circuit import LONGEST_PAUSE, Circuit
+from engines.findings import INTENTS, Findings, MemoryCandidate
 from errors import (
     MAX_RETRY_AFTER,
     AnswerUnusable,
@@ -48,10 +46,10 @@ from errors import (
     Unreadable,
     UnsupportedImage,
 )
-from findings import INTENTS, Findings, MemoryCandidate
 from locks import Presence
 from models import Analysis, Photo, Tally, db
 from settings import Settings
+from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
@@ -325,7 +323,7 @@ class Pool:
 
     def __init__(self, settings: Settings):
         self._worker = Worker(settings)
-        self._loop = background.Loop("analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers)
+        self._loop = loops.Loop("analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers)
 
     def start(self) -> None:
         try:
@@ -396,7 +394,7 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
     usage = getattr(outcome, "usage", None)
     with db.atomic():
         if usage is not None and usage.calls:
-            spend.record(usage, purpose="analysis", model=analyser, now=now)
+            ledger.record(usage, purpose="analysis", model=analyser, now=now)
         if not _still_held(claim):
             return
         match outcome:
@@ -542,14 +540,14 @@ routes = Blueprint("analysis", __name__, url_prefix="/api")
 
 
 class ListQuery(msgspec.Struct):
-    page: params.Page = 1
-    page_size: params.PageSize = 20
+    page: inputs.Page = 1
+    page_size: inputs.PageSize = 20
     status: shapes.Status | None = None
     intent: Literal[INTENTS] | None = None
 
 
 @routes.get("/analysis")
-@params.operation()
+@inputs.operation()
 def index(query: ListQuery) -> shapes.AnalysisPage:
     """List analyses, the newest photo first."""
     total, items = page(query.page, query.page_size, status=query.status, intent=query.intent)
@@ -557,7 +555,7 @@ def index(query: ListQuery) -> shapes.AnalysisPage:
 
 
 @routes.post("/analysis/<id:photo_id>/reprocess")
-@params.operation(NotFound)
+@inputs.operation(NotFound)
 def ask_again(photo_id: int) -> shapes.Done:
     """Have a photo analysed again."""
     reprocess(photo_id, now=utc_now())
@@ -565,7 +563,7 @@ def ask_again(photo_id: int) -> shapes.Done:
 
 
 @routes.get("/stats")
-@params.operation()
+@inputs.operation()
 def stats() -> shapes.Statistics:
     """Count photos and analyses, the finished ones by intent and category."""
     return statistics()

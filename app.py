@@ -28,27 +28,20 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import analysis
-import chat
-import configuration
 import connection
-import conversations
-import data
 import dynamics
 import jobs
-import mcp_servers
 import memory
 import models
-import openapi
-import page
-import params
 import photos
 import push
-import shapes
-import skills
-import spend
+from assistant import chat, conversations, mcp_servers, skills
+from engines import configuration, ledger
 from errors import DataDamaged, ModelFailure, NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
 from settings import NAME, VERSION, Settings
 from spool import Spool
+from upkeep import amounts
+from web import dashboard, inputs, openapi, shapes
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +51,7 @@ BLUEPRINTS = (
     analysis.routes,
     configuration.routes,
     connection.routes,
-    spend.routes,
+    ledger.routes,
     skills.routes,
     mcp_servers.routes,
     memory.routes,
@@ -66,7 +59,7 @@ BLUEPRINTS = (
     dynamics.routes,
     conversations.routes,
     chat.routes,
-    data.routes,
+    amounts.routes,
 )
 OPEN_ENDPOINTS = ("index", "health")  # no key, no database
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
@@ -76,7 +69,7 @@ CLOCK_STEP = 1.0  # seconds; by less it is drawn, not set
 SOCKET_PATIENCE = 60.0  # seconds without a byte after which a client has lost its thread
 
 
-class Request(params.Request):
+class Request(inputs.Request):
     def open_spool(self, largest: int) -> Spool:
         return Spool(largest)
 
@@ -146,7 +139,7 @@ def _wired(settings: Settings) -> Application:
     app.settings = settings
     push.announce(settings)
     app.json = MsgspecJSON(app)
-    app.url_map.converters["id"] = params.RowId
+    app.url_map.converters["id"] = inputs.RowId
     if settings.trusted_proxies:
         hops = settings.trusted_proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)
@@ -175,28 +168,28 @@ def _wired(settings: Settings) -> Application:
 def _add_own_routes(app: Application) -> None:
     """What the service says of itself: that it is there, how it is used, and the page."""
     contract = functools.cache(lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS))
-    dashboard = functools.cache(lambda: page.assemble(key_needed=app.api_key is not None))
+    page = functools.cache(lambda: dashboard.assemble(key_needed=app.api_key is not None))
 
     @app.get("/")
-    @params.operation()
-    def index() -> Annotated[shapes.Identity, params.Media(("text/html",), has_etag=True)]:
+    @inputs.operation()
+    def index() -> Annotated[shapes.Identity, inputs.Media(("text/html",), has_etag=True)]:
         """Say what answers here. A client that prefers HTML, a browser, gets the dashboard."""
-        if page.wanted(flask.request):
-            answer = page.response(dashboard(), flask.request)
+        if dashboard.wanted(flask.request):
+            answer = dashboard.response(page(), flask.request)
         else:
             answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
         return answer
 
     @app.get("/api/health")
-    @params.operation()
+    @inputs.operation()
     def health() -> shapes.Health:
         """Say that the service is up; the database is not asked."""
         return {"status": "ok"}
 
     @app.get("/api/openapi.json")
-    @params.without_scope
-    @params.operation()
+    @inputs.without_scope
+    @inputs.operation()
     def show_contract() -> dict[str, Any]:
         """Get this contract, as OpenAPI 3.1."""
         return contract()
@@ -257,7 +250,7 @@ def _authenticate() -> None:
 def _receive() -> None:
     request = flask.request
     if request.endpoint not in OPEN_ENDPOINTS and request.routing_exception is None:
-        params.receive()
+        inputs.receive()
         if not getattr(flask.current_app.view_functions.get(request.endpoint), "without_scope", False):
             scope = contextlib.ExitStack()
             scope.enter_context(models.scope())
@@ -292,7 +285,7 @@ def _finish(response: flask.Response) -> flask.Response:
     if not response.cache_control:  # what a route says nothing about is the person's own: no cache on the way keeps it
         response.cache_control.no_store = True
     if response.status_code >= 400:
-        params.drain()
+        inputs.drain()
     return response
 
 

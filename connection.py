@@ -11,17 +11,15 @@ from datetime import datetime
 import msgspec
 from flask import Blueprint, current_app
 
-import configuration
 import llm
 import models
-import params
-import prompts
-import spend
 from clock import utc_now
+from engines import configuration, ledger, prompts
+from engines.findings import Usage
+from engines.remote import RemoteModel
 from errors import ModelFailure
-from findings import Usage
-from remote import RemoteModel
 from settings import Settings
+from web import inputs
 
 DEADLINE = 20.0  # seconds: a model on a small machine may have to be loaded first
 # Models that think before they speak fail when they may not, so this is a limit and no measure: the answer is one word.
@@ -44,7 +42,7 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
         chosen = configuration.current(settings)
         used_up = llm.out_of_tokens(chosen, settings, now=clock())
     if chosen.provider == configuration.LOCAL or used_up:
-        return Outcome(not used_up, spend.USED_UP if used_up else LOCAL, chosen.model, 0)
+        return Outcome(not used_up, ledger.USED_UP if used_up else LOCAL, chosen.model, 0)
     model = RemoteModel(chosen, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
     begun = time.monotonic()
     try:
@@ -55,7 +53,7 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
         model.close()
     milliseconds = round((time.monotonic() - begun) * 1000)
     with models.scope():
-        spend.record(usage, purpose="test", model=model.identity, now=clock())
+        ledger.record(usage, purpose="test", model=model.identity, now=clock())
     return Outcome(failure is None, failure.detail if failure else ANSWERED, chosen.model, milliseconds)
 
 
@@ -65,8 +63,8 @@ routes = Blueprint("connection", __name__, url_prefix="/api/config/llm")
 
 
 @routes.post("/test")
-@params.without_scope
-@params.operation()
+@inputs.without_scope
+@inputs.operation()
 def run() -> Outcome:
     """Ask the configured model for one word. That it fails is an answer, too."""
     return msgspec.structs.asdict(probe(current_app.settings))

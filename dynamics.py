@@ -26,24 +26,21 @@ import msgspec
 import peewee
 from flask import Blueprint, current_app
 
-import articles
-import background
-import configuration
-import context
 import llm
+import loops
 import memory
 import models
-import params
 import push
-import shapes
-import spend
-from articles import CATEGORIES, Article, Material, NewConversation, NewPhoto, Notes, RecentNote
+from assistant import context
 from clock import utc_now
+from engines import articles, configuration, ledger
+from engines.articles import CATEGORIES, Article, Material, NewConversation, NewPhoto, Notes, RecentNote
+from engines.findings import Entity
 from errors import AnswerUnusable, ModelFailure, NotFound, SnaploreError, Unavailable
-from findings import Entity
 from locks import named_lock
 from models import Analysis, Conversation, Dynamic, Message, Photo, db
 from settings import Settings
+from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
@@ -148,9 +145,9 @@ def run_if_due(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
     return True
 
 
-def reasoner(settings: Settings) -> background.Loop:
+def reasoner(settings: Settings) -> loops.Loop:
     """The thread that runs what `count_completed` asks for; for the server process, after it has forked."""
-    return background.Loop("reasoner", lambda: 0.0 if run_if_due(settings) else LOOK_AGAIN)
+    return loops.Loop("reasoner", lambda: 0.0 if run_if_due(settings) else LOOK_AGAIN)
 
 
 # ------------------------------------------------------------------------------------------------------------------ the notes
@@ -327,7 +324,7 @@ def _size(items: Iterable[Any]) -> int:
 def _save(written: Notes, material: Material, device_id: str | None, model: str, *, now: datetime) -> list[Dynamic]:
     """Keep the articles, and that the material has been looked at; returns the notes that are new."""
     with db.atomic():
-        spend.record(written.usage, purpose="reasoning", model=model, now=now)
+        ledger.record(written.usage, purpose="reasoning", model=model, now=now)
         _mark(material)
         _save_portion(Portion(min(2 * _portion().most, MOST_NEW)))
         recent = {dynamic.id: dynamic for dynamic in _recent(device_id, now=now)}
@@ -359,7 +356,7 @@ def _fail(problem: ModelFailure, material: Material, model: str, *, now: datetim
     """
     with db.atomic():
         if problem.usage is not None:
-            spend.record(problem.usage, purpose="reasoning", model=model, now=now)
+            ledger.record(problem.usage, purpose="reasoning", model=model, now=now)
         if not isinstance(problem, AnswerUnusable):
             return
         portion, number = _portion(), max(len(material.photos), len(material.conversations))
@@ -477,7 +474,7 @@ class Device(msgspec.Struct):
 
 
 @routes.get("")
-@params.operation()
+@inputs.operation()
 def index(query: ListQuery) -> shapes.DynamicPage:
     """List notes, pinned ones first, then the latest.
 
@@ -488,21 +485,21 @@ def index(query: ListQuery) -> shapes.DynamicPage:
 
 
 @routes.get("/stats")
-@params.operation()
+@inputs.operation()
 def stats() -> shapes.DynamicStatistics:
     """Count the notes: those that are unread, and all by category."""
     return statistics()
 
 
 @routes.get("/<id:dynamic_id>")
-@params.operation(NotFound)
+@inputs.operation(NotFound)
 def show(dynamic_id: int) -> shapes.DynamicDetail:
     """Show a note with its content and sources."""
     return detail(dynamic_id)
 
 
 @routes.put("/<id:dynamic_id>/read")
-@params.operation(NotFound)
+@inputs.operation(NotFound)
 def read(dynamic_id: int) -> shapes.MarkedRead:
     """Mark a note as read."""
     mark_read(dynamic_id)
@@ -510,21 +507,21 @@ def read(dynamic_id: int) -> shapes.MarkedRead:
 
 
 @routes.put("/read-all")
-@params.operation()
+@inputs.operation()
 def read_all(query: Device, body: Device) -> shapes.AllMarkedRead:
     """Mark all notes as read, or those of the device that the query or the body names."""
     return {"message": "Marked as read", "updated": mark_all_read(body.device_id or query.device_id or None)}
 
 
 @routes.put("/<id:dynamic_id>/pin")
-@params.operation(NotFound)
+@inputs.operation(NotFound)
 def pin(dynamic_id: int) -> shapes.Pinned:
     """Pin a note, or unpin it."""
     return {"is_pinned": flip_pin(dynamic_id, now=utc_now())}
 
 
 @routes.delete("/<id:dynamic_id>")
-@params.operation(NotFound)
+@inputs.operation(NotFound)
 def remove(dynamic_id: int) -> shapes.Done:
     """Delete a note."""
     delete(dynamic_id)
@@ -532,8 +529,8 @@ def remove(dynamic_id: int) -> shapes.Done:
 
 
 @routes.post("/trigger")
-@params.without_scope
-@params.operation(Unavailable, ModelFailure)
+@inputs.without_scope
+@inputs.operation(Unavailable, ModelFailure)
 def trigger(query: Device, body: Device) -> shapes.Generated:
     """Look at what is new, of all devices or of the one that the query or the body names, and write notes about it."""
     saved = cycle(current_app.settings, device_id=body.device_id or query.device_id or None)

@@ -21,23 +21,19 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
-import backup
-import check
-import cleanup
 import crypto
 import dynamics
-import images
 import memory
 import models
 import photos
-import restore
-import rotation
+import pictures
 from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
-from progress import Progress, silent
 from settings import MEGABYTE, NAME, VERSION, Settings
 from spool import Spool
+from upkeep import backup, check, cleanup, restore, rotation
+from upkeep.progress import Progress, silent
 
 BLOCK = 262_144  # bytes
 LONGEST_ABSENCE = timedelta(days=7)  # of the daily jobs, until the clock is doubted
@@ -124,9 +120,9 @@ def _regular_files(folder: Path, *, leave_out: Path) -> Iterator[Path]:
 def _import_file(path: Path, device_id: str, device_name: str) -> str:
     """Store one file; returns the word that the summary counts it under."""
     with path.open("rb") as file:
-        if not images.recognised(file):
+        if not pictures.recognised(file):
             return "ignored (not a picture)"
-        taken = images.taken_at(file) or datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
+        taken = pictures.taken_at(file) or datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
         file.seek(0)
         spool = Spool(photos.MAX_FILE)
         try:

@@ -1,6 +1,6 @@
 """The door to the model: which one there is, what every model can do, and whether tokens are left for it.
 
-Two models have one interface, `Model`: the embedded one (`local.py`) and the remote one (`remote.py`). Whoever wants an answer calls
+Two models have one interface, `Model`: the embedded one (`engines/embedded.py`) and the remote one (`engines/remote.py`). Whoever wants an answer calls
 `model_for` and never asks which one it got.
 """
 
@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import BinaryIO, Protocol
 
-import articles
 import models
-import spend
-from configuration import LOCAL, Configuration, guard
+from engines import articles, ledger
+from engines.configuration import LOCAL, Configuration, guard
+from engines.embedded import LocalModel
+from engines.findings import Answer, Findings, MemoryCandidate, Usage
+from engines.remote import MAX_ANSWER_TOKENS, RemoteModel
 from errors import Unavailable
-from findings import Answer, Findings, MemoryCandidate, Usage
-from local import LocalModel
-from remote import MAX_ANSWER_TOKENS, RemoteModel
 from settings import Settings
 
 
@@ -75,13 +74,13 @@ def model_for(chosen: Configuration, settings: Settings) -> Model:
 
 def out_of_tokens(chosen: Configuration, settings: Settings, *, now: datetime) -> bool:
     """Whether the day's tokens are spent, and the model of this configuration would take more."""
-    return chosen.provider != LOCAL and spend.used_up(settings, now=now)
+    return chosen.provider != LOCAL and ledger.used_up(settings, now=now)
 
 
 def require_tokens(chosen: Configuration, settings: Settings, *, now: datetime) -> None:
     """Raises `Unavailable` until the next day when `out_of_tokens`."""
     if out_of_tokens(chosen, settings, now=now):
-        raise Unavailable(spend.USED_UP, retry_after=spend.resets_in(now=now))
+        raise Unavailable(ledger.USED_UP, retry_after=ledger.resets_in(now=now))
 
 
 def _make_model(chosen: Configuration, settings: Settings) -> Model:

@@ -29,15 +29,14 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 import models
-import params
-import shapes
 import terms
-from answers import MAX_MEMORY, MEMORY_CATEGORIES, MEMORY_TYPES
 from clock import iso, utc_now
+from engines.findings import MemoryCandidate
+from engines.reading import MAX_MEMORY, MEMORY_CATEGORIES, MEMORY_TYPES
 from errors import NotFound
-from findings import MemoryCandidate
 from models import Memory, db
 from text import fraction, one_line, storable
+from web import inputs, shapes
 
 LIFETIME = timedelta(hours=48)  # of a short-term memory since it was last told
 ALIKE = 85  # rapidfuzz's ratio from which two texts may say the same; whether they do, their words decide
@@ -374,7 +373,7 @@ routes = Blueprint("memory", __name__, url_prefix="/api/memories")
 
 
 class ListQuery(msgspec.Struct):
-    page: params.Page = 1
+    page: inputs.Page = 1
     page_size: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
     memory_type: Literal[MEMORY_TYPES] | None = None
     category: Literal[MEMORY_CATEGORIES] | None = None
@@ -382,7 +381,7 @@ class ListQuery(msgspec.Struct):
 
 
 @routes.get("")
-@params.operation()
+@inputs.operation()
 def index(query: ListQuery) -> shapes.MemoryPage:
     """List memories, the newest first; what has expired is not there any more."""
     chosen = {"memory_type": query.memory_type, "category": query.category, "device_id": query.device_id}
@@ -391,14 +390,14 @@ def index(query: ListQuery) -> shapes.MemoryPage:
 
 
 @routes.get("/stats")
-@params.operation()
+@inputs.operation()
 def stats() -> shapes.MemoryStatistics:
     """Count the memories."""
     return statistics(now=utc_now())
 
 
 @routes.delete("/<id:memory_id>")
-@params.operation(NotFound)
+@inputs.operation(NotFound)
 def remove(memory_id: int) -> shapes.Done:
     """Delete a memory."""
     delete(memory_id)

@@ -23,18 +23,17 @@ from flask import Blueprint
 from werkzeug.datastructures import FileStorage
 
 import crypto
-import images
 import listing
 import models
-import params
+import pictures
 import search
-import shapes
 from clock import iso, parse_time, to_epoch_ms, utc_now
+from engines.findings import CATEGORIES, INTENTS
 from errors import BadInput, NotFound, SnaploreError, Unreadable, UnsupportedImage
-from findings import CATEGORIES, INTENTS
 from models import Analysis, Photo, SyncState, db
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
+from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +80,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         return earlier
     spool.check()
     with spool.open() as picture:
-        examined = images.examine(picture)
+        examined = pictures.examine(picture)
     kept: list[Path] = []
     try:
         photo = _photo(spool, upload, examined, kept, now=now)
@@ -178,7 +177,7 @@ def make_thumbnail_anew(photo: Photo) -> None:
     """Replace a thumbnail by one of the original. Raises `Unreadable` when that is lost or damaged."""
     with open_original(photo) as picture:
         try:
-            thumbnail = images.examine(picture).thumbnail
+            thumbnail = pictures.examine(picture).thumbnail
         except UnsupportedImage:
             raise Unreadable("The stored picture is damaged.") from None
     folder = models.store().folder
@@ -235,7 +234,7 @@ _LIST_COLUMNS = (
 )
 
 
-def _photo(spool: Spool, upload: Upload, examined: images.Examined, kept: list[Path], *, now: datetime) -> Photo:
+def _photo(spool: Spool, upload: Upload, examined: pictures.Examined, kept: list[Path], *, now: datetime) -> Photo:
     """The row of an accepted picture, its two files on the disk. The files are added to `kept` before they are there."""
     current = models.store()
     original = new_place(current.photos)
@@ -344,14 +343,14 @@ class BatchForm(msgspec.Struct):
 
 
 class ListQuery(msgspec.Struct):
-    page: params.Page = 1
-    page_size: params.PageSize = 20
+    page: inputs.Page = 1
+    page_size: inputs.PageSize = 20
     status: shapes.Status | None = None
     device_id: str | None = None
     category: Literal[CATEGORIES] | None = None
     intent: Literal[INTENTS] | None = None
-    since: params.Moment = ""
-    until: params.Moment = ""
+    since: inputs.Moment = ""
+    until: inputs.Moment = ""
 
 
 class SyncQuery(msgspec.Struct):
@@ -365,8 +364,8 @@ class SyncForm(msgspec.Struct):
 
 
 @routes.post("/upload")
-@params.takes_files(largest=MAX_FILE)
-@params.operation()
+@inputs.takes_files(largest=MAX_FILE)
+@inputs.operation()
 def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
     """Upload a screenshot.
 
@@ -374,7 +373,7 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
     `local_media_store_id` is stored once; without the id everything is stored.
     """
     now = utc_now()
-    taken = params.moment("original_timestamp", form.original_timestamp, now)
+    taken = inputs.moment("original_timestamp", form.original_timestamp, now)
     described = Upload(form.device_id, file.filename or "", taken, form.device_name, form.source_type, form.local_media_store_id)
     kept = store(file.stream, described, now=now)
     if kept.dedup:
@@ -383,14 +382,14 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
 
 
 @routes.post("/upload-batch")
-@params.takes_files(largest=MAX_FILE, most=MAX_BATCH)
-@params.operation()
+@inputs.takes_files(largest=MAX_FILE, most=MAX_BATCH)
+@inputs.operation()
 def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploaded:
     """Upload several screenshots. One that cannot be stored is told in its result and costs the others nothing."""
     now = utc_now()
-    times = [params.moment("timestamps", value, now) for value in params.listed("timestamps", form.timestamps, most=len(files))]
-    ids = params.listed("local_ids", form.local_ids, most=len(files))
-    params.listed("mime_types", form.mime_types, most=len(files))
+    times = [inputs.moment("timestamps", value, now) for value in inputs.listed("timestamps", form.timestamps, most=len(files))]
+    ids = inputs.listed("local_ids", form.local_ids, most=len(files))
+    inputs.listed("mime_types", form.mime_types, most=len(files))
     described = [
         Upload(form.device_id, file.filename or "", taken, form.device_name, local_media_store_id=local_id)
         for file, taken, local_id in zip(files, times, ids, strict=True)
@@ -400,7 +399,7 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploa
 
 
 @routes.get("")
-@params.operation()
+@inputs.operation()
 def index(query: ListQuery) -> shapes.PhotoPage:
     """List photos, the newest upload first; of a period, which is about when they were taken, the latest picture first."""
     period = {"since": parse_time(query.since, field="since"), "until": parse_time(query.until, field="until")}
@@ -410,30 +409,30 @@ def index(query: ListQuery) -> shapes.PhotoPage:
 
 
 @routes.get("/<id:photo_id>")
-@params.operation(NotFound)
+@inputs.operation(NotFound)
 def show(photo_id: int) -> shapes.PhotoDetail:
     """Show a photo with its analysis."""
     return detail(photo_id)
 
 
 @routes.get("/<id:photo_id>/image")
-@params.operation(NotFound, Unreadable)
-def image(photo_id: int) -> Annotated[flask.Response, params.Media(shapes.PICTURES, has_etag=True, has_ranges=True)]:
+@inputs.operation(NotFound, Unreadable)
+def image(photo_id: int) -> Annotated[flask.Response, inputs.Media(shapes.PICTURES, has_etag=True, has_ranges=True)]:
     """Get the picture as it was uploaded."""
     photo = get(photo_id)
     return _picture(open_original, photo, photo.mime_type, photo.sha256.hex(), photo.file_size)
 
 
 @routes.get("/<id:photo_id>/thumbnail")
-@params.operation(NotFound, Unreadable)
-def thumbnail(photo_id: int) -> Annotated[flask.Response, params.Media(("image/jpeg",), has_etag=True, has_ranges=True)]:
+@inputs.operation(NotFound, Unreadable)
+def thumbnail(photo_id: int) -> Annotated[flask.Response, inputs.Media(("image/jpeg",), has_etag=True, has_ranges=True)]:
     """Get a JPEG of at most 512 px on its long side."""
     photo = get(photo_id)
-    return _picture(open_sound_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{images.THUMBNAIL_SIDE}")
+    return _picture(open_sound_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{pictures.THUMBNAIL_SIDE}")
 
 
 @routes.delete("/<id:photo_id>")
-@params.operation(NotFound)
+@inputs.operation(NotFound)
 def remove(photo_id: int) -> shapes.Done:
     """Delete a photo with its analysis and its files."""
     delete(photo_id)
@@ -441,25 +440,25 @@ def remove(photo_id: int) -> shapes.Done:
 
 
 @routes.get("/devices")
-@params.operation()
+@inputs.operation()
 def list_devices() -> shapes.SyncedDevices:
     """List the devices that have synced, the latest first."""
     return {"devices": devices()}
 
 
 @routes.get("/sync-state")
-@params.operation()
+@inputs.operation()
 def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
     """Show how far a device is synced."""
     return sync_state(query.device_id)
 
 
 @routes.post("/sync-state")
-@params.takes_files(largest=0)
-@params.operation()
+@inputs.takes_files(largest=0)
+@inputs.operation()
 def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
     """Set the time from which a device syncs; 0 or none means everything."""
-    since = params.moment("since_ms", form.since_ms, None)
+    since = inputs.moment("since_ms", form.since_ms, None)
     set_sync_start(form.device_id, since if since and to_epoch_ms(since) else None, device_name=form.device_name, now=utc_now())
     return sync_state(form.device_id)
 
@@ -468,18 +467,18 @@ search_routes = Blueprint("search", __name__, url_prefix="/api/search")
 
 
 class SearchQuery(msgspec.Struct):
-    q: params.AnyText = ""
-    limit: params.PageSize = 20
+    q: inputs.AnyText = ""
+    limit: inputs.PageSize = 20
     category: Literal[CATEGORIES] | None = None
     intent: Literal[INTENTS] | None = None
     device_id: str | None = None
-    since: params.Moment = ""
-    until: params.Moment = ""
+    since: inputs.Moment = ""
+    until: inputs.Moment = ""
 
 
 # Here and not in `search.py`, because what is found are photos.
 @search_routes.get("")
-@params.operation()
+@inputs.operation()
 def find(query: SearchQuery) -> shapes.PhotoHits:
     """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an error."""
     period = {"since": parse_time(query.since, field="since"), "until": parse_time(query.until, field="until")}

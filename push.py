@@ -31,13 +31,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 import models
 import net
-import params
-import shapes
-from background import Places
 from clock import to_epoch_ms, utc_now
 from errors import BadInput, NotFound, StartRefused, Unavailable
+from loops import Places
 from models import PushDevice
 from settings import NAME, Settings, variable
+from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
@@ -292,22 +291,22 @@ class BroadcastText(msgspec.Struct):
 
 
 @routes.post("/register")
-@params.operation()
+@inputs.operation()
 def register_device(body: Registration) -> shapes.Registered:
     """Register a device, or refresh one that is registered; what is not given stays."""
-    register(**params.given(body), now=utc_now())
+    register(**inputs.given(body), now=utc_now())
     return {"message": "Registered", "device_id": body.device_id}
 
 
 @routes.get("/devices")
-@params.operation()
+@inputs.operation()
 def list_devices() -> shapes.DeviceList:
     """List the registered devices, the one that was seen last first."""
     return {"devices": [_shown(device) for device in devices()]}
 
 
 @routes.delete("/devices/<path:device_id>")
-@params.operation(NotFound)
+@inputs.operation(NotFound)
 def remove_device(device_id: str) -> shapes.Done:
     """Forget a device."""
     delete(device_id)
@@ -315,8 +314,8 @@ def remove_device(device_id: str) -> shapes.Done:
 
 
 @routes.post("/test")
-@params.without_scope
-@params.operation(NotFound, Unavailable)
+@inputs.without_scope
+@inputs.operation(NotFound, Unavailable)
 def send_test_notification(body: Target) -> shapes.TestSent:
     """Send a test notification to a device."""
     with _places.one():
@@ -325,8 +324,8 @@ def send_test_notification(body: Target) -> shapes.TestSent:
 
 
 @routes.post("/broadcast")
-@params.without_scope
-@params.operation(Unavailable)
+@inputs.without_scope
+@inputs.operation(Unavailable)
 def broadcast_message(query: BroadcastText, body: BroadcastText) -> shapes.BroadcastSent:
     """Send a notification to every device. The texts may stand in the query or in the body, which wins."""
     settings = current_app.settings

@@ -3,7 +3,7 @@
 Text is cut into terms here, in Python (`terms.py`), and goes space-joined into a contentless FTS5 table whose tokenizer splits at
 spaces only, so that one place decides what a term is. Filters are terms too (`@intent:…`, `@2026-11-21`): FTS5 skips from match to
 match, where a filter in a join would look at every photo with a common word. Beside it stands the vocabulary, each term with the
-number of photos that have it, from which `query.py` tells what a word of a query may mean.
+number of photos that have it, from which `lexicon.py` tells what a word of a query may mean.
 
 Ranking everything that matches is what gets slow (a word in 95 % of a million photos: 1.3 s), so a query takes its newest 2,000
 matches, lets FTS5 rank those where that is cheap, and compares the best hundred with the query on their text: there exact beats
@@ -19,8 +19,8 @@ import msgspec
 
 import terms
 from clock import iso
+from lexicon import EVERYTHING, Query, Word, counts, read, understand
 from models import db
-from query import EVERYTHING, Query, Word, counts, read, understand
 
 TOGETHER = 1_000  # photos that are put into a new index at once
 NEWEST = 2_000  # matches that are counted and ranked: the newest ones

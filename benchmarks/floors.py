@@ -15,7 +15,7 @@ import psutil
 import sqlcipher3
 
 import crypto
-import images
+import pictures
 from models import db
 
 # What the service imports from elsewhere; its own files come on top.
@@ -37,7 +37,7 @@ class BareStore:
         connection = self._connect()
 
         def keep(picture: bytes) -> None:
-            examined = images.examine(io.BytesIO(picture))
+            examined = pictures.examine(io.BytesIO(picture))
             name, keys = secrets.token_hex(16), (crypto.new_key(), crypto.new_key())
             for path, data, key in zip((name, f"{name}.thumbnail"), (picture, examined.thumbnail), keys, strict=True):
                 writer = crypto.SealedWriter(self._folder / path, key)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
-from findings import CATEGORIES, INTENTS, Entity, Findings
+from engines.findings import CATEGORIES, INTENTS, Entity, Findings
 
 SEED = 20261121
 WORDS = 50_000

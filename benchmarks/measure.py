@@ -21,24 +21,23 @@ from urllib.parse import urlencode
 import msgspec
 
 import analysis
-import answers
-import chat
-import cleanup
-import configuration
-import images
 import llm
 import models
 import photos
+import pictures
 import search
+from assistant import chat
 from benchmarks import floors, material, seed
 from benchmarks.figures import Figure
 from benchmarks.service import MemoryWatch, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns, p50, p95, side_by_side
 from clock import iso, utc_now
-from local import LocalModel
+from engines import configuration, reading
+from engines.embedded import LocalModel
 from models import Analysis, Photo, Vocabulary
 from settings import Settings
 from tests.support.fake_llm import FakeLLM
+from upkeep import cleanup
 
 MS = 1_000
 MB = 1_048_576
@@ -55,14 +54,14 @@ MEMORIES = 1_000  # of a person who has chatted for years
 def analysing(folders: seed.Folders) -> Iterator[Figure]:
     """One screenshot's turn among all that were analysed before, with a model that answers at once: what is left is ours."""
     writer = material.Writer()
-    pictures = folders.screenshots
+    screenshots = folders.screenshots
     with FakeLLM(default=lambda _request: _answer(writer)) as model:
         settings = _with_model(folders.large, model.url)
-        _store(settings, pictures)
+        _store(settings, screenshots)
         works = iter(analysis.Worker(settings).work, False)
-        again = itertools.cycle(pictures)
-        actions = {"work": lambda: next(works), "floor": lambda: images.for_model(io.BytesIO(next(again)))}
-        seconds = in_turns(actions, len(pictures) - 1, warm_up=1)
+        again = itertools.cycle(screenshots)
+        actions = {"work": lambda: next(works), "floor": lambda: pictures.for_model(io.BytesIO(next(again)))}
+        seconds = in_turns(actions, len(screenshots) - 1, warm_up=1)
         with models.scope():
             if Analysis.select().where(Analysis.status != "done").exists():
                 raise RuntimeError("an analysis failed")
@@ -106,7 +105,7 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
     yield Figure(what="chat turn with a search, over the model's time, p50", measured=(p50(seconds["tool"]) - 2 * call) * MS, **floor)
 
 
-def reading(folders: seed.Folders) -> Iterator[Figure]:
+def local_reading(folders: seed.Folders) -> Iterator[Figure]:
     """Embedded OCR and rules, one picture at a time on one thread; the child has its models loaded."""
     model = LocalModel(ocr_model="small", language="en")
     again = itertools.cycle(folders.screenshots)
@@ -333,13 +332,13 @@ GROUPS = {
     "keys": turning,
     "upload": uploading,
     "memory": swallowing,
-    "ocr": reading,
+    "ocr": local_reading,
 }
 
 
 def _answer(writer: material.Writer) -> dict[str, Any]:
     """What a vision model says: the fields that it is asked for."""
-    return {name: value for name, value in msgspec.to_builtins(writer.findings()).items() if name in answers.EXPECTED_FIELDS}
+    return {name: value for name, value in msgspec.to_builtins(writer.findings()).items() if name in reading.EXPECTED_FIELDS}
 
 
 def _with_model(settings: Settings, address: str) -> Settings:

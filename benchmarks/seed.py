@@ -31,7 +31,7 @@ import models
 import photos
 import search
 from benchmarks import material
-from findings import Findings
+from engines.findings import Findings
 from models import Analysis, Photo, db
 from settings import Settings
 from spool import Spool, new_place

@@ -13,11 +13,11 @@ import pytest
 pytest.register_assert_rewrite("tests.support")
 
 import analysis  # noqa: E402
-import configuration  # noqa: E402
 import llm  # noqa: E402
 import models  # noqa: E402
 from app import create_app  # noqa: E402
 from clock import utc_now  # noqa: E402
+from engines import configuration  # noqa: E402
 from settings import Settings  # noqa: E402
 from tests.support import browser, properties  # noqa: E402
 from tests.support import reference_server as reference  # noqa: E402

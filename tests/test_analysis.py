@@ -10,8 +10,8 @@ import pytest
 import analysis
 import llm
 import models
-from circuit import Circuit
-from findings import Entity, Findings
+from engines.circuit import Circuit
+from engines.findings import Entity, Findings
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS

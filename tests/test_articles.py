@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import articles
-from articles import Article
-from configuration import Configuration
+from engines import articles
+from engines.articles import Article
+from engines.configuration import Configuration
+from engines.remote import RemoteModel
 from errors import AnswerUnusable
 from net import Guard
-from remote import RemoteModel
 from tests.support.material import MATERIAL
 
 GOOD = {

@@ -17,25 +17,22 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-import archive
-import backup
-import conversations
 import crypto
 import models
 import photos
-import restore
-import rotation
 from app import create_app
+from assistant import conversations
 from clock import utc_now
 from errors import BadInput, Conflict, NotFound, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
 from locks import ServiceLock, named_lock
 from models import Photo, db
-from progress import silent
 from settings import Settings
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import Clients, Service, eventually
+from upkeep import archive, backup, restore, rotation
+from upkeep.progress import silent
 
 SECRETS = ("quicksilver smuggler", "divorce-papers", "Zanzibar departure", "sk-of-the-model")
 

@@ -12,15 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-import chat
-import context
 import models
-import prompts
-import spend
 from app import create_app
-from background import Places
+from assistant import chat, context
 from clock import utc_now
-from findings import Usage
+from engines import ledger, prompts
+from engines.findings import Usage
+from loops import Places
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import together
@@ -247,13 +245,13 @@ def test_a_turn_that_fails_after_a_round_leaves_only_the_message(asking, fake_ll
 
     assert [row["role"] for row in stored(asking, "cafe")] == ["user"]
     with models.scope():
-        assert [(row["purpose"], row["calls"]) for row in spend.usage(1, now=utc_now())] == [("chat", 1)]
+        assert [(row["purpose"], row["calls"]) for row in ledger.usage(1, now=utc_now())] == [("chat", 1)]
 
 
 def test_a_used_up_day_is_a_503_and_the_message_stays(remote, fake_llm):
     client = Client(create_app(dataclasses.replace(remote, daily_token_limit=1_000)))
     with models.scope():
-        spend.record(Usage(1, 900, 100), purpose="analysis", model="m", now=utc_now())
+        ledger.record(Usage(1, 900, 100), purpose="analysis", model="m", now=utc_now())
 
     answer = client.post("/api/chat/send", json={"message": "Hello", "conversation_id": "cafe"})
 

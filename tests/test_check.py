@@ -15,16 +15,16 @@ from datetime import timedelta
 import pytest
 
 import analysis
-import check
-import conversations
 import models
 import photos
 import search
+from assistant import conversations
 from clock import utc_now
 from models import Analysis, Holding, Message, Photo, Tally, Vocabulary, db
 from settings import ROOT
 from spool import Spool
 from tests.support.drawing import draw
+from upkeep import check
 
 KINDS = ("keys", "database", "originals", "thumbnails", "attachments", "files", "analyses", "index", "vocabulary", "tallies", "holdings")
 ALL_WELL = [f"{kind}: OK" for kind in KINDS]

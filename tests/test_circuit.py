@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
-from circuit import FAILURES, LONGEST_PAUSE, Circuit
+from engines.circuit import FAILURES, LONGEST_PAUSE, Circuit
+from engines.findings import Findings
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unreadable
-from findings import Findings
 
 NOW = datetime(2026, 3, 1, 12)
 SECOND = timedelta(seconds=1)

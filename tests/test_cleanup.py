@@ -12,14 +12,12 @@ from datetime import timedelta
 
 import pytest
 
-import cleanup
-import conversations
 import models
 import photos
 import search
-from cleanup import Cleaned
+from assistant import conversations
 from clock import utc_now
-from findings import MemoryCandidate
+from engines.findings import MemoryCandidate
 from locks import Presence, named_lock
 from memory import remember
 from models import Analysis, Conversation, Dynamic, Memory, Message, Photo, SyncState, Vocabulary, db
@@ -28,6 +26,8 @@ from spool import Spool
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import Clients, Service, eventually, together
+from upkeep import cleanup
+from upkeep.cleanup import Cleaned
 
 DAY = timedelta(days=1)
 JOBS = ("reason", "decay", "cleanup")

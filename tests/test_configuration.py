@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 import analysis
-import configuration
 import models
 from app import create_app
+from engines import configuration
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 

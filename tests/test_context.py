@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-import context
+from assistant import context
 
 TEXTS = st.text(alphabet="ab {}\n中é", max_size=200) | st.integers(0, 3_000).map(lambda size: "long " * size)
 

@@ -10,9 +10,9 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-import conversations
 import models
 from app import create_app
+from assistant import conversations
 from clock import utc_now
 from models import Message
 from settings import Settings

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import page
+from web import dashboard
 
 BLANK = ' rel="noopener noreferrer" target="_blank"'
 
@@ -13,7 +13,7 @@ BLANK = ' rel="noopener noreferrer" target="_blank"'
 def render(chromium):
     """`render(text)`: the markup of the renderer's elements."""
     blank = chromium.new_page()
-    blank.add_script_tag(content=page.linked(page.TEMPLATES / "script" / "markdown.js"))
+    blank.add_script_tag(content=dashboard.linked(dashboard.TEMPLATES / "script" / "markdown.js"))
     yield lambda text: blank.evaluate(f"h('div', markdown({json.dumps(text)})).innerHTML")
     blank.close()
 

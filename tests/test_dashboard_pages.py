@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-import conversations
 import models
-import spend
 from app import create_app
+from assistant import conversations
 from clock import utc_now
-from findings import Usage
+from engines import ledger
+from engines.findings import Usage
 from models import Dynamic, Memory, Message
 from settings import Settings
 from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
@@ -76,7 +76,7 @@ def keep_some(now):
     Dynamic.create(id=5, title=HOSTILE, summary=HOSTILE, content=content, category="reminder", **fields)
     Memory.create(content=HOSTILE, memory_type="long_term", source_type="chat", category="habit", importance=0.9, created_at=now)
     for number, day in enumerate((0, 1, 9)):
-        spend.record(Usage(2, 1_000 * (number + 1), 50), purpose="chat", model="scripted", now=now - timedelta(days=day))
+        ledger.record(Usage(2, 1_000 * (number + 1), 50), purpose="chat", model="scripted", now=now - timedelta(days=day))
 
 
 def keep_many(now):

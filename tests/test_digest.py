@@ -5,8 +5,8 @@ from datetime import datetime
 import msgspec
 import pytest
 
-import digest
-from articles import Material, RecentNote
+from engines import digest
+from engines.articles import Material, RecentNote
 from tests.support.material import BEFORE, MATERIAL, NOW, RECIPE
 
 

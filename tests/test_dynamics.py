@@ -12,16 +12,15 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import analysis
-import context
-import conversations
 import dynamics
 import memory
 import models
 import push
 from app import create_app
+from assistant import context, conversations
 from clock import iso, utc_now
+from engines.findings import MemoryCandidate
 from errors import ModelFailure, Unavailable
-from findings import MemoryCandidate
 from models import Dynamic, Message
 from tests.support.client import Client, detail
 from tests.support.drawing import draw

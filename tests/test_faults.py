@@ -15,12 +15,12 @@ from datetime import timedelta
 import pytest
 
 import analysis
-import chat
 import crypto
-import images
 import models
-from circuit import Circuit
+import pictures
+from assistant import chat
 from clock import utc_now
+from engines.circuit import Circuit
 from models import Analysis, Memory, Message, Photo, db
 from settings import NAME
 from tests.support.client import detail
@@ -359,7 +359,7 @@ def test_a_damaged_thumbnail_is_made_anew_when_it_is_asked_for(client, settings,
     before = client.get("/api/photos/1/thumbnail").data
     harm(path_of(settings, 1, Photo.thumbnail_path))
     assert client.get("/api/photos/1/thumbnail").data == before
-    assert images.recognised(io.BytesIO(before))
+    assert pictures.recognised(io.BytesIO(before))
     assert len([path for path in (settings.data_dir / "photos").rglob("*") if path.is_file()]) == 2
     flip(path_of(settings, 1, Photo.thumbnail_path))
     flip(path_of(settings, 1))

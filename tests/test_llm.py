@@ -3,8 +3,8 @@ import threading
 
 import pytest
 
-import configuration
-from local import LocalModel
+from engines import configuration
+from engines.embedded import LocalModel
 from settings import Settings
 
 KEY = "sk-very-secret"

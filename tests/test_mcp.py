@@ -6,11 +6,9 @@ import threading
 
 import pytest
 
-import mcp
-import mcp_messages
-import mcp_servers
 import net
 from app import create_app
+from assistant import mcp, mcp_messages, mcp_servers
 from tests.support.client import Client, detail
 from tests.support.fake_mcp import TOOLS, FakeMCP
 

@@ -8,7 +8,7 @@ import pytest
 import memory
 import models
 from clock import iso, utc_now
-from findings import MemoryCandidate
+from engines.findings import MemoryCandidate
 from tests.support.client import detail
 
 NOW = datetime(2026, 11, 21, 7, 31, 4)

@@ -9,10 +9,10 @@ from typing import TypedDict
 import openapi_spec_validator
 import pytest
 
-import openapi
 from tests.support import contract
 from tests.support.client import detail
 from tests.support.drawing import draw
+from web import openapi
 
 # `spec.md` and, after the empty line, what the service has beyond it.
 ENDPOINTS = """

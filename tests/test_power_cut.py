@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 
 import analysis
-import check
 import models
 from app import create_app
 from clock import utc_now
@@ -27,6 +26,7 @@ from models import Analysis, Photo
 from settings import ROOT
 from tests.support.client import Client
 from tests.support.drawing import draw
+from upkeep import check
 
 WRITES = ("write", "pwrite64", "fsync", "fdatasync", "rename", "unlink", "mkdir", "ftruncate", "truncate")
 POINTS = 3  # of each kind of work, a second each

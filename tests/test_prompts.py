@@ -4,10 +4,9 @@ import json
 
 import msgspec
 
-import articles
-import prompts
-from articles import Material, NewConversation, NewPhoto, RecentNote
-from findings import Entity
+from engines import articles, prompts
+from engines.articles import Material, NewConversation, NewPhoto, RecentNote
+from engines.findings import Entity
 from tests.support.material import BILL, MATERIAL, NOW
 
 

@@ -10,17 +10,16 @@ from datetime import timedelta
 
 import pytest
 
-import cleanup
-import conversations
 import models
 import photos
-import tools
 from app import create_app
+from assistant import conversations, tools
 from benchmarks import seed
 from clock import utc_now
 from models import Conversation, Dynamic, Memory, Message, PushDevice, db
 from settings import Settings
 from tests.support.client import Client
+from upkeep import cleanup
 
 # Tables that may be read whole: rows for each device, combination of values or thing that a person has set up. Every other one grows.
 FEW = {"push_devices", "sync_states", "tallies", "skills", "mcp_servers", "settings", "spend_ledger", "schema_migration", "holdings"}

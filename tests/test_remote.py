@@ -7,11 +7,11 @@ from email.utils import format_datetime
 import pytest
 from PIL import Image
 
-import configuration
 import net
+from engines import configuration
+from engines.findings import Entity, Usage
+from engines.remote import RemoteModel
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, UnsupportedImage
-from findings import Entity, Usage
-from remote import RemoteModel
 from settings import Settings
 from tests.support.fake_llm import FINDINGS
 

@@ -17,20 +17,20 @@ import msgspec
 import pytest
 import requests
 
-import conversations
 import crypto
 import models
-import rotation
 from app import create_app
+from assistant import conversations
 from clock import utc_now
 from crypto import KeyStore
 from errors import StartRefused, StorageFull, Unreadable
 from models import Photo
-from progress import silent
 from settings import ROOT
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import Service, eventually
+from upkeep import rotation
+from upkeep.progress import silent
 
 KILLS = 4  # of 50 with `--thorough`
 PHOTOS = 200  # of 3,000 with `--thorough`

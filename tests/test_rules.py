@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rules
-from lines import Line, Page
+from engines import rules
+from engines.lines import Line, Page
 
 SIZE = (1080, 2400)
 

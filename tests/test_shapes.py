@@ -6,8 +6,8 @@ from typing import TypedDict
 
 import pytest
 
-import shapes
 from models import Analysis
+from web import shapes
 
 
 class Animal(TypedDict):

@@ -6,8 +6,8 @@ import tomllib
 import msgspec
 import pytest
 
-import skills
 from app import create_app
+from assistant import skills
 from tests.support.client import Client, detail
 
 OWN = {"id": "cook", "name": "Cook", "description": "Recipes", "system_prompt": "You cook.", "icon": "🍲"}

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, strategies
 from hypothesis import settings as examples
 
-import mcp_servers
 import memory
 import models
-import tools
-import web_search
+from assistant import mcp_servers, tools, web_search
 from models import Analysis, McpServer, Memory, db
 from tests.support.fake_mcp import FakeMCP
 from tests.support.library import Library

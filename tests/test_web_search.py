@@ -15,11 +15,11 @@ import pytest
 from ddgs.engines import ENGINES
 
 import net
-import web_search
+from assistant import web_search
+from assistant.web_search import Result, SearchFailed
 from errors import BadInput
 from settings import ROOT
 from tests.support import fake_llm
-from web_search import Result, SearchFailed
 
 TAVILY_KEY = "tvly-very-secret"
 BRAVE_KEY = "brave-very-secret"

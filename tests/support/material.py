@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from articles import Material, NewConversation, NewPhoto, RecentNote
-from findings import Entity
+from engines.articles import Material, NewConversation, NewPhoto, RecentNote
+from engines.findings import Entity
 
 NOW = datetime(2026, 11, 21, 7, 31)
 BILL = NewPhoto(

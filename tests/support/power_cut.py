@@ -12,11 +12,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 import analysis
-import rotation
 from app import create_app
 from clock import utc_now
-from progress import silent
 from settings import Settings
+from upkeep import rotation
+from upkeep.progress import silent
 
 
 def main(what: str, *pictures: str) -> None:

@@ -166,7 +166,7 @@ class Service:
     @property
     def ocr(self) -> list[psutil.Process]:
         """The embedded analyser's child process, if there is one."""
-        return [process for process in self._family() if "ocr.py" in " ".join(process.cmdline())]
+        return [process for process in self._family() if "engines.ocr" in " ".join(process.cmdline())]
 
     def _family(self) -> list[psutil.Process]:
         """Its processes that live, orphans among them, which are known from an earlier call."""

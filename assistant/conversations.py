@@ -1,0 +1,264 @@
+"""Conversations: their messages and attached pictures, kept, listed and deleted; `/api/chat/conversations`.
+
+A turn is a user message and everything up to the next one. The user message is stored when it comes in, so that it is not lost when
+the model fails; all that follows is stored in one transaction when the turn is over, so that a conversation never ends in a tool call
+without its answer. A client that sends the same message again after a failure finds it there, once.
+
+An attached picture is kept as the model gets it (upright, at most 1568 px, no metadata), in a sealed file of its own: nobody asks for
+the original again, and a later turn costs no decoding.
+"""
+
+import secrets
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, BinaryIO
+
+import msgspec
+import peewee
+from flask import Blueprint
+
+import crypto
+import models
+from errors import NotFound
+from models import Conversation, Message, db
+from spool import keep_bytes, new_place
+from web import inputs, shapes
+
+MAX_TITLE = 60
+MAX_LAST_MESSAGE = 200  # characters of it that a list shows
+MAX_DEVICE = 256
+ATTACHMENT_TYPE = "image/jpeg"
+CHUNK = 50  # messages that are read at once when a history is walked back
+
+Turn = list[Message]  # a user message and what followed it, in order
+
+
+def begin_turn(conversation_id: str | None, content: str, picture: bytes | None, *, device_id: str, now: datetime) -> Message:
+    """Store a user's message, in a new conversation when there is none of this id; durable when it returns.
+
+    When the conversation's last message is the same one, still without an answer, it is that one. `picture` is a JPEG.
+    """
+    conversation_id = conversation_id or secrets.token_hex(16)
+    unanswered = _last(conversation_id)
+    if unanswered is not None and unanswered.role == "user" and unanswered.content == content and _has_picture(unanswered, picture):
+        return unanswered
+    message = Message(conversation=conversation_id, role="user", content=content, created_at=now)
+    if picture is not None:
+        path = new_place(models.store().attachments)
+        message.attachment_key = keep_bytes(picture, path)
+        crypto.sync_file(path.parent)
+        message.attachment_bytes = path.stat().st_size
+        message.attachment_path, message.attachment_type = str(path.relative_to(models.store().folder)), ATTACHMENT_TYPE
+        message.attachment_generation = models.store().ring.generation
+    try:
+        with db.atomic():
+            fields = {"title": _title(content), "device_id": device_id, "created_at": now, "updated_at": now}
+            Conversation.insert(id=conversation_id, **fields).on_conflict(
+                conflict_target=[Conversation.id], update={"updated_at": now}
+            ).execute()
+            message.save(force_insert=True)
+    except BaseException:
+        drop_unless_stored(message)
+        raise
+    return message
+
+
+def drop_unless_stored(message: Message) -> None:
+    """Remove a message's file when its row was not stored: the disk may be full at the very end of a transaction."""
+    path = message.attachment_path
+    if path and not Message.select().where(Message.attachment_path == path).exists():
+        (models.store().folder / path).unlink(missing_ok=True)
+
+
+def end_turn(asked: Message, following: Turn, *, recalled: list[str] | None, now: datetime) -> None:
+    """Store what followed a user's message. Raises `NotFound` when the conversation was deleted meanwhile.
+
+    With `recalled`, the memories that the model was given, the turn then waits for being read for memories (`next_to_read`).
+    """
+    waiting = None if recalled is None else msgspec.json.encode(recalled).decode()
+    with db.atomic():
+        if not Message.update(recalled=waiting).where(Message.id == asked.id).execute():
+            raise NotFound("The conversation was deleted while the answer was being written.")
+        for message in following:
+            message.conversation = asked.conversation_id
+            message.save(force_insert=True)
+        Conversation.update(updated_at=now).where(Conversation.id == asked.conversation_id).execute()
+
+
+def earlier_turns(asked: Message) -> Iterator[Turn]:
+    """The turns of a conversation before a user's message, the latest first; read as far as they are asked for."""
+    turn: Turn = []
+    before = asked.id
+    while rows := _before(asked.conversation_id, before):
+        for message in rows:
+            turn.insert(0, message)
+            if message.role == "user":
+                yield turn
+                turn = []
+        before = rows[-1].id
+    if turn:
+        yield turn
+
+
+def picture_of(message: Message) -> bytes:
+    """The attached JPEG. Raises `Unreadable` when its file is lost or damaged."""
+    with open_picture(message) as file:
+        return file.read()
+
+
+def open_picture(message: Message) -> BinaryIO:
+    """A seekable reader of the attached JPEG. Raises `Unreadable` when its file is lost, and here or from a read when it is damaged."""
+    return crypto.open_sealed(models.store().folder / message.attachment_path, message.attachment_key)
+
+
+def next_to_read() -> tuple[Message, str, list[str]] | None:
+    """The oldest user message whose turn was not yet read for memories, the answer to it, and what was recalled for it."""
+    waiting = peewee.SQL("recalled IS NOT NULL")  # as the partial index has it
+    asked = Message.select().where(waiting).order_by(Message.id).first()
+    if asked is None:
+        return None
+    following = Message.select().where(Message.conversation == asked.conversation_id, Message.id > asked.id).order_by(Message.id)
+    answer = next((message.content for message in following if message.role == "assistant" and message.content), "")
+    return asked, answer, msgspec.json.decode(asked.recalled, type=list[str])
+
+
+def mark_read(message_id: int) -> bool:
+    """The turn does not wait any more; False when it did not, or is gone."""
+    return bool(Message.update(recalled=None).where(Message.id == message_id, Message.recalled.is_null(False)).execute())
+
+
+def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes.ConversationItem]:
+    """One page of conversations, the latest first, with the number of their messages and what was said last."""
+    chosen = Conversation.select()
+    if device_id is not None:
+        chosen = chosen.where(Conversation.device_id == device_id)
+    found = list(chosen.order_by(Conversation.updated_at.desc(), Conversation.id.desc()).paginate(number, size))
+    ids = [conversation.id for conversation in found]
+    spoken = peewee.Case(None, [((Message.role != "tool") & Message.content.is_null(False), Message.id)])
+    counts = Message.select(Message.conversation_id, peewee.fn.COUNT(Message.id), peewee.fn.MAX(spoken))
+    counted = {row[0]: row[1:] for row in counts.where(Message.conversation_id.in_(ids)).group_by(Message.conversation_id).tuples()}
+    beginning = peewee.fn.SUBSTR(Message.content, 1, MAX_LAST_MESSAGE)
+    last = dict(Message.select(Message.id, beginning).where(Message.id.in_([row[1] for row in counted.values()])).tuples())
+    items = []
+    for conversation in found:
+        count, last_id = counted.get(conversation.id, (0, None))
+        spoken_last = last.get(last_id, "")
+        items.append(shapes.of(conversation, shapes.ConversationItem, message_count=count, last_message=spoken_last))
+    return items
+
+
+def detail(conversation_id: str) -> shapes.ConversationDetail:
+    """A conversation with all its messages. Raises `NotFound`."""
+    conversation = Conversation.get_or_none(Conversation.id == conversation_id)
+    if conversation is None:
+        raise NotFound("Conversation not found")
+    return shapes.of(conversation, shapes.ConversationDetail, messages=_messages(conversation_id, 0))
+
+
+def messages_after(conversation_id: str, after_id: int) -> list[shapes.MessageFields]:
+    """The messages with a larger id than `after_id`, ascending. Raises `NotFound`."""
+    if not Conversation.select().where(Conversation.id == conversation_id).exists():
+        raise NotFound("Conversation not found")
+    return _messages(conversation_id, after_id)
+
+
+def delete(conversation_id: str) -> None:
+    """Remove a conversation with its messages and attachments. Raises `NotFound`."""
+    if not _delete(Conversation.id == conversation_id, most=1):
+        raise NotFound("Conversation not found")
+
+
+def purge(before: datetime, *, most: int) -> int:
+    """Remove up to `most` conversations that nobody has written in since `before`; returns how many were removed."""
+    return _delete(Conversation.updated_at < before, most=most)
+
+
+def purge_begun(before: datetime, *, most: int) -> int:
+    """Remove up to `most` conversations that began before `before`, also those that are going on; returns how many were removed."""
+    return _delete(Conversation.created_at < before, most=most)
+
+
+def is_kept(message: Message) -> bool:
+    """Whether a message is still there: its conversation may have been deleted while the answer is being written."""
+    return Message.select().where(Message.id == message.id).exists()
+
+
+def _delete(where: peewee.Expression, *, most: int) -> int:
+    with db.atomic():
+        ids = [row[0] for row in Conversation.select(Conversation.id).where(where).order_by(Conversation.updated_at).limit(most).tuples()]
+        attached = Message.select(Message.attachment_path).where(Message.conversation.in_(ids), Message.attachment_path.is_null(False))
+        paths = [row[0] for row in attached.tuples()]
+        Conversation.delete().where(Conversation.id.in_(ids)).execute()
+    # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
+    for path in paths:
+        (models.store().folder / path).unlink(missing_ok=True)
+    return len(ids)
+
+
+def _last(conversation_id: str) -> Message | None:
+    return Message.select().where(Message.conversation == conversation_id).order_by(Message.id.desc()).first()
+
+
+def _before(conversation_id: str, message_id: int) -> list[Message]:
+    earlier = Message.select().where(Message.conversation == conversation_id, Message.id < message_id)
+    return list(earlier.order_by(Message.id.desc()).limit(CHUNK))
+
+
+def _has_picture(message: Message, picture: bytes | None) -> bool:
+    if picture is None or message.attachment_path is None:
+        return picture is None and message.attachment_path is None
+    return picture_of(message) == picture
+
+
+def _title(content: str) -> str:
+    """The first line that says something."""
+    return content.strip().splitlines()[0].strip()[:MAX_TITLE]
+
+
+def _messages(conversation_id: str, after_id: int) -> list[shapes.MessageFields]:
+    later = Message.select().where(Message.conversation == conversation_id, Message.id > after_id).order_by(Message.id)
+    return [shapes.of(message, shapes.MessageFields) for message in later]
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("conversations", __name__, url_prefix="/api/chat/conversations")
+
+
+class ListQuery(msgspec.Struct):
+    page: inputs.Page = 1
+    page_size: inputs.PageSize = 50
+    device_id: str | None = None
+
+
+class AfterQuery(msgspec.Struct):
+    after_id: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
+
+
+@routes.get("")
+@inputs.operation()
+def index(query: ListQuery) -> shapes.ConversationList:
+    """List conversations, the latest first."""
+    return {"conversations": page(query.page, query.page_size, device_id=query.device_id)}
+
+
+@routes.get("/<conversation_id>")
+@inputs.operation(NotFound)
+def show(conversation_id: str) -> shapes.ConversationDetail:
+    """Show a conversation with all its messages."""
+    return detail(conversation_id)
+
+
+@routes.get("/<conversation_id>/messages")
+@inputs.operation(NotFound)
+def incremental(conversation_id: str, query: AfterQuery) -> shapes.MessageList:
+    """List the messages with a larger id than `after_id`, ascending."""
+    return {"messages": messages_after(conversation_id, query.after_id)}
+
+
+@routes.delete("/<conversation_id>")
+@inputs.operation(NotFound)
+def remove(conversation_id: str) -> shapes.Done:
+    """Delete a conversation with its messages and attachments."""
+    delete(conversation_id)
+    return {"message": "Deleted"}

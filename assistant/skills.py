@@ -1,0 +1,159 @@
+"""Skills: named system prompts that a chat can be run with; `/api/skills`.
+
+Four come with the service (`skills.toml`). They are made once, when skills are first asked for, and are then like any other: who
+changes one keeps the change, and who deletes one has seen the last of it.
+"""
+
+import tomllib
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import peewee
+from flask import Blueprint, current_app
+from msgspec import Meta
+
+import models
+from clock import utc_now
+from errors import Conflict, NotFound, StorageFull
+from models import Skill, db
+from web import inputs, shapes
+
+DEFAULTS = Path(__file__).with_name("skills.toml")
+
+
+def enabled(language: str, *, now: datetime) -> list[Skill]:
+    """The enabled skills in the order in which they were made; the four defaults are made at the first call."""
+    _make_defaults(language, now=now)
+    return list(Skill.select().where(Skill.enabled).order_by(Skill.created_at, peewee.SQL("rowid")))
+
+
+def every(language: str, *, now: datetime) -> list[Skill]:
+    """As `enabled`, and those that are not."""
+    _make_defaults(language, now=now)
+    return list(Skill.select().order_by(Skill.created_at, peewee.SQL("rowid")))
+
+
+def get(skill_id: str, language: str, *, now: datetime) -> Skill:
+    """A skill, enabled or not. Raises `NotFound`."""
+    _make_defaults(language, now=now)
+    skill = Skill.get_or_none(Skill.id == skill_id)
+    if skill is None:
+        raise NotFound("Skill not found")
+    return skill
+
+
+def get_enabled(skill_id: str, language: str, *, now: datetime) -> Skill:
+    """A skill that a chat may be run with. Raises `NotFound`, also for a disabled one."""
+    skill = get(skill_id, language, now=now)
+    if not skill.enabled:
+        raise NotFound("Skill not found")
+    return skill
+
+
+def create(fields: dict[str, Any], *, now: datetime) -> Skill:
+    """Make a skill. Raises `Conflict` when its id is taken."""
+    try:
+        with db.atomic():
+            return Skill.create(**fields, created_at=now)
+    except peewee.IntegrityError:
+        raise Conflict("A skill with this id exists already") from None
+
+
+def update(skill_id: str, fields: dict[str, Any]) -> Skill:
+    """Change the given fields of a skill. Raises `NotFound`."""
+    with db.atomic():
+        skill = Skill.get_or_none(Skill.id == skill_id)
+        if skill is None:
+            raise NotFound("Skill not found")
+        for name, value in fields.items():
+            setattr(skill, name, value)
+        skill.save()
+    return skill
+
+
+def delete(skill_id: str) -> None:
+    """Raises `NotFound`."""
+    if not Skill.delete().where(Skill.id == skill_id).execute():
+        raise NotFound("Skill not found")
+
+
+def _make_defaults(language: str, *, now: datetime) -> None:
+    if models.stored_value("skills.made"):
+        return
+    defaults = tomllib.loads(DEFAULTS.read_text("utf-8"))
+    with db.atomic():
+        for fields in defaults[language]:
+            Skill.insert(**fields, created_at=now).on_conflict_ignore().execute()
+        models.store_value("skills.made", True)
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("skills", __name__, url_prefix="/api/skills")
+
+Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z", description="1 to 64 letters, digits, hyphens or underscores")]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Description = Annotated[str, Meta(max_length=2_000)]
+Icon = Annotated[str, Meta(max_length=64)]
+Prompt = Annotated[str, Meta(min_length=1, max_length=32_768)]
+
+
+class ListQuery(msgspec.Struct):
+    include_disabled: bool = False
+
+
+class NewSkill(msgspec.Struct):
+    id: Id
+    name: Name
+    system_prompt: Prompt
+    description: Description = ""
+    icon: Icon = ""
+
+
+class SkillChange(msgspec.Struct):
+    name: Name | msgspec.UnsetType = msgspec.UNSET
+    system_prompt: Prompt | msgspec.UnsetType = msgspec.UNSET
+    description: Description | msgspec.UnsetType = msgspec.UNSET
+    icon: Icon | msgspec.UnsetType = msgspec.UNSET
+    enabled: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+@routes.get("")
+@inputs.operation(StorageFull)  # the first call makes the defaults, as that of `show` does
+def index(query: ListQuery) -> shapes.SkillList:
+    """List the enabled skills, or all."""
+    language, now = current_app.settings.language, utc_now()
+    if query.include_disabled:
+        return {"skills": [shapes.of(skill, shapes.SkillItem) for skill in every(language, now=now)]}
+    return {"skills": [shapes.of(skill, shapes.SkillFields) for skill in enabled(language, now=now)]}
+
+
+@routes.get("/<skill_id>")
+@inputs.operation(NotFound, StorageFull)
+def show(skill_id: str) -> shapes.SkillDetail:
+    """Show a skill with its system prompt."""
+    return shapes.of(get(skill_id, current_app.settings.language, now=utc_now()), shapes.SkillDetail)
+
+
+@routes.post("")
+@inputs.operation(Conflict)
+def add(body: NewSkill) -> shapes.SkillDetail:
+    """Create a skill."""
+    return shapes.of(create(msgspec.structs.asdict(body), now=utc_now()), shapes.SkillDetail)
+
+
+@routes.put("/<skill_id>")
+@inputs.operation(NotFound)
+def change(skill_id: str, body: SkillChange) -> shapes.SkillDetail:
+    """Change a skill; what is not given stays. A disabled one is not listed, and no chat runs with it."""
+    return shapes.of(update(skill_id, inputs.given(body)), shapes.SkillDetail)
+
+
+@routes.delete("/<skill_id>")
+@inputs.operation(NotFound)
+def remove(skill_id: str) -> shapes.Done:
+    """Delete a skill."""
+    delete(skill_id)
+    return {"message": "Deleted"}

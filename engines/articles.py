@@ -1,0 +1,177 @@
+"""Notes: what the reasoner looks at, and what of a model's answer counts.
+
+A note is a claim about the person's own things, so each must name the screenshots and conversations that it rests on, out of those
+that were shown: an article that names none of them is made up, or somebody else's wish, and is dropped. What is shown is data. Whoever
+gets a text onto a screenshot could otherwise write to the person under the service's name; the same text must not be able to send
+anything away either, so an article has no pictures and no HTML, which whoever shows it would fetch.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from rapidfuzz import fuzz
+
+import terms
+from engines import reading
+from engines.findings import Entity, Usage
+from errors import AnswerUnusable
+from text import fraction, one_line, shortened
+
+CATEGORIES = ("insight", "reminder", "report", "note")
+MOST_ARTICLES = 5  # of a cycle: more would be a list, and nobody reads one every hour
+
+# Characters.
+MAX_TITLE = 120
+MAX_SUMMARY = 500
+MAX_CONTENT = 20_000
+
+# Of rapidfuzz. Wordings that differ by case, marks, an article or an ending are at 93 to 97; "flight to" and "flight from Berlin" at 88.
+# Longer ones may differ by a number or a day only; these tell them apart.
+ALIKE = 90
+SEPARATOR = "\n\n---\n\n"
+
+
+class NewPhoto(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A screenshot whose analysis is new. The names are those that the model sees, here and below."""
+
+    id: int
+    taken: datetime
+    device: str = ""
+    app: str = ""
+    category: str = ""
+    intent: str = ""
+    summary: str = ""
+    text: str = ""  # the beginning of what stands on it
+    entities: Sequence[Entity] = ()
+
+
+class NewConversation(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    title: str
+    device: str = ""
+    said: Sequence[str] = ()  # new messages in order, "user: …" and "assistant: …"
+    last_message_id: int = 0
+
+
+class RecentNote(msgspec.Struct, frozen=True):
+    id: int
+    title: str
+    summary: str
+    category: str
+
+
+class Material(msgspec.Struct, frozen=True):
+    """What one cycle looks at. Only photos and conversations are new, and may be cited."""
+
+    now: datetime
+    photos: Sequence[NewPhoto] = ()
+    conversations: Sequence[NewConversation] = ()
+    memories: Sequence[str] = ()
+    notes: Sequence[RecentNote] = ()
+
+
+class Article(msgspec.Struct):
+    """One note as a model wrote it, inside the limits. `updates` is the id of the recent note that it continues."""
+
+    title: str
+    content: str
+    summary: str = ""
+    category: str = "note"
+    confidence: float = 0.5
+    photo_ids: list[int] = []
+    conversation_ids: list[str] = []
+    updates: int | None = None
+
+    def __post_init__(self):
+        self.title = shortened(one_line(self.title), MAX_TITLE)
+        self.content = _harmless(self.content)[:MAX_CONTENT].strip()
+        self.summary = shortened(one_line(self.summary or self.content), MAX_SUMMARY)
+        if self.category not in CATEGORIES:
+            self.category = "note"
+        self.confidence = fraction(self.confidence)
+
+
+class Notes(msgspec.Struct):
+    """What a model wrote, and what that cost."""
+
+    articles: list[Article] = []
+    usage: Usage = msgspec.field(default_factory=Usage)
+
+
+def shown(item: NewPhoto | NewConversation | RecentNote | str) -> str:
+    """A piece of the material as the model sees it, on one line."""
+    return msgspec.json.encode(item).decode()
+
+
+def read(answer: str, material: Material) -> list[Article]:
+    """The articles in a model's answer that say something and cite something of `material`; an empty list is an answer as well.
+
+    Raises `AnswerUnusable` when there is no list of articles in it.
+    """
+    photo_ids = {str(photo.id): photo.id for photo in material.photos}
+    conversation_ids = {conversation.id: conversation.id for conversation in material.conversations}
+    recent_ids = {str(note.id): note.id for note in material.notes}
+    articles = []
+    for fields in _objects(reading.loose_json(answer)):
+        article = Article(
+            title=reading.as_text(fields.get("title")),
+            content=reading.as_text(fields.get("content")) or reading.as_text(fields.get("summary")),
+            summary=reading.as_text(fields.get("summary")),
+            category=reading.as_text(fields.get("category")).lower(),
+            confidence=reading.as_number(fields.get("confidence"), 0.5),
+            photo_ids=_cited(fields.get("photo_ids"), photo_ids),
+            conversation_ids=_cited(fields.get("conversation_ids"), conversation_ids),
+            updates=next(iter(_cited(fields.get("updates"), recent_ids)), None),
+        )
+        if article.title and article.content and (article.photo_ids or article.conversation_ids):
+            articles.append(article)
+    return articles[:MOST_ARTICLES]
+
+
+def alike(title: str, other: str) -> bool:
+    """Whether two titles say the same in nearly the same words, with the same numbers and days."""
+    one, two = (" ".join(re.findall(r"\w+", terms.fold(text).casefold())) for text in (title, other))
+    return fuzz.ratio(one, two) >= ALIKE and _TELLING.findall(one) == _TELLING.findall(two)
+
+
+def continued(content: str, earlier: str) -> str:
+    """What is new on top of what stood there; the end of that goes when both are too long."""
+    return earlier if content in earlier else f"{content}{SEPARATOR}{earlier}"[:MAX_CONTENT].rstrip()
+
+
+# ---------------------------------------------------------------------------------------------------------- reading an answer
+
+_LISTS = ("articles", "notes")
+_TELLING = re.compile(
+    r"\d+|(?<=周)[一二三四五六日天]|(?<=星期)[一二三四五六日天]|[一二三四五六七八九十]+(?=月)|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
+)
+_IMAGE = re.compile(r"!(?=\[)")
+_TAG = re.compile(r"<(?!https?://)(?=[A-Za-z/!?])")
+
+
+def _objects(found: Any) -> list[dict]:
+    """The articles of an answer: in an object as asked for, one among several values, a bare list, or a single article."""
+    values = found if isinstance(found, list) else [found]
+    objects = [value for value in values if isinstance(value, dict)]
+    for value in objects:
+        for name in _LISTS:
+            if isinstance(value.get(name), list):
+                return [item for item in value[name] if isinstance(item, dict)]
+    if not all("title" in value for value in objects) or (not objects and found != []):
+        raise AnswerUnusable("The model's answer is not the list of articles that it was asked for.")
+    return objects
+
+
+def _cited(value: Any, known: dict[str, Any]) -> list[Any]:
+    """Those of the ids in `value`, a list or a single one, that are `known`, each once."""
+    values = value if isinstance(value, list) else [value]
+    given = (reading.as_text(item).lstrip("#") for item in values)
+    return [known[text] for text in dict.fromkeys(given) if text in known]
+
+
+def _harmless(markdown: str) -> str:
+    return _TAG.sub("&lt;", _IMAGE.sub("", markdown))

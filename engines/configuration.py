@@ -1,0 +1,253 @@
+"""Which model is configured: the environment, what was set at runtime over it, and the presets; `/api/config/llm`.
+
+What is set at runtime is stored in the database, the key with it, and wins over the environment field by field. Every process
+reads it through a cache, so that a change made in one is in force everywhere a minute later. With nothing configured the answer
+is the provider `local`, the embedded model: a state like any other.
+"""
+
+import dataclasses
+import time
+from typing import Annotated
+
+import msgspec
+from flask import Blueprint, current_app
+
+import net
+from errors import BadInput, NotFound
+from models import db, store, store_value, stored_value
+from settings import Settings
+from web import inputs, shapes
+
+LOCAL = "local"
+CUSTOM = "custom"
+
+CACHE_SECONDS = 60.0  # by the contract
+DEFAULT_CONTEXT_TOKENS = 32_768  # of a model that no preset knows: what the smaller vision models have
+TEMPERATURE = 0.2  # reading a screenshot is no creative work
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    provider: str
+    base_url: str
+    model: str
+    max_context_tokens: int
+
+
+PRESETS = {
+    preset.provider: preset
+    for preset in (
+        Preset("openai", "https://api.openai.com/v1", "gpt-6.1-terra", 922_000),
+        Preset("anthropic", "https://api.anthropic.com/v1", "claude-haiku-5-5", 1_000_000),
+        Preset("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-flash-latest", 1_048_576),
+        Preset("deepseek", "https://api.deepseek.com/v1", "deepseek-flash", 1_000_000),
+        Preset("qwen", "https://dashscope.aliyuncs.com/compatible-mode/v1", "qwen3.8-flash", 991_808),
+        Preset("zhipu", "https://open.bigmodel.cn/api/paas/v4", "glm-5.3-flash", 1_048_576),
+        Preset("ollama", "http://localhost:11434/v1", "qwen3-vl", 32_768),
+    )
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Configuration:
+    """Which model answers. `base_url` is empty for the embedded one."""
+
+    provider: str
+    base_url: str
+    api_key: str | None = dataclasses.field(repr=False)
+    model: str
+    max_context_tokens: int
+    temperature: float
+
+
+class Stored(msgspec.Struct):
+    """What was set at runtime; empty fields are the environment's."""
+
+    provider: str = ""
+    base_url: str = ""
+    api_key: str = ""
+    key_origin: str = ""  # where the key may go
+    model: str = ""
+    temperature: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Stored(provider={self.provider!r}, base_url={self.base_url!r}, model={self.model!r})"
+
+
+def current(settings: Settings) -> Configuration:
+    """The configuration in force. Reads the database at most once in `CACHE_SECONDS`."""
+    return merged(store().cache(_LastRead).stored(), settings)
+
+
+def latest(settings: Settings) -> Configuration:
+    """The configuration as it is stored at this moment, by whichever process.
+
+    For the queue, whose circuit breaker is about one configuration: workers with different ones would each undo what the other has written.
+    """
+    return merged(_read_stored(), settings)
+
+
+def merged(stored: Stored, settings: Settings) -> Configuration:
+    """What is stored over what the environment says, field by field; nothing at all is the embedded model.
+
+    A key belongs to the origin that it was given for: one of the environment is not used for a stored address elsewhere.
+    """
+    base_url = _base_url(stored, settings)
+    if not base_url:
+        return Configuration(LOCAL, "", None, f"ocr-{settings.ocr_model}", DEFAULT_CONTEXT_TOKENS, 0.0)
+    preset = _preset_of(base_url)
+    origin = _origin(base_url)
+    stored_key = stored.api_key if stored.key_origin == origin else None
+    own_key = settings.llm_api_key if _origin(settings.llm_base_url or "") == origin else None
+    return Configuration(
+        provider=stored.provider or (preset.provider if preset else CUSTOM),
+        base_url=base_url,
+        api_key=stored_key or own_key,
+        model=stored.model or settings.llm_model or (preset.model if preset else ""),
+        max_context_tokens=preset.max_context_tokens if preset else DEFAULT_CONTEXT_TOKENS,
+        temperature=TEMPERATURE if stored.temperature is None else stored.temperature,
+    )
+
+
+def change(
+    settings: Settings,
+    *,
+    provider: str | None = None,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    model: str | None = None,
+    temperature: float | None = None,
+) -> None:
+    """Store what is given and not None; an empty text returns a field to the environment, provider `local` to the embedded model.
+
+    The name of a preset as provider, without an address, brings the preset's address and model. A stored key is dropped when the
+    address moves to another origin and no key comes with it. Raises `BadInput`.
+    """
+    wanted = {"provider": provider, "base_url": base_url, "api_key": api_key, "model": model, "temperature": temperature}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    preset = PRESETS.get(provider or "")
+    if provider == LOCAL:
+        given = {"provider": LOCAL, "base_url": "", "api_key": "", "model": ""}
+    elif preset is not None and not base_url:
+        given = {"base_url": preset.base_url, "model": preset.model, **{name: value for name, value in given.items() if value != ""}}
+    elif base_url is not None and not provider:
+        given["provider"] = ""  # whose address it is tells itself
+    if given.get("base_url"):
+        given["base_url"] = guard(settings).check_address(given["base_url"], field="base_url")
+    with db.atomic():
+        after = msgspec.structs.replace(_read_stored(), **given)
+        address = _base_url(after, settings)
+        if not address and (after.provider not in ("", LOCAL) or after.api_key):
+            raise BadInput("base_url: is missing")
+        if api_key:
+            after.key_origin = net.Key(api_key, net.origin(address)).origin
+        elif after.key_origin != (net.origin(address) if address else ""):
+            after.api_key = after.key_origin = ""
+        store_value("llm", after)
+    store().cache(_LastRead).clear()
+
+
+def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
+    """Store a preset's address and model, and the key if one comes with it. Raises `NotFound` for an unknown name."""
+    preset = PRESETS.get(name)
+    if preset is None:
+        raise NotFound("Preset not found")
+    change(settings, provider=name, base_url=preset.base_url, api_key=api_key, model=preset.model)
+
+
+def shown(chosen: Configuration) -> shapes.ConfigurationFields:
+    """The configuration as it may be seen: the key only as a yes or no."""
+    return shapes.of(chosen, shapes.ConfigurationFields, api_key_set=bool(chosen.api_key))
+
+
+def guard(settings: Settings) -> net.Guard:
+    """The rules for addresses that come in through the API."""
+    return net.Guard(dev_mode=settings.dev_mode, allowed_hosts=settings.llm_allowed_hosts)
+
+
+class _LastRead:
+    """What is stored, as the database had it at most `CACHE_SECONDS` ago."""
+
+    def __init__(self) -> None:
+        self._read: tuple[float, Stored] | None = None  # when, and what
+
+    def stored(self) -> Stored:
+        read = self._read
+        if read is None or time.monotonic() - read[0] > CACHE_SECONDS:
+            read = self._read = (time.monotonic(), _read_stored())
+        return read[1]
+
+    def clear(self) -> None:
+        self._read = None
+
+
+def _read_stored() -> Stored:
+    return msgspec.convert(stored_value("llm", {}), Stored)
+
+
+def _base_url(stored: Stored, settings: Settings) -> str:
+    return stored.base_url or ("" if stored.provider == LOCAL else settings.llm_base_url or "")
+
+
+def _origin(base_url: str) -> str | None:
+    """The origin of a configured address; None for one that the guard would refuse, which the call will say."""
+    try:
+        return net.origin(base_url)
+    except BadInput:
+        return None
+
+
+def _preset_of(base_url: str) -> Preset | None:
+    origin = _origin(base_url)
+    return next((preset for preset in PRESETS.values() if net.origin(preset.base_url) == origin), None)
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("llm", __name__, url_prefix="/api/config/llm")
+
+
+class ModelChange(msgspec.Struct):
+    provider: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    base_url: Annotated[str, msgspec.Meta(max_length=net.MAX_URL_LENGTH)] | None = None
+    api_key: Annotated[str, msgspec.Meta(max_length=4_096)] | None = None
+    model: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+
+
+class PresetKey(msgspec.Struct):
+    api_key: Annotated[str, msgspec.Meta(max_length=4_096)] | None = None
+
+
+@routes.get("")
+@inputs.operation()
+def show() -> shapes.ConfigurationFields:
+    """Show which model answers, as it was set a moment ago."""
+    return shown(latest(current_app.settings))
+
+
+@routes.put("")
+@inputs.operation()
+def update(body: ModelChange) -> shapes.ConfigurationFields:
+    """Configure the model; what is not given stays, and an empty text returns a field to the environment.
+
+    Provider `local` is the embedded model. The name of a preset as provider, without an address, brings its address and model. A key
+    never travels to another host: without a new one it is dropped when the address moves.
+    """
+    change(current_app.settings, **inputs.given(body))
+    return shown(current(current_app.settings))
+
+
+@routes.get("/presets")
+@inputs.operation()
+def list_presets() -> shapes.PresetList:
+    """List the presets by their names."""
+    return {"presets": {name: shapes.of(preset, shapes.PresetFields) for name, preset in PRESETS.items()}}
+
+
+@routes.post("/presets/<name>/apply")
+@inputs.operation(NotFound)
+def apply(name: str, body: PresetKey) -> shapes.ConfigurationFields:
+    """Configure the model by a preset."""
+    apply_preset(current_app.settings, name, body.api_key)
+    return shown(current(current_app.settings))

@@ -1,0 +1,263 @@
+"""The embedded model: what analyses screenshots and answers chats when no LLM is set, offline and at no cost.
+
+It is one more model, with the same interface as the remote one. Its eyes are an OCR engine in a child process (`engines/ocr.py`), its
+judgement plain rules (`engines/rules.py`), and it says so in its confidence, which never passes one half.
+
+One child serves all threads, one picture at a time: a second engine would cost 300 MB and the cores are few. It is started by the
+first picture and ended when none has come for a while, so an idle service holds no models in memory. A picture that kills the
+child, hangs it, or makes it answer nonsense fails alone; the next one gets a new child. Pictures are copied to it through a pipe,
+chunk by chunk, as they are decrypted: neither whole in this process nor on a disk.
+"""
+
+import base64
+import contextlib
+import io
+import logging
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+from engines import articles, digest, replies, rules
+from engines.findings import Answer, Findings, MemoryCandidate, Usage
+from engines.lines import Page
+from engines.ocr import Ready
+from errors import AnswerUnusable, ProviderDown, ProviderRefused
+from settings import ROOT
+
+log = logging.getLogger(__name__)
+
+CHILD = (sys.executable, "-m", "engines.ocr")
+CHUNK = 256 * 1024
+MAX_ANSWER = 16 * 1024 * 1024  # a 50 megapixel picture full of small text answers with less than one
+# A long capture is read in many strips, each within the time limit, and all together may take this many times as long. No more: a
+# picture may wait for its turn behind such a one, and both must end within the queue's lease of 5 minutes.
+LONGEST = 2
+# No variable of the service reaches the child, where its secrets are not needed. With these, glibc gives memory back after each
+# picture instead of keeping it (272 MB instead of 297 at the peak), and Tesseract stays on one thread.
+ENVIRONMENT = {
+    "PATH": os.defpath,
+    "LC_ALL": "C.UTF-8",
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_TRIM_THRESHOLD_": "131072",
+    "OMP_THREAD_LIMIT": "1",
+}
+
+Message = TypeVar("Message", Ready, Page)
+
+
+class LocalModel:
+    """The embedded analyser. Safe to share between threads; `identity` names what analyses, for copying equal pictures' results."""
+
+    def __init__(self, *, ocr_model: str, language: str, idle_seconds: float = 120, time_limit: float = 60):
+        """`time_limit` is how many seconds the child may be silent. It starts with the first picture."""
+        self.identity = f"local/{ocr_model}"
+        self.takes_tools = True
+        self._ocr_model = ocr_model
+        self._language = language
+        self._idle_seconds = idle_seconds
+        self._time_limit = time_limit
+        self._turn = threading.Lock()  # held while a picture is with the child, and to start or end it
+        self._child: subprocess.Popen | None = None
+        self._engine = ""
+        self._idle_timer: threading.Timer | None = None
+        self._closed = False
+
+    def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
+        """What the rules find in the text of `picture`, a seekable reader of a stored file; `name` is its file name.
+
+        Phones write the app into the names of screenshots, so `name` is evidence too. Raises `AnswerUnusable` when this picture
+        cannot be read, `ProviderRefused` when no OCR engine can run on this machine, `ProviderDown` when it could not be started
+        or is being closed. An error of `picture` itself passes through.
+        """
+        with self._turn:
+            page = self._read(picture)
+            engine = self._engine
+        if page.problem:
+            raise AnswerUnusable(f"The picture cannot be read: {page.problem.removeprefix('file: ')}.")
+        return rules.judge(page, analyser=f"local/{engine}", language=self._language, name=name)
+
+    def complete(self, messages: list[dict], *, tools: list[dict] | None = None, most: int = 0, remembered: Sequence[str] = ()) -> Answer:
+        """The next message of a chat, by plain rules (`engines/replies.py`), the text of attached pictures included. Raises as `analyse` does."""
+        offered = {tool["function"]["name"] for tool in tools or []}
+        text, calls = replies.reply(messages, offered, remembered, self._text_on)
+        return Answer(text, calls, message={"role": "assistant", "content": text or None, "tool_calls": calls})
+
+    def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
+        """None: it remembers only what it is asked to, and that by a tool."""
+        return [], Usage()
+
+    def write_notes(self, material: articles.Material) -> articles.Notes:
+        """A digest by plain rules (`engines/digest.py`)."""
+        return digest.write(material, self._language)
+
+    def close(self) -> None:
+        """End the child, also in the middle of a picture (whose `analyse` raises `ProviderDown`); no other is started."""
+        self._closed = True
+        child = self._child
+        if child is not None:
+            child.kill()
+        with self._turn:
+            self._end()
+
+    def _text_on(self, url: str) -> str:
+        """The text on a picture that is given by its data URL."""
+        with self._turn:
+            page = self._read(io.BytesIO(base64.b64decode(url.partition(",")[2])))
+        return "\n".join(line.text for line in page.lines)
+
+    def _read(self, picture: BinaryIO) -> Page:
+        """The child's answer. It outlives an answer and nothing else: after any failure its state is unknown, so it is ended."""
+        self._stop_timer()
+        deadline = time.monotonic() + LONGEST * self._time_limit
+        try:
+            self._start()
+            self._send(picture)
+            page = self._receive(Page, deadline)
+        except _ChildFailed as failure:
+            code = self._end()
+            log.warning("the OCR process was ended: %s (exit code %s)", failure, code)
+            self._raise_if_closed()
+            raise AnswerUnusable(f"The text of this picture could not be read: {failure}.") from None
+        except BaseException:
+            self._end()
+            raise
+        self._idle_timer = threading.Timer(self._idle_seconds, self._end_when_idle)
+        self._idle_timer.daemon = True
+        self._idle_timer.start()
+        return page
+
+    def _start(self) -> None:
+        """Have a child that is ready. One that died since the last picture is replaced."""
+        self._raise_if_closed()
+        if self._child is not None and self._child.poll() is None:
+            return
+        self._end()
+        size, tesseract = self._ocr_model, shutil.which("tesseract") or ""
+        ready = self._launch(size, tesseract)
+        if ready is None and tesseract:
+            ready = self._launch("", tesseract)
+        if ready is None or ready.problem:
+            reason = ready.problem if ready else "its processor cannot run faster-paddle, and Tesseract is not installed"
+            raise ProviderRefused(f"The embedded analyser cannot work on this machine: {reason}.")
+        self._engine = ready.engine
+
+    def _launch(self, size: str, tesseract: str) -> Ready | None:
+        """A new child's first answer; None when the processor lacks an instruction that the engine is built with."""
+        # No PR_SET_PDEATHSIG: it follows the thread that started the child, and threads of a pool end before their process.
+        try:
+            self._child = subprocess.Popen(
+                [*CHILD, size, tesseract, str(LONGEST * self._time_limit)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=ROOT,  # where `-m` finds the program
+                env=ENVIRONMENT,
+                bufsize=0,
+                start_new_session=True,  # a group of its own: Ctrl-C is meant for the service, and one kill ends Tesseract as well
+            )
+        except OSError as problem:  # no memory, no process left, or Python itself is being replaced
+            raise ProviderDown(f"The OCR process could not be started: {problem.strerror}.") from None
+        for pipe in (self._child.stdin, self._child.stdout):
+            os.set_blocking(pipe.fileno(), False)
+        if self._closed:  # `close` came before there was a child to kill
+            self._child.kill()
+        try:
+            return self._receive(Ready, time.monotonic() + self._time_limit)
+        except _ChildFailed as failure:
+            code = self._end()
+            if code == -signal.SIGILL:
+                return None
+            self._raise_if_closed()
+            raise ProviderDown(f"The OCR process could not be started: {failure}.") from None
+
+    def _send(self, picture: BinaryIO) -> None:
+        length = picture.seek(0, os.SEEK_END)
+        picture.seek(0)
+        self._write(length.to_bytes(8, "big"))
+        while length > 0:
+            chunk = picture.read(min(CHUNK, length))
+            if not chunk:
+                raise AnswerUnusable("The picture ended before its end.")
+            length -= len(chunk)
+            self._write(chunk)
+
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            self._wait(self._child.stdin.fileno(), select.POLLOUT, time.monotonic() + self._time_limit)
+            try:
+                rest = rest[os.write(self._child.stdin.fileno(), rest) :]
+            except BrokenPipeError:
+                raise _ChildFailed("the OCR process ended") from None
+
+    def _receive(self, kind: type[Message], deadline: float) -> Message:
+        """The next message, past the signs of life, which give the child another `time_limit` each, until `deadline`."""
+        while not (length := int.from_bytes(self._exactly(4, deadline), "big")):
+            pass
+        if length > MAX_ANSWER:
+            raise _ChildFailed("the OCR process answered nonsense")
+        try:
+            return msgspec.json.decode(self._exactly(length, deadline), type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise _ChildFailed("the OCR process answered nonsense") from None
+
+    def _exactly(self, count: int, deadline: float) -> bytes:
+        data = bytearray()
+        while len(data) < count:
+            self._wait(self._child.stdout.fileno(), select.POLLIN, min(deadline, time.monotonic() + self._time_limit))
+            part = os.read(self._child.stdout.fileno(), count - len(data))
+            if not part:
+                raise _ChildFailed("the OCR process ended")
+            data += part
+        return bytes(data)
+
+    def _wait(self, pipe: int, event: int, deadline: float) -> None:
+        poll = select.poll()  # `select` itself fails on file numbers past 1,023
+        poll.register(pipe, event)
+        if not poll.poll(max(0, deadline - time.monotonic()) * 1000):
+            raise _ChildFailed("it took too long")
+
+    def _end_when_idle(self) -> None:
+        # A picture that holds the turn has stopped this timer, or is about to set a new one.
+        if self._turn.acquire(blocking=False):
+            try:
+                if threading.current_thread() is self._idle_timer:
+                    self._end()
+            finally:
+                self._turn.release()
+
+    def _end(self) -> int | None:
+        """Kill the child, which holds nothing worth saving, and collect it; returns its exit code."""
+        self._stop_timer()
+        child, self._child = self._child, None
+        if child is None:
+            return None
+        with contextlib.suppress(ProcessLookupError):
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+        code = child.wait()
+        child.stdin.close()
+        child.stdout.close()
+        return code
+
+    def _stop_timer(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+
+    def _raise_if_closed(self) -> None:
+        if self._closed:
+            raise ProviderDown("The embedded analyser is being closed.")
+
+
+class _ChildFailed(Exception):
+    """The child gave no answer; the text is the reason, as a part of a sentence."""

@@ -1,0 +1,77 @@
+"""The spend ledger: how many calls and tokens went to which model for what, day by day, and the limit of a day; `/api/usage`.
+
+Every call that was answered counts, also one whose answer could not be used. The embedded model costs nothing and leaves no row.
+Days are UTC.
+"""
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import msgspec
+import peewee
+from flask import Blueprint, current_app
+
+from clock import utc_now
+from engines.findings import Usage
+from models import SpendLedger
+from settings import Settings
+from web import inputs, shapes
+
+USED_UP = "The tokens of this day are used up; they are counted anew from midnight UTC."
+
+
+def record(usage: Usage, *, purpose: str, model: str, now: datetime) -> None:
+    """Add `usage` to the spend ledger of the day; what made no call leaves no row."""
+    if not usage.calls:
+        return
+    counts = msgspec.structs.asdict(usage)
+    more = {getattr(SpendLedger, name): getattr(SpendLedger, name) + count for name, count in counts.items()}
+    SpendLedger.insert(day=now.date().isoformat(), purpose=purpose, model=model, **counts).on_conflict(
+        conflict_target=[SpendLedger.day, SpendLedger.purpose, SpendLedger.model], update=more
+    ).execute()
+
+
+def tokens_today(*, now: datetime) -> int:
+    """Tokens of all calls of the day of `now`."""
+    tokens = peewee.fn.SUM(SpendLedger.prompt_tokens + SpendLedger.completion_tokens)
+    return SpendLedger.select(tokens).where(SpendLedger.day == _day(now)).scalar() or 0
+
+
+def used_up(settings: Settings, *, now: datetime) -> bool:
+    """Whether the day's tokens are spent. The call that crosses the limit is finished: what it costs is known only afterwards."""
+    return bool(settings.daily_token_limit) and tokens_today(now=now) >= settings.daily_token_limit
+
+
+def resets_in(*, now: datetime) -> float:
+    """Seconds until the day of `now` ends and the tokens are counted anew."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return (midnight - now).total_seconds()
+
+
+def usage(days: int, *, now: datetime) -> list[shapes.UsageRow]:
+    """The ledger's rows of the last `days` days, today included, newest first."""
+    rows = SpendLedger.select().where(SpendLedger.day > _day(now - timedelta(days=days)))
+    ordered = rows.order_by(SpendLedger.day.desc(), SpendLedger.purpose, SpendLedger.model)
+    return [shapes.of(row, shapes.UsageRow, total_tokens=row.prompt_tokens + row.completion_tokens) for row in ordered]
+
+
+def _day(moment: datetime) -> str:
+    return moment.date().isoformat()
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("spend", __name__, url_prefix="/api/usage")
+
+
+class UsageQuery(msgspec.Struct):
+    days: Annotated[int, msgspec.Meta(ge=1, le=3_660)] = 30
+
+
+@routes.get("")
+@inputs.operation()
+def show(query: UsageQuery) -> shapes.UsageReport:
+    """Show the calls and tokens of the last days, today included."""
+    now, limit = utc_now(), current_app.settings.daily_token_limit
+    days = usage(query.days, now=now)
+    return {"daily_token_limit": limit, "tokens_today": tokens_today(now=now), "days": days}

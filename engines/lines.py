@@ -1,0 +1,34 @@
+"""The text of a picture as an OCR engine reads it: a `Page` of `Line`s, which `engines/ocr.py` fills and `engines/rules.py` judges.
+
+A file of its own because the OCR process needs no more than these two of what the service knows about pictures.
+"""
+
+import msgspec
+
+
+class Line(msgspec.Struct, array_like=True):
+    """A line of text and its place in the picture, in pixels from the top left corner. `confidence` is 0 to 1."""
+
+    text: str
+    confidence: float
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    @property
+    def height(self) -> int:
+        return self.bottom - self.top
+
+    @property
+    def width(self) -> int:
+        return self.right - self.left
+
+
+class Page(msgspec.Struct):
+    """All the text of a picture, in reading order; or why it could not be read, as a sentence in `problem`."""
+
+    width: int = 0
+    height: int = 0
+    lines: list[Line] = []
+    problem: str = ""

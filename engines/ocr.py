@@ -1,0 +1,365 @@
+"""Reading the text on a screenshot: the program that runs in the OCR child process, and the form of its answer.
+
+A process of its own because the engine is native code that reads hostile pictures: it may crash, hang or swell, and then this
+process ends and not the service. It is given no settings, no keys, no database; pictures come through its standard input and
+are never written anywhere. It ends when that input closes, so a parent that was killed leaves nothing behind.
+
+The engine is faster-paddle, whose models are part of its package. Where that cannot be loaded, Tesseract is called if it is
+installed. Both stand behind one method, `Engine.lines`, so that the youngest dependency of the project is the easiest to replace.
+
+The detector sees a picture at a reduced size, and below about 5 pixels of height it loses text. So the reduction is bounded:
+pictures are read in strips which overlap, as wide as the picture, since a strip cuts no line of text in two. Memory is bounded by
+the same plan: it grows with the detector's input, so that strips which are nearly square are padded to a longer shape.
+"""
+
+import contextlib
+import io
+import itertools
+import math
+import os
+import signal
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+
+import pictures
+from engines.lines import Line, Page
+from errors import UnsupportedImage
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+BUNDLED = ("tiny", "small")  # any other model would be downloaded
+# Sides that the detector scales a strip down to. 960 reads phone screens without a loss (1,280 found nothing more and cost a
+# sixth more time); the others are for desktops, whose text is small against the width.
+DETECTOR_SIDES = (960, 1280, 1600)
+# The smallest scale that is accepted: text of 12 pixels is found at it (99 % of the words), at 0.3 hardly any.
+MIN_SCALE = 0.43
+# A phone's screen has three pixels to a point, so it may be scaled down further, and is read in one strip.
+PHONE_SHAPE = 1.9  # height to width, at least
+PHONE_HEIGHT = 2_900
+# What the detector may see of a strip: 960 x 720. At 960 x 960 it takes 100 MB more.
+MAX_DETECTOR_PIXELS = 700_000
+MAX_SHAPE = 0.75  # width to height of a strip, or height to width; what is nearer to a square is padded
+DETECTOR_MIN_SIDE = 736  # the engine enlarges smaller pictures to this
+OVERLAP = 160  # twice the height of the largest text that must not be cut
+MAX_WIDTH = 3_840  # wider ones, several screens side by side, are cut into columns too
+MIN_SIDE = 8  # no script can be read below
+
+MIN_CONFIDENCE = 0.4
+
+TESSERACT_LANGUAGES = ("eng", "chi_sim", "chi_tra", "jpn", "deu", "fra", "spa")
+NICENESS = 10
+
+
+class Ready(msgspec.Struct):
+    """The child's first words: which engine it has loaded (`tiny`, `small` or `tesseract`), or why it has none."""
+
+    engine: str = ""
+    problem: str = ""
+
+
+class Engine(Protocol):
+    name: str
+
+    def lines(self, tile: "Image.Image", detector_side: int) -> Iterable[Line]:
+        """The lines on `tile`, in no order. A failure is not caught: it ends the process, and with it only this picture."""
+
+
+class Strip(NamedTuple):
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+def plan(width: int, height: int) -> tuple[int, list[Strip]]:
+    """The detector's side and the overlapping strips in which a picture of this size is read.
+
+    Every strip is scaled by at least `MIN_SCALE` (phone screens and pictures wider than `MAX_WIDTH` excepted) to at most
+    `MAX_DETECTOR_PIXELS`. No strips: the picture is too narrow for text.
+    """
+    if min(width, height) < MIN_SIDE:
+        return DETECTOR_SIDES[0], []
+    columns = _spans(width, -(-width // MAX_WIDTH))
+    wide = columns[0][1]
+    phone = height >= PHONE_SHAPE * wide and height <= PHONE_HEIGHT
+    side = next((side for side in DETECTOR_SIDES if phone or side >= MIN_SCALE * wide), DETECTOR_SIDES[-1])
+    longest = PHONE_HEIGHT if phone else max(side / MIN_SCALE, wide)
+    for count in itertools.count(1):
+        high = _span(height, count)
+        long, short = _padded_shape(wide, high)
+        scale = min(max(1, DETECTOR_MIN_SIDE / short), side / long)
+        if high <= 2 * OVERLAP or (long <= longest and long * short * scale * scale <= MAX_DETECTOR_PIXELS):
+            return side, [Strip(left, top, right, bottom) for top, bottom in _spans(height, count) for left, right in columns]
+    raise AssertionError("more rows make lower strips")
+
+
+def read(image: "Image.Image", engine: Engine, after_strip: Callable[[], None] = lambda: None) -> Page:
+    """The text of an RGB picture in reading order. `after_strip` is called as each strip is done."""
+    side, strips = plan(*image.size)
+    found: list[tuple[bool, Line]] = []
+    for strip in strips:
+        tile = image.crop(strip)
+        if any(low != high for low, high in tile.getextrema()):
+            for line in engine.lines(_padded(tile), side):
+                if _is_text(line):
+                    cut = (line.top <= 1 and strip.top > 0) or (line.bottom >= tile.height - 1 and strip.bottom < image.height)
+                    found.append((cut, _moved(line, strip)))
+        after_strip()
+    lines = [line for _, line in found] if len(strips) < 2 else _without_duplicates(found)
+    return Page(image.width, image.height, reading_order(lines))
+
+
+def reading_order(lines: list[Line]) -> list[Line]:
+    """`lines` from top to bottom and left to right, with the lines of a wrapped paragraph one after the other.
+
+    Pieces of one line that the detector split are joined. Rows go across columns, but a paragraph is never torn apart by what
+    stands beside it, so that its phrases can be found.
+    """
+    rows = [_joined(row) for row in _rows(lines)]
+    order = [line for row in rows for line in row]
+    following = _wrapped(rows)
+    continued = {id(line) for line in following.values()}
+    result = []
+    for line in order:
+        if id(line) in continued:
+            continue
+        while line is not None:
+            result.append(line)
+            line = following.get(id(line))
+    return result
+
+
+class Paddle:
+    """faster-paddle. One engine is held at a time, made again (0.15 s) when a picture needs another detector side."""
+
+    def __init__(self, name: str):
+        if name not in BUNDLED:
+            raise ValueError(f"{name} is no model that comes with the package")
+        import faster_paddle  # only here, in the child: 63 MB of native code
+
+        self.name = name
+        self._make = faster_paddle.OcrEngine
+        self._side = 0
+        self._switch(DETECTOR_SIDES[0])
+
+    def lines(self, tile: "Image.Image", detector_side: int) -> Iterator[Line]:
+        self._switch(detector_side)
+        for found in self._engine.ocr(_bitmap(tile))["bounds"].values():
+            (left, top), (right, bottom) = found["topLeftCoord"], found["bottomRightCoord"]
+            yield Line(found["text"], float(found["confidence"]), int(left), int(top), int(right), int(bottom))
+
+    def _switch(self, side: int) -> None:
+        if side != self._side:
+            self._engine = None  # gone before the next one is made: two would double the memory
+            self._engine = self._make(model_size=self.name, threads=1, det_max_side=side)
+            self._side = side
+
+
+class Tesseract:
+    """The `tesseract` program, called for each strip; picture and answer go through pipes."""
+
+    name = "tesseract"
+
+    def __init__(self, program: str):
+        self._program = program
+        listed = subprocess.run([program, "--list-langs"], capture_output=True, text=True, check=True).stdout.split()
+        self._languages = "+".join(language for language in TESSERACT_LANGUAGES if language in listed)
+        if not self._languages:
+            raise OSError("Tesseract has no language data")
+
+    def lines(self, tile: "Image.Image", detector_side: int) -> Iterator[Line]:
+        command = [self._program, "stdin", "stdout", "-l", self._languages, "tsv"]
+        table = subprocess.run(command, input=_bitmap(tile), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        words = [row.split("\t") for row in table.decode("utf-8", "replace").splitlines()[1:]]
+        words = [word for word in words if len(word) == 12 and word[0] == "5" and word[11].strip()]
+        for _, group in itertools.groupby(words, key=lambda word: word[1:5]):  # page, block, paragraph, line
+            row = list(group)
+            left, top = min(int(word[6]) for word in row), min(int(word[7]) for word in row)
+            right, bottom = max(int(word[6]) + int(word[8]) for word in row), max(int(word[7]) + int(word[9]) for word in row)
+            confidence = statistics.fmean(float(word[10]) for word in row) / 100
+            yield Line(_spaced([word[11] for word in row]), confidence, left, top, right, bottom)
+
+
+def main(size: str, tesseract: str, longest: int) -> None:
+    """Serve pictures from standard input until it closes; see `engines/embedded.py` for the other end.
+
+    A picture is 8 bytes of length and its file. Answers are frames of 4 bytes of length and JSON: `Ready` once, then a `Page`
+    for each picture; an empty frame is a sign of life. `longest` seconds on one picture end the process.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # meant for the service, which may want to finish the picture; it closes our input
+    os.nice(NICENESS)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write("900")  # if memory runs out, this process goes and not the service
+    source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever the engine prints must not get between the frames
+
+    def send(message: msgspec.Struct | None) -> None:
+        body = b"" if message is None else msgspec.json.encode(message)
+        answers.write(len(body).to_bytes(4, "big") + body)
+        answers.flush()
+
+    engine, problem = _load(size, tesseract)
+    send(Ready(problem=problem) if engine is None else Ready(engine.name))
+    while engine is not None and len(length := source.read(8)) == 8:
+        picture = io.BytesIO(source.read(int.from_bytes(length, "big")))
+        signal.alarm(longest)  # kills the process even when it hangs in native code and nobody is left to end it
+        try:
+            image = pictures.decode(picture)
+            picture.close()
+            page = read(image, engine, after_strip=lambda: send(None))
+        except UnsupportedImage as refused:
+            page = Page(problem=refused.detail)
+        image = None
+        signal.alarm(0)
+        send(page)
+
+
+def _load(size: str, tesseract: str) -> tuple[Engine | None, str]:
+    """The first engine that can be loaded, or None and the reason."""
+    try:
+        if size:
+            return Paddle(size), ""
+        problem = "its processor cannot run faster-paddle"
+    except Exception as failure:  # a native module fails to load with anything
+        problem = f"faster-paddle cannot be loaded ({type(failure).__name__})"
+    if not tesseract:
+        return None, f"{problem}, and Tesseract is not installed"
+    try:
+        return Tesseract(tesseract), ""
+    except (OSError, subprocess.SubprocessError) as failure:
+        return None, f"{problem}, nor can Tesseract ({type(failure).__name__})"
+
+
+def _span(length: int, count: int) -> int:
+    """The size of each of `count` equal spans that cover `length` and overlap by `OVERLAP`."""
+    return -(-(length + (count - 1) * OVERLAP) // count)
+
+
+def _spans(length: int, count: int) -> list[tuple[int, int]]:
+    size = _span(length, count)
+    starts = [min(number * (size - OVERLAP), length - size) for number in range(count)]
+    return [(start, start + size) for start in starts]
+
+
+def _padded_shape(width: int, height: int) -> tuple[int, int]:
+    """The long and the short side of a strip of this size once it is padded."""
+    long, short = max(width, height), min(width, height)
+    return max(long, math.ceil(short / MAX_SHAPE)), short
+
+
+def _padded(tile: "Image.Image") -> "Image.Image":
+    long, short = _padded_shape(*tile.size)
+    if long == max(tile.size):
+        return tile
+    shape = (long, short) if tile.width >= tile.height else (short, long)
+    return tile.crop((0, 0, *shape))  # Pillow fills what lies outside with black, in which nothing is found
+
+
+def _bitmap(tile: "Image.Image") -> bytes:
+    """The format that costs nothing to write and to read."""
+    out = io.BytesIO()
+    tile.save(out, "BMP")
+    return out.getvalue()
+
+
+def _is_text(line: Line) -> bool:
+    """Not so for marks alone, nor for a single letter: it is an icon (read as one of 个三口 or X) or an initial on an avatar."""
+    text = line.text.strip()
+    return line.confidence >= MIN_CONFIDENCE and (text.isdigit() if len(text) == 1 else any(character.isalnum() for character in text))
+
+
+def _moved(line: Line, strip: Strip) -> Line:
+    left, top = strip.left, strip.top
+    return Line(line.text, line.confidence, line.left + left, line.top + top, line.right + left, line.bottom + top)
+
+
+def _without_duplicates(found: list[tuple[bool, Line]]) -> list[Line]:
+    """Each line once: of two in the same place the one that is whole, then the larger."""
+    kept: list[Line] = []
+    for _, line in sorted(found, key=lambda item: (item[0], -item[1].width * item[1].height)):
+        if not any(_same_place(line, other) for other in kept):
+            kept.append(line)
+    return kept
+
+
+def _same_place(one: Line, other: Line) -> bool:
+    width = min(one.right, other.right) - max(one.left, other.left)
+    height = min(one.bottom, other.bottom) - max(one.top, other.top)
+    smaller = min(one.width * one.height, other.width * other.height)
+    return width > 0 and height > 0 and width * height > smaller / 2
+
+
+def _rows(lines: list[Line]) -> list[list[Line]]:
+    """Lines that stand beside each other, top row first: their middles differ by half the smaller height at most."""
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: (line.top + line.bottom, line.left)):
+        first = rows[-1][0] if rows else line
+        lower = (line.top + line.bottom - first.top - first.bottom) / 2
+        if rows and lower <= 0.5 * min(line.height, first.height):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [sorted(row, key=lambda line: line.left) for row in rows]
+
+
+def _joined(row: list[Line]) -> list[Line]:
+    """`row` with the pieces of one line put together: of like height, and no further apart than words are."""
+    result = row[:1]
+    for line in row[1:]:
+        last = result[-1]
+        smaller, larger = sorted((last.height, line.height))
+        if -larger < line.left - last.right < 0.8 * larger and larger <= 1.4 * smaller:
+            confidence = (last.confidence * last.width + line.confidence * line.width) / max(1, last.width + line.width)
+            result[-1] = Line(
+                _spaced([last.text, line.text]), confidence,
+                last.left, min(last.top, line.top), max(last.right, line.right), max(last.bottom, line.bottom),
+            )  # fmt: skip
+        else:
+            result.append(line)
+    return result
+
+
+def _wrapped(rows: list[list[Line]]) -> dict[int, Line]:
+    """For each line that goes on in the line below it: that line, by the identity of the first.
+
+    The text below continues a line when it stands close, begins at the same place, has the same height, and the line is long
+    enough to have been wrapped.
+    """
+    following: dict[int, Line] = {}
+    taken: set[int] = set()
+    for number, row in enumerate(rows):
+        below = [line for later in rows[number + 1 : number + 6] for line in later]
+        for line in row:
+            for next_line in below:
+                smaller, larger = sorted((line.height, next_line.height))
+                close = -0.3 * larger < next_line.top - line.bottom < 0.9 * larger
+                aligned = abs(next_line.left - line.left) < 0.8 * larger
+                if close and aligned and larger <= 1.35 * smaller and line.width >= max(0.75 * next_line.width, 6 * larger):
+                    if id(next_line) not in taken:
+                        following[id(line)] = next_line
+                        taken.add(id(next_line))
+                    break
+    return following
+
+
+def _spaced(words: list[str]) -> str:
+    """The words of a line, with a space between them except between two Chinese or Japanese characters."""
+    line = words[0]
+    for word in words[1:]:
+        line += word if _is_ideographic(line[-1:]) and _is_ideographic(word[:1]) else f" {word}"
+    return line
+
+
+def _is_ideographic(character: str) -> bool:
+    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\uffef"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], math.ceil(float(sys.argv[3])))

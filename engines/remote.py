@@ -1,0 +1,257 @@
+"""A model behind an address, by the one protocol that all providers share: OpenAI-compatible chat completions.
+
+Servers that call themselves compatible differ in what they accept and in what they send. So a parameter that is refused by
+name is left out from then on, and an answer is read as tolerantly as it can be without making anything up: types are brought
+in line, nearly-JSON is repaired, but an answer that was cut off or holds none of the fields is a failure and nothing of it is
+kept. A failure says whose it is (`errors.ModelFailure`); trying again is the queue's business, not done here.
+
+What a screenshot says is data. The prompt says so, and the answer is only ever read as data, too.
+"""
+
+import contextlib
+import json
+import math
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, BinaryIO, NoReturn, TypeVar
+
+import net
+import pictures
+from clock import utc_now
+from engines import articles, prompts, reading
+from engines.configuration import Configuration
+from engines.findings import Answer, Findings, MemoryCandidate, Usage
+from errors import MAX_RETRY_AFTER, AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused
+from text import one_line, shortened
+
+MAX_ANSWER_TOKENS = 16_384  # a full screen of text, written out, and room to think before it
+MAX_TOKENS_COUNTED = 10**9  # a count beyond is nonsense, and must not fill the day's limit
+MAX_QUOTED = 200  # characters of a provider's message that are shown
+MAX_ERROR_DEPTH = 4  # Gemini's is a list of an object of an object
+# How Ollama, vLLM, OpenRouter and others say that a model cannot call tools.
+_NO_TOOLS = re.compile(
+    r"support\w*\W+(?:\w+\W+)?(?:tools?|functions?)\b|\b(?:tools?|functions?)\W+(?:\w+\W+){0,2}not supported|enable-auto-tool-choice",
+    re.IGNORECASE,
+)
+
+T = TypeVar("T")
+
+
+class RemoteModel:
+    """A model behind an OpenAI-compatible address. Safe for use by several threads."""
+
+    def __init__(self, configuration: Configuration, guard: net.Guard, *, language: str, deadline: float = net.ANSWER_SECONDS):
+        self.identity = f"{configuration.provider}/{configuration.model}"
+        self._configuration = configuration
+        self._client = net.Client(guard)
+        self._language = language
+        self._deadline = deadline
+        self._dropped: frozenset[str] = frozenset()  # parameters that this server refuses
+        self.takes_tools = True  # as long as the server does not say otherwise
+
+    def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
+        """See `Model`. Raises `UnsupportedImage` for a picture that does not decode."""
+        findings, usage = self._read_json(prompts.analysis(pictures.for_model(picture), name, self._language), reading.read_findings)
+        findings.usage = usage
+        return findings
+
+    def complete(
+        self,
+        messages: list[dict],
+        *,
+        tools: list[dict] | None = None,
+        most: int = MAX_ANSWER_TOKENS,
+        remembered: Sequence[str] = (),
+        json_answer: bool = False,
+    ) -> Answer:
+        """See `Model`. Raises `ToolsRefused` when the model cannot call any, and otherwise with the usage where the call was billed."""
+        body = {"messages": messages}
+        if self._configuration.model:  # a server with a single model needs no name
+            body["model"] = self._configuration.model
+        if tools:
+            body["tools"] = tools
+        dropped = self._dropped
+        while True:
+            parameters = self._parameters(dropped, most, json_answer)
+            response = self._post(body | parameters)
+            refused = _refused_parameter(response, parameters)
+            if refused is None:
+                break
+            dropped |= {refused}
+        if not 200 <= response.status < 300:
+            message = _message_of(reading.from_json(response.body))
+            if tools and 400 <= response.status < 500 and _NO_TOOLS.search(message):
+                self.takes_tools = False
+                raise ToolsRefused(f"The model takes no tools: {self._quoted(message)}")
+            raise self._failure(response.status, response.headers, message)
+        self._dropped |= dropped  # only what has helped is remembered
+        return self._read(response)
+
+    def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
+        """See `Model`."""
+        return self._read_json(prompts.memories(said, answered), reading.read_memories)
+
+    def write_notes(self, material: articles.Material) -> articles.Notes:
+        """See `Model`."""
+        question = prompts.notes(material, self._language)
+        found, usage = self._read_json(question, lambda answer: articles.read(answer, material))
+        return articles.Notes(found, usage)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _read_json(self, messages: list[dict], read: Callable[[str], T]) -> tuple[T, Usage]:
+        """What `read` makes of a whole JSON answer, and what that cost."""
+        answer = self.complete(messages, json_answer=True)
+        with _billed(answer.usage):
+            answer.require_whole()
+            return read(answer.text), answer.usage
+
+    def _parameters(self, dropped: frozenset[str], most: int, json_answer: bool) -> dict[str, Any]:
+        limit = min(most, self._configuration.max_context_tokens // 2)
+        wanted: dict[str, Any] = {"temperature": self._configuration.temperature, "max_tokens": limit}
+        if json_answer:
+            wanted["response_format"] = {"type": "json_object"}
+        if "max_tokens" in dropped:
+            wanted["max_completion_tokens"] = limit  # its newer name
+        return {name: value for name, value in wanted.items() if name not in dropped}
+
+    def _post(self, body: dict) -> net.Response:
+        base_url, api_key = self._configuration.base_url, self._configuration.api_key
+        address, mark, query = base_url.partition("?")
+        url = f"{address.rstrip('/')}/chat/completions{mark}{query}"
+        try:
+            key = net.Key(api_key, net.origin(base_url)) if api_key else None
+            return self._client.post_json(url, body, key=key, deadline=self._deadline)
+        except BadInput as problem:
+            raise ProviderRefused(f"The model cannot be called as it is configured ({problem.detail}).") from None
+        except net.AnswerTooLarge as problem:
+            raise AnswerUnusable(f"The model's answer cannot be used ({problem.detail}).") from None
+        except net.CallFailed as problem:
+            raise ProviderDown(f"The model cannot be reached ({problem.detail}).") from None
+
+    def _read(self, response: net.Response) -> Answer:
+        payload = reading.from_json(response.body)
+        payload = payload if isinstance(payload, dict) else {}
+        usage = _usage(payload.get("usage"))
+        with _billed(usage):
+            choices = payload.get("choices")
+            choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+            message = choice.get("message")
+            if not isinstance(message, dict):
+                self._complain(payload, response)
+            finish_reason = reading.as_text(choice.get("finish_reason")).lower()
+            if message.get("refusal"):
+                raise AnswerUnusable(f"The model declined: {self._quoted(reading.as_text(message['refusal']))}")
+            if finish_reason.startswith(("content_filter", "safety")):
+                raise AnswerUnusable("The provider's content filter stopped the answer.")
+            text, calls = _content(message.get("content")), _calls(message.get("tool_calls"))
+            thoughts = {name: message[name] for name in ("reasoning_content", "reasoning_details") if calls and message.get(name)}
+            again = {"role": "assistant", "content": text or None, "tool_calls": calls, **thoughts}
+            return Answer(text, calls, finish_reason, usage, again)
+
+    def _complain(self, payload: dict, response: net.Response) -> NoReturn:
+        """Raise for an answer without a message. Relays answer 200 before the provider behind them fails, and put its status inside."""
+        error = payload.get("error")
+        if not error:
+            raise AnswerUnusable("The model's server did not send a chat completion.")
+        code = error.get("code") if isinstance(error, dict) else None
+        inner = isinstance(code, int) and 400 <= code < 600
+        raise self._failure(code if inner else response.status, response.headers, _message_of(payload))
+
+    def _failure(self, status: int, headers: Mapping[str, str], message: str) -> ModelFailure:
+        said = f" ({status}): {self._quoted(message)}" if message else f" ({status})."
+        # A redirect is not followed, so it is as final as a refusal.
+        if status in (401, 403, 404) or 300 <= status < 400:
+            return ProviderRefused(f"The model's server refuses this configuration{said}")
+        # 402: an empty account works again once it is filled, without any change here.
+        if status in (402, 408, 425, 429) or status >= 500:
+            return ProviderDown(f"The model's server cannot answer now{said}", retry_after=_retry_after(headers, utc_now()))
+        return AnswerUnusable(f"The model's server refuses this request{said}")
+
+    def _quoted(self, text: str) -> str:
+        """A provider's words as they may be shown: without the key, which some quote, on one line, and short."""
+        if self._configuration.api_key:
+            text = text.replace(self._configuration.api_key, "[key]")
+        return shortened(one_line("".join(char if char.isprintable() else " " for char in text)), MAX_QUOTED)
+
+
+def _calls(calls: Any) -> list[dict]:
+    """The tool calls, each with an id of its own and arguments that are JSON: servers refuse a history in which they are not."""
+    complete: dict[str, dict] = {}
+    for call in calls if isinstance(calls, list) else []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict):
+            continue
+        given = function.get("arguments")
+        arguments = given if isinstance(given, dict) else reading.loose_object(reading.as_text(given))
+        call_id = reading.as_text(call.get("id"))
+        if not call_id or call_id in complete:
+            call_id = f"call_{secrets.token_hex(8)}"
+        named = {"name": reading.as_text(function.get("name")), "arguments": json.dumps(arguments, ensure_ascii=False)}
+        complete[call_id] = {**call, "id": call_id, "type": "function", "function": {**function, **named}}
+    return list(complete.values())
+
+
+def _refused_parameter(response: net.Response, parameters: Mapping[str, Any]) -> str | None:
+    """The parameter that the server objects to: named as `param` by some, only in the text by most."""
+    if response.status not in (400, 422):
+        return None
+    payload = reading.from_json(response.body)
+    error = payload.get("error") if isinstance(payload, dict) else None
+    named = error.get("param") if isinstance(error, dict) else None
+    if isinstance(named, str) and named in parameters:
+        return named
+    text = response.body[:10_000].decode("utf-8", "replace")
+    return next((name for name in parameters if re.search(rf"\b{name}\b", text)), None)
+
+
+def _message_of(payload: Any) -> str:
+    """What a server says about an error, in any of the shapes in use; "" when it says nothing."""
+    for _ in range(MAX_ERROR_DEPTH):
+        if isinstance(payload, list) and payload:
+            payload = payload[0]
+        if not isinstance(payload, dict):
+            break
+        payload = next((payload[name] for name in ("error", "message", "detail", "msg") if payload.get(name)), None)
+    return payload if isinstance(payload, str) else ""
+
+
+def _retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """`Retry-After` in seconds from now, given as seconds or as an HTTP date (RFC 9110, 10.2.3); None when there is no readable one."""
+    value = headers.get("Retry-After", "").strip()
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(value)
+            seconds = (moment.astimezone(UTC).replace(tzinfo=None) - now).total_seconds()
+        except (ValueError, OverflowError):
+            return None
+    return None if math.isnan(seconds) else max(0.0, min(seconds, MAX_RETRY_AFTER))
+
+
+def _usage(counts: Any) -> Usage:
+    counts = counts if isinstance(counts, dict) else {}
+    prompt, completion = (reading.as_number(counts.get(name), 0.0) for name in ("prompt_tokens", "completion_tokens"))
+    return Usage(1, int(min(max(prompt, 0.0), MAX_TOKENS_COUNTED)), int(min(max(completion, 0.0), MAX_TOKENS_COUNTED)))
+
+
+@contextlib.contextmanager
+def _billed(usage: Usage) -> Iterator[None]:
+    """Reading an answer that has been paid for: a failure carries what it has cost."""
+    try:
+        yield
+    except (ModelFailure, RecursionError) as problem:
+        failure = problem if isinstance(problem, ModelFailure) else AnswerUnusable("The model's answer is nested beyond reason.")
+        failure.usage = usage
+        raise failure from None
+
+
+def _content(content: Any) -> str:
+    """The text of a message, which is a string or a list of parts."""
+    parts = content if isinstance(content, list) else [content]
+    return "".join(reading.as_text(part.get("text")) if isinstance(part, dict) else reading.as_text(part) for part in parts)

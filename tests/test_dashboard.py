@@ -1,0 +1,213 @@
+"""The dashboard as it is served: to whom, how large, and with what it may not do."""
+
+import base64
+import dataclasses
+import gzip
+import hashlib
+import re
+import typing
+
+import pytest
+
+from app import create_app
+from tests.support.client import detail
+from web import dashboard, shapes
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+# What one may weigh: it should be usable within a second on a slow line.
+MOST = 150_000
+SCRIPTS = sorted((dashboard.TEMPLATES / "script").glob("*.js"))
+
+
+@pytest.fixture
+def served(app):
+    return app.test_client().get("/", headers={"Accept": BROWSER})
+
+
+@pytest.mark.parametrize(
+    ("accept", "html"),
+    [
+        (BROWSER, True),
+        ("text/html", True),
+        ("text/*", True),
+        ("text/html;q=0.8, application/json;q=0.5", True),
+        ("*/*", False),
+        ("application/json", False),
+        ("application/json, text/html", False),
+        ("text/html;q=0.5, application/json", False),
+        ("image/png", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_browsers_get_the_page_and_programs_get_json(app, accept, html):
+    answer = app.test_client().get("/", headers={} if accept is None else {"Accept": accept})
+    assert answer.status_code == 200
+    assert answer.mimetype == ("text/html" if html else "application/json")
+    assert "Accept" in answer.headers["Vary"]
+    assert html == answer.get_data().startswith(b"<!doctype html>")
+
+
+def test_the_page_needs_no_key_and_every_other_path_does(app):
+    client = app.test_client()
+    for path in ("/dashboard", "/index.html", "/templates/dashboard.html", "/api/photos"):
+        detail(client.get(path, headers={"Accept": BROWSER}), 401)
+
+
+def test_the_page_knows_whether_a_key_is_needed(app, settings, tmp_path):
+    assert "<html data-key=needed" in app.test_client().get("/", headers={"Accept": BROWSER}).text
+    open_app = create_app(dataclasses.replace(settings, dev_mode=True, data_dir=tmp_path / "open"))
+    assert "<html data-key=open" in open_app.test_client().get("/", headers={"Accept": BROWSER}).text
+
+
+def test_the_page_is_light_and_lighter_compressed(app, served):
+    assert len(served.data) < MOST
+    small = app.test_client().get("/", headers={"Accept": BROWSER, "Accept-Encoding": "br, gzip"})
+    assert small.headers["Content-Encoding"] == "gzip"
+    assert "Accept-Encoding" in small.headers["Vary"]
+    assert gzip.decompress(small.data) == served.data
+    assert len(small.data) < MOST / 2
+    assert small.headers["ETag"] != served.headers["ETag"]
+
+
+def test_a_browser_keeps_the_page_and_asks_whether_it_has_changed(app, served):
+    assert served.headers["Cache-Control"] == "no-cache"
+    again = app.test_client().get("/", headers={"Accept": BROWSER, "If-None-Match": served.headers["ETag"]})
+    assert (again.status_code, again.data) == (304, b"")
+    assert again.headers["Content-Security-Policy"] == served.headers["Content-Security-Policy"]
+
+
+def test_only_the_pages_own_script_and_style_may_run(served):
+    policy = dict(part.strip().split(" ", 1) for part in served.headers["Content-Security-Policy"].split(";"))
+    for kind in ("script", "style"):
+        [source] = re.findall(rf"<{kind}\b[^>]*>(.*?)</{kind}>", served.text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+        assert policy.pop(f"{kind}-src") == f"'sha256-{digest}'"
+    assert policy == {
+        "default-src": "'none'",
+        "img-src": "'self' blob: data:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
+    }
+
+
+def test_the_page_loads_nothing_and_has_no_handlers_or_styles_in_its_markup(served):
+    markup = re.sub(r"<(script|style)\b[^>]*>.*?</\1>", "", served.text, flags=re.DOTALL)
+    assert not re.findall(r"\son\w+=|\sstyle=|\ssrc=|javascript:", markup)
+    assert re.findall(r"href=\"?([^\s\">]{5})", markup) == ["data:"]
+    assert not re.findall(r"@import|url\(", served.text)
+    assert not re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|import\(", served.text)
+
+
+def test_every_word_of_the_page_is_there_in_both_languages():
+    registered, used = set(), set()
+    for path in SCRIPTS:
+        text, view = path.read_text(encoding="utf-8"), ""
+        for line in text.splitlines():
+            if found := re.match(r"  (\w+): \{$", line):
+                view = found[1]
+            elif found := re.match(r'    "?(\w+)"?: "([^"|]+)\|([^"|]+)",$', line):
+                registered.add(f"{view}.{found[1]}")
+                # What is filled in is the same in both.
+                assert set(re.findall(r"\{\w+\}", found[2])) == set(re.findall(r"\{\w+\}", found[3])), line
+        used |= set(re.findall(r'\bt\("(\w+\.\w+)"', text))
+        used |= set(re.findall(r'(?:title|label): "(\w+\.\w+)"', text))
+    assert len(registered) > 200
+    assert used <= registered, used - registered
+
+
+def test_the_files_of_the_page_are_all_in_it_and_say_what_they_own():
+    template = (dashboard.TEMPLATES / "dashboard.html").read_text(encoding="utf-8")
+    scripts = "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
+    imported = set(re.findall(r'^import .* from "./([\w.]+)";$', scripts, re.MULTILINE))
+    named = re.findall(r'"((?:script|style)/[\w.]+)"', template) + [f"script/{name}" for name in imported]
+    files = [path for path in dashboard.TEMPLATES.rglob("*") if path.is_file() and path.suffix in (".js", ".css")]
+    assert sorted(named) == sorted(str(path.relative_to(dashboard.TEMPLATES)) for path in files)
+    for path in files:
+        assert path.read_text(encoding="utf-8").startswith("// " if path.suffix == ".js" else "/* "), path.name
+
+
+def test_the_types_of_the_scripts_have_the_names_of_the_api():
+    text = (dashboard.TEMPLATES / "script" / "types.d.ts").read_text(encoding="utf-8").partition("// The API's answers")[2]
+    interfaces = re.findall(r"^interface (\w+)(?: extends \w+)? \{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+    assert len(interfaces) == text.count("interface ") > 15
+    for name, fields in interfaces:
+        assert set(re.findall(r"^  (\w+):", fields, re.MULTILINE)) <= typing.get_type_hints(getattr(shapes, name)).keys(), name
+
+
+def write(folder, modules):
+    for name, text in modules.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / "start.js"
+
+
+def test_modules_are_linked_each_once_after_those_that_it_imports(tmp_path):
+    entry = write(
+        tmp_path,
+        {
+            "start.js": '// Start.\nimport { late } from "./late.js";\nimport {\n  one,\n  two,\n} from "./early.js";\n\nlate(one, two);\n',
+            "late.js": 'import { Three } from "./early.js";\n\n/**\n * Late: import("./early.js") in a comment.\n */\n'
+            "export async function late(a) {\n  /** @type {string} */\n  return new Three({ import: a });\n}\n",
+            "early.js": "export const one = 1;\nexport let two = 2;\nexport class Three {}\nconst own = 3;\n",
+        },
+    )
+    assert [line for line in dashboard.linked(entry).splitlines() if line] == [
+        "const one = 1;",
+        "let two = 2;",
+        "class Three {}",
+        "const own = 3;",
+        "async function late(a) {",
+        "  return new Three({ import: a });",
+        "}",
+        "late(one, two);",
+    ]
+
+
+REFUSED = "only imports by name and exported declarations can be linked"
+
+
+@pytest.mark.parametrize(
+    ("modules", "sentence"),
+    [
+        ({"start.js": "// Start.\n\nimport other from './other.js';\n"}, f"start.js:3: {REFUSED}"),
+        ({"start.js": 'import * as other from "./other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import { a as b } from "./other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import "./other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import { a } from "https://elsewhere.example/other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import { a } from "../other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": '/**\n * Two\n * lines.\n */\nconst a = await import("./other.js");\n'}, f"start.js:5: {REFUSED}"),
+        ({"start.js": "const a = import.meta.url;\n"}, f"start.js:1: {REFUSED}"),
+        ({"start.js": "const a = 1;\n\nexport default a;\n"}, f"start.js:3: {REFUSED}"),
+        ({"start.js": "const a = 1;\nexport { a };\n"}, f"start.js:2: {REFUSED}"),
+        ({"start.js": 'export * from "./other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": "export const { a } = b;\n"}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import { a } from "./other.js";\n'}, "start.js:1: there is no other.js"),
+        (
+            {"start.js": 'import { a, b, c } from "./other.js";\n', "other.js": "const a = 1;\nexport const b = 2;\n"},
+            "start.js:1: other.js does not export a, c",
+        ),
+        (
+            {
+                "start.js": 'import { a } from "./one.js";\n',
+                "one.js": 'import { b } from "./two.js";\nexport const a = 1;\n',
+                "two.js": '// Two.\nimport { a } from "./one.js";\nexport const b = 1;\n',
+            },
+            "two.js:2: a cycle of imports: start.js → one.js → two.js → one.js",
+        ),
+        ({"start.js": 'import { a } from "./start.js";\n'}, "start.js:1: a cycle of imports: start.js → start.js"),
+        (
+            {
+                "start.js": 'import { a } from "./other.js";\n\nasync function hidden() {}\n',
+                "other.js": "export const a = 1;\nclass hidden {}\n",
+            },
+            "start.js:3: hidden is declared at other.js:2 too, and linked modules share one scope",
+        ),
+    ],
+)
+def test_what_one_shared_scope_would_change_is_not_linked(tmp_path, modules, sentence):
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        dashboard.linked(write(tmp_path, modules))

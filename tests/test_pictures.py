@@ -1,0 +1,219 @@
+"""Hostile and odd pictures: what is accepted is what decodes in full, and what is made of it is small and clean."""
+
+import io
+import struct
+import zlib
+from datetime import datetime
+
+import pytest
+from PIL import Image
+
+import pictures
+from errors import UnsupportedImage
+from tests.support.drawing import draw
+
+
+def examine(content: bytes) -> pictures.Examined:
+    return pictures.examine(io.BytesIO(content))
+
+
+def encode(image: Image.Image, format: str, **options) -> bytes:
+    out = io.BytesIO()
+    image.save(out, format, **options)
+    return out.getvalue()
+
+
+def opened(content: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(content))
+
+
+def png_claiming(width: int, height: int) -> bytes:
+    """A PNG of a few bytes whose header promises this size."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    ("format", "mime_type"), [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("GIF", "image/gif")]
+)
+def test_the_four_formats_are_recognised_by_their_bytes(format, mime_type):
+    found = examine(draw(format=format, size=(300, 700)))
+
+    assert (found.mime_type, found.width, found.height) == (mime_type, 300, 700)
+
+
+@pytest.mark.parametrize("format", ["TIFF", "BMP", "ICO", "PPM"])
+def test_other_picture_formats_are_refused(format):
+    with pytest.raises(UnsupportedImage, match="not a JPEG, PNG, WebP or GIF"):
+        examine(draw(format=format, size=(64, 64)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\0",
+        b"<!doctype html><script>alert(1)</script>",
+        b'<svg xmlns="http://www.w3.org/2000/svg"/>',
+        b"%PDF-1.7\n",
+        b"\x89PNG\r\n\x1a\n",
+        b"GIF89a",
+        b"\xff\xd8\xff",
+    ],
+)
+def test_what_is_no_picture_is_refused(content):
+    with pytest.raises(UnsupportedImage):
+        examine(content)
+
+
+# The last two bytes of a GIF end its blocks and itself: without them its picture is still whole.
+@pytest.mark.parametrize(
+    ("format", "part"), [(f, p) for f in ("PNG", "JPEG", "WEBP", "GIF") for p in (0.1, 0.5, 0.9, -1, -2) if f != "GIF" or p > 0]
+)
+def test_a_picture_that_is_cut_off_anywhere_is_refused(format, part):
+    whole = draw(format=format)
+    cut = whole[:part] if isinstance(part, int) else whole[: int(len(whole) * part)]
+
+    with pytest.raises(UnsupportedImage):
+        examine(cut)
+
+
+@pytest.mark.parametrize("format", ["GIF", "WEBP", "PNG"])
+def test_an_animation_is_accepted_whole_and_refused_when_a_late_frame_is_cut_off(format):
+    frames = [Image.effect_noise((80, 60), 90).convert("RGB") for _ in range(6)]
+    whole = encode(frames[0], format, save_all=True, append_images=frames[1:])
+
+    assert examine(whole).width == 80
+    with pytest.raises(UnsupportedImage):
+        examine(whole[: int(len(whole) * 0.8)])
+
+
+def test_more_than_a_thousand_frames_are_refused():
+    frames = [Image.new("P", (2, 2), number % 250) for number in range(1_001)]
+
+    with pytest.raises(UnsupportedImage, match="1000 frames"):
+        examine(encode(frames[0], "GIF", save_all=True, append_images=frames[1:], optimize=False))
+
+
+def test_a_decompression_bomb_is_refused_by_its_header():
+    with pytest.raises(UnsupportedImage, match="50 megapixels"):
+        examine(png_claiming(8_000, 7_000))
+    with pytest.raises(UnsupportedImage, match="megapixels"):
+        examine(png_claiming(60_000, 60_000))
+
+
+def test_a_jpeg_may_have_more_pixels_because_it_is_decoded_at_a_fraction():
+    assert examine(encode(Image.new("L", (9_000, 8_000)), "JPEG")).width == 9_000
+    with pytest.raises(UnsupportedImage, match="50 megapixels"):
+        examine(encode(Image.new("L", (9_000, 8_000)), "JPEG", progressive=True))
+    with pytest.raises(UnsupportedImage, match="120 megapixels"):
+        examine(encode(Image.new("L", (12_000, 11_000)), "JPEG"))
+
+
+@pytest.mark.parametrize("mode", ["CMYK", "L", "YCbCr"])
+def test_jpegs_of_every_colour_model_get_a_thumbnail(mode):
+    thumbnail = opened(examine(draw(mode=mode, format="JPEG")).thumbnail)
+
+    assert (thumbnail.format, thumbnail.mode) == ("JPEG", "RGB")
+    assert thumbnail.getpixel((5, 5))[0] > 240
+
+
+def test_a_grey_picture_of_sixteen_bits_keeps_its_brightness():
+    thumbnail = opened(examine(encode(Image.new("I;16", (300, 200), 0x8000), "PNG")).thumbnail)
+
+    assert abs(thumbnail.getpixel((9, 9))[0] - 128) < 4
+
+
+@pytest.mark.parametrize("mode", ["P", "1", "LA", "RGBA", "PA"])
+def test_palettes_and_transparency_end_on_white(mode):
+    source = Image.new("RGBA", (300, 200), (10, 20, 30, 0)) if mode in ("RGBA", "LA", "PA", "P") else Image.new("1", (300, 200), 1)
+    content = encode(source.quantize() if mode in ("P", "PA") else source.convert(mode), "PNG")
+
+    assert opened(examine(content).thumbnail).getpixel((9, 9)) == (255, 255, 255)
+
+
+def test_the_orientation_in_the_metadata_is_applied():
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned a quarter clockwise to be seen upright
+    source = Image.new("RGB", (400, 100), "white")
+    source.paste("red", (0, 0, 200, 100))
+
+    found = examine(encode(source, "JPEG", exif=exif, quality=95))
+    thumbnail = opened(found.thumbnail)
+
+    assert (found.width, found.height) == (100, 400)
+    assert thumbnail.size == (100, 400)
+    assert thumbnail.getpixel((50, 20))[1] < 60
+    assert thumbnail.getpixel((50, 380))[1] > 200
+
+
+@pytest.mark.parametrize("size", [(1080, 2400), (4000, 3000), (6000, 40), (1, 5000), (1, 1), (513, 512)])
+def test_a_thumbnail_is_at_most_512_pixels_long_and_keeps_its_shape(size):
+    thumbnail = opened(examine(draw(size=size)).thumbnail)
+
+    assert max(thumbnail.size) == min(512, max(size))
+    assert abs(thumbnail.width / max(thumbnail.size) - size[0] / max(size)) < 0.02
+
+
+def test_the_pictures_for_thumbnail_and_model_carry_no_metadata():
+    exif = Image.Exif()
+    exif[0x010F] = "SecretCameraMaker"
+    exif.get_ifd(0x8825)[1] = "N"  # GPS
+    content = draw(format="JPEG", size=(3000, 2000), exif=exif, comment=b"SecretCameraMaker")
+    for made in (examine(content).thumbnail, pictures.for_model(io.BytesIO(content))):
+        assert b"SecretCameraMaker" not in made
+        assert not opened(made).getexif()
+
+    assert b"SecretCameraMaker" in content
+    assert opened(pictures.for_model(io.BytesIO(content))).size == (1568, 1045)
+
+
+def test_a_picture_with_a_script_behind_it_is_a_picture():
+    assert examine(draw() + b"<script>alert(1)</script>").mime_type == "image/png"
+
+
+def test_a_jpeg_with_further_pictures_behind_it_is_a_jpeg():
+    two = encode(Image.new("RGB", (300, 200)), "MPO", save_all=True, append_images=[Image.new("RGB", (100, 50))])
+
+    assert examine(two)[:3] == ("image/jpeg", 300, 200)
+
+
+def test_a_large_picture_is_reduced_without_changing_what_is_on_it():
+    source = Image.new("RGBA", (4100, 3900), (0, 0, 0, 0))
+    source.paste((255, 0, 0, 255), (0, 0, 2050, 3900))
+    thumbnail = opened(examine(encode(source, "PNG", compress_level=1)).thumbnail)
+
+    assert thumbnail.size == (512, 487)
+    assert thumbnail.getpixel((100, 470))[1] < 40
+    assert min(thumbnail.getpixel((400, 470))) > 240
+
+
+@pytest.mark.parametrize(
+    ("taken", "offset", "expected"),
+    [("2024:03:01 12:00:00", "+02:00", datetime(2024, 3, 1, 10)), ("nonsense", "+02:00", None), (None, None, None)],
+)
+def test_the_time_a_picture_was_taken_is_read_from_its_metadata(taken, offset, expected):
+    exif = Image.Exif()
+    if taken:
+        exif.get_ifd(0x8769).update({0x9003: taken, 0x9011: offset})
+
+    assert pictures.taken_at(io.BytesIO(draw(format="JPEG", exif=exif))) == expected
+
+
+@pytest.mark.parametrize(
+    ("format", "mode"), [("JPEG", "RGB"), ("JPEG", "CMYK"), ("PNG", "RGB"), ("PNG", "P"), ("WEBP", "RGB"), ("GIF", "P")]
+)
+def test_a_decoded_picture_outlives_its_file(format, mode):
+    with io.BytesIO(draw(format=format, mode=mode, size=(300, 400))) as file:
+        decoded = pictures.decode(file)
+
+    assert (decoded.mode, decoded.size) == ("RGB", (300, 400))
+    assert min(decoded.getpixel((5, 5))) > 240
+
+
+def test_a_jpeg_beyond_the_ordinary_limit_is_decoded_at_half_its_size():
+    assert pictures.decode(io.BytesIO(encode(Image.new("RGB", (9_000, 6_000)), "JPEG"))).size == (4_500, 3_000)

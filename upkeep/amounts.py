@@ -1,0 +1,128 @@
+"""The person's data as a whole: how much there is, how long it stays, under which keys, all of it to take along, and none of it any more;
+`/api/data`.
+
+What is stored is counted as it changes: rows by the tallies, bytes by the holdings, both kept by triggers, so that the figures of 100,000
+screenshots cost no more than those of one. Only the few files of the database are looked at. A cache would save nothing, and be wrong
+right after an upload.
+"""
+
+import contextlib
+import shutil
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import flask
+import msgspec
+import peewee
+from flask import Blueprint, current_app
+
+import crypto
+import memory
+import models
+from clock import iso, utc_now
+from errors import Unavailable
+from loops import Places
+from models import Holding
+from settings import NAME, Settings
+from upkeep import cleanup, export, rotation
+from web import inputs, shapes
+
+# Each holds one of the server's 16 threads as long as its client takes (gunicorn.conf.py).
+MOST_EXPORTS = 2
+EXPORTS_AGAIN = 60.0  # seconds, for Retry-After
+
+
+def statistics(*, now: datetime) -> dict[str, int]:
+    """`{total_photos, total_memories, storage_used_bytes, storage_free_bytes}`; free is what the disk has left for the service."""
+    store = models.store()
+    database = sum(crypto.size_of(path) for path in store.database.parent.glob(f"{store.database.name}*"))  # and its log
+    return {
+        "total_photos": models.tallied(),
+        "total_memories": memory.statistics(now=now)["total"],
+        "storage_used_bytes": database + (Holding.select(peewee.fn.SUM(Holding.bytes)).scalar() or 0),
+        "storage_free_bytes": shutil.disk_usage(store.folder).free,
+    }
+
+
+def keys(settings: Settings) -> dict[str, Any]:
+    """How old the keys are, and how many photos were sealed under which generation of the key ring; nothing of the keys themselves."""
+    store = models.store()
+    ring, sealed = store.ring, Holding.select(Holding.key_generation, Holding.items).where(Holding.kind == "photo")
+    due = rotation.due_at(settings) if store.encrypted else None
+    return {
+        "encrypted": store.encrypted,
+        "generation": ring.generation,
+        "created_at": iso(ring.created_at),
+        "rotation_days": settings.key_rotation_days,
+        "rotation_due_at": iso(due),
+        "files": [{"generation": generation, "count": count} for generation, count in sealed.order_by(Holding.key_generation).tuples()],
+    }
+
+
+_exports = Places(MOST_EXPORTS, full="Too many exports are going on.", retry_after=EXPORTS_AGAIN)
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("data", __name__, url_prefix="/api/data")
+
+EVERYTHING = "delete everything"
+
+
+class Retention(msgspec.Struct):
+    retention_days: Annotated[int, msgspec.Meta(ge=0, le=36_500)]
+
+
+class Clearing(msgspec.Struct):
+    confirm: Annotated[Literal[EVERYTHING], msgspec.Meta(description=f"'{EVERYTHING}'")]
+
+
+@routes.get("/stats")
+@inputs.operation()
+def stats() -> shapes.Amounts:
+    """Show how much there is."""
+    return statistics(now=utc_now())
+
+
+@routes.get("/retention")
+@inputs.operation()
+def show_retention() -> shapes.RetentionFields:
+    """Show after how many days what is stored is deleted."""
+    return {"retention_days": cleanup.retention_days(current_app.settings)}
+
+
+@routes.put("/retention")
+@inputs.operation()
+def change_retention(body: Retention) -> shapes.RetentionFields:
+    """Set after how many days what is stored is deleted; 0 keeps everything."""
+    models.store_value("retention_days", body.retention_days)
+    return show_retention()
+
+
+@routes.get("/keys")
+@inputs.operation()
+def show_keys() -> shapes.KeyStatus:
+    """Show how old the keys are, and how many photos are sealed under which."""
+    return keys(current_app.settings)
+
+
+@routes.get("/export")
+@inputs.without_scope
+@inputs.operation(Unavailable)
+def download() -> Annotated[flask.Response, inputs.Media(("application/zip",))]:
+    """Take everything along, as a zip of readable files."""
+    now, place = utc_now(), contextlib.ExitStack()
+    place.enter_context(_exports.one())
+    answer = flask.Response(export.stream(current_app.settings, now=now), mimetype="application/zip")
+    answer.headers["Content-Disposition"] = f"attachment; filename={NAME.lower()}-{now.date().isoformat()}.zip"
+    answer.call_on_close(place.close)
+    return answer
+
+
+@routes.post("/clear")
+@inputs.without_scope
+@inputs.operation(Unavailable)
+def clear(body: Clearing) -> shapes.Cleared:
+    """Delete all photos, conversations, notes and memories. Configuration, skills, MCP servers, push devices and keys stay."""
+    gone = cleanup.clear(now=utc_now())
+    counts = {name: getattr(gone, name) for name in ("photos", "conversations", "dynamics", "memories")}
+    return {"message": "Deleted", **counts}

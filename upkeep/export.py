@@ -1,0 +1,261 @@
+"""The export: all that is the person's as one zip of readable files, made while it is being sent.
+
+Nothing waits for the client: rows are read and files are opened in scopes of a moment, and none is open while a part is on its way. A
+picture that is deleted meanwhile goes on to be read from its open file; one that is gone before, or does not have the bytes that were
+uploaded, is left out and named in `left-out.json`. To know that before the first byte of it is sent, each is read twice.
+
+Memory holds a block of a picture and a few rows, whatever is exported; beside them the zip's own directory, which is written at its end,
+0.4 KB a picture. The pictures stay as they are, which nothing packs any smaller. Secrets stay behind: keys, push tokens, and the queries
+of addresses, which may hold some.
+"""
+
+import contextlib
+import hashlib
+import itertools
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+import peewee
+
+import models
+import photos
+from assistant import conversations, mcp_servers, skills
+from clock import iso
+from engines import configuration
+from errors import NotFound, Unreadable
+from models import Analysis, Conversation, Dynamic, Memory, Message, Photo
+from settings import NAME, VERSION, Settings
+from upkeep import cleanup
+
+ROWS = 50  # read in one scope; a screenshot's may hold 100 KB of text
+OPENED = 10  # files that are opened in one scope, and then wait for the client
+BLOCK = 262_144  # bytes
+MAX_STEM = 50  # characters: in UTF-8 200 bytes at most, and a name may have 255
+MAX_FOLDER = 100
+EARLIEST, LATEST = datetime(1980, 1, 1), datetime(2107, 12, 31)  # that a zip can tell
+
+
+def stream(settings: Settings, *, now: datetime) -> Iterator[bytes]:
+    """The zip in parts of about `BLOCK` bytes. Opens the database by itself, for moments.
+
+    `photos.json`, `conversations.json`, `notes.json`, `memories.json`, `skills.json` and `settings.json`; the pictures by device and day,
+    as `photos.json` names them; the attached ones by conversation.
+    """
+    outlet = _Outlet()
+    with zipfile.ZipFile(outlet, "w") as archive:
+        yield from _Export(archive, outlet, settings, now).parts()
+    yield outlet.take()
+
+
+class _Outlet:
+    """Where the zip is written to: a file that goes forward only, and keeps what was not yet taken."""
+
+    def __init__(self):
+        self._held = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._held += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def take(self) -> bytes:
+        taken = bytes(self._held)
+        self._held.clear()
+        return taken
+
+    def full(self) -> bool:
+        return len(self._held) >= BLOCK
+
+
+class _File(NamedTuple):
+    """A stored picture on its way into the zip."""
+
+    kind: str  # what the id is called in `left-out.json`
+    id: int
+    name: str
+    moment: datetime
+    reader: BinaryIO | None  # None: it cannot be opened
+    sha256: bytes | None = None  # of the bytes as they came, where that is known
+
+
+class _Export:
+    """What goes into one zip. Its generators yield a part whenever there is enough for one, never inside a scope."""
+
+    def __init__(self, archive: zipfile.ZipFile, outlet: _Outlet, settings: Settings, now: datetime):
+        self._archive, self._outlet, self._settings, self._now = archive, outlet, settings, now
+        self._left_out: dict[str, dict[str, Any]] = {}  # by name
+
+    def parts(self) -> Iterator[bytes]:
+        with models.scope():
+            settings = _settings(self._settings, now=self._now)
+            known_skills = skills.every(self._settings.language, now=self._now)
+            newest = Photo.select(peewee.fn.MAX(Photo.id)).scalar() or 0
+        yield from self._write_json("settings.json", [settings], single=True)
+        yield from self._write_json("skills.json", map(_record, known_skills))
+        yield from self._write_json("memories.json", map(_record, _rows(Memory.select(), Memory.id)))
+        yield from self._write_json("notes.json", map(_note, _rows(Dynamic.select(), Dynamic.id)))
+        pictures = Photo.select().where(Photo.id <= newest)
+        yield from self._write_files(pictures, Photo.id, _picture)
+        analyses = Analysis.select(Analysis, Photo).join(Photo).where(Analysis.photo <= newest)
+        yield from self._write_json("photos.json", map(self._photo, _rows(analyses, Analysis.photo)))
+        yield from self._write_files(Message.select().where(Message.attachment_path.is_null(False)), Message.id, _attachment)
+        yield from self._write_json("conversations.json", _conversations())
+        yield from self._write_json("left-out.json", self._left_out.values())
+
+    def _write_json(self, name: str, items: Iterable[Any], *, single: bool = False) -> Iterator[bytes]:
+        """A JSON list that is written as its items come; with `single`, the only item itself."""
+        with self._archive.open(_entry(name, self._now, zipfile.ZIP_DEFLATED), "w", force_zip64=True) as entry:
+            entry.write(b"" if single else b"[")
+            for number, item in enumerate(items):
+                entry.write(b",\n" if number else b"")
+                entry.write(msgspec.json.format(msgspec.json.encode(item), indent=2))
+                yield from self._part()
+            entry.write(b"\n" if single else b"]\n")
+
+    def _write_files(self, chosen: peewee.ModelSelect, key: peewee.Field, file_of: Callable[[Any], _File]) -> Iterator[bytes]:
+        """The stored files of the rows."""
+        last = 0
+        while True:
+            with contextlib.ExitStack() as opened:
+                with models.scope():  # around both: a rotation gives files other keys
+                    files = [file_of(row) for row in chosen.where(key > last).order_by(key).limit(OPENED)]
+                for file in files:
+                    if file.reader is not None:
+                        opened.callback(file.reader.close)
+                for file in files:
+                    yield from self._write_file(file)
+            if not files:
+                return
+            last = files[-1].id
+
+    def _write_file(self, file: _File) -> Iterator[bytes]:
+        if not _is_whole(file):
+            self._left_out[file.name] = {file.kind: file.id, "file": file.name}
+            return
+        file.reader.seek(0)
+        with self._archive.open(_entry(file.name, file.moment, zipfile.ZIP_STORED), "w") as entry:
+            while block := file.reader.read(BLOCK):
+                entry.write(block)
+                yield from self._part()
+
+    def _part(self) -> Iterator[bytes]:
+        if self._outlet.full():
+            yield self._outlet.take()
+
+    def _photo(self, analysis: Analysis) -> dict[str, Any]:
+        fields = photos.detail_of(analysis.photo, analysis)
+        for path in ("original_path", "thumbnail_path"):  # of the data folder
+            del fields[path]
+        told = {"entities": msgspec.json.decode(analysis.entities), "visible_text": analysis.visible_text}
+        name = _picture_name(analysis.photo)
+        return {**fields, "file": None if name in self._left_out else name, "analysis": {**fields["analysis"], **told}}
+
+
+def _rows(chosen: peewee.ModelSelect, key: peewee.Field) -> Iterator[Any]:
+    return itertools.chain.from_iterable(models.batches(chosen, key, ROWS))
+
+
+# ------------------------------------------------------------------------------------------------------------------- pictures
+
+
+def _picture(photo: Photo) -> _File:
+    reader = _opened(photos.open_original, photo)
+    return _File("photo_id", photo.id, _picture_name(photo), photo.original_timestamp, reader, photo.sha256)
+
+
+def _attachment(message: Message) -> _File:
+    reader = _opened(conversations.open_picture, message)
+    return _File("message_id", message.id, _attachment_name(message.conversation_id, message.id), message.created_at, reader)
+
+
+def _opened(opener: Callable[[Any], BinaryIO], row: Photo | Message) -> BinaryIO | None:
+    try:
+        return opener(row)
+    except Unreadable:
+        return None
+
+
+def _is_whole(file: _File) -> bool:
+    """Whether all of it can be read, and is what was stored."""
+    if file.reader is None:
+        return False
+    try:
+        digest = hashlib.file_digest(file.reader, "sha256").digest()
+    except OSError:
+        return False
+    return file.sha256 in (None, digest)
+
+
+_NOWHERE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')  # what no file name may have on some system
+_DEVICES = re.compile(r"(?i)con|prn|aux|nul|com\d|lpt\d")  # what no folder may be called on Windows
+
+
+def _picture_name(photo: Photo) -> str:
+    """The client's name, made safe for every system, and by the id the only one of its kind; the ending tells what the bytes are."""
+    folder = _NOWHERE.sub("_", photo.device_id)[:MAX_FOLDER]
+    folder = f"{folder}_" if _DEVICES.fullmatch(folder) else folder
+    stem = _NOWHERE.sub("_", PurePosixPath(photo.filename).stem)[:MAX_STEM].strip(" .") or "screenshot"
+    ending = {"image/jpeg": "jpg"}.get(photo.mime_type, photo.mime_type.removeprefix("image/"))
+    return f"photos/{folder}/{photo.original_timestamp.date().isoformat()}/{stem}-{photo.id}.{ending}"
+
+
+def _attachment_name(conversation_id: str, message_id: int) -> str:
+    return f"attachments/{conversation_id}/{message_id}.jpg"
+
+
+def _entry(name: str, moment: datetime, compression: int) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, min(LATEST, max(EARLIEST, moment)).timetuple()[:6])
+    entry.compress_type = compression
+    entry.external_attr = 0o600 << 16  # of Unix: otherwise some programs unpack files that nobody may read
+    return entry
+
+
+# -------------------------------------------------------------------------------------------------------------------- records
+
+
+def _record(row: models.Model) -> dict[str, Any]:
+    return {name: iso(value) if isinstance(value, datetime) else value for name, value in row.__data__.items()}
+
+
+def _note(dynamic: Dynamic) -> dict[str, Any]:
+    names = ("source_photo_ids", "source_conversation_ids")
+    return {**_record(dynamic), **{name: msgspec.json.decode(getattr(dynamic, name)) for name in names}}
+
+
+def _conversations() -> Iterator[dict[str, Any]]:
+    for row in _rows(Conversation.select(Conversation.id), Conversation.id):
+        try:
+            with models.scope():
+                conversation = conversations.detail(row.id)
+                attached = Message.select(Message.id).where(Message.conversation == row.id, Message.attachment_path.is_null(False))
+                ids = {message_id for (message_id,) in attached.tuples()}
+        except NotFound:  # deleted meanwhile
+            continue
+        for message in conversation["messages"]:
+            message["file"] = _attachment_name(row.id, message["id"]) if message["id"] in ids else None
+        yield conversation
+
+
+def _settings(settings: Settings, *, now: datetime) -> dict[str, Any]:
+    llm = configuration.shown(configuration.current(settings))
+    servers = [{**_record(server), "url": _plain(server.url)} for server in mcp_servers.registered()]
+    return {
+        "exported_by": f"{NAME} {VERSION}",
+        "exported_at": iso(now),
+        "retention_days": cleanup.retention_days(settings),
+        "language": settings.language,
+        "llm": {**llm, "base_url": _plain(llm["base_url"])},
+        "mcp_servers": servers,
+    }
+
+
+def _plain(address: str) -> str:
+    return urlsplit(address)._replace(query="", fragment="").geturl()

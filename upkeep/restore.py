@@ -1,0 +1,404 @@
+"""Bringing a backup back: everything is verified before anything is replaced, and what was there before is kept aside.
+
+The backup is unpacked into a folder `restore-<hex>` of the data folder, beside the data. Nothing in the archive is trusted: its members
+must have names of ours, and the sums that its list says; the key ring must open, the database must be whole, and every file that a
+row names must be there and authentic. The database is migrated there, too, when it is of an older Snaplore.
+
+The switch has one moment that counts, as with every change of the data folder: the key ring. Before it, the present data gets second
+names in `before-restore-<UTC>`, and the new files and the new database are laid beside the old ones, which works because their names are
+random and no name is ever given to other bytes. Then the ring is replaced: it names the new database, whose rows name the new files.
+After it, what only the old state named goes. Killed before that moment, the folder holds the old state with some files that no row
+knows; killed after it, the new one: both are whole, clean-up removes the rest, and another restore goes through the same steps.
+
+No service may run meanwhile, and jobs of cron wait while the switch lasts. The folder need not open, nor be there at all.
+"""
+
+import contextlib
+import math
+import os
+import secrets
+import shutil
+import tarfile
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import peewee
+from playhouse.migrations import Runner
+from playhouse.sqlcipher_ext import SqlCipherDatabase
+
+import crypto
+import models
+from errors import BadInput, NotFound, StartRefused, StorageFull, Unreadable
+from locks import FolderLock, ServiceLock
+from models import Photo
+from settings import Settings
+from upkeep import archive
+from upkeep.progress import Progress
+
+ASIDE = "before-restore-"
+PICTURES = ("photos", "attachments")
+FILES = ("database", *PICTURES)
+KEPT = ("keys", *FILES)  # all that a state of the data folder consists of
+DAMAGED = "The backup is damaged"
+
+
+class Restored(NamedTuple):
+    photos: int
+    made_at: datetime | None  # of the backup, UTC
+    aside: Path | None  # where the data is that was there before
+    unreadable: list[str]  # paths of files that were lost or damaged already when the backup was made
+
+
+def restore(settings: Settings, source: Path, progress: Progress, *, now: datetime, master_key_file: Path | None = None) -> Restored:
+    """Replace everything in the data folder by the backup `source`. Works where there is no data folder, or none that opens.
+
+    Raises `StartRefused` when a service runs, when no key opens the backup, or when encryption is set otherwise; `BadInput` for what
+    is no backup; `Unreadable` for a damaged one; `StorageFull`. Then the data is as it was.
+    """
+    with archive.explain_failures("The backup cannot be restored"), _alone(settings.data_dir) as (folder, stage):
+        _machine_key(settings, folder)  # raises now, and not after an hour, when it is named and not there
+        _check_room(folder, source.stat().st_size)
+        head = _unpack(source, stage, settings, progress)
+        ring, key = _open_ring(settings, stage, master_key_file)
+        unreadable = _decoded((stage / archive.UNREADABLE).read_bytes(), list[str])
+        with _verified_database(stage, ring) as database:
+            _verify_files(stage, database, set(unreadable), head.files, progress)
+            photos = _number_of_photos(database)
+        aside = _switch(settings, stage, ring, key, now=now)
+    return Restored(photos, head.created_at, aside, unreadable)
+
+
+def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = None) -> Restored:
+    """Bring back the data that the last restore has set aside; what is there now is set aside instead.
+
+    Raises `NotFound` when nothing is aside, and as `restore` does.
+    """
+    with archive.explain_failures("The data cannot be brought back"), _alone(settings.data_dir) as (folder, stage):
+        present = _present_ring(folder, _machine_key(settings, folder))
+        # A run that was cut off before its moment has set aside what is there still.
+        earlier = [path for path in _asides(folder) if present is None or not (path / present.database_file).exists()]
+        if not earlier:
+            raise NotFound(f"No earlier data is kept in {folder}.")
+        aside = max(earlier)
+        shutil.copytree(aside / "keys", stage / "keys")
+        ring, key = _open_ring(settings, stage, master_key_file)
+        for part in ("", "-wal"):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(aside / f"{ring.database_file}{part}", stage / f"{archive.DATABASE}{part}")
+        with _verified_database(stage, ring) as database:
+            photos = _number_of_photos(database)
+        for name in PICTURES:
+            _link_all(aside / name, stage / name)
+        replaced = _switch(settings, stage, ring, key, now=now)
+        shutil.rmtree(aside)
+    return Restored(photos, None, replaced, [])
+
+
+def discard_previous(settings: Settings) -> int:
+    """Remove what restores have set aside; returns the bytes that this freed. Raises `NotFound` when there is nothing."""
+    asides = _asides(settings.data_dir)
+    if not asides:
+        raise NotFound(f"No earlier data is kept in {settings.data_dir}.")
+    freed = 0
+    with archive.explain_failures("The earlier data cannot be removed"):
+        for aside in asides:
+            statuses = [path.stat() for path in _files_in(aside)]
+            freed += sum(status.st_size for status in statuses if status.st_nlink == 1)  # the others are in use
+            shutil.rmtree(aside)
+    return freed
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """The data folder, while no service runs on it, and where its new state is put together."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.closing(ServiceLock(folder)), archive.private_folder(folder, "restore") as stage:
+        yield folder, stage
+
+
+def _asides(folder: Path) -> list[Path]:
+    return [path for path in folder.glob(ASIDE + "*") if path.is_dir()]
+
+
+def _check_room(folder: Path, size: int) -> None:
+    """For the unpacked backup, and for the copy of the present database that is set aside."""
+    size += sum(path.stat().st_size for path in _files_in(folder / "database"))
+    if shutil.disk_usage(folder).free < size:
+        raise StorageFull(f"Restoring needs {math.ceil(size / 1_048_576)} MB in {folder}, and less is free.")
+
+
+# -------------------------------------------------------------------------------------------------------------------- verifying
+
+
+def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -> archive.Head:
+    """Unpack every member into `stage`, and compare their sums with the list. Raises `BadInput`, `StartRefused`, `Unreadable`."""
+    for name in ("keys", *PICTURES):
+        (stage / name).mkdir(mode=0o700)
+    head, size = None, source.stat().st_size
+    with source.open("rb") as file, (stage / "computed").open("wb") as sums:
+        try:
+            with tarfile.open(fileobj=file, mode="r|", copybufsize=archive.BLOCK) as tar:
+                for member in _members(tar):
+                    digest = _extract(tar, member, stage)
+                    if head is None:
+                        head = _accepted_head(member.name, stage, settings)
+                    if member.name != archive.SUMS:
+                        sums.write(archive.sum_line(digest, member.name))
+                    progress("unpacking", file.tell(), size)
+        # What tarfile raises for bytes that are no header is not all its own.
+        except (tarfile.TarError, ValueError, OverflowError, EOFError) as problem:
+            if head is None:
+                raise BadInput(f"{source} is no backup of Snaplore.") from problem
+            raise Unreadable(f"{DAMAGED}: it is cut off, or not readable as an archive.") from problem
+    if head is None:
+        raise BadInput(f"{source} is no backup of Snaplore.")
+    _compare(stage / "computed", stage / archive.SUMS)
+    if absent := [name for name in archive.MEMBERS - {archive.MASTER_KEY} if not (stage / name).exists()]:
+        raise Unreadable(f"{DAMAGED}: {absent[0]} is missing.")
+    return head
+
+
+def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Regular files with names of ours, none twice, the list the last. Raises `Unreadable`."""
+    last = ""
+    while (member := tar.next()) is not None:
+        tar.members.clear()  # it would keep them all in memory
+        if member.type != tarfile.REGTYPE or member.issparse() or member.size < 0:
+            raise Unreadable(f"{DAMAGED}: {_shown(member.name)} is not a plain file.")
+        if member.name not in archive.MEMBERS and not archive.FILE.fullmatch(member.name):
+            raise Unreadable(f"{DAMAGED}: {_shown(member.name)} does not belong in it.")
+        if last == archive.SUMS:
+            raise Unreadable(f"{DAMAGED}: {_shown(member.name)} comes after its end.")
+        last = member.name
+        yield member
+
+
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, stage: Path) -> str:
+    """Write a member below `stage`; returns its sum. Raises `Unreadable` when it is there already."""
+    path = stage / member.name
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    content = archive.Hashing(tar.extractfile(member))
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            shutil.copyfileobj(content, file, archive.BLOCK)
+    except FileExistsError:
+        raise Unreadable(f"{DAMAGED}: {member.name} is in it twice.") from None
+    return content.digest.hexdigest()
+
+
+def _accepted_head(name: str, stage: Path, settings: Settings) -> archive.Head:
+    """The head, once the first member is there: so that a wrong file is told at once, and not after an hour."""
+    if name != archive.HEAD:
+        raise BadInput("The file is no backup of Snaplore.")
+    content = (stage / archive.HEAD).read_bytes()
+    if _decoded(content, _Format).format > archive.FORMAT:
+        raise StartRefused("The backup was made by a newer Snaplore. Install that version or a later one.")
+    head = _decoded(content, archive.Head)
+    _check_encryption(settings, encrypted=head.encrypted)
+    return head
+
+
+def _check_encryption(settings: Settings, *, encrypted: bool) -> None:
+    if encrypted != settings.encryption:
+        state, value = ("encrypted", "true") if encrypted else ("not encrypted", "false")
+        raise StartRefused(
+            f"What is to be restored is {state}: set SNAPLORE_ENCRYPTION to {value} for it. `flask keys apply` changes that later."
+        )
+
+
+class _Format(msgspec.Struct):
+    format: int
+
+
+def _decoded(content: bytes, kind):
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise Unreadable(f"{DAMAGED}: what it says of itself cannot be read.") from None
+
+
+def _compare(computed: Path, listed: Path) -> None:
+    """The list names all members, in their order. Raises `Unreadable` with the first that differs."""
+    if not listed.exists():
+        raise Unreadable(f"{DAMAGED}: its end is missing.")
+    with computed.open("rb") as found, listed.open("rb") as expected:
+        while True:
+            this, that = found.readline(), expected.readline()
+            if this != that:
+                (sum_, _, name), (_, _, due) = this.strip().partition(b"  "), that.strip().partition(b"  ")
+                if name == due and sum_:
+                    raise Unreadable(f"{DAMAGED}: {_shown(name.decode())} is not what it was.")
+                raise Unreadable(f"{DAMAGED}: {_shown((due or name).decode(errors='replace'))} is missing, or something was put in.")
+            if not this:
+                return
+
+
+def _shown(name: str) -> str:
+    """A name that somebody else chose, for a sentence."""
+    return ascii(name[:100])
+
+
+def _open_ring(settings: Settings, stage: Path, master_key_file: Path | None) -> tuple[crypto.KeyRing, bytes | None]:
+    """The key ring of the new state, and the master key that opens it. Raises `StartRefused` when none does."""
+    _check_encryption(settings, encrypted=not crypto.KeyStore(stage / "keys", None).is_plain())
+    keys = _keys(settings, stage, master_key_file) if settings.encryption else [None]
+    for key in keys:
+        store = crypto.KeyStore(stage / "keys", key)
+        if store.opens():
+            return store.read(), key
+    raise StartRefused(
+        "The master key does not open this data: it is not the one that it was made with."
+        if master_key_file
+        else "No master key opens this data: give the one that it was made with by --master-key-file."
+    )
+
+
+def _keys(settings: Settings, stage: Path, master_key_file: Path | None) -> Iterator[bytes]:
+    """The master keys that may open the new state: the given one alone, else that of this machine and that in the backup."""
+    if master_key_file is not None:
+        yield crypto.read_master_key(master_key_file)
+        return
+    for path in (settings.master_key_file or settings.data_dir / archive.MASTER_KEY, stage / archive.MASTER_KEY):
+        with contextlib.suppress(StartRefused):
+            yield crypto.read_master_key(path)
+
+
+@contextlib.contextmanager
+def _verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherDatabase]:
+    """The new database, whole and of the present schema, on a disk that has it. Raises `Unreadable`, `StartRefused`."""
+    if not (stage / archive.DATABASE).exists():
+        raise Unreadable("The database is missing.")
+    with archive.opened(stage / archive.DATABASE, ring, models.PRAGMAS) as database:
+        checks = ("integrity_check", "cipher_integrity_check") if ring.database_key else ("integrity_check",)
+        answers = [row[0] for check in checks for row in database.execute_sql(f"PRAGMA {check}").fetchall()]
+        if answers != ["ok"]:
+            raise Unreadable(f"The database is damaged: {answers[0]}.")
+        migrations = Runner(database, str(models.MIGRATIONS))
+        if unknown := [row.name for row in migrations.status() if row.path is None]:
+            raise StartRefused(f"The data is a newer Snaplore's (it knows {unknown[-1]}). Install that version or a later one.")
+        migrations.up()
+        yield database
+
+
+def _verify_files(stage: Path, database: SqlCipherDatabase, unreadable: set[str], total: int, progress: Progress) -> None:
+    """Every file that a row names is there and authentic, except those that were not when the backup was made; and no other is there."""
+    present = 0
+    for number, stored in enumerate(archive.stored_files(database), start=1):
+        if stored.path not in unreadable:
+            if not archive.FILE.fullmatch(stored.path) or not stored.is_intact(stage / stored.path):
+                raise Unreadable(f"{DAMAGED}: {_shown(stored.path)} is missing, or not authentic.")
+            present += 1
+        if number % archive.REPORT == 0 or number == total:
+            progress("verifying", number, total)
+    if present != sum(1 for name in PICTURES for _ in _files_in(stage / name)):
+        raise Unreadable(f"{DAMAGED}: it holds files that no row names.")
+
+
+def _number_of_photos(database: SqlCipherDatabase) -> int:
+    return Photo.select(peewee.fn.COUNT(Photo.id)).scalar(database)
+
+
+# ------------------------------------------------------------------------------------------------------------------- the switch
+
+
+def _switch(settings: Settings, stage: Path, ring: crypto.KeyRing, key: bytes | None, *, now: datetime) -> Path | None:
+    """Make the state in `stage` the data folder's, under the master key of this machine, or under `key` where it has none.
+
+    Returns where the earlier state is kept; None when there was none.
+    """
+    folder = settings.data_dir
+    for name in KEPT:
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
+    with FolderLock(folder).exclusive():
+        master_key = _machine_key(settings, folder)
+        present = _present_ring(folder, master_key)
+        generation = max(ring.generation, present.generation if present else 0) + 1
+        ring = msgspec.structs.replace(ring, generation=generation, database_file=f"database/{secrets.token_hex(8)}.db")
+        (stage / "database").mkdir(mode=0o700)
+        (stage / archive.DATABASE).rename(stage / ring.database_file)
+        before = stage / "before"
+        _set_aside(folder, before)
+        try:
+            for name in FILES:
+                _link_all(stage / name, folder / name, replace=True)
+            if key is not None and master_key is None:
+                master_key = key
+                (folder / archive.MASTER_KEY).unlink(missing_ok=True)  # a damaged one, of which there is a copy by now
+                crypto.write_master_key(folder / archive.MASTER_KEY, key)
+            os.sync()  # once for all: flushing 100,000 files one by one takes an hour on a memory card
+            aside = _name_aside(folder, before, now)
+        except BaseException:
+            if before.exists():
+                _keep_only(before, folder)
+            raise
+        crypto.KeyStore(folder / "keys", master_key).write(ring)
+        _keep_only(stage, folder)
+    return aside
+
+
+def _machine_key(settings: Settings, folder: Path) -> bytes | None:
+    """The master key that this machine seals its key ring with; None without encryption, or where there is none yet."""
+    if not settings.encryption:
+        return None
+    if settings.master_key_file is not None:
+        return crypto.read_master_key(settings.master_key_file)
+    with contextlib.suppress(StartRefused):  # a damaged one is replaced by the key that opened the backup
+        return crypto.read_master_key(folder / archive.MASTER_KEY)
+    return None
+
+
+def _present_ring(folder: Path, master_key: bytes | None) -> crypto.KeyRing | None:
+    """The key ring of the present state; None when there is none that opens."""
+    with contextlib.suppress(StartRefused):
+        return crypto.KeyStore(folder / "keys", master_key).read()
+    return None
+
+
+def _set_aside(folder: Path, before: Path) -> None:
+    """Keep the present state in `before`."""
+    before.mkdir(mode=0o700)
+    for name in PICTURES:
+        _link_all(folder / name, before / name)
+    # These are written to again when this run is cut off, so a second name would not keep them as they are.
+    for name in ("database", "keys"):
+        shutil.copytree(folder / name, before / name)
+
+
+def _name_aside(folder: Path, before: Path, now: datetime) -> Path | None:
+    """Give what was set aside the name under which it is found and kept; None when it is empty."""
+    if not any(True for name in FILES for _ in _files_in(before / name)):
+        return None
+    aside = folder / f"{ASIDE}{now:%Y%m%dT%H%M%S%f}"
+    crypto.durable_rename(before, aside)
+    return aside
+
+
+def _keep_only(state: Path, folder: Path) -> None:
+    """Remove from the data folder what the state kept in `state` does not have."""
+    for path in (path for name in FILES for path in _files_in(folder / name)):
+        if not (state / path.relative_to(folder)).exists():
+            path.unlink()
+
+
+def _link_all(source: Path, target: Path, *, replace: bool = False) -> None:
+    """Give every file below `source` a second name below `target`; with `replace` also where there is one, which may be damaged."""
+    target.mkdir(mode=0o700, exist_ok=True)
+    for path in _files_in(source):
+        name = target / path.relative_to(source)
+        name.parent.mkdir(mode=0o700, exist_ok=True)
+        try:
+            archive.link(path, name)
+        except FileExistsError:
+            if replace:
+                fresh = name.with_name(secrets.token_hex(16))  # as a stored file's, so that clean-up finds it if it is left
+                archive.link(path, fresh)
+                os.replace(fresh, name)
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            yield Path(parent, name)

@@ -1,0 +1,264 @@
+"""The published contract: an OpenAPI 3.1 document of every route; `GET /api/openapi.json`.
+
+It is made from what the routes are read by, their signatures (`params.operation`), and from what else decides about a request: whether
+a route is open, limited, takes a body or uses the database. So nothing in it is written a second time, and a status stands in it only
+where it can occur. `docs/api.md` is made from it, and the tests hold every answer that they get against it.
+"""
+
+import inspect
+import re
+from collections.abc import Collection, Iterator
+from typing import Annotated, Any, get_args, get_origin
+
+import flask
+import msgspec
+from werkzeug.datastructures import FileStorage
+from werkzeug.routing import Rule
+
+from settings import MEGABYTE, NAME, VERSION
+from web import inputs, shapes
+
+# Blueprint -> what its part of the contract is called, in the order of the contract.
+RESOURCES = {
+    None: "Service",
+    "photos": "Photos",
+    "search": "Search",
+    "analysis": "Analysis and statistics",
+    "chat": "Chat",
+    "conversations": "Conversations",
+    "dynamics": "Dynamics",
+    "memory": "Memories",
+    "llm": "LLM configuration",
+    "connection": "LLM configuration",
+    "spend": "Usage",
+    "data": "Data",
+    "push": "Push",
+    "skills": "Skills",
+    "mcp_servers": "MCP servers",
+}
+
+# Status -> the name of its component and what it means.
+STATUSES = {
+    206: ("PartialContent", "The part that `Range` asks for."),
+    304: ("NotModified", "Unchanged since the answer whose `ETag` came as `If-None-Match`."),
+    400: ("BadRequest", "Something cannot be taken as it is; the sentence starts with the field's name."),
+    401: ("Unauthorized", "The API key is missing or wrong."),
+    404: ("NotFound", "There is no such thing."),
+    409: ("Conflict", "The id is taken."),
+    413: ("ContentTooLarge", "The request or a file in it is too large."),
+    414: ("URITooLong", "The address is longer than the web server takes, which says so in HTML."),
+    416: ("RangeNotSatisfiable", "There is nothing at this `Range`."),
+    429: ("TooManyRequests", "More requests to the assistant from this address than are taken in a minute."),
+    500: ("InternalServerError", "The stored file is missing or damaged."),
+    502: ("BadGateway", "The model gave no usable answer."),
+    503: ("ServiceUnavailable", "Busy for now."),
+    507: ("InsufficientStorage", "The disk is full."),
+}
+BODY_METHODS = ("POST", "PUT")
+METHODS = ("GET", "POST", "PUT", "DELETE")
+
+DESCRIPTION = """\
+Every error is `{"detail": "<a sentence>"}`, and every answer has an `X-Request-ID`, which the log of the service has as well. Timestamps \
+are UTC without a zone. Unknown fields and parameters are ignored; a parameter that is empty counts as absent. A path that does not \
+exist is 404, a method that a path does not take 405, an unexpected failure 500."""
+
+
+def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection[str]) -> dict[str, Any]:
+    """The contract of all routes of `app`; `unlocked` endpoints take no key, and `limited` ones only so many requests a minute."""
+    made = _Document()
+    paths: dict[str, Any] = {}
+    for rule in sorted(app.url_map.iter_rules(), key=_order):
+        view = app.view_functions[rule.endpoint]
+        for method in METHODS:
+            if method in rule.methods:
+                statuses = _statuses(method, rule, view, unlocked=unlocked, limited=limited)
+                operation = made.operation(rule, method, view, statuses)
+                if rule.endpoint in unlocked:
+                    operation["security"] = []
+                paths.setdefault(_path(rule), {})[method.lower()] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": NAME, "version": VERSION, "description": DESCRIPTION},
+        "security": [{"bearer": []}],
+        "tags": [{"name": name} for name in dict.fromkeys(RESOURCES.values())],
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(made.schemas.items())),
+            "responses": {name: _response(status, text) for status, (name, text) in STATUSES.items() if status not in _WITHOUT_JSON},
+            "headers": _HEADERS,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "The API key"}},
+        },
+    }
+
+
+class _Document:
+    """The operations, and the shapes that they name."""
+
+    def __init__(self):
+        self.schemas: dict[str, Any] = {}
+        self.schema(Error)
+
+    def operation(self, rule: Rule, method: str, view: Any, statuses: list[int]) -> dict[str, Any]:
+        contract: inputs.Operation = view.operation
+        summary, _, description = " ".join(inspect.getdoc(view).split()).partition(". ")
+        parameters = [self._in_path(name, kind) for name, kind in contract.path.items()]
+        if "query" in contract.inputs:
+            parameters += self._in_query(contract.inputs["query"])
+        made = {
+            "operationId": rule.endpoint.replace(".", "_"),
+            "tags": [RESOURCES[_blueprint(rule)]],
+            "summary": summary.removesuffix("."),
+            "description": description,
+            "parameters": parameters,
+            "requestBody": self._body(contract, view) if method in BODY_METHODS else None,
+            "responses": {"200": self._answer(contract.answer), **{str(status): self._failure(status, contract) for status in statuses}},
+        }
+        if 429 in statuses:
+            made["responses"]["200"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
+        return {name: value for name, value in made.items() if value}
+
+    def schema(self, kind: Any) -> dict[str, Any]:
+        """The schema of a type; the named shapes in it become components. Raises `ValueError` when two of them have one name."""
+        (schema,), named = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
+        for name, shape in named.items():
+            if self.schemas.setdefault(name, _ordered(name, _portable(shape))) != _portable(shape):
+                raise ValueError(f"two shapes are called {name}")
+        return _portable(schema)
+
+    def _in_path(self, name: str, kind: Any) -> dict[str, Any]:
+        return {"name": name, "in": "path", "required": True, "schema": self.schema(kind)}
+
+    def _in_query(self, shape: type) -> Iterator[dict[str, Any]]:
+        fields, required = _fields(shape)
+        for name, schema in fields.items():
+            described = {"description": schema.pop("description")} if "description" in schema else {}
+            yield {"name": name, "in": "query", "required": name in required, **described, "schema": schema}
+
+    def _body(self, contract: inputs.Operation, view: Any) -> dict[str, Any] | None:
+        if "body" in contract.inputs:
+            shape = contract.inputs["body"]
+            required = any(field.required for field in msgspec.structs.fields(shape))
+            return {"required": required, "content": {"application/json": {"schema": self.schema(shape)}}}
+        if "form" in contract.inputs:
+            fields, required = _fields(contract.inputs["form"])
+            largest, most = view.takes_files
+            file = {"type": "string", "format": "binary", "description": f"at most {largest // MEGABYTE} MB"}
+            if "file" in contract.inputs:
+                fields["file"] = file
+                required += ["file"] if contract.inputs["file"] is FileStorage else []
+            if "files" in contract.inputs:
+                fields["files"] = {"type": "array", "items": file, "minItems": 1, "maxItems": most}
+                required.append("files")
+            form = {"type": "object", "properties": fields, "required": required}
+            return {"required": bool(required), "content": {"multipart/form-data": {"schema": form}}}
+        return None
+
+    def _answer(self, kind: Any) -> dict[str, Any]:
+        kind, media = _media(kind)
+        content = {} if kind is flask.Response else {"application/json": {"schema": self.schema(kind)}}
+        for name in media.media_types:
+            content[name] = {"schema": {"type": "string"} if name.startswith("text/") else {"type": "string", "format": "binary"}}
+        return {"description": "Done", "content": content}
+
+    def _failure(self, status: int, contract: inputs.Operation) -> dict[str, Any]:
+        name, text = STATUSES[status]
+        if status == 206:
+            return {**self._answer(contract.answer), "description": text}
+        return {"description": text} if status in _WITHOUT_JSON else {"$ref": f"#/components/responses/{name}"}
+
+
+class Error(msgspec.Struct):
+    """The body of every error."""
+
+    detail: str  # a sentence
+
+
+_WITHOUT_JSON = (206, 304, 414)
+_LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+_HEADERS = {
+    "Retry-After": {"description": "Seconds after which it is worth coming again", "schema": {"type": "integer", "minimum": 0}},
+    "WWW-Authenticate": {"schema": {"const": "Bearer"}},
+    "X-RateLimit-Limit": {"description": "Requests that are taken in a minute", "schema": {"type": "integer"}},
+    "X-RateLimit-Remaining": {"description": "Those that are left of them", "schema": {"type": "integer"}},
+    "X-RateLimit-Reset": {"description": "When there will be more again, in epoch seconds", "schema": {"type": "integer"}},
+}
+_HEADERS_OF = {401: ("WWW-Authenticate",), 429: ("Retry-After", *_LIMIT_HEADERS), 503: ("Retry-After",)}
+
+
+def _statuses(method: str, rule: Rule, view: Any, *, unlocked: Collection[str], limited: Collection[str]) -> list[int]:
+    """What may be answered beside 200."""
+    contract: inputs.Operation = view.operation
+    found = {failure.status for failure in contract.failures}
+    if rule.endpoint not in unlocked:
+        found.add(401)
+        if not getattr(view, "without_scope", False):
+            found.add(503)
+    if contract.inputs:
+        found.add(400)
+    if "query" in contract.inputs:
+        found.add(414)
+    if method in BODY_METHODS:
+        found.add(413)
+    if method != "GET":
+        found.add(507)
+    if rule.endpoint in limited:
+        found.add(429)
+    media = _media(contract.answer)[1]
+    if media.has_etag:
+        found.add(304)
+    if media.has_ranges:
+        found |= {206, 416}
+    return sorted(found)
+
+
+def _response(status: int, text: str) -> dict[str, Any]:
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Error.__name__}"}}}
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS_OF.get(status, ())}
+    return {"description": text, "content": content, **({"headers": headers} if headers else {})}
+
+
+def _media(kind: Any) -> tuple[Any, inputs.Media]:
+    """What a route returns, and what else than JSON is in it."""
+    if get_origin(kind) is Annotated and isinstance(get_args(kind)[1], inputs.Media):
+        return get_args(kind)
+    return kind, inputs.Media(())
+
+
+def _fields(shape: type) -> tuple[dict[str, Any], list[str]]:
+    """The fields of a query or form with their schemas, and those that are required. There is no null in either: it is to be absent."""
+    schema = _portable(msgspec.json.schema_components([shape])[1][shape.__name__])
+    fields = {}
+    for name, field in schema["properties"].items():
+        kind = next(kind for kind in field.get("anyOf", [field]) if kind != {"type": "null"})
+        fields[name] = {key: value for key, value in kind.items() if key != "default" or value not in (None, "")}
+    return fields, schema["required"]
+
+
+def _ordered(name: str, shape: dict[str, Any]) -> dict[str, Any]:
+    """With its fields in the order in which `web/shapes.py` has them; msgspec gives them in that of the alphabet."""
+    fields = getattr(getattr(shapes, name, None), "__annotations__", shape["properties"])
+    return {**shape, "properties": {field: shape["properties"][field] for field in fields}}
+
+
+def _portable(schema: Any) -> Any:
+    r"""A schema without what only Python knows: `\Z`, and titles that repeat names."""
+    if isinstance(schema, list):
+        return [_portable(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {name: _portable(part) for name, part in schema.items() if name != "title" or not isinstance(part, str)}
+    if isinstance(plain.get("pattern"), str):
+        plain["pattern"] = plain["pattern"].replace(r"\Z", "$")
+    return plain
+
+
+def _path(rule: Rule) -> str:
+    return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
+
+
+def _blueprint(rule: Rule) -> str | None:
+    return rule.endpoint.rpartition(".")[0] or None
+
+
+def _order(rule: Rule) -> tuple[int, str]:
+    return list(RESOURCES).index(_blueprint(rule)), _path(rule)

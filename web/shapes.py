@@ -1,0 +1,533 @@
+"""What the service answers with: each resource and its fields, as clients see them; the other half of the contract beside `web/inputs.py`.
+
+`of` reads a row into its shape, so a field that is declared here cannot be forgotten in an answer. Answers are not validated when they
+are sent; the tests hold every answer that they get against the contract (`tests/support/contract.py`).
+"""
+
+import functools
+from datetime import datetime
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, cast
+
+from msgspec import Meta
+
+from clock import iso
+from engines import articles
+from engines.findings import CATEGORIES, INTENTS
+from engines.reading import MEMORY_CATEGORIES, MEMORY_TYPES
+
+Count = Annotated[int, Meta(ge=0)]
+Bytes = Annotated[int, Meta(ge=0, description="bytes")]
+Pixels = Annotated[int, Meta(ge=1, description="pixels")]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Timestamp = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$",
+        description="UTC, ISO 8601",
+        examples=["2026-11-21T07:31:04.123"],
+    ),
+]
+ConversationId = Annotated[str, Meta(pattern=r"^[0-9a-f]{1,64}\Z", description="1 to 64 lowercase hexadecimal digits")]
+Entities = Annotated[
+    str, Meta(description="a JSON list of objects with `type` and `value`", examples=['[{"type": "date", "value": "Friday"}]'])
+]
+StoredPath = Annotated[str, Meta(description="relative to the data folder")]
+Status = Literal["pending", "processing", "done", "error"]
+PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
+
+T = TypeVar("T")
+
+
+def of(row: Any, shape: type[T], **derived: Any) -> T:
+    """`row`, an object or a dict, as a `shape`: its fields by their names, times in the contract's form.
+
+    `derived` are the fields that the row does not have, or has under another name. Raises `AttributeError` or `KeyError` for a field
+    that is in neither.
+    """
+    read = row.__getitem__ if isinstance(row, dict) else functools.partial(getattr, row)
+    fields = dict(derived)
+    for name in names(shape):
+        if name not in derived:
+            value = read(name)
+            fields[name] = iso(value) if isinstance(value, datetime) else value
+    return cast(T, fields)
+
+
+@functools.cache
+def names(shape: type) -> tuple[str, ...]:
+    """The fields of `shape`, inherited ones first."""
+    return tuple(shape.__annotations__)
+
+
+def columns(table: Any, shape: type) -> list[Any]:
+    """What a list selects of `table`, so that `of` can read its rows into `shape` and nothing more is read."""
+    found = ((name, getattr(table, name)) for name in names(shape))
+    return [column if column.name == name else column.alias(name) for name, column in found]
+
+
+class Done(TypedDict):
+    message: str
+
+
+# -------------------------------------------------------------------------------------------------------------------- Service
+
+
+class Identity(TypedDict):
+    name: str
+    version: str
+    status: Literal["running"]
+
+
+class Health(TypedDict):
+    status: Literal["ok"]
+
+
+# --------------------------------------------------------------------------------------------------------------------- Photos
+
+
+class Uploaded(TypedDict):
+    id: int
+    filename: str
+    file_size: NotRequired[Bytes]  # of a new one
+    dedup: bool
+    message: Literal["Uploaded", "Already exists (dedup)"]
+
+
+class BatchResult(TypedDict):
+    """Of one file: `id` and `dedup`, or `error`."""
+
+    filename: str
+    id: NotRequired[int]
+    dedup: NotRequired[bool]
+    error: NotRequired[Annotated[str, Meta(description="`empty`, `too large`, `unsupported image`, or a sentence")]]
+
+
+class BatchUploaded(TypedDict):
+    uploaded: Annotated[int, Meta(ge=0, description="how many were newly stored")]
+    results: list[BatchResult]
+
+
+class PhotoFields(TypedDict):
+    id: int
+    filename: str
+    file_size: Bytes
+    width: Pixels
+    height: Pixels
+    mime_type: Literal[PICTURES]
+    source_type: str
+    device_id: str
+    device_name: str
+    original_timestamp: Timestamp
+    created_at: Timestamp
+
+
+class PhotoItem(PhotoFields):
+    """A photo in a list."""
+
+    analysis_status: Status
+    intent: Literal[("", *INTENTS)]
+    summary: str
+
+
+class PhotoPage(TypedDict):
+    total: Count
+    page: Count
+    page_size: Count
+    items: list[PhotoItem]
+
+
+class AnalysisFields(TypedDict):
+    id: int
+    photo_id: int
+    status: Status
+    app_name: str
+    content_category: Literal[("", *CATEGORIES)]
+    intent: Literal[("", *INTENTS)]
+    summary: str
+    entities: Entities
+    confidence: Share
+    error_message: str | None
+    created_at: Timestamp
+    completed_at: Timestamp | None
+
+
+class AnalysisDetail(AnalysisFields):
+    llm_response: Annotated[str, Meta(description="the model's answer as it came")]
+
+
+class PhotoDetail(PhotoFields):
+    """A photo with its analysis."""
+
+    local_media_store_id: str
+    original_path: StoredPath
+    thumbnail_path: StoredPath
+    analysis: AnalysisDetail
+
+
+class SyncedDevice(TypedDict):
+    device_id: str
+    device_name: str
+    last_synced_timestamp: Timestamp | None
+    last_sync_time: Timestamp
+    total_synced: Count
+
+
+class SyncedDevices(TypedDict):
+    devices: list[SyncedDevice]
+
+
+class SyncProgress(TypedDict):
+    """How far a device is synced; one that never uploaded has null, 0 and 0."""
+
+    device_id: str
+    last_synced_timestamp: Timestamp | None
+    last_synced_ts_ms: Annotated[int, Meta(ge=0, description="the same in epoch milliseconds")]
+    total_synced: Count
+
+
+class PhotoHit(PhotoItem):
+    """A photo that was found."""
+
+    score: float
+    snippet: str
+
+
+class PhotoHits(TypedDict):
+    total: Count
+    items: list[PhotoHit]
+
+
+# ------------------------------------------------------------------------------------------------------------------- Analyses
+
+
+class AnalysisItem(AnalysisFields):
+    """An analysis in a list."""
+
+    photo_filename: str
+
+
+class AnalysisPage(TypedDict):
+    total: Count
+    page: Count
+    page_size: Count
+    items: list[AnalysisItem]
+
+
+class Statistics(TypedDict):
+    total_photos: Count
+    total_analyses: Count
+    done: Count
+    pending: Count
+    processing: Count
+    errors: Count
+    intent_distribution: dict[str, Count]
+    category_distribution: dict[str, Count]
+
+
+# -------------------------------------------------------------------------------------------------------------- Conversations
+
+
+class ConversationFields(TypedDict):
+    id: ConversationId
+    title: str
+    device_id: str
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class ConversationItem(ConversationFields):
+    """A conversation in a list."""
+
+    message_count: Count
+    last_message: Annotated[str, Meta(description="the beginning of what was said last")]
+
+
+class ConversationList(TypedDict):
+    conversations: list[ConversationItem]
+
+
+class MessageFields(TypedDict):
+    id: int
+    role: Literal["user", "assistant", "tool"]
+    content: Annotated[str | None, Meta(description="null when an assistant only calls tools; a tool's is a JSON object")]
+    tool_calls: Annotated[str | None, Meta(description="a JSON list of objects with `id`, `type` and `function`")]
+    tool_name: str | None
+    created_at: Timestamp
+
+
+class ConversationDetail(ConversationFields):
+    """A conversation with all its messages."""
+
+    messages: list[MessageFields]
+
+
+class MessageList(TypedDict):
+    messages: list[MessageFields]
+
+
+# ----------------------------------------------------------------------------------------------------------------------- Chat
+
+
+class FunctionCall(TypedDict):
+    name: str
+    arguments: Annotated[str, Meta(description="a JSON object")]
+
+
+class ToolCall(TypedDict):
+    id: str
+    type: Literal["function"]
+    function: FunctionCall
+
+
+class AnswerMessage(TypedDict):
+    role: Literal["assistant"]
+    content: str
+    tool_calls: Annotated[list[ToolCall], Meta(description="all calls of the turn")]
+
+
+class Answered(TypedDict):
+    conversation_id: ConversationId
+    message: AnswerMessage
+
+
+# ------------------------------------------------------------------------------------------------------------------- Dynamics
+
+
+class DynamicItem(TypedDict):
+    """A note in a list."""
+
+    id: int
+    title: str
+    summary: str
+    category: Literal[articles.CATEGORIES]
+    confidence: Share
+    is_read: bool
+    is_pinned: bool
+    device_id: Annotated[str, Meta(description="empty when it rests on several devices")]
+    created_at: Timestamp
+
+
+class DynamicPage(TypedDict):
+    items: list[DynamicItem]
+    next_cursor: Annotated[int, Meta(ge=0, description="0 when there are no more")]
+    has_more: bool
+
+
+class DynamicDetail(DynamicItem):
+    """A note with its content and sources."""
+
+    content: Annotated[str, Meta(description="Markdown")]
+    source_photo_ids: Annotated[str, Meta(description="a JSON list of ints", examples=["[1, 2]"])]
+    source_conversation_ids: Annotated[str, Meta(description="a JSON list of strings", examples=["[]"])]
+
+
+class DynamicStatistics(TypedDict):
+    total_unread: Count
+    by_category: dict[str, Count]
+
+
+class MarkedRead(TypedDict):
+    message: str
+    is_read: bool
+
+
+class AllMarkedRead(TypedDict):
+    message: str
+    updated: Count
+
+
+class Pinned(TypedDict):
+    is_pinned: bool
+
+
+class NewArticle(TypedDict):
+    title: str
+    category: Literal[articles.CATEGORIES]
+
+
+class Generated(TypedDict):
+    generated: Count
+    articles: list[NewArticle]
+
+
+# ------------------------------------------------------------------------------------------------------------------- Memories
+
+
+class MemoryFields(TypedDict):
+    id: int
+    content: str
+    memory_type: Literal[MEMORY_TYPES]
+    source_type: Annotated[str, Meta(description="where it was told: `chat`, `screenshot`, …")]
+    category: Literal[MEMORY_CATEGORIES]
+    importance: Share
+    access_count: Count
+    created_at: Timestamp
+    expires_at: Timestamp | None
+
+
+class MemoryPage(TypedDict):
+    total: Count
+    page: Count
+    page_size: Count
+    items: list[MemoryFields]
+
+
+class MemoryStatistics(TypedDict):
+    total: Count
+    short_term: Count
+    long_term: Count
+    categories: dict[str, Count]
+
+
+# ---------------------------------------------------------------------------------------------------------- LLM configuration
+
+
+class PresetFields(TypedDict):
+    provider: str
+    base_url: str
+    model: str
+    max_context_tokens: Count
+
+
+class ConfigurationFields(PresetFields):
+    """Which model answers; the key is never shown. With the embedded one, provider `local`, the address is empty."""
+
+    api_key_set: bool
+    temperature: float
+
+
+class PresetList(TypedDict):
+    presets: dict[str, PresetFields]
+
+
+# ---------------------------------------------------------------------------------------------------------------------- Usage
+
+
+class UsageRow(TypedDict):
+    """What went to one model for one purpose on one day."""
+
+    day: Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="UTC", examples=["2026-11-21"])]
+    purpose: str
+    model: str
+    calls: Count
+    prompt_tokens: Count
+    completion_tokens: Count
+    total_tokens: Count
+
+
+class UsageReport(TypedDict):
+    daily_token_limit: Annotated[int, Meta(ge=0, description="0 is no limit")]
+    tokens_today: Count
+    days: list[UsageRow]
+
+
+# ----------------------------------------------------------------------------------------------------------------------- Data
+
+
+class Amounts(TypedDict):
+    total_photos: Count
+    total_memories: Count
+    storage_used_bytes: Count
+    storage_free_bytes: Annotated[int, Meta(ge=0, description="what the disk has left")]
+
+
+class RetentionFields(TypedDict):
+    retention_days: Annotated[int, Meta(ge=0, description="0 keeps everything")]
+
+
+class SealedFiles(TypedDict):
+    generation: Count
+    count: Count
+
+
+class KeyStatus(TypedDict):
+    """The times are null where nothing is encrypted."""
+
+    encrypted: bool
+    generation: Count
+    created_at: Timestamp | None
+    rotation_days: Count
+    rotation_due_at: Timestamp | None
+    files: list[SealedFiles]
+
+
+class Cleared(TypedDict):
+    message: str
+    photos: Count
+    conversations: Count
+    dynamics: Count
+    memories: Count
+
+
+# ----------------------------------------------------------------------------------------------------------------------- Push
+
+
+class Registered(TypedDict):
+    message: str
+    device_id: str
+
+
+class DeviceFields(TypedDict):
+    id: int
+    device_id: str
+    token: str
+    platform: str
+    device_name: str
+    device_model: str
+    app_version: str
+    last_seen: Timestamp
+    created_at: Timestamp
+
+
+class DeviceList(TypedDict):
+    devices: list[DeviceFields]
+
+
+class TestSent(TypedDict):
+    message: str
+    success: bool
+
+
+class BroadcastSent(TypedDict):
+    message: str
+    count: Annotated[int, Meta(ge=0, description="to how many devices it was sent")]
+
+
+# --------------------------------------------------------------------------------------------------------------------- Skills
+
+
+class SkillFields(TypedDict):
+    id: str
+    name: str
+    description: str
+    icon: str
+
+
+class SkillItem(SkillFields):
+    """A skill in a list; `enabled` is there when disabled ones were asked for, too."""
+
+    enabled: NotRequired[bool]
+
+
+class SkillDetail(SkillFields):
+    system_prompt: str
+    enabled: bool
+
+
+class SkillList(TypedDict):
+    skills: list[SkillItem]
+
+
+# ---------------------------------------------------------------------------------------------------------------- MCP servers
+
+
+class ServerFields(TypedDict):
+    id: str
+    name: str
+    url: str
+    description: str
+    enabled: bool
+
+
+class ServerList(TypedDict):
+    servers: list[ServerFields]
