@@ -23,6 +23,7 @@ import msgspec
 import peewee
 from flask import Blueprint
 
+import database
 import dynamics
 import llm
 import loops
@@ -31,6 +32,7 @@ import models
 import photos
 import search
 from clock import iso, utc_now
+from database import db
 from engines import configuration, ledger
 from engines.circuit import LONGEST_PAUSE, Circuit
 from engines.findings import INTENTS, Findings, MemoryCandidate
@@ -47,7 +49,7 @@ from errors import (
     UnsupportedImage,
 )
 from locks import Presence
-from models import Analysis, Photo, Tally, db
+from models import Analysis, Photo, Tally
 from settings import Settings
 from web import inputs, shapes
 
@@ -105,7 +107,7 @@ class Worker:
         """
         began = time.monotonic()
         self._settle_unsettled()
-        with models.scope():
+        with database.scope():
             chosen = configuration.latest(self._settings)
             model = llm.model_for(chosen, self._settings)
             if llm.out_of_tokens(chosen, self._settings, now=self._clock()):
@@ -183,10 +185,10 @@ class Worker:
 
     def close(self) -> None:
         """Save what models have found, give back what is still being analysed, and remove the presence."""
-        with contextlib.suppress(StorageFull, Unavailable, *models.DATABASE_ERRORS):
+        with contextlib.suppress(StorageFull, Unavailable, *database.DATABASE_ERRORS):
             self._settle_unsettled()
         for claim in list(self._held.values()):
-            with models.scope():
+            with database.scope():
                 give_back(claim, now=self._clock())
         if self._presence is not None:
             self._presence.forget()
@@ -197,13 +199,13 @@ class Worker:
         with self._settling:
             for token, (claim, outcome, analyser) in list(self._unsettled.items()):
                 try:
-                    with models.scope():
+                    with database.scope():
                         if outcome is None:
                             give_back(claim, now=self._clock())
                         else:
                             _settle(claim, outcome, analyser, now=self._clock())
                 except Exception as problem:
-                    if not isinstance(models.known_failure(problem), StorageFull | Unavailable):
+                    if not isinstance(database.known_failure(problem), StorageFull | Unavailable):
                         del self._unsettled[token]
                     raise
                 del self._unsettled[token]
@@ -327,14 +329,14 @@ class Pool:
 
     def start(self) -> None:
         try:
-            with models.scope(), db.atomic():
+            with database.scope(), db.atomic():
                 recovered = self._worker.recover(now=utc_now())
                 allow_probe(now=utc_now())
             if recovered:
                 log.info("%d analyses that were interrupted go on", recovered)
         except Exception as problem:
             # A full disk or a damaged page must not keep the service from showing what is there; the threads try again.
-            if models.known_failure(problem) is None:
+            if database.known_failure(problem) is None:
                 raise
             log.error("interrupted analyses wait: %s", problem)
         self._loop.start()
@@ -348,7 +350,7 @@ class Pool:
     def _step(self) -> float:
         if self._worker.work():
             return 0.0
-        with models.scope():
+        with database.scope():
             self._worker.recover(now=utc_now())
             return seconds_until_due(now=utc_now())
 

@@ -29,6 +29,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 import analysis
 import connection
+import database
 import dynamics
 import jobs
 import memory
@@ -83,10 +84,10 @@ class Application(flask.Flask):
     def open_data(self) -> None:
         """Open the data folder of the settings, once. Raises `StartRefused`, having changed nothing."""
         if not self.is_open:
-            models.open_store(self.settings)
+            database.open_store(self.settings)
             self.api_key = _api_key(self.settings)
             # A connection does not survive a fork, and gunicorn forks after this.
-            models.close_connections()
+            database.close_connections()
             self.is_open = True
 
 
@@ -230,7 +231,7 @@ def _api_key(settings: Settings) -> str | None:
         if not settings.binds_to_loopback:
             log.warning("DEV MODE WITHOUT A KEY on %s: everybody who reaches this address can read and delete everything", settings.bind)
         return None
-    with models.scope():
+    with database.scope():
         return models.generated_api_key()
 
 
@@ -253,7 +254,7 @@ def _receive() -> None:
         inputs.receive()
         if not getattr(flask.current_app.view_functions.get(request.endpoint), "without_scope", False):
             scope = contextlib.ExitStack()
-            scope.enter_context(models.scope())
+            scope.enter_context(database.scope())
             flask.g.scope = scope
 
 
@@ -321,4 +322,4 @@ def _failure(problem: Exception):
 
 def _known(problem: Exception) -> SnaploreError:
     internal = "An internal error happened; the log of the service has the reason under this request's id."
-    return models.known_failure(problem) or SnaploreError(internal)
+    return database.known_failure(problem) or SnaploreError(internal)

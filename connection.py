@@ -11,8 +11,8 @@ from datetime import datetime
 import msgspec
 from flask import Blueprint, current_app
 
+import database
 import llm
-import models
 from clock import utc_now
 from engines import configuration, ledger, prompts
 from engines.findings import Usage
@@ -38,7 +38,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Outcome:
     """Ask the configured model for one word. Opens the database by itself, for moments."""
-    with models.scope():
+    with database.scope():
         chosen = configuration.current(settings)
         used_up = llm.out_of_tokens(chosen, settings, now=clock())
     if chosen.provider == configuration.LOCAL or used_up:
@@ -52,7 +52,7 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
     finally:
         model.close()
     milliseconds = round((time.monotonic() - begun) * 1000)
-    with models.scope():
+    with database.scope():
         ledger.record(usage, purpose="test", model=model.identity, now=clock())
     return Outcome(failure is None, failure.detail if failure else ANSWERED, chosen.model, milliseconds)
 

@@ -26,6 +26,7 @@ import msgspec
 import peewee
 from flask import Blueprint, current_app
 
+import database
 import llm
 import loops
 import memory
@@ -33,12 +34,13 @@ import models
 import push
 from assistant import context
 from clock import utc_now
+from database import db
 from engines import articles, configuration, ledger
 from engines.articles import CATEGORIES, Article, Material, NewConversation, NewPhoto, Notes, RecentNote
 from engines.findings import Entity
 from errors import AnswerUnusable, ModelFailure, NotFound, SnaploreError, Unavailable
 from locks import named_lock
-from models import Analysis, Conversation, Dynamic, Message, Photo, db
+from models import Analysis, Conversation, Dynamic, Message, Photo
 from settings import Settings
 from web import inputs, shapes
 
@@ -102,7 +104,7 @@ def cycle(settings: Settings, *, device_id: str | None = None, clock: Callable[[
     but the day's tokens are used up; `ModelFailure` when the model gives no answer. After any of these what is new stays new.
     """
     with _turn():
-        with models.scope():
+        with database.scope():
             chosen = configuration.current(settings)
             model = llm.model_for(chosen, settings)
             material = _collect(device_id, min(MOST_TOKENS, chosen.max_context_tokens // 2), now=clock())
@@ -112,10 +114,10 @@ def cycle(settings: Settings, *, device_id: str | None = None, clock: Callable[[
         try:
             written = model.write_notes(material)
         except ModelFailure as problem:
-            with models.scope():
+            with database.scope():
                 _fail(problem, material, model.identity, now=clock())
             raise
-        with models.scope():
+        with database.scope():
             saved = _save(written, material, device_id, model.identity, now=clock())
         _tell(settings, [dynamic.title for dynamic in saved])
         return saved
@@ -135,7 +137,7 @@ def run_if_due(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
 
     One that fails is not repeated: what it would have looked at stays for the next one, at the latest the hourly.
     """
-    with models.scope():
+    with database.scope():
         if not _take(now=clock()):
             return False
     try:
@@ -215,7 +217,7 @@ def delete(dynamic_id: int) -> None:
 @contextlib.contextmanager
 def _turn() -> Iterator[None]:
     """Be the only cycle. One more may wait for that; the next one is sent away."""
-    folder = models.store().folder / "reasoner"
+    folder = database.store().folder / "reasoner"
     with contextlib.ExitStack() as place:
         place.enter_context(named_lock(folder, "waiting", PLACE_PATIENCE, busy=BUSY))
         with named_lock(folder, "running", TURN_PATIENCE, busy=BUSY):

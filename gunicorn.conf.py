@@ -120,9 +120,9 @@ def post_worker_init(worker):
 
 def _tidy():
     """Give back what the last burst of requests has needed: connections with their caches, 4 MB each, and what lies free between them."""
-    import models
+    import database
 
-    models.db.rest()
+    database.db.rest()
     with contextlib.suppress(AttributeError):
         _libc.malloc_trim(0)
     return TIDY_EVERY
@@ -130,7 +130,7 @@ def _tidy():
 
 def worker_exit(server, worker):
     """Finish or give back what is being analysed, end the model's child process, and leave a database without a log to be read first."""
-    import models
+    import database
 
     if hasattr(worker, "pool"):
         for loop in worker.loops:
@@ -138,4 +138,4 @@ def worker_exit(server, worker):
         worker.pool.stop()
         for loop in worker.loops:
             loop.join(LOOP_PATIENCE)
-    models.close_store()
+    database.close_store()

@@ -22,6 +22,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 
 import crypto
+import database
 import dynamics
 import memory
 import models
@@ -53,12 +54,12 @@ def command(group: click.Group | None = None, *, opens: bool = True, failing: st
                     current_app.open_data()
                 return function(*args, **kwargs)
             except Exception as problem:
-                known = models.known_failure(problem)
+                known = database.known_failure(problem)
                 if known is None:
                     raise
                 raise click.ClickException(f"{failing}{known.detail}") from None
             finally:
-                models.close_connections()
+                database.close_connections()
 
         return (group.command if group else click.command)(**options)(with_appcontext(run))
 
@@ -130,7 +131,7 @@ def _import_file(path: Path, device_id: str, device_name: str) -> str:
                 spool.write(block)
             # The bytes name the file, so that the next run knows it again wherever it lies.
             upload = photos.Upload(device_id, path.name, taken, device_name, local_media_store_id=f"sha256:{spool.sha256.hex()}")
-            with models.scope():
+            with database.scope():
                 kept = photos.store(spool, upload, now=utc_now())
         finally:
             spool.close()
@@ -154,7 +155,7 @@ def job(name: str, *, by_age: bool = False):
         def run(*args, **kwargs):
             with contextlib.ExitStack() as lock:
                 try:
-                    lock.enter_context(named_lock(models.store().folder / "jobs", name, 0, busy="Another run is in progress."))
+                    lock.enter_context(named_lock(database.store().folder / "jobs", name, 0, busy="Another run is in progress."))
                 except Unavailable:
                     click.echo(f"{name}: another run is in progress")
                     return
@@ -178,7 +179,7 @@ def _clock_jumped(name: str, *, now: datetime) -> bool:
     set it right, or the machine really was off for so long.
     """
     mark = f"jobs.{name}.ran_at"
-    with models.scope():
+    with database.scope():
         last = models.stored_value(mark)
         models.store_value(mark, iso(now))
     return last is not None and now - datetime.fromisoformat(last) > LONGEST_ABSENCE
@@ -198,7 +199,7 @@ def reason(device_id: str | None) -> str:
 @job("decay", by_age=True)
 def decay() -> str:
     """Delete expired short-term memories, and let long-term ones fade by a day."""
-    with models.scope():
+    with database.scope():
         decayed = memory.decay(now=utc_now())
     faded = f"{decayed.decayed} faded by {decayed.days} days" if decayed.decayed else "0 faded"
     return f"{decayed.expired} expired memories deleted, {faded}"
@@ -221,7 +222,7 @@ def clean_up(dry_run: bool) -> str:
 @click.option("--pictures", is_flag=True, help="Seal every file of an earlier generation under a new key as well. Takes a while.")
 def rotate_keys(force: bool, pictures: bool) -> str:
     """Put the database under a new key when the present one has reached its age. Requests wait meanwhile."""
-    if not models.store().encrypted:
+    if not database.store().encrypted:
         return "encryption is off, so there is no key to turn"
     said = []
     with _bars() as progress:
@@ -295,7 +296,7 @@ def hint(address: str, api_key: str | None) -> str:
 @command(keys, name="status")
 def show_keys():
     """Show how old the keys are and what they open; fails when a file does not open."""
-    store, settings, now = models.store(), current_app.settings, utc_now()
+    store, settings, now = database.store(), current_app.settings, utc_now()
     with _bars() as progress:
         status = rotation.status(progress)
     if store.encrypted:
@@ -356,7 +357,7 @@ def change_master(new_key_file: Path | None):
     A master key that SNAPLORE_MASTER_KEY_FILE names is not Snaplore's to write: give the new one with --new-key-file, with the
     service stopped, and put it in the old one's place afterwards.
     """
-    store, settings = models.store(), current_app.settings
+    store, settings = database.store(), current_app.settings
     if not store.encrypted:
         raise click.ClickException("Encryption is off, so there is no master key.")
     key = crypto.read_master_key(new_key_file) if new_key_file else crypto.new_key()

@@ -21,9 +21,9 @@ import msgspec
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-import models
+import database
 import terms
-from models import db
+from database import db
 from text import encodable
 
 MAX_QUERY = 1_000  # characters that are read
@@ -285,4 +285,4 @@ def _lexicon() -> _Lexicon:
     photos = counts([EVERYTHING]).get(EVERYTHING, 0)
     if db.in_transaction():
         return _Lexicon(photos)  # not kept: what it has seen may be rolled back
-    return models.store().cache(_LatestLexicon).of(photos)
+    return database.store().cache(_LatestLexicon).of(photos)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import BinaryIO, Protocol
 
-import models
+import database
 from engines import articles, ledger
 from engines.configuration import LOCAL, Configuration, guard
 from engines.embedded import LocalModel
@@ -69,7 +69,7 @@ class LoadedModels:
 
 def model_for(chosen: Configuration, settings: Settings) -> Model:
     """The model of a configuration; it is closed with the open store."""
-    return models.store().cache(LoadedModels).model_for(chosen, settings)
+    return database.store().cache(LoadedModels).model_for(chosen, settings)
 
 
 def out_of_tokens(chosen: Configuration, settings: Settings, *, now: datetime) -> bool:

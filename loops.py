@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import blinker
 
-import models
+import database
 from errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class Loop:
                 pause = self._step()
             except Exception as problem:
                 # The outermost loop: whatever it is, the next piece of work gets its turn.
-                known = models.known_failure(problem)
+                known = database.known_failure(problem)
                 name = threading.current_thread().name
                 if known is None:
                     log.exception("%s could not work", name)

@@ -31,10 +31,11 @@ from rapidfuzz.distance import OSA
 import models
 import terms
 from clock import iso, utc_now
+from database import db
 from engines.findings import MemoryCandidate
 from engines.reading import MAX_MEMORY, MEMORY_CATEGORIES, MEMORY_TYPES
 from errors import NotFound
-from models import Memory, db
+from models import Memory
 from text import fraction, one_line, storable
 from web import inputs, shapes
 

@@ -23,14 +23,16 @@ from flask import Blueprint
 from werkzeug.datastructures import FileStorage
 
 import crypto
+import database
 import listing
 import models
 import pictures
 import search
 from clock import iso, parse_time, to_epoch_ms, utc_now
+from database import db
 from engines.findings import CATEGORIES, INTENTS
 from errors import BadInput, NotFound, SnaploreError, Unreadable, UnsupportedImage
-from models import Analysis, Photo, SyncState, db
+from models import Analysis, Photo, SyncState
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
 from web import inputs, shapes
@@ -112,7 +114,7 @@ def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: date
             kept = store(spool, upload, now=now)
             results.append({"id": kept.id, "filename": kept.filename, "dedup": kept.dedup})
         except Exception as problem:
-            known = models.known_failure(problem)
+            known = database.known_failure(problem)
             if known is None:
                 raise
             results.append({"filename": display_name(upload.filename, ""), "error": _batch_error(known, spool)})
@@ -157,11 +159,11 @@ def get(photo_id: int) -> Photo:
 
 def open_original(photo: Photo) -> BinaryIO:
     """A seekable reader of the picture as it was uploaded. Raises `Unreadable` when its file is lost or damaged."""
-    return crypto.open_sealed(models.store().folder / photo.original_path, photo.file_key)
+    return crypto.open_sealed(database.store().folder / photo.original_path, photo.file_key)
 
 
 def open_thumbnail(photo: Photo) -> BinaryIO:
-    return crypto.open_sealed(models.store().folder / photo.thumbnail_path, photo.thumbnail_key)
+    return crypto.open_sealed(database.store().folder / photo.thumbnail_path, photo.thumbnail_key)
 
 
 def open_sound_thumbnail(photo: Photo) -> BinaryIO:
@@ -180,8 +182,8 @@ def make_thumbnail_anew(photo: Photo) -> None:
             thumbnail = pictures.examine(picture).thumbnail
         except UnsupportedImage:
             raise Unreadable("The stored picture is damaged.") from None
-    folder = models.store().folder
-    place = new_place(models.store().photos)
+    folder = database.store().folder
+    place = new_place(database.store().photos)
     fresh = place.with_name(f"{place.name}.thumbnail")
     key = keep_bytes(thumbnail, fresh)
     crypto.sync_file(fresh.parent)
@@ -236,7 +238,7 @@ _LIST_COLUMNS = (
 
 def _photo(spool: Spool, upload: Upload, examined: pictures.Examined, kept: list[Path], *, now: datetime) -> Photo:
     """The row of an accepted picture, its two files on the disk. The files are added to `kept` before they are there."""
-    current = models.store()
+    current = database.store()
     original = new_place(current.photos)
     thumbnail = original.with_name(f"{original.name}.thumbnail")
     kept += (original, thumbnail)
@@ -289,7 +291,7 @@ def _delete(where: peewee.Expression, *, most: int) -> int:
         Photo.delete().where(Photo.id.in_(ids)).execute()
     # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
     for path in itertools.chain.from_iterable(row[1:] for row in rows):
-        (models.store().folder / path).unlink(missing_ok=True)
+        (database.store().folder / path).unlink(missing_ok=True)
     return len(ids)
 
 

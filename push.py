@@ -29,7 +29,7 @@ import msgspec
 from flask import Blueprint, current_app
 from msgspec import UNSET, Meta, UnsetType
 
-import models
+import database
 import net
 from clock import to_epoch_ms, utc_now
 from errors import BadInput, NotFound, StartRefused, Unavailable
@@ -105,7 +105,7 @@ def delete(device_id: str) -> None:
 
 def broadcast(settings: Settings, notification: Notification) -> int:
     """Send to every device; the number of those that it was sent to. Waits at most about `BROADCAST_SECONDS`."""
-    with models.scope():
+    with database.scope():
         targets = devices()
     return _deliver(settings, targets, notification)
 
@@ -254,7 +254,7 @@ def _retry_after(headers: Mapping[str, str]) -> float:
 
 
 def _find(device_id: str) -> PushDevice | None:
-    with models.scope():
+    with database.scope():
         return PushDevice.get_or_none(PushDevice.device_id == device_id)
 
 

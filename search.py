@@ -19,8 +19,8 @@ import msgspec
 
 import terms
 from clock import iso
+from database import db
 from lexicon import EVERYTHING, Query, Word, counts, read, understand
-from models import db
 
 TOGETHER = 1_000  # photos that are put into a new index at once
 NEWEST = 2_000  # matches that are counted and ranked: the newest ones

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import crypto
-import models
+import database
 from errors import BadInput, TooLarge
 from settings import MEGABYTE
 
@@ -106,7 +106,7 @@ class Spool:
             self._sealed = None
 
     def _spill(self) -> None:
-        store = models.store()
+        store = database.store()
         self._key = store.new_file_key()
         self._writer = crypto.SealedWriter(store.spool / secrets.token_hex(16), self._key)
         self._writer.write(self._memory)

@@ -22,6 +22,7 @@ import msgspec
 from flask import Blueprint, current_app
 from werkzeug.datastructures import FileStorage
 
+import database
 import llm
 import loops
 import memory
@@ -31,6 +32,7 @@ from assistant import context, conversations, skills
 from assistant.conversations import Turn
 from assistant.tools import Toolbox
 from clock import utc_now
+from database import db
 from engines import configuration, ledger, prompts, reading, replies
 from engines.findings import Answer, MemoryCandidate, Usage
 from errors import (
@@ -45,7 +47,7 @@ from errors import (
     Unreadable,
 )
 from locks import named_lock
-from models import Message, db
+from models import Message
 from settings import MEGABYTE, Settings
 from spool import Spool
 from web import inputs, shapes
@@ -100,7 +102,7 @@ def send(settings: Settings, said: Said, *, clock: Callable[[], datetime] = utc_
     the day's tokens are used up; `ModelFailure` when the model gives no answer. The message stays in the conversation after the last two.
     """
     conversation_id = said.conversation_id or secrets.token_hex(16)
-    turns = models.store().folder / "turns"
+    turns = database.store().folder / "turns"
     with _places.one(), named_lock(turns, conversation_id, TURN_PATIENCE, busy=CONVERSATION_BUSY):
         turn = _Turn(settings, said, conversation_id, clock)
         try:
@@ -183,7 +185,7 @@ class _Turn:
         self._frame = prompts.Frame()
         self._usage = Usage()
         now = clock()
-        with models.scope():
+        with database.scope():
             skill = skills.get_enabled(said.skill_id, settings.language, now=now) if said.skill_id else None
             chosen = configuration.current(settings)
             self._model = llm.model_for(chosen, settings)
@@ -229,7 +231,7 @@ class _Turn:
         """Store what followed, and what it cost."""
         now = self._clock()
         recalled = self._recalled if memory.tells(self._said.content) else None
-        with models.scope(), db.atomic():
+        with database.scope(), db.atomic():
             ledger.record(self._usage, purpose="chat", model=self._model.identity, now=now)
             conversations.end_turn(self._asked, self.following, recalled=recalled, now=now)
 
@@ -237,7 +239,7 @@ class _Turn:
         """Record what was paid for nothing."""
         self._count(getattr(problem, "usage", None))
         if self._usage.calls:
-            with models.scope():
+            with database.scope():
                 ledger.record(self._usage, purpose="chat", model=self._model.identity, now=self._clock())
 
     def _ask(self, offered: list[dict[str, Any]] | None) -> Answer:
@@ -268,7 +270,7 @@ class _Turn:
         said: list[dict[str, Any]] = []
         while calls := replies.next_searches(self._said.content, said):
             said += self._call(Answer("", calls), toolbox)
-        with models.scope():
+        with database.scope():
             self._read_history()
 
     def _answered(self, answer: Answer) -> None:
@@ -333,7 +335,7 @@ def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc
     What the background repeats. A turn that no model can read is dropped; a model that cannot be reached is asked again later. Only what
     rests on the person's own words passes the gate, whatever the model says.
     """
-    with models.scope():
+    with database.scope():
         chosen = configuration.current(settings)
         waiting = conversations.next_to_read()
         if waiting is None or llm.out_of_tokens(chosen, settings, now=clock()):
@@ -342,7 +344,7 @@ def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc
         models.prove_writable()
     asked, answer, recalled = waiting
     found, usage, stay = _memories_in(model, asked.content, answer)
-    with models.scope(), db.atomic():
+    with database.scope(), db.atomic():
         ledger.record(usage, purpose="memory", model=model.identity, now=clock())
         if stay or not conversations.mark_read(asked.id):  # it was deleted meanwhile
             return not stay
@@ -360,10 +362,10 @@ def reader(settings: Settings) -> loops.Loop:
     def step() -> float:
         try:
             # One process at a time: two would pay for the same turn.
-            with named_lock(models.store().folder / "turns", "reading", 0, busy="Another process reads."):
+            with named_lock(database.store().folder / "turns", "reading", 0, busy="Another process reads."):
                 if read_for_memories(settings):
                     return 0.0
-            with models.scope():
+            with database.scope():
                 return IDLE_WAIT if conversations.next_to_read() is None else READ_AGAIN
         except Unavailable:
             return IDLE_WAIT

@@ -18,9 +18,10 @@ import peewee
 from flask import Blueprint
 
 import crypto
-import models
+import database
+from database import db
 from errors import NotFound
-from models import Conversation, Message, db
+from models import Conversation, Message
 from spool import keep_bytes, new_place
 from web import inputs, shapes
 
@@ -44,12 +45,12 @@ def begin_turn(conversation_id: str | None, content: str, picture: bytes | None,
         return unanswered
     message = Message(conversation=conversation_id, role="user", content=content, created_at=now)
     if picture is not None:
-        path = new_place(models.store().attachments)
+        path = new_place(database.store().attachments)
         message.attachment_key = keep_bytes(picture, path)
         crypto.sync_file(path.parent)
         message.attachment_bytes = path.stat().st_size
-        message.attachment_path, message.attachment_type = str(path.relative_to(models.store().folder)), ATTACHMENT_TYPE
-        message.attachment_generation = models.store().ring.generation
+        message.attachment_path, message.attachment_type = str(path.relative_to(database.store().folder)), ATTACHMENT_TYPE
+        message.attachment_generation = database.store().ring.generation
     try:
         with db.atomic():
             fields = {"title": _title(content), "device_id": device_id, "created_at": now, "updated_at": now}
@@ -67,7 +68,7 @@ def drop_unless_stored(message: Message) -> None:
     """Remove a message's file when its row was not stored: the disk may be full at the very end of a transaction."""
     path = message.attachment_path
     if path and not Message.select().where(Message.attachment_path == path).exists():
-        (models.store().folder / path).unlink(missing_ok=True)
+        (database.store().folder / path).unlink(missing_ok=True)
 
 
 def end_turn(asked: Message, following: Turn, *, recalled: list[str] | None, now: datetime) -> None:
@@ -108,7 +109,7 @@ def picture_of(message: Message) -> bytes:
 
 def open_picture(message: Message) -> BinaryIO:
     """A seekable reader of the attached JPEG. Raises `Unreadable` when its file is lost, and here or from a read when it is damaged."""
-    return crypto.open_sealed(models.store().folder / message.attachment_path, message.attachment_key)
+    return crypto.open_sealed(database.store().folder / message.attachment_path, message.attachment_key)
 
 
 def next_to_read() -> tuple[Message, str, list[str]] | None:
@@ -191,7 +192,7 @@ def _delete(where: peewee.Expression, *, most: int) -> int:
         Conversation.delete().where(Conversation.id.in_(ids)).execute()
     # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
     for path in paths:
-        (models.store().folder / path).unlink(missing_ok=True)
+        (database.store().folder / path).unlink(missing_ok=True)
     return len(ids)
 
 

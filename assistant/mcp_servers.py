@@ -16,9 +16,10 @@ from flask import Blueprint, current_app
 
 import net
 from clock import utc_now
+from database import db
 from engines import configuration
 from errors import Conflict, NotFound
-from models import McpServer, db
+from models import McpServer
 from settings import Settings
 from web import inputs, shapes
 

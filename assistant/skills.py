@@ -16,8 +16,9 @@ from msgspec import Meta
 
 import models
 from clock import utc_now
+from database import db
 from errors import Conflict, NotFound, StorageFull
-from models import Skill, db
+from models import Skill
 from web import inputs, shapes
 
 DEFAULTS = Path(__file__).with_name("skills.toml")

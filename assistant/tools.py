@@ -24,18 +24,19 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
+import database
 import listing
 import memory
-import models
 import net
 import photos
 import search
 from assistant import mcp, mcp_messages, mcp_servers, web_search
 from clock import iso, parse_time
+from database import db
 from engines import configuration, reading
 from engines.findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
 from errors import BadInput, SnaploreError
-from models import Analysis, McpServer, Photo, db
+from models import Analysis, McpServer, Photo
 from settings import Settings
 from text import cut, one_line
 
@@ -173,7 +174,7 @@ class Toolbox:
         except Exception as problem:
             # The tool loop's outermost catch: the model is told, and the turn goes on.
             log.exception("the tool %s failed", shown)
-            known = models.known_failure(problem)
+            known = database.known_failure(problem)
             answer = {"results": [], "error": known.detail if known else "The tool failed for a reason of its own."}
         return {"tool": shown, "count": len(answer["results"]), **answer}
 
@@ -186,7 +187,7 @@ class Toolbox:
             "save_memory": (SaveMemory, self._save_memory),
         }
         tools = {name: _built_in(shape, run) for name, (shape, run) in builtin.items()}
-        with models.scope():
+        with database.scope():
             servers = [server for server in mcp_servers.registered() if server.enabled]
         if len(servers) > MOST_SERVERS:
             log.warning("%d MCP servers are enabled; the tools of the first %d are offered", len(servers), MOST_SERVERS)
@@ -214,7 +215,7 @@ class Toolbox:
             "since": parse_time(wanted.since, field="since"),
             "until": until,
         }
-        with models.scope():
+        with database.scope():
             if wanted.query:
                 found = search.find(wanted.query, limit=limit, **filters, now=self._clock())
             else:
@@ -224,7 +225,7 @@ class Toolbox:
         return {"total": max(found.total, len(results)), "results": results}
 
     def _screenshot(self, wanted: GetScreenshot) -> dict[str, Any]:
-        with models.scope():
+        with database.scope():
             photo = photos.get(wanted.id)
             analysis = Analysis.get(Analysis.photo == photo.id)
         entities = msgspec.json.decode(analysis.entities, type=list[Entity])[:MAX_ENTITIES]
@@ -253,7 +254,7 @@ class Toolbox:
         category = _one_of("category", wanted.category, reading.MEMORY_CATEGORIES)
         memory_type = _one_of("memory_type", wanted.memory_type, reading.MEMORY_TYPES)
         candidate = MemoryCandidate(content, category, memory_type, wanted.importance)
-        with models.scope(), db.atomic():
+        with database.scope(), db.atomic():
             if not self._is_kept():
                 raise BadInput("not saved: the conversation was deleted.")
             kept = memory.remember(

@@ -16,7 +16,7 @@ import sqlcipher3
 
 import crypto
 import pictures
-from models import db
+from database import db
 
 # What the service imports from elsewhere; its own files come on top.
 PACKAGES = "flask, flask_cors, gunicorn.app.wsgiapp, gunicorn.workers.gthread, peewee, playhouse.sqlcipher_ext, PIL.Image, requests, " \

@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 import msgspec
 
 import analysis
+import database
 import llm
 import models
 import photos
@@ -62,10 +63,10 @@ def analysing(folders: seed.Folders) -> Iterator[Figure]:
         again = itertools.cycle(screenshots)
         actions = {"work": lambda: next(works), "floor": lambda: pictures.for_model(io.BytesIO(next(again)))}
         seconds = in_turns(actions, len(screenshots) - 1, warm_up=1)
-        with models.scope():
+        with database.scope():
             if Analysis.select().where(Analysis.status != "done").exists():
                 raise RuntimeError("an analysis failed")
-        models.close_store()
+        database.close_store()
     yield Figure(
         what="analysis of a screenshot, over the model's time, p50", measured=p50(seconds["work"]) * MS, unit="ms",
         floor=p50(seconds["floor"]) * MS, floor_is="decode and re-encode", at_most=150,
@@ -77,8 +78,8 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
     writer = material.Writer()
     with FakeLLM(default=lambda _request: "I see.") as model:
         settings = _with_model(folders.large, model.url)
-        models.open_store(settings)
-        with models.scope():
+        database.open_store(settings)
+        with database.scope():
             for number in range(MEMORIES):
                 content = f"{number} {writer.findings().summary}"[:200]
                 models.Memory.create(content=content, memory_type="long_term", source_type="chat", created_at=utc_now())
@@ -98,7 +99,7 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
             "model": lambda: direct.complete([message for request in model.requests[-1:] for message in request.body["messages"]]),
         }
         seconds = in_turns(actions, 10 * folders.rounds, warm_up=3)
-        models.close_store()
+        database.close_store()
     call = p50(seconds["model"])
     floor = {"floor": call * MS, "floor_is": "the model's time of a call", "unit": "ms"}
     yield Figure(what="chat turn, over the model's time, p50", measured=(p50(seconds["turn"]) - call) * MS, at_most=15, **floor)
@@ -184,7 +185,7 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
     """Mixed queries over HTTP, by the verb in this process, and as a bare query of the same index."""
     limit = 30 if folders.size <= 100_000 else 120
     queries = _queries(folders, 3 * folders.rounds)
-    models.open_store(folders.large)
+    database.open_store(folders.large)
     with Service(folders.large) as sealed, Service(folders.plain) as plain:
         before = sealed.memory()
         first = in_turns({"first": _asking(sealed, lambda: _search_path(queries[0]))}, 1)["first"][0]
@@ -197,7 +198,7 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
             "bare": lambda: _find_bare(next(turns["bare"]).term),
         }
         seconds = in_turns(actions, TRIES * len(queries), warm_up=len(queries))
-    models.close_connections()
+    database.close_connections()
     milliseconds = {name: [each * MS for each in times] for name, times in seconds.items()}
 
     def figure(what: str, share: Callable[[list[float]], float], times: dict[str, list[float]], source: str = "http", **budget) -> Figure:
@@ -279,7 +280,7 @@ def turning(folders: seed.Folders) -> Iterator[Figure]:
             spent.append(float(re.search(r"after ([0-9.]+) s", said)[1]))
             longest.append(watch.longest)
             refused += watch.refused
-    copied = floors.copy(models.Store(folders.large).database, folders.path("copy"))
+    copied = floors.copy(database.Store(folders.large).database, folders.path("copy"))
     yield Figure(
         what="rotation of the database key, for 100,000 photos", measured=p50(spent) * scale, unit="s",
         floor=copied * scale, floor_is="file copied, flushed",
@@ -290,8 +291,8 @@ def turning(folders: seed.Folders) -> Iterator[Figure]:
 def cleaning(folders: seed.Folders) -> Iterator[Figure]:
     """The oldest thousand photos go, with every trace, beside a client who reads and one who writes without a break."""
     oldest = min(OLDEST, -(-folders.size // 2))
-    models.open_store(folders.large)
-    with models.scope():
+    database.open_store(folders.large)
+    with database.scope():
         due = Photo.select(Photo.created_at).order_by(Photo.id).offset(oldest).limit(1).scalar() + timedelta(days=seed.DAYS)
     spent: dict[str, float] = {}
     last = time.perf_counter()
@@ -308,8 +309,8 @@ def cleaning(folders: seed.Folders) -> Iterator[Figure]:
         writing = watches.enter_context(PauseWatch(service, lambda client: client.write(), 1))
         last = time.perf_counter()
         cleaned = cleanup.clean(settings, now=due, progress=note)
-    models.close_connections()
-    copied = floors.copy(models.store().database, folders.path("copy"))
+    database.close_connections()
+    copied = floors.copy(database.store().database, folders.path("copy"))
     if cleaned.photos != oldest:
         raise RuntimeError(f"{cleaned.photos} photos were removed instead of {oldest}")
     yield Figure(what=f"clean-up, a photo of the oldest {oldest:,}", measured=spent["photos"] / oldest * MS, unit="ms")
@@ -356,8 +357,8 @@ def _silent_model() -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def _store(settings: Settings, pictures: list[bytes]) -> None:
-    models.open_store(settings)
-    with models.scope():
+    database.open_store(settings)
+    with database.scope():
         for number, picture in enumerate(pictures):
             upload = photos.Upload("phone_1", f"Screenshot_{number}.png", utc_now())
             photos.store(seed.upload_of(picture), upload, now=utc_now())
@@ -365,11 +366,11 @@ def _store(settings: Settings, pictures: list[bytes]) -> None:
 
 def _queries(folders: seed.Folders, each: int) -> list[material.Query]:
     """Queries for what the index of the large folder really has."""
-    models.open_store(folders.large)
-    with models.scope():
+    database.open_store(folders.large)
+    with database.scope():
         documents = dict(Vocabulary.select(Vocabulary.term, Vocabulary.documents).tuples())
         texts = [text for (text,) in Analysis.select(Analysis.visible_text).limit(each * 4).tuples()]
-    models.close_connections()
+    database.close_connections()
     return material.Writer().queries(documents, texts, each)
 
 
@@ -394,10 +395,10 @@ def _search_path(query: material.Query) -> str:
 
 
 def _find(text: str) -> search.Found:
-    with models.scope():
+    with database.scope():
         return search.find(text, limit=PAGE, now=utc_now())
 
 
 def _find_bare(term: str) -> list[int]:
-    with models.scope():
+    with database.scope():
         return floors.bare_query(term)

@@ -25,14 +25,16 @@ import msgspec
 
 import analysis
 import crypto
+import database
 import dynamics
 import llm
 import models
 import photos
 import search
 from benchmarks import material
+from database import db
 from engines.findings import Findings
-from models import Analysis, Photo, db
+from models import Analysis, Photo
 from settings import Settings
 from spool import Spool, new_place
 
@@ -110,36 +112,36 @@ class Folders:
 
 def fill(settings: Settings, size: int, *, now: datetime, alike: int = ALIKE) -> None:
     """Make the data folder of `settings` with `size` analysed photos, and leave it open in this process."""
-    models.open_store(settings)
+    database.open_store(settings)
     writer = material.Writer()
-    with mock.patch.object(llm, "model_for", return_value=MadeUpModel(writer)), mock.patch.object(crypto, "sync_file"), models.scope():
+    with mock.patch.object(llm, "model_for", return_value=MadeUpModel(writer)), mock.patch.object(crypto, "sync_file"), database.scope():
         for pragma in ("synchronous = OFF", f"cache_size = -{CACHE}", f"wal_autocheckpoint = {LOG}"):
             db.execute_sql(f"PRAGMA {pragma}")
         # One transaction for so many, and so the scopes that the queue opens have to be this one.
-        with mock.patch.object(models, "scope", contextlib.nullcontext):
+        with mock.patch.object(database, "scope", contextlib.nullcontext):
             for first in range(0, size, alike):
                 moments = [now - timedelta(days=DAYS) * (size - number) / size for number in range(first, min(first + alike, size))]
                 with db.atomic():
                     _store_and_analyse(settings, first, moments[0])
                     _add_alike(writer, first + 1, moments[1:])
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    models.close_connections()
+    database.close_connections()
     os.sync()
 
 
 def copy_unencrypted(source: Settings, target: Settings) -> None:
     """Make the data folder of `target` with the database of `source` in plain; pictures are not copied."""
-    models.open_store(target)
-    models.close_connections()
-    plain = models.store().database
+    database.open_store(target)
+    database.close_connections()
+    plain = database.store().database
     for file in plain.parent.iterdir():
         file.unlink()
-    models.open_store(source)
-    with models.scope():
+    database.open_store(source)
+    with database.scope():
         db.execute_sql("ATTACH DATABASE ? AS plain KEY ''", (str(plain),))
         db.execute_sql("SELECT sqlcipher_export('plain')")
         db.execute_sql("DETACH DATABASE plain")
-    models.close_connections()
+    database.close_connections()
 
 
 def upload_of(data: bytes) -> Spool:
@@ -155,7 +157,7 @@ def described(number: int, taken: datetime) -> photos.Upload:
 
 def _store_and_analyse(settings: Settings, number: int, moment: datetime) -> None:
     spool = upload_of(material.tiny_picture(number))
-    with models.scope():
+    with database.scope():
         photos.store(spool, described(number, moment), now=moment)
     with contextlib.closing(analysis.Worker(settings, clock=lambda: moment)) as worker:
         worker.work()
@@ -188,7 +190,7 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
 
 def _linked(path: str) -> str:
     """Another name for a stored file, as `photos.store` would have given it."""
-    folder = models.store().folder
+    folder = database.store().folder
     original = folder / path
     place = new_place(folder / Path(path).parts[0]).with_suffix(original.suffix)
     place.hardlink_to(original)

@@ -13,8 +13,9 @@ import msgspec
 from flask import Blueprint, current_app
 
 import net
+from database import db, store
 from errors import BadInput, NotFound
-from models import db, store, store_value, stored_value
+from models import store_value, stored_value
 from settings import Settings
 from web import inputs, shapes
 

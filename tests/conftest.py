@@ -13,8 +13,8 @@ import pytest
 pytest.register_assert_rewrite("tests.support")
 
 import analysis  # noqa: E402
+import database  # noqa: E402
 import llm  # noqa: E402
-import models  # noqa: E402
 from app import create_app  # noqa: E402
 from clock import utc_now  # noqa: E402
 from engines import configuration  # noqa: E402
@@ -53,7 +53,7 @@ def first_start(tmp_path_factory):
     """A data folder as a first start leaves it. To copy it takes a twentieth of the time of another first start."""
     folder = tmp_path_factory.mktemp("first-start") / "data"
     create_app(Settings(data_dir=folder))
-    models.close_connections()
+    database.close_connections()
     return folder
 
 
@@ -63,7 +63,7 @@ def app(settings, first_start):
         shutil.copytree(first_start, settings.data_dir)
     app = create_app(settings)
     yield app
-    models.close_store()
+    database.close_store()
 
 
 @pytest.fixture

@@ -13,15 +13,16 @@ import pytest
 import requests
 from PIL import Image
 
+import database
 import dynamics
-import models
 import photos
 from app import create_app
 from assistant import chat, conversations
 from clock import utc_now
+from database import db
 from engines.findings import MemoryCandidate
 from memory import remember
-from models import Analysis, Conversation, Dynamic, Holding, Memory, Message, Photo, SyncState, Tally, Vocabulary, db
+from models import Analysis, Conversation, Dynamic, Holding, Memory, Message, Photo, SyncState, Tally, Vocabulary
 from settings import MEGABYTE
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
@@ -33,7 +34,7 @@ CLEAR = {"confirm": "delete everything"}
 
 
 def count(model):
-    with models.scope():
+    with database.scope():
         return model.select().count()
 
 
@@ -48,17 +49,17 @@ def pictures(settings):
 
 def say(content, picture=None, conversation_id=None):
     now = utc_now()
-    with models.scope():
+    with database.scope():
         return conversations.begin_turn(conversation_id, content, picture, device_id="phone", now=now)
 
 
 def note(title, **fields):
-    with models.scope():
+    with database.scope():
         return Dynamic.create(**{"title": title, "category": "note", "created_at": utc_now(), **fields}).id
 
 
 def told(content):
-    with models.scope():
+    with database.scope():
         return remember(MemoryCandidate(content=content, memory_type="long_term"), source_type="chat", now=utc_now()).id
 
 
@@ -89,12 +90,12 @@ def test_figures_and_keys_read_no_row_of_a_photo(client, make_photo):
     """Nor do they walk through folders: what they read does not grow."""
     client.upload(make_photo())
     seen = []
-    models.db.query_hooks.append(seen.append)
+    database.db.query_hooks.append(seen.append)
     try:
         client.get("/api/data/stats")
         client.get("/api/data/keys")
     finally:
-        models.db.query_hooks.clear()
+        database.db.query_hooks.clear()
 
     assert 2 < len(seen) < 8
     assert not [event.sql for event in seen if re.search(r'"(photos|analyses|messages)" AS', event.sql)]
@@ -105,9 +106,9 @@ def test_what_was_stored_before_it_was_counted_is_measured_once(client, settings
         client.upload(make_photo(str(number)), original_timestamp=str(1_700_000_000_000 + number))
     say("What is on this?", make_photo(format="JPEG"))
     expected = client.get("/api/data/stats").json["storage_used_bytes"] - on_disk(settings, "database")
-    with models.scope():
+    with database.scope():
         undo_filters()
-    models.close_connections()
+    database.close_connections()
     later = Client(create_app(settings))
 
     assert later.get("/api/data/stats").json["storage_used_bytes"] - on_disk(settings, "database") == expected > 10_000
@@ -162,10 +163,10 @@ def test_the_retention_has_to_be_named(client):
 def test_the_keys_tell_their_age_and_how_many_files_are_under_which(client, settings, make_photo):
     for number in range(3):
         client.upload(make_photo(str(number)))
-    with models.scope():
+    with database.scope():
         Photo.update(key_generation=7).where(Photo.id == 2).execute()
     shown = client.get("/api/data/keys").json
-    made = models.store().ring.created_at
+    made = database.store().ring.created_at
 
     assert shown == {
         "encrypted": True,
@@ -213,7 +214,7 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
     fake_llm.answer({**FINDINGS, "summary": "借书到期"})
     work_queue(remote, clock=clock)
     asked = say("What is on this?", draw("attached", format="JPEG"))
-    with models.scope():
+    with database.scope():
         conversations.end_turn(asked, [Message(role="assistant", content="A book.", created_at=utc_now())], recalled=None, now=utc_now())
     note("A book is due", content="## Friday", source_photo_ids="[1]")
     told("Is allergic to nuts.")
@@ -240,7 +241,7 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
     assert [(message["role"], message["content"]) for message in conversation["messages"]] == [
         ("user", "What is on this?"), ("assistant", "A book.")
     ]  # fmt: skip
-    with models.scope():
+    with database.scope():
         attached = conversations.picture_of(asked)
     assert [message["file"] and zipped.read(message["file"]) for message in conversation["messages"]] == [attached, None]
     assert [(item["title"], item["content"], item["source_photo_ids"]) for item in read(zipped, "notes")] == [
@@ -267,8 +268,8 @@ def test_no_secret_leaves_with_the_export(settings):
     client.upload(draw())
     zipped = exported(client)
     everything = b"".join(zipped.read(name) for name in zipped.namelist())
-    with models.scope():
-        keys = [models.store().ring.database_key, *Photo.select(Photo.file_key, Photo.thumbnail_key).tuples().get()]
+    with database.scope():
+        keys = [database.store().ring.database_key, *Photo.select(Photo.file_key, Photo.thumbnail_key).tuples().get()]
 
     assert read(zipped, "settings")["llm"] == {
         "provider": "custom", "base_url": "https://93.184.216.34/v1", "model": "eyes",
@@ -350,7 +351,7 @@ def test_between_any_two_parts_the_database_is_free_and_what_is_deleted_meanwhil
     parts, alone = [], 0
     for part in export.stream(settings, now=utc_now()):
         parts.append(part)
-        with models.store().lock.exclusive(patience=0):
+        with database.store().lock.exclusive(patience=0):
             alone += 1
         if len(parts) == 2:
             for number in range(1, 26):
@@ -575,7 +576,7 @@ def test_what_is_uploaded_while_the_rest_is_being_deleted_stays(client, settings
 
 def test_photos_of_a_clock_that_was_ahead_go_as_well(client):
     client.upload(draw())
-    with models.scope():
+    with database.scope():
         Photo.update(created_at=utc_now() + timedelta(days=400)).execute()
 
     assert client.post("/api/data/clear", json=CLEAR).json["photos"] == 1

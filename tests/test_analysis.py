@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 import analysis
+import database
 import llm
 import models
 from engines.circuit import Circuit
@@ -260,7 +261,7 @@ def test_a_thread_does_not_spin_on_what_is_due_but_may_not_be_taken(client, remo
     worker = analysis.Worker(limited, clock=clock)
     assert worker.work()
     assert worker.work() is False
-    with models.scope():
+    with database.scope():
         assert analysis.seconds_until_due(now=clock()) >= 1
         models.store_value("analysis.circuit", Circuit(open=True, probe_at=clock()))
         assert analysis.seconds_until_due(now=clock() + timedelta(hours=1)) >= 1
@@ -335,7 +336,7 @@ def test_a_result_that_comes_after_its_lease_ended_is_discarded(client, fake_llm
     fake_llm.wait_for_requests(1)
     clock.move(minutes=6)
     other = analysis.Worker(remote, clock=clock)
-    with models.scope():
+    with database.scope():
         assert other.recover(now=clock()) == 1
     assert other.work()
     let_go.set()
@@ -347,7 +348,7 @@ def test_a_result_that_comes_after_its_lease_ended_is_discarded(client, fake_llm
 
 def test_rows_of_a_worker_that_died_are_pending_again_at_the_next_start(client, clock, worker):
     (photo,) = upload(client, "library")
-    with models.scope():
+    with database.scope():
         lease = {"status": "processing", "lease_until": clock() + timedelta(minutes=5), "lease_token": "0123456789abcdef:1"}
         models.Analysis.update(**lease).execute()
         assert worker.recover(now=clock()) == 1
@@ -357,7 +358,7 @@ def test_rows_of_a_worker_that_died_are_pending_again_at_the_next_start(client, 
 
 def test_rows_of_a_worker_that_lives_keep_their_lease(client, clock, worker):
     upload(client, "library")
-    with models.scope():
+    with database.scope():
         claim = worker.claim_next("any", now=clock())
         assert worker.recover(now=clock()) == 0
         assert worker.recover(now=clock() + timedelta(minutes=6)) == 1
@@ -366,7 +367,7 @@ def test_rows_of_a_worker_that_lives_keep_their_lease(client, clock, worker):
 
 def test_a_picture_that_keeps_killing_its_worker_is_given_up(client, clock, worker):
     (photo,) = upload(client, "library")
-    with models.scope():
+    with database.scope():
         for _ in range(analysis.MAX_INTERRUPTIONS):
             assert worker.claim_next("any", now=clock()) is not None
             models.Analysis.update(lease_token="0123456789abcdef:1").execute()
@@ -379,19 +380,19 @@ def test_a_picture_that_keeps_killing_its_worker_is_given_up(client, clock, work
 def test_a_turn_of_the_queue_reads_no_more_when_the_queue_is_long(client, fake_llm, clock, worker):
     upload(client, "a", "b")
     statements = []
-    models.db.query_hooks.append(statements.append)
+    database.db.query_hooks.append(statements.append)
     try:
         worker.work()
-        with models.scope():
+        with database.scope():
             analysis.seconds_until_due(now=clock())
     finally:
-        models.db.query_hooks.clear()
+        database.db.query_hooks.clear()
     explained = [event for event in statements if event.sql.lstrip().startswith(("SELECT", "UPDATE"))]
 
     assert len(explained) > 10
-    with models.scope():
+    with database.scope():
         for event in explained:
-            for *_, step in models.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
+            for *_, step in database.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
                 # All rows, or all rows of a status, but for those in processing (`other`), which are as many as there are threads.
                 whole_table = step.startswith("SCAN analyses") and "analyses_due" not in step
                 whole_status = "(status=?)" in step and not step.startswith("SEARCH other")
@@ -406,7 +407,7 @@ def test_a_claim_is_exclusive_over_threads(client, clock, worker):
     def claim():
         start.wait(10)
         for _ in range(4):
-            with models.scope():
+            with database.scope():
                 claimed.append(worker.claim_next("any", now=clock()))
 
     threads = [threading.Thread(target=claim) for _ in range(4)]
@@ -420,12 +421,12 @@ def test_a_claim_is_exclusive_over_threads(client, clock, worker):
 
 def test_a_claim_that_is_given_back_is_pending_and_unharmed(client, clock, worker):
     (photo,) = upload(client, "library")
-    with models.scope():
+    with database.scope():
         claim = worker.claim_next("any", now=clock())
         analysis.give_back(claim, now=clock())
 
     assert shown(client, photo)["status"] == "pending"
-    with models.scope():
+    with database.scope():
         assert models.Analysis.get().attempts == 0
 
 
@@ -454,7 +455,7 @@ def test_every_call_stands_in_the_spend_ledger_also_a_wasted_one(client, fake_ll
     clock.move(seconds=2)
     turn()
 
-    with models.scope():
+    with database.scope():
         (row,) = models.SpendLedger.select().dicts()
     assert (row["calls"], row["prompt_tokens"], row["completion_tokens"], row["purpose"]) == (2, 200, 57, "analysis")
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import analysis
-import models
+import database
 from app import create_app, serve
 from errors import StartRefused
 from locks import FolderLock
@@ -77,7 +77,7 @@ def test_keys_that_are_not_ascii_work_in_the_encodings_that_clients_use(settings
         environ = {"HTTP_AUTHORIZATION": f"Bearer {spelling.decode('latin-1')}"}
         assert client.get("/api/photos", environ_overrides=environ).status_code == 200
     detail(client.get("/api/photos", environ_overrides={"HTTP_AUTHORIZATION": "Bearer \xff\xfe"}), 401)
-    models.close_connections()
+    database.close_connections()
 
 
 def test_a_service_without_a_key_makes_one_and_keeps_it(settings):
@@ -160,7 +160,7 @@ def test_a_data_folder_that_stays_locked_is_503_with_a_time_to_come_again(app, c
     locked, done = threading.Event(), threading.Event()
 
     def hold():
-        with models.store().lock.exclusive():
+        with database.store().lock.exclusive():
             locked.set()
             done.wait(10)
 
@@ -224,7 +224,7 @@ def test_commands_get_the_application_with_its_data_closed_and_the_server_with_i
     assert not create_app().is_open
     assert not (tmp_path / "data").exists()
     assert serve().is_open
-    models.close_connections()
+    database.close_connections()
 
 
 def test_client_addresses_come_from_the_trusted_proxies_only(settings):
@@ -247,7 +247,7 @@ def test_no_secret_stands_in_the_log_of_a_whole_day(settings, caplog):
     client.get("/api/photos")
     client.get("/api/nothing", headers={"Authorization": "Bearer the-wrong-key"})
 
-    for secret in ("the-service-key", "the-model-key", "the-wrong-key", str(models.store().ring.database_key.hex())):
+    for secret in ("the-service-key", "the-model-key", "the-wrong-key", str(database.store().ring.database_key.hex())):
         assert secret not in caplog.text
 
 
@@ -261,4 +261,4 @@ def test_a_failed_analysis_is_a_line_of_the_log_that_does_not_repeat_what_the_mo
     lines = [record.getMessage() for record in caplog.records if record.name in ("photos", "analysis")]
     assert [line.partition(",")[0] for line in lines if "analysed" in line] == ["photo 1 analysed: AnswerUnusable"]
     assert not [word for word in ("quicksilver", "divorce", "zanzibar") if word in caplog.text]
-    models.close_connections()
+    database.close_connections()

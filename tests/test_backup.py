@@ -18,14 +18,16 @@ import msgspec
 import pytest
 
 import crypto
+import database
 import models
 import photos
 from app import create_app
 from assistant import conversations
 from clock import utc_now
+from database import db
 from errors import BadInput, Conflict, NotFound, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
 from locks import ServiceLock, named_lock
-from models import Photo, db
+from models import Photo
 from settings import Settings
 from tests.support.client import Client
 from tests.support.drawing import draw
@@ -44,25 +46,25 @@ def live(settings, *names):
     for name in names:
         assert client.upload(draw(name, size=(90, 160)), f"{SECRETS[1]}-{name}.png", device_id="phone").status_code == 200
     client.put("/api/config/llm", json={"provider": "openai", "base_url": "https://example.com/v1", "model": "m", "api_key": SECRETS[3]})
-    with models.scope():
+    with database.scope():
         attached = draw("attached", size=(60, 60), format="JPEG")
         conversations.begin_turn(None, SECRETS[2], attached, device_id="phone", now=utc_now())
         models.Analysis.update(visible_text=SECRETS[0]).execute()
-    models.close_store()
+    database.close_store()
 
 
 def contents(settings):
     """Everything that the data folder holds, in plain: rows by their table, pictures by their path. Opens it as a start does."""
-    models.open_store(settings)
+    database.open_store(settings)
     held = {}
-    with models.scope():
+    with database.scope():
         tables = db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'").fetchall()
         for (table,) in tables:
             held[table] = sorted(db.execute_sql(f'SELECT * FROM "{table}"').fetchall(), key=repr)
         for file in archive.stored_files(db):
             with crypto.open_sealed(settings.data_dir / file.path, file.key) as content:
                 held[file.path] = content.read()
-    models.close_connections()
+    database.close_connections()
     return held
 
 
@@ -88,7 +90,7 @@ def kept_in(folder, *names, **settings):
     kept = Settings(data_dir=folder / "data", language="en", **settings)
     live(kept, *names)
     backup.make(folder / "backup.tar", silent, now=utc_now())
-    models.close_connections()
+    database.close_connections()
     return Kept(kept, folder / "backup.tar", contents(kept))
 
 
@@ -120,7 +122,7 @@ def restored(settings, kept, file=None, **options):
 @pytest.fixture(autouse=True)
 def closed():
     yield
-    models.close_connections()
+    database.close_connections()
 
 
 # ----------------------------------------------------------------------------------------------------------- there and back again
@@ -140,13 +142,13 @@ def test_a_new_machine_gets_everything_back_with_the_key_of_the_old_one(kept, tm
 
 def test_existing_data_is_replaced_kept_aside_and_brought_back(kept, here, other):
     before = contents(here)
-    ring = models.store().ring
+    ring = database.store().ring
     outcome = restored(here, kept)
 
     assert contents(here) == kept.contents
-    assert models.store().ring.generation > ring.generation
+    assert database.store().ring.generation > ring.generation
     assert len(pictures(here)) == 5, "nothing of the earlier state is left beside the new one"
-    assert [path.name for path in (here.data_dir / "database").glob("*.db")] == [Path(models.store().ring.database_file).name]
+    assert [path.name for path in (here.data_dir / "database").glob("*.db")] == [Path(database.store().ring.database_file).name]
     assert {path.relative_to(outcome.aside) for path in outcome.aside.rglob("*.db")} == {Path(ring.database_file)}
 
     again = restore.undo(here, now=utc_now())
@@ -200,14 +202,14 @@ def test_without_encryption_it_is_the_same(tmp_path):
 
 def test_an_older_schema_is_migrated_and_a_newer_one_is_refused(kept, here, tmp_path, monkeypatch):
     newer = tmp_path / "migrations"
-    shutil.copytree(models.MIGRATIONS, newer)
+    shutil.copytree(database.MIGRATIONS, newer)
     (newer / "9999_more.py").write_text('def up(migrator, db):\n    db.execute_sql("CREATE TABLE more (id INTEGER)")\n')
-    monkeypatch.setattr(models, "MIGRATIONS", newer)
+    monkeypatch.setattr(database, "MIGRATIONS", newer)
     restored(here, kept)
     assert contents(here)["more"] == []
-    models.open_store(here)
+    database.open_store(here)
     backup.make(tmp_path / "newer.tar", silent, now=utc_now())
-    models.close_connections()
+    database.close_connections()
 
     monkeypatch.undo()
     fresh = dataclasses.replace(here, data_dir=tmp_path / "fresh")
@@ -228,9 +230,9 @@ def test_a_missing_or_wrong_key_is_refused_and_nothing_is_changed(kept, here, ot
 
 
 def test_the_key_in_the_backup_opens_it_and_is_installed_only_where_there_is_none(kept, here, tmp_path):
-    models.open_store(kept.settings)
+    database.open_store(kept.settings)
     backup.make(tmp_path / "with-key.tar", silent, now=utc_now(), with_master_key=True)
-    models.close_connections()
+    database.close_connections()
     fresh = dataclasses.replace(kept.settings, data_dir=tmp_path / "fresh")
     own = (here.data_dir / "keys" / "master.key").read_bytes()
     for settings in (fresh, here):
@@ -307,9 +309,9 @@ def test_what_is_lost_or_damaged_already_is_left_out_and_named_and_the_rest_is_r
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
     lost.unlink()
     names = {str(path.relative_to(here.data_dir)) for path in (damaged, lost)}
-    models.open_store(here)
+    database.open_store(here)
     made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
-    models.close_connections()
+    database.close_connections()
     assert set(made.unreadable) == names
 
     fresh = dataclasses.replace(here, data_dir=tmp_path / "fresh")
@@ -457,7 +459,7 @@ def test_what_is_no_backup_and_what_is_a_later_one_are_told_apart(kept, here, tm
 def test_an_existing_file_is_replaced_only_by_force_and_stays_when_that_fails(kept, tmp_path, monkeypatch):
     target = tmp_path / "backup.tar"
     target.write_text("precious")
-    models.open_store(kept.settings)
+    database.open_store(kept.settings)
     with pytest.raises(Conflict, match="--force"):
         backup.make(target, silent, now=utc_now())
 
@@ -479,7 +481,7 @@ def test_an_existing_file_is_replaced_only_by_force_and_stays_when_that_fails(ke
 def test_too_little_room_is_told_before_anything_is_written(kept, here, tmp_path, monkeypatch):
     before = listing(here.data_dir)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 1_000))
-    models.open_store(kept.settings)
+    database.open_store(kept.settings)
     with pytest.raises(StorageFull, match="The backup needs"):
         backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     assert not (tmp_path / "backup.tar").exists()
@@ -511,9 +513,9 @@ def test_a_file_system_without_links_gets_copies(kept, here, other, tmp_path, mo
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", link)
-    models.open_store(here)
+    database.open_store(here)
     backup.make(tmp_path / "backup.tar", silent, now=utc_now())
-    models.close_connections()
+    database.close_connections()
     restored(here, kept)
     assert contents(here) == kept.contents
     restored(here, other, tmp_path / "backup.tar")
@@ -523,7 +525,7 @@ def test_a_file_system_without_links_gets_copies(kept, here, other, tmp_path, mo
 @pytest.mark.parametrize("target", ["missing/backup.tar", "a-file/backup.tar"])
 def test_a_target_that_cannot_be_written_is_one_sentence(kept, tmp_path, target):
     (tmp_path / "a-file").touch()
-    models.open_store(kept.settings)
+    database.open_store(kept.settings)
     with pytest.raises(SnaploreError, match="The backup cannot be written to"):
         backup.make(tmp_path / target, silent, now=utc_now())
     assert not list(kept.settings.data_dir.glob("backup-*"))
@@ -533,7 +535,7 @@ def test_a_target_that_cannot_be_written_is_one_sentence(kept, tmp_path, target)
 
 
 def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_moment(here, other, tmp_path, monkeypatch):
-    models.open_store(here)
+    database.open_store(here)
     real, rounds = archive.stored_files, []
 
     def meanwhile(database):
@@ -547,18 +549,18 @@ def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_
     monkeypatch.setattr(archive, "stored_files", meanwhile)
     made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     monkeypatch.undo()
-    models.close_connections()
+    database.close_connections()
     assert (made.head.photos, made.unreadable, rounds[:2]) == (0, [], [3, 1])
     assert restored(here, other, tmp_path / "backup.tar").photos == 0
 
 
 def test_when_every_moment_loses_a_file_writers_wait_for_the_last_one(here, other, tmp_path, monkeypatch):
     live(here, *"abcdef")
-    models.open_store(here)
+    database.open_store(here)
     real, outcomes = archive.stored_files, []
 
     def delete_the_newest():
-        with models.scope():
+        with database.scope():
             db.execute_sql("PRAGMA busy_timeout = 100")
             try:
                 photos.delete(Photo.select(models.peewee.fn.MAX(Photo.id)).scalar())
@@ -592,9 +594,9 @@ def test_keys_that_turn_while_it_is_made_leave_it_whole(here, other, tmp_path):
             rotation.change_master_key(crypto.new_key())  # with it the generation grows
             assert rotation.seal_anew(silent).done == 2
 
-    models.open_store(here)
+    database.open_store(here)
     made = backup.make(tmp_path / "backup.tar", turning, now=utc_now(), with_master_key=True)
-    models.close_connections()
+    database.close_connections()
     assert (turned, made.unreadable) == (["linking", "writing"], [])
 
     fresh = dataclasses.replace(here, data_dir=tmp_path / "fresh")
@@ -609,11 +611,11 @@ def test_what_killed_runs_have_left_goes_with_the_next_and_two_never_meet(kept, 
         (here.data_dir / name).mkdir()
         (here.data_dir / name / "left").touch()
     (tmp_path / "backup.tar.01234567.part").touch()
-    models.open_store(here)
+    database.open_store(here)
     with named_lock(here.data_dir / "jobs", "backup", 0, busy=""), pytest.raises(Unavailable, match="Another backup is being made"):
         backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     backup.make(tmp_path / "backup.tar", silent, now=utc_now())
-    models.close_connections()
+    database.close_connections()
     restored(here, kept)
     assert not [path for path in tmp_path.rglob("*") if path.name in ("left", "backup.tar.01234567.part")]
 
@@ -699,7 +701,7 @@ def test_killed_at_any_point_the_old_state_or_the_new_one_is_whole_and_another_r
 
 def test_a_backup_that_is_killed_leaves_the_data_whole_and_no_file_that_is_not(here, other, tmp_path, quick):
     def verb():
-        models.open_store(here)
+        database.open_store(here)
         backup.make(tmp_path / "backup.tar", silent, now=utc_now())
 
     cut, number = True, 0

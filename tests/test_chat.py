@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+import database
 import models
 from app import create_app
 from assistant import chat, context
@@ -244,13 +245,13 @@ def test_a_turn_that_fails_after_a_round_leaves_only_the_message(asking, fake_ll
     say(asking, "Find it", 502, conversation_id="cafe")
 
     assert [row["role"] for row in stored(asking, "cafe")] == ["user"]
-    with models.scope():
+    with database.scope():
         assert [(row["purpose"], row["calls"]) for row in ledger.usage(1, now=utc_now())] == [("chat", 1)]
 
 
 def test_a_used_up_day_is_a_503_and_the_message_stays(remote, fake_llm):
     client = Client(create_app(dataclasses.replace(remote, daily_token_limit=1_000)))
-    with models.scope():
+    with database.scope():
         ledger.record(Usage(1, 900, 100), purpose="analysis", model="m", now=utc_now())
 
     answer = client.post("/api/chat/send", json={"message": "Hello", "conversation_id": "cafe"})

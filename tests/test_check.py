@@ -15,12 +15,13 @@ from datetime import timedelta
 import pytest
 
 import analysis
-import models
+import database
 import photos
 import search
 from assistant import conversations
 from clock import utc_now
-from models import Analysis, Holding, Message, Photo, Tally, Vocabulary, db
+from database import db
+from models import Analysis, Holding, Message, Photo, Tally, Vocabulary
 from settings import ROOT
 from spool import Spool
 from tests.support.drawing import draw
@@ -35,18 +36,18 @@ DAY = timedelta(days=1)
 def library(app, settings):
     """A data folder with three photos, of which two are analysed, and a conversation with an attachment; no connection is open."""
     fill(3)
-    with models.scope():
+    with database.scope():
         Analysis.update(status="pending", visible_text="", summary="").where(Analysis.photo == 3).execute()
         search.remove(3)
         search.rebuild()
         conversations.begin_turn("ab", "What is this?", draw(format="JPEG"), device_id="phone", now=utc_now())
-    models.close_connections()
+    database.close_connections()
     return settings.data_dir
 
 
 def fill(number, text="tangerine {0} dusk"):
     for this in range(number):
-        with models.scope(), db.atomic():
+        with database.scope(), db.atomic():
             spool = Spool(photos.MAX_FILE)
             spool.write(draw(str(this), size=(300, 300), compress_level=0))
             kept = photos.store(spool, photos.Upload("phone", f"{this}.png", utc_now()), now=utc_now())
@@ -57,7 +58,7 @@ def fill(number, text="tangerine {0} dusk"):
 
 def run(cli, *options):
     """The exit code and the lines."""
-    models.close_connections()
+    database.close_connections()
     done = cli.invoke(args=["check", *options])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.output
     return done.exit_code, done.output.splitlines()
@@ -72,7 +73,7 @@ def wrong(cli, *options):
 
 
 def file_of(library, photo_id, column=Photo.original_path):
-    with models.scope():
+    with database.scope():
         return library / Photo.select(column).where(Photo.id == photo_id).scalar()
 
 
@@ -83,7 +84,7 @@ def flip(path, place=0.5):
 
 
 def found(word):
-    with models.scope():
+    with database.scope():
         return [hit.photo_id for hit in search.find(word, now=utc_now()).items]
 
 
@@ -94,10 +95,10 @@ def test_sound_data_is_said_to_be_ok_kind_by_kind(library, cli):
 
 def test_without_encryption_the_same_is_checked(settings):
     plain = dataclasses.replace(settings, encryption=False)
-    models.open_store(plain)
+    database.open_store(plain)
     fill(2)
     thumbnail, original = file_of(settings.data_dir, 1, Photo.thumbnail_path), file_of(settings.data_dir, 2)
-    models.close_connections()
+    database.close_connections()
     assert lines_of(plain) == ALL_WELL
 
     thumbnail.write_bytes(b"")
@@ -112,7 +113,7 @@ def lines_of(settings, **orders):
     try:
         return [str(kind) for kind in check.check(settings, check.Orders(utc_now(), **orders))]
     finally:
-        models.close_connections()
+        database.close_connections()
 
 
 def test_a_folder_without_data_is_told_and_stays_without(cli, settings):
@@ -197,12 +198,12 @@ def test_a_lost_attachment_is_named_and_its_message_stays_when_it_is_given_up(li
     path.unlink()
     assert wrong(cli) == wrong(cli, "--repair") == ["attachments: 1 wrong: that of message 1 is lost"]
     assert wrong(cli, "--repair", "--forget-lost") == ["attachments: 1 wrong, 1 mended: that of message 1 is lost (mended)"]
-    with models.scope():
+    with database.scope():
         assert not Holding.select().where(Holding.kind == "attachment").exists(), "its bytes are counted no more"
     status = cli.invoke(args=["keys", "status"])
     assert (status.exit_code, "Files:        6 of generation 1" in status.output) == (0, True), status.output
     assert "0 pictures and attachments sealed anew" in cli.invoke(args=["jobs", "rotate-keys", "--pictures"]).output
-    with models.scope():
+    with database.scope():
         assert Message.get_by_id(1).content == "What is this?"
     assert run(cli) == (0, ALL_WELL)
 
@@ -223,7 +224,7 @@ def test_files_without_a_row_are_wrong_when_they_are_older_than_a_day(library, c
 
 
 def test_a_photo_without_an_analysis_gets_one(library, cli, client):
-    with models.scope():
+    with database.scope():
         Analysis.delete().where(Analysis.photo == 3).execute()
     assert wrong(cli) == ["analyses: 1 wrong: photo 3 has none"]
     assert wrong(cli, "--repair") == ["analyses: 1 wrong, 1 mended: photo 3 has none (mended)"]
@@ -232,7 +233,7 @@ def test_a_photo_without_an_analysis_gets_one(library, cli, client):
 
 
 def test_an_index_that_disagrees_with_the_analyses_is_made_to_agree(library, cli):
-    with models.scope():
+    with database.scope():
         db.execute_sql("DELETE FROM photo_index WHERE rowid = 1")  # and nobody told the vocabulary
         db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (99, 'ghost')")
         Analysis.update(visible_text="tangerine and some more new words").where(Analysis.photo == 2).execute()
@@ -246,7 +247,7 @@ def test_an_index_that_disagrees_with_the_analyses_is_made_to_agree(library, cli
 
 
 def test_a_vocabulary_that_miscounts_is_counted_anew(library, cli):
-    with models.scope():
+    with database.scope():
         Vocabulary.update(documents=7).where(Vocabulary.term == "tangerine").execute()
         Vocabulary.delete().where(Vocabulary.term == "word1").execute()
         Vocabulary.create(term="zebra", documents=1)
@@ -254,7 +255,7 @@ def test_a_vocabulary_that_miscounts_is_counted_anew(library, cli):
     assert wrong(cli) == [f"vocabulary: 3 wrong: {'; '.join(f'“{term}” is counted wrongly' for term in named)}"]
     wrong(cli, "--repair")
     assert run(cli) == (0, ALL_WELL)
-    with models.scope():
+    with database.scope():
         counts = dict(Vocabulary.select(Vocabulary.term, Vocabulary.documents).where(Vocabulary.term.in_(named)).tuples())
     assert counts == {"tangerine": 2, "word1": 1}
 
@@ -269,7 +270,7 @@ def test_the_index_of_any_script_agrees_with_its_vocabulary(library, cli):
 
 
 def test_a_damaged_full_text_index_is_made_anew(library, cli):
-    with models.scope():
+    with database.scope():
         db.execute_sql(
             "UPDATE photo_index_data SET block = zeroblob(20) WHERE id = (SELECT max(id) FROM photo_index_data WHERE id < 1 << 52)"
         )
@@ -281,7 +282,7 @@ def test_a_damaged_full_text_index_is_made_anew(library, cli):
 
 def test_tallies_that_miscount_are_counted_anew(library, cli, client):
     before = client.get("/api/stats").json
-    with models.scope():
+    with database.scope():
         Tally.update(photos=9).where(Tally.status == "done").execute()
         Tally.create(device_id="ghost", status="error", intent="", content_category="", photos=1)
     [line] = wrong(cli)
@@ -292,7 +293,7 @@ def test_tallies_that_miscount_are_counted_anew(library, cli, client):
 
 def test_holdings_that_miscount_are_counted_anew(library, cli, client):
     before = client.get("/api/data").json
-    with models.scope():
+    with database.scope():
         Holding.update(bytes=Holding.bytes + 1).where(Holding.kind == "photo").execute()
         Holding.delete().where(Holding.kind == "attachment").execute()
     assert wrong(cli) == ["holdings: 2 wrong: files of attachments under keys of generation 1; files of photos under keys of generation 1"]
@@ -301,11 +302,11 @@ def test_holdings_that_miscount_are_counted_anew(library, cli, client):
 
 
 def test_damaged_pages_of_the_database_are_told_of_and_the_rest_is_checked(library, cli, client):
-    with models.scope():
+    with database.scope():
         page = db.execute_sql("SELECT rootpage FROM sqlite_master WHERE name = 'spend_ledger'").fetchone()[0]
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-        path = models.store().database
-    models.close_connections()
+        path = database.store().database
+    database.close_connections()
     content = bytearray(path.read_bytes())
     content[(page - 1) * 4096 + 100] ^= 1
     path.write_bytes(content)
@@ -318,15 +319,15 @@ def test_damaged_pages_of_the_database_are_told_of_and_the_rest_is_checked(libra
 
 
 def test_rows_that_belong_to_nothing_are_told_of(library, cli):
-    with models.scope():
+    with database.scope():
         db.execute_sql("PRAGMA foreign_keys = 0")
         db.execute_sql("DELETE FROM photos WHERE id = 3")
-    models.close_connections()
+    database.close_connections()
     assert wrong(cli, "--repair") == ["database: 1 wrong: row 3 of analyses belongs to nothing in photos; restore a backup (flask restore)"]
 
 
 def test_at_most_twenty_of_a_kind_are_named(library, cli):
-    with models.scope():
+    with database.scope():
         for number in range(30):
             Vocabulary.create(term=f"zebra{number:02}", documents=1)
     [line] = wrong(cli)
@@ -340,7 +341,7 @@ def test_what_changes_while_it_runs_is_not_called_wrong(library, settings, monke
     monkeypatch.setattr(check, "BATCH", 2)
     monkeypatch.setattr(check, "TERMS", 3)
     fill(10)
-    models.close_connections()
+    database.close_connections()
     stop, failures = threading.Event(), []
 
     def traffic():
@@ -349,7 +350,7 @@ def test_what_changes_while_it_runs_is_not_called_wrong(library, settings, monke
             while not stop.is_set():
                 number += 1
                 fill(1, text=f"{{0}} fleeting{number}")
-                with models.scope():
+                with database.scope():
                     ids = [row[0] for row in Photo.select(Photo.id).order_by(Photo.id).tuples()]
                     photos.make_thumbnail_anew(photos.get(ids[-1]))
                     analysis.reprocess(ids[1], now=utc_now())

@@ -12,15 +12,17 @@ from datetime import timedelta
 
 import pytest
 
+import database
 import models
 import photos
 import search
 from assistant import conversations
 from clock import utc_now
+from database import db
 from engines.findings import MemoryCandidate
 from locks import Presence, named_lock
 from memory import remember
-from models import Analysis, Conversation, Dynamic, Memory, Message, Photo, SyncState, Vocabulary, db
+from models import Analysis, Conversation, Dynamic, Memory, Message, Photo, SyncState, Vocabulary
 from settings import ROOT, Settings
 from spool import Spool
 from tests.support.drawing import draw
@@ -39,7 +41,7 @@ def settings(tmp_path):
 
 
 def count(model):
-    with models.scope():
+    with database.scope():
         return model.select().count()
 
 
@@ -48,23 +50,23 @@ def files(settings, folder=""):
 
 
 def say(content, *, now, picture=None):
-    with models.scope():
+    with database.scope():
         return conversations.begin_turn(None, content, picture, device_id="phone", now=now).conversation_id
 
 
 def note(title, *, now, pinned=False):
-    with models.scope():
+    with database.scope():
         return Dynamic.create(title=title, category="note", is_pinned=pinned, created_at=now).id
 
 
 def told(content, *, now, lasting=False):
     candidate = MemoryCandidate(content=content, memory_type="long_term" if lasting else "short_term")
-    with models.scope():
+    with database.scope():
         return remember(candidate, source_type="chat", now=now).id
 
 
 def remaining(model, column):
-    with models.scope():
+    with database.scope():
         return {row[0] for row in model.select(column).tuples()}
 
 
@@ -77,7 +79,7 @@ def make_old(*paths, age=2 * DAY):
 def fill(number, *, uploaded):
     """Photos as they are after their analysis, each with a word of its own; quicker than uploading them."""
     for first in range(0, number, 100):
-        with models.scope(), db.atomic():
+        with database.scope(), db.atomic():
             for this in range(first, min(number, first + 100)):
                 spool = Spool(photos.MAX_FILE)
                 spool.write(draw(str(this), size=(8, 8)))
@@ -111,7 +113,7 @@ def test_conversations_go_with_their_attachments_31_days_after_the_last_message(
     now = utc_now()
     old = say("What is on this?", now=now, picture=draw(format="JPEG"))
     kept = say("How are you?", now=now)
-    with models.scope():
+    with database.scope():
         Conversation.update(updated_at=now + 20 * DAY).where(Conversation.id == kept).execute()
     [attachment] = files(settings, "attachments")
     size = attachment.stat().st_size
@@ -150,7 +152,7 @@ def test_a_retention_of_0_days_keeps_everything_that_has_not_expired(app, client
     say("Hello", now=now)
     note("Note", now=now)
     told("The parcel arrives on Tuesday.", now=now)
-    with models.scope():
+    with database.scope():
         models.store_value("retention_days", 0)
 
     assert cleanup.clean(settings, now=now + 10_000 * DAY) == Cleaned(memories=1)
@@ -158,7 +160,7 @@ def test_a_retention_of_0_days_keeps_everything_that_has_not_expired(app, client
 
 def test_a_retention_that_was_set_at_run_time_wins(app, client, settings):
     client.upload(draw())
-    with models.scope():
+    with database.scope():
         assert cleanup.retention_days(settings) == 30
         models.store_value("retention_days", 90)
         assert cleanup.retention_days(settings) == 90
@@ -242,8 +244,8 @@ def test_files_without_a_row_go_when_they_are_older_than_a_day_and_nothing_else_
     left = files(settings)
     assert {settings.data_dir / path for path in orphans} == there - left
     assert with_rows | {young} | {settings.data_dir / path for path in strangers} <= left
-    with models.scope():
-        models.store().follow()  # the key ring is whole
+    with database.scope():
+        database.store().follow()  # the key ring is whole
 
 
 def test_lock_files_of_the_dead_go_and_those_of_the_living_stay(app, settings):
@@ -286,7 +288,7 @@ def test_what_was_deleted_is_in_no_byte_of_the_data_folder(app, client, settings
     say(said, now=utc_now(), picture=attachment)
     note("Regretted rendezvous", now=utc_now())
     staying = client.upload(draw("stays"), "staying-file.png").json["id"]
-    with models.scope():
+    with database.scope():
         Photo.update(created_at=utc_now() + 20 * DAY).where(Photo.id == staying).execute()
     words = [*said.split(), seen, *summary.split(), entity, remembered, "divorce-papers", "hidden-album", "Regretted", "rendezvous"]
     needles = {word.encode() for word in words} | {picture[len(picture) // 2 :][:200], attachment[len(attachment) // 2 :][:200]}
@@ -307,7 +309,7 @@ def test_of_a_thousand_words_none_is_left_in_the_gaps_between_rows(app, settings
 
     assert cleanup.clean(settings, now=now).photos == 200
     assert present(settings, gone) == set()
-    with models.scope():
+    with database.scope():
         assert search.find("perpendicular50x", now=now).total > 0
         assert search.find("perpendicular150x", now=now).items == []
 
@@ -321,15 +323,15 @@ def test_a_large_database_is_not_written_anew_but_gives_its_free_pages_back_in_s
     cleanup.clean(settings, now=utc_now() + 31 * DAY)
 
     assert size_of_database() - empty < (full - empty) / 4
-    with models.scope():
+    with database.scope():
         assert db.execute_sql("PRAGMA freelist_count").fetchone() == (0,)
         assert db.execute_sql("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def size_of_database():
-    with models.scope():
+    with database.scope():
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-        return models.store().database.stat().st_size
+        return database.store().database.stat().st_size
 
 
 def test_the_log_stays_when_somebody_reads_and_the_next_clean_up_empties_it(app, settings, monkeypatch, caplog):
@@ -337,7 +339,7 @@ def test_the_log_stays_when_somebody_reads_and_the_next_clean_up_empties_it(app,
     reading, done = threading.Event(), threading.Event()
 
     def reader():
-        with models.scope(), db.atomic("DEFERRED"):
+        with database.scope(), db.atomic("DEFERRED"):
             Photo.select().count()
             reading.set()
             done.wait(30)
@@ -353,8 +355,8 @@ def test_the_log_stays_when_somebody_reads_and_the_next_clean_up_empties_it(app,
     finally:
         done.set()
         thread.join()
-    with models.scope():
-        log = models.store().database.with_name(models.store().database.name + "-wal")
+    with database.scope():
+        log = database.store().database.with_name(database.store().database.name + "-wal")
         assert db.execute_sql("PRAGMA busy_timeout").fetchone() == (10_000,)
     assert log.stat().st_size > 0
 
@@ -370,7 +372,7 @@ def test_kill_9_in_the_middle_leaves_everything_whole_and_the_next_run_ends_it(a
     fill(3, uploaded=utc_now())
     pictures = files(settings, "photos")
     make_old(*pictures)
-    models.close_connections()
+    database.close_connections()
     service = Service(tmp_path, encryption="false")
     command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
     run = subprocess.Popen(command, cwd=ROOT, env=service.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -383,13 +385,13 @@ def test_kill_9_in_the_middle_leaves_everything_whole_and_the_next_run_ends_it(a
 
     left = count(Photo)
     assert 3 < left < 203, "it was killed in the middle"
-    with models.scope():
+    with database.scope():
         assert db.execute_sql("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert db.execute_sql("PRAGMA foreign_key_check").fetchall() == []
         assert Analysis.select().count() == left == Vocabulary.get(Vocabulary.term == "common").documents
         for row in Photo.select(Photo.original_path, Photo.thumbnail_path).tuples():
             assert all((settings.data_dir / path).is_file() for path in row)
-    models.close_connections()
+    database.close_connections()
 
     again = service.run("flask", "--app", "app", "jobs", "cleanup")
     assert (again.returncode, again.stderr) == (0, "")
@@ -432,10 +434,10 @@ def run_job(service, name):
 
 def make_uploads_old(service, ids):
     """As if they had been uploaded 40 days ago."""
-    models.open_store(Settings(data_dir=service.data))
-    with models.scope():
+    database.open_store(Settings(data_dir=service.data))
+    with database.scope():
         Photo.update(created_at=utc_now() - 40 * DAY).where(Photo.id.in_(ids)).execute()
-    models.close_connections()
+    database.close_connections()
 
 
 class Work(Clients):

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 import analysis
+import database
 import models
 from app import create_app
 from engines import configuration
@@ -64,13 +65,13 @@ def test_a_change_survives_a_restart(app, settings):
     put(Client(app), base_url=PUBLIC, api_key="sk-kept", model="eyes")
 
     assert Client(create_app(settings)).get("/api/config/llm").json["model"] == "eyes"
-    with models.scope():
+    with database.scope():
         assert configuration.current(settings).api_key == "sk-kept"
 
 
 def test_another_process_sees_a_change_within_the_minute(client, settings, monkeypatch):
     put(client, base_url=PUBLIC, model="old")
-    with models.scope():
+    with database.scope():
         configuration.current(settings)
         models.store_value("llm", configuration.Stored(base_url=PUBLIC, model="new"))  # as another process would
 
@@ -81,7 +82,7 @@ def test_another_process_sees_a_change_within_the_minute(client, settings, monke
 
 def test_what_another_process_was_told_is_shown_at_once(client):
     put(client, base_url=PUBLIC, model="old")
-    with models.scope():
+    with database.scope():
         models.store_value("llm", configuration.Stored(base_url=PUBLIC, model="new"))
 
     assert client.get("/api/config/llm").json["model"] == "new"
@@ -207,7 +208,7 @@ def test_a_configuration_that_another_process_was_told_is_the_queues_at_once(ope
     put(open_client, base_url=fake_llm.url, api_key="sk-wrong")
     fake_llm.fail(401)
     analysis.Worker(running, clock=clock).work()
-    with models.scope():
+    with database.scope():
         right = configuration.Stored(base_url=fake_llm.url, api_key="sk-right", key_origin=configuration.net.origin(fake_llm.url))
         models.store_value("llm", right)
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 import connection
-import models
+import database
 from app import create_app
 from tests.support.client import Client, detail
 
@@ -100,7 +100,7 @@ def test_a_model_that_says_nothing_is_not_waited_for_long(remote_client, fake_ll
 
 def test_the_database_is_free_while_the_model_thinks(remote_client, fake_llm):
     def meanwhile(request):
-        with models.store().lock.exclusive(patience=0):
+        with database.store().lock.exclusive(patience=0):
             alone.append(request.path)
         return "ok"
 

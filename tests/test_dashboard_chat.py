@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-import models
+import database
 from app import create_app
 from assistant import conversations
 from clock import utc_now
@@ -32,10 +32,10 @@ def service(chromium, tmp_path_factory):
         # The assistant's alone: after each turn the service asks what to remember of it, whenever it likes.
         llm.queue_is_for = lambda request: "response_format" not in request.body
         create_app(Settings(data_dir=dashboard.service.data, api_key=KEY))
-        with models.scope():
+        with database.scope():
             keep_hostile()
             conversations.begin_turn("01d", "Is anybody there?", None, device_id="", now=utc_now() - timedelta(hours=1))
-        models.close_connections()
+        database.close_connections()
         with dashboard:
             yield dashboard
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-import models
+import database
 from app import create_app
 from assistant import conversations
 from clock import utc_now
@@ -61,9 +61,9 @@ def full(chromium, tmp_path, fake_llm):
 def stocked(dashboard, keep):
     """The dashboard, not yet entered, with what `keep` stores."""
     create_app(Settings(data_dir=dashboard.service.data, api_key=KEY))
-    with models.scope():
+    with database.scope():
         keep(utc_now())
-    models.close_connections()
+    database.close_connections()
     return dashboard
 
 

@@ -8,8 +8,8 @@ import threading
 import pytest
 from playwright.sync_api import expect
 
-import models
-from models import db
+import database
+from database import db
 from settings import Settings
 from tests.support.browser import Dashboard, settled
 from tests.support.drawing import draw
@@ -428,9 +428,9 @@ def multiply(data, count):
 
 def in_database(data, change):
     """Call `change(execute)` within a transaction on the database of a running service."""
-    models.open_store(Settings(data_dir=data))
+    database.open_store(Settings(data_dir=data))
     try:
-        with models.scope(), db.atomic():
+        with database.scope(), db.atomic():
             change(db.execute_sql)
     finally:
-        models.close_connections()
+        database.close_connections()

@@ -12,6 +12,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import analysis
+import database
 import dynamics
 import memory
 import models
@@ -66,7 +67,7 @@ def article(title, *photo_ids, **fields):
 
 def said(conversation_id, question, answer, clock, device_id=""):
     """One finished turn of a chat."""
-    with models.scope():
+    with database.scope():
         asked = conversations.begin_turn(conversation_id, question, None, device_id=device_id, now=clock())
         if answer:
             following = [Message(role="assistant", content=answer, created_at=clock())]
@@ -79,7 +80,7 @@ def titles(client, query=""):
 
 def make(count, **fields):
     """Rows of notes, the first with the smallest id."""
-    with models.scope():
+    with database.scope():
         common = {"category": "note", "created_at": utc_now(), **fields}
         return [Dynamic.create(**{"title": f"Note {number}", **common}).id for number in range(count)]
 
@@ -113,7 +114,7 @@ def test_a_note_has_what_the_model_wrote_and_cites_what_it_rests_on(phone, analy
 
 def test_the_model_is_shown_what_is_new_with_what_is_remembered_and_noted(phone, analysed, fake_llm, clock, remote):
     analysed("soup")
-    with models.scope():
+    with database.scope():
         memory.remember(MemoryCandidate("Lives in Bremen."), source_type="chat", now=clock())
         Dynamic.create(title="Bills in December", category="note", created_at=clock())
         Dynamic.create(title="Long ago", category="note", created_at=clock() - timedelta(days=8))
@@ -149,7 +150,7 @@ def test_nothing_new_is_no_request_and_no_note(phone, analysed, fake_llm, clock,
     fake_llm.answer({"articles": []})
     dynamics.cycle(remote, clock=clock)
     fake_llm.requests.clear()
-    with models.scope():
+    with database.scope():
         memory.remember(MemoryCandidate("Lives in Bremen."), source_type="chat", now=clock())
 
     assert dynamics.cycle(remote, clock=clock) == []
@@ -196,7 +197,7 @@ def test_articles_without_a_source_that_was_shown_are_dropped(phone, analysed, f
     fake_llm.answer({"articles": [article("Made up", 99), article("Nothing cited"), article("Soup", photo, 99)]})
 
     assert [saved.title for saved in dynamics.cycle(remote, clock=clock)] == ["Soup"]
-    with models.scope():
+    with database.scope():
         assert Dynamic.get().source_photo_ids == f"[{photo}]"
 
 
@@ -222,7 +223,7 @@ def test_the_database_is_free_while_the_model_is_thinking(phone, analysed, fake_
     thread.start()
     fake_llm.wait_for_requests(1)
     try:
-        with models.store().lock.exclusive(patience=5):
+        with database.store().lock.exclusive(patience=5):
             pass
     finally:
         let_go.set()
@@ -250,7 +251,7 @@ def test_what_a_cycle_costs_stands_in_the_ledger_also_when_it_failed(phone, anal
     fake_llm.answer({"articles": []})
     dynamics.cycle(remote, clock=clock)
 
-    with models.scope():
+    with database.scope():
         (row,) = models.SpendLedger.select().where(models.SpendLedger.purpose == "reasoning").dicts()
     assert (row["calls"], row["prompt_tokens"], row["model"]) == (2, 2000, "custom/scripted")
 
@@ -311,18 +312,18 @@ def test_looking_for_what_is_new_does_not_walk_through_what_is_known(phone, anal
     analysed("soup")
     said("c0ffee", "What goes with leek?", "Potatoes.", clock)
     statements = []
-    models.db.query_hooks.append(statements.append)
+    database.db.query_hooks.append(statements.append)
     try:
         dynamics.cycle(remote, clock=clock)
     finally:
-        models.db.query_hooks.clear()
+        database.db.query_hooks.clear()
     reading = [event for event in statements if event.sql.lstrip().startswith("SELECT")]
     reading = [event for event in reading if "analyses" in event.sql or "messages" in event.sql]
 
     assert len(reading) == 4
-    with models.scope():
+    with database.scope():
         for event in reading:
-            for *_, step in models.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
+            for *_, step in database.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
                 # Conversations, t1 of a CROSS JOIN, are few beside their messages: each is asked for its new ones.
                 allowed = "analyses_to_note" in step or ("SCAN t1" in step and "CROSS JOIN" in event.sql)
                 assert allowed or not step.startswith("SCAN"), f"{event.sql}\n{step}"
@@ -435,7 +436,7 @@ def test_the_embedded_model_writes_notes_in_both_languages(phone, analysed, sett
     assert [note.category for note in saved] == ["reminder", "report"]
     assert saved[0].title.startswith(words)
     assert bill in json.loads(saved[1].source_photo_ids)
-    with models.scope():
+    with database.scope():
         assert not models.SpendLedger.select().where(models.SpendLedger.purpose == "reasoning").exists()
 
 
@@ -541,7 +542,7 @@ def cycles(monkeypatch):
 
 
 def complete(count):
-    with models.scope():
+    with database.scope():
         for _ in range(count):
             dynamics.count_completed()
 
@@ -677,14 +678,14 @@ def walk(client, limit, query=""):
 @given(pinned=st.lists(st.booleans(), max_size=25), limit=st.integers(1, 8), freshly=st.booleans())
 @examples(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pages_show_each_item_once_pinned_first_then_the_latest(client, pinned, limit, freshly):
-    with models.scope():
+    with database.scope():
         Dynamic.delete().execute()
     ids = make(len(pinned))
     for dynamic_id in itertools.compress(ids, pinned):
         if freshly:
             client.put(f"/api/dynamics/{dynamic_id}/pin")
         else:
-            with models.scope():
+            with database.scope():
                 Dynamic.update(is_pinned=True).where(Dynamic.id == dynamic_id).execute()
     expected = sorted(ids, key=lambda dynamic_id: (pinned[dynamic_id - ids[0]], dynamic_id), reverse=True)
 
@@ -699,10 +700,10 @@ def test_pages_show_each_item_once_pinned_first_then_the_latest(client, pinned, 
 @examples(max_examples=at_least(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_pinned_and_deleted_meanwhile_costs_the_reader_no_other_item(client, pinned, limit, changes):
     """Each that was left alone is seen once, unless it was the very item at which a page ended that changed; the pages always end."""
-    with models.scope():
+    with database.scope():
         Dynamic.delete().execute()
     ids = make(len(pinned))
-    with models.scope():
+    with database.scope():
         Dynamic.update(is_pinned=True).where(Dynamic.id.in_(list(itertools.compress(ids, pinned)))).execute()
     seen, touched, kept_its_place, cursor, pending = [], set(), True, 0, iter(changes)
     for _ in range(100):
@@ -729,7 +730,7 @@ def test_what_is_pinned_and_deleted_meanwhile_costs_the_reader_no_other_item(cli
 
 def test_pages_may_differ_in_size(client):
     ids = make(9)
-    with models.scope():
+    with database.scope():
         Dynamic.update(is_pinned=True).where(Dynamic.id.in_(ids[:5])).execute()
     first = client.get("/api/dynamics?limit=2").json
     second = client.get(f"/api/dynamics?limit=30&cursor={first['next_cursor']}").json
@@ -780,13 +781,13 @@ def test_a_list_item_has_exactly_the_contracts_fields(client):
 def test_a_list_makes_a_fixed_number_of_queries(client, count):
     ids = make(count)
     statements = []
-    models.db.query_hooks.append(statements.append)
+    database.db.query_hooks.append(statements.append)
     try:
         client.get("/api/dynamics")
         first = len(statements)
         client.get(f"/api/dynamics?cursor={ids[-1]}")
     finally:
-        models.db.query_hooks.clear()
+        database.db.query_hooks.clear()
 
     assert (first, len(statements) - first) == (1, 3)
 
@@ -840,7 +841,7 @@ def test_a_failing_model_is_502_on_trigger_with_a_sentence_without_the_key(phone
 def test_used_up_tokens_are_503_on_trigger(app, analysed, remote):
     analysed("soup")
     limited = Client(create_app(dataclasses.replace(remote, daily_token_limit=1)))
-    with models.scope():
+    with database.scope():
         models.SpendLedger.update(day=utc_now().date().isoformat()).execute()
     answer = limited.post("/api/dynamics/trigger", json={"device_id": ""})
 

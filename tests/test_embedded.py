@@ -246,8 +246,8 @@ def test_close_interrupts_a_picture_without_blaming_it(make_model, child_program
 
 def test_nothing_is_left_when_the_service_is_killed():
     program = (
-        "import io, sys, local, threading\nfrom tests.support.drawing import draw\n"
-        "model = local.LocalModel(ocr_model='tiny', language='en')\nmodel.analyse(io.BytesIO(draw()))\n"
+        "import io, sys, threading\nfrom engines import embedded\nfrom tests.support.drawing import draw\n"
+        "model = embedded.LocalModel(ocr_model='tiny', language='en')\nmodel.analyse(io.BytesIO(draw()))\n"
         "print('analysed', flush=True)\nthreading.Event().wait()"
     )
     with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE) as service:

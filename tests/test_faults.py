@@ -16,12 +16,14 @@ import pytest
 
 import analysis
 import crypto
+import database
 import models
 import pictures
 from assistant import chat
 from clock import utc_now
+from database import db
 from engines.circuit import Circuit
-from models import Analysis, Memory, Message, Photo, db
+from models import Analysis, Memory, Message, Photo
 from settings import NAME
 from tests.support.client import detail
 from tests.support.drawing import draw
@@ -186,7 +188,7 @@ def test_a_write_that_finds_no_room_leaves_nothing_whichever_it_is(client, setti
 
 def test_a_database_without_room_refuses_and_recovers(client, settings, fake_llm, remote, work_queue, clock):
     client.upload(SMALL)
-    with models.scope():
+    with database.scope():
         pages = db.execute_sql("PRAGMA page_count").fetchone()[0]
         db.execute_sql(f"PRAGMA max_page_count = {pages}")
     statuses = [client.upload(SMALL, "x" * 250).status_code for _ in range(60)]
@@ -201,14 +203,14 @@ def test_an_attachment_that_finds_no_room_leaves_nothing(client, settings):
         return client.post("/api/chat/send-with-file", data=form).status_code
 
     assert send(0) == 200
-    with models.scope():
+    with database.scope():
         pages = db.execute_sql("PRAGMA page_count").fetchone()[0]
     statuses = []
     for more in range(7):
-        with models.scope():
+        with database.scope():
             db.execute_sql(f"PRAGMA max_page_count = {pages + more}")
         statuses.append(send(more + 1))
-        with models.scope():
+        with database.scope():
             named = {path for (path,) in Message.select(Message.attachment_path).where(Message.attachment_path.is_null(False)).tuples()}
         there = {str(path.relative_to(settings.data_dir)) for path in (settings.data_dir / "attachments").rglob("*") if path.is_file()}
         assert there == named
@@ -242,7 +244,7 @@ def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(client
             with pytest.raises(models.peewee.OperationalError):
                 worker.work()
         clock.move(hours=1)
-        with models.scope():
+        with database.scope():
             assert worker.recover(now=clock()) == 0
     assert not worker.work()
     assert client.get("/api/stats").json["done"] == len(fake_llm.requests) == 1
@@ -296,7 +298,7 @@ def test_on_a_read_only_disk_the_start_is_refused_with_one_line(service, disk):
 
 
 def test_a_failing_disk_is_told_as_such():
-    failure = models.known_failure(models.peewee.OperationalError("disk I/O error"))
+    failure = database.known_failure(models.peewee.OperationalError("disk I/O error"))
     assert (failure.status, failure.detail) == (503, "The disk cannot be read or written: the log of the system has the reason.")
 
 
@@ -311,7 +313,7 @@ def answers(service):
 
 
 def path_of(settings, photo_id, column=Photo.original_path):
-    with models.scope():
+    with database.scope():
         return settings.data_dir / Photo.select(column).where(Photo.id == photo_id).scalar()
 
 
@@ -371,11 +373,11 @@ def test_a_damaged_thumbnail_is_made_anew_when_it_is_asked_for(client, settings,
 
 def damage_table(name):
     """Flip a bit in the first page of a table, with no connection open; returns the database's path."""
-    with models.scope():
+    with database.scope():
         page = db.execute_sql("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()[0]
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-        path = models.store().database
-    models.close_connections()
+        path = database.store().database
+    database.close_connections()
     content = bytearray(path.read_bytes())
     content[(page - 1) * 4096 + 100] ^= 1
     path.write_bytes(content)
@@ -456,14 +458,14 @@ def test_one_damaged_copy_of_the_key_ring_is_healed_at_the_start_which_is_logged
 @pytest.mark.parametrize("ahead", [timedelta(hours=1), 365 * DAY], ids=["an hour", "a year"])
 def test_what_was_queued_by_a_clock_that_was_ahead_is_analysed(client, remote, fake_llm, work_queue, worker, clock, ahead):
     client.upload(SMALL)
-    with models.scope():
+    with database.scope():
         Analysis.update(due_at=clock() + ahead).execute()
     assert work_queue(remote, clock=clock) == 0
-    with models.scope():
+    with database.scope():
         worker.recover(now=clock())
     fake_llm.fail(503)
     assert work_queue(remote, clock=clock) == 1
-    with models.scope():
+    with database.scope():
         worker.recover(now=clock())
     assert work_queue(remote, clock=clock) == 0, "what has failed waits for its delay"
     clock.move(seconds=3)
@@ -473,7 +475,7 @@ def test_what_was_queued_by_a_clock_that_was_ahead_is_analysed(client, remote, f
 
 def test_a_delay_that_a_clock_ahead_has_given_ends(client, remote, fake_llm, work_queue, worker, clock):
     client.upload(SMALL)
-    with models.scope():
+    with database.scope():
         Analysis.update(due_at=clock() + 365 * DAY, attempts=1).execute()
         worker.recover(now=clock())
     assert work_queue(remote, clock=clock) == 1
@@ -483,7 +485,7 @@ def test_a_delay_that_a_clock_ahead_has_given_ends(client, remote, fake_llm, wor
 def test_a_failure_that_a_clock_ahead_put_off_comes_back(client, remote, fake_llm, work_queue, worker, clock):
     for picture in (SMALL, LARGE):
         client.upload(picture)
-    with models.scope():
+    with database.scope():
         state = {"status": "error", "fault": "provider", "due_at": utc_now() + 365 * DAY}
         Analysis.update(**state).where(Analysis.photo == 1).execute()
         models.store_value(
@@ -496,12 +498,12 @@ def test_a_failure_that_a_clock_ahead_put_off_comes_back(client, remote, fake_ll
 
 def test_a_circuit_that_a_clock_ahead_has_opened_is_probed(client, remote, fake_llm, work_queue, worker, clock):
     client.upload(SMALL)
-    with models.scope():
+    with database.scope():
         fingerprint = analysis._fingerprint(analysis.configuration.current(remote))
         circuit = Circuit(fingerprint=fingerprint, failures=3, open=True, probe_at=utc_now() + 365 * DAY, pause=30.0)
         models.store_value("analysis.circuit", circuit)
     assert work_queue(remote, clock=clock) == 0
-    with models.scope():
+    with database.scope():
         worker.recover(now=clock())
     assert work_queue(remote, clock=clock) == 1
     assert client.get("/api/stats").json["done"] == 1
@@ -510,7 +512,7 @@ def test_a_circuit_that_a_clock_ahead_has_opened_is_probed(client, remote, fake_
 def test_a_clock_that_jumps_ahead_takes_no_work_away_from_who_is_at_it(client, worker, fake_llm, clock):
     def years_later(request):
         clock.move(days=2000)
-        with models.scope():
+        with database.scope():
             recovered.append(worker.recover(now=clock()))
         return FINDINGS
 
@@ -539,14 +541,14 @@ def test_who_came_in_the_last_minute_is_not_shut_out_by_a_clock_that_is_set_back
 def test_jobs_that_go_by_age_do_nothing_when_the_clock_has_jumped_and_make_up_for_it_when_it_stays(client, cli, monkeypatch):
     def run(job, now):
         monkeypatch.setattr("jobs.utc_now", lambda: now)
-        models.close_connections()
+        database.close_connections()
         ended = cli.invoke(args=["jobs", job])
         assert ended.exit_code == 0, ended.output
         return ended.output
 
     now = utc_now()
     client.upload(SMALL)
-    with models.scope():
+    with database.scope():
         Memory.create(content="Is allergic to nuts", memory_type="long_term", importance=1.0, created_at=now)
     years_ahead, jumped = now + 2000 * DAY, "more than 7 days have passed at once; if the clock is right, the next run makes up for it"
     for job in ("cleanup", "decay"):
@@ -556,7 +558,7 @@ def test_jobs_that_go_by_age_do_nothing_when_the_clock_has_jumped_and_make_up_fo
         assert run(job, now + 9 * DAY + timedelta(hours=1)) == f"{job}: {jumped}\n"
         run(job, now + 9 * DAY + timedelta(hours=2))  # it really was off for a week
     assert client.get("/api/photos").json["total"] == 1
-    with models.scope():
+    with database.scope():
         assert Memory.get().importance == pytest.approx(0.98**9)
 
     assert run("cleanup", now + 41 * DAY) == f"cleanup: {jumped}\n"
@@ -568,7 +570,7 @@ def test_spending_and_lists_take_a_clock_that_was_set_back(client, worker, fake_
     assert worker.work()
     clock.move(days=-366)
     client.upload(draw("another"))
-    with models.scope():
+    with database.scope():
         Analysis.update(due_at=clock()).where(Analysis.photo == 2).execute()
         Photo.update(created_at=clock(), original_timestamp=clock()).where(Photo.id == 2).execute()
     assert worker.work()

@@ -14,11 +14,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from PIL import Image
 
+import database
 import models
 from app import create_app
 from clock import utc_now
+from database import db
 from locks import named_lock
-from models import Memory, Photo, db
+from models import Memory, Photo
 from settings import ROOT
 from tests.support.client import Client
 from tests.support.drawing import draw
@@ -135,7 +137,7 @@ def test_an_import_that_is_killed_goes_on_where_it_was(tmp_path):
 def test_clean_up_says_in_one_line_what_went_and_in_a_dry_run_what_would_go(client, cli):
     picture = draw(size=(800, 800), compress_level=0)
     client.upload(picture)
-    with models.scope():
+    with database.scope():
         Photo.update(created_at=utc_now() - timedelta(days=31)).execute()
         Memory.create(content="Expired", memory_type="short_term", created_at=utc_now(), expires_at=utc_now())
 
@@ -153,7 +155,7 @@ def test_clean_up_says_in_one_line_what_went_and_in_a_dry_run_what_would_go(clie
 
 def test_decay_says_in_one_line_what_it_did_and_a_second_run_does_nothing(app, cli):
     now = utc_now()
-    with models.scope():
+    with database.scope():
         Memory.create(content="Expired", memory_type="short_term", created_at=now, expires_at=now)
         Memory.create(content="Lasting", memory_type="long_term", importance=0.9, created_at=now - timedelta(days=3))
         models.store_value("memory.decayed_at", (now - timedelta(days=2, hours=1)).isoformat())
@@ -204,7 +206,7 @@ def test_a_run_that_finds_another_one_under_way_leaves_well(app, cli, settings, 
 
 def test_a_database_that_stays_locked_makes_a_job_fail_in_one_line(app, cli):
     with _writer_that_does_not_end():
-        with models.scope():
+        with database.scope():
             db.execute_sql("PRAGMA busy_timeout = 1")
         run = cli.invoke(args=["jobs", "decay"])
 
@@ -214,7 +216,7 @@ def test_a_database_that_stays_locked_makes_a_job_fail_in_one_line(app, cli):
 
 def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
     client.upload(draw())
-    models.close_connections()
+    database.close_connections()
     shown, code = on_a_terminal("jobs", "cleanup", SNAPLORE_DATA_DIR=str(tmp_path / "data"))
     assert code == 0, shown
     assert "files  [" in shown
@@ -262,7 +264,7 @@ def _writer_that_does_not_end():
     writing, done = threading.Event(), threading.Event()
 
     def write():
-        with models.scope(), db.atomic():
+        with database.scope(), db.atomic():
             writing.set()
             done.wait(30)
 

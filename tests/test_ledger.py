@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+import database
 import models
 from clock import utc_now
 from engines import ledger
@@ -42,7 +43,7 @@ def test_usage_is_shown_by_day_purpose_and_model(client, remote, fake_llm, work_
 
 
 def test_the_embedded_model_costs_nothing(client):
-    with models.scope():
+    with database.scope():
         ledger.record(Usage(), purpose="analysis", model="local/small", now=utc_now())
 
     assert client.get("/api/usage").json["days"] == []
@@ -62,7 +63,7 @@ def test_when_the_days_tokens_are_used_up_photos_wait_and_go_on_the_next_day(cli
 
 
 def test_an_unfinished_day_of_another_purpose_counts_as_well(client, limited, clock):
-    with models.scope():
+    with database.scope():
         ledger.record(Usage(1, 1_000, 500), purpose="chat", model="any", now=clock())
 
         assert ledger.used_up(limited, now=clock())
@@ -72,10 +73,10 @@ def test_an_unfinished_day_of_another_purpose_counts_as_well(client, limited, cl
 
 @pytest.fixture
 def rows(tmp_path):
-    models.open_store(Settings(data_dir=tmp_path / "data", encryption=False))
-    with models.scope():
+    database.open_store(Settings(data_dir=tmp_path / "data", encryption=False))
+    with database.scope():
         yield models.SpendLedger
-    models.close_connections()
+    database.close_connections()
 
 
 def test_usage_is_added_up_by_day_purpose_and_model(rows):

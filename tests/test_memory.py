@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+import database
 import memory
 import models
 from clock import iso, utc_now
@@ -17,7 +18,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture
 def scope(app):
-    with models.scope():
+    with database.scope():
         yield
 
 
@@ -274,7 +275,7 @@ def test_the_same_told_by_several_threads_at_once_is_one_memory(app):
 
     def tell():
         start.wait(10)
-        with models.scope():
+        with database.scope():
             told("Likes green tea")
 
     threads = [threading.Thread(target=tell) for _ in range(4)]
@@ -283,7 +284,7 @@ def test_the_same_told_by_several_threads_at_once_is_one_memory(app):
     for thread in threads:
         thread.join()
 
-    with models.scope():
+    with database.scope():
         assert contents() == ["Likes green tea"]
 
 
@@ -502,7 +503,7 @@ def test_a_clock_that_was_ahead_stops_nothing(scope):
 
 def test_the_list_has_the_contracts_fields_newest_first(client):
     now = utc_now()
-    with models.scope():
+    with database.scope():
         told("Likes tea", memory_type="long_term", category="preference", importance=0.8, now=now)
         told("Meets Lin", category="schedule", source_type="screenshot", device_id="pixel", now=now)
     answer = client.get("/api/memories").json
@@ -525,7 +526,7 @@ def test_the_list_has_the_contracts_fields_newest_first(client):
 
 @pytest.fixture
 def three(client):
-    with models.scope():
+    with database.scope():
         told("Likes tea", memory_type="long_term", category="preference", now=utc_now())
         told("Meets Lin", category="schedule", device_id="pixel", now=utc_now())
         told("Plays chess", category="habit", device_id="tablet", now=utc_now())
@@ -575,15 +576,15 @@ def test_an_unknown_category_is_400_and_the_eight_are_named(client):
 def test_a_page_of_any_size_costs_two_queries(client):
     def queries():
         seen = []
-        models.db.query_hooks.append(seen.append)
+        database.db.query_hooks.append(seen.append)
         try:
             assert client.get("/api/memories?page_size=200").status_code == 200
         finally:
-            models.db.query_hooks.remove(seen.append)
+            database.db.query_hooks.remove(seen.append)
         return len(seen)
 
     none = queries()
-    with models.scope():
+    with database.scope():
         for number in range(7):
             told(f"Knows museum number {number}", now=utc_now())
 
@@ -607,5 +608,5 @@ def test_a_deleted_memory_is_gone_and_its_id_is_not_used_again(client, three):
     assert client.delete("/api/memories/3").json == {"message": "Deleted"}
     assert detail(client.delete("/api/memories/3"), 404) == "Memory not found"
     assert client.get("/api/memories").json["total"] == 2
-    with models.scope():
+    with database.scope():
         assert told("Plays chess", now=utc_now()).id == 4

@@ -10,6 +10,7 @@ import peewee
 import pytest
 import sqlcipher3
 
+import database
 import models
 from clock import utc_now
 from errors import StartRefused, Unavailable
@@ -18,13 +19,13 @@ from tests.support.service import together
 
 @pytest.fixture
 def opened(settings):
-    yield models.open_store(settings)
-    models.close_connections()
+    yield database.open_store(settings)
+    database.close_connections()
 
 
 def reopen(settings, **changes):
-    models.close_connections()
-    return models.open_store(dataclasses.replace(settings, **changes))
+    database.close_connections()
+    return database.open_store(dataclasses.replace(settings, **changes))
 
 
 def fingerprint(folder):
@@ -36,7 +37,7 @@ def fingerprint(folder):
 
 
 def test_a_fresh_folder_is_made_private_encrypted_and_complete(settings, opened):
-    with models.scope():
+    with database.scope():
         models.store_value("word", "readable")
 
     assert settings.data_dir.stat().st_mode & 0o777 == 0o700
@@ -48,21 +49,21 @@ def test_a_fresh_folder_is_made_private_encrypted_and_complete(settings, opened)
 
 
 def test_with_encryption_off_the_same_folder_is_readable(settings):
-    store = models.open_store(dataclasses.replace(settings, encryption=False))
-    with models.scope():
+    store = database.open_store(dataclasses.replace(settings, encryption=False))
+    with database.scope():
         models.store_value("word", "readable")
-    models.close_connections()
+    database.close_connections()
 
     assert store.database.read_bytes().startswith(b"SQLite format 3")
     assert not (settings.data_dir / "keys" / "master.key").exists()
 
 
 def test_what_was_stored_is_there_after_a_restart(settings, opened):
-    with models.scope():
+    with database.scope():
         models.store_value("word", {"kept": [1, 2]})
     reopen(settings)
 
-    with models.scope():
+    with database.scope():
         assert models.stored_value("word") == {"kept": [1, 2]}
         assert models.stored_value("nothing", "default") == "default"
 
@@ -81,7 +82,7 @@ def test_what_was_stored_is_there_after_a_restart(settings, opened):
     ],
 )
 def test_missing_wrong_or_damaged_keys_and_data_refuse_the_start_and_touch_nothing(settings, opened, harm, sentence):
-    models.close_connections()
+    database.close_connections()
     keys = settings.data_dir / "keys"
     match harm:
         case "master key lost":
@@ -113,7 +114,7 @@ def test_missing_wrong_or_damaged_keys_and_data_refuse_the_start_and_touch_nothi
 
 @pytest.mark.parametrize("encrypted", [True, False])
 def test_data_that_does_not_match_the_encryption_setting_refuses_the_start(settings, encrypted):
-    models.open_store(dataclasses.replace(settings, encryption=encrypted))
+    database.open_store(dataclasses.replace(settings, encryption=encrypted))
     before = fingerprint(settings.data_dir)
 
     with pytest.raises(StartRefused, match=f"Set it to {'true' if encrypted else 'false'}"):
@@ -133,53 +134,53 @@ def test_a_master_key_of_the_operators_own_is_used_and_no_other_is_made(settings
 
 
 def test_a_first_start_that_was_cut_off_starts_over(settings, opened):
-    models.close_connections()
+    database.close_connections()
     ring = opened.ring
     # As a crash leaves it between making the key ring and completing the database.
     opened._key_store.write(models.msgspec.structs.replace(ring, generation=0))
     opened.database.write_bytes(b"half of a page")
 
     assert reopen(settings).ring.generation == 1
-    with models.scope():
+    with database.scope():
         models.store_value("word", 1)
 
 
 def test_a_schema_of_a_newer_version_refuses_the_start(settings, opened):
-    with models.scope():
-        models.db.execute_sql("INSERT INTO schema_migration (name, applied) VALUES ('0999_future', '2030-01-01')")
+    with database.scope():
+        database.db.execute_sql("INSERT INTO schema_migration (name, applied) VALUES ('0999_future', '2030-01-01')")
 
     with pytest.raises(StartRefused, match="0999_future"):
         reopen(settings)
 
 
 def test_an_older_schema_is_migrated_with_its_data(settings, opened, tmp_path, monkeypatch):
-    with models.scope():
+    with database.scope():
         models.store_value("word", "kept")
     steps = tmp_path / "migrations"
-    shutil.copytree(models.MIGRATIONS, steps)
+    shutil.copytree(database.MIGRATIONS, steps)
     (steps / "0002_more.py").write_text('def up(migrator, db):\n    db.execute_sql("CREATE TABLE more (id INTEGER PRIMARY KEY)")\n')
-    monkeypatch.setattr(models, "MIGRATIONS", steps)
+    monkeypatch.setattr(database, "MIGRATIONS", steps)
     reopen(settings)
 
-    with models.scope():
+    with database.scope():
         assert models.stored_value("word") == "kept"
-        assert "more" in models.db.get_tables()
+        assert "more" in database.db.get_tables()
 
 
 def test_every_model_has_the_columns_of_its_table(opened):
-    with models.scope():
+    with database.scope():
         for model in models.Model.__subclasses__():
-            columns = {column.name for column in models.db.get_columns(model._meta.table_name)}
+            columns = {column.name for column in database.db.get_columns(model._meta.table_name)}
             assert columns == set(model._meta.columns), model.__name__
 
 
 def test_a_scope_inside_a_scope_is_refused(opened):
-    with models.scope(), pytest.raises(RuntimeError, match="already"), models.scope():
+    with database.scope(), pytest.raises(RuntimeError, match="already"), database.scope():
         pass
 
 
 def test_the_database_is_closed_outside_of_a_scope(opened):
-    with models.scope():
+    with database.scope():
         assert models.stored_value("word") is None
     with pytest.raises(peewee.InterfaceError):
         models.stored_value("word")
@@ -189,8 +190,8 @@ def test_scopes_share_connections_and_a_rest_leaves_one(opened):
     seen = {}
 
     def use(meeting):
-        with models.scope():
-            seen[id(models.db.connection())] = models.db.connection()
+        with database.scope():
+            seen[id(database.db.connection())] = database.db.connection()
             meeting.wait(30)
 
     def use_at_once(number):
@@ -201,9 +202,9 @@ def test_scopes_share_connections_and_a_rest_leaves_one(opened):
     assert use_at_once(4) == 4
     assert use_at_once(2) == 4
     assert len(seen) == 4
-    models.db.rest()
+    database.db.rest()
     assert use_at_once(1) == 1
-    models.close_connections()
+    database.close_connections()
     assert not any(map(_is_open, seen.values()))
 
 
@@ -215,10 +216,10 @@ def _is_open(connection):
 
 
 def test_a_transaction_that_was_never_ended_does_not_stay_with_the_connection(opened):
-    with models.scope():
-        models.db.execute_sql("BEGIN IMMEDIATE")
-        models.db.execute_sql("REPLACE INTO settings VALUES ('word', '1')")
-    with models.scope():
+    with database.scope():
+        database.db.execute_sql("BEGIN IMMEDIATE")
+        database.db.execute_sql("REPLACE INTO settings VALUES ('word', '1')")
+    with database.scope():
         assert models.stored_value("word") is None
         models.store_value("word", 2)
 
@@ -226,7 +227,7 @@ def test_a_transaction_that_was_never_ended_does_not_stay_with_the_connection(op
 def test_many_writers_side_by_side_lose_nothing(opened):
     def count():
         for _ in range(25):
-            with models.scope(), models.db.atomic():
+            with database.scope(), database.db.atomic():
                 models.store_value("count", models.stored_value("count", 0) + 1)
 
     threads = [threading.Thread(target=count) for _ in range(8)]
@@ -235,7 +236,7 @@ def test_many_writers_side_by_side_lose_nothing(opened):
     for thread in threads:
         thread.join()
 
-    with models.scope():
+    with database.scope():
         assert models.stored_value("count") == 200
 
 
@@ -263,23 +264,23 @@ def test_who_must_be_alone_gets_in_under_steady_traffic(opened):
 
 
 def test_a_connection_follows_a_key_ring_that_was_replaced(settings, opened):
-    with models.scope():
+    with database.scope():
         models.store_value("word", "old")
     fresh = opened.database.with_name("fresh.db")
-    with models.scope():
-        models.db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    with database.scope():
+        database.db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         shutil.copy(opened.database, fresh)
         models.store_value("word", "newer, in the old file")
     opened._key_store.write(models.msgspec.structs.replace(opened.ring, generation=2, database_file="database/fresh.db"))
 
-    with models.scope():
+    with database.scope():
         assert models.stored_value("word") == "old"
         assert opened.ring.generation == 2
 
 
 def test_tallies_follow_every_change(opened):
     now = utc_now()
-    with models.scope():
+    with database.scope():
         for number in range(6):
             photo = models.Photo.create(
                 **dict.fromkeys(("filename", "mime_type"), ""),
@@ -329,12 +330,12 @@ def test_a_store_has_one_cache_of_a_kind_which_ends_with_it(opened, settings):
     opened.replace_ring(msgspec.structs.replace(opened.ring, generation=opened.ring.generation + 1))
     assert found[0].cleared == 0
 
-    following = models.open_store(settings)
+    following = database.open_store(settings)
     assert found[0].cleared == 1
     assert following.cache(Counted) is not found[0]
-    models.close_store()
+    database.close_store()
     assert following.cache(Counted).cleared == 1
-    with models.scope():  # what still works goes on
+    with database.scope():  # what still works goes on
         assert models.Photo.select().count() == 0
 
 

@@ -14,6 +14,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from PIL import Image
 
+import database
 import models
 import photos
 from clock import utc_now
@@ -256,11 +257,11 @@ def test_an_unreadable_query_is_400_and_names_the_field(client, query, sentence)
 def test_a_page_of_any_size_costs_the_same_number_of_queries(client, make_photo):
     def queries(path):
         seen = []
-        models.db.query_hooks.append(seen.append)
+        database.db.query_hooks.append(seen.append)
         try:
             client.get(path)
         finally:
-            models.db.query_hooks.remove(seen.append)
+            database.db.query_hooks.remove(seen.append)
         return len(seen)
 
     client.upload(make_photo())
@@ -356,7 +357,7 @@ def test_no_call_reads_all_photos(client, make_photo, work_queue):
     """By the query plans: each statement of each call finds its rows by an index, in the order of the index."""
     statements = []
     photo = client.upload(make_photo(), device_id="pixel", local_media_store_id="1").json["id"]
-    models.db.query_hooks.append(statements.append)
+    database.db.query_hooks.append(statements.append)
     try:
         client.upload(make_photo("other"), device_id="pixel", local_media_store_id="2")
         client.get("/api/photos?page=2")
@@ -371,13 +372,13 @@ def test_no_call_reads_all_photos(client, make_photo, work_queue):
         client.post(f"/api/analysis/{photo}/reprocess")
         client.delete(f"/api/photos/{photo}")
     finally:
-        models.db.query_hooks.clear()
+        database.db.query_hooks.clear()
     explained = [event for event in statements if event.sql.lstrip().startswith(("SELECT", "UPDATE", "DELETE"))]
 
     assert len(explained) > 25
-    with models.scope():
+    with database.scope():
         for event in explained:
-            for *_, step in models.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
+            for *_, step in database.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
                 # Unfiltered, `SCAN … USING COVERING INDEX` walks the order of the list and stops at the end of the page.
                 grows = re.match(r"SCAN (t1|t2|photos|analyses)\b(?!.*COVERING INDEX)", step) and "tallies" not in event.sql
                 assert not grows, f"{event.sql}\n{step}"
@@ -387,23 +388,23 @@ def test_no_call_reads_all_photos(client, make_photo, work_queue):
 def test_a_filtered_list_is_found_and_counted_in_an_index_without_a_look_at_the_rows(client, make_photo):
     """Rows are long: a filter that few of them pass would read hundreds of megabytes."""
     client.upload(make_photo())
-    with models.scope():
+    with database.scope():
         models.Analysis.update(content_category="other", intent="note").execute()
     filters = ("status=pending", "device_id=unknown", "category=other", "intent=note", "since=2020-01-01", "until=2090-01-01")
     statements = []
-    models.db.query_hooks.append(statements.append)
+    database.db.query_hooks.append(statements.append)
     try:
         for number in range(1, len(filters) + 1):
             for query in itertools.combinations(filters, number):
                 assert client.get(f"/api/photos?{'&'.join(query)}").json["total"] == 1
     finally:
-        models.db.query_hooks.clear()
+        database.db.query_hooks.clear()
     finding = [event for event in statements if '"analyses"' in event.sql and "summary" not in event.sql]
 
     assert len(finding) > 63 + 48, "a page of each combination, and a count of each in a period"
-    with models.scope():
+    with database.scope():
         for event in finding:
-            steps = [row[-1] for row in models.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall()]
+            steps = [row[-1] for row in database.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall()]
             assert any(re.match(r"SEARCH t1 USING COVERING INDEX analyses_\w+( \(|$)", step) for step in steps), f"{event.sql}\n{steps}"
             assert not any("TEMP B-TREE" in step for step in steps), f"{event.sql}\n{steps}"
 
@@ -451,7 +452,7 @@ def test_the_thumbnail_is_a_small_jpeg(client, make_photo):
 
 def test_deleting_removes_photo_analysis_index_and_files(client, make_photo, settings, work_queue):
     photo = client.upload(make_photo("Perpendicular"), device_id="pixel").json["id"]
-    with models.scope():
+    with database.scope():
         models.Analysis.update(status="done", visible_text="Perpendicular", intent="note", content_category="other").execute()
         photos.search.index(photo)
     assert client.get("/api/search?q=perpendicular").json["total"] == 1
@@ -463,7 +464,7 @@ def test_deleting_removes_photo_analysis_index_and_files(client, make_photo, set
     assert files_of(settings) == []
     assert client.get("/api/search?q=perpendicular").json == {"total": 0, "items": []}
     assert client.get("/api/stats").json["total_photos"] == 0
-    with models.scope():
+    with database.scope():
         assert models.Vocabulary.select().count() == 0
 
 

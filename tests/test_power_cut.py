@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import analysis
+import database
 import models
 from app import create_app
 from clock import utc_now
@@ -54,10 +55,10 @@ def strace():
 @pytest.fixture
 def start(remote, tmp_path):
     """A data folder as after its first start, in which no work was done."""
-    models.open_store(remote)
-    with models.scope():
+    database.open_store(remote)
+    with database.scope():
         models.generated_api_key()
-    models.close_connections()
+    database.close_connections()
     return dataclasses.replace(remote, data_dir=remote.data_dir)
 
 
@@ -70,7 +71,7 @@ def stored(start, pictures):
     worker = analysis.Worker(start)
     while worker.work():
         pass
-    models.close_connections()
+    database.close_connections()
     return start
 
 
@@ -191,7 +192,7 @@ def assert_whole(settings, pictures, answers, point):
     client = Client(create_app(settings))
     worker = analysis.Worker(settings)
     try:
-        with models.scope():
+        with database.scope():
             worker.recover(now=utc_now())
             kept = dict(Photo.select(Photo.id, Photo.local_media_store_id).tuples())
             done = {row[0] for row in Analysis.select(Analysis.photo).where(Analysis.status == "done").tuples()}
@@ -210,7 +211,7 @@ def assert_whole(settings, pictures, answers, point):
         while worker.work():
             pass
         assert client.get("/api/stats").json["done"] == client.get("/api/photos").json["total"] == 2, point
-        models.close_connections()
+        database.close_connections()
         assert [str(kind) for kind in check.check(settings, check.Orders(utc_now())) if kind.wrong] == [], point
     finally:
-        models.close_connections()
+        database.close_connections()

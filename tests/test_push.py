@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-import models
+import database
 import push
 from app import create_app
 from errors import StartRefused
@@ -136,7 +136,7 @@ def register(client):
 def client_with(settings):
     """`client_with(language="zh")`: a client of the same data under changed settings."""
     yield lambda **changes: Client(create_app(dataclasses.replace(settings, **changes)))
-    models.close_connections()
+    database.close_connections()
 
 
 def listed(client):
@@ -211,11 +211,11 @@ def test_the_device_that_was_seen_last_comes_first(client, register, clock, monk
 def test_a_listing_of_any_length_costs_one_query(client, register):
     def queries():
         seen = []
-        models.db.query_hooks.append(seen.append)
+        database.db.query_hooks.append(seen.append)
         try:
             listed(client)
         finally:
-            models.db.query_hooks.remove(seen.append)
+            database.db.query_hooks.remove(seen.append)
         return len(seen)
 
     none = queries()
@@ -546,7 +546,7 @@ def test_the_database_is_free_while_a_webhook_is_waited_for(app, client, registe
         pending = threads.submit(deliver, Client(app))
         try:
             receiver.wait_for_calls(1)
-            with models.store().lock.exclusive():
+            with database.store().lock.exclusive():
                 entered = True
         finally:
             go_on.set()

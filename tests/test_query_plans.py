@@ -10,13 +10,14 @@ from datetime import timedelta
 
 import pytest
 
-import models
+import database
 import photos
 from app import create_app
 from assistant import conversations, tools
 from benchmarks import seed
 from clock import utc_now
-from models import Conversation, Dynamic, Memory, Message, PushDevice, db
+from database import db
+from models import Conversation, Dynamic, Memory, Message, PushDevice
 from settings import Settings
 from tests.support.client import Client
 from upkeep import cleanup
@@ -79,7 +80,7 @@ def client(tmp_path_factory):
     now = utc_now()
     seed.fill(settings, 20, now=now)
     app = create_app(settings)
-    with models.scope():
+    with database.scope():
         for number in range(3):
             device_id, moment = f"phone_{number}", now + timedelta(seconds=number)
             about = {"device_id": device_id, "created_at": moment}
@@ -89,7 +90,7 @@ def client(tmp_path_factory):
             Memory.create(content="Likes soup", memory_type="long_term", **about)
             PushDevice.create(token="token", last_seen=moment, **about)
     yield Client(app)
-    models.close_connections()
+    database.close_connections()
 
 
 class Trace:
@@ -106,7 +107,7 @@ class Trace:
         self._listen(None)
 
     def _listen(self, callback):
-        with models.scope():
+        with database.scope():
             db.connection().set_trace_callback(callback)
 
     def reading(self):
@@ -115,13 +116,13 @@ class Trace:
 
 
 def plan(sql):
-    with models.scope():
+    with database.scope():
         return [step for *_, step in db.execute_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall()]
 
 
 def tables_of(sql):
     """The tables that a statement names, by the names that its plan has for them."""
-    with models.scope():
+    with database.scope():
         names = {name for (name,) in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
     found = {}
     for name in names:
@@ -186,7 +187,7 @@ def test_a_clean_up_finds_what_is_old_by_an_index(client):
     ages_ago = utc_now() - timedelta(days=10_000)
     with Trace() as trace:
         cleanup.clean(client.app.settings, now=utc_now() + timedelta(days=100), dry_run=True)
-        with models.scope():
+        with database.scope():
             assert photos.purge(ages_ago, most=50) + conversations.purge(ages_ago, most=50) == 0
 
     assert len(trace.reading()) > 8

@@ -18,6 +18,7 @@ import pytest
 import requests
 
 import crypto
+import database
 import models
 from app import create_app
 from assistant import conversations
@@ -44,15 +45,15 @@ def filled(client, count=3):
     """A folder with pictures, a chat with an attachment, a note's worth of text; what it must still answer afterwards."""
     pictures = [draw(f"Number {number}") for number in range(count)]
     ids = [client.upload(picture, device_id="phone").json["id"] for picture in pictures]
-    with models.scope():
+    with database.scope():
         conversations.begin_turn("cafe", "Look", draw("a cat", format="JPEG"), device_id="phone", now=utc_now())
     return dict(zip(ids, pictures, strict=True))
 
 
 def attachment_of(conversation_id):
-    with models.scope():
+    with database.scope():
         message = models.Message.get(models.Message.attachment_path.is_null(False), models.Message.conversation == conversation_id)
-        with crypto.open_sealed(models.store().folder / message.attachment_path, message.attachment_key) as file:
+        with crypto.open_sealed(database.store().folder / message.attachment_path, message.attachment_key) as file:
             return file.read()
 
 
@@ -79,15 +80,15 @@ def test_a_rotation_gives_the_database_a_new_file_and_key_and_loses_nothing(clie
     pictures = filled(client)
     work_queue(clock=clock)
     found = client.get("/api/search?q=number").json
-    old_ring, old_file = models.store().ring, models.store().database
+    old_ring, old_file = database.store().ring, database.store().database
     old = old_file.read_bytes()
     rotate()
 
     holds(client, pictures)
     assert client.get("/api/search?q=number").json == found
-    ring = models.store().ring
+    ring = database.store().ring
     assert (ring.generation, ring.database_key == old_ring.database_key) == (old_ring.generation + 1, False)
-    assert databases(settings) == [models.store().database.name] != [old_file.name]
+    assert databases(settings) == [database.store().database.name] != [old_file.name]
     assert not list(settings.data_dir.glob(f"database/{old_file.name}*"))
     assert old[:4096] not in all_bytes(settings)
     again = create_app(settings)
@@ -96,9 +97,9 @@ def test_a_rotation_gives_the_database_a_new_file_and_key_and_loses_nothing(clie
 
 def test_the_old_key_is_in_no_file_afterwards_also_for_who_has_the_master_key(client, settings):
     filled(client)
-    old = models.store().ring.database_key
+    old = database.store().ring.database_key
     rotate()
-    models.close_connections()
+    database.close_connections()
 
     master = crypto.read_master_key(settings.data_dir / "keys" / "master.key")
     for copy in ("ring.1", "ring.2"):
@@ -116,8 +117,8 @@ def test_what_a_database_cannot_copy_by_itself_is_the_same_afterwards(client, se
     filled(client)
 
     def facts():
-        with models.scope():
-            ask = models.db.execute_sql
+        with database.scope():
+            ask = database.db.execute_sql
             pragmas = [ask(f"PRAGMA {name}").fetchone()[0] for name in ("auto_vacuum", "user_version", "journal_mode", "page_size")]
             sequences = ask("SELECT * FROM sqlite_sequence ORDER BY name").fetchall()
             checks = ask("PRAGMA foreign_key_check").fetchall(), ask("PRAGMA integrity_check").fetchall()
@@ -134,24 +135,24 @@ def test_what_a_database_cannot_copy_by_itself_is_the_same_afterwards(client, se
 def test_the_job_turns_the_key_by_its_age_or_when_told_to(client, cli, settings):
     filled(client)
     early = cli.invoke(args=["jobs", "rotate-keys"])
-    due = f"{models.store().ring.created_at + timedelta(days=90):%Y-%m-%d}"
+    due = f"{database.store().ring.created_at + timedelta(days=90):%Y-%m-%d}"
     assert early.exit_code == 0
     assert early.stdout.startswith(f"rotate-keys: the database key is to turn on {due} (")
-    assert models.store().ring.generation == 1
+    assert database.store().ring.generation == 1
 
     forced = cli.invoke(args=["jobs", "rotate-keys", "--force"])
     assert forced.exit_code == 0
     assert forced.stdout.startswith("rotate-keys: the database has a new key, after ")
-    ring = models.store().ring
-    models.store().replace_ring(msgspec.structs.replace(ring, created_at=utc_now() - timedelta(days=90, minutes=1)))
+    ring = database.store().ring
+    database.store().replace_ring(msgspec.structs.replace(ring, created_at=utc_now() - timedelta(days=90, minutes=1)))
     by_age = cli.invoke(args=["jobs", "rotate-keys"])
     assert "new key" in by_age.stdout
-    assert models.store().ring.generation == 3
+    assert database.store().ring.generation == 3
 
 
 def test_a_clock_that_was_ahead_makes_no_key_due_early(client, settings):
-    assert not rotation.is_due(settings, now=models.store().ring.created_at - timedelta(days=400))
-    assert rotation.is_due(settings, now=models.store().ring.created_at + timedelta(days=90))
+    assert not rotation.is_due(settings, now=database.store().ring.created_at - timedelta(days=400))
+    assert rotation.is_due(settings, now=database.store().ring.created_at + timedelta(days=90))
 
 
 @dataclasses.dataclass
@@ -161,30 +162,30 @@ class Usage:
 
 def test_without_room_for_a_second_database_everything_stays(client, settings, monkeypatch):
     pictures = filled(client)
-    before = models.store().ring
+    before = database.store().ring
     monkeypatch.setattr(rotation.shutil, "disk_usage", lambda path: Usage(free=1_000))
     with pytest.raises(StorageFull, match="needs 1 MB"):
         rotate()
-    assert models.store().ring == before
+    assert database.store().ring == before
     holds(client, pictures)
     assert len(databases(settings)) == 1
 
 
 def test_a_copy_that_is_not_the_same_is_thrown_away(client, settings, monkeypatch):
     pictures = filled(client)
-    before = models.store().ring
+    before = database.store().ring
     contents = rotation._contents
     monkeypatch.setattr(rotation, "_contents", lambda schema: (contents(schema), schema))
     with pytest.raises(Unreadable, match="could not be copied whole"):
         rotate()
-    assert models.store().ring == before
+    assert database.store().ring == before
     assert len(databases(settings)) == 1
     holds(client, pictures)
 
 
 def test_a_copy_that_the_disk_has_changed_is_thrown_away(client, settings, monkeypatch):
     pictures = filled(client)
-    before = models.store().ring
+    before = database.store().ring
     sync_file = crypto.sync_file
 
     def damage(path):
@@ -197,7 +198,7 @@ def test_a_copy_that_the_disk_has_changed_is_thrown_away(client, settings, monke
     monkeypatch.setattr(crypto, "sync_file", damage)
     with pytest.raises(Unreadable, match="could not be copied whole"):
         rotate()
-    assert models.store().ring == before
+    assert database.store().ring == before
     assert len(databases(settings)) == 1
     holds(client, pictures)
 
@@ -218,7 +219,7 @@ def test_a_key_ring_that_cannot_be_written_whole_leaves_one_state_or_the_other(c
     monkeypatch.undo()
     holds(client, pictures)
     client.upload(draw("afterwards"))
-    models.close_connections()
+    database.close_connections()
     holds(Client(create_app(settings)), {**pictures, 4: draw("afterwards")})
     assert len(databases(settings)) == 1
 
@@ -227,9 +228,9 @@ def test_a_ring_of_which_only_one_copy_was_replaced_is_followed_by_who_runs(clie
     """A rotation that is killed between the two: a service that kept to the old file would write what the next start does not see."""
     pictures = filled(client)
     old_second = (settings.data_dir / "keys" / "ring.2").read_bytes()
-    store = models.store()
-    stale = models.Store(settings)
-    models.close_connections()
+    store = database.store()
+    stale = database.Store(settings)
+    database.close_connections()
     rotate()
     (settings.data_dir / "keys" / "ring.2").write_bytes(old_second)
     stale.follow()
@@ -245,7 +246,7 @@ def test_a_start_removes_what_a_killed_rotation_has_left(client, settings):
     left.with_name(f"{left.name}-wal").write_bytes(b"its log")
     other = settings.data_dir / "database" / "mine.txt"
     other.write_text("not Snaplore's")
-    models.close_connections()
+    database.close_connections()
     holds(Client(create_app(settings)), pictures)
 
     assert len(databases(settings)) == 1
@@ -369,7 +370,7 @@ def test_who_has_waited_too_long_for_a_rotation_gets_a_503_and_nothing_is_half_s
     inside, leave = threading.Event(), threading.Event()
 
     def alone():
-        with models.store().lock.exclusive():
+        with database.store().lock.exclusive():
             inside.set()
             leave.wait(30)
 
@@ -395,7 +396,7 @@ def paths_of(settings):
 
 def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
     pictures = filled(client)
-    with models.scope():
+    with database.scope():
         old_keys = {key for row in Photo.select(Photo.file_key, Photo.thumbnail_key).tuples() for key in row}
     before = paths_of(settings)
     rotate()
@@ -405,7 +406,7 @@ def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
     after = paths_of(settings)
     assert len(after) == len(before) == 7
     assert not after & before
-    with models.scope():
+    with database.scope():
         keys = {key for row in Photo.select(Photo.file_key, Photo.thumbnail_key).tuples() for key in row}
         assert len(keys) == 6
         assert not keys & old_keys
@@ -454,7 +455,7 @@ def test_a_photo_that_is_deleted_while_it_is_sealed_anew_stays_deleted(client, s
 
 def test_a_damaged_picture_is_named_by_the_status_and_stays_as_it_is(client, cli, settings):
     filled(client)
-    with models.scope():
+    with database.scope():
         place = Photo.get_by_id(2).original_path
     path = settings.data_dir / place
     content = path.read_bytes()
@@ -473,7 +474,7 @@ def test_a_damaged_picture_is_named_by_the_status_and_stays_as_it_is(client, cli
 
 
 def switch(settings, *, on):
-    models.close_connections()
+    database.close_connections()
     return dataclasses.replace(settings, encryption=on)
 
 
@@ -486,7 +487,7 @@ def create_app_closed(settings):
     """An application as the `flask` command gets it: its data folder is not open."""
     app = create_app(dataclasses.replace(settings, data_dir=settings.data_dir.parent / secrets.token_hex(4)))
     app.settings, app.is_open = settings, False
-    models.close_connections()
+    database.close_connections()
     return app
 
 
@@ -500,7 +501,7 @@ def test_encryption_is_switched_off_and_on_again_for_all_that_is_stored(client, 
     assert off.output.splitlines()[-1] == "4 pictures and attachments unsealed"
     holds(Client(create_app(plain)), pictures)
     files = sum((settings.data_dir / path).stat().st_size for path in paths_of(settings))
-    with models.scope():
+    with database.scope():
         assert models.Holding.select(models.peewee.fn.SUM(models.Holding.bytes)).scalar() == files
     content = all_bytes(plain)
     assert all(picture in content for picture in pictures.values())
@@ -539,7 +540,7 @@ def test_switching_that_is_cut_off_is_called_again(client, settings, monkeypatch
     target = switch(settings, on=on)
     if on:
         assert apply(switch(settings, on=False)).exit_code == 0
-        models.close_connections()
+        database.close_connections()
     with monkeypatch.context() as patch:
         if moment == "before the pictures":
             patch.setattr(rotation, "seal_anew", _interrupted)
@@ -601,10 +602,10 @@ def test_a_master_key_change_that_is_cut_off_leaves_one_whole_pair(client, setti
         patch.setattr(crypto, "durable_rename", lambda source, place: _interrupted() if place.name == moment else rename(source, place))
         with pytest.raises(KeyboardInterrupt):
             rotation.change_master_key(crypto.new_key())
-    models.close_connections()
+    database.close_connections()
     holds(Client(create_app(settings)), pictures)
     rotate()
-    models.close_connections()
+    database.close_connections()
     holds(Client(create_app(settings)), pictures)
     kept = {path.name for path in (settings.data_dir / "keys").iterdir() if not path.name.endswith(".new")}
     assert kept == {"master.key", "ring.1", "ring.2"}

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, strategies
 from hypothesis import settings as examples
 
-import models
+import database
 import search
-from models import Analysis, Vocabulary, db
+from database import db
+from models import Analysis, Vocabulary
 from tests.support.library import NOW, Library
 from tests.support.properties import at_least
 
@@ -20,7 +21,7 @@ from tests.support.properties import at_least
 @pytest.fixture
 def library(tmp_path):
     yield Library(tmp_path / "data")
-    models.close_connections()
+    database.close_connections()
 
 
 def words_of(seed, number):
@@ -368,13 +369,13 @@ def test_a_new_analysis_replaces_the_old_one(library):
 def test_indexing_or_removing_twice_changes_nothing(library):
     photo = library.add("tahiti 倒垃圾 PixelSocial")
     once = library.vocabulary()
-    with models.scope(), db.atomic():
+    with database.scope(), db.atomic():
         search.index(photo)
         search.index(photo)
     assert library.vocabulary() == once
     assert library.ids("tahiti") == [photo]
 
-    with models.scope(), db.atomic():
+    with database.scope(), db.atomic():
         search.remove(photo)
         search.remove(photo)
         search.remove(4711)
@@ -386,13 +387,13 @@ def test_a_photo_without_text_stays_out(library):
     library.add("")
     library.add("…")
 
-    with models.scope():
+    with database.scope():
         assert Vocabulary.select().count() == 0
 
 
 def test_what_is_rolled_back_is_not_found_and_does_not_hide_what_comes_after(library):
     photo = library.add("")
-    with models.scope(), contextlib.suppress(ZeroDivisionError), db.atomic():
+    with database.scope(), contextlib.suppress(ZeroDivisionError), db.atomic():
         Analysis.update(visible_text="nairobi").where(Analysis.photo == photo).execute()
         search.index(photo)
         assert search.find("nairo", now=NOW).total == 1
@@ -407,7 +408,7 @@ def test_a_rebuilt_index_is_the_same(library, monkeypatch):
     monkeypatch.setattr(search, "TOGETHER", 2)
     ids = [library.add(f"tahiti {' '.join(words_of(number, 3))} 倒垃圾") for number in range(5)]
     before, steps = library.vocabulary(), []
-    with models.scope(), db.atomic():
+    with database.scope(), db.atomic():
         db.execute_sql("INSERT INTO photo_index(photo_index) VALUES ('delete-all')")
         Vocabulary.update(documents=99).execute()
         Vocabulary.insert(term="stray", documents=1).execute()
@@ -422,7 +423,7 @@ def test_a_rebuilt_index_is_the_same(library, monkeypatch):
 def test_after_compacting_removed_words_are_gone_from_the_index(library):
     photo = library.add("perpendicular")
     library.add("tahiti")
-    with models.scope(), db.atomic():
+    with database.scope(), db.atomic():
         search.remove(photo)
 
     assert compacted() > 0
@@ -434,7 +435,7 @@ def test_after_compacting_removed_words_are_gone_from_the_index(library):
 def test_compacting_goes_in_steps_between_which_others_write(library, monkeypatch):
     monkeypatch.setattr(search, "MERGED", 1)
     ids = [library.add(f"tahiti {' '.join(f'word{number}x{this}' for this in range(2_000))}") for number in range(12)]
-    with models.scope(), db.atomic():
+    with database.scope(), db.atomic():
         for photo in ids[:6]:
             search.remove(photo)
 
@@ -443,7 +444,7 @@ def test_compacting_goes_in_steps_between_which_others_write(library, monkeypatc
     assert "word3x" not in index_bytes()
     assert set(library.ids("tahiti")) == set(ids[6:])
     assert set(library.ids("nairobi")) == set(later)
-    with models.scope():
+    with database.scope():
         db.execute_sql("INSERT INTO photo_index(photo_index) VALUES ('integrity-check')")
 
 
@@ -471,12 +472,12 @@ def compacted(between=lambda: None):
 
 
 def compact_a_step(*, first):
-    with models.scope():
+    with database.scope():
         return search.compact(first=first)
 
 
 def index_bytes():
-    with models.scope():
+    with database.scope():
         return b"".join(bytes(row[0]) for row in db.execute_sql("SELECT block FROM photo_index_data")).decode("latin-1")
 
 
@@ -502,7 +503,7 @@ def test_words_that_came_one_by_one_are_found_like_those_that_were_there(library
         assert library.ids(word[:6]) == photos[-1:]
     found = [library.ids(text) for text in asked]
 
-    models.close_store()
+    database.close_store()
     assert [library.ids(text) for text in asked] == found
     assert all(photo in ids for photo, ids in zip(photos * 2, found, strict=True))
 
@@ -526,9 +527,9 @@ def test_each_store_has_its_own_words(tmp_path):
     assert second.ids("nairo") == [other]
     assert second.ids("tahi") == []
 
-    models.open_store(first.settings)
+    database.open_store(first.settings)
     assert first.ids("tahi") == [photo]
-    models.close_connections()
+    database.close_connections()
 
 
 def test_threads_search_while_others_index(library):
@@ -589,7 +590,7 @@ def test_any_text_goes_in_and_comes_out_again(library, text):
     photo = library.add(text)
     assert library.ids(text[:200], limit=1000) or library.vocabulary() == before
 
-    with models.scope(), db.atomic():
+    with database.scope(), db.atomic():
         search.remove(photo)
     assert library.vocabulary() == before
 

@@ -3,10 +3,11 @@
 import pytest
 
 import crypto
-import models
+import database
 from benchmarks import seed
 from clock import utc_now
-from models import Photo, db
+from database import db
+from models import Photo
 from settings import Settings
 
 SIZE = 37
@@ -22,11 +23,11 @@ def filled(tmp_path):
 
     def make(name, alike):
         seed.fill(Settings(data_dir=tmp_path / name, language="en"), SIZE, now=now, alike=alike)
-        with models.scope():
+        with database.scope():
             return contents()
 
     yield make
-    models.close_connections()
+    database.close_connections()
 
 
 def contents():
@@ -56,8 +57,8 @@ def test_photos_written_in_bulk_are_the_rows_that_the_verbs_write(filled):
 
 def test_every_photo_written_in_bulk_has_its_files(filled):
     filled("bulk", 16)
-    folder = models.store().folder
-    with models.scope():
+    folder = database.store().folder
+    with database.scope():
         for photo in Photo.select():
             for path, key in ((photo.original_path, photo.file_key), (photo.thumbnail_path, photo.thumbnail_key)):
                 with crypto.open_sealed(folder / path, key) as picture:

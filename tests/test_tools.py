@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, strategies
 from hypothesis import settings as examples
 
+import database
 import memory
-import models
 from assistant import mcp_servers, tools, web_search
-from models import Analysis, McpServer, Memory, db
+from database import db
+from models import Analysis, McpServer, Memory
 from tests.support.fake_mcp import FakeMCP
 from tests.support.library import Library
 from tests.support.properties import at_least
@@ -31,7 +32,7 @@ def nothing_listed(monkeypatch):
 @pytest.fixture
 def library(tmp_path):
     yield Library(tmp_path / "data")
-    models.close_connections()
+    database.close_connections()
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def register(library):
 
     def add(server_id, server, **fields):
         url = server if isinstance(server, str) else server.url
-        with models.scope():
+        with database.scope():
             McpServer.create(id=server_id, name=fields.pop("name", server_id.title()), url=url, created_at=NOW, **fields)
 
     return add
@@ -88,7 +89,7 @@ def error(answer):
 
 
 def memories():
-    with models.scope():
+    with database.scope():
         return [(kept.content, kept.source_type) for kept in Memory.select().order_by(Memory.id)]
 
 
@@ -327,7 +328,7 @@ def test_what_is_no_id_is_an_error(toolbox, impossible):
 
 def test_a_screenshot_that_waits_for_its_analysis_says_so(toolbox, library):
     photo = library.add()
-    with models.scope():
+    with database.scope():
         Analysis.update(status="pending").where(Analysis.photo == photo).execute()
 
     result = call(toolbox(), "get_screenshot", id=photo)["results"][0]
@@ -340,7 +341,7 @@ def test_a_screenshot_that_waits_for_its_analysis_says_so(toolbox, library):
 
 def test_the_web_is_searched_outside_of_any_database_scope(toolbox, monkeypatch):
     def search(query, settings, *, most):
-        with models.scope():  # refused inside another one
+        with database.scope():  # refused inside another one
             return [web_search.Result(query, "https://example.org/", "Sunny")]
 
     monkeypatch.setattr(web_search, "search", search)
@@ -374,7 +375,7 @@ def test_what_the_person_told_is_saved_as_theirs(toolbox):
     answer = call(box, "save_memory", content="User is allergic to nuts", category="Fact", memory_type="long-term", importance="0.9")
 
     assert answer["results"] == [{"id": 1, "title": "fact", "snippet": "User is allergic to nuts"}]
-    with models.scope():
+    with database.scope():
         kept = Memory.get()
     assert (kept.source_type, kept.memory_type, kept.importance, kept.device_id) == ("chat", "long_term", 0.9, "pixel")
     assert kept.created_at == NOW
@@ -555,7 +556,7 @@ def test_what_a_server_offered_before_it_fell_silent_is_still_offered(toolbox, r
 def test_a_changed_address_is_asked_anew(toolbox, register, weather):
     register("weather", "http://localhost:9/mcp")
     assert names(toolbox()) == BUILT_IN
-    with models.scope():
+    with database.scope():
         McpServer.update(url=weather.url).where(McpServer.id == "weather").execute()
 
     assert len(names(toolbox())) == 6
@@ -672,7 +673,7 @@ def test_a_turn_waits_for_servers_without_a_database_scope(toolbox, register, we
     register("weather", weather)
 
     def look(handler, request):
-        with models.store().lock.exclusive():  # not to be had while anybody has a scope
+        with database.store().lock.exclusive():  # not to be had while anybody has a scope
             handler.respond(*handler._fake.answer(request)[:2])
 
     weather.act("tools/list", look)
@@ -711,7 +712,7 @@ def test_run_never_raises_and_always_answers_in_one_shape(toolbox, library, monk
 
 
 def test_the_gate_of_memories_reads_what_was_said_and_nothing_else(toolbox, library):
-    with models.scope(), db.atomic():
+    with database.scope(), db.atomic():
         Memory.create(content="Likes jazz", source_type="chat", created_at=NOW, category="fact", importance=0.5, memory_type="long_term")
     box = toolbox("What do I like?", recalled=["Likes jazz"])
 

@@ -17,6 +17,7 @@ import peewee
 from flask import Blueprint, current_app
 
 import crypto
+import database
 import memory
 import models
 from clock import iso, utc_now
@@ -34,19 +35,19 @@ EXPORTS_AGAIN = 60.0  # seconds, for Retry-After
 
 def statistics(*, now: datetime) -> dict[str, int]:
     """`{total_photos, total_memories, storage_used_bytes, storage_free_bytes}`; free is what the disk has left for the service."""
-    store = models.store()
-    database = sum(crypto.size_of(path) for path in store.database.parent.glob(f"{store.database.name}*"))  # and its log
+    store = database.store()
+    database_bytes = sum(crypto.size_of(path) for path in store.database.parent.glob(f"{store.database.name}*"))  # and its log
     return {
         "total_photos": models.tallied(),
         "total_memories": memory.statistics(now=now)["total"],
-        "storage_used_bytes": database + (Holding.select(peewee.fn.SUM(Holding.bytes)).scalar() or 0),
+        "storage_used_bytes": database_bytes + (Holding.select(peewee.fn.SUM(Holding.bytes)).scalar() or 0),
         "storage_free_bytes": shutil.disk_usage(store.folder).free,
     }
 
 
 def keys(settings: Settings) -> dict[str, Any]:
     """How old the keys are, and how many photos were sealed under which generation of the key ring; nothing of the keys themselves."""
-    store = models.store()
+    store = database.store()
     ring, sealed = store.ring, Holding.select(Holding.key_generation, Holding.items).where(Holding.kind == "photo")
     due = rotation.due_at(settings) if store.encrypted else None
     return {

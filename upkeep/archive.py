@@ -24,6 +24,7 @@ import peewee
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
+import database
 import models
 from clock import to_epoch_ms
 from errors import DataDamaged, SnaploreError, StorageFull, Unreadable
@@ -117,12 +118,12 @@ def sum_line(digest: str, name: str) -> bytes:
 @contextlib.contextmanager
 def opened(path: Path, ring: crypto.KeyRing, pragmas: Iterable[tuple] = READING) -> Iterator[SqlCipherDatabase]:
     """A connection of its own to the database at `path`, under the key of `ring`."""
-    database = SqlCipherDatabase(str(path), passphrase=models.passphrase(ring), pragmas=pragmas, autoconnect=False)
-    database.connect()
+    copy = SqlCipherDatabase(str(path), passphrase=database.passphrase(ring), pragmas=pragmas, autoconnect=False)
+    copy.connect()
     try:
         yield database
     finally:
-        database.close()
+        copy.close()
 
 
 class StoredFile(NamedTuple):
@@ -148,12 +149,12 @@ class StoredFile(NamedTuple):
 FILE_FIELDS = tuple(itertools.chain.from_iterable(models.FILES.values()))
 
 
-def stored_files(database: SqlCipherDatabase) -> Iterator[StoredFile]:
+def stored_files(copy: SqlCipherDatabase) -> Iterator[StoredFile]:
     """Every file that a row names; of each kind the newest first."""
     for path, key, digest in FILE_FIELDS:
         columns = (path, key, peewee.SQL("NULL") if digest is None else digest)
         chosen = path.model.select(*columns).where(path.is_null(False)).order_by(path.model.id.desc())
-        for row in chosen.tuples().iterator(database):
+        for row in chosen.tuples().iterator(copy):
             yield StoredFile(*row)
 
 
@@ -197,8 +198,8 @@ def explain_failures(what: str) -> Iterator[None]:
     """A failure of the disk or of a database becomes a sentence that starts with `what`."""
     try:
         yield
-    except models.DATABASE_ERRORS as problem:
-        known = models.known_failure(problem)
+    except database.DATABASE_ERRORS as problem:
+        known = database.known_failure(problem)
         if known is None or isinstance(known, DataDamaged):
             known = Unreadable(f"{what}: the database is damaged, or not the key's own.")
         raise known from problem

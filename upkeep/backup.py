@@ -26,10 +26,11 @@ import peewee
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
-import models
+import database
+from database import db
 from errors import Conflict, StorageFull
 from locks import named_lock
-from models import Photo, db
+from models import Photo
 from settings import VERSION
 from upkeep import archive
 from upkeep.progress import Progress
@@ -53,23 +54,23 @@ def make(target: Path, progress: Progress, *, now: datetime, force: bool = False
     """
     if target.exists() and not force:
         raise Conflict(f"{target} exists. Choose another name, or replace it with --force.")
-    folder = models.store().folder
+    folder = database.store().folder
     busy = named_lock(folder / "jobs", "backup", 0, busy="Another backup is being made.")
     failure = f"The backup cannot be written to {target}"
     with archive.explain_failures(failure), busy, archive.private_folder(folder, "backup") as private:
         archive.remove_matching(target.parent, re.escape(target.name) + r"\.[0-9a-f]{8}\.part")
         _link_ahead(private, progress)
         moment = _take_moment(private, progress)
-        with archive.opened(private / archive.DATABASE, moment.ring) as database:
-            sizes = [crypto.size_of(private / Path(file.path).name) for file in archive.stored_files(database)]
+        with archive.opened(private / archive.DATABASE, moment.ring) as copy:
+            sizes = [crypto.size_of(private / Path(file.path).name) for file in archive.stored_files(copy)]
             size = (private / archive.DATABASE).stat().st_size + sum(sizes) + archive.MEMBER * len(sizes)
             if shutil.disk_usage(target.parent).free < size:
                 raise StorageFull(f"The backup needs {math.ceil(size / 1_048_576)} MB, and less is free where {target} is to be.")
-            photos = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(database)
+            photos = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
             ring = moment.ring
             head = archive.Head(archive.FORMAT, VERSION, now, ring.database_key is not None, ring.generation, photos, len(sizes))
             with _new_file(target) as file:
-                unreadable = _write(file, head, private, database, moment.master_key if with_master_key else None, progress)
+                unreadable = _write(file, head, private, copy, moment.master_key if with_master_key else None, progress)
     return Made(head, target.stat().st_size, unreadable)
 
 
@@ -83,12 +84,12 @@ class _Moment(NamedTuple):
 
 def _link_ahead(private: Path, progress: Progress) -> None:
     """Link nearly everything, in short scopes: what needs the folder alone does not wait for more than one."""
-    with models.scope():
+    with database.scope():
         total, done = sum(path.model.select().where(path.is_null(False)).count() for path, _, _ in archive.FILE_FIELDS), 0
     for path, _, _ in archive.FILE_FIELDS:
         number, last = path.model.id, 0
         while True:
-            with models.scope():
+            with database.scope():
                 chosen = path.model.select(number, path).where(number > last, path.is_null(False)).order_by(number).limit(STEP)
                 rows = list(chosen.tuples())
                 for _, name in rows:
@@ -103,10 +104,10 @@ def _take_moment(private: Path, progress: Progress) -> _Moment:
     """Bring the files, the key ring and the database of one moment into `private`."""
     missing: set[str] = set()
     for number in range(ROUNDS):
-        with models.scope(), contextlib.ExitStack() as held:
+        with database.scope(), contextlib.ExitStack() as held:
             if number == ROUNDS - 1:
                 held.enter_context(db.atomic())  # whoever wants to delete something waits until this is over
-            store = models.store()
+            store = database.store()
             live = held.enter_context(archive.opened(store.database, store.ring))
             held.enter_context(live.atomic("DEFERRED"))
             gone = {file.path for file in archive.stored_files(live) if not _keep(file.path, private)}
@@ -122,7 +123,7 @@ def _take_moment(private: Path, progress: Progress) -> _Moment:
 def _keep(path: str, private: Path) -> bool:
     """Give a stored file its second name; False when it is not there."""
     try:
-        archive.link(f"{models.store().folder}/{path}", f"{private}/{path.rpartition('/')[2]}")  # strings: there may be 200,000
+        archive.link(f"{database.store().folder}/{path}", f"{private}/{path.rpartition('/')[2]}")  # strings: there may be 200,000
     except FileExistsError:
         pass
     except FileNotFoundError:
@@ -147,7 +148,7 @@ def _write(
     file: BinaryIO,
     head: archive.Head,
     private: Path,
-    database: SqlCipherDatabase,
+    copy: SqlCipherDatabase,
     master_key: bytes | None,
     progress: Progress,
 ) -> list[str]:
@@ -161,7 +162,7 @@ def _write(
         if master_key is not None:
             tar.add_bytes(archive.MASTER_KEY, master_key.hex().encode() + b"\n")
         tar.add(archive.DATABASE, private / archive.DATABASE)
-        for number, stored in enumerate(archive.stored_files(database), start=1):
+        for number, stored in enumerate(archive.stored_files(copy), start=1):
             path = private / Path(stored.path).name
             if archive.FILE.fullmatch(stored.path) and stored.is_intact(path):
                 tar.add(stored.path, path)

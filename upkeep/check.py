@@ -18,12 +18,14 @@ import msgspec
 import peewee
 
 import crypto
+import database
 import models
 import photos
 import pictures
 import search
+from database import db
 from errors import DataDamaged, NotFound, SnaploreError, StartRefused, Unreadable
-from models import Analysis, Message, Photo, Vocabulary, db
+from models import Analysis, Message, Photo, Vocabulary
 from settings import Settings
 from upkeep import cleanup
 from upkeep.progress import Progress, silent
@@ -79,7 +81,7 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
         return
     readable = _look_at_copies(keys, settings)
     try:
-        models.open_store(settings)
+        database.open_store(settings)
     except StartRefused as refusal:
         refused = database if readable else keys
         refused.note(refusal.detail)
@@ -101,7 +103,7 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
     ):
         try:
             look(*kinds, orders)
-        except models.DATABASE_ERRORS as problem:
+        except database.DATABASE_ERRORS as problem:
             _raise_unless_damaged(problem)
             kinds[-1].note(f"cannot be read: {problem}")
         yield from kinds
@@ -109,7 +111,7 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
 
 def _raise_unless_damaged(problem: Exception) -> None:
     """A full disk or a busy moment says nothing about the data."""
-    if not isinstance(models.known_failure(problem), DataDamaged | None):
+    if not isinstance(database.known_failure(problem), DataDamaged | None):
         raise problem
 
 
@@ -139,9 +141,9 @@ def _integrity(kind: Kind) -> bool:
     """
     problems = _damaged_pages()
     try:
-        with models.scope():
+        with database.scope():
             tables = [row[0] for row in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()]
-    except models.DATABASE_ERRORS as problem:
+    except database.DATABASE_ERRORS as problem:
         _raise_unless_damaged(problem)
         problems, tables = [*problems, str(problem)], []
     for table in tables:
@@ -156,10 +158,10 @@ def _integrity(kind: Kind) -> bool:
 
 def _problems_of(table: str) -> list[str]:
     try:
-        with models.scope():
+        with database.scope():
             told = [row[0] for row in db.execute_sql(f'PRAGMA integrity_check("{table}")').fetchall()]
             strays = db.execute_sql(f'PRAGMA foreign_key_check("{table}")').fetchall()
-    except models.DATABASE_ERRORS as problem:
+    except database.DATABASE_ERRORS as problem:
         _raise_unless_damaged(problem)
         return [f"{table} cannot be read: {problem}"]
     lines = [line for answer in told for line in answer.splitlines() if line != "ok" and not line.startswith("***")]
@@ -173,7 +175,7 @@ def _damaged_pages() -> list[str]:
     """
     damaged: list[str] = []
     for look in range(LOOKS):
-        with models.scope():
+        with database.scope():
             found = [row[0] for row in db.execute_sql("PRAGMA cipher_integrity_check").fetchall()]
         damaged = [problem for problem in found if not look or problem in damaged]
         if not damaged:
@@ -206,15 +208,15 @@ def _files(kind: Kind, orders: Orders) -> None:
     for path in cleanup.orphans(orders.report, now=orders.now):
         if orders.repair:
             path.unlink(missing_ok=True)
-        kind.note(f"{path.relative_to(models.store().folder)} belongs to nothing", mended=orders.repair)
+        kind.note(f"{path.relative_to(database.store().folder)} belongs to nothing", mended=orders.repair)
 
 
 def _rows(chosen: peewee.ModelSelect, stage: str, orders: Orders) -> Iterator[peewee.Model]:
     """All rows in the order of their ids, a batch at a time; no scope is open while they are used."""
-    with models.scope():
+    with database.scope():
         total = chosen.count()
     done = 0
-    for rows in models.batches(chosen, chosen.model.id, BATCH):
+    for rows in database.batches(chosen, chosen.model.id, BATCH):
         yield from rows
         done += len(rows)
         orders.report(stage, min(done, total), total)
@@ -224,7 +226,7 @@ def _confirmed(row: peewee.Model, problem_of: Callable[[peewee.Model], str]) -> 
     """What is wrong with a row's file, empty for nothing: a row that is gone or names another file by now is looked at as it is."""
     if not problem_of(row):
         return ""
-    with models.scope():
+    with database.scope():
         row = type(row).get_or_none(type(row).id == row.id)
     return problem_of(row) if row is not None else ""
 
@@ -243,7 +245,7 @@ def _attachment_problem(message: Message) -> str:
 
 def _file_problem(name: str, key: bytes | None, sha256: bytes | None = None) -> str:
     """What is wrong with a stored file; it is read, and by that authenticated, from the first chunk to the last."""
-    path = models.store().folder / name
+    path = database.store().folder / name
     try:
         with crypto.open_sealed(path, key) as file:
             # Nothing but its first bytes tells of a thumbnail or an attachment that was never sealed whether it is one.
@@ -262,7 +264,7 @@ def _file_problem(name: str, key: bytes | None, sha256: bytes | None = None) -> 
 def _act(verb: Callable[..., object], *arguments: object) -> bool:
     """Whether the verb, in a scope of its own, did what it should."""
     try:
-        with models.scope():
+        with database.scope():
             verb(*arguments)
     except NotFound:  # deleted meanwhile, which mends it as well
         return True
@@ -275,7 +277,7 @@ def _act(verb: Callable[..., object], *arguments: object) -> bool:
 
 
 def _analyses(kind: Kind, orders: Orders) -> None:
-    with models.scope():
+    with database.scope():
         missing = list(Photo.select().where(~peewee.fn.EXISTS(Analysis.select().where(Analysis.photo == Photo.id))))
         for photo in missing:
             if orders.repair:
@@ -285,7 +287,7 @@ def _analyses(kind: Kind, orders: Orders) -> None:
 
 def _broken_index(kind: Kind, orders: Orders) -> None:
     if orders.repair:
-        with models.scope(), db.atomic():
+        with database.scope(), db.atomic():
             search.rebuild()
     kind.note("the index is damaged", mended=orders.repair)
 
@@ -293,10 +295,10 @@ def _broken_index(kind: Kind, orders: Orders) -> None:
 def _index(kind: Kind, orders: Orders) -> None:
     """Photos are in the index exactly when their analysis has text, and with as many words."""
     last, done = 0, 0
-    with models.scope():
+    with database.scope():
         total = Analysis.select().count()
     while last is not None:
-        with models.scope(), db.atomic("DEFERRED"):
+        with database.scope(), db.atomic("DEFERRED"):
             ids = [
                 row[0]
                 for row in Analysis.select(Analysis.photo).where(Analysis.photo > last).order_by(Analysis.photo).limit(BATCH).tuples()
@@ -305,7 +307,7 @@ def _index(kind: Kind, orders: Orders) -> None:
             indexed = _indexed(last, end)
             wrong = [photo_id for photo_id in sorted({*ids, *indexed}) if indexed.get(photo_id) != _words(photo_id)]
         for photo_id in wrong:
-            with models.scope(), db.atomic():
+            with database.scope(), db.atomic():
                 if orders.repair:
                     search.index(photo_id)
             kind.note(f"photo {photo_id} {'has other words there' if photo_id in indexed else 'is not in it'}", mended=orders.repair)
@@ -335,7 +337,7 @@ def _vocabulary(kind: Kind, orders: Orders) -> None:
     last: str | None = ""
     done, total = 0, 0
     while last is not None:
-        with models.scope(), db.atomic("DEFERRED"):
+        with database.scope(), db.atomic("DEFERRED"):
             db.execute_sql("CREATE VIRTUAL TABLE IF NOT EXISTS temp.index_terms USING fts5vocab(main, photo_index, row)")
             total = total or Vocabulary.select().count()
             indexed = dict(
@@ -348,7 +350,7 @@ def _vocabulary(kind: Kind, orders: Orders) -> None:
             wrong = [term for term in suspicious if _miscounted(term, known.get(term))]
         for term in wrong:
             if orders.repair:
-                with models.scope(), db.atomic():
+                with database.scope(), db.atomic():
                     _count_anew(term)
             kind.note(f"“{term}” is counted wrongly", mended=orders.repair)
         last, done = end, done + len(known)
@@ -413,7 +415,7 @@ def _miscounts(count: _Count, *, repair: bool) -> list[tuple]:
         SELECT * FROM (SELECT * FROM counted EXCEPT SELECT * FROM {table})
         UNION ALL SELECT * FROM (SELECT * FROM {table} EXCEPT SELECT * FROM counted)
     """  # noqa: S608
-    with models.scope():
+    with database.scope():
         wrong = {row[:keys] for row in db.execute_sql(differing).fetchall()}
         if wrong and repair:
             with db.atomic():

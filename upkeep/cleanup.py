@@ -26,13 +26,15 @@ import msgspec
 import peewee
 
 import crypto
+import database
 import models
 import photos
 import search
 from assistant import conversations
+from database import db
 from errors import Unavailable
 from locks import Presence, named_lock
-from models import Conversation, Dynamic, Memory, Message, Photo, SyncState, db
+from models import Conversation, Dynamic, Memory, Message, Photo, SyncState
 from settings import Settings
 from upkeep.progress import Progress, silent
 
@@ -76,7 +78,7 @@ def clean(settings: Settings, *, now: datetime, dry_run: bool = False, progress:
     them all. With `dry_run` nothing is changed, and the numbers are those that a run would have had now.
     """
     cleaned = Cleaned()
-    with models.scope():
+    with database.scope():
         days = retention_days(settings)
     for kind in _kinds(days, now):
         if dry_run:
@@ -98,7 +100,7 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
     does not find what is left. Raises `Unavailable` while another one is at it.
     """
     cleaned = Cleaned()
-    with named_lock(models.store().folder / "jobs", "clear", CLEAR_PATIENCE, busy="Everything is being deleted already."):
+    with named_lock(database.store().folder / "jobs", "clear", CLEAR_PATIENCE, busy="Everything is being deleted already."):
         with _step(), db.atomic():
             before = _after_all(now)
             search.empty()
@@ -176,13 +178,13 @@ def _attachments(chosen: peewee.ModelSelect) -> peewee.ModelSelect:
 
 
 def _count(kind: _Kind, cleaned: Cleaned) -> None:
-    with models.scope():
+    with database.scope():
         setattr(cleaned, kind.name, kind.due.count())
         cleaned.bytes += _size(kind, kind.due)
 
 
 def _purge(kind: _Kind, cleaned: Cleaned, report: Progress) -> None:
-    with models.scope():
+    with database.scope():
         total = kind.due.count()
     done = 0
     while done < total:
@@ -201,14 +203,14 @@ def _size(kind: _Kind, chosen: peewee.ModelSelect) -> int:
     """Bytes on the disk of the files that go with these rows."""
     if kind.paths is None:
         return 0
-    folder = models.store().folder
+    folder = database.store().folder
     return sum(crypto.size_of(folder / path) for row in kind.paths(chosen).tuples().iterator() for path in row)
 
 
 @contextlib.contextmanager
 def _step() -> Iterator[None]:
     """A scope of its own, and then room for others."""
-    with models.scope():
+    with database.scope():
         yield
     time.sleep(ROOM)
 
@@ -242,11 +244,11 @@ def orphans(report: Progress, *, now: datetime) -> Iterator[Path]:
 
     So a restore, which is alone with the folder and brings files before their rows, never loses any of them to who removes these.
     """
-    folder = models.store().folder
+    folder = database.store().folder
     searched = [(place, below) for place in _PLACES for below in _folders(folder / place.folder, spread=place.spread)]
     for number, (place, below) in enumerate(searched, start=1):
         for files in _batches(_old_files(below, place.name, now=now)):
-            with models.scope():
+            with database.scope():
                 yield from _without_row(files, place.columns)
         report("files", number, len(searched))
 
@@ -266,7 +268,7 @@ def _folders(folder: Path, *, spread: bool) -> list[Path]:
 
 
 def _without_row(files: list[Path], columns: Iterable[peewee.Field]) -> list[Path]:
-    paths = {str(path.relative_to(models.store().folder)): path for path in files}
+    paths = {str(path.relative_to(database.store().folder)): path for path in files}
     for column in columns:
         for (known,) in column.model.select(column).where(column.in_(list(paths))).tuples():
             del paths[known]
@@ -275,7 +277,7 @@ def _without_row(files: list[Path], columns: Iterable[peewee.Field]) -> list[Pat
 
 def _remove_lock_files(*, now: datetime) -> None:
     """Those that killed processes have left behind. They are empty and count for nothing."""
-    folder = models.store().folder
+    folder = database.store().folder
     for path in _old_files(folder / "workers", "[0-9a-f]{16}", now=now):
         Presence.alive(path.parent, path.name)  # removes the file of a dead one
     locks = (("turns", "[0-9a-f]{1,64}|reading"), ("jobs", "[a-z-]+"), ("reasoner", "[a-z]+"))
@@ -334,7 +336,7 @@ def _give_back_pages() -> None:
 
 
 def _empty_log() -> None:
-    usual = dict(models.PRAGMAS)["busy_timeout"]
+    usual = dict(database.PRAGMAS)["busy_timeout"]
     for _ in range(LOG_TRIES):
         with _step():
             _pragma("wal_checkpoint(PASSIVE)")  # the most of the work, in nobody's way

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import msgspec
 import peewee
 
+import database
 import models
 import photos
 from assistant import conversations, mcp_servers, skills
@@ -94,7 +95,7 @@ class _Export:
         self._left_out: dict[str, dict[str, Any]] = {}  # by name
 
     def parts(self) -> Iterator[bytes]:
-        with models.scope():
+        with database.scope():
             settings = _settings(self._settings, now=self._now)
             known_skills = skills.every(self._settings.language, now=self._now)
             newest = Photo.select(peewee.fn.MAX(Photo.id)).scalar() or 0
@@ -125,7 +126,7 @@ class _Export:
         last = 0
         while True:
             with contextlib.ExitStack() as opened:
-                with models.scope():  # around both: a rotation gives files other keys
+                with database.scope():  # around both: a rotation gives files other keys
                     files = [file_of(row) for row in chosen.where(key > last).order_by(key).limit(OPENED)]
                 for file in files:
                     if file.reader is not None:
@@ -160,7 +161,7 @@ class _Export:
 
 
 def _rows(chosen: peewee.ModelSelect, key: peewee.Field) -> Iterator[Any]:
-    return itertools.chain.from_iterable(models.batches(chosen, key, ROWS))
+    return itertools.chain.from_iterable(database.batches(chosen, key, ROWS))
 
 
 # ------------------------------------------------------------------------------------------------------------------- pictures
@@ -233,7 +234,7 @@ def _note(dynamic: Dynamic) -> dict[str, Any]:
 def _conversations() -> Iterator[dict[str, Any]]:
     for row in _rows(Conversation.select(Conversation.id), Conversation.id):
         try:
-            with models.scope():
+            with database.scope():
                 conversation = conversations.detail(row.id)
                 attached = Message.select(Message.id).where(Message.conversation == row.id, Message.attachment_path.is_null(False))
                 ids = {message_id for (message_id,) in attached.tuples()}

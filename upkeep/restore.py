@@ -30,7 +30,7 @@ from playhouse.migrations import Runner
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
-import models
+import database
 from errors import BadInput, NotFound, StartRefused, StorageFull, Unreadable
 from locks import FolderLock, ServiceLock
 from models import Photo
@@ -64,9 +64,9 @@ def restore(settings: Settings, source: Path, progress: Progress, *, now: dateti
         head = _unpack(source, stage, settings, progress)
         ring, key = _open_ring(settings, stage, master_key_file)
         unreadable = _decoded((stage / archive.UNREADABLE).read_bytes(), list[str])
-        with _verified_database(stage, ring) as database:
-            _verify_files(stage, database, set(unreadable), head.files, progress)
-            photos = _number_of_photos(database)
+        with _verified_database(stage, ring) as copy:
+            _verify_files(stage, copy, set(unreadable), head.files, progress)
+            photos = _number_of_photos(copy)
         aside = _switch(settings, stage, ring, key, now=now)
     return Restored(photos, head.created_at, aside, unreadable)
 
@@ -88,8 +88,8 @@ def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = No
         for part in ("", "-wal"):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(aside / f"{ring.database_file}{part}", stage / f"{archive.DATABASE}{part}")
-        with _verified_database(stage, ring) as database:
-            photos = _number_of_photos(database)
+        with _verified_database(stage, ring) as copy:
+            photos = _number_of_photos(copy)
         for name in PICTURES:
             _link_all(aside / name, stage / name)
         replaced = _switch(settings, stage, ring, key, now=now)
@@ -271,22 +271,22 @@ def _verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherD
     """The new database, whole and of the present schema, on a disk that has it. Raises `Unreadable`, `StartRefused`."""
     if not (stage / archive.DATABASE).exists():
         raise Unreadable("The database is missing.")
-    with archive.opened(stage / archive.DATABASE, ring, models.PRAGMAS) as database:
+    with archive.opened(stage / archive.DATABASE, ring, database.PRAGMAS) as copy:
         checks = ("integrity_check", "cipher_integrity_check") if ring.database_key else ("integrity_check",)
-        answers = [row[0] for check in checks for row in database.execute_sql(f"PRAGMA {check}").fetchall()]
+        answers = [row[0] for check in checks for row in copy.execute_sql(f"PRAGMA {check}").fetchall()]
         if answers != ["ok"]:
             raise Unreadable(f"The database is damaged: {answers[0]}.")
-        migrations = Runner(database, str(models.MIGRATIONS))
+        migrations = Runner(copy, str(database.MIGRATIONS))
         if unknown := [row.name for row in migrations.status() if row.path is None]:
             raise StartRefused(f"The data is a newer Snaplore's (it knows {unknown[-1]}). Install that version or a later one.")
         migrations.up()
         yield database
 
 
-def _verify_files(stage: Path, database: SqlCipherDatabase, unreadable: set[str], total: int, progress: Progress) -> None:
+def _verify_files(stage: Path, copy: SqlCipherDatabase, unreadable: set[str], total: int, progress: Progress) -> None:
     """Every file that a row names is there and authentic, except those that were not when the backup was made; and no other is there."""
     present = 0
-    for number, stored in enumerate(archive.stored_files(database), start=1):
+    for number, stored in enumerate(archive.stored_files(copy), start=1):
         if stored.path not in unreadable:
             if not archive.FILE.fullmatch(stored.path) or not stored.is_intact(stage / stored.path):
                 raise Unreadable(f"{DAMAGED}: {_shown(stored.path)} is missing, or not authentic.")
@@ -297,8 +297,8 @@ def _verify_files(stage: Path, database: SqlCipherDatabase, unreadable: set[str]
         raise Unreadable(f"{DAMAGED}: it holds files that no row names.")
 
 
-def _number_of_photos(database: SqlCipherDatabase) -> int:
-    return Photo.select(peewee.fn.COUNT(Photo.id)).scalar(database)
+def _number_of_photos(copy: SqlCipherDatabase) -> int:
+    return Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
 
 
 # ------------------------------------------------------------------------------------------------------------------- the switch

@@ -27,10 +27,12 @@ from typing import BinaryIO, NamedTuple
 import peewee
 
 import crypto
+import database
 import models
+from database import Store, db
 from errors import EncryptionDiffers, SnaploreError, StorageFull, Unreadable
 from locks import ServiceLock, named_lock
-from models import Message, Photo, Store, db
+from models import Message, Photo
 from settings import Settings
 from spool import Spool, new_place
 from upkeep.progress import Progress
@@ -45,12 +47,12 @@ BLOCK = 262_144  # bytes
 
 def is_due(settings: Settings, *, now: datetime) -> bool:
     """Whether the database key has reached the age at which it turns."""
-    return models.store().encrypted and now >= due_at(settings)
+    return database.store().encrypted and now >= due_at(settings)
 
 
 def due_at(settings: Settings) -> datetime:
     """When the database key has reached that age."""
-    return models.store().ring.created_at + timedelta(days=settings.key_rotation_days)
+    return database.store().ring.created_at + timedelta(days=settings.key_rotation_days)
 
 
 def rotate(progress: Progress, *, now: datetime) -> None:
@@ -59,7 +61,7 @@ def rotate(progress: Progress, *, now: datetime) -> None:
     Raises `Unavailable` when others stay in the folder, and `StorageFull` when there is no room for a second database; then, and after
     every other failure, the old state is whole.
     """
-    store = models.store()
+    store = database.store()
     # A backup stays in the folder for seconds, and whoever came after this one would wait for both.
     backup = named_lock(store.folder / "jobs", "backup", 0, busy="A backup is being made.")
     with backup, store.lock.exclusive():
@@ -73,21 +75,21 @@ def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -
     The folder is open then, and `seal_anew` brings the files after it. Raises `StartRefused` for a running service and lost keys.
     """
     with contextlib.suppress(EncryptionDiffers):
-        models.open_store(settings)
+        database.open_store(settings)
         return False
     with contextlib.closing(ServiceLock(settings.data_dir)):
-        store = models.open_store(dataclasses.replace(settings, encryption=not settings.encryption))
+        store = database.open_store(dataclasses.replace(settings, encryption=not settings.encryption))
         with store.lock.exclusive():
             key_store = crypto.KeyStore(store.keys, _master_key(store) if settings.encryption else None)
             ring = crypto.new_key_ring(encrypted=settings.encryption, now=now, generation=store.ring.generation + 1)
             _move_database(store, ring, progress, key_store)
-        models.open_store(settings)
+        database.open_store(settings)
     return True
 
 
 def change_master_key(key: bytes) -> None:
     """Seal the key ring under another master key. Beside a running service only when that key is kept in the data folder."""
-    store = models.store()
+    store = database.store()
     with store.lock.exclusive():
         store.follow()
         store.replace_master_key(key)
@@ -154,7 +156,7 @@ def _export(new: Path, ring: crypto.KeyRing, report) -> None:
 
 @contextlib.contextmanager
 def _attached(path: Path, ring: crypto.KeyRing) -> Iterator[None]:
-    db.execute_sql("ATTACH DATABASE ? AS fresh KEY ?", (str(path), models.passphrase(ring)))
+    db.execute_sql("ATTACH DATABASE ? AS fresh KEY ?", (str(path), database.passphrase(ring)))
     try:
         yield
     finally:
@@ -221,8 +223,8 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
     where the folder is not encrypted, or the other way round.
     """
     result = SealedAnew()
-    with models.scope():
-        generation, encrypted = models.store().ring.generation, models.store().encrypted
+    with database.scope():
+        generation, encrypted = database.store().ring.generation, database.store().encrypted
     for kind in _KINDS:
         due = kind.generation < generation
         if only_unlike:
@@ -243,7 +245,7 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
 
 def _batches(kind: _Kind, where: peewee.Expression | bool, progress: Progress) -> Iterator[tuple[list, Callable[[], None]]]:
     """The rows that own files, a scope for each batch, and what to call for each row that is done."""
-    with models.scope():
+    with database.scope():
         total = kind.rows.where(where).count()
     seen = itertools.count(1)
 
@@ -251,15 +253,15 @@ def _batches(kind: _Kind, where: peewee.Expression | bool, progress: Progress) -
         done = next(seen)
         progress(kind.name, done, max(total, done))
 
-    for rows in models.batches(kind.rows.where(where), kind.id, BATCH):
+    for rows in database.batches(kind.rows.where(where), kind.id, BATCH):
         yield rows, report
 
 
 def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
     """Returns the files that the row had before; none when it is gone or has changed meanwhile."""
     with contextlib.ExitStack() as readers:
-        with models.scope():  # around both: the files of a row that is there are there
-            store = models.store()
+        with database.scope():  # around both: the files of a row that is there are there
+            store = database.store()
             row = kind.rows.where(kind.id == row_id).first()
             if row is None:
                 return []
@@ -276,7 +278,7 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
                 changed |= {fields.path: str(target.relative_to(store.folder)), fields.key: _sealed(source, target)}
             crypto.sync_file(place.parent)
             changed[kind.bytes] = sum(path.stat().st_size for path in new)
-            with models.scope(), db.atomic():
+            with database.scope(), db.atomic():
                 unchanged = kind.files[0].path == str(old[0].relative_to(store.folder))
                 replaced = kind.id.model.update(changed).where(kind.id == row_id, unchanged).execute()
         finally:
@@ -295,7 +297,7 @@ def _sealed(source: BinaryIO, target: Path) -> bytes | None:
 
 def _remove(paths: list[Path]) -> None:
     """Once nobody reads a row that names them: who has opened them by then reads on to the end."""
-    with models.store().lock.exclusive():
+    with database.store().lock.exclusive():
         pass
     for path in paths:
         path.unlink(missing_ok=True)
@@ -317,12 +319,12 @@ def status(progress: Progress) -> Status:
     unreadable: list[str] = []
     for kind in _KINDS:
         for rows, report in _batches(kind, True, progress):
-            with models.scope():
+            with database.scope():
                 for row in rows:
                     for path, key, _ in kind.files:
                         place = getattr(row, path.name)
                         generations[getattr(row, kind.generation.name)] += 1
-                        if not _opens(models.store().folder / place, getattr(row, key.name)) and _is_current(kind, row, path):
+                        if not _opens(database.store().folder / place, getattr(row, key.name)) and _is_current(kind, row, path):
                             unreadable.append(f"{place} ({kind.one} {row.id})")
                     report()
     return Status(dict(generations), unreadable)

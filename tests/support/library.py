@@ -4,9 +4,10 @@ from datetime import datetime
 
 import msgspec
 
-import models
+import database
 import search
-from models import Analysis, Photo, Vocabulary, db
+from database import db
+from models import Analysis, Photo, Vocabulary
 from settings import Settings
 
 NOW = datetime(2026, 11, 21, 12)
@@ -17,10 +18,10 @@ class Library:
 
     def __init__(self, folder):
         self.settings = Settings(data_dir=folder)
-        models.open_store(self.settings)
+        database.open_store(self.settings)
 
     def add(self, visible_text="", *, app_name="", summary="", entities=(), category="other", intent="note", device_id="pixel", taken=NOW):
-        with models.scope(), db.atomic():
+        with database.scope(), db.atomic():
             number = Photo.select().count() + 1
             photo = Photo.create(
                 device_id=device_id, filename="a.png", original_path=f"o{number}", thumbnail_path=f"t{number}", mime_type="image/png",
@@ -35,18 +36,18 @@ class Library:
             return photo.id
 
     def analyse_again(self, photo_id, visible_text):
-        with models.scope(), db.atomic():
+        with database.scope(), db.atomic():
             search.remove(photo_id)
             Analysis.update(visible_text=visible_text).where(Analysis.photo == photo_id).execute()
             search.index(photo_id)
 
     def find(self, text, **options):
-        with models.scope():
+        with database.scope():
             return search.find(text, now=NOW, **options)
 
     def ids(self, text, **options):
         return [hit.photo_id for hit in self.find(text, **options).items]
 
     def vocabulary(self):
-        with models.scope():
+        with database.scope():
             return {row.term: row.documents for row in Vocabulary.select() if not row.term.startswith("@")}

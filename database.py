@@ -1,0 +1,393 @@
+"""The database: how it is opened, who may use it when, its tables, and the rows' invariants.
+
+One SQLCipher file holds everything but the pictures. It is opened by `open_store` at start; each use of it, in any process, is a
+`scope()`, which holds a shared lock on the data folder while it lasts. What must be alone (a migration, a key rotation, a
+restore) takes the lock exclusively. Connections go from scope to scope, because a new one is cold and costs its opening, and
+are opened anew when the key ring has changed.
+
+A scope is opened by the outermost caller only: the request, the job, one step of the analysis pool. Verbs never open one, so
+that what they do together stays together. Those that walk through everything (`batches`) say that they open theirs.
+"""
+
+import contextlib
+import errno
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+import peewee
+import sqlcipher3
+from playhouse.migrations import Runner
+from playhouse.pool import PooledDatabase
+from playhouse.sqlcipher_ext import SqlCipherDatabase
+
+import crypto
+from clock import utc_now
+from errors import DataDamaged, EncryptionDiffers, SnaploreError, StartRefused, StorageFull, Unavailable
+from locks import FolderLock
+from settings import ROOT, Settings
+
+log = logging.getLogger(__name__)
+
+MIGRATIONS = ROOT / "migrations"
+
+PRAGMAS = (
+    ("cipher_log_level", "NONE"),  # a wrong key is told once, by `StartRefused`
+    ("journal_mode", "WAL"),
+    ("synchronous", "FULL"),  # an answered upload survives a power cut; NORMAL may lose the last commits
+    ("foreign_keys", 1),
+    ("secure_delete", 1),
+    ("temp_store", 2),  # memory: no readable temporary file
+    ("busy_timeout", 10_000),
+    # KiB a connection: 1,000 would save 17 MB while six clients are at it, and make a tenth of every search in 100,000 photos.
+    ("cache_size", -4_000),
+    ("wal_autocheckpoint", 1_000),
+    ("journal_size_limit", 32 * 1024 * 1024),
+)
+
+# Incremental, so that clean-up gives free pages back. It has to be set before anything is written, and only then: on a database that
+# is there it is a write, which waits for whoever else writes, and fails on a full or read-only disk.
+FIRST_PRAGMAS = (("auto_vacuum", 2), *PRAGMAS)
+
+
+class _Database(PooledDatabase, SqlCipherDatabase):
+    """Of the free connections the oldest is taken first: its cache knows the most, and the others are not needed for long."""
+
+    def __init__(self):
+        # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
+        super().__init__(None, max_connections=0, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
+
+    def point_at(self, ring: crypto.KeyRing, folder: Path) -> None:
+        """Open from now on what `ring` names. No scope may be open but the caller's, and that one before it has connected."""
+        pragmas = PRAGMAS if ring.generation else FIRST_PRAGMAS
+        self.init(str(folder / ring.database_file), passphrase=passphrase(ring), pragmas=pragmas, check_same_thread=False)
+        self.close_idle()
+
+    def rest(self) -> None:
+        """Close the free connections but the one that is taken first, and empty the cache of that one."""
+        with self._pool_lock:
+            spare, self._connections = self._connections[1:], self._connections[:1]  # a heap, the oldest first
+            for *_, connection in spare:
+                self._close_raw(connection)
+            for *_, connection in self._connections:
+                connection.execute("PRAGMA shrink_memory")
+
+    def _can_reuse(self, conn) -> bool:
+        return not conn.in_transaction  # one that could not be rolled back, on a full disk
+
+
+db = _Database()
+
+
+# ------------------------------------------------------------------------------------------------------------- opening, locks
+
+
+class Cache(Protocol):
+    """What a module keeps in memory for the open store; it is made empty, and `clear` empties it."""
+
+    def clear(self) -> None: ...
+
+
+C = TypeVar("C", bound=Cache)
+
+
+class Store:
+    """The open data folder of this process: its paths, its key ring, its lock, and the caches of what is in it."""
+
+    def __init__(self, settings: Settings):
+        self.folder = settings.data_dir
+        self.photos = self.folder / "photos"
+        self.attachments = self.folder / "attachments"
+        self.spool = self.folder / "spool"
+        self.keys = self.folder / "keys"
+        for folder in (self.folder, self.keys, self.folder / "database", self.photos, self.attachments, self.spool):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._settings = settings
+        self._follow_guard = threading.Lock()
+        self._caches: dict[type[Cache], Cache] = {}
+        self._caches_guard = threading.Lock()
+        self.lock = FolderLock(self.folder)
+        with self.lock.exclusive():
+            self._end_master_key_change()
+            self._key_store = self._open_keys()
+            if not self._key_store.exists():
+                self._refuse_if_data()
+                self._key_store.write(crypto.new_key_ring(encrypted=settings.encryption, now=utc_now()))
+            self.ring = self._key_store.read()
+            self._key_store.heal()
+            self._signature = self._key_store.signature()
+            self._remove_left_databases()
+
+    @property
+    def encrypted(self) -> bool:
+        return self.ring.database_key is not None
+
+    @property
+    def database(self) -> Path:
+        return self.folder / self.ring.database_file
+
+    def cache(self, kind: type[C]) -> C:
+        """The store's one cache of this class. It lasts until the store is closed: a new key opens the same rows."""
+        with self._caches_guard:
+            found = self._caches.get(kind)
+            if not isinstance(found, kind):
+                found = self._caches[kind] = kind()
+            return found
+
+    def close(self) -> None:
+        """Clear the caches, and close the connections that no scope uses. A thread that still works may go on."""
+        with self._caches_guard:
+            caches = list(self._caches.values())
+        for cache in caches:
+            cache.clear()
+        close_connections()
+
+    def new_file_key(self) -> bytes | None:
+        return crypto.new_key() if self.encrypted else None
+
+    def follow(self) -> None:
+        """Take over a key ring that was replaced meanwhile. Needs the lock."""
+        with self._follow_guard:
+            if (signature := self._key_store.signature()) != self._signature:
+                self._key_store = self._open_keys()  # the master key may be another one, too
+                self.ring = self._key_store.read()
+                self._signature = signature
+                db.point_at(self.ring, self.folder)
+
+    def complete_ring(self) -> None:
+        """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not a start."""
+        self.replace_ring(msgspec.structs.replace(self.ring, generation=1))
+
+    def replace_ring(self, ring: crypto.KeyRing, key_store: crypto.KeyStore | None = None) -> None:
+        """Make `ring` what opens the folder, sealed by `key_store` where the master key changes, too. Needs the lock exclusively."""
+        self._key_store = key_store or self._key_store
+        self._key_store.write(ring)
+        self.ring = ring
+        self._signature = self._key_store.signature()
+        db.point_at(self.ring, self.folder)
+
+    def replace_master_key(self, key: bytes) -> None:
+        """Seal the key ring under `key`, and make it the master key if that is kept in the folder. Needs the lock exclusively."""
+        ring = msgspec.structs.replace(self.ring, generation=self.ring.generation + 1)
+        if self._settings.master_key_file is None:
+            self._coming_master_key.unlink(missing_ok=True)
+            crypto.write_master_key(self._coming_master_key, key)
+        self.replace_ring(ring, crypto.KeyStore(self.keys, key))
+        self._end_master_key_change()
+
+    @property
+    def master_key_path(self) -> Path:
+        return self._settings.master_key_file or self.keys / "master.key"
+
+    @property
+    def _coming_master_key(self) -> Path:
+        return self.keys / "master.key.coming"
+
+    def _end_master_key_change(self) -> None:
+        """Take over the new master key, or drop it: the one that opens the newer ring of a change that was cut off."""
+        coming = self._coming_master_key
+        if coming.exists():
+            if crypto.KeyStore(self.keys, crypto.read_master_key(coming)).opens():
+                crypto.durable_rename(coming, self.keys / "master.key")
+            else:
+                coming.unlink()
+
+    def _open_keys(self) -> crypto.KeyStore:
+        return crypto.KeyStore(self.keys, self._master_key() if self._settings.encryption else None)
+
+    def _master_key(self) -> bytes:
+        path = self.master_key_path
+        if self._settings.master_key_file is None and not path.exists():
+            ring = crypto.KeyStore(self.keys, None)
+            if ring.exists():
+                if ring.is_plain():
+                    raise EncryptionDiffers(crypto.SWITCHED_OFF)
+                raise StartRefused(crypto.missing_master_key(path))
+            self._refuse_if_data()
+            return crypto.make_master_key(path)
+        return crypto.read_master_key(path)
+
+    def _remove_left_databases(self) -> None:
+        """What a rotation that was cut off has left: the old database or an unfinished new one, which no ring names."""
+        current = self.database.name
+        for path in self.database.parent.iterdir():
+            if re.fullmatch(r"[0-9a-f]{16}\.db(-wal|-shm|-journal)?", path.name) and not path.name.startswith(current):
+                path.unlink()
+
+    def _refuse_if_data(self) -> None:
+        """No key is ever made over existing data."""
+        for folder in (self.folder / "database", self.photos, self.attachments):
+            if any(path.is_file() for path in folder.rglob("*")):
+                raise StartRefused(f"{folder} holds data, but its keys are not in {self.folder / 'keys'}. Put the keys back.")
+
+
+def passphrase(ring: crypto.KeyRing) -> str:
+    """A raw key in SQLCipher's notation: no derivation, so that opening takes a millisecond. Empty for a database that is not encrypted."""
+    return f"x'{ring.database_key.hex()}'" if ring.database_key else ""
+
+
+_store: Store | None = None
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the data folder for this process: make it where there is none, migrate it where it is older.
+
+    The store that was open before is closed.
+
+    Raises `StartRefused`, having changed nothing, when a key is missing or wrong, the folder cannot be written, or the data is newer than
+    this program.
+    """
+    try:
+        return _open_store(settings)
+    except (OSError, *DATABASE_ERRORS) as problem:
+        known = known_failure(problem)
+        if known is None and isinstance(problem, DATABASE_ERRORS):
+            raise
+        sentence = known.detail if known else problem.strerror
+        raise StartRefused(f"The data folder {settings.data_dir} cannot be used: {sentence}") from None
+
+
+def _open_store(settings: Settings) -> Store:
+    global _store
+    store = Store(settings)
+    if not os.access(store.folder, os.W_OK):
+        raise StartRefused(f"The data folder {store.folder} cannot be written: its disk is read-only, or it is somebody else's.")
+    close_store()
+    db.point_at(store.ring, store.folder)
+    _store = store
+    if store.ring.generation and not store.database.exists():
+        raise StartRefused(f"The database {store.database} is not there. Restore it from a backup.")
+    if store.ring.generation == 0 or _pending_migrations(store):
+        with store.lock.exclusive():
+            _migrate(store)
+    return store
+
+
+def store() -> Store:
+    """The open data folder. Raises `RuntimeError` before `open_store`."""
+    if _store is None:
+        raise RuntimeError("no data folder is open")
+    return _store
+
+
+def close_store() -> None:
+    """Close the open store, if there is one; for a process that ends."""
+    if _store is not None:
+        _store.close()
+
+
+@contextlib.contextmanager
+def scope() -> Iterator[None]:
+    """One use of the database by this thread: its lock held, its connection open under the current key.
+
+    Raises `Unavailable` when the folder stays locked. An open scope is refused inside another one: see the module's docstring.
+    """
+    if not db.is_closed():
+        raise RuntimeError("a database scope is open already in this thread")
+    current = store()
+    with current.lock.shared():
+        current.follow()
+        db.connect()
+        # On a disk that is read-only just now none is kept: while one is open, no other one of this process could ever write.
+        kept = os.access(db.database, os.W_OK)
+        try:
+            yield
+        except DATABASE_ERRORS as problem:
+            # SQLCipher reads nothing more over a connection that has met a damaged page. On a full disk none could be opened anew.
+            kept = kept and isinstance(known_failure(problem), StorageFull | None)
+            raise
+        finally:
+            if kept:
+                db.close()
+            else:
+                db.manual_close()
+
+
+def batches(chosen: peewee.ModelSelect, key: peewee.Field, size: int) -> Iterator[list[Any]]:
+    """All rows of `chosen`, ascending by the unique `key`, up to `size` at once; no scope is open while they are used."""
+    following = chosen
+    while True:
+        with scope():
+            rows = list(following.order_by(key).limit(size))
+        if not rows:
+            return
+        yield rows
+        following = chosen.where(key > rows[-1].__data__[key.name])
+
+
+def close_connections() -> None:
+    """Close those that no scope uses; for a process that forks."""
+    db.close_idle()
+
+
+# peewee wraps what a statement raises, but not what reading its rows does.
+DATABASE_ERRORS = (peewee.DatabaseError, sqlcipher3.DatabaseError)
+_FULL = "The disk is full: nothing more can be stored until there is room."
+_READ_ONLY = "The disk is read-only: what is stored can be read, but nothing can be added or changed."
+_FAILING = "The disk cannot be read or written: the log of the system has the reason."
+_DAMAGED = "The database is damaged where this was looked for: run `flask check` on the machine, and restore a backup."
+# SQLite's words and what they mean, the first that fits.
+_FAILURES = (
+    ("disk is full", lambda: StorageFull(_FULL)),
+    ("locked", lambda: Unavailable("The database is busy. Please come again in a moment.", retry_after=5)),
+    ("readonly", lambda: Unavailable(_READ_ONLY, retry_after=300)),
+    ("malformed", lambda: DataDamaged(_DAMAGED)),
+    ("not a database", lambda: DataDamaged(_DAMAGED)),
+    ("vtable constructor failed", lambda: DataDamaged(_DAMAGED)),  # how a damaged page below the search index is told
+    ("disk I/O error", lambda: Unavailable(_FAILING, retry_after=300)),  # also when the system has made a failing disk read-only
+    ("unable to open database file", lambda: Unavailable(_FAILING, retry_after=300)),
+)
+
+
+def known_failure(problem: BaseException) -> SnaploreError | None:
+    """What a failure means to the person: of the database or the disk (full, busy, damaged), or one of `errors.py`; None for all else."""
+    if isinstance(problem, SnaploreError):
+        return problem
+    while isinstance(problem, DATABASE_ERRORS):
+        for words, failure in _FAILURES:
+            if words in str(problem):
+                return failure()
+        # On a full disk SQLite rolls back by itself; then peewee's own rollback fails, on top of what happened.
+        problem = problem.__context__
+    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFull(_FULL)
+    if isinstance(problem, OSError) and problem.errno == errno.EROFS:
+        return Unavailable(_READ_ONLY, retry_after=300)
+    return None
+
+
+def _pending_migrations(store: Store) -> bool:
+    """Whether migrations are due. Raises `StartRefused` for a wrong key and for a schema that is newer than this program."""
+    try:
+        with scope():
+            status = Runner(db, str(MIGRATIONS)).status()
+    except peewee.DatabaseError as problem:
+        if "not a database" in str(problem):
+            raise StartRefused(f"The database {store.database} does not open with its key: it is damaged or not the key's own.") from None
+        raise
+    unknown = [row.name for row in status if row.path is None]
+    if unknown:
+        raise StartRefused(f"The data was written by a newer Snaplore (it knows {unknown[-1]}). Install that version or a later one.")
+    return any(row.applied is None for row in status)
+
+
+def _migrate(store: Store) -> None:
+    """Needs the lock exclusively."""
+    if store.ring.generation == 0:
+        # A start that was cut off may have left part of a database; nothing was ever stored in it.
+        for leftover in store.database.parent.glob(store.database.name + "*"):
+            leftover.unlink()
+    db.connect(reuse_if_open=True)
+    try:
+        applied = Runner(db, str(MIGRATIONS)).up()
+        log.info("database migrated: %s", ", ".join(applied))
+    finally:
+        db.close()
+    if store.ring.generation == 0:
+        crypto.sync_file(store.database.parent)
+        store.complete_ring()
