@@ -78,7 +78,7 @@ ifeq ($(NPM),)
 	@echo "Skipped: the page's scripts are checked only where npm is installed."
 else
 	@$(PAGE_LINT)/node_modules/.bin/tsc --project $(PAGE_LINT)
-	@$(PAGE_LINT)/node_modules/.bin/eslint --config $(PAGE_LINT)/eslint.config.js templates/script $(PAGE_LINT)
+	@$(PAGE_LINT)/node_modules/.bin/eslint --config $(PAGE_LINT)/eslint.config.js web/templates/script $(PAGE_LINT)
 	@echo "The page's scripts: all checks passed."
 endif
 

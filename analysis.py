@@ -25,12 +25,12 @@ from flask import Blueprint
 
 import database
 import dynamics
+import lexicon
 import llm
 import loops
 import memory
 import models
 import photos
-import search
 from clock import iso, utc_now
 from database import db
 from engines import configuration, ledger
@@ -438,11 +438,11 @@ def result_fields(findings: Findings) -> dict[str, Any]:
 
 
 def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime) -> None:
-    search.remove(claim.photo_id)  # what an earlier analysis put there, by the text that is still in the row
+    lexicon.remove(claim.photo_id)  # what an earlier analysis put there, by the text that is still in the row
     done = {"status": "done", "analyser": analyser, "completed_at": now, "error_message": None, "fault": "", "fresh": False, "noted": False}
     counters = {"attempts": 0, "interruptions": 0, "returns": 0}
     Analysis.update(**result, **done, **counters, **_UNLEASED).where(Analysis.id == claim.analysis_id).execute()
-    search.index(claim.photo_id)
+    lexicon.index(claim.photo_id)
     dynamics.count_completed()
 
 

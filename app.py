@@ -6,8 +6,6 @@ nothing, not even which paths exist. The body is received before the database is
 
 import contextlib
 import functools
-import hashlib
-import hmac
 import logging
 import os
 import secrets
@@ -27,17 +25,18 @@ from limits.errors import ConfigurationError
 from werkzeug.exceptions import HTTPException
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+import access
 import analysis
-import connection
 import database
+import devices
 import dynamics
 import jobs
+import llm
 import memory
-import models
 import photos
 import push
+import search
 from assistant import chat, conversations, mcp_servers, skills
-from engines import configuration, ledger
 from errors import DataDamaged, ModelFailure, NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
 from settings import NAME, VERSION, Settings
 from spool import Spool
@@ -48,11 +47,12 @@ log = logging.getLogger(__name__)
 
 BLUEPRINTS = (
     photos.routes,
-    photos.search_routes,
+    devices.routes,
+    search.routes,
     analysis.routes,
-    configuration.routes,
-    connection.routes,
-    ledger.routes,
+    llm.routes,
+    llm.connection_routes,
+    llm.usage_routes,
     skills.routes,
     mcp_servers.routes,
     memory.routes,
@@ -85,7 +85,7 @@ class Application(flask.Flask):
         """Open the data folder of the settings, once. Raises `StartRefused`, having changed nothing."""
         if not self.is_open:
             database.open_store(self.settings)
-            self.api_key = _api_key(self.settings)
+            self.api_key = access.api_key(self.settings)
             # A connection does not survive a fork, and gunicorn forks after this.
             database.close_connections()
             self.is_open = True
@@ -223,18 +223,6 @@ def _clock_follower(limiter: Limiter) -> Callable[[], None]:
     return follow
 
 
-def _api_key(settings: Settings) -> str | None:
-    """The key that requests must carry; None in dev mode without one. Made at the first start when none is set."""
-    if settings.api_key:
-        return settings.api_key
-    if settings.dev_mode:
-        if not settings.binds_to_loopback:
-            log.warning("DEV MODE WITHOUT A KEY on %s: everybody who reaches this address can read and delete everything", settings.bind)
-        return None
-    with database.scope():
-        return models.generated_api_key()
-
-
 def _authenticate() -> None:
     request = flask.request
     flask.g.request_id = secrets.token_hex(8)
@@ -244,7 +232,7 @@ def _authenticate() -> None:
     if request.endpoint in OPEN_ENDPOINTS:
         return
     app = flask.current_app
-    if not _is_preflight(request, app.settings) and not _key_matches(request, app.api_key):
+    if not _is_preflight(request, app.settings) and not access.key_matches(request.environ.get("HTTP_AUTHORIZATION", ""), app.api_key):
         raise NotAuthenticated("The API key is missing or wrong: send it as `Authorization: Bearer <key>`")
 
 
@@ -261,17 +249,6 @@ def _receive() -> None:
 def _is_preflight(request: flask.Request, settings: Settings) -> bool:
     asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
     return asks and request.headers.get("Origin") in settings.cors_origins
-
-
-def _key_matches(request: flask.Request, api_key: str | None) -> bool:
-    """In constant time, over digests, so that neither content nor length tells. Clients send a non-ASCII key as UTF-8 or Latin-1."""
-    if api_key is None:
-        return True
-    scheme, _, given = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    digest = hashlib.sha256(given.strip().encode("latin-1", "replace")).digest()
-    spellings = (api_key.encode("utf-8", "surrogateescape"), api_key.encode("latin-1", "backslashreplace"))
-    equal = [hmac.compare_digest(digest, hashlib.sha256(spelling).digest()) for spelling in spellings]
-    return scheme.lower() == "bearer" and any(equal)
 
 
 def _close_scope(problem: BaseException | None) -> None:

@@ -32,7 +32,7 @@ import loops
 import memory
 import models
 import push
-from assistant import context
+from assistant import context, conversations
 from clock import utc_now
 from database import db
 from engines import articles, configuration, ledger
@@ -383,9 +383,9 @@ def _save_portion(portion: Portion) -> None:
 
 
 def _mark(material: Material) -> None:
-    Analysis.update(noted=True).where(Analysis.photo.in_([photo.id for photo in material.photos])).execute()
+    models.mark_noted([photo.id for photo in material.photos])
     for seen in material.conversations:
-        Conversation.update(noted_message_id=seen.last_message_id).where(Conversation.id == seen.id).execute()
+        conversations.mark_noted(seen.id, seen.last_message_id)
 
 
 def _origins(article: Article) -> dict[int | str, str]:

@@ -23,6 +23,7 @@ from flask.cli import with_appcontext
 
 import crypto
 import database
+import devices
 import dynamics
 import memory
 import models
@@ -70,7 +71,7 @@ def command(group: click.Group | None = None, *, opens: bool = True, failing: st
 
 
 def _device_id(_context, _parameter, value: str) -> str:
-    if not re.match(photos.DEVICE_ID, value):
+    if not re.match(devices.DEVICE_ID, value):
         raise click.BadParameter("must be 1 to 256 letters, digits or underscores")
     return value
 

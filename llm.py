@@ -5,18 +5,32 @@ Two models have one interface, `Model`: the embedded one (`engines/embedded.py`)
 """
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import BinaryIO, Protocol
+from typing import Annotated, BinaryIO, Protocol
+
+import msgspec
+from flask import Blueprint, current_app
 
 import database
-from engines import articles, ledger
+import net
+from clock import utc_now
+from engines import articles, configuration, ledger, prompts
 from engines.configuration import LOCAL, Configuration, guard
 from engines.embedded import LocalModel
 from engines.findings import Answer, Findings, MemoryCandidate, Usage
 from engines.remote import MAX_ANSWER_TOKENS, RemoteModel
-from errors import Unavailable
+from errors import ModelFailure, NotFound, Unavailable
 from settings import Settings
+from web import inputs, shapes
+
+DEADLINE = 20.0  # seconds: a model on a small machine may have to be loaded first
+# Models that think before they speak fail when they may not, so this is a limit and no measure: the answer is one word.
+MOST_TOKENS = 256
+
+NOTHING_TO_TEST = "The embedded analyser needs no connection."
+ANSWERED = "The model answers."
 
 
 class Model(Protocol):
@@ -87,3 +101,115 @@ def _make_model(chosen: Configuration, settings: Settings) -> Model:
     if chosen.provider == LOCAL:
         return LocalModel(ocr_model=settings.ocr_model, language=settings.language)
     return RemoteModel(chosen, guard(settings), language=settings.language)
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    success: bool
+    message: str  # a sentence without the key
+    model: str
+    milliseconds: int
+
+
+def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Outcome:
+    """Ask the configured model for one word. Opens the database by itself, for moments."""
+    with database.scope():
+        chosen = configuration.current(settings)
+        used_up = out_of_tokens(chosen, settings, now=clock())
+    if chosen.provider == configuration.LOCAL or used_up:
+        return Outcome(not used_up, ledger.USED_UP if used_up else NOTHING_TO_TEST, chosen.model, 0)
+    model = RemoteModel(chosen, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
+    begun = time.monotonic()
+    try:
+        usage, failure = model.complete(prompts.CONNECTION_TEST, most=MOST_TOKENS).usage, None
+    except ModelFailure as problem:
+        usage, failure = problem.usage or Usage(), problem
+    finally:
+        model.close()
+    milliseconds = round((time.monotonic() - begun) * 1000)
+    with database.scope():
+        ledger.record(usage, purpose="test", model=model.identity, now=clock())
+    return Outcome(failure is None, failure.detail if failure else ANSWERED, chosen.model, milliseconds)
+
+
+def shown(chosen: Configuration) -> shapes.ConfigurationFields:
+    """The configuration as it may be seen: the key only as a yes or no."""
+    return shapes.of(chosen, shapes.ConfigurationFields, api_key_set=bool(chosen.api_key))
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("llm", __name__, url_prefix="/api/config/llm")
+
+
+class ModelChange(msgspec.Struct):
+    provider: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    base_url: Annotated[str, msgspec.Meta(max_length=net.MAX_URL_LENGTH)] | None = None
+    api_key: Annotated[str, msgspec.Meta(max_length=4_096)] | None = None
+    model: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+
+
+class PresetKey(msgspec.Struct):
+    api_key: Annotated[str, msgspec.Meta(max_length=4_096)] | None = None
+
+
+@routes.get("")
+@inputs.operation()
+def show() -> shapes.ConfigurationFields:
+    """Show which model answers, as it was set a moment ago."""
+    return shown(configuration.latest(current_app.settings))
+
+
+@routes.put("")
+@inputs.operation()
+def update(body: ModelChange) -> shapes.ConfigurationFields:
+    """Configure the model; what is not given stays, and an empty text returns a field to the environment.
+
+    Provider `local` is the embedded model. The name of a preset as provider, without an address, brings its address and model. A key
+    never travels to another host: without a new one it is dropped when the address moves.
+    """
+    configuration.change(current_app.settings, **inputs.given(body))
+    return shown(configuration.current(current_app.settings))
+
+
+@routes.get("/presets")
+@inputs.operation()
+def list_presets() -> shapes.PresetList:
+    """List the presets by their names."""
+    return {"presets": {name: shapes.of(preset, shapes.PresetFields) for name, preset in configuration.PRESETS.items()}}
+
+
+@routes.post("/presets/<name>/apply")
+@inputs.operation(NotFound)
+def apply(name: str, body: PresetKey) -> shapes.ConfigurationFields:
+    """Configure the model by a preset."""
+    configuration.apply_preset(current_app.settings, name, body.api_key)
+    return shown(configuration.current(current_app.settings))
+
+
+connection_routes = Blueprint("connection", __name__, url_prefix="/api/config/llm")
+
+
+@connection_routes.post("/test")
+@inputs.without_scope
+@inputs.operation()
+def run() -> Outcome:
+    """Ask the configured model for one word. That it fails is an answer, too."""
+    return msgspec.structs.asdict(probe(current_app.settings))
+
+
+usage_routes = Blueprint("spend", __name__, url_prefix="/api/usage")
+
+
+class UsageQuery(msgspec.Struct):
+    days: Annotated[int, msgspec.Meta(ge=1, le=3_660)] = 30
+
+
+@usage_routes.get("", endpoint="show")
+@inputs.operation()
+def show_usage(query: UsageQuery) -> shapes.UsageReport:
+    """Show the calls and tokens of the last days, today included."""
+    now, limit = utc_now(), current_app.settings.daily_token_limit
+    rows = ledger.usage(query.days, now=now)
+    days = [shapes.of(row, shapes.UsageRow, total_tokens=row.prompt_tokens + row.completion_tokens) for row in rows]
+    return {"daily_token_limit": limit, "tokens_today": ledger.tokens_today(now=now), "days": days}

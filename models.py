@@ -92,6 +92,11 @@ def enqueue(photo: Photo, *, now: datetime) -> None:
     Analysis.insert(**row).on_conflict_ignore().execute()
 
 
+def mark_noted(photo_ids: list[int]) -> None:
+    """The reasoner has looked at the analyses of these photos."""
+    Analysis.update(noted=True).where(Analysis.photo.in_(photo_ids)).execute()
+
+
 class Tally(Model):
     """How many photos have this device, status, intent and category; kept by triggers, so that no count scans the table."""
 
@@ -319,13 +324,3 @@ def store_value(name: str, value: Any) -> None:
 def prove_writable() -> None:
     """Write a little, so that a full or read-only disk is found before a model is paid for what could not be kept. Needs a scope."""
     store_value("models.proof", secrets.token_hex(8))
-
-
-def generated_api_key() -> str:
-    """The key of a service for which none was set: made at the first call, the same ever after."""
-    with db.atomic():
-        key = stored_value("api_key")
-        if key is None:
-            key = secrets.token_urlsafe(24)
-            store_value("api_key", key)
-    return key

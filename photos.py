@@ -1,8 +1,14 @@
-"""Photos: storing, de-duplicating, serving and deleting them; the devices they come from and how far each is synced.
+"""Photos: storing, de-duplicating, listing, serving and deleting them; `/api/photos`.
 
 A photo is two sealed files, original and thumbnail, and two rows, photo and analysis, made in one transaction after the files
 have reached the disk. A crash between the two leaves files without a row, which clean-up removes; never a row without its
 file. The analysis row is the photo's place in the queue, so storing a photo is also asking for its analysis.
+
+A list takes any combination of filters and gives its total, at about the cost of one page. Without a period the total stands in the
+tallies, and the page is read from the index of the filter, which ends in the order of the list and carries the other filters, so that
+no row is looked at before it is known to be shown. A period is about `original_timestamp`, as in a search: people remember when they
+took a picture. Its pages are in that order, too, the latest picture first: in the order of uploads every page would either sort the
+whole period or walk through everything that was uploaded since.
 """
 
 import io
@@ -24,15 +30,16 @@ from werkzeug.datastructures import FileStorage
 
 import crypto
 import database
-import listing
+import devices
+import lexicon
 import models
 import pictures
-import search
-from clock import iso, parse_time, to_epoch_ms, utc_now
+from clock import parse_time, utc_now
 from database import db
+from devices import MAX_NAME, DeviceId, EpochMs, Name
 from engines.findings import CATEGORIES, INTENTS
 from errors import BadInput, NotFound, SnaploreError, Unreadable, UnsupportedImage
-from models import Analysis, Photo, SyncState
+from models import Analysis, Photo
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
 from web import inputs, shapes
@@ -44,8 +51,6 @@ MAX_BATCH = 50
 # Of a picture that is read whole before the answer begins, so that damage is an answer with a sentence. A larger one is sent as it is read,
 # and damage behind its first and last 64 kB cuts the connection off.
 IN_MEMORY = 4 * MEGABYTE
-DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"  # which ids a device may have that photos come from
-MAX_NAME = 255  # characters of a name or source that is kept for display
 
 # Sent after a photo was stored, outside its transaction: the analysis pool wakes up on it.
 stored = blinker.Signal()
@@ -77,7 +82,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     """
     began = time.monotonic()
     if (earlier := _already_stored(upload)) is not None:
-        note_sync(upload, now, new=0)
+        devices.note_upload(upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=0, now=now)
         log.info("photo %d uploaded again: nothing is stored", earlier.id)
         return earlier
     spool.check()
@@ -89,7 +94,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         with db.atomic():
             photo.save(force_insert=True)
             models.enqueue(photo, now=now)
-            note_sync(upload, now, new=1)
+            devices.note_upload(upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=1, now=now)
     except BaseException as problem:
         for path in kept:
             path.unlink(missing_ok=True)
@@ -123,10 +128,40 @@ def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: date
     return results
 
 
-def page(number: int, size: int, filters: listing.Filters) -> tuple[int, list[shapes.PhotoItem]]:
-    """The total and one page of list items, in the order of `listing.page`."""
-    total, ids = listing.page(number, size, filters)
+class Filters(msgspec.Struct, frozen=True):
+    """What the listed photos have in common; None is anything. `since` is inclusive, `until` is not."""
+
+    status: str | None = None
+    device_id: str | None = None
+    category: str | None = None
+    intent: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def values(self) -> dict[str, str | None]:
+        """By the names of the columns, but for the period."""
+        return {"status": self.status, "device_id": self.device_id, "content_category": self.category, "intent": self.intent}
+
+
+def page(number: int, size: int, filters: Filters) -> tuple[int, list[shapes.PhotoItem]]:
+    """The total and one page of list items, in the order of `ids_of_page`."""
+    total, ids = ids_of_page(number, size, filters)
     return total, list_items(ids)
+
+
+def ids_of_page(number: int, size: int, filters: Filters) -> tuple[int, list[int]]:
+    """The total and the ids of one page: the newest upload first; in a period the latest picture first."""
+    values = {getattr(Analysis, name): value for name, value in filters.values().items() if value is not None}
+    chosen = Analysis.select(Analysis.photo)
+    if filters.since is None and filters.until is None:
+        for column, value in values.items():
+            chosen = chosen.where(column == value)
+        total = models.tallied(**filters.values())
+        return total, models.page_of(chosen, (Analysis.photo,), number, size, total)
+    # SQLite would take the index of a filter and read the time of every photo in it. The plus keeps it from that.
+    among = [peewee.Expression(peewee.NodeList((peewee.SQL("+"), column)), peewee.OP.EQ, value) for column, value in values.items()]
+    total = _total(filters, among)
+    return total, models.page_of(chosen.where(*_within(filters), *among), (Analysis.taken_at, Analysis.photo), number, size, total)
 
 
 def list_items(ids: list[int]) -> list[shapes.PhotoItem]:
@@ -204,26 +239,6 @@ def purge(before: datetime, *, most: int) -> int:
     return _delete(Photo.created_at < before, most=most)
 
 
-def devices() -> list[shapes.SyncedDevice]:
-    """Every device that has synced, the latest first."""
-    states = SyncState.select().order_by(SyncState.last_sync_time.desc(), SyncState.device_id)
-    return [shapes.of(state, shapes.SyncedDevice) for state in states]
-
-
-def sync_state(device_id: str) -> shapes.SyncProgress:
-    """How far a device is synced; an unknown one has synced nothing."""
-    state = SyncState.get_or_none(SyncState.device_id == device_id) or SyncState(device_id=device_id)
-    newest = state.last_synced_timestamp
-    return shapes.of(state, shapes.SyncProgress, last_synced_ts_ms=to_epoch_ms(newest) if newest else 0)
-
-
-def set_sync_start(device_id: str, since: datetime | None, *, device_name: str, now: datetime) -> None:
-    """Set the time from which a device syncs; None means from the beginning."""
-    named = {"device_name": device_name[:MAX_NAME]} if device_name else {}
-    state = {"last_synced_timestamp": since, "last_sync_time": now, **named}
-    SyncState.insert(device_id=device_id, **state).on_conflict(conflict_target=[SyncState.device_id], update=state).execute()
-
-
 def display_name(filename: str, mime_type: str) -> str:
     """The client's file name without path parts and control characters; it names nothing on the disk."""
     name = PurePosixPath(re.sub(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", "", filename).replace("\\", "/")).name
@@ -234,6 +249,30 @@ _LIST_COLUMNS = (
     *shapes.columns(Photo, shapes.PhotoFields),
     *(Analysis.status.alias("analysis_status"), Analysis.intent, Analysis.summary),
 )
+
+
+def _within(filters: Filters) -> list[peewee.Expression]:
+    since = [] if filters.since is None else [Analysis.taken_at >= filters.since]
+    return since if filters.until is None else [*since, Analysis.taken_at < filters.until]
+
+
+def _total(filters: Filters, among: list[peewee.Expression]) -> int:
+    """How many photos pass the filters in the period: counted there, or outside of it where there are fewer to count."""
+    if not _holds_most(filters):
+        return Analysis.select().where(*_within(filters), *among).count()
+    before = Analysis.taken_at < filters.since if filters.since else None
+    after = Analysis.taken_at >= filters.until if filters.until else None
+    outside = (Analysis.select().where(side, *among).count() for side in (before, after) if side is not None)
+    return models.tallied(**filters.values()) - sum(outside)
+
+
+def _holds_most(filters: Filters) -> bool:
+    """Whether most of the time over which there are photos is in the period, and so, likely, are most photos."""
+    oldest, newest = Analysis.select(peewee.fn.MIN(Analysis.taken_at)).scalar(), Analysis.select(peewee.fn.MAX(Analysis.taken_at)).scalar()
+    if oldest is None:
+        return False
+    held = min(filters.until or newest, newest) - max(filters.since or oldest, oldest)
+    return held > (newest - oldest) / 2
 
 
 def _photo(spool: Spool, upload: Upload, examined: pictures.Examined, kept: list[Path], *, now: datetime) -> Photo:
@@ -286,25 +325,13 @@ def _delete(where: peewee.Expression, *, most: int) -> int:
         rows = list(chosen.tuples())
         ids = [row[0] for row in rows]
         for photo_id in ids:
-            search.remove(photo_id)
+            lexicon.remove(photo_id)
         Analysis.delete().where(Analysis.photo.in_(ids)).execute()
         Photo.delete().where(Photo.id.in_(ids)).execute()
     # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
     for path in itertools.chain.from_iterable(row[1:] for row in rows):
         (database.store().folder / path).unlink(missing_ok=True)
     return len(ids)
-
-
-def note_sync(upload: Upload, now: datetime, *, new: int) -> None:
-    """Carry the device's sync state forward; a photo that was there already counts as reached, not as stored."""
-    named = {"device_name": upload.device_name[:MAX_NAME]} if upload.device_name else {}
-    newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), iso(upload.original_timestamp))
-    SyncState.insert(
-        device_id=upload.device_id, last_synced_timestamp=upload.original_timestamp, last_sync_time=now, total_synced=new, **named
-    ).on_conflict(
-        conflict_target=[SyncState.device_id],
-        update={"last_synced_timestamp": newest, "last_sync_time": now, "total_synced": SyncState.total_synced + new, **named},
-    ).execute()
 
 
 def _batch_error(problem: SnaploreError, spool: Spool) -> str:
@@ -319,9 +346,6 @@ def _batch_error(problem: SnaploreError, spool: Spool) -> str:
 
 routes = Blueprint("photos", __name__, url_prefix="/api/photos")
 
-DeviceId = Annotated[str, msgspec.Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")]
-Name = Annotated[str, msgspec.Meta(max_length=1024)]
-EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z", description="epoch milliseconds, in digits")]
 
 
 class UploadForm(msgspec.Struct):
@@ -353,16 +377,6 @@ class ListQuery(msgspec.Struct):
     intent: Literal[INTENTS] | None = None
     since: inputs.Moment = ""
     until: inputs.Moment = ""
-
-
-class SyncQuery(msgspec.Struct):
-    device_id: DeviceId
-
-
-class SyncForm(msgspec.Struct):
-    device_id: DeviceId
-    since_ms: EpochMs = ""
-    device_name: Name = ""
 
 
 @routes.post("/upload")
@@ -405,7 +419,7 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploa
 def index(query: ListQuery) -> shapes.PhotoPage:
     """List photos, the newest upload first; of a period, which is about when they were taken, the latest picture first."""
     period = {"since": parse_time(query.since, field="since"), "until": parse_time(query.until, field="until")}
-    filters = listing.Filters(query.status, query.device_id, query.category, query.intent, **period)
+    filters = Filters(query.status, query.device_id, query.category, query.intent, **period)
     total, items = page(query.page, query.page_size, filters)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
 
@@ -439,56 +453,6 @@ def remove(photo_id: int) -> shapes.Done:
     """Delete a photo with its analysis and its files."""
     delete(photo_id)
     return {"message": "Deleted"}
-
-
-@routes.get("/devices")
-@inputs.operation()
-def list_devices() -> shapes.SyncedDevices:
-    """List the devices that have synced, the latest first."""
-    return {"devices": devices()}
-
-
-@routes.get("/sync-state")
-@inputs.operation()
-def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
-    """Show how far a device is synced."""
-    return sync_state(query.device_id)
-
-
-@routes.post("/sync-state")
-@inputs.takes_files(largest=0)
-@inputs.operation()
-def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
-    """Set the time from which a device syncs; 0 or none means everything."""
-    since = inputs.moment("since_ms", form.since_ms, None)
-    set_sync_start(form.device_id, since if since and to_epoch_ms(since) else None, device_name=form.device_name, now=utc_now())
-    return sync_state(form.device_id)
-
-
-search_routes = Blueprint("search", __name__, url_prefix="/api/search")
-
-
-class SearchQuery(msgspec.Struct):
-    q: inputs.AnyText = ""
-    limit: inputs.PageSize = 20
-    category: Literal[CATEGORIES] | None = None
-    intent: Literal[INTENTS] | None = None
-    device_id: str | None = None
-    since: inputs.Moment = ""
-    until: inputs.Moment = ""
-
-
-# Here and not in `search.py`, because what is found are photos.
-@search_routes.get("")
-@inputs.operation()
-def find(query: SearchQuery) -> shapes.PhotoHits:
-    """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an error."""
-    period = {"since": parse_time(query.since, field="since"), "until": parse_time(query.until, field="until")}
-    chosen = {"category": query.category, "intent": query.intent, "device_id": query.device_id}
-    found = search.find(query.q, limit=query.limit, **chosen, **period, now=utc_now())
-    hits = {hit.photo_id: hit for hit in found.items}
-    items = [{**item, "score": hits[item["id"]].score, "snippet": hits[item["id"]].snippet} for item in list_items(list(hits))]
-    return {"total": found.total, "items": items}
 
 
 def _picture(opened, photo: Photo, mime_type: str, etag: str, size: int | None = None):

@@ -1,9 +1,6 @@
-"""The search index over analysed screenshots: what goes in, which photos match a query, how they are ranked.
+"""Search over analysed screenshots: which photos match a query, and how they are ranked; `/api/search`.
 
-Text is cut into terms here, in Python (`terms.py`), and goes space-joined into a contentless FTS5 table whose tokenizer splits at
-spaces only, so that one place decides what a term is. Filters are terms too (`@intent:…`, `@2026-11-21`): FTS5 skips from match to
-match, where a filter in a join would look at every photo with a common word. Beside it stands the vocabulary, each term with the
-number of photos that have it, from which `lexicon.py` tells what a word of a query may mean.
+The index and its vocabulary are in `lexicon.py`, which also tells what a word of a query may mean.
 
 Ranking everything that matches is what gets slow (a word in 95 % of a million photos: 1.3 s), so a query takes its newest 2,000
 matches, lets FTS5 rank those where that is cheap, and compares the best hundred with the query on their text: there exact beats
@@ -11,18 +8,20 @@ prefix beats typo, and a phrase is recognised although the OCR joined or broke i
 """
 
 import collections
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
+from typing import Literal
 
 import msgspec
+from flask import Blueprint
 
+import photos
 import terms
-from clock import iso
-from database import db
-from lexicon import EVERYTHING, Query, Word, counts, read, understand
+from clock import iso, parse_time, utc_now
+from engines.findings import CATEGORIES, INTENTS
+from lexicon import Query, Word, counts, date_terms, filter_term, read, rows, texts_of, understand
+from web import inputs, shapes
 
-TOGETHER = 1_000  # photos that are put into a new index at once
 NEWEST = 2_000  # matches that are counted and ranked: the newest ones
 RERANKED = 100  # of these, the best are compared on their text, 0.1 ms each
 FEW = 5  # with fewer matches than this, typos are matches too
@@ -39,9 +38,6 @@ COVERED, CLOSE, HEADING, FRESH = 0.65, 0.25, 0.09, 0.01
 HALF_FRESH = timedelta(days=30)
 NEARBY = 12  # words: a sentence, or two lines of a screen
 
-# Pages that one step of compacting writes: 0.1 s, where all of the index of 100,000 photos at once keeps writers out for a second.
-MERGED = 500
-MARKS = 1 << 53  # ids of the index's blocks from which on FTS5 keeps its marks of what was removed (FTS5_TOMBSTONE_ROWID in its source)
 
 SNIPPET = 160  # characters
 DAY = timedelta(days=1)
@@ -58,133 +54,6 @@ class Found(msgspec.Struct, frozen=True):
 
     total: int
     items: list[Hit]
-
-
-# ------------------------------------------------------------------------------------------------------------------- writing
-
-
-def index(photo_id: int) -> None:
-    """Put a photo into the index, with the text that its analysis has now; without any text it stays out.
-
-    Before the text of an indexed photo is overwritten, `remove` must be called, in the same transaction: it needs the old text
-    to take the photo out of the vocabulary's counts. Calling either of the two once too often changes nothing.
-    """
-    remove(photo_id)
-    index_new([photo_id])
-
-
-def index_new(photo_ids: Iterable[int]) -> int:
-    """Put photos into the index that are not in it; returns the number of those that have text. The vocabulary is counted for all
-    of them at once, which takes half of the time that `index` takes.
-    """
-    documents = {photo_id: document for photo_id in photo_ids if (document := document_of(photo_id))}
-    for photo_id, document in documents.items():
-        db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", (photo_id, document.tokens()))
-    counted = collections.Counter(itertools.chain.from_iterable(document.distinct() for document in documents.values()))
-    _count(sorted(counted.items()))
-    return len(documents)
-
-
-def remove(photo_id: int) -> None:
-    """Take a photo out of the index; its analysis must still have the text that it was indexed with."""
-    if not _rows("SELECT 1 FROM photo_index WHERE rowid = ?", photo_id):
-        return
-    db.execute_sql("DELETE FROM photo_index WHERE rowid = ?", (photo_id,))
-    if document := document_of(photo_id):
-        distinct = msgspec.json.encode(sorted(document.distinct())).decode()
-        db.execute_sql("UPDATE vocabulary SET documents = documents - 1 WHERE term IN (SELECT value FROM json_each(?))", (distinct,))
-        db.execute_sql("DELETE FROM vocabulary WHERE documents < 1 AND term IN (SELECT value FROM json_each(?))", (distinct,))
-
-
-def empty() -> None:
-    """Take all photos out of the index at once. To `remove` each by itself takes a thousand times as long."""
-    db.execute_sql("INSERT INTO photo_index(photo_index) VALUES ('delete-all')")
-    db.execute_sql("DELETE FROM vocabulary")
-
-
-def rebuild(progress: Callable[[int], None] | None = None) -> int:
-    """Make index and vocabulary anew from the analyses; returns the number of photos indexed. `progress` gets it as it grows."""
-    empty()
-    indexed = 0
-    rows = db.execute_sql("SELECT photo_id FROM analyses ORDER BY photo_id")
-    while batch := rows.fetchmany(TOGETHER):
-        indexed += index_new([row[0] for row in batch])
-        if progress:
-            progress(indexed)
-    return indexed
-
-
-def compact(*, first: bool) -> bool:
-    """Merge the index into one piece, a step of `MERGED` pages at a time; returns whether there is more to do. Needs no transaction.
-
-    What was removed is only marked in the index until then, and after a clean-up it has to be gone. The first of the steps returns
-    False, having done nothing, when nothing is marked. Steps and their end as in https://sqlite.org/fts5.html#the_merge_command.
-    """
-    if first and not _rows("SELECT 1 FROM photo_index_data WHERE id >= ? LIMIT 1", MARKS):
-        return False
-    [(before,)] = _rows("SELECT total_changes()")
-    db.execute_sql("INSERT INTO photo_index(photo_index, rank) VALUES ('merge', ?)", (-MERGED if first else MERGED,))
-    [(after,)] = _rows("SELECT total_changes()")
-    return after - before >= 2
-
-
-class Document(msgspec.Struct):
-    """A photo as the index sees it."""
-
-    sequence: list[str]  # terms in the order of the text, so that a phrase is a phrase
-    parts: list[str]  # terms that are in no phrase
-    filters: list[str]
-
-    def tokens(self) -> str:
-        return " ".join(itertools.chain(self.sequence, self.parts, self.filters))
-
-    def distinct(self) -> set[str]:
-        return {*self.sequence, *self.parts, *self.filters}
-
-
-def document_of(photo_id: int) -> Document | None:
-    """The photo as it has to be in the index by the text that its analysis has now; None when it has to stay out."""
-    rows = _rows(
-        """SELECT app_name, summary, entities, visible_text, content_category, intent, a.device_id, original_timestamp
-        FROM analyses a JOIN photos ON photos.id = photo_id WHERE photo_id = ?""",
-        photo_id,
-    )
-    if not rows:
-        return None
-    *fields, category, intent, device_id, taken = rows[0]
-    folded = terms.fold_lines(_texts(*fields))
-    if not (sequence := terms.cut(folded)):
-        return None
-    filters = [EVERYTHING, _filter("category", category), _filter("intent", intent), _filter("device", device_id), *_date_terms(taken)]
-    return Document(sequence, terms.parts(folded, sequence), filters)
-
-
-def _count(terms_found: list[tuple[str, int]]) -> None:
-    """Add to the vocabulary in how many photos more these terms are. In their order its pages are visited one after the other."""
-    db.execute_sql(
-        """INSERT INTO vocabulary(term, documents) SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true
-        ON CONFLICT(term) DO UPDATE SET documents = documents + excluded.documents""",
-        (msgspec.json.encode(terms_found).decode(),),
-    )
-
-
-def _texts(app_name: str, summary: str, entities: str, visible_text: str) -> list[str]:
-    values = [entity.get("value", "") for entity in msgspec.json.decode(entities, type=list[dict[str, str]])]
-    return [app_name, summary, *values, visible_text]
-
-
-def _filter(name: str, value: str) -> str:
-    """A term that no text has. In hexadecimal, because FTS5 does not tell upper case from lower."""
-    return f"@{name}:{value.encode().hex()}"
-
-
-def _date_terms(day: str) -> list[str]:
-    """The year, the month and the day of an ISO timestamp: so any range of time is a few terms."""
-    return [f"@{day[:length]}" for length in (4, 7, 10)]
-
-
-def _rows(sql: str, *values: object) -> list[tuple]:
-    return db.execute_sql(sql, values).fetchall()
 
 
 # -------------------------------------------------------------------------------------------------------------------- finding
@@ -239,7 +108,7 @@ class _Scope(msgspec.Struct):
     @classmethod
     def of(cls, query: Query, filters: dict[str, str | None], since: datetime | None, until: datetime | None) -> "_Scope | None":
         """None when no photo was taken in the range of time."""
-        of_filters = [_filter(name, value) for name, value in filters.items() if value]
+        of_filters = [filter_term(name, value) for name, value in filters.items() if value]
         days = _days(since, until) if since or until else []
         if (since or until) and not days:
             return None
@@ -300,13 +169,13 @@ def _candidates(conditions: list[str], scope: _Scope, postings: int) -> tuple[in
     if len(newest) <= RERANKED or postings + scope.postings > RANKABLE:
         return len(newest), newest[:RERANKED]
     sql, values = scope.matching(conditions)
-    best = _rows(f"{sql} AND photo_index.rowid >= ? ORDER BY rank LIMIT {RERANKED}", *values, newest[-1])
+    best = rows(f"{sql} AND photo_index.rowid >= ? ORDER BY rank LIMIT {RERANKED}", *values, newest[-1])
     return len(newest), [row[0] for row in best]
 
 
 def _newest(conditions: list[str], scope: _Scope, most: int) -> list[int]:
     sql, values = scope.matching(conditions)
-    return [row[0] for row in _rows(f"{sql} ORDER BY photo_index.rowid DESC LIMIT {most}", *values)]
+    return [row[0] for row in rows(f"{sql} ORDER BY photo_index.rowid DESC LIMIT {most}", *values)]
 
 
 def _any(of: Iterable[str]) -> str:
@@ -320,14 +189,14 @@ def _quoted(term: str) -> str:
 
 def _days(since: datetime | None, until: datetime | None) -> list[str]:
     """Terms of years, months and days that cover the range, as far as there are photos."""
-    oldest, newest = _rows("SELECT min(term), max(term) FROM vocabulary WHERE term >= '@0' AND term < '@:'")[0]
+    oldest, newest = rows("SELECT min(term), max(term) FROM vocabulary WHERE term >= '@0' AND term < '@:'")[0]
     if oldest is None:
         return []
     day = max(date(int(oldest[1:]), 1, 1), since.date() if since else date.min)
     last = min(date.fromisoformat(newest[1:]), until.date() if until else date.max).toordinal()
     covering = []
     while day.toordinal() <= last:
-        year, month, this = _date_terms(day.isoformat())
+        year, month, this = date_terms(day.isoformat())
         to_year = date(day.year, 12, 31)
         to_month = (day.replace(day=28) + 4 * DAY).replace(day=1) - DAY if day.month < 12 else to_year
         if (day.month, day.day) == (1, 1) and to_year.toordinal() <= last:
@@ -356,15 +225,15 @@ class _Match(msgspec.Struct):
 
 def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime) -> list[_Match]:
     """The photos in their order; of those that match alike, the newest first."""
-    rows = _rows(
+    analyses = rows(
         """SELECT photo_id, taken_at, app_name, summary, entities, visible_text FROM analyses
         WHERE photo_id IN (SELECT value FROM json_each(?))""",
         msgspec.json.encode(photo_ids).decode(),
     )
     numbers = {term: number for number, word in enumerate(words) for term in word.meanings}
     matches = []
-    for photo_id, taken, *fields in rows:
-        texts = _texts(*fields)
+    for photo_id, taken, *fields in analyses:
+        texts = texts_of(*fields)
         coverage, score = _compared(texts, words, numbers, query)
         age = max(timedelta(), now - datetime.fromisoformat(taken))
         matches.append(_Match(photo_id, taken, texts, coverage, score + FRESH * 0.5 ** (age / HALF_FRESH)))
@@ -455,3 +324,30 @@ def _cut_out(text: str, place: int) -> str:
     if end < len(text) and (space := text.rfind(" ", end - 20, end)) > 0:
         end = space
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("search", __name__, url_prefix="/api/search")
+
+
+class SearchQuery(msgspec.Struct):
+    q: inputs.AnyText = ""
+    limit: inputs.PageSize = 20
+    category: Literal[CATEGORIES] | None = None
+    intent: Literal[INTENTS] | None = None
+    device_id: str | None = None
+    since: inputs.Moment = ""
+    until: inputs.Moment = ""
+
+
+@routes.get("", endpoint="find")
+@inputs.operation()
+def find_photos(query: SearchQuery) -> shapes.PhotoHits:
+    """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an error."""
+    period = {"since": parse_time(query.since, field="since"), "until": parse_time(query.until, field="until")}
+    chosen = {"category": query.category, "intent": query.intent, "device_id": query.device_id}
+    found = find(query.q, limit=query.limit, **chosen, **period, now=utc_now())
+    hits = {hit.photo_id: hit for hit in found.items}
+    items = [{**item, "score": hits[item["id"]].score, "snippet": hits[item["id"]].snippet} for item in photos.list_items(list(hits))]
+    return {"total": found.total, "items": items}

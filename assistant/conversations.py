@@ -128,6 +128,17 @@ def mark_read(message_id: int) -> bool:
     return bool(Message.update(recalled=None).where(Message.id == message_id, Message.recalled.is_null(False)).execute())
 
 
+def mark_noted(conversation_id: str, last_message_id: int) -> None:
+    """The reasoner has looked at the conversation up to this message."""
+    Conversation.update(noted_message_id=last_message_id).where(Conversation.id == conversation_id).execute()
+
+
+def forget_picture(message_id: int) -> None:
+    """Take from a message the picture whose file is lost."""
+    none = {"attachment_path": None, "attachment_key": None, "attachment_type": None, "attachment_generation": None}
+    Message.update(**none, attachment_bytes=0).where(Message.id == message_id).execute()
+
+
 def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes.ConversationItem]:
     """One page of conversations, the latest first, with the number of their messages and what was said last."""
     chosen = Conversation.select()

@@ -25,7 +25,6 @@ import msgspec
 from msgspec import Meta
 
 import database
-import listing
 import memory
 import net
 import photos
@@ -219,7 +218,7 @@ class Toolbox:
             if wanted.query:
                 found = search.find(wanted.query, limit=limit, **filters, now=self._clock())
             else:
-                found = _newest(limit, listing.Filters(**filters))
+                found = _newest(limit, photos.Filters(**filters))
             rows = _rows([hit.photo_id for hit in found.items])
         results = [_found(rows[hit.photo_id], hit) for hit in found.items if hit.photo_id in rows]
         return {"total": max(found.total, len(results)), "results": results}
@@ -326,9 +325,9 @@ def _one_of(name: str, value: str, allowed: Sequence[str]) -> str | None:
 # ------------------------------------------------------------------------------------------------------------------- screenshots
 
 
-def _newest(limit: int, filters: listing.Filters) -> search.Found:
+def _newest(limit: int, filters: photos.Filters) -> search.Found:
     """The photos that stand first in the list of this filter, in its order, and how many pass the filter in all."""
-    total, ids = listing.page(1, limit, filters)
+    total, ids = photos.ids_of_page(1, limit, filters)
     return search.Found(total, [search.Hit(photo_id, 0.0, "") for photo_id in ids])
 
 

@@ -26,11 +26,12 @@ import msgspec
 import analysis
 import crypto
 import database
+import devices
 import dynamics
+import lexicon
 import llm
 import models
 import photos
-import search
 from benchmarks import material
 from database import db
 from engines.findings import Findings
@@ -179,9 +180,12 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
         uploads.setdefault(upload.device_id, []).append((upload, moment))
     _insert(Photo, photo_rows)
     _insert(Analysis, analysis_rows)
-    search.index_new([row["id"] for row in photo_rows])
+    lexicon.index_new([row["id"] for row in photo_rows])
     for of_device in uploads.values():
-        photos.note_sync(*of_device[-1], new=len(of_device))
+        upload, moment = of_device[-1]
+        devices.note_upload(
+            upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=len(of_device), now=moment
+        )
     # The reasoner cannot be asked more often than so: from then on only what is left of a cycle changes.
     most = dynamics.ANALYSES_A_CYCLE * dynamics.MOST_ASKED
     for _ in range(len(moments) if len(moments) < most else most + (len(moments) - most) % dynamics.ANALYSES_A_CYCLE):

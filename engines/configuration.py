@@ -7,17 +7,14 @@ is the provider `local`, the embedded model: a state like any other.
 
 import dataclasses
 import time
-from typing import Annotated
 
 import msgspec
-from flask import Blueprint, current_app
 
 import net
 from database import db, store
 from errors import BadInput, NotFound
 from models import store_value, stored_value
 from settings import Settings
-from web import inputs, shapes
 
 LOCAL = "local"
 CUSTOM = "custom"
@@ -156,11 +153,6 @@ def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
     change(settings, provider=name, base_url=preset.base_url, api_key=api_key, model=preset.model)
 
 
-def shown(chosen: Configuration) -> shapes.ConfigurationFields:
-    """The configuration as it may be seen: the key only as a yes or no."""
-    return shapes.of(chosen, shapes.ConfigurationFields, api_key_set=bool(chosen.api_key))
-
-
 def guard(settings: Settings) -> net.Guard:
     """The rules for addresses that come in through the API."""
     return net.Guard(dev_mode=settings.dev_mode, allowed_hosts=settings.llm_allowed_hosts)
@@ -201,54 +193,3 @@ def _origin(base_url: str) -> str | None:
 def _preset_of(base_url: str) -> Preset | None:
     origin = _origin(base_url)
     return next((preset for preset in PRESETS.values() if net.origin(preset.base_url) == origin), None)
-
-
-# --------------------------------------------------------------------------------------------------------------------- routes
-
-routes = Blueprint("llm", __name__, url_prefix="/api/config/llm")
-
-
-class ModelChange(msgspec.Struct):
-    provider: Annotated[str, msgspec.Meta(max_length=64)] | None = None
-    base_url: Annotated[str, msgspec.Meta(max_length=net.MAX_URL_LENGTH)] | None = None
-    api_key: Annotated[str, msgspec.Meta(max_length=4_096)] | None = None
-    model: Annotated[str, msgspec.Meta(max_length=256)] | None = None
-    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
-
-
-class PresetKey(msgspec.Struct):
-    api_key: Annotated[str, msgspec.Meta(max_length=4_096)] | None = None
-
-
-@routes.get("")
-@inputs.operation()
-def show() -> shapes.ConfigurationFields:
-    """Show which model answers, as it was set a moment ago."""
-    return shown(latest(current_app.settings))
-
-
-@routes.put("")
-@inputs.operation()
-def update(body: ModelChange) -> shapes.ConfigurationFields:
-    """Configure the model; what is not given stays, and an empty text returns a field to the environment.
-
-    Provider `local` is the embedded model. The name of a preset as provider, without an address, brings its address and model. A key
-    never travels to another host: without a new one it is dropped when the address moves.
-    """
-    change(current_app.settings, **inputs.given(body))
-    return shown(current(current_app.settings))
-
-
-@routes.get("/presets")
-@inputs.operation()
-def list_presets() -> shapes.PresetList:
-    """List the presets by their names."""
-    return {"presets": {name: shapes.of(preset, shapes.PresetFields) for name, preset in PRESETS.items()}}
-
-
-@routes.post("/presets/<name>/apply")
-@inputs.operation(NotFound)
-def apply(name: str, body: PresetKey) -> shapes.ConfigurationFields:
-    """Configure the model by a preset."""
-    apply_preset(current_app.settings, name, body.api_key)
-    return shown(current(current_app.settings))

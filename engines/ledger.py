@@ -5,17 +5,13 @@ Days are UTC.
 """
 
 from datetime import datetime, timedelta
-from typing import Annotated
 
 import msgspec
 import peewee
-from flask import Blueprint, current_app
 
-from clock import utc_now
 from engines.findings import Usage
 from models import SpendLedger
 from settings import Settings
-from web import inputs, shapes
 
 USED_UP = "The tokens of this day are used up; they are counted anew from midnight UTC."
 
@@ -48,30 +44,11 @@ def resets_in(*, now: datetime) -> float:
     return (midnight - now).total_seconds()
 
 
-def usage(days: int, *, now: datetime) -> list[shapes.UsageRow]:
+def usage(days: int, *, now: datetime) -> list[SpendLedger]:
     """The ledger's rows of the last `days` days, today included, newest first."""
     rows = SpendLedger.select().where(SpendLedger.day > _day(now - timedelta(days=days)))
-    ordered = rows.order_by(SpendLedger.day.desc(), SpendLedger.purpose, SpendLedger.model)
-    return [shapes.of(row, shapes.UsageRow, total_tokens=row.prompt_tokens + row.completion_tokens) for row in ordered]
+    return list(rows.order_by(SpendLedger.day.desc(), SpendLedger.purpose, SpendLedger.model))
 
 
 def _day(moment: datetime) -> str:
     return moment.date().isoformat()
-
-
-# --------------------------------------------------------------------------------------------------------------------- routes
-
-routes = Blueprint("spend", __name__, url_prefix="/api/usage")
-
-
-class UsageQuery(msgspec.Struct):
-    days: Annotated[int, msgspec.Meta(ge=1, le=3_660)] = 30
-
-
-@routes.get("")
-@inputs.operation()
-def show(query: UsageQuery) -> shapes.UsageReport:
-    """Show the calls and tokens of the last days, today included."""
-    now, limit = utc_now(), current_app.settings.daily_token_limit
-    days = usage(query.days, now=now)
-    return {"daily_token_limit": limit, "tokens_today": tokens_today(now=now), "days": days}

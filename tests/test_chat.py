@@ -246,7 +246,7 @@ def test_a_turn_that_fails_after_a_round_leaves_only_the_message(asking, fake_ll
 
     assert [row["role"] for row in stored(asking, "cafe")] == ["user"]
     with database.scope():
-        assert [(row["purpose"], row["calls"]) for row in ledger.usage(1, now=utc_now())] == [("chat", 1)]
+        assert [(row.purpose, row.calls) for row in ledger.usage(1, now=utc_now())] == [("chat", 1)]
 
 
 def test_a_used_up_day_is_a_503_and_the_message_stays(remote, fake_llm):

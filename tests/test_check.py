@@ -16,6 +16,7 @@ import pytest
 
 import analysis
 import database
+import lexicon
 import photos
 import search
 from assistant import conversations
@@ -38,8 +39,8 @@ def library(app, settings):
     fill(3)
     with database.scope():
         Analysis.update(status="pending", visible_text="", summary="").where(Analysis.photo == 3).execute()
-        search.remove(3)
-        search.rebuild()
+        lexicon.remove(3)
+        lexicon.rebuild()
         conversations.begin_turn("ab", "What is this?", draw(format="JPEG"), device_id="phone", now=utc_now())
     database.close_connections()
     return settings.data_dir
@@ -53,7 +54,7 @@ def fill(number, text="tangerine {0} dusk"):
             kept = photos.store(spool, photos.Upload("phone", f"{this}.png", utc_now()), now=utc_now())
             result = {"status": "done", "visible_text": text.format(f"word{this}"), "summary": "horizon", "intent": "note"}
             Analysis.update(**result).where(Analysis.photo == kept.id).execute()
-            search.index(kept.id)
+            lexicon.index(kept.id)
 
 
 def run(cli, *options):

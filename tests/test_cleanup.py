@@ -13,6 +13,7 @@ from datetime import timedelta
 import pytest
 
 import database
+import lexicon
 import models
 import photos
 import search
@@ -86,7 +87,7 @@ def fill(number, *, uploaded):
                 kept = photos.store(spool, photos.Upload("phone", f"{this}.png", uploaded), now=uploaded)
                 result = {"status": "done", "visible_text": f"common words and perpendicular{this}x", "summary": f"horizontal{this}x"}
                 Analysis.update(**result).where(Analysis.photo == kept.id).execute()
-                search.index(kept.id)
+                lexicon.index(kept.id)
 
 
 # ------------------------------------------------------------------------------------------------------------------------ age

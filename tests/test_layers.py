@@ -1,111 +1,213 @@
-"""The house's order, held by the syntax trees: imports go downwards only, and what has one owner is used nowhere else.
+"""The rules of the layout (`ARCHITECTURE.md`), held by the syntax trees: what may import what, and who writes which table.
 
-A module may import the modules of the rows below its own, never one of its own row. So a file can be read, tested and
-changed by knowing only what stands under it, and there are no import cycles to hold open with imports inside functions.
+A module may import modules of the rows below its own, never one of its own row. So a file can be read, tested and
+changed by knowing only what it rests on, and no import cycle has to be broken by an import inside a function.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("assistant", "engines", "upkeep", "web")
 
 # From the ground up. A new module is added to a row, or gets a row of its own.
 LAYERS = (
-    ("errors", "lines", "text"),
-    ("settings", "findings", "clock", "progress"),
-    ("answers", "context", "crypto", "images", "locks", "mcp_messages", "net", "page", "params", "replies", "rules", "terms"),
-    ("articles", "circuit", "models", "ocr"),
-    ("digest", "prompts", "query", "shapes"),
-    ("background", "configuration", "local", "mcp", "spend"),
-    ("remote",),
-    ("search", "listing", "llm", "spool"),
-    ("connection", "conversations", "photos", "mcp_servers", "memory", "push", "skills", "web_search"),
-    ("tools", "dynamics"),
-    ("analysis", "chat"),
-    ("archive", "cleanup"),
-    ("export", "backup", "check", "rotation"),
-    ("data", "restore"),
-    ("jobs", "openapi"),
+    ("errors", "terms", "text"),
+    ("clock", "crypto", "locks", "pictures", "settings"),
+    ("database", "net"),
+    ("loops", "models", "spool"),
+    ("engines.findings", "engines.lines"),
+    ("engines.circuit", "engines.ocr", "engines.reading", "engines.replies", "engines.rules"),
+    ("engines.articles", "engines.configuration", "engines.ledger"),
+    ("engines.digest", "engines.prompts"),
+    ("engines.embedded", "engines.remote"),
+    ("web.dashboard", "web.inputs", "web.shapes"),
+    ("web.openapi",),
+    ("access", "devices", "lexicon", "llm", "memory", "push"),
+    ("photos",),
+    ("search",),
+    ("assistant.context", "assistant.conversations", "assistant.mcp_messages", "assistant.skills", "assistant.web_search"),
+    ("assistant.mcp", "assistant.mcp_servers"),
+    ("assistant.tools",),
+    ("assistant.chat",),
+    ("dynamics",),
+    ("analysis",),
+    ("upkeep.progress",),
+    ("upkeep.archive", "upkeep.cleanup", "upkeep.rotation"),
+    ("upkeep.backup", "upkeep.check", "upkeep.export", "upkeep.restore"),
+    ("upkeep.amounts",),
+    ("jobs",),
     ("app",),
 )
 RANKS = {module: rank for rank, row in enumerate(LAYERS) for module in row}
 
-# gunicorn reads it, and nothing can import it: it may use every module and has no rank. Its hooks run in the worker and import there.
+# gunicorn reads it, and nothing can import it: it may use every module and has no rank. Its hooks run in the worker
+# and import there.
 SERVER = "gunicorn.conf"
 
-# Verbs know nothing of HTTP; the search and the model have a Blueprint for their few routes, and nothing more of Flask.
-FLASK_USERS = {"page", "params", "configuration", "spend", SERVER} | {module for row in LAYERS[RANKS["photos"] :] for module in row}
-BLUEPRINT_ONLY = {"search", "llm"}
-NO_DATABASE = {"articles", "circuit", "digest", "local", "ocr", "prompts", "remote"}
-DATABASE_USERS = {module for row in LAYERS[RANKS["models"] : RANKS["app"]] for module in row} - NO_DATABASE
+# The models: everybody else reaches them through `llm`. The other engines are plain types, value lists, prompts and
+# readers of texts, and two tables; these may be imported from above.
+MODELS = {"engines.digest", "engines.embedded", "engines.lines", "engines.ocr", "engines.remote", "engines.rules"}
+ENGINES_WITH_TABLES = {"engines.configuration", "engines.ledger"}
 
-# Package -> the modules that may import it. The standard library's own doors to the network and to SQLite count as well:
-# through them the address guard and the encryption would be walked around.
+# Flask is for what speaks HTTP (`web`, the application, files that end in routes) and for the `flask` command.
+FLASK_USERS = {"app", "jobs", SERVER, "web.dashboard", "web.inputs", "web.openapi"}
+
+# What keeps rows or reads them. Engines know no row, but for the two with tables of their own; `web` knows none.
+DATABASE_USERS = {
+    *("database", "models", "spool", "loops", *ENGINES_WITH_TABLES),
+    *(module for row in LAYERS[RANKS["access"] :] for module in row if module != "app"),
+}
+
+# Package -> the modules that may import it. The standard library's own doors to the network and to SQLite count as
+# well: through them the address guard and the encryption would be walked around.
 OWNERS = {
     "requests": {"net"},
     "urllib3": {"net"},
     "urllib.request": {"net"},
     "http.client": {"net"},
     "socket": {"net", SERVER},  # the server looks whether its own address is free
+    "PIL": {"pictures", "engines.ocr"},
     "peewee": DATABASE_USERS,
     "playhouse": DATABASE_USERS,
     "sqlcipher3": DATABASE_USERS,
     "sqlite3": set(),
-    "flask": FLASK_USERS | BLUEPRINT_ONLY,
 }
+
+# Table -> the modules that write it, its owner first. Where there is a second one, the comment says why.
+WRITERS = {
+    "Analysis": {
+        "analysis",
+        "models",  # the place in the queue that each photo gets, and the reasoner's mark
+        "photos",  # an analysis goes with its photo
+    },
+    "Conversation": {"assistant.conversations"},
+    "Dynamic": {"dynamics"},
+    "Holding": set(),  # kept by triggers
+    "McpServer": {"assistant.mcp_servers"},
+    "Memory": {"memory"},
+    "Message": {"assistant.conversations"},
+    "Photo": {"photos"},
+    "PushDevice": {"push"},
+    "Skill": {"assistant.skills"},
+    "SpendLedger": {"engines.ledger"},
+    "StoredSetting": {"models"},
+    "SyncState": {"devices"},
+    "Tally": set(),  # kept by triggers
+    "Vocabulary": {"lexicon"},
+}
+# Table -> the modules that read its rows, besides its writers. The others ask the writer.
+READERS = {
+    "Analysis": {"assistant.tools", "dynamics", "upkeep.check", "upkeep.export"},
+    "Conversation": {"dynamics", "upkeep.cleanup", "upkeep.export"},
+    "Dynamic": {"upkeep.cleanup", "upkeep.export"},
+    "Holding": {"upkeep.amounts"},
+    "McpServer": {"assistant.tools"},
+    "Memory": {"upkeep.cleanup", "upkeep.export"},
+    "Message": {"assistant.chat", "dynamics", "upkeep.archive", "upkeep.check", "upkeep.cleanup", "upkeep.export", "upkeep.rotation"},
+    "Photo": {"analysis", "assistant.tools", "dynamics", "models"}
+    | {f"upkeep.{name}" for name in ("archive", "backup", "check", "cleanup", "export", "restore", "rotation")},
+    "Tally": {"analysis", "models"},
+    "Vocabulary": {"upkeep.check"},
+}
+WRITING = {"create", "delete", "delete_by_id", "get_or_create", "insert", "insert_from", "insert_many", "replace"}
+WRITING |= {"replace_many", "set_by_id", "update", "bulk_create", "bulk_update", "truncate_table"}
+TABLE_NAMES = dict(re.findall(r'(?s)class (\w+)\(Model\):.*?table_name = "(\w+)"', (ROOT / "models.py").read_text()))
+STATEMENT = re.compile(r"\b(?:INSERT INTO|REPLACE INTO|UPDATE|DELETE FROM)\s+([a-z_]+)")
 
 ENVIRONMENT_READERS = {"app", SERVER}
 ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
 REQUEST_INPUT = {f"flask.request.{part}" for part in ("json", "get_json", "args", "form", "files", "values", "data", "get_data")}
 
-SOURCES = sorted(ROOT.glob("*.py"))
+SOURCES = sorted(path for folder in (ROOT, *(ROOT / package for package in PACKAGES)) for path in folder.glob("*.py"))
+SOURCES = [path for path in SOURCES if path.name != "__init__.py"]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
-def test_a_module_keeps_the_order(path):
-    found = list(violations(path.name.removesuffix(".py"), path.read_text()))
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).parts).removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_a_module_keeps_the_rules(path):
+    found = list(violations(name_of(path), path.read_text()))
     assert not found, "\n".join(found)
 
 
-def test_the_walk_finds_the_modules():
-    assert {"errors.py", "settings.py"} <= {path.name for path in SOURCES}
+def test_the_walk_finds_the_modules_and_every_row_is_a_file():
+    assert {name_of(path) for path in SOURCES} == RANKS.keys() | {SERVER}
+
+
+def test_packages_are_nothing_but_folders():
+    assert all((ROOT / package / "__init__.py").read_text() == "" for package in PACKAGES)
+
+
+def test_the_root_fits_one_screen():
+    assert len(list(ROOT.glob("*.py"))) <= 30
+
+
+def test_every_table_has_its_writers():
+    tree = ast.parse((ROOT / "models.py").read_text())
+    tables = {node.name for node in tree.body if isinstance(node, ast.ClassDef) and ast.unparse(node.bases[0]) == "Model"}
+    assert tables == WRITERS.keys()
 
 
 @pytest.mark.parametrize(
     ("module", "source", "expected"),
     [
         ("helpers", "", "helpers has no row in LAYERS"),
-        ("photos", "import analysis", "1: photos imports analysis, which does not stand below it"),
-        ("photos", "from push import send", "1: photos imports push, which does not stand below it"),
-        ("errors", "import errors", "1: errors imports errors, which does not stand below it"),
-        ("models", "if TYPE_CHECKING:\n    from app import create_app", "2: models imports app, which does not stand below it"),
-        ("chat", "def send():\n    import models", "2: chat imports models inside a function"),
-        ("chat", "class Turn:\n    async def send(self):\n        from models import db", "3: chat imports models inside a function"),
-        ("chat", "from .models import db", "1: chat imports relatively, but the modules are no package"),
-        ("app", "import gunicorn.conf", "1: app imports gunicorn.conf, which does not stand below it"),
+        ("photos", "import analysis", "1: photos imports analysis, which is not below it"),
+        ("photos", "from dynamics import page", "1: photos imports dynamics, which is not below it"),
+        ("errors", "import errors", "1: errors imports errors, which is not below it"),
+        ("models", "if TYPE_CHECKING:\n    from app import create_app", "2: models imports app, which is not below it"),
+        ("engines.rules", "from web import shapes", "1: engines.rules imports web.shapes, which is not below it"),
+        ("assistant.chat", "def send():\n    import models", "2: assistant.chat imports models inside a function"),
+        (
+            "assistant.chat",
+            "class Turn:\n    async def send(self):\n        from database import db",
+            "3: assistant.chat imports database inside a function",
+        ),
+        ("assistant.chat", "from . import tools", "1: assistant.chat imports relatively: write the whole name"),
+        ("app", "import gunicorn.conf", "1: app imports gunicorn.conf, which is not below it"),
+        ("analysis", "from engines.remote import RemoteModel", "1: analysis imports engines.remote, which llm is for"),
+        ("assistant.chat", "import analysis", "1: assistant.chat imports analysis, which is not below it"),
+        ("upkeep.check", "import dynamics\nfrom assistant import chat\nimport jobs", "3: upkeep.check imports jobs, which is not below it"),
         ("net", "import os\nos.environ['HOME']", "2: net reads the environment"),
         ("net", "import os\nimport os.path\nos.getenv('HOME')", "3: net reads the environment"),
         ("jobs", "from os import environ as e\nhome = e.get('HOME')", "2: jobs reads the environment"),
         ("app", "import os\nkey = os.environ['SNAPLORE_API_KEY']", "2: app uses the environment for more than Settings.from_environ"),
         ("app", "from os import getenv\ngetenv('HOME')", "2: app uses the environment for more than Settings.from_environ"),
-        ("photos", "from flask import request\nrequest.files['file']", "2: photos reads flask.request.files, which is for params"),
-        ("photos", "from flask import request as r\nr.get_json()", "2: photos reads flask.request.get_json, which is for params"),
-        ("app", "import flask\nflask.request.args", "2: app reads flask.request.args, which is for params"),
-        ("app", "import flask as f\nf.request.args.get('q')", "2: app reads flask.request.args, which is for params"),
+        (
+            "photos",
+            "from flask import Blueprint, request\nroutes = Blueprint()\nrequest.files['file']",
+            "3: photos reads flask.request.files, which is for web.inputs",
+        ),
+        (
+            "push",
+            "from flask import Blueprint, request as r\nroutes = Blueprint()\nr.get_json()",
+            "3: push reads flask.request.get_json, which is for web.inputs",
+        ),
+        ("app", "import flask\nflask.request.args", "2: app reads flask.request.args, which is for web.inputs"),
+        ("app", "import flask as f\nf.request.args.get('q')", "2: app reads flask.request.args, which is for web.inputs"),
         ("push", "import requests", "1: push imports requests, which is not for it"),
         ("push", "def send():\n    from urllib3.util import Retry", "2: push imports urllib3, which is not for it"),
-        ("tools", "from urllib import request", "1: tools imports urllib.request, which is not for it"),
-        ("llm", "import http.client", "1: llm imports http.client, which is not for it"),
-        ("local", "import socket", "1: local imports socket, which is not for it"),
-        ("params", "from playhouse.shortcuts import model_to_dict", "1: params imports playhouse, which is not for it"),
+        ("assistant.tools", "from urllib import request", "1: assistant.tools imports urllib.request, which is not for it"),
+        ("engines.remote", "import http.client", "1: engines.remote imports http.client, which is not for it"),
+        ("engines.embedded", "import socket", "1: engines.embedded imports socket, which is not for it"),
+        ("photos", "from PIL import Image", "1: photos imports PIL, which is not for it"),
+        ("web.inputs", "from playhouse.shortcuts import model_to_dict", "1: web.inputs imports playhouse, which is not for it"),
+        ("engines.prompts", "import peewee", "1: engines.prompts imports peewee, which is not for it"),
         ("app", "import peewee", "1: app imports peewee, which is not for it"),
-        ("models", "import sqlite3", "1: models imports sqlite3, which is not for it"),
-        ("models", "from flask import g", "1: models imports flask, which is not for it"),
-        ("search", "from flask import Blueprint, request", "1: search takes more of flask than Blueprint"),
-        ("llm", "import flask", "1: llm takes more of flask than Blueprint"),
+        ("database", "import sqlite3", "1: database imports sqlite3, which is not for it"),
+        ("photos", "from flask import g", "1: photos imports flask, but has no routes"),
+        ("lexicon", "from models import Photo\nPhoto.select()", "2: lexicon reads Photo, which is not for it"),
+        ("search", "import models\nmodels.Memory.get_by_id(1)", "2: search reads Memory, which is not for it"),
+        ("dynamics", "from models import Analysis\nAnalysis.update(noted=True)", "2: dynamics writes Analysis, which is not for it"),
+        ("upkeep.check", "import models as m\nm.Photo.delete()", "2: upkeep.check writes Photo, which is not for it"),
+        ("search", "db.execute_sql('DELETE FROM vocabulary')", "1: search writes Vocabulary, which is not for it"),
     ],
 )
 def test_a_violation_is_found(module, source, expected):
@@ -116,23 +218,27 @@ def test_a_violation_is_found(module, source, expected):
     ("module", "source"),
     [
         ("analysis", "import models\nfrom photos import store\nimport urllib.parse\nfrom http import HTTPStatus"),
-        ("local", "def load():\n    import faster_paddle"),
+        ("engines.embedded", "def load():\n    import faster_paddle"),
+        ("llm", "from engines.remote import RemoteModel\nfrom engines import embedded"),
+        ("dynamics", "from engines.articles import Article\nfrom engines import configuration"),
         ("app", "import os\nfrom settings import Settings\nsettings = Settings.from_environ(os.environ)"),
         ("gunicorn.conf", "import os\nimport app\nfrom settings import Settings\nbind = Settings.from_environ(os.environ).bind"),
         ("gunicorn.conf", "def post_worker_init(worker):\n    import analysis"),
-        ("params", "from flask import request\nrequest.get_json()"),
+        ("web.inputs", "from flask import request\nrequest.get_json()"),
         ("push", "def send(request):\n    return request.data"),
-        ("photos", "from flask import request\nrequest.headers['Range']"),
-        ("search", "import peewee\nfrom flask import Blueprint"),
+        ("photos", "from flask import Blueprint, request\nroutes = Blueprint()\nrequest.headers['Range']"),
         ("net", "import socket\nimport requests\nfrom urllib3.util import connection"),
+        ("photos", "from models import Analysis, Photo\nPhoto.insert()\nAnalysis.delete()"),
+        ("dynamics", "from models import Analysis\nAnalysis.select()"),
+        ("assistant.mcp", "from assistant.mcp_messages import Message\nMessage.update()"),
     ],
 )
-def test_what_keeps_the_order_passes(module, source):
+def test_what_keeps_the_rules_passes(module, source):
     assert list(violations(module, source)) == []
 
 
 def violations(module: str, source: str) -> Iterator[str]:
-    """A sentence for each breach of the order in `source`, the text of `module`, starting with its line."""
+    """A sentence for each breach of the rules in `source`, the text of `module`, starting with its line."""
     if module not in RANKS and module != SERVER:
         yield f"{module} has no row in LAYERS"
         return
@@ -140,30 +246,56 @@ def violations(module: str, source: str) -> Iterator[str]:
     yield from _imports(module, tree)
     yield from _environment(module, tree)
     yield from _request_input(module, tree)
+    yield from _tables(module, tree)
 
 
 def _imports(module: str, tree: ast.Module) -> Iterator[str]:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     inside_functions = {node for function in functions for node in ast.walk(function)}
+    has_routes = any(isinstance(node, ast.Name) and node.id.endswith("routes") for node in ast.walk(tree))
     rank = RANKS.get(module, len(LAYERS))
+    package = module.partition(".")[0]
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         where = f"{node.lineno}: {module}"
         if isinstance(node, ast.ImportFrom) and node.level:
-            yield f"{where} imports relatively, but the modules are no package"
+            yield f"{where} imports relatively: write the whole name"
             continue
         imported = _imported(node)
         for target in sorted(name for name in imported if name in RANKS or name == SERVER):
             if RANKS.get(target, len(LAYERS)) >= rank:
-                yield f"{where} imports {target}, which does not stand below it"
+                yield f"{where} imports {target}, which is not below it"
             elif node in inside_functions and module != SERVER:
                 yield f"{where} imports {target} inside a function"
-        for package in sorted(imported & OWNERS.keys()):
-            if module not in OWNERS[package]:
-                yield f"{where} imports {package}, which is not for it"
-        if "flask" in imported and module in BLUEPRINT_ONLY and imported != {"flask", "flask.Blueprint"}:
-            yield f"{where} takes more of flask than Blueprint"
+            if target in MODELS and package != "engines" and module != "llm":
+                yield f"{where} imports {target}, which llm is for"
+            if target.startswith("upkeep.") and package not in ("upkeep", "jobs", "app"):
+                yield f"{where} imports {target}, which only jobs and app use"
+        for other in sorted(imported & OWNERS.keys()):
+            if module not in OWNERS[other]:
+                yield f"{where} imports {other}, which is not for it"
+        if "flask" in imported and module not in FLASK_USERS and not has_routes:
+            yield f"{where} imports flask, but has no routes"
+
+
+def _tables(module: str, tree: ast.Module) -> Iterator[str]:
+    """Tables are written by their writers, and read by those who are listed."""
+    found = set()
+    for node, meant in _uses(tree):
+        source, _, rest = meant.partition(".")
+        table, _, attribute = rest.partition(".")
+        if source == "models" and table in WRITERS and module != "models":
+            found.add((node.lineno, "writes" if attribute.partition(".")[0] in WRITING else "reads", table))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for statement in STATEMENT.finditer(node.value):
+                found |= {(node.lineno, "writes", table) for table in WRITERS if TABLE_NAMES[table] == statement[1]}
+    written = {(line, table) for line, use, table in found if use == "writes"}
+    for line, use, table in sorted(found):
+        allowed = WRITERS[table] if use == "writes" else WRITERS[table] | READERS.get(table, set())
+        if module not in allowed and not (use == "reads" and (line, table) in written):
+            yield f"{line}: {module} {use} {table}, which is not for it"
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
@@ -190,8 +322,8 @@ def _environment(module: str, tree: ast.Module) -> Iterator[str]:
 
 def _request_input(module: str, tree: ast.Module) -> Iterator[str]:
     for node, meant in _uses(tree):
-        if meant in REQUEST_INPUT and module != "params":
-            yield f"{node.lineno}: {module} reads {meant}, which is for params"
+        if meant in REQUEST_INPUT and module != "web.inputs":
+            yield f"{node.lineno}: {module} reads {meant}, which is for web.inputs"
 
 
 def _uses(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
+import access
 import analysis
 import database
-import models
 from app import create_app
 from clock import utc_now
 from models import Analysis, Photo
@@ -57,7 +57,7 @@ def start(remote, tmp_path):
     """A data folder as after its first start, in which no work was done."""
     database.open_store(remote)
     with database.scope():
-        models.generated_api_key()
+        access.generated_api_key()
     database.close_connections()
     return dataclasses.replace(remote, data_dir=remote.data_dir)
 

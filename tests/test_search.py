@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, strategies
 from hypothesis import settings as examples
 
 import database
+import lexicon
 import search
 from database import db
 from models import Analysis, Vocabulary
@@ -370,15 +371,15 @@ def test_indexing_or_removing_twice_changes_nothing(library):
     photo = library.add("tahiti 倒垃圾 PixelSocial")
     once = library.vocabulary()
     with database.scope(), db.atomic():
-        search.index(photo)
-        search.index(photo)
+        lexicon.index(photo)
+        lexicon.index(photo)
     assert library.vocabulary() == once
     assert library.ids("tahiti") == [photo]
 
     with database.scope(), db.atomic():
-        search.remove(photo)
-        search.remove(photo)
-        search.remove(4711)
+        lexicon.remove(photo)
+        lexicon.remove(photo)
+        lexicon.remove(4711)
     assert library.vocabulary() == {}
     assert library.ids("tahiti") == []
 
@@ -395,7 +396,7 @@ def test_what_is_rolled_back_is_not_found_and_does_not_hide_what_comes_after(lib
     photo = library.add("")
     with database.scope(), contextlib.suppress(ZeroDivisionError), db.atomic():
         Analysis.update(visible_text="nairobi").where(Analysis.photo == photo).execute()
-        search.index(photo)
+        lexicon.index(photo)
         assert search.find("nairo", now=NOW).total == 1
         raise ZeroDivisionError
     assert library.ids("nairo") == []
@@ -405,14 +406,14 @@ def test_what_is_rolled_back_is_not_found_and_does_not_hide_what_comes_after(lib
 
 
 def test_a_rebuilt_index_is_the_same(library, monkeypatch):
-    monkeypatch.setattr(search, "TOGETHER", 2)
+    monkeypatch.setattr(lexicon, "TOGETHER", 2)
     ids = [library.add(f"tahiti {' '.join(words_of(number, 3))} 倒垃圾") for number in range(5)]
     before, steps = library.vocabulary(), []
     with database.scope(), db.atomic():
         db.execute_sql("INSERT INTO photo_index(photo_index) VALUES ('delete-all')")
         Vocabulary.update(documents=99).execute()
         Vocabulary.insert(term="stray", documents=1).execute()
-        assert search.rebuild(steps.append) == 5
+        assert lexicon.rebuild(steps.append) == 5
 
     assert steps == [2, 4, 5]
     assert library.vocabulary() == before
@@ -424,7 +425,7 @@ def test_after_compacting_removed_words_are_gone_from_the_index(library):
     photo = library.add("perpendicular")
     library.add("tahiti")
     with database.scope(), db.atomic():
-        search.remove(photo)
+        lexicon.remove(photo)
 
     assert compacted() > 0
     assert "tahiti" in index_bytes()
@@ -433,11 +434,11 @@ def test_after_compacting_removed_words_are_gone_from_the_index(library):
 
 
 def test_compacting_goes_in_steps_between_which_others_write(library, monkeypatch):
-    monkeypatch.setattr(search, "MERGED", 1)
+    monkeypatch.setattr(lexicon, "MERGED", 1)
     ids = [library.add(f"tahiti {' '.join(f'word{number}x{this}' for this in range(2_000))}") for number in range(12)]
     with database.scope(), db.atomic():
         for photo in ids[:6]:
-            search.remove(photo)
+            lexicon.remove(photo)
 
     later = []
     assert compacted(between=lambda: later.append(library.add("nairobi")) if len(later) < 3 else None) > 5
@@ -473,7 +474,7 @@ def compacted(between=lambda: None):
 
 def compact_a_step(*, first):
     with database.scope():
-        return search.compact(first=first)
+        return lexicon.compact(first=first)
 
 
 def index_bytes():
@@ -591,7 +592,7 @@ def test_any_text_goes_in_and_comes_out_again(library, text):
     assert library.ids(text[:200], limit=1000) or library.vocabulary() == before
 
     with database.scope(), db.atomic():
-        search.remove(photo)
+        lexicon.remove(photo)
     assert library.vocabulary() == before
 
 

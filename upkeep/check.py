@@ -19,10 +19,11 @@ import peewee
 
 import crypto
 import database
+import lexicon
 import models
 import photos
 import pictures
-import search
+from assistant import conversations
 from database import db
 from errors import DataDamaged, NotFound, SnaploreError, StartRefused, Unreadable
 from models import Analysis, Message, Photo, Vocabulary
@@ -199,9 +200,8 @@ def _pictures(originals: Kind, thumbnails: Kind, orders: Orders) -> None:
 def _attachments(kind: Kind, orders: Orders) -> None:
     for message in _rows(Message.select().where(Message.attachment_path.is_null(False)), "attachments", orders):
         if problem := _confirmed(message, _attachment_problem):
-            none = {"attachment_path": None, "attachment_key": None, "attachment_type": None, "attachment_generation": None}
-            forget = Message.update(**none, attachment_bytes=0).where(Message.id == message.id)
-            kind.note(f"that of message {message.id} is {problem}", mended=orders.forget_lost and _act(forget.execute))
+            mended = orders.forget_lost and _act(conversations.forget_picture, message.id)
+            kind.note(f"that of message {message.id} is {problem}", mended=mended)
 
 
 def _files(kind: Kind, orders: Orders) -> None:
@@ -288,7 +288,7 @@ def _analyses(kind: Kind, orders: Orders) -> None:
 def _broken_index(kind: Kind, orders: Orders) -> None:
     if orders.repair:
         with database.scope(), db.atomic():
-            search.rebuild()
+            lexicon.rebuild()
     kind.note("the index is damaged", mended=orders.repair)
 
 
@@ -309,7 +309,7 @@ def _index(kind: Kind, orders: Orders) -> None:
         for photo_id in wrong:
             with database.scope(), db.atomic():
                 if orders.repair:
-                    search.index(photo_id)
+                    lexicon.index(photo_id)
             kind.note(f"photo {photo_id} {'has other words there' if photo_id in indexed else 'is not in it'}", mended=orders.repair)
         last, done = end, done + len(ids)
         orders.report("index", done, total)
@@ -328,7 +328,7 @@ def _indexed(after: int, up_to: int | None) -> dict[int, int]:
 
 
 def _words(photo_id: int) -> int | None:
-    document = search.document_of(photo_id)
+    document = lexicon.document_of(photo_id)
     return None if document is None else len(document.tokens().split(" "))
 
 
@@ -351,7 +351,7 @@ def _vocabulary(kind: Kind, orders: Orders) -> None:
         for term in wrong:
             if orders.repair:
                 with database.scope(), db.atomic():
-                    _count_anew(term)
+                    lexicon.count_anew(term)
             kind.note(f"“{term}” is counted wrongly", mended=orders.repair)
         last, done = end, done + len(known)
         orders.report("vocabulary", min(done, total), total)
@@ -361,20 +361,7 @@ def _miscounted(term: str, documents: int | None) -> bool:
     """For some scripts FTS5 folds case in another way than Python does, so that the same term stands under two spellings."""
     if documents is None:
         return not Vocabulary.select().where(Vocabulary.term == term.casefold()).exists()
-    return documents != _photos_with(term)
-
-
-def _photos_with(term: str) -> int:
-    return db.execute_sql("SELECT count(*) FROM photo_index WHERE photo_index MATCH ?", (f'"{term}"',)).fetchone()[0]
-
-
-def _count_anew(term: str) -> None:
-    if documents := _photos_with(term):
-        Vocabulary.insert(term=term, documents=documents).on_conflict(
-            conflict_target=[Vocabulary.term], update={"documents": documents}
-        ).execute()
-    else:
-        Vocabulary.delete().where(Vocabulary.term == term).execute()
+    return documents != lexicon.photos_with(term)
 
 
 class _Count(NamedTuple):

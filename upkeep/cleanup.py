@@ -27,14 +27,15 @@ import peewee
 
 import crypto
 import database
+import devices
+import lexicon
 import models
 import photos
-import search
 from assistant import conversations
 from database import db
 from errors import Unavailable
 from locks import Presence, named_lock
-from models import Conversation, Dynamic, Memory, Message, Photo, SyncState
+from models import Conversation, Dynamic, Memory, Message, Photo
 from settings import Settings
 from upkeep.progress import Progress, silent
 
@@ -103,8 +104,8 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
     with named_lock(database.store().folder / "jobs", "clear", CLEAR_PATIENCE, busy="Everything is being deleted already."):
         with _step(), db.atomic():
             before = _after_all(now)
-            search.empty()
-            SyncState.delete().execute()
+            lexicon.empty()
+            devices.forget_all()
         for kind in _everything(before):
             _purge(kind, cleaned, progress)
         _remove_orphans(cleaned, progress, now=now, dry_run=False)
@@ -314,12 +315,12 @@ def _erase(report: Progress) -> None:
 def _compact_index() -> None:
     for _ in range(3):  # once more where the service has removed more meanwhile, or its writing has cut in before the end
         with _step():
-            more = search.compact(first=True)
+            more = lexicon.compact(first=True)
         if not more:
             return
         while more:
             with _step():
-                more = search.compact(first=False)
+                more = lexicon.compact(first=False)
 
 
 def _give_back_pages() -> None:

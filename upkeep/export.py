@@ -24,6 +24,7 @@ import msgspec
 import peewee
 
 import database
+import llm
 import models
 import photos
 from assistant import conversations, mcp_servers, skills
@@ -246,14 +247,14 @@ def _conversations() -> Iterator[dict[str, Any]]:
 
 
 def _settings(settings: Settings, *, now: datetime) -> dict[str, Any]:
-    llm = configuration.shown(configuration.current(settings))
+    model = llm.shown(configuration.current(settings))
     servers = [{**_record(server), "url": _plain(server.url)} for server in mcp_servers.registered()]
     return {
         "exported_by": f"{NAME} {VERSION}",
         "exported_at": iso(now),
         "retention_days": cleanup.retention_days(settings),
         "language": settings.language,
-        "llm": {**llm, "base_url": _plain(llm["base_url"])},
+        "llm": {**model, "base_url": _plain(model["base_url"])},
         "mcp_servers": servers,
     }
 

@@ -22,6 +22,7 @@ from web import inputs, shapes
 RESOURCES = {
     None: "Service",
     "photos": "Photos",
+    "devices": "Photos",
     "search": "Search",
     "analysis": "Analysis and statistics",
     "chat": "Chat",
@@ -261,4 +262,5 @@ def _blueprint(rule: Rule) -> str | None:
 
 
 def _order(rule: Rule) -> tuple[int, str]:
-    return list(RESOURCES).index(_blueprint(rule)), _path(rule)
+    resource = RESOURCES[_blueprint(rule)]
+    return list(RESOURCES.values()).index(resource), _path(rule)

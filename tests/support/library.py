@@ -5,6 +5,7 @@ from datetime import datetime
 import msgspec
 
 import database
+import lexicon
 import search
 from database import db
 from models import Analysis, Photo, Vocabulary
@@ -32,14 +33,14 @@ class Library:
                 photo=photo, device_id=device_id, status="done", app_name=app_name, content_category=category, intent=intent,
                 summary=summary, entities=values, visible_text=visible_text, created_at=NOW, due_at=NOW,
             )  # fmt: skip
-            search.index(photo.id)
+            lexicon.index(photo.id)
             return photo.id
 
     def analyse_again(self, photo_id, visible_text):
         with database.scope(), db.atomic():
-            search.remove(photo_id)
+            lexicon.remove(photo_id)
             Analysis.update(visible_text=visible_text).where(Analysis.photo == photo_id).execute()
-            search.index(photo_id)
+            lexicon.index(photo_id)
 
     def find(self, text, **options):
         with database.scope():

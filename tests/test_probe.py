@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-import connection
 import database
+import llm
 from app import create_app
 from tests.support.client import Client, detail
 
@@ -89,7 +89,7 @@ def test_nobody_at_the_address_and_an_address_that_may_not_be_called_are_told(se
 
 
 def test_a_model_that_says_nothing_is_not_waited_for_long(remote_client, fake_llm, monkeypatch):
-    monkeypatch.setattr(connection, "DEADLINE", 0.3)
+    monkeypatch.setattr(llm, "DEADLINE", 0.3)
     fake_llm.stay_silent()
     answer = remote_client.post(PATH).json
 

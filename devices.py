@@ -1,0 +1,95 @@
+"""The devices that photos come from, and how far each is synced; `/api/photos/devices` and `/api/photos/sync-state`."""
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+import peewee
+from flask import Blueprint
+
+from clock import iso, to_epoch_ms, utc_now
+from models import SyncState
+from web import inputs, shapes
+
+DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"  # which ids a device may have that photos come from
+MAX_NAME = 255  # characters of a name or source that is kept for display
+
+Name = Annotated[str, msgspec.Meta(max_length=1024)]
+EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z", description="epoch milliseconds, in digits")]
+DeviceId = Annotated[str, msgspec.Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")]
+
+
+def synced() -> list[shapes.SyncedDevice]:
+    """Every device that has synced, the latest first."""
+    states = SyncState.select().order_by(SyncState.last_sync_time.desc(), SyncState.device_id)
+    return [shapes.of(state, shapes.SyncedDevice) for state in states]
+
+
+def sync_state(device_id: str) -> shapes.SyncProgress:
+    """How far a device is synced; an unknown one has synced nothing."""
+    state = SyncState.get_or_none(SyncState.device_id == device_id) or SyncState(device_id=device_id)
+    newest = state.last_synced_timestamp
+    return shapes.of(state, shapes.SyncProgress, last_synced_ts_ms=to_epoch_ms(newest) if newest else 0)
+
+
+def set_sync_start(device_id: str, since: datetime | None, *, device_name: str, now: datetime) -> None:
+    """Set the time from which a device syncs; None means from the beginning."""
+    named = {"device_name": device_name[:MAX_NAME]} if device_name else {}
+    state = {"last_synced_timestamp": since, "last_sync_time": now, **named}
+    SyncState.insert(device_id=device_id, **state).on_conflict(conflict_target=[SyncState.device_id], update=state).execute()
+
+
+def note_upload(device_id: str, taken: datetime, *, device_name: str, new: int, now: datetime) -> None:
+    """Carry the device's sync state forward to a picture of the time `taken`; `new` is 0 for one that was stored before."""
+    named = {"device_name": device_name[:MAX_NAME]} if device_name else {}
+    newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), iso(taken))
+    SyncState.insert(
+        device_id=device_id, last_synced_timestamp=taken, last_sync_time=now, total_synced=new, **named
+    ).on_conflict(
+        conflict_target=[SyncState.device_id],
+        update={"last_synced_timestamp": newest, "last_sync_time": now, "total_synced": SyncState.total_synced + new, **named},
+    ).execute()
+
+
+def forget_all() -> None:
+    """Forget how far every device is synced."""
+    SyncState.delete().execute()
+
+
+# --------------------------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("devices", __name__, url_prefix="/api/photos")
+
+
+class SyncQuery(msgspec.Struct):
+    device_id: DeviceId
+
+
+class SyncForm(msgspec.Struct):
+    device_id: DeviceId
+    since_ms: EpochMs = ""
+    device_name: Name = ""
+
+
+@routes.get("/devices")
+@inputs.operation()
+def list_devices() -> shapes.SyncedDevices:
+    """List the devices that have synced, the latest first."""
+    return {"devices": synced()}
+
+
+@routes.get("/sync-state")
+@inputs.operation()
+def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
+    """Show how far a device is synced."""
+    return sync_state(query.device_id)
+
+
+@routes.post("/sync-state")
+@inputs.takes_files(largest=0)
+@inputs.operation()
+def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
+    """Set the time from which a device syncs; 0 or none means everything."""
+    since = inputs.moment("since_ms", form.since_ms, None)
+    set_sync_start(form.device_id, since if since and to_epoch_ms(since) else None, device_name=form.device_name, now=utc_now())
+    return sync_state(form.device_id)
