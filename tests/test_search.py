@@ -220,6 +220,10 @@ APART = " ".join(words_of(4, 11))  # two words around these are not near each ot
         ({"visible_text": "Outofoffice"}, "out of office", 0.7877),
         ({"visible_text": "now Out ofoffice"}, "out of office", 0.783),
         ({"visible_text": "Backup failed"}, "back up", 0.7605),
+        ({"visible_text": "Back up failed"}, "backup", 0.8114),
+        ({"visible_text": "PixelSocial"}, "social", 0.8363),
+        # One word in the app name and the other below.
+        ({"app_name": "Chat", "visible_text": "Flight to Tahiti"}, "chat flight", 0.83),
         # Side by side, near, and far from each other.
         ({"visible_text": "messages saved"}, "saved messages", 0.785),
         ({"visible_text": f"saved {APART.partition(' ')[2]} messages"}, "saved messages", 0.7412),
@@ -263,7 +267,7 @@ def test_a_rare_word_weighs_more_than_a_common_one(library):
         ("barleyss", "barlxxss", "barxxxss"),  # two in one of eight
         ("room4711", "room4711", "room4712"),  # none in a code
         ("tahiti", "yahiti", "yahito"),  # the first letter may be wrong, and then nothing else
-        ("onetwosixten", "one two six ten", "on e t w osixten"),  # four words in one, and not five
+        ("qzxjw", "qz x j w", "q z x j w"),  # four words in one, and not five
         ("ab cd", "abcd", "bcd"),  # one word in two, of two letters at least
         ("q 4711x", "q 4711x", "q4711x"),
         ("outofoffice", "out ofo", "out of"),  # a longer word by its beginning, from six letters on, in two
@@ -327,6 +331,16 @@ def test_the_bounds_of_cost_keep_the_best_matches(library, monkeypatch):
     assert library.find("the valley").total == 21
 
 
+def test_of_more_matches_than_are_compared_the_best_are(library, monkeypatch):
+    monkeypatch.setattr(search, "RERANKED", 2)
+    oldest = library.add("valley")
+    for number in range(4):
+        library.add("the valley " + " ".join(words_of(number, 30)))
+    other = library.add("valley, the")
+
+    assert library.ids("valley") == [oldest, other]
+
+
 def test_an_old_phrase_is_found_behind_many_newer_photos_with_its_words(library, monkeypatch):
     monkeypatch.setattr(search, "NEWEST", 20)
     monkeypatch.setattr(search, "RERANKED", 10)
@@ -351,6 +365,16 @@ def test_a_snippet_is_the_text_around_the_matches(library):
     assert "Flight to Tahiti" in snippet
     assert snippet[0] == snippet[-1] == "…"
     assert len(snippet) <= search.SNIPPET + 2
+
+
+@pytest.mark.parametrize("query", ["Décision", "decision", "desicion"])
+def test_a_snippet_at_the_end_is_as_long_as_one_in_the_middle(library, query):
+    library.add(" ".join(words_of(1, 60)) + " Décision")
+
+    snippet = library.find(query).items[0].snippet
+    assert snippet.startswith("…")
+    assert snippet.endswith(" Décision")
+    assert search.SNIPPET - 20 <= len(snippet) <= search.SNIPPET + 1
 
 
 @pytest.mark.parametrize(
