@@ -9,7 +9,7 @@ VERSION := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d"
 SIZE ?= 10000
 SECONDS ?= 300
 MINUTES ?= 3
-MODULES ?= search query terms cleanup params context
+MODULES ?= search terms cleanup context
 COUNT ?= 20
 SEED ?= 1
 # One more than there are cores: a good part of their time tests wait for the processes that they have started.

@@ -308,7 +308,7 @@ def test_typos_are_matches_where_fewer_than_five_photos_have_the_word(library):
 
 
 def test_with_plenty_of_the_very_word_its_longer_ones_are_no_matches(library, monkeypatch):
-    monkeypatch.setattr("query.PLENTY", 3)
+    monkeypatch.setitem(search.understand.__globals__, "PLENTY", 3)
     monkeypatch.setattr(search, "FEW", 0)
     longer = library.add("tahitian")
     words = [library.add("tahiti") for _ in range(2)]
