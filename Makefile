@@ -48,8 +48,8 @@ run: $(RUN_READY) ## start the service; prints its address and the key (settings
 test: $(DEV_READY) ## run the tests, some minutes of slow ones left out (ARGS="-k name" goes to pytest)
 	@$(PYTEST) -m "not slow" $(ARGS)
 
-test-all: $(DEV_READY) ## run all tests: also the slow ones, more power cuts, and more examples of each property
-	@FAULTS=60 $(PYTEST) --hypothesis-profile=full $(ARGS)
+test-all: $(DEV_READY) ## run all tests: also the slow ones, every power cut, and more examples of each property
+	@FAULTS=all $(PYTEST) --hypothesis-profile=full $(ARGS)
 
 faults: $(DEV_READY) ## cut the power at every write, which takes some minutes, and not at a few of them
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
