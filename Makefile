@@ -9,6 +9,9 @@ VERSION := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d"
 SIZE ?= 10000
 SECONDS ?= 300
 MINUTES ?= 3
+MODULES ?= search terms cleanup context
+COUNT ?= 20
+SEED ?= 1
 # One more than there are cores: a good part of their time tests wait for the processes that they have started.
 PROCESSES ?= $(shell expr $$(nproc) + 1)
 PYTEST := .venv/bin/python -m pytest -n $(PROCESSES) --dist worksteal
@@ -36,7 +39,7 @@ PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq -
 LOCK := .venv-lock/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run test test-all faults fuzz bench load docs pictures lint lock clean
+.PHONY: help install run test test-all faults mutants fuzz bench load docs pictures lint lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -54,6 +57,9 @@ test-all: $(DEV_READY) ## run all tests: also the slow ones, every power cut, an
 
 faults: $(DEV_READY) ## cut the power at every write, which takes some minutes, and not at a few of them
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
+
+mutants: $(DEV_READY) ## plant COUNT=20 small mistakes in each of MODULES="search query", and show which no test notices (SEED=1)
+	@.venv/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) $(MODULES) $(ARGS)
 
 fuzz: $(DEV_READY) ## attack a running service for SECONDS=300, by its contract, and the properties with more examples
 	@.venv/bin/python -m pytest tests/test_fuzz.py --fuzz-seconds=$(SECONDS) $(ARGS)

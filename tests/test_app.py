@@ -199,9 +199,11 @@ def test_without_configured_origins_no_page_of_another_origin_may_read(client):
 
 
 def test_an_oversized_body_is_413_and_read_to_its_end(client):
-    answer = client.post("/api/analysis/1/reprocess", data=b"x" * 1_100_000, content_type="application/json")
+    def answer(size):
+        return client.post("/api/skills", data=b"{}".ljust(size), content_type="application/json")
 
-    assert "1 MB" in detail(answer, 413)
+    assert detail(answer(1_048_576), 400) == "id: is missing"
+    assert "1 MB" in detail(answer(1_048_577), 413)
 
 
 def test_a_setting_that_refuses_raises_for_a_caller_with_settings(settings):

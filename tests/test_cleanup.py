@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 import pytest
 
@@ -32,7 +32,7 @@ from tests.support.service import Clients, Service, eventually, together
 from upkeep import cleanup
 from upkeep.cleanup import Cleaned
 
-DAY = timedelta(days=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 JOBS = ("reason", "decay", "cleanup")
 
 
@@ -141,10 +141,23 @@ def test_short_term_memories_go_when_they_have_expired_and_long_term_ones_stay(a
     told("The parcel arrives on Tuesday.", now=now)
     lasting = told("Is allergic to nuts.", now=now, lasting=True)
 
-    assert cleanup.clean(settings, now=now + timedelta(hours=47)) == Cleaned()
-    assert cleanup.clean(settings, now=now + timedelta(hours=49)) == Cleaned(memories=1)
+    assert cleanup.clean(settings, now=now + 49 * HOUR) == Cleaned(memories=1)
     assert cleanup.clean(settings, now=now + 1000 * DAY) == Cleaned()
     assert remaining(Memory, Memory.id) == {lasting}
+
+
+def test_at_its_age_everything_stays_and_goes_a_moment_later(app, settings):
+    now, moment = utc_now(), timedelta(milliseconds=1)
+    fill(1, uploaded=now)
+    say("Hello", now=now)
+    note("Note", now=now)
+    told("The parcel arrives on Tuesday.", now=now)
+
+    assert cleanup.clean(settings, now=now + 48 * HOUR - moment) == Cleaned()
+    assert cleanup.clean(settings, now=now + 48 * HOUR) == Cleaned(memories=1)
+    assert cleanup.clean(settings, now=now + 30 * DAY) == Cleaned()
+    size = sum(path.stat().st_size for path in files(settings, "photos"))
+    assert cleanup.clean(settings, now=now + 30 * DAY + moment) == Cleaned(photos=1, conversations=1, dynamics=1, bytes=size)
 
 
 def test_a_retention_of_0_days_keeps_everything_that_has_not_expired(app, client, settings):
@@ -240,8 +253,10 @@ def test_files_without_a_row_go_when_they_are_older_than_a_day_and_nothing_else_
     make_old(*there)
     young = settings.data_dir / "photos" / "01" / name[::-1]
     young.write_bytes(b"an upload that has no row yet")
+    now = utc_now()
+    os.utime(young, (0, (now - DAY).replace(tzinfo=UTC).timestamp()))
 
-    assert cleanup.clean(settings, now=utc_now()) == Cleaned(orphans=5, bytes=25)
+    assert cleanup.clean(settings, now=now) == Cleaned(orphans=5, bytes=25)
     left = files(settings)
     assert {settings.data_dir / path for path in orphans} == there - left
     assert with_rows | {young} | {settings.data_dir / path for path in strangers} <= left

@@ -1,5 +1,6 @@
 """Which part of a conversation is sent: whatever it holds, it fits, it has no holes, and no tool's answer goes without its call."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +72,48 @@ def test_of_several_versions_the_first_that_fits_is_sent():
     assert context.first_fitting([long, short], 1_000) == long
     assert context.first_fitting([long, short], 20) == short
     assert context.first_fitting([long, short], 5) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "tokens"),
+    [
+        ("", 0),
+        ("a" * 7, 2),
+        ("a" * 8, 3),
+        ("中" * 5, 5),
+        ("中文 ab", 3),
+        ("é" * 13, 10),
+        ("é" * 14, 11),
+        ({"a": 1}, 3),
+        ({"role": "user", "content": "a" * 7}, 15),
+        ({"role": "user", "content": None}, 13),
+        ({"role": "user", "content": [{"type": "text", "text": "a" * 7}, {"type": "image_url", "image_url": {"url": "data:"}}]}, 1615),
+        ([{"role": "user", "content": "a" * 7}] * 2, 30),
+        ([], 1),
+    ],
+)
+def test_tokens_are_estimated_by_the_kind_of_character(value, tokens):
+    assert context.tokens(value) == tokens
+
+
+def test_what_fits_to_the_token_is_sent():
+    earlier, present = [{"role": "user", "content": "a" * 7}], [{"role": "user", "content": "b" * 7}]
+
+    assert context.fit([earlier], present, 30) == [*earlier, *present]
+    assert context.fit([earlier], present, 29) == present
+    assert context.first_fitting([[*earlier, *present], present], 30) == [*earlier, *present]
+    assert context.first_fitting([[*earlier, *present], present], 29) == present
+
+
+@pytest.mark.parametrize(
+    ("length", "most", "left"), [(1_000, 400, 1_000), (1_000, 250, 500), (1_000, 30, 250), (400, 30, 200), (399, 30, 399)]
+)
+def test_a_tools_answer_is_cut_to_half_until_it_fits_or_is_short(length, most, left):
+    frame = "\n</frame>"
+    answer = {"role": "tool", "tool_call_id": "call", "content": "a" * (length - len(frame)) + frame}
+    [sent] = context.fit([], [answer], most)
+
+    cut = sent["content"].removesuffix(frame)
+    assert sent["content"].endswith(frame)
+    assert abs(len(cut.removesuffix("… (cut)")) - left) < 12
+    assert cut.endswith("… (cut)") == (left < length)

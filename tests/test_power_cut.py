@@ -30,7 +30,7 @@ from tests.support.drawing import draw
 from upkeep import check
 
 WRITES = ("write", "pwrite64", "fsync", "fdatasync", "rename", "unlink", "mkdir", "ftruncate", "truncate")
-POINTS = 3  # of each kind of work, a second each
+POINTS = os.environ.get("FAULTS", "3")  # of each kind of work, a second or two each; or all of them
 USED = ["start", "upload 1", "analysis 1", "upload 2", "analysis 2", "deletion 1"]
 TURNED = ["start", "rotation", "sealing"]
 SEED = int(os.environ.get("FAULTS_SEED") or random.SystemRandom().randrange(10_000))
@@ -164,7 +164,7 @@ def cut(settings, work, tmp_path, expected):
         if number > begin and name in WRITES and str(settings.data_dir) in arguments:
             points.append((name, counted[name]))
     assert len(points) > 60
-    chosen = points if os.environ.get("FAULTS") == "all" else random.Random(SEED).sample(points, POINTS)
+    chosen = points if POINTS == "all" else random.Random(SEED).sample(points, int(POINTS))
     print(f"{len(chosen)} of {len(points)} points, FAULTS_SEED={SEED}")
     for name, count in chosen:
         shutil.rmtree(settings.data_dir)

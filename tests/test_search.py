@@ -199,14 +199,125 @@ def test_of_equal_matches_the_newest_picture_comes_first(library):
     assert library.ids("water plants", limit=2) == [ids[1], ids[2]]
 
 
-def test_scores_fall_from_one_to_zero(library):
-    for text in ("Tahiti", "Flight to Tahiti", "Tahitian pearls", "Tahitl"):
-        library.add(text)
-    scores = [hit.score for hit in library.find("tahiti").items]
+APART = " ".join(words_of(4, 11))  # two words around these are not near each other, and are without the first of them
 
-    assert scores == sorted(scores, reverse=True)
-    assert len(scores) == 4
-    assert all(0 < score <= 1 for score in scores)
+
+@pytest.mark.parametrize(
+    ("shown", "query", "score"),
+    [
+        # A line of its own, at the beginning or further down, in a longer line, and in summary and app name.
+        ({"visible_text": "Tahiti"}, "tahiti", 0.9038),
+        ({"visible_text": "Flight to Tahiti\nTahiti"}, "tahiti", 0.8991),
+        ({"visible_text": "Flight to Tahiti"}, "tahiti", 0.8658),
+        ({"summary": "Tahiti"}, "tahiti", 0.9969),
+        ({"app_name": "Tahiti"}, "tahiti", 1.0),
+        # What looks alike, a longer word, a typo in a short word, two in a long one, and one in each of two.
+        ({"visible_text": "Tahitl"}, "tahiti", 0.8337),
+        ({"visible_text": "Tahitian"}, "tahiti", 0.7299),
+        ({"visible_text": "simple"}, "sim", 0.6322),
+        ({"visible_text": "Tahitu"}, "tahiti", 0.59),
+        ({"visible_text": "engiimeering"}, "engineering", 0.46),
+        ({"visible_text": "Mastodom engimeering"}, "mastodon engineering", 0.59),
+        # Words that an OCR has run together or broken, within a line and as one.
+        ({"visible_text": "Outofoffice"}, "out of office", 0.7877),
+        ({"visible_text": "now Out ofoffice"}, "out of office", 0.783),
+        ({"visible_text": "Backup failed"}, "back up", 0.7605),
+        ({"visible_text": "Back up failed"}, "backup", 0.8114),
+        ({"visible_text": "PixelSocial"}, "social", 0.8363),
+        # One word in the app name and the other below.
+        ({"app_name": "Chat", "visible_text": "Flight to Tahiti"}, "chat flight", 0.83),
+        # Side by side, near, and far from each other.
+        ({"visible_text": "messages saved"}, "saved messages", 0.785),
+        ({"visible_text": f"saved {APART.partition(' ')[2]} messages"}, "saved messages", 0.7412),
+        ({"visible_text": f"saved {APART} messages"}, "saved messages", 0.7225),
+        ({"visible_text": f"messages saved {APART} messages"}, "saved messages", 0.785),
+        # Short, and in a script without spaces.
+        ({"visible_text": "sim"}, "sim", 0.9),
+        ({"visible_text": "倒垃圾 今天"}, "垃", 0.8218),
+        ({"visible_text": "倒垃圾 今天"}, "垃圾", 0.8693),
+        # A month and two months old, and of a clock that was ahead.
+        ({"visible_text": "Tahiti", "taken": NOW - timedelta(days=30)}, "tahiti", 0.8988),
+        ({"visible_text": "Tahiti", "taken": NOW - timedelta(days=60)}, "tahiti", 0.8962),
+        ({"visible_text": "Tahiti", "taken": NOW + timedelta(days=60)}, "tahiti", 0.9038),
+        # Three words of five, with which the photo is found at all.
+        ({"visible_text": "tahiti flight calendar"}, "tahiti flight calendar glacier mortgage", 0.475),
+    ],
+)
+def test_a_score_is_made_of_what_is_covered_how_close_it_stands_where_and_when(library, shown, query, score):
+    library.add(**shown)
+
+    assert [hit.score for hit in library.find(query).items] == [score]
+
+
+def test_a_rare_word_weighs_more_than_a_common_one(library):
+    for _ in range(8):
+        library.add("silent lake")
+    valley = library.add("valley mortgage")
+    lake = library.add("lake mortgage")
+
+    assert library.ids("silent valley mortgage") == [valley]
+    assert library.ids("lake valley mortgage glacier") == []
+    assert library.ids("lake mortgage") == [lake]
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "missed"),
+    [
+        ("abcd", "abce", "abef"),  # one letter in a word of four
+        ("xyz", "xyz", "xyw"),  # none in one of three
+        ("barleys", "barlexs", "barlxxs"),  # one in a word of seven
+        ("barleyss", "barlxxss", "barxxxss"),  # two in one of eight
+        ("room4711", "room4711", "room4712"),  # none in a code
+        ("tahiti", "yahiti", "yahito"),  # the first letter may be wrong, and then nothing else
+        ("qzxjw", "qz x j w", "q z x j w"),  # four words in one, and not five
+        ("ab cd", "abcd", "bcd"),  # one word in two, of two letters at least
+        ("q 4711x", "q 4711x", "q4711x"),
+        ("outofoffice", "out ofo", "out of"),  # a longer word by its beginning, from six letters on, in two
+        ("l1", "1l", "2l"),
+    ],
+)
+def test_what_a_word_stands_for_has_bounds(library, text, found, missed):
+    wanted = library.add(text)
+
+    assert (library.ids(found), library.ids(missed)) == ([wanted], [])
+
+
+def test_a_query_is_read_so_far(library):
+    """To its thousandth character and its 32nd word, and typos are looked for in four words."""
+    photo = library.add("tahiti")
+    many = " ".join(words_of(11, 31))
+    whole = library.add(f"{many} nairobi")
+    four = library.add("glaciem mortgagm calendam hospitam")
+    library.add("glacies mortgags calendas hospitas gardenes")
+
+    assert library.find(f"{'tahiti':>1000}").items[0].score == library.find("tahiti").items[0].score
+    assert library.find(f"{'tahiti':>1001}").items[0].score < library.find("tahiti").items[0].score
+    assert library.ids(f'{many} "nairobi"') == library.ids(f"{many} nairobi zanzibar") == [whole]
+    assert library.find(f"{many} nairobi zanzibar").items[0].score == library.find(f"{many} nairobi").items[0].score
+    assert library.find(f"{many} zanzibar").items[0].score < library.find(f"{many} nairobi").items[0].score
+    assert four in library.ids("glacier mortgage calendar hospital")
+    assert library.ids("glacier mortgage calendar hospital gardener") == []
+    assert library.ids("tahiti") == [photo]
+
+
+def test_typos_are_matches_where_fewer_than_five_photos_have_the_word(library):
+    typo = library.add("barlex")
+    words = [library.add("barley") for _ in range(4)]
+    assert sorted(library.ids("barley")) == [typo, *words]
+
+    words.append(library.add("barley"))
+    assert sorted(library.ids("barley")) == words
+
+
+def test_with_plenty_of_the_very_word_its_longer_ones_are_no_matches(library, monkeypatch):
+    monkeypatch.setitem(search.understand.__globals__, "PLENTY", 3)
+    monkeypatch.setattr(search, "FEW", 0)
+    longer = library.add("tahitian")
+    words = [library.add("tahiti") for _ in range(2)]
+    assert sorted(library.ids("tahiti")) == [longer, *words]
+
+    words.append(library.add("tahiti"))
+    assert sorted(library.ids("tahiti")) == words
 
 
 def test_the_bounds_of_cost_keep_the_best_matches(library, monkeypatch):
@@ -220,6 +331,16 @@ def test_the_bounds_of_cost_keep_the_best_matches(library, monkeypatch):
 
     assert library.ids("silent valley")[0] == wanted
     assert library.find("the valley").total == 21
+
+
+def test_of_more_matches_than_are_compared_the_best_are(library, monkeypatch):
+    monkeypatch.setattr(search, "RERANKED", 2)
+    oldest = library.add("valley")
+    for number in range(4):
+        library.add("the valley " + " ".join(words_of(number, 30)))
+    other = library.add("valley, the")
+
+    assert library.ids("valley") == [oldest, other]
 
 
 def test_an_old_phrase_is_found_behind_many_newer_photos_with_its_words(library, monkeypatch):
@@ -246,6 +367,16 @@ def test_a_snippet_is_the_text_around_the_matches(library):
     assert "Flight to Tahiti" in snippet
     assert snippet[0] == snippet[-1] == "…"
     assert len(snippet) <= search.SNIPPET + 2
+
+
+@pytest.mark.parametrize("query", ["Décision", "decision", "desicion"])
+def test_a_snippet_at_the_end_is_as_long_as_one_in_the_middle(library, query):
+    library.add(" ".join(words_of(1, 60)) + " Décision")
+
+    snippet = library.find(query).items[0].snippet
+    assert snippet.startswith("…")
+    assert snippet.endswith(" Décision")
+    assert search.SNIPPET - 20 <= len(snippet) <= search.SNIPPET + 1
 
 
 @pytest.mark.parametrize(

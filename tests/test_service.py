@@ -14,11 +14,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.fake_llm import FINDINGS
 
 from settings import NAME, ROOT, VERSION
 from tests.support.drawing import draw
-from tests.support.fake_llm import FakeLLM
+from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import HeldUpload, Service, eventually
 
 ALLOWED = "https://dashboard.example"

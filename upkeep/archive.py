@@ -121,7 +121,7 @@ def opened(path: Path, ring: crypto.KeyRing, pragmas: Iterable[tuple] = READING)
     copy = SqlCipherDatabase(str(path), passphrase=database.passphrase(ring), pragmas=pragmas, autoconnect=False)
     copy.connect()
     try:
-        yield database
+        yield copy
     finally:
         copy.close()
 

@@ -75,7 +75,7 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
 
     Opening mends a lost copy of the key ring and migrates an older database, as every start does, also without `repair`.
     """
-    keys, database = Kind("keys"), Kind("database")
+    keys, pages = Kind("keys"), Kind("database")
     if not _has_data(settings):
         keys.note(f"there is no data in {settings.data_dir}")
         yield keys
@@ -84,13 +84,13 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
     try:
         database.open_store(settings)
     except StartRefused as refusal:
-        refused = database if readable else keys
+        refused = pages if readable else keys
         refused.note(refusal.detail)
-        yield from (keys, database) if readable else (keys,)
+        yield from (keys, pages) if readable else (keys,)
         return
     yield keys
-    broken_index = _integrity(database)
-    yield database
+    broken_index = _integrity(pages)
+    yield pages
     originals, thumbnails = Kind("originals"), Kind("thumbnails")
     for kinds, look in (
         ([originals, thumbnails], _pictures),

@@ -280,7 +280,7 @@ def _verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherD
         if unknown := [row.name for row in migrations.status() if row.path is None]:
             raise StartRefused(f"The data is a newer Snaplore's (it knows {unknown[-1]}). Install that version or a later one.")
         migrations.up()
-        yield database
+        yield copy
 
 
 def _verify_files(stage: Path, copy: SqlCipherDatabase, unreadable: set[str], total: int, progress: Progress) -> None:
