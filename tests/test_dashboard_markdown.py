@@ -1,6 +1,7 @@
 """What the page makes of the models' Markdown: its elements, and nothing that a text could bring in by itself."""
 
 import json
+import time
 
 import pytest
 
@@ -102,3 +103,33 @@ def test_a_text_brings_in_no_markup_of_its_own(render, text):
 )
 def test_a_hostile_text_ends(render, piece):
     assert render(piece * (20_000 // len(piece))) is not None
+
+
+WIDE = 64_000  # characters
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a" + " " * 4_000 + "b",
+        "# a" + " " * WIDE + "b",
+        "# " + " " * WIDE + "b\u2028c",
+        "a | b\n" + " " * WIDE + "x",
+        "a | b\n-" + " " * WIDE + "x",
+        "a | b\n" + "|-" * (WIDE // 2) + "x",
+        "- " + " " * WIDE + "b\u2028c",
+        "---" + " " * WIDE + "x",
+        "- " * (WIDE // 2) + "x",
+        "[a](b" + " " * WIDE + "x",
+        "[a](" + "(b)" * (WIDE // 3),
+        "https://a" + "." * WIDE + "a",
+        "`" * 3 + " " * WIDE + "x",
+        "|" * (WIDE // 3) + "\n-|-\n" + "|\n" * (WIDE // 3),
+        "- a\n" + "b\n" * WIDE,
+    ],
+    ids=lambda text: repr(text[:8]),
+)
+def test_a_long_text_takes_little_time(render, text):
+    started = time.monotonic()
+    assert "<" in render(text)
+    assert time.monotonic() - started < 3

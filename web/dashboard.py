@@ -1,12 +1,12 @@
-"""The dashboard: one HTML document that holds its style and script, for browsers that open the service's address.
+"""The dashboard: one HTML document with its style and script inside, for browsers that open the service's address.
 
-It is put together once, when a browser first asks for it, and is the same for everybody: what it shows is fetched by its script, with the
-key. So its Content-Security-Policy names the hashes of the one style and the one script instead of a nonce for each answer,
-and the document can be compressed once and kept by the browser until it changes. Nothing else may run in it, be loaded from
-elsewhere, or frame it. The files in `templates/` are written for readers; comments and spaces do not travel.
+It is assembled once, at the first request, and is the same for everybody: its script fetches the data, with the key. So its
+Content-Security-Policy names the hashes of the one style and the one script instead of a nonce for each answer, and the document is
+compressed once and cached by the browser until it changes. Nothing else may run in it, load from elsewhere, or frame it. The files in
+`templates/` are written for readers; comments and white space are not sent.
 
-The scripts are ES modules, which checkers and editors read as they are. Browsers get them linked into one script: served one by
-one, each would need a path that is open without the key, and a request of its own before the page can start.
+The scripts are ES modules, so that editors and checkers understand them. They are linked into one script here: served one by one,
+each would need a path that is open without the key, and a request of its own before the page can start.
 """
 
 import base64
@@ -24,7 +24,7 @@ from settings import NAME, VERSION
 
 TEMPLATES = Path(__file__).with_name("templates")
 
-# Pictures are fetched with the key and shown from memory, hence blob:; the icon of the page is in the page, hence data:.
+# Pictures are fetched with the key and shown from memory (blob:); the icon is part of the page (data:).
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -35,7 +35,7 @@ POLICY = "; ".join(
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",  # a text can become markup nowhere, not even by mistake
+        "require-trusted-types-for 'script'",  # text can never become markup, not even by mistake
         "trusted-types 'none'",
     )
 )
@@ -61,8 +61,8 @@ class Page(NamedTuple):
 
 
 def assemble(*, key_needed: bool) -> Page:
-    """The document with its policy. `key_needed` tells it whether to ask for a key before it asks the service for anything."""
-    import minify_html  # 18 MB, which a service that only phones use, and each command, can do without
+    """The document with its policy. With `key_needed` it asks for the key before its first request."""
+    import minify_html  # takes 18 MB, which commands and a service without browsers never need
 
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     environment.globals |= {"joined": _joined, "linked": lambda name: markupsafe.Markup(linked(TEMPLATES / name))}  # noqa: S704
@@ -74,12 +74,12 @@ def assemble(*, key_needed: bool) -> Page:
 
 
 def wanted(request: flask.Request) -> bool:
-    """Whether the client prefers HTML to JSON. Programs that take anything get JSON, as ever."""
+    """Whether the client prefers HTML to JSON. Programs that accept anything get JSON."""
     return request.accept_mimetypes.best_match(("application/json", "text/html")) == "text/html"
 
 
 def response(page: Page, request: flask.Request) -> flask.Response:
-    """The page for this request: compressed where that is taken, 304 where the browser has it already."""
+    """The page for this request: compressed where the client accepts that, 304 where the browser has it already."""
     small = "gzip" in request.accept_encodings
     answer = flask.Response(page.compressed if small else page.document, mimetype="text/html")
     if small:
@@ -88,7 +88,7 @@ def response(page: Page, request: flask.Request) -> flask.Response:
     answer.headers["Content-Security-Policy"] = page.policy
     answer.headers["Referrer-Policy"] = "no-referrer"
     answer.headers["Cross-Origin-Opener-Policy"] = "same-origin"
-    answer.headers["Cache-Control"] = "no-cache"  # kept, and asked about each time it is opened
+    answer.headers["Cache-Control"] = "no-cache"  # cached, and revalidated each time it is opened
     answer.set_etag(f"{page.etag}-gzip" if small else page.etag)
     return answer.make_conditional(request.environ)
 
@@ -127,7 +127,8 @@ def _collect(path: Path, importers: tuple[str, ...], modules: dict[str, _Module]
 
 
 def _read_module(path: Path) -> _Module:
-    # Comments go first, because what they say must not be taken for code; their line breaks stay, for the numbers of lines.
+    # Without comments, which the minifier keeps before functions and which must not be taken for code; with their line breaks,
+    # for the line numbers.
     text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), path.read_text(encoding="utf-8").rstrip() + "\n")
 
     def where(source: str, position: int) -> str:
@@ -143,7 +144,7 @@ def _read_module(path: Path) -> _Module:
 
 
 def _joined(*names: str) -> markupsafe.Markup:
-    """The texts of these files, one after the other: nothing in them is read as a template."""
+    """The texts of these files, one after the other. They are not read as templates."""
     return markupsafe.Markup("\n".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names))  # noqa: S704
 
 

@@ -57,11 +57,19 @@ export function listen(target, listeners) {
  * @param {Child[]} children
  */
 export function add(node, ...children) {
+  addAll(node, children);
+  return node;
+}
+
+/**
+ * @param {Element | DocumentFragment} node
+ * @param {Child[]} children
+ */
+function addAll(node, children) {
   for (const child of children) {
-    if (Array.isArray(child)) add(node, ...child);
+    if (Array.isArray(child)) addAll(node, child); // not spread: the number of arguments of a call is limited
     else if (child !== null && child !== undefined && child !== false) node.append(child instanceof Node ? child : String(child));
   }
-  return node;
 }
 
 /**

@@ -8,8 +8,8 @@ const SAFE_LINK = /^(https?:\/\/|mailto:)/i;
 const MOST_NESTED = 12; // deeper quotes and lists are shown as text, so that a hostile text cannot exhaust the stack
 
 const BLOCK_STARTS = /^(\s{0,3}(#{1,6}\s|>|```|~~~|([-*_])(\s*\3){2,}\s*$)|\s*([-*+]|\d{1,9}[.)])\s+\S)/;
-const LIST_ITEM = /^(\s*)([-*+]|(\d{1,9})[.)])(\s+)(.*)$/;
-const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
+const LIST_ITEM = /^(\s*)([-*+]|(\d{1,9})[.)])(\s+)(.*)$/s; // with s, "." also matches U+2028: no backtracking
+const MOST_COLUMNS = 64; // short rows are filled up to this, so that a table stays a bounded multiple of its text
 
 /**
  * `link(text, href)` may return an element for a link; otherwise this renderer makes one.
@@ -35,11 +35,11 @@ function blocks(parent, lines, options, depth) {
   while (at < lines.length) {
     const line = lines[at];
     const fence = /^\s{0,3}(```+|~~~+)\s*(\S*)/.exec(line);
-    const heading = /^\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$/.exec(line);
+    const heading = /^\s{0,3}(#{1,6})\s/.exec(line);
     if (!line.trim()) at += 1;
     else if (fence) at = codeBlock(parent, lines, at, fence[1]);
     else if (heading) {
-      parent.append(inline(h(`h${Math.min(6, heading[1].length + 1)}`), heading[2], options));
+      parent.append(inline(h(`h${Math.min(6, heading[1].length + 1)}`), headingText(line.slice(heading[0].length)), options));
       at += 1;
     } else if (/^\s{0,3}([-*_])(\s*\1){2,}\s*$/.test(line)) {
       parent.append(h("hr"));
@@ -51,7 +51,7 @@ function blocks(parent, lines, options, depth) {
       blocks(quote, quoted, options, depth + 1);
       parent.append(quote);
     } else if (LIST_ITEM.test(line) && depth < MOST_NESTED) at = list(parent, lines, at, options, depth);
-    else if (line.includes("|") && TABLE_RULE.test(lines[at + 1] ?? "") && lines[at + 1].includes("-")) at = table(parent, lines, at, options);
+    else if (line.includes("|") && isTableRule(lines[at + 1] ?? "") && cells(line).length <= MOST_COLUMNS) at = table(parent, lines, at, options);
     else {
       const words = [line.trim()];
       at += 1;
@@ -123,7 +123,19 @@ function list(parent, lines, start, options, depth) {
  */
 function unwrapFirst(entry) {
   const first = entry.firstElementChild;
-  if (first && first === entry.firstChild && first.tagName === "P") first.replaceWith(...first.childNodes);
+  if (!first || first !== entry.firstChild || first.tagName !== "P") return;
+  while (first.firstChild) first.before(first.firstChild); // one by one: the number of arguments of a call is limited
+  first.remove();
+}
+
+/** @param {string} line */
+function cells(line) {
+  return line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+}
+
+/** @param {string} line */
+function isTableRule(line) {
+  return line.includes("-") && cells(line).every((cell) => /^:?-+:?$/.test(cell));
 }
 
 /**
@@ -133,7 +145,6 @@ function unwrapFirst(entry) {
  * @param {MarkdownOptions} options
  */
 function table(parent, lines, start, options) {
-  const cells = (/** @type {string} */ line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
   const head = cells(lines[start]);
   const body = h("tbody");
   let at = start + 2;
@@ -196,6 +207,18 @@ function anchor(label, href, written, { link }) {
   if (own) return own;
   if (!SAFE_LINK.test(href)) return document.createTextNode(written);
   return h("a", { href, rel: "noopener noreferrer", target: "_blank", text: label });
+}
+
+/**
+ * The text of a heading without the number signs that may close it. In code, because a regular expression for it would backtrack.
+ *
+ * @param {string} rest
+ */
+function headingText(rest) {
+  const text = rest.trim();
+  let end = text.length;
+  while (text[end - 1] === "#") end -= 1;
+  return text.slice(0, end).trimEnd();
 }
 
 /** @param {string} text */

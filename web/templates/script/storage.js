@@ -22,7 +22,7 @@ words({
     free: "Free disk space|磁盘剩余空间",
     retention: "Retention|保留期限",
     days: "Days|天数",
-    retentionText: "Older screenshots, chats and unpinned notes are deleted once a day. 0 keeps everything.|超过天数的截图、对话和未置顶的笔记每天清理一次。0 表示全部保留。",
+    retentionText: "Screenshots, chats and unpinned notes older than this are deleted once a day. 0 keeps everything.|超过此天数的截图、对话和未置顶的笔记每天清理一次。0 表示全部保留。",
     shorter: "Screenshots, chats and unpinned notes older than {days} days will be deleted within a day.|{days} 天以前的截图、对话和未置顶的笔记将在一天内删除。",
     shorten: "Keep {days} days|保留 {days} 天",
     export: "Export|导出",
