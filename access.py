@@ -17,12 +17,17 @@ log = logging.getLogger(__name__)
 
 
 def api_key(settings: Settings) -> str | None:
-    """The key that requests must carry; None in dev mode without one. Made at the first start when none is set."""
+    """The key that requests must carry; None in dev mode without one. Made at the first start when none is
+    set.
+    """
     if settings.api_key:
         return settings.api_key
     if settings.dev_mode:
         if not settings.binds_to_loopback:
-            log.warning("DEV MODE WITHOUT A KEY on %s: everybody who reaches this address can read and delete everything", settings.bind)
+            log.warning(
+                "DEV MODE WITHOUT A KEY on %s: everybody who reaches this address can read and delete everything",
+                settings.bind,
+            )
         return None
     with database.scope():
         return generated_api_key()
@@ -41,7 +46,8 @@ def generated_api_key() -> str:
 def key_matches(authorization: str, key: str | None) -> bool:
     """Whether the header `authorization`, as WSGI gives it, carries `key`; None lets everybody in.
 
-    In constant time, over digests, so that neither content nor length tells. Clients send a non-ASCII key as UTF-8 or Latin-1.
+    In constant time, over digests, so that neither content nor length tells. Clients send a non-ASCII key as
+    UTF-8 or Latin-1.
     """
     if key is None:
         return True

@@ -1,12 +1,15 @@
-"""Analysing photos: the queue, whose turn it is, what happens on failure, and the pool of threads that does the work.
+"""Analysing photos: the queue, whose turn it is, what happens on failure, and the pool of threads that does
+the work.
 
-The database is the queue: every photo's analysis row says whether it is pending, since when, and who holds it. A *claim* is one
-exclusive transaction that takes the oldest due row and writes a lease on it; the model is asked with no transaction open; the
-result is saved in one transaction, and only if the claim still holds. Threads, workers and restarts need no other memory.
+The database is the queue: every photo's analysis row says whether it is pending, since when, and who holds
+it. A *claim* is one exclusive transaction that takes the oldest due row and writes a lease on it; the model
+is asked with no transaction open; the result is saved in one transaction, and only if the claim still holds.
+Threads, workers and restarts need no other memory.
 
-Failures are told apart by whose fault they are. The provider's (no connection, 429, 5xx) are tried again, and after three in a
-row a circuit breaker stops the queue but for one probe at a time, so that an outage costs the rows nothing. A refusal
-(401, 403, 404) stops it until the configuration changes (`engines/circuit.py`). The photo's own fault ends with that photo.
+Failures are told apart by whose fault they are. The provider's (no connection, 429, 5xx) are tried again, and
+after three in a row a circuit breaker stops the queue but for one probe at a time, so that an outage costs
+the rows nothing. A refusal (401, 403, 404) stops it until the configuration changes (`engines/circuit.py`).
+The photo's own fault ends with that photo.
 """
 
 import contextlib
@@ -59,8 +62,8 @@ LEASE = timedelta(minutes=5)  # longer than the longest answer may take, 130 s, 
 RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
 TRIES = len(RETRY_DELAYS) + 1
 LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=MAX_RETRY_AFTER)  # of anything that waits for its time
-# A row that failed by the provider's fault comes back this often by itself, so that one picture on which the provider always
-# fails does not go round for ever.
+# A row that failed by the provider's fault comes back this often by itself, so that one picture on which the
+# provider always fails does not go round for ever.
 MAX_RETURNS = 5
 # A picture during whose analysis the service died this often is taken for the reason.
 MAX_INTERRUPTIONS = 20
@@ -78,7 +81,7 @@ class Claim(msgspec.Struct, frozen=True):
     probe: bool
 
 
-# ------------------------------------------------------------------------------------------------------------------ the queue
+# -------------------------------------------------------------------------------------------------- the queue
 
 
 class Worker:
@@ -236,15 +239,16 @@ def seconds_until_due(*, now: datetime) -> float:
         due = earliest and datetime.fromisoformat(earliest[0])
     if due is None:
         return IDLE_WAIT
-    # What is due already and was not taken has a reason that lasts: the day's tokens are used up, its twin is being analysed.
+    # What is due already and was not taken has a reason that lasts: the day's tokens are used up, its twin is
+    # being analysed.
     return min(IDLE_WAIT, (due - now).total_seconds()) if due > now else BLOCKED_WAIT
 
 
 def reprocess(photo_id: int, *, now: datetime) -> None:
     """Put a photo back into the queue, whatever its state; a result that is still on its way is discarded.
 
-    Its present result stays readable and searchable until the new one is there. A person who asks again also allows a provider
-    that had refused one more try. Raises `NotFound`.
+    Its present result stays readable and searchable until the new one is there. A person who asks again also
+    allows a provider that had refused one more try. Raises `NotFound`.
     """
     with db.atomic():
         fields = {"error_message": None, "attempts": 0, "interruptions": 0, "returns": 0, "fresh": True}
@@ -267,7 +271,9 @@ def give_back(claim: Claim, *, now: datetime) -> None:
 
 
 def _forget_clock_ahead(now: datetime) -> None:
-    """A Pi has no clock of its own: it starts in the past or, after a wrong answer from the network, in the future."""
+    """A Pi has no clock of its own: it starts in the past or, after a wrong answer from the network, in the
+    future.
+    """
     present, latest = iso(now), iso(now + LONGEST_DELAY)
     late = [row[0] for row in db.execute_sql(_DUE_TOO_LATE, (present, latest, latest)).fetchall()]
     if late:
@@ -281,10 +287,12 @@ _DUE_TOO_LATE = """
     UNION ALL SELECT id FROM analyses INDEXED BY analyses_faulty WHERE fault <> '' AND fault = 'provider' AND due_at > ? LIMIT 500
 """
 
-# -------------------------------------------------------------------------------------------------------------------- reading
+# ---------------------------------------------------------------------------------------------------- reading
 
 
-def page(number: int, size: int, *, status: str | None = None, intent: str | None = None) -> tuple[int, list[shapes.AnalysisItem]]:
+def page(
+    number: int, size: int, *, status: str | None = None, intent: str | None = None
+) -> tuple[int, list[shapes.AnalysisItem]]:
     """The total and one page of analysis list items, newest photo first."""
     chosen = Analysis.select(Analysis.id)
     if status is not None:
@@ -295,12 +303,19 @@ def page(number: int, size: int, *, status: str | None = None, intent: str | Non
     ids = models.page_of(chosen, (Analysis.photo,), number, size, total)
     if not ids:
         return total, []
-    rows = Analysis.select(*_LIST_COLUMNS).join(Photo).where(Analysis.id.in_(ids)).order_by(Analysis.photo.desc())
+    rows = (
+        Analysis.select(*_LIST_COLUMNS)
+        .join(Photo)
+        .where(Analysis.id.in_(ids))
+        .order_by(Analysis.photo.desc())
+    )
     return total, [shapes.of(row, shapes.AnalysisItem) for row in rows.dicts()]
 
 
 def statistics() -> dict[str, Any]:
-    """Counts by status, and of finished analyses by intent and category; costs the same for any number of photos."""
+    """Counts by status, and of finished analyses by intent and category; costs the same for any number of
+    photos.
+    """
     counts = {"pending": 0, "processing": 0, "done": 0, "error": 0}
     intents: dict[str, int] = {}
     categories: dict[str, int] = {}
@@ -317,7 +332,7 @@ def statistics() -> dict[str, Any]:
 
 _LIST_COLUMNS = (*shapes.columns(Analysis, shapes.AnalysisFields), Photo.filename.alias("photo_filename"))
 
-# ------------------------------------------------------------------------------------------------------------------- the pool
+# --------------------------------------------------------------------------------------------------- the pool
 
 
 class Pool:
@@ -325,7 +340,9 @@ class Pool:
 
     def __init__(self, settings: Settings):
         self._worker = Worker(settings)
-        self._loop = loops.Loop("analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers)
+        self._loop = loops.Loop(
+            "analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers
+        )
 
     def start(self) -> None:
         try:
@@ -335,7 +352,8 @@ class Pool:
             if recovered:
                 log.info("%d analyses that were interrupted go on", recovered)
         except Exception as problem:
-            # A full disk or a damaged page must not keep the service from showing what is there; the threads try again.
+            # A full disk or a damaged page must not keep the service from showing what is there; the threads
+            # try again.
             if database.known_failure(problem) is None:
                 raise
             log.error("interrupted analyses wait: %s", problem)
@@ -355,10 +373,11 @@ class Pool:
             return seconds_until_due(now=utc_now())
 
 
-# ------------------------------------------------------------------------------------------------------------ one photo's turn
+# ------------------------------------------------------------------------------------------- one photo's turn
 
 
-# The partial indexes are named, and their conditions spelled out: with a bound status SQLite would read and sort the whole queue.
+# The partial indexes are named, and their conditions spelled out: with a bound status SQLite would read and
+# sort the whole queue.
 _DUE = """
     SELECT analyses.id, photo_id FROM {rows} JOIN photos ON photos.id = photo_id
     WHERE {condition} AND NOT EXISTS (
@@ -367,14 +386,28 @@ _DUE = """
     )
     ORDER BY {order} LIMIT 1
 """
-_DUE_NOW = _DUE.format(rows="analyses INDEXED BY analyses_due", condition="status = 'pending' AND due_at <= ?", order="due_at, photo_id")
-_NEXT_PENDING = _DUE.format(rows="analyses INDEXED BY analyses_due", condition="status = 'pending'", order="due_at, photo_id")
-_NEXT_FAILED = _DUE.format(rows="analyses INDEXED BY analyses_faulty", condition="fault <> '' AND fault = 'provider'", order="photo_id")
-_EARLIEST = "SELECT due_at FROM analyses INDEXED BY analyses_due WHERE status = 'pending' ORDER BY due_at LIMIT 1"
+_DUE_NOW = _DUE.format(
+    rows="analyses INDEXED BY analyses_due",
+    condition="status = 'pending' AND due_at <= ?",
+    order="due_at, photo_id",
+)
+_NEXT_PENDING = _DUE.format(
+    rows="analyses INDEXED BY analyses_due", condition="status = 'pending'", order="due_at, photo_id"
+)
+_NEXT_FAILED = _DUE.format(
+    rows="analyses INDEXED BY analyses_faulty",
+    condition="fault <> '' AND fault = 'provider'",
+    order="photo_id",
+)
+_EARLIEST = (
+    "SELECT due_at FROM analyses INDEXED BY analyses_due WHERE status = 'pending' ORDER BY due_at LIMIT 1"
+)
 
 
 def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
-    """Ids of the analysis and photo whose turn it is. A probe may also be a row that failed by the provider's fault."""
+    """Ids of the analysis and photo whose turn it is. A probe may also be a row that failed by the provider's
+    fault.
+    """
     if not probe:
         return db.execute_sql(_DUE_NOW, (iso(now),)).fetchone()
     return db.execute_sql(_NEXT_PENDING).fetchone() or db.execute_sql(_NEXT_FAILED).fetchone()
@@ -385,7 +418,11 @@ def _ask(model: llm.Model, picture: BinaryIO, name: str) -> Findings | SnaploreE
     try:
         return model.analyse(picture, name=name)
     except (SnaploreError, OSError) as problem:
-        return problem if isinstance(problem, SnaploreError) else Unreadable("The stored picture cannot be read.")
+        return (
+            problem
+            if isinstance(problem, SnaploreError)
+            else Unreadable("The stored picture cannot be read.")
+        )
     except Exception:
         log.exception("a model failed in a way it should not")
         return AnswerUnusable("The analysis failed unexpectedly; the log of the service has the reason.")
@@ -414,11 +451,21 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
 
 def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     """Take over the result that the same analyser had for the same bytes, if there is one; no call is made."""
-    row = Analysis.select(Analysis.fresh, Photo.sha256).join(Photo).where(Analysis.id == claim.analysis_id).objects().first()
+    row = (
+        Analysis.select(Analysis.fresh, Photo.sha256)
+        .join(Photo)
+        .where(Analysis.id == claim.analysis_id)
+        .objects()
+        .first()
+    )
     if row is None or row.fresh:
         return False
-    same_bytes = Photo.select(Photo.id).where(Photo.sha256 == row.sha256)  # a subquery, or SQLite starts with all that are done
-    twin = Analysis.get_or_none(Analysis.photo.in_(same_bytes), Analysis.status == "done", Analysis.analyser == analyser)
+    same_bytes = Photo.select(Photo.id).where(
+        Photo.sha256 == row.sha256
+    )  # a subquery, or SQLite starts with all that are done
+    twin = Analysis.get_or_none(
+        Analysis.photo.in_(same_bytes), Analysis.status == "done", Analysis.analyser == analyser
+    )
     if twin is None:
         return False
     with db.atomic():
@@ -428,33 +475,60 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     return True
 
 
-_RESULT_FIELDS = ("app_name", "content_category", "intent", "summary", "entities", "confidence", "visible_text", "llm_response")
+_RESULT_FIELDS = (
+    "app_name",
+    "content_category",
+    "intent",
+    "summary",
+    "entities",
+    "confidence",
+    "visible_text",
+    "llm_response",
+)
 
 
 def result_fields(findings: Findings) -> dict[str, Any]:
     """The columns of an analysis row that hold these findings."""
     result = {name: getattr(findings, name) for name in _RESULT_FIELDS if hasattr(findings, name)}
-    return {**result, "entities": msgspec.json.encode(findings.entities).decode(), "llm_response": findings.raw}
+    return {
+        **result,
+        "entities": msgspec.json.encode(findings.entities).decode(),
+        "llm_response": findings.raw,
+    }
 
 
 def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime) -> None:
     lexicon.remove(claim.photo_id)  # what an earlier analysis put there, by the text that is still in the row
-    done = {"status": "done", "analyser": analyser, "completed_at": now, "error_message": None, "fault": "", "fresh": False, "noted": False}
+    done = {
+        "status": "done",
+        "analyser": analyser,
+        "completed_at": now,
+        "error_message": None,
+        "fault": "",
+        "fresh": False,
+        "noted": False,
+    }
     counters = {"attempts": 0, "interruptions": 0, "returns": 0}
-    Analysis.update(**result, **done, **counters, **_UNLEASED).where(Analysis.id == claim.analysis_id).execute()
+    Analysis.update(**result, **done, **counters, **_UNLEASED).where(
+        Analysis.id == claim.analysis_id
+    ).execute()
     lexicon.index(claim.photo_id)
     dynamics.count_completed()
 
 
 def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:
-    """Hand on what the picture tells about the person. A picture that is analysed again tells nothing twice: memories are de-duplicated."""
+    """Hand on what the picture tells about the person. A picture that is analysed again tells nothing twice:
+    memories are de-duplicated.
+    """
     device_id = photos.get(claim.photo_id).device_id if candidates else ""
     for candidate in candidates:
         memory.remember(candidate, source_type="screenshot", device_id=device_id, now=now)
 
 
 def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> None:
-    attempts = Analysis.get_by_id(claim.analysis_id).attempts + (0 if claim.probe else 1)  # a probe costs its row nothing
+    attempts = Analysis.get_by_id(claim.analysis_id).attempts + (
+        0 if claim.probe else 1
+    )  # a probe costs its row nothing
     state = {"attempts": attempts, "error_message": str(problem), **_UNLEASED}
     if attempts >= TRIES:
         state |= {"status": "error", "fault": "provider", "completed_at": now, "due_at": now + LONGEST_PAUSE}
@@ -465,14 +539,22 @@ def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> Non
 
 
 def _fail_refused(claim: Claim, problem: ProviderRefused, *, now: datetime) -> None:
-    state = {"status": "error", "fault": "refused", "error_message": str(problem), "completed_at": now, **_UNLEASED}
+    state = {
+        "status": "error",
+        "fault": "refused",
+        "error_message": str(problem),
+        "completed_at": now,
+        **_UNLEASED,
+    }
     Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
 
 
 def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
     attempts = Analysis.get_by_id(claim.analysis_id).attempts + 1
     state = {"attempts": attempts, "error_message": str(problem), **_UNLEASED}
-    if attempts >= TRIES or isinstance(problem, Unreadable | UnsupportedImage):  # which no second try would mend
+    if attempts >= TRIES or isinstance(
+        problem, Unreadable | UnsupportedImage
+    ):  # which no second try would mend
         state |= {"status": "error", "fault": "row", "completed_at": now}
     else:
         state |= {"status": "pending", "fault": "", "due_at": now + RETRY_DELAYS[attempts - 1]}
@@ -480,13 +562,16 @@ def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
 
 
 def _end_turn(claim: Claim, outcome: Findings | SnaploreError | None, *, now: datetime) -> None:
-    """What a photo's turn means for the provider and for the photos that wait for it; None: the provider was not asked.
+    """What a photo's turn means for the provider and for the photos that wait for it; None: the provider was
+    not asked.
 
     Once it answers, what failed by its fault comes back: at once after an outage, else after a while.
     """
     before, circuit = _change_circuit(lambda circuit: circuit.after(outcome, probe=claim.probe, now=now))
     if isinstance(outcome, Findings | AnswerUnusable):
-        _return_to_queue(("provider", "refused") if before.open else ("provider",), now=now, only_due=not before.open)
+        _return_to_queue(
+            ("provider", "refused") if before.open else ("provider",), now=now, only_due=not before.open
+        )
     if before.open == circuit.open:
         return
     if not circuit.open:
@@ -506,14 +591,20 @@ def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool =
 
 
 def _requeue(where: peewee.Expression, *, now: datetime, **fields: Any) -> int:
-    return Analysis.update(status="pending", fault="", due_at=now, **_UNLEASED, **fields).where(where).execute()
+    return (
+        Analysis.update(status="pending", fault="", due_at=now, **_UNLEASED, **fields).where(where).execute()
+    )
 
 
 _UNLEASED = {"lease_until": None, "lease_token": None}
 
 
 def _still_held(claim: Claim) -> bool:
-    held = (Analysis.id == claim.analysis_id) & (Analysis.status == "processing") & (Analysis.lease_token == claim.token)
+    held = (
+        (Analysis.id == claim.analysis_id)
+        & (Analysis.status == "processing")
+        & (Analysis.lease_token == claim.token)
+    )
     return Analysis.select().where(held).exists()
 
 
@@ -536,7 +627,7 @@ def _change_circuit(change: Callable[[Circuit], Circuit]) -> tuple[Circuit, Circ
     return before, after
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("analysis", __name__, url_prefix="/api")
 

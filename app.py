@@ -1,7 +1,9 @@
-"""The application: wires the other files together, authenticates, and turns every failure into the one error body.
+"""The application: wires the other files together, authenticates, and turns every failure into the one error
+body.
 
-A request goes: id, key, rate limit, body received, database scope, route. The key comes before everything else, so that who has none learns
-nothing, not even which paths exist. The body is received before the database is touched, so that a slow client holds no lock.
+A request goes: id, key, rate limit, body received, database scope, route. The key comes before everything
+else, so that who has none learns nothing, not even which paths exist. The body is received before the
+database is touched, so that a slow client holds no lock.
 """
 
 import contextlib
@@ -37,7 +39,16 @@ import photos
 import push
 import search
 from assistant import chat, conversations, mcp_servers, skills
-from errors import DataDamaged, ModelFailure, NotAuthenticated, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
+from errors import (
+    DataDamaged,
+    ModelFailure,
+    NotAuthenticated,
+    SnaploreError,
+    StartRefused,
+    StorageFull,
+    Unavailable,
+    Unreadable,
+)
 from settings import NAME, VERSION, Settings
 from spool import Spool
 from upkeep import amounts
@@ -65,7 +76,14 @@ BLUEPRINTS = (
 OPEN_ENDPOINTS = ("index", "health")  # no key, no database
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
 CALLS_A_MINUTE = 10  # over these endpoints together, for each client address
-EXPOSED_HEADERS = ("X-Request-ID", "Retry-After", "ETag", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+EXPOSED_HEADERS = (
+    "X-Request-ID",
+    "Retry-After",
+    "ETag",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+)
 CLOCK_STEP = 1.0  # seconds; by less it is drawn, not set
 SOCKET_PATIENCE = 60.0  # seconds without a byte after which a client has lost its thread
 
@@ -104,8 +122,9 @@ class MsgspecJSON(JSONProvider):
 def create_app(settings: Settings | None = None) -> Application:
     """The WSGI application over the data folder of `settings`, which is open. Raises `StartRefused`.
 
-    Without `settings`, as `./snaplore` and `flask --app app` call it, they are the environment's, and the data folder is closed: each
-    command opens it for itself, or mends data that does not open. A refusal then ends the process with one line.
+    Without `settings`, as `./snaplore` and `flask --app app` call it, they are the environment's, and the
+    data folder is closed: each command opens it for itself, or mends data that does not open. A refusal then
+    ends the process with one line.
     """
     if settings is None:
         with _refusal_in_one_line():
@@ -116,14 +135,18 @@ def create_app(settings: Settings | None = None) -> Application:
 
 
 def serve() -> Application:
-    """The application that gunicorn serves, over the environment's settings. A refusal ends the process with one line."""
+    """The application that gunicorn serves, over the environment's settings. A refusal ends the process with
+    one line.
+    """
     with _refusal_in_one_line():
         return create_app(Settings.from_environ(os.environ))
 
 
 def command_line() -> None:
     """Run the command that the arguments of the process name, as `./snaplore` does."""
-    jobs.command_line.main(prog_name=jobs.command_line.name, obj=ScriptInfo(create_app=create_app, set_debug_flag=False))
+    jobs.command_line.main(
+        prog_name=jobs.command_line.name, obj=ScriptInfo(create_app=create_app, set_debug_flag=False)
+    )
 
 
 @contextlib.contextmanager
@@ -146,7 +169,8 @@ def _wired(settings: Settings) -> Application:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)
 
     app.before_request(_authenticate)
-    # Between the two, so that a request past its limit is not received, and one without the key does not count.
+    # Between the two, so that a request past its limit is not received, and one without the key does not
+    # count.
     limiter = _limiter(app)
     app.before_request(_clock_follower(limiter))
     app.before_request(_receive)
@@ -168,7 +192,9 @@ def _wired(settings: Settings) -> Application:
 
 def _add_own_routes(app: Application) -> None:
     """What the service says of itself: that it is there, how it is used, and the page."""
-    contract = functools.cache(lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS))
+    contract = functools.cache(
+        lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS)
+    )
     page = functools.cache(lambda: dashboard.assemble(key_needed=app.api_key is not None))
 
     @app.get("/")
@@ -197,7 +223,8 @@ def _add_own_routes(app: Application) -> None:
 
 
 def _limiter(app: Application) -> Limiter:
-    """Of the rate of requests, by client address; each worker counts by itself while a shared storage is away.
+    """Of the rate of requests, by client address; each worker counts by itself while a shared storage is
+    away.
 
     Raises `StartRefused` for a storage that it cannot use.
     """
@@ -211,7 +238,9 @@ def _limiter(app: Application) -> Limiter:
 
 
 def _clock_follower(limiter: Limiter) -> Callable[[], None]:
-    """Forgets who came in the last minute when the clock is set back: the limiter would count them until that minute has come again."""
+    """Forgets who came in the last minute when the clock is set back: the limiter would count them until that
+    minute has come again.
+    """
     ahead = time.time() - time.monotonic()
 
     def follow() -> None:
@@ -232,7 +261,9 @@ def _authenticate() -> None:
     if request.endpoint in OPEN_ENDPOINTS:
         return
     app = flask.current_app
-    if not _is_preflight(request, app.settings) and not access.key_matches(request.environ.get("HTTP_AUTHORIZATION", ""), app.api_key):
+    if not _is_preflight(request, app.settings) and not access.key_matches(
+        request.environ.get("HTTP_AUTHORIZATION", ""), app.api_key
+    ):
         raise NotAuthenticated("The API key is missing or wrong: send it as `Authorization: Bearer <key>`")
 
 
@@ -260,7 +291,9 @@ def _close_scope(problem: BaseException | None) -> None:
 def _finish(response: flask.Response) -> flask.Response:
     response.headers["X-Request-ID"] = flask.g.request_id
     response.headers["X-Content-Type-Options"] = "nosniff"
-    if not response.cache_control:  # what a route says nothing about is the person's own: no cache on the way keeps it
+    if (
+        not response.cache_control
+    ):  # what a route says nothing about is the person's own: no cache on the way keeps it
         response.cache_control.no_store = True
     if response.status_code >= 400:
         inputs.drain()
@@ -287,8 +320,15 @@ def _failure(problem: Exception):
     else:
         known = _known(problem)
         if known.status >= 500 and not isinstance(problem, Unavailable):
-            told = isinstance(known, DataDamaged | ModelFailure | StorageFull | Unavailable | Unreadable)  # by its sentence
-            log.error("request %s failed: %s", flask.g.get("request_id"), problem, exc_info=None if told else problem)
+            told = isinstance(
+                known, DataDamaged | ModelFailure | StorageFull | Unavailable | Unreadable
+            )  # by its sentence
+            log.error(
+                "request %s failed: %s",
+                flask.g.get("request_id"),
+                problem,
+                exc_info=None if told else problem,
+            )
         status, detail = known.status, known.detail
         if known.retry_after is not None:
             headers["Retry-After"] = str(max(1, round(known.retry_after)))

@@ -1,4 +1,6 @@
-"""The clock, and the forms of time: every moment is UTC without a zone, in whole milliseconds, and is written in one form."""
+"""The clock, and the forms of time: every moment is UTC without a zone, in whole milliseconds, and is written
+in one form.
+"""
 
 from datetime import UTC, datetime
 
@@ -6,7 +8,9 @@ from errors import BadInput
 
 
 def utc_now() -> datetime:
-    """The present moment, UTC, without a zone, whole milliseconds: the only form of time that is stored or compared."""
+    """The present moment, UTC, without a zone, whole milliseconds: the only form of time that is stored or
+    compared.
+    """
     return from_epoch_ms(int(datetime.now(UTC).timestamp() * 1000))
 
 
@@ -26,7 +30,8 @@ def iso(moment: datetime | None) -> str | None:
 
 
 def parse_time(value: str, *, field: str) -> datetime | None:
-    """An ISO 8601 time as UTC without a zone; one that names no zone is UTC already. None when `value` is empty.
+    """An ISO 8601 time as UTC without a zone; one that names no zone is UTC already. None when `value` is
+    empty.
 
     Raises `BadInput` that names `field`.
     """

@@ -1,14 +1,15 @@
 """Keys and sealed files: everything that makes the data folder unreadable without its master key.
 
-Three layers, after the model of Signal's desktop and phone apps. The *master key* (32 random bytes, outside the data folder if
-the operator wants) encrypts the *key ring*; the key ring holds the key of the database and names the database file; the
-database holds a random key for each stored file. Changing the master key so rewrites one small file, and changing the database
-key leaves the pictures alone.
+Three layers, after the model of Signal's desktop and phone apps. The *master key* (32 random bytes, outside
+the data folder if the operator wants) encrypts the *key ring*; the key ring holds the key of the database and
+names the database file; the database holds a random key for each stored file. Changing the master key so
+rewrites one small file, and changing the database key leaves the pictures alone.
 
-The key ring is written in two copies, each replaced atomically, because losing it loses everything. No key is ever made where
-data is found already: a missing or wrong key is `StartRefused`, and nothing is touched.
+The key ring is written in two copies, each replaced atomically, because losing it loses everything. No key is
+ever made where data is found already: a missing or wrong key is `StartRefused`, and nothing is touched.
 
-With encryption off the same files are written in the same places, unsealed: a sealed file without a key is a plain file.
+With encryption off the same files are written in the same places, unsealed: a sealed file without a key is a
+plain file.
 """
 
 import base64
@@ -33,11 +34,13 @@ log = logging.getLogger(__name__)
 
 KEY_BYTES = 32
 
-# ---------------------------------------------------------------------------------------------------------------- master key
+# ------------------------------------------------------------------------------------------------- master key
 
 
 def read_master_key(path: Path) -> bytes:
-    """The 32 bytes of a master key file: 64 hex digits, base64, or raw. Raises `StartRefused` when it is none of them."""
+    """The 32 bytes of a master key file: 64 hex digits, base64, or raw. Raises `StartRefused` when it is none
+    of them.
+    """
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
@@ -51,7 +54,9 @@ def read_master_key(path: Path) -> bytes:
         with contextlib.suppress(ValueError):
             if len(key := decode(text)) == KEY_BYTES:
                 return key
-    raise StartRefused(f"The master key {path} is damaged: it must hold 32 bytes, written as 64 hex digits, as base64, or raw.")
+    raise StartRefused(
+        f"The master key {path} is damaged: it must hold 32 bytes, written as 64 hex digits, as base64, or raw."
+    )
 
 
 def missing_master_key(path: Path) -> str:
@@ -59,7 +64,9 @@ def missing_master_key(path: Path) -> str:
 
 
 def make_master_key(path: Path) -> bytes:
-    """Write a new master key to `path`, mode 0600: the whole key or none, and never over an existing one. Needs the lock."""
+    """Write a new master key to `path`, mode 0600: the whole key or none, and never over an existing one.
+    Needs the lock.
+    """
     key = new_key()
     write_master_key(path, key)
     return key
@@ -79,17 +86,17 @@ def write_master_key(path: Path, key: bytes) -> None:
     durable_rename(fresh, path)
 
 
-# ------------------------------------------------------------------------------------------------------------------ key ring
+# --------------------------------------------------------------------------------------------------- key ring
 
 
 SWITCHED_ON = "The stored data is encrypted, but SNAPLORE_ENCRYPTION is false. Set it to true, or decrypt the data: `flask keys apply`."
-SWITCHED_OFF = (
-    "The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false, or encrypt the data: `flask keys apply`."
-)
+SWITCHED_OFF = "The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false, or encrypt the data: `flask keys apply`."
 
 
 class KeyRing(msgspec.Struct, frozen=True):
-    """What opens the data folder now. `generation` grows with every change; in generation 0 no database was completed yet."""
+    """What opens the data folder now. `generation` grows with every change; in generation 0 no database was
+    completed yet.
+    """
 
     generation: int
     created_at: datetime  # of the database key, UTC: its age decides about rotation
@@ -125,7 +132,9 @@ class KeyStore:
         return bool(self._readable())
 
     def signature(self) -> tuple[tuple[int, int], ...]:
-        """Changes whenever a copy is replaced, so that a replacement that is cut off between the two is followed; costs two `stat`."""
+        """Changes whenever a copy is replaced, so that a replacement that is cut off between the two is
+        followed; costs two `stat`.
+        """
         return tuple(_signature(copy) for copy in self._copies)
 
     def read(self) -> KeyRing:
@@ -136,13 +145,18 @@ class KeyStore:
         return max(rings, key=lambda ring: ring.generation)
 
     def write(self, ring: KeyRing) -> None:
-        """Replace both copies, one after the other. The first one decides: from then on `ring`, as the newest, is what is read."""
+        """Replace both copies, one after the other. The first one decides: from then on `ring`, as the
+        newest, is what is read.
+        """
         content = self._seal(ring)
         self._replace(self._copies[0], content)
         try:
             self._replace(self._copies[1], content)
         except OSError as problem:
-            log.error("the second copy of the key ring could not be written (%s); the next start tries again", problem.strerror)
+            log.error(
+                "the second copy of the key ring could not be written (%s); the next start tries again",
+                problem.strerror,
+            )
 
     def heal(self) -> None:
         """Bring a lost, damaged or older copy up to the newest one."""
@@ -211,7 +225,7 @@ def _signature(path: Path) -> tuple[int, int]:
 _PLAIN_RING = b"SNAPLORE-RING-0\n"
 _SEALED_RING = b"SNAPLORE-RING-1\n"
 
-# -------------------------------------------------------------------------------------------------------------- sealed files
+# ----------------------------------------------------------------------------------------------- sealed files
 
 CHUNK = 65_536
 _HEADER = b"SNAPSEAL1\n"
@@ -222,9 +236,10 @@ _SEALED_CHUNK = CHUNK + _TAG
 class SealedWriter:
     """Writes a new file at `path`, sealed under `key` in chunks as data arrives; memory stays at two chunks.
 
-    AES-256-GCM by chunk, in the STREAM construction (Hoang, Reyhanitabar, Rogaway and Vizár, 2015): the nonce is the chunk's
-    number and a mark on the last one, so a chunk that is flipped, cut off, swapped or repeated is detected. The nonces repeat
-    from file to file, which is safe because no key is used for two files. `key` None writes the bytes as they are.
+    AES-256-GCM by chunk, in the STREAM construction (Hoang, Reyhanitabar, Rogaway and Vizár, 2015): the nonce
+    is the chunk's number and a mark on the last one, so a chunk that is flipped, cut off, swapped or repeated
+    is detected. The nonces repeat from file to file, which is safe because no key is used for two files.
+    `key` None writes the bytes as they are.
     """
 
     def __init__(self, path: Path, key: bytes | None):
@@ -270,8 +285,9 @@ class SealedWriter:
 def open_sealed(path: Path, key: bytes | None) -> BinaryIO:
     """A seekable binary reader of a file that `SealedWriter` made, in constant memory.
 
-    Its length is authenticated here; each chunk when it is read. Raises `Unreadable` when the file is missing, and here or from
-    a read when it is damaged. As it is also an `OSError` there, a picture decoder treats it like any failing disk.
+    Its length is authenticated here; each chunk when it is read. Raises `Unreadable` when the file is
+    missing, and here or from a read when it is damaged. As it is also an `OSError` there, a picture decoder
+    treats it like any failing disk.
     """
     try:
         file = open(path, "rb", buffering=0)  # noqa: SIM115 - owned by the reader

@@ -5,8 +5,9 @@ One SQLCipher file holds everything but the pictures. It is opened by `open_stor
 restore) takes the lock exclusively. Connections go from scope to scope, because a new one is cold and costs its opening, and
 are opened anew when the key ring has changed.
 
-A scope is opened by the outermost caller only: the request, the job, one step of the analysis pool. Verbs never open one, so
-that what they do together stays together. Those that walk through everything (`batches`) say that they open theirs.
+A scope is opened by the outermost caller only: the request, the job, one step of the analysis pool. Verbs
+never open one, so that what they do together stays together. Those that walk through everything (`batches`)
+say that they open theirs.
 """
 
 import contextlib
@@ -44,34 +45,49 @@ PRAGMAS = (
     ("secure_delete", 1),
     ("temp_store", 2),  # memory: no readable temporary file
     ("busy_timeout", 10_000),
-    # KiB a connection: 1,000 would save 17 MB while six clients are at it, and make a tenth of every search in 100,000 photos.
+    # KiB a connection: 1,000 would save 17 MB while six clients are at it, and make a tenth of every search
+    # in 100,000 photos.
     ("cache_size", -4_000),
     ("wal_autocheckpoint", 1_000),
     ("journal_size_limit", 32 * 1024 * 1024),
 )
 
-# Incremental, so that clean-up gives free pages back. It has to be set before anything is written, and only then: on a database that
-# is there it is a write, which waits for whoever else writes, and fails on a full or read-only disk.
+# Incremental, so that clean-up gives free pages back. It has to be set before anything is written, and only
+# then: on a database that is there it is a write, which waits for whoever else writes, and fails on a full or
+# read-only disk.
 FIRST_PRAGMAS = (("auto_vacuum", 2), *PRAGMAS)
 
 
 class _Database(PooledDatabase, SqlCipherDatabase):
-    """Of the free connections the oldest is taken first: its cache knows the most, and the others are not needed for long."""
+    """Of the free connections the oldest is taken first: its cache knows the most, and the others are not
+    needed for long.
+    """
 
     def __init__(self):
-        # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one wrote in between.
+        # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one
+        # wrote in between.
         super().__init__(None, max_connections=0, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
 
     def point_at(self, ring: crypto.KeyRing, folder: Path) -> None:
-        """Open from now on what `ring` names. No scope may be open but the caller's, and that one before it has connected."""
+        """Open from now on what `ring` names. No scope may be open but the caller's, and that one before it
+        has connected.
+        """
         pragmas = PRAGMAS if ring.generation else FIRST_PRAGMAS
-        self.init(str(folder / ring.database_file), passphrase=passphrase(ring), pragmas=pragmas, check_same_thread=False)
+        self.init(
+            str(folder / ring.database_file),
+            passphrase=passphrase(ring),
+            pragmas=pragmas,
+            check_same_thread=False,
+        )
         self.close_idle()
 
     def rest(self) -> None:
         """Close the free connections but the one that is taken first, and empty the cache of that one."""
         with self._pool_lock:
-            spare, self._connections = self._connections[1:], self._connections[:1]  # a heap, the oldest first
+            spare, self._connections = (
+                self._connections[1:],
+                self._connections[:1],
+            )  # a heap, the oldest first
             for *_, connection in spare:
                 self._close_raw(connection)
             for *_, connection in self._connections:
@@ -84,7 +100,7 @@ class _Database(PooledDatabase, SqlCipherDatabase):
 db = _Database()
 
 
-# ------------------------------------------------------------------------------------------------------------- opening, locks
+# --------------------------------------------------------------------------------------------- opening, locks
 
 
 class Cache(Protocol):
@@ -97,7 +113,9 @@ C = TypeVar("C", bound=Cache)
 
 
 class Store:
-    """The open data folder of this process: its paths, its key ring, its lock, and the caches of what is in it."""
+    """The open data folder of this process: its paths, its key ring, its lock, and the caches of what is in
+    it.
+    """
 
     def __init__(self, settings: Settings):
         self.folder = settings.data_dir
@@ -105,7 +123,14 @@ class Store:
         self.attachments = self.folder / "attachments"
         self.spool = self.folder / "spool"
         self.keys = self.folder / "keys"
-        for folder in (self.folder, self.keys, self.folder / "database", self.photos, self.attachments, self.spool):
+        for folder in (
+            self.folder,
+            self.keys,
+            self.folder / "database",
+            self.photos,
+            self.attachments,
+            self.spool,
+        ):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._settings = settings
         self._follow_guard = threading.Lock()
@@ -132,7 +157,9 @@ class Store:
         return self.folder / self.ring.database_file
 
     def cache(self, kind: type[C]) -> C:
-        """The store's one cache of this class. It lasts until the store is closed: a new key opens the same rows."""
+        """The store's one cache of this class. It lasts until the store is closed: a new key opens the same
+        rows.
+        """
         with self._caches_guard:
             found = self._caches.get(kind)
             if not isinstance(found, kind):
@@ -140,7 +167,9 @@ class Store:
             return found
 
     def close(self) -> None:
-        """Clear the caches, and close the connections that no scope uses. A thread that still works may go on."""
+        """Clear the caches, and close the connections that no scope uses. A thread that still works may go
+        on.
+        """
         with self._caches_guard:
             caches = list(self._caches.values())
         for cache in caches:
@@ -160,11 +189,15 @@ class Store:
                 db.point_at(self.ring, self.folder)
 
     def complete_ring(self) -> None:
-        """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not a start."""
+        """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not
+        a start.
+        """
         self.replace_ring(msgspec.structs.replace(self.ring, generation=1))
 
     def replace_ring(self, ring: crypto.KeyRing, key_store: crypto.KeyStore | None = None) -> None:
-        """Make `ring` what opens the folder, sealed by `key_store` where the master key changes, too. Needs the lock exclusively."""
+        """Make `ring` what opens the folder, sealed by `key_store` where the master key changes, too. Needs
+        the lock exclusively.
+        """
         self._key_store = key_store or self._key_store
         self._key_store.write(ring)
         self.ring = ring
@@ -172,7 +205,9 @@ class Store:
         db.point_at(self.ring, self.folder)
 
     def replace_master_key(self, key: bytes) -> None:
-        """Seal the key ring under `key`, and make it the master key if that is kept in the folder. Needs the lock exclusively."""
+        """Seal the key ring under `key`, and make it the master key if that is kept in the folder. Needs the
+        lock exclusively.
+        """
         ring = msgspec.structs.replace(self.ring, generation=self.ring.generation + 1)
         if self._settings.master_key_file is None:
             self._coming_master_key.unlink(missing_ok=True)
@@ -189,7 +224,9 @@ class Store:
         return self.keys / "master.key.coming"
 
     def _end_master_key_change(self) -> None:
-        """Take over the new master key, or drop it: the one that opens the newer ring of a change that was cut off."""
+        """Take over the new master key, or drop it: the one that opens the newer ring of a change that was
+        cut off.
+        """
         coming = self._coming_master_key
         if coming.exists():
             if crypto.KeyStore(self.keys, crypto.read_master_key(coming)).opens():
@@ -213,21 +250,29 @@ class Store:
         return crypto.read_master_key(path)
 
     def _remove_left_databases(self) -> None:
-        """What a rotation that was cut off has left: the old database or an unfinished new one, which no ring names."""
+        """What a rotation that was cut off has left: the old database or an unfinished new one, which no ring
+        names.
+        """
         current = self.database.name
         for path in self.database.parent.iterdir():
-            if re.fullmatch(r"[0-9a-f]{16}\.db(-wal|-shm|-journal)?", path.name) and not path.name.startswith(current):
+            if re.fullmatch(r"[0-9a-f]{16}\.db(-wal|-shm|-journal)?", path.name) and not path.name.startswith(
+                current
+            ):
                 path.unlink()
 
     def _refuse_if_data(self) -> None:
         """No key is ever made over existing data."""
         for folder in (self.folder / "database", self.photos, self.attachments):
             if any(path.is_file() for path in folder.rglob("*")):
-                raise StartRefused(f"{folder} holds data, but its keys are not in {self.folder / 'keys'}. Put the keys back.")
+                raise StartRefused(
+                    f"{folder} holds data, but its keys are not in {self.folder / 'keys'}. Put the keys back."
+                )
 
 
 def passphrase(ring: crypto.KeyRing) -> str:
-    """A raw key in SQLCipher's notation: no derivation, so that opening takes a millisecond. Empty for a database that is not encrypted."""
+    """A raw key in SQLCipher's notation: no derivation, so that opening takes a millisecond. Empty for a
+    database that is not encrypted.
+    """
     return f"x'{ring.database_key.hex()}'" if ring.database_key else ""
 
 
@@ -239,8 +284,8 @@ def open_store(settings: Settings) -> Store:
 
     The store that was open before is closed.
 
-    Raises `StartRefused`, having changed nothing, when a key is missing or wrong, the folder cannot be written, or the data is newer than
-    this program.
+    Raises `StartRefused`, having changed nothing, when a key is missing or wrong, the folder cannot be
+    written, or the data is newer than this program.
     """
     try:
         return _open_store(settings)
@@ -256,7 +301,9 @@ def _open_store(settings: Settings) -> Store:
     global _store
     store = Store(settings)
     if not os.access(store.folder, os.W_OK):
-        raise StartRefused(f"The data folder {store.folder} cannot be written: its disk is read-only, or it is somebody else's.")
+        raise StartRefused(
+            f"The data folder {store.folder} cannot be written: its disk is read-only, or it is somebody else's."
+        )
     close_store()
     db.point_at(store.ring, store.folder)
     _store = store
@@ -285,7 +332,8 @@ def close_store() -> None:
 def scope() -> Iterator[None]:
     """One use of the database by this thread: its lock held, its connection open under the current key.
 
-    Raises `Unavailable` when the folder stays locked. An open scope is refused inside another one: see the module's docstring.
+    Raises `Unavailable` when the folder stays locked. An open scope is refused inside another one: see the
+    module's docstring.
     """
     if not db.is_closed():
         raise RuntimeError("a database scope is open already in this thread")
@@ -293,12 +341,14 @@ def scope() -> Iterator[None]:
     with current.lock.shared():
         current.follow()
         db.connect()
-        # On a disk that is read-only just now none is kept: while one is open, no other one of this process could ever write.
+        # On a disk that is read-only just now none is kept: while one is open, no other one of this process
+        # could ever write.
         kept = os.access(db.database, os.W_OK)
         try:
             yield
         except DATABASE_ERRORS as problem:
-            # SQLCipher reads nothing more over a connection that has met a damaged page. On a full disk none could be opened anew.
+            # SQLCipher reads nothing more over a connection that has met a damaged page. On a full disk none
+            # could be opened anew.
             kept = kept and isinstance(known_failure(problem), StorageFull | None)
             raise
         finally:
@@ -309,7 +359,9 @@ def scope() -> Iterator[None]:
 
 
 def batches(chosen: peewee.ModelSelect, key: peewee.Field, size: int) -> Iterator[list[Any]]:
-    """All rows of `chosen`, ascending by the unique `key`, up to `size` at once; no scope is open while they are used."""
+    """All rows of `chosen`, ascending by the unique `key`, up to `size` at once; no scope is open while they
+    are used.
+    """
     following = chosen
     while True:
         with scope():
@@ -338,21 +390,30 @@ _FAILURES = (
     ("readonly", lambda: Unavailable(_READ_ONLY, retry_after=300)),
     ("malformed", lambda: DataDamaged(_DAMAGED)),
     ("not a database", lambda: DataDamaged(_DAMAGED)),
-    ("vtable constructor failed", lambda: DataDamaged(_DAMAGED)),  # how a damaged page below the search index is told
-    ("disk I/O error", lambda: Unavailable(_FAILING, retry_after=300)),  # also when the system has made a failing disk read-only
+    (
+        "vtable constructor failed",
+        lambda: DataDamaged(_DAMAGED),
+    ),  # how a damaged page below the search index is told
+    (
+        "disk I/O error",
+        lambda: Unavailable(_FAILING, retry_after=300),
+    ),  # also when the system has made a failing disk read-only
     ("unable to open database file", lambda: Unavailable(_FAILING, retry_after=300)),
 )
 
 
 def known_failure(problem: BaseException) -> SnaploreError | None:
-    """What a failure means to the person: of the database or the disk (full, busy, damaged), or one of `errors.py`; None for all else."""
+    """What a failure means to the person: of the database or the disk (full, busy, damaged), or one of
+    `errors.py`; None for all else.
+    """
     if isinstance(problem, SnaploreError):
         return problem
     while isinstance(problem, DATABASE_ERRORS):
         for words, failure in _FAILURES:
             if words in str(problem):
                 return failure()
-        # On a full disk SQLite rolls back by itself; then peewee's own rollback fails, on top of what happened.
+        # On a full disk SQLite rolls back by itself; then peewee's own rollback fails, on top of what
+        # happened.
         problem = problem.__context__
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
         return StorageFull(_FULL)
@@ -362,17 +423,23 @@ def known_failure(problem: BaseException) -> SnaploreError | None:
 
 
 def _pending_migrations(store: Store) -> bool:
-    """Whether migrations are due. Raises `StartRefused` for a wrong key and for a schema that is newer than this program."""
+    """Whether migrations are due. Raises `StartRefused` for a wrong key and for a schema that is newer than
+    this program.
+    """
     try:
         with scope():
             status = Runner(db, str(MIGRATIONS)).status()
     except peewee.DatabaseError as problem:
         if "not a database" in str(problem):
-            raise StartRefused(f"The database {store.database} does not open with its key: it is damaged or not the key's own.") from None
+            raise StartRefused(
+                f"The database {store.database} does not open with its key: it is damaged or not the key's own."
+            ) from None
         raise
     unknown = [row.name for row in status if row.path is None]
     if unknown:
-        raise StartRefused(f"The data was written by a newer Snaplore (it knows {unknown[-1]}). Install that version or a later one.")
+        raise StartRefused(
+            f"The data was written by a newer Snaplore (it knows {unknown[-1]}). Install that version or a later one."
+        )
     return any(row.applied is None for row in status)
 
 

@@ -1,4 +1,6 @@
-"""The devices that photos come from, and how far each is synced; `/api/photos/devices` and `/api/photos/sync-state`."""
+"""The devices that photos come from, and how far each is synced; `/api/photos/devices` and
+`/api/photos/sync-state`.
+"""
 
 from datetime import datetime
 from typing import Annotated
@@ -16,7 +18,9 @@ MAX_NAME = 255  # characters of a name or source that is kept for display
 
 Name = Annotated[str, msgspec.Meta(max_length=1024)]
 EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z", description="epoch milliseconds, in digits")]
-DeviceId = Annotated[str, msgspec.Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")]
+DeviceId = Annotated[
+    str, msgspec.Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")
+]
 
 
 def synced() -> list[shapes.SyncedDevice]:
@@ -36,18 +40,27 @@ def set_sync_start(device_id: str, since: datetime | None, *, device_name: str, 
     """Set the time from which a device syncs; None means from the beginning."""
     named = {"device_name": device_name[:MAX_NAME]} if device_name else {}
     state = {"last_synced_timestamp": since, "last_sync_time": now, **named}
-    SyncState.insert(device_id=device_id, **state).on_conflict(conflict_target=[SyncState.device_id], update=state).execute()
+    SyncState.insert(device_id=device_id, **state).on_conflict(
+        conflict_target=[SyncState.device_id], update=state
+    ).execute()
 
 
 def note_upload(device_id: str, taken: datetime, *, device_name: str, new: int, now: datetime) -> None:
-    """Carry the device's sync state forward to a picture of the time `taken`; `new` is 0 for one that was stored before."""
+    """Carry the device's sync state forward to a picture of the time `taken`; `new` is 0 for one that was
+    stored before.
+    """
     named = {"device_name": device_name[:MAX_NAME]} if device_name else {}
     newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), iso(taken))
     SyncState.insert(
         device_id=device_id, last_synced_timestamp=taken, last_sync_time=now, total_synced=new, **named
     ).on_conflict(
         conflict_target=[SyncState.device_id],
-        update={"last_synced_timestamp": newest, "last_sync_time": now, "total_synced": SyncState.total_synced + new, **named},
+        update={
+            "last_synced_timestamp": newest,
+            "last_sync_time": now,
+            "total_synced": SyncState.total_synced + new,
+            **named,
+        },
     ).execute()
 
 
@@ -56,7 +69,7 @@ def forget_all() -> None:
     SyncState.delete().execute()
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("devices", __name__, url_prefix="/api/photos")
 
@@ -91,5 +104,10 @@ def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
 def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
     """Set the time from which a device syncs; 0 or none means everything."""
     since = inputs.moment("since_ms", form.since_ms, None)
-    set_sync_start(form.device_id, since if since and to_epoch_ms(since) else None, device_name=form.device_name, now=utc_now())
+    set_sync_start(
+        form.device_id,
+        since if since and to_epoch_ms(since) else None,
+        device_name=form.device_name,
+        now=utc_now(),
+    )
     return sync_state(form.device_id)

@@ -1,17 +1,21 @@
-"""The reasoner and its notes, which the contract calls dynamics: when it looks, at what, what it keeps of it; `/api/dynamics`.
+"""The reasoner and its notes, which the contract calls dynamics: when it looks, at what, what it keeps of it;
+`/api/dynamics`.
 
-What is new carries a mark until a cycle has looked at it: an analysis its own, a conversation the last message that was seen. A time
-would not do as the mark: results are stored a moment after the time that they carry, and a cycle in between would never see them. With
-marks a cycle for one device and one for all share one memory, what does not fit waits for the next, and a cycle that fails has done
-nothing. Articles and marks are written in one transaction; the database is closed while the model thinks.
+What is new carries a mark until a cycle has looked at it: an analysis its own, a conversation the last
+message that was seen. A time would not do as the mark: results are stored a moment after the time that they
+carry, and a cycle in between would never see them. With marks a cycle for one device and one for all share
+one memory, what does not fit waits for the next, and a cycle that fails has done nothing. Articles and marks
+are written in one transaction; the database is closed while the model thinks.
 
-Memories and earlier notes are shown to the model to understand what is new. They are no news, and cannot be cited.
+Memories and earlier notes are shown to the model to understand what is new. They are no news, and cannot be
+cited.
 
-An article that goes on where a recent note ends, by its own word or by its title, continues that note: on top of what stood there, unread
-again, under its old id, date and pin. Only new notes are counted and pushed: a push names what is new, and would name a running topic
-every hour.
+An article that goes on where a recent note ends, by its own word or by its title, continues that note: on top
+of what stood there, unread again, under its old id, date and pin. Only new notes are counted and pushed: a
+push names what is new, and would name a running topic every hour.
 
-Cycles never overlap, over all processes; one may wait. Every third completed analysis asks for one, hourly cron for another.
+Cycles never overlap, over all processes; one may wait. Every third completed analysis asks for one, hourly
+cron for another.
 """
 
 import contextlib
@@ -50,21 +54,30 @@ log = logging.getLogger(__name__)
 MOST_NEW = 200  # screenshots and, apart from these, conversations; the latest ones, the others wait
 TRIES_ALONE = 3
 MOST_TOKENS = 60_000  # and half of the context, as the answer and its thoughts need room
-NOTES_SHARE, MEMORIES_SHARE, CONVERSATIONS_SHARE = 1 / 8, 1 / 8, 1 / 4  # of the tokens, at most; the rest is for screenshots
+NOTES_SHARE, MEMORIES_SHARE, CONVERSATIONS_SHARE = (
+    1 / 8,
+    1 / 8,
+    1 / 4,
+)  # of the tokens, at most; the rest is for screenshots
 INSTRUCTION_TOKENS = 700
 MOST_MEMORIES = 40
 MOST_SAID = 30  # messages of a conversation, the latest
 MAX_SAID = 400  # characters of each
-MAX_SUMMARY, MAX_TEXT = 600, 300  # characters of a screenshot's; what matters of the text should stand in the summary
+MAX_SUMMARY, MAX_TEXT = (
+    600,
+    300,
+)  # characters of a screenshot's; what matters of the text should stand in the summary
 MOST_ENTITIES = 20
-# Far less than the default retention, 30 days, which counts from a note's first day: what was continued stays for three weeks at least.
+# Far less than the default retention, 30 days, which counts from a note's first day: what was continued stays
+# for three weeks at least.
 RECENT = timedelta(days=7)
 MOST_RECENT = 100
 
 ANALYSES_A_CYCLE = 3  # by the contract
 # More than so many would find nothing new.
 MOST_ASKED = 3
-# While the queue is busy, as after an import, only the first so many of these come at once, then one in so long a time.
+# While the queue is busy, as after an import, only the first so many of these come at once, then one in so
+# long a time.
 MOST_IN_A_ROW = 3
 SPACING = timedelta(minutes=5)
 
@@ -94,14 +107,18 @@ class Portion(msgspec.Struct):
     failures: int = 0  # of one screenshot or conversation alone, in a row
 
 
-# ------------------------------------------------------------------------------------------------------------------ the cycle
+# -------------------------------------------------------------------------------------------------- the cycle
 
 
-def cycle(settings: Settings, *, device_id: str | None = None, clock: Callable[[], datetime] = utc_now) -> list[Dynamic]:
-    """Look at what is new, of one device or of all; save what is worth a note, push, and return the notes that are new.
+def cycle(
+    settings: Settings, *, device_id: str | None = None, clock: Callable[[], datetime] = utc_now
+) -> list[Dynamic]:
+    """Look at what is new, of one device or of all; save what is worth a note, push, and return the notes
+    that are new.
 
-    Opens the database by itself, for moments. Raises `Unavailable` when one cycle runs and another waits, and when something is new
-    but the day's tokens are used up; `ModelFailure` when the model gives no answer. After any of these what is new stays new.
+    Opens the database by itself, for moments. Raises `Unavailable` when one cycle runs and another waits, and
+    when something is new but the day's tokens are used up; `ModelFailure` when the model gives no answer.
+    After any of these what is new stays new.
     """
     with _turn():
         with database.scope():
@@ -135,7 +152,8 @@ def count_completed() -> None:
 def run_if_due(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
     """Run a cycle that completed analyses have asked for; False when there is none, or it has to wait.
 
-    One that fails is not repeated: what it would have looked at stays for the next one, at the latest the hourly.
+    One that fails is not repeated: what it would have looked at stays for the next one, at the latest the
+    hourly.
     """
     with database.scope():
         if not _take(now=clock()):
@@ -152,13 +170,14 @@ def reasoner(settings: Settings) -> loops.Loop:
     return loops.Loop("reasoner", lambda: 0.0 if run_if_due(settings) else LOOK_AGAIN)
 
 
-# ------------------------------------------------------------------------------------------------------------------ the notes
+# -------------------------------------------------------------------------------------------------- the notes
 
 
 def page(
     cursor: int, limit: int, *, category: str | None = None, device_id: str | None = None, now: datetime
 ) -> tuple[list[shapes.DynamicItem], int]:
-    """The list items after `cursor`, pinned ones first, then the latest; and the next cursor, 0 when there are no more.
+    """The list items after `cursor`, pinned ones first, then the latest; and the next cursor, 0 when there
+    are no more.
 
     A cursor is the id of the last item of the page before, 0 for the first page.
     """
@@ -168,7 +187,9 @@ def page(
             chosen = chosen.where(column == value)
     following = chosen.where(_after(cursor, limit, chosen, now=now)) if cursor else chosen
     rows = list(following.order_by(Dynamic.is_pinned.desc(), Dynamic.id.desc()).limit(limit + 1))
-    return [shapes.of(row, shapes.DynamicItem) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else 0
+    return [shapes.of(row, shapes.DynamicItem) for row in rows[:limit]], rows[limit - 1].id if len(
+        rows
+    ) > limit else 0
 
 
 def detail(dynamic_id: int) -> shapes.DynamicDetail:
@@ -178,7 +199,9 @@ def detail(dynamic_id: int) -> shapes.DynamicDetail:
 
 def statistics() -> dict[str, Any]:
     """How many notes are unread, and how many there are of each category, read ones included."""
-    counts = Dynamic.select(Dynamic.category, peewee.fn.COUNT(Dynamic.id), peewee.fn.SUM(~Dynamic.is_read)).group_by(Dynamic.category)
+    counts = Dynamic.select(
+        Dynamic.category, peewee.fn.COUNT(Dynamic.id), peewee.fn.SUM(~Dynamic.is_read)
+    ).group_by(Dynamic.category)
     rows = list(counts.tuples())
     return {"total_unread": sum(row[2] for row in rows), "by_category": {row[0]: row[1] for row in rows}}
 
@@ -192,7 +215,11 @@ def mark_read(dynamic_id: int) -> None:
 def mark_all_read(device_id: str | None = None) -> int:
     """Mark all notes, or those of a device, as read; returns how many were not."""
     unread = ~Dynamic.is_read
-    return Dynamic.update(is_read=True).where(unread if device_id is None else unread & (Dynamic.device_id == device_id)).execute()
+    return (
+        Dynamic.update(is_read=True)
+        .where(unread if device_id is None else unread & (Dynamic.device_id == device_id))
+        .execute()
+    )
 
 
 def flip_pin(dynamic_id: int, *, now: datetime) -> bool:
@@ -211,7 +238,7 @@ def delete(dynamic_id: int) -> None:
         raise NotFound("Dynamic not found")
 
 
-# ------------------------------------------------------------------------------------------------------------ whose turn it is
+# ------------------------------------------------------------------------------------------- whose turn it is
 
 
 @contextlib.contextmanager
@@ -253,9 +280,10 @@ def _save_asked(asked: Asked) -> None:
     models.store_value("dynamics.asked", asked)
 
 
-# ----------------------------------------------------------------------------------------------------------------- what is new
+# ------------------------------------------------------------------------------------------------ what is new
 
-# What is not worth keeping is not worth a note. The index is named: SQLite would walk through everything that is done instead.
+# What is not worth keeping is not worth a note. The index is named: SQLite would walk through everything that
+# is done instead.
 _NEW = """
     SELECT photo_id FROM analyses INDEXED BY analyses_to_note
     WHERE status = 'done' AND noted = 0 AND intent <> 'ignore' AND ? IN ('', device_id) ORDER BY photo_id DESC LIMIT ?
@@ -263,7 +291,9 @@ _NEW = """
 
 
 def _collect(device_id: str | None, tokens: int, *, now: datetime) -> Material:
-    """What is new, the latest first, and what is known beside it; as much of each as fits into its share of the prompt."""
+    """What is new, the latest first, and what is known beside it; as much of each as fits into its share of
+    the prompt.
+    """
     tokens, most = tokens - INSTRUCTION_TOKENS, min(MOST_NEW, _portion().most)
     remembered = [item["content"] for item in memory.page(1, MOST_MEMORIES, device_id=device_id, now=now)[1]]
     recent = [RecentNote(row.id, row.title, row.summary, row.category) for row in _recent(device_id, now=now)]
@@ -276,27 +306,48 @@ def _collect(device_id: str | None, tokens: int, *, now: datetime) -> Material:
 
 
 def _photos(device_id: str | None, most: int) -> list[NewPhoto]:
-    columns = (Analysis.photo, Photo.original_timestamp, Analysis.device_id, Analysis.app_name, Analysis.content_category)
+    columns = (
+        Analysis.photo,
+        Photo.original_timestamp,
+        Analysis.device_id,
+        Analysis.app_name,
+        Analysis.content_category,
+    )
     columns += (Analysis.intent, peewee.fn.SUBSTR(Analysis.summary, 1, MAX_SUMMARY))
     columns += (peewee.fn.SUBSTR(Analysis.visible_text, 1, MAX_TEXT), Analysis.entities)
     ids = [row[0] for row in db.execute_sql(_NEW, (device_id or "", most)).fetchall()]
-    rows = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids)).order_by(Analysis.photo.desc())
-    return [NewPhoto(*values, msgspec.json.decode(entities, type=list[Entity])[:MOST_ENTITIES]) for *values, entities in rows.tuples()]
+    rows = (
+        Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids)).order_by(Analysis.photo.desc())
+    )
+    return [
+        NewPhoto(*values, msgspec.json.decode(entities, type=list[Entity])[:MOST_ENTITIES])
+        for *values, entities in rows.tuples()
+    ]
 
 
 def _conversations(device_id: str | None, most: int) -> list[NewConversation]:
-    """Conversations with new answers, and what was said up to the last one: a question that is still open waits for its answer."""
+    """Conversations with new answers, and what was said up to the last one: a question that is still open
+    waits for its answer.
+    """
     is_new = (Message.id > Conversation.noted_message_id) & Message.content.is_null(False)
     last = peewee.fn.MAX(Message.id)
     answered = Conversation.select(Conversation.id, Conversation.title, Conversation.device_id, last)
     # CROSS keeps the order: from each conversation to its new messages, not through all messages.
-    answered = answered.join(Message, peewee.JOIN.CROSS).where(Message.conversation == Conversation.id, is_new, Message.role == "assistant")
+    answered = answered.join(Message, peewee.JOIN.CROSS).where(
+        Message.conversation == Conversation.id, is_new, Message.role == "assistant"
+    )
     if device_id is not None:
         answered = answered.where(Conversation.device_id == device_id)
     found = []
-    for conversation_id, title, device, last_id in answered.group_by(Conversation.id).order_by(last.desc()).limit(most).tuples():
-        spoken = Message.select(Message.role, peewee.fn.SUBSTR(Message.content, 1, MAX_SAID)).join(Conversation)
-        spoken = spoken.where(is_new, Message.conversation == conversation_id, Message.role != "tool", Message.id <= last_id)
+    for conversation_id, title, device, last_id in (
+        answered.group_by(Conversation.id).order_by(last.desc()).limit(most).tuples()
+    ):
+        spoken = Message.select(Message.role, peewee.fn.SUBSTR(Message.content, 1, MAX_SAID)).join(
+            Conversation
+        )
+        spoken = spoken.where(
+            is_new, Message.conversation == conversation_id, Message.role != "tool", Message.id <= last_id
+        )
         latest = list(spoken.order_by(Message.id.desc()).limit(MOST_SAID).tuples())
         said = tuple(f"{role}: {content}" for role, content in reversed(latest))
         found.append(NewConversation(conversation_id, title, device, said, last_id))
@@ -313,17 +364,23 @@ def _recent(device_id: str | None, *, now: datetime) -> list[Dynamic]:
 def _fitting(items: Sequence[T], tokens: float, *, least: int = 0) -> list[T]:
     """Those from the front that fit into `tokens`, but at least so many."""
     sizes = itertools.accumulate(_size([item]) for item in items)
-    return [item for number, (item, size) in enumerate(zip(items, sizes, strict=True)) if size <= tokens or number < least]
+    return [
+        item
+        for number, (item, size) in enumerate(zip(items, sizes, strict=True))
+        if size <= tokens or number < least
+    ]
 
 
 def _size(items: Iterable[Any]) -> int:
     return sum(context.tokens(articles.shown(item)) for item in items)
 
 
-# -------------------------------------------------------------------------------------------------------- what becomes of it
+# ----------------------------------------------------------------------------------------- what becomes of it
 
 
-def _save(written: Notes, material: Material, device_id: str | None, model: str, *, now: datetime) -> list[Dynamic]:
+def _save(
+    written: Notes, material: Material, device_id: str | None, model: str, *, now: datetime
+) -> list[Dynamic]:
     """Keep the articles, and that the material has been looked at; returns the notes that are new."""
     with db.atomic():
         ledger.record(written.usage, purpose="reasoning", model=model, now=now)
@@ -342,8 +399,12 @@ def _save(written: Notes, material: Material, device_id: str | None, model: str,
                 _continue(earlier, article, origins)
                 continue
             fields = msgspec.structs.asdict(article)
-            columns = {name: fields[name] for name in ("title", "summary", "content", "category", "confidence")}
-            dynamic = Dynamic(**columns, device_id=_device(origins), created_at=now, **_sources(article, origins))
+            columns = {
+                name: fields[name] for name in ("title", "summary", "content", "category", "confidence")
+            }
+            dynamic = Dynamic(
+                **columns, device_id=_device(origins), created_at=now, **_sources(article, origins)
+            )
             dynamic.save(force_insert=True)
             recent[dynamic.id] = dynamic
             saved.append(dynamic)
@@ -351,10 +412,11 @@ def _save(written: Notes, material: Material, device_id: str | None, model: str,
 
 
 def _fail(problem: ModelFailure, material: Material, model: str, *, now: datetime) -> None:
-    """Count what the failure cost. An answer that is unusable may be so because of one screenshot, or of their number.
+    """Count what the failure cost. An answer that is unusable may be so because of one screenshot, or of
+    their number.
 
-    So the next cycle looks at half as many. When one alone has failed as often as a screenshot may fail in its analysis, it is given up,
-    or nothing would ever be noted again.
+    So the next cycle looks at half as many. When one alone has failed as often as a screenshot may fail in
+    its analysis, it is given up, or nothing would ever be noted again.
     """
     with db.atomic():
         if problem.usage is not None:
@@ -369,7 +431,10 @@ def _fail(problem: ModelFailure, material: Material, model: str, *, now: datetim
         else:
             portion = Portion(1)
             _mark(material)
-            cited = [*(photo.id for photo in material.photos), *(conversation.id for conversation in material.conversations)]
+            cited = [
+                *(photo.id for photo in material.photos),
+                *(conversation.id for conversation in material.conversations),
+            ]
             log.warning("the reasoner gives up on %s: %s", cited, problem)
         _save_portion(portion)
 
@@ -389,9 +454,13 @@ def _mark(material: Material) -> None:
 
 
 def _origins(article: Article) -> dict[int | str, str]:
-    """The cited ids with their devices, but for what was deleted while the model was thinking: nothing of that is kept."""
+    """The cited ids with their devices, but for what was deleted while the model was thinking: nothing of
+    that is kept.
+    """
     photos = Photo.select(Photo.id, Photo.device_id).where(Photo.id.in_(article.photo_ids))
-    conversations = Conversation.select(Conversation.id, Conversation.device_id).where(Conversation.id.in_(article.conversation_ids))
+    conversations = Conversation.select(Conversation.id, Conversation.device_id).where(
+        Conversation.id.in_(article.conversation_ids)
+    )
     return {**dict(photos.tuples()), **dict(conversations.tuples())}
 
 
@@ -401,7 +470,9 @@ def _device(origins: dict[int | str, str]) -> str:
     return devices.pop() if len(devices) == 1 else ""
 
 
-def _sources(article: Article, origins: dict[int | str, str], earlier: Dynamic | None = None) -> dict[str, str]:
+def _sources(
+    article: Article, origins: dict[int | str, str], earlier: Dynamic | None = None
+) -> dict[str, str]:
     """What is cited, as the contract's JSON texts, with what `earlier` had cited."""
     cited = {"source_photo_ids": article.photo_ids, "source_conversation_ids": article.conversation_ids}
     found = {}
@@ -412,13 +483,20 @@ def _sources(article: Article, origins: dict[int | str, str], earlier: Dynamic |
 
 
 def _continue(earlier: Dynamic, article: Article, origins: dict[int | str, str]) -> None:
-    """Put what is new on top. Id, date and pin stay; the title is the new one, because it tells how things stand now."""
+    """Put what is new on top. Id, date and pin stay; the title is the new one, because it tells how things
+    stand now.
+    """
     earlier.content = articles.continued(article.content, earlier.content)
     for name, ids in _sources(article, origins, earlier).items():
         setattr(earlier, name, ids)
     if _device(origins) != earlier.device_id:
         earlier.device_id = ""
-    earlier.title, earlier.summary, earlier.confidence, earlier.is_read = article.title, article.summary, article.confidence, False
+    earlier.title, earlier.summary, earlier.confidence, earlier.is_read = (
+        article.title,
+        article.summary,
+        article.confidence,
+        False,
+    )
     earlier.save()
 
 
@@ -432,7 +510,7 @@ def _tell(settings: Settings, titles: list[str]) -> None:
         log.warning("new notes could not be pushed: %s", problem)
 
 
-# -------------------------------------------------------------------------------------------------------------------- one note
+# --------------------------------------------------------------------------------------------------- one note
 
 _LIST_COLUMNS = shapes.columns(Dynamic, shapes.DynamicItem)
 
@@ -440,14 +518,17 @@ _LIST_COLUMNS = shapes.columns(Dynamic, shapes.DynamicItem)
 def _after(cursor: int, limit: int, chosen: peewee.ModelSelect, *, now: datetime) -> peewee.Expression:
     """What comes after the item `cursor`, whose place in the order is its pin and its id.
 
-    It may have been deleted, or pinned, since its page was shown. Both would send the reader through the whole list again, or past all
-    of it. But a page ends among the pinned ones only after `limit` of them: where fewer reach down to the cursor, it had stood among
-    the others. That decides for one that is gone, and for one that was pinned within the last `PASS`.
+    It may have been deleted, or pinned, since its page was shown. Both would send the reader through the
+    whole list again, or past all of it. But a page ends among the pinned ones only after `limit` of them:
+    where fewer reach down to the cursor, it had stood among the others. That decides for one that is gone,
+    and for one that was pinned within the last `PASS`.
     """
     shown = Dynamic.get_or_none(Dynamic.id == cursor)
     reaching = chosen.where(Dynamic.is_pinned == True, Dynamic.id >= cursor).count() + (shown is None)  # noqa: E712, for the index
     among_pinned = reaching >= limit
-    if shown is not None and not (shown.is_pinned and shown.pinned_at is not None and shown.pinned_at > now - PASS):
+    if shown is not None and not (
+        shown.is_pinned and shown.pinned_at is not None and shown.pinned_at > now - PASS
+    ):
         among_pinned = shown.is_pinned
     return peewee.Tuple(Dynamic.is_pinned, Dynamic.id) < peewee.Tuple(among_pinned, cursor)
 
@@ -459,7 +540,7 @@ def _get(dynamic_id: int) -> Dynamic:
     return dynamic
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("dynamics", __name__, url_prefix="/api/dynamics")
 
@@ -482,7 +563,9 @@ def index(query: ListQuery) -> shapes.DynamicPage:
 
     A cursor is the id of the last item of the page before, 0 for the first page.
     """
-    items, following = page(query.cursor, query.limit, category=query.category, device_id=query.device_id, now=utc_now())
+    items, following = page(
+        query.cursor, query.limit, category=query.category, device_id=query.device_id, now=utc_now()
+    )
     return {"items": items, "next_cursor": following, "has_more": following > 0}
 
 
@@ -534,6 +617,8 @@ def remove(dynamic_id: int) -> shapes.Done:
 @inputs.without_scope
 @inputs.operation(Unavailable, ModelFailure)
 def trigger(query: Device, body: Device) -> shapes.Generated:
-    """Look at what is new, of all devices or of the one that the query or the body names, and write notes about it."""
+    """Look at what is new, of all devices or of the one that the query or the body names, and write notes
+    about it.
+    """
     saved = cycle(current_app.settings, device_id=body.device_id or query.device_id or None)
     return {"generated": len(saved), "articles": [shapes.of(dynamic, shapes.NewArticle) for dynamic in saved]}

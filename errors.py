@@ -1,7 +1,7 @@
 """Typed failures, each with the HTTP status it becomes.
 
-Verbs raise these and know nothing of HTTP; `app.py` turns them into the one error body `{"detail": "<sentence>"}`. This
-file imports nothing of the project, so that every other file may use it.
+Verbs raise these and know nothing of HTTP; `app.py` turns them into the one error body `{"detail":
+"<sentence>"}`. This file imports nothing of the project, so that every other file may use it.
 """
 
 
@@ -65,7 +65,9 @@ class DataDamaged(SnaploreError):
 
 
 class StartRefused(SnaploreError):
-    """The service must not start: a setting, a key or the stored data is not what it has to be. Nothing was changed."""
+    """The service must not start: a setting, a key or the stored data is not what it has to be. Nothing was
+    changed.
+    """
 
 
 class EncryptionDiffers(StartRefused):
@@ -73,10 +75,14 @@ class EncryptionDiffers(StartRefused):
 
 
 class ModelFailure(SnaploreError):
-    """A model gave no usable answer. The three subclasses say whose fault it is, and so what the queue does next."""
+    """A model gave no usable answer. The three subclasses say whose fault it is, and so what the queue does
+    next.
+    """
 
     status = 502
-    usage = None  # `findings.Usage` of the calls that were made before it failed: they are billed all the same
+    usage = (
+        None  # `findings.Usage` of the calls that were made before it failed: they are billed all the same
+    )
 
 
 MAX_RETRY_AFTER = 86_400.0  # seconds: a server cannot put the queue to sleep for longer than a day

@@ -22,9 +22,10 @@ except StartRefused as refusal:
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
-# glibc keeps what was freed for each thread, ever larger blocks: 3 uploads of 50 MB then hold 400 MB. Bounded like this it
-# keeps what an ordinary screenshot needs again, 10 MB, and gives the 16 MB blocks of Pillow's larger pictures back: 200 MB.
-# Giving everything back at once would cost a sixth of the uploads' rate in page faults.
+# glibc keeps what was freed for each thread, ever larger blocks: 3 uploads of 50 MB then hold 400 MB. Bounded
+# like this it keeps what an ordinary screenshot needs again, 10 MB, and gives the 16 MB blocks of Pillow's
+# larger pictures back: 200 MB. Giving everything back at once would cost a sixth of the uploads' rate in page
+# faults.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _libc = ctypes.CDLL(None)
 with contextlib.suppress(AttributeError):
@@ -34,16 +35,19 @@ with contextlib.suppress(AttributeError):
 wsgi_app = "app:serve()"
 bind = _settings.bind
 
-# One worker: its threads share the rate limiter, the model's child process and the vocabulary in memory. More (`gunicorn -w 2`) stay
-# correct, since work is claimed in the database, and then need SNAPLORE_RATELIMIT_STORAGE: README, "Several workers".
+# One worker: its threads share the rate limiter, the model's child process and the vocabulary in memory. More
+# (`gunicorn -w 2`) stay correct, since work is claimed in the database, and then need
+# SNAPLORE_RATELIMIT_STORAGE: README, "Several workers".
 workers = 1
 worker_class = "gthread"
-# Three uploads, a browser's six connections and a few chats at once; a thread costs its stack and a database connection.
+# Three uploads, a browser's six connections and a few chats at once; a thread costs its stack and a database
+# connection.
 threads = 16
 # The most that gunicorn takes: a search or a broadcast may stand in the address, percent-encoded.
 limit_request_line = 8_190
-# An idle connection is for the client to close, and proxies and browsers do after a minute: a request that is on its way when the server
-# closes is lost, and gunicorn's 2 s met one in some hundreds. It costs a descriptor, no thread.
+# An idle connection is for the client to close, and proxies and browsers do after a minute: a request that is
+# on its way when the server closes is lost, and gunicorn's 2 s met one in some hundreds. It costs a
+# descriptor, no thread.
 keepalive = 75
 # The application is loaded before the fork: a refusal to start is one line, and the pages are shared.
 preload_app = True
@@ -66,11 +70,16 @@ def on_starting(server):
     except StartRefused as refusal:
         sys.exit(f"{NAME} cannot start: {refusal}")
     if server.cfg.workers > 1 and _settings.ratelimit_storage.startswith("memory://"):
-        logging.warning("%d workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE names no shared one", server.cfg.workers)
+        logging.warning(
+            "%d workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE names no shared one",
+            server.cfg.workers,
+        )
 
 
 def _check_addresses(server):
-    """Raise `StartRefused` when an address cannot be listened on. gunicorn itself would try five times and log ten lines."""
+    """Raise `StartRefused` when an address cannot be listened on. gunicorn itself would try five times and
+    log ten lines.
+    """
     # These sockets are open already, handed over by systemd or by the master that this one replaces.
     if systemd.listen_fds(unset_environment=False) or server.master_pid:
         return
@@ -92,7 +101,9 @@ def _check_addresses(server):
 
 
 def when_ready(server):
-    """Print the address and the key, where `make run` asks for them by `--env`: only now it is certain that somebody listens."""
+    """Print the address and the key, where `make run` asks for them by `--env`: only now it is certain that
+    somebody listens.
+    """
     if "SHOW_API_KEY" in server.cfg.env:
         import jobs
 
@@ -100,7 +111,9 @@ def when_ready(server):
 
 
 def pre_fork(server, worker):
-    """What is loaded by now stays for good: the collector would only copy the pages that the processes share, 15 MB, by looking at it."""
+    """What is loaded by now stays for good: the collector would only copy the pages that the processes share,
+    15 MB, by looking at it.
+    """
     gc.collect()
     gc.freeze()
 
@@ -119,7 +132,9 @@ def post_worker_init(worker):
 
 
 def _tidy():
-    """Give back what the last burst of requests has needed: connections with their caches, 4 MB each, and what lies free between them."""
+    """Give back what the last burst of requests has needed: connections with their caches, 4 MB each, and
+    what lies free between them.
+    """
     import database
 
     database.db.rest()
@@ -129,7 +144,9 @@ def _tidy():
 
 
 def worker_exit(server, worker):
-    """Finish or give back what is being analysed, end the model's child process, and leave a database without a log to be read first."""
+    """Finish or give back what is being analysed, end the model's child process, and leave a database without
+    a log to be read first.
+    """
     import database
 
     if hasattr(worker, "pool"):

@@ -1,13 +1,13 @@
 """The search index and its vocabulary: what goes in, and which terms each word of a query may stand for.
 
-Text is cut into terms here, in Python (`terms.py`), and goes space-joined into a contentless FTS5 table whose tokenizer splits at
-spaces only, so that one place decides what a term is. Filters are terms too (`@intent:…`, `@2026-11-21`): FTS5 skips from match to
-match, where a filter in a join would look at every photo with a common word. Beside it stands the vocabulary, each term with the
-number of photos that have it.
+Text is cut into terms here, in Python (`terms.py`), and goes space-joined into a contentless FTS5 table whose
+tokenizer splits at spaces only, so that one place decides what a term is. Filters are terms too (`@intent:…`,
+`@2026-11-21`): FTS5 skips from match to match, where a filter in a join would look at every photo with a
+common word. Beside it stands the vocabulary, each term with the number of photos that have it.
 
-The words of the vocabulary are held in memory, where prefixes are a bisection and typos a scan by rapidfuzz (measured on 100,000
-documents: 98 % recall at 3 ms; a trigram index needs 140 ms for 95 %). The index is then only ever asked for terms that exist, and
-a query whose words mean nothing costs no search at all.
+The words of the vocabulary are held in memory, where prefixes are a bisection and typos a scan by rapidfuzz
+(measured on 100,000 documents: 98 % recall at 3 ms; a trigram index needs 140 ms for 95 %). The index is then
+only ever asked for terms that exist, and a query whose words mean nothing costs no search at all.
 """
 
 import bisect
@@ -41,42 +41,51 @@ MAX_TYPOS = 4  # words whose typos are looked for; 100,000 words are scanned in 
 LONGEST_JOIN = 4  # words that an OCR runs together
 BLOCK = 64  # words that stand together in memory: finding one of them takes 3 µs
 SLICE = 20_000  # words that are read at once
-PLENTY = 2_000  # photos with the very word come first, so with that many there is nothing to gain from its other meanings
+# photos with the very word come first, so with that many there is nothing to gain from its other meanings
+PLENTY = 2_000
 
-# How much a term is worth that is not the very word of the query: it looks alike to an OCR, it is the word joined with its
-# neighbour or broken in two, it is longer, one letter differs, two do.
+# How much a term is worth that is not the very word of the query: it looks alike to an OCR, it is the word
+# joined with its neighbour or broken in two, it is longer, one letter differs, two do.
 CONFUSED, JOINED, LONGER, TYPO, FAR_TYPO = 0.95, 0.95, 0.85, 0.7, 0.5
 
 TOGETHER = 1_000  # photos that are put into a new index at once
-# Pages that one step of compacting writes: 0.1 s, where all of the index of 100,000 photos at once keeps writers out for a second.
+# Pages that one step of compacting writes: 0.1 s, where all of the index of 100,000 photos at once keeps
+# writers out for a second.
 MERGED = 500
-MARKS = 1 << 53  # ids of the index's blocks from which on FTS5 keeps its marks of what was removed (FTS5_TOMBSTONE_ROWID in its source)
+MARKS = (
+    1 << 53
+    # ids of the index's blocks from which on FTS5 keeps its marks of what was removed (FTS5_TOMBSTONE_ROWID in
+    # its source)
+)
 EVERYTHING = "@"  # a term that every photo in the index has
 
 _ALIKE = {character: group for group in ("0o", "1li") for character in group}
 _QUOTED = re.compile(r'"([^"]*)"')
 
-# ------------------------------------------------------------------------------------------------------------------- writing
+# ---------------------------------------------------------------------------------------------------- writing
 
 
 def index(photo_id: int) -> None:
     """Put a photo into the index, with the text that its analysis has now; without any text it stays out.
 
-    Before the text of an indexed photo is overwritten, `remove` must be called, in the same transaction: it needs the old text
-    to take the photo out of the vocabulary's counts. Calling either of the two once too often changes nothing.
+    Before the text of an indexed photo is overwritten, `remove` must be called, in the same transaction: it
+    needs the old text to take the photo out of the vocabulary's counts. Calling either of the two once too
+    often changes nothing.
     """
     remove(photo_id)
     index_new([photo_id])
 
 
 def index_new(photo_ids: Iterable[int]) -> int:
-    """Put photos into the index that are not in it; returns the number of those that have text. The vocabulary is counted for all
-    of them at once, which takes half of the time that `index` takes.
+    """Put photos into the index that are not in it; returns the number of those that have text. The
+    vocabulary is counted for all of them at once, which takes half of the time that `index` takes.
     """
     documents = {photo_id: document for photo_id in photo_ids if (document := document_of(photo_id))}
     for photo_id, document in documents.items():
         db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", (photo_id, document.tokens()))
-    counted = collections.Counter(itertools.chain.from_iterable(document.distinct() for document in documents.values()))
+    counted = collections.Counter(
+        itertools.chain.from_iterable(document.distinct() for document in documents.values())
+    )
     _count(sorted(counted.items()))
     return len(documents)
 
@@ -88,8 +97,14 @@ def remove(photo_id: int) -> None:
     db.execute_sql("DELETE FROM photo_index WHERE rowid = ?", (photo_id,))
     if document := document_of(photo_id):
         distinct = msgspec.json.encode(sorted(document.distinct())).decode()
-        db.execute_sql("UPDATE vocabulary SET documents = documents - 1 WHERE term IN (SELECT value FROM json_each(?))", (distinct,))
-        db.execute_sql("DELETE FROM vocabulary WHERE documents < 1 AND term IN (SELECT value FROM json_each(?))", (distinct,))
+        db.execute_sql(
+            "UPDATE vocabulary SET documents = documents - 1 WHERE term IN (SELECT value FROM json_each(?))",
+            (distinct,),
+        )
+        db.execute_sql(
+            "DELETE FROM vocabulary WHERE documents < 1 AND term IN (SELECT value FROM json_each(?))",
+            (distinct,),
+        )
 
 
 def empty() -> None:
@@ -99,7 +114,9 @@ def empty() -> None:
 
 
 def rebuild(progress: Callable[[int], None] | None = None) -> int:
-    """Make index and vocabulary anew from the analyses; returns the number of photos indexed. `progress` gets it as it grows."""
+    """Make index and vocabulary anew from the analyses; returns the number of photos indexed. `progress` gets
+    it as it grows.
+    """
     empty()
     indexed = 0
     rows = db.execute_sql("SELECT photo_id FROM analyses ORDER BY photo_id")
@@ -111,15 +128,19 @@ def rebuild(progress: Callable[[int], None] | None = None) -> int:
 
 
 def compact(*, first: bool) -> bool:
-    """Merge the index into one piece, a step of `MERGED` pages at a time; returns whether there is more to do. Needs no transaction.
+    """Merge the index into one piece, a step of `MERGED` pages at a time; returns whether there is more to
+    do. Needs no transaction.
 
-    What was removed is only marked in the index until then, and after a clean-up it has to be gone. The first of the steps returns
-    False, having done nothing, when nothing is marked. Steps and their end as in https://sqlite.org/fts5.html#the_merge_command.
+    What was removed is only marked in the index until then, and after a clean-up it has to be gone. The first
+    of the steps returns False, having done nothing, when nothing is marked. Steps and their end as in
+    https://sqlite.org/fts5.html#the_merge_command.
     """
     if first and not rows("SELECT 1 FROM photo_index_data WHERE id >= ? LIMIT 1", MARKS):
         return False
     [(before,)] = rows("SELECT total_changes()")
-    db.execute_sql("INSERT INTO photo_index(photo_index, rank) VALUES ('merge', ?)", (-MERGED if first else MERGED,))
+    db.execute_sql(
+        "INSERT INTO photo_index(photo_index, rank) VALUES ('merge', ?)", (-MERGED if first else MERGED,)
+    )
     [(after,)] = rows("SELECT total_changes()")
     return after - before >= 2
 
@@ -154,7 +175,9 @@ class Document(msgspec.Struct):
 
 
 def document_of(photo_id: int) -> Document | None:
-    """The photo as it has to be in the index by the text that its analysis has now; None when it has to stay out."""
+    """The photo as it has to be in the index by the text that its analysis has now; None when it has to stay
+    out.
+    """
     found = rows(
         """SELECT app_name, summary, entities, visible_text, content_category, intent, a.device_id, original_timestamp
         FROM analyses a JOIN photos ON photos.id = photo_id WHERE photo_id = ?""",
@@ -172,7 +195,9 @@ def document_of(photo_id: int) -> Document | None:
 
 
 def _count(terms_found: list[tuple[str, int]]) -> None:
-    """Add to the vocabulary in how many photos more these terms are. In their order its pages are visited one after the other."""
+    """Add to the vocabulary in how many photos more these terms are. In their order its pages are visited one
+    after the other.
+    """
     db.execute_sql(
         """INSERT INTO vocabulary(term, documents) SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true
         ON CONFLICT(term) DO UPDATE SET documents = documents + excluded.documents""",
@@ -199,7 +224,7 @@ def rows(sql: str, *values: object) -> list[tuple]:
     return db.execute_sql(sql, values).fetchall()
 
 
-# -------------------------------------------------------------------------------------------------------- what a query means
+# ----------------------------------------------------------------------------------------- what a query means
 
 
 class Query(msgspec.Struct):
@@ -212,26 +237,34 @@ class Query(msgspec.Struct):
 
 
 class Word(msgspec.Struct):
-    """A distinct word of a query, with the terms that it may stand for and their worth; a space in one makes it a phrase."""
+    """A distinct word of a query, with the terms that it may stand for and their worth; a space in one makes
+    it a phrase.
+    """
 
     term: str
     meanings: dict[str, float]
     photos: int = 0  # that have one of the meanings, counted once for each
-    weight: float = 1.0  # how distinctive it is: 1 for a word of one photo or of none, near 0 for a word of all
+    weight: float = (
+        1.0  # how distinctive it is: 1 for a word of one photo or of none, near 0 for a word of all
+    )
 
 
 def read(text: str) -> Query:
     """The terms of a query; of any string. An unbalanced quote quotes nothing."""
-    # SQLite's driver refuses lone surrogates. NUL, operators and the like are in no term, so nothing more has to be escaped.
+    # SQLite's driver refuses lone surrogates. NUL, operators and the like are in no term, so nothing more has
+    # to be escaped.
     folded = terms.fold(encodable(text[:MAX_QUERY]))
     sequence = terms.cut(folded)[:MAX_WORDS]
     phrases = [phrase for quoted in _QUOTED.findall(folded) if (phrase := terms.cut(quoted)[:MAX_WORDS])]
-    return Query(sequence, phrases, set(terms.cut(_QUOTED.sub(" ", folded))), terms.squeeze("".join(sequence)))
+    return Query(
+        sequence, phrases, set(terms.cut(_QUOTED.sub(" ", folded))), terms.squeeze("".join(sequence))
+    )
 
 
 def understand(query: Query, *, typos: bool) -> list[Word]:
-    """The distinct words of a query with their meanings: terms that are in the vocabulary now. With `typos`, also those that
-    are a letter or two away. A word in quotes means itself only."""
+    """The distinct words of a query with their meanings: terms that are in the vocabulary now. With `typos`,
+    also those that are a letter or two away. A word in quotes means itself only.
+    """
     lexicon = _lexicon()
     words = {term: Word(term, {term: 1.0}) for term in query.sequence}
     photos_with = counts([EVERYTHING, *words])
@@ -249,7 +282,9 @@ def understand(query: Query, *, typos: bool) -> list[Word]:
     photos_with |= counts(itertools.chain.from_iterable(word.meanings for word in words.values()))
     everything = photos_with.get(EVERYTHING, 1)
     for word in words.values():
-        word.meanings = {term: worth for term, worth in word.meanings.items() if term in photos_with or " " in term}
+        word.meanings = {
+            term: worth for term, worth in word.meanings.items() if term in photos_with or " " in term
+        }
         word.photos = sum(photos_with.get(term, 1) for term in word.meanings)
         if having := photos_with.get(word.term) or word.photos:
             word.weight = max(0.05, math.log1p(everything / having) / math.log1p(everything))
@@ -281,7 +316,11 @@ def _joins(query: Query, lexicon: "_Lexicon") -> Iterator[tuple[str, list[str]]]
     """Terms that are neighbouring words of the query run together, each with these words."""
     for first, last in itertools.combinations(range(len(query.sequence)), 2):
         together = query.sequence[first : last + 1]
-        if len(together) <= LONGEST_JOIN and query.loose.issuperset(together) and all(map(terms.is_word, together)):
+        if (
+            len(together) <= LONGEST_JOIN
+            and query.loose.issuperset(together)
+            and all(map(terms.is_word, together))
+        ):
             joined = "".join(together)
             yield joined, together
             if len(joined) > 5:
@@ -289,11 +328,13 @@ def _joins(query: Query, lexicon: "_Lexicon") -> Iterator[tuple[str, list[str]]]
                     yield longer, together
 
 
-# ------------------------------------------------------------------------------------------------------- the words in memory
+# ---------------------------------------------------------------------------------------- the words in memory
 
 
 class _Block(NamedTuple):
-    """Words that follow one another in the alphabet, as one string: as strings of their own they would take four times as much."""
+    """Words that follow one another in the alphabet, as one string: as strings of their own they would take
+    four times as much.
+    """
 
     text: str  # the words, a line each
     counts: array
@@ -313,17 +354,23 @@ class _Block(NamedTuple):
 
 
 class _Lexicon:
-    """The words of the vocabulary, 3 MB for 100,000. One never changes: what is new goes into another, so readers need no lock."""
+    """The words of the vocabulary, 3 MB for 100,000. One never changes: what is new goes into another, so
+    readers need no lock.
+    """
 
     def __init__(self, photos: int):
         self.photos = photos  # in the index then: it tells how old the counts are
         self._last_id = 0
-        self._letters: dict[tuple[str, int], str] = {}  # words of letters only, by the first one and the length, put together
+        self._letters: dict[
+            tuple[str, int], str
+        ] = {}  # words of letters only, by the first one and the length, put together
         slices = []
         for rows in self._new_rows():
             slices.append(list(_blocks(sorted(rows))))
             self._add_letters(word for word, _ in rows)
-        together = heapq.merge(*(itertools.chain.from_iterable(block.rows() for block in blocks) for blocks in slices))
+        together = heapq.merge(
+            *(itertools.chain.from_iterable(block.rows() for block in blocks) for blocks in slices)
+        )
         self._blocks = list(_blocks(together))
         self._firsts = [block.first() for block in self._blocks]
         self._size = sum(len(block.counts) for block in self._blocks)
@@ -334,14 +381,20 @@ class _Lexicon:
         grown = copy.copy(self)
         if not (rows := list(itertools.chain.from_iterable(grown._new_rows()))):
             return self
-        grown._blocks, grown._firsts, grown._letters = self._blocks.copy(), self._firsts.copy(), self._letters.copy()
+        grown._blocks, grown._firsts, grown._letters = (
+            self._blocks.copy(),
+            self._firsts.copy(),
+            self._letters.copy(),
+        )
         fresh = [word for word, count in rows if grown._put(word, count)]
         grown._add_letters(fresh)
         grown.added += len(fresh)
         return grown
 
     def has_aged(self, photos: int) -> bool:
-        """Whether a quarter of the photos or words has changed since it was read: then its counts, and what is gone, matter."""
+        """Whether a quarter of the photos or words has changed since it was read: then its counts, and what
+        is gone, matter.
+        """
         return abs(photos - self.photos) > self.photos / 4 or self.added > self._size / 4
 
     def __contains__(self, word: str) -> bool:
@@ -355,15 +408,22 @@ class _Lexicon:
         return [word for _, word in heapq.nlargest(most, longer, key=operator.itemgetter(0))]
 
     def near(self, word: str) -> list[tuple[str, float]]:
-        """Words that `word` may be a typing or reading error of, with their worth, the nearest first; a swap of neighbours is one
-        error. Short words, numbers and codes have no typos: another one is simply another."""
+        """Words that `word` may be a typing or reading error of, with their worth, the nearest first; a swap
+        of neighbours is one error. Short words, numbers and codes have no typos: another one is simply
+        another.
+        """
         if len(word) < 4 or not word.isalpha():
             return []
         reach = 1 if len(word) < 8 else 2
-        found = self._within([(word[0], len(word) + longer) for longer in range(-reach, reach + 1)], word, reach)
+        found = self._within(
+            [(word[0], len(word) + longer) for longer in range(-reach, reach + 1)], word, reach
+        )
         if not found and word not in self:
-            # The first letter is seldom wrong, and looking everywhere costs ten times as much; then it has to be the only error.
-            others = [bucket for bucket in self._letters if bucket[0] != word[0] and abs(bucket[1] - len(word)) < 2]
+            # The first letter is seldom wrong, and looking everywhere costs ten times as much; then it has to
+            # be the only error.
+            others = [
+                bucket for bucket in self._letters if bucket[0] != word[0] and abs(bucket[1] - len(word)) < 2
+            ]
             found = self._within(others, word, 1)
         return [(near, TYPO if distance == 1 else FAR_TYPO) for distance, _, near in sorted(found)]
 
@@ -372,7 +432,9 @@ class _Lexicon:
         for bucket in buckets:
             together, length = self._letters.get(bucket, ""), bucket[1]
             choices = [together[start : start + length] for start in range(0, len(together), length)]
-            for near, distance, _ in process.extract(word, choices, scorer=OSA.distance, score_cutoff=reach, limit=None):
+            for near, distance, _ in process.extract(
+                word, choices, scorer=OSA.distance, score_cutoff=reach, limit=None
+            ):
                 if distance:
                     found.append((distance, -dict(self._block(near).rows())[near], near))
         return found
@@ -385,13 +447,17 @@ class _Lexicon:
         return self._blocks[self._place(word)]
 
     def _put(self, word: str, count: int) -> bool:
-        """Set the count of a word; returns whether it was not there. It had gone, and came again, where it was."""
+        """Set the count of a word; returns whether it was not there. It had gone, and came again, where it
+        was.
+        """
         place = self._place(word)
         counted = dict(self._blocks[place].rows()) if self._blocks else {}
         fresh = word not in counted
         rows = sorted((counted | {word: count}).items())
         # One that has become twice as long is halved.
-        halves = [_Block.of(half) for half in ([rows] if len(rows) < 2 * BLOCK else [rows[:BLOCK], rows[BLOCK:]])]
+        halves = [
+            _Block.of(half) for half in ([rows] if len(rows) < 2 * BLOCK else [rows[:BLOCK], rows[BLOCK:]])
+        ]
         self._blocks[place : place + 1] = halves
         self._firsts[place : place + 1] = [half.first() for half in halves]
         return fresh
@@ -405,10 +471,16 @@ class _Lexicon:
 
     def _new_rows(self) -> Iterator[list[tuple[str, int]]]:
         """Words and their counts, a slice at a time: a million at once would take 150 MB for a moment."""
-        cursor = db.execute_sql("SELECT id, term, documents FROM vocabulary WHERE id > ? ORDER BY id", (self._last_id,))
+        cursor = db.execute_sql(
+            "SELECT id, term, documents FROM vocabulary WHERE id > ? ORDER BY id", (self._last_id,)
+        )
         while rows := cursor.fetchmany(SLICE):
             self._last_id = rows[-1][0]
-            yield [(term, count) for _, term, count in rows if len(term) > 1 and term[0] != EVERYTHING and terms.is_word(term)]
+            yield [
+                (term, count)
+                for _, term, count in rows
+                if len(term) > 1 and term[0] != EVERYTHING and terms.is_word(term)
+            ]
 
 
 def _blocks(rows: Iterable[tuple[str, int]]) -> Iterator[_Block]:

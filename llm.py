@@ -26,7 +26,8 @@ from settings import Settings
 from web import inputs, shapes
 
 DEADLINE = 20.0  # seconds: a model on a small machine may have to be loaded first
-# Models that think before they speak fail when they may not, so this is a limit and no measure: the answer is one word.
+# Models that think before they speak fail when they may not, so this is a limit and no measure: the answer is
+# one word.
 MOST_TOKENS = 256
 
 NOTHING_TO_TEST = "The embedded analyser needs no connection."
@@ -34,7 +35,9 @@ ANSWERED = "The model answers."
 
 
 class Model(Protocol):
-    """What every model can do. `identity` names it in the spend ledger and tells analyses of different models apart."""
+    """What every model can do. `identity` names it in the spend ledger and tells analyses of different models
+    apart.
+    """
 
     identity: str
     takes_tools: bool
@@ -43,15 +46,23 @@ class Model(Protocol):
         """What the picture shows; `name` is the file's, which often tells the app. Raises `ModelFailure`."""
 
     def complete(
-        self, messages: list[dict], *, tools: list[dict] | None = None, most: int = MAX_ANSWER_TOKENS, remembered: Sequence[str] = ()
+        self,
+        messages: list[dict],
+        *,
+        tools: list[dict] | None = None,
+        most: int = MAX_ANSWER_TOKENS,
+        remembered: Sequence[str] = (),
     ) -> Answer:
-        """The next message of a conversation: a text of at most `most` tokens, or calls of `tools`. Raises `ModelFailure`.
+        """The next message of a conversation: a text of at most `most` tokens, or calls of `tools`. Raises
+        `ModelFailure`.
 
         `remembered` are the memories that the system prompt shows, for a model that does not read it.
         """
 
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
-        """What may be worth remembering of what a person said; nobody has checked it yet. Raises `ModelFailure`."""
+        """What may be worth remembering of what a person said; nobody has checked it yet. Raises
+        `ModelFailure`.
+        """
 
     def write_notes(self, material: articles.Material) -> articles.Notes:
         """Articles about what is new to the person, each citing what it rests on. Raises `ModelFailure`."""
@@ -136,7 +147,7 @@ def shown(chosen: Configuration) -> shapes.ConfigurationFields:
     return shapes.of(chosen, shapes.ConfigurationFields, api_key_set=bool(chosen.api_key))
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("llm", __name__, url_prefix="/api/config/llm")
 
@@ -165,8 +176,9 @@ def show() -> shapes.ConfigurationFields:
 def update(body: ModelChange) -> shapes.ConfigurationFields:
     """Configure the model; what is not given stays, and an empty text returns a field to the environment.
 
-    Provider `local` is the embedded model. The name of a preset as provider, without an address, brings its address and model. A key
-    never travels to another host: without a new one it is dropped when the address moves.
+    Provider `local` is the embedded model. The name of a preset as provider, without an address, brings its
+    address and model. A key never travels to another host: without a new one it is dropped when the address
+    moves.
     """
     configuration.change(current_app.settings, **inputs.given(body))
     return shown(configuration.current(current_app.settings))
@@ -176,7 +188,11 @@ def update(body: ModelChange) -> shapes.ConfigurationFields:
 @inputs.operation()
 def list_presets() -> shapes.PresetList:
     """List the presets by their names."""
-    return {"presets": {name: shapes.of(preset, shapes.PresetFields) for name, preset in configuration.PRESETS.items()}}
+    return {
+        "presets": {
+            name: shapes.of(preset, shapes.PresetFields) for name, preset in configuration.PRESETS.items()
+        }
+    }
 
 
 @routes.post("/presets/<name>/apply")
@@ -211,5 +227,8 @@ def show_usage(query: UsageQuery) -> shapes.UsageReport:
     """Show the calls and tokens of the last days, today included."""
     now, limit = utc_now(), current_app.settings.daily_token_limit
     rows = ledger.usage(query.days, now=now)
-    days = [shapes.of(row, shapes.UsageRow, total_tokens=row.prompt_tokens + row.completion_tokens) for row in rows]
+    days = [
+        shapes.of(row, shapes.UsageRow, total_tokens=row.prompt_tokens + row.completion_tokens)
+        for row in rows
+    ]
     return {"daily_token_limit": limit, "tokens_today": ledger.tokens_today(now=now), "days": days}

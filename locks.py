@@ -1,4 +1,6 @@
-"""Who uses the data folder: locks on files in it, over threads and processes, which the kernel releases when a process dies."""
+"""Who uses the data folder: locks on files in it, over threads and processes, which the kernel releases when
+a process dies.
+"""
 
 import contextlib
 import errno
@@ -18,8 +20,8 @@ PATIENCE = 10.0  # seconds that a request waits for the data folder before it an
 class FolderLock:
     """`flock` on a file in the data folder, shared or exclusive, over threads and processes.
 
-    Who wants it exclusively first closes the turnstile, through which every sharer passes, so that steady traffic cannot keep
-    it waiting.
+    Who wants it exclusively first closes the turnstile, through which every sharer passes, so that steady
+    traffic cannot keep it waiting.
     """
 
     def __init__(self, folder: Path):
@@ -66,14 +68,16 @@ class FolderLock:
 def named_lock(folder: Path, name: str, patience: float, *, busy: str) -> Iterator[None]:
     """Be alone with what `name`, a file name, stands for, over threads and processes.
 
-    The file is there only while somebody holds or wants the lock. Raises `Unavailable` with the sentence `busy` after `patience` seconds.
+    The file is there only while somebody holds or wants the lock. Raises `Unavailable` with the sentence
+    `busy` after `patience` seconds.
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     path, deadline = folder / name, time.monotonic() + patience
     while True:
         file = _LockFile(path)
         _flock(file.descriptor, fcntl.LOCK_EX, deadline, busy)
-        # Who held it before may have removed the file: then this lock is on nothing, and the next one would be on another file.
+        # Who held it before may have removed the file: then this lock is on nothing, and the next one would
+        # be on another file.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.descriptor), os.stat(path)):
                 break
@@ -85,7 +89,9 @@ def named_lock(folder: Path, name: str, patience: float, *, busy: str) -> Iterat
 
 
 class Presence:
-    """A file that a process keeps locked while it lives, so that others can tell its leases from those of the dead."""
+    """A file that a process keeps locked while it lives, so that others can tell its leases from those of the
+    dead.
+    """
 
     def __init__(self, folder: Path):
         self.name = secrets.token_hex(8)
@@ -114,9 +120,11 @@ class Presence:
 
 
 class ServiceLock:
-    """Held by the one service of a data folder while any process of it lives, or by what must not run beside one.
+    """Held by the one service of a data folder while any process of it lives, or by what must not run beside
+    one.
 
-    A forked worker inherits it, so it outlasts a master that was killed until its workers have noticed. Raises `StartRefused`.
+    A forked worker inherits it, so it outlasts a master that was killed until its workers have noticed.
+    Raises `StartRefused`.
     """
 
     def __init__(self, folder: Path):
@@ -145,13 +153,16 @@ def _open(path: Path) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as problem:
-        # A disk that fails is made read-only by the system. To lock a file that is there takes no right to write, so reading goes on.
+        # A disk that fails is made read-only by the system. To lock a file that is there takes no right to
+        # write, so reading goes on.
         if problem.errno == errno.EROFS and path.exists():
             return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         raise
 
 
-def _flock(descriptor: int, kind: int, deadline: float, what: str = "The data folder is being worked on.") -> None:
+def _flock(
+    descriptor: int, kind: int, deadline: float, what: str = "The data folder is being worked on."
+) -> None:
     pause = 0.001
     while True:
         try:

@@ -1,7 +1,9 @@
-"""Threads of the server process that repeat one step of work: the analysis pool, the reading of finished chats, the reasoner.
+"""Threads of the server process that repeat one step of work: the analysis pool, the reading of finished
+chats, the reasoner.
 
-What is to be done stands in the database, so a thread that dies with its process loses nothing: the next one finds it there. These
-threads only make it happen soon. They are started in the server process, after it has forked, never by commands or tests of a step.
+What is to be done stands in the database, so a thread that dies with its process loses nothing: the next one
+finds it there. These threads only make it happen soon. They are started in the server process, after it has
+forked, never by commands or tests of a step.
 
 `Places` bounds how many of the server's own threads may be at the same slow work at once, so that some are left for everything else.
 """
@@ -23,15 +25,22 @@ AFTER_FAILURE = 5.0  # seconds until a step that failed unexpectedly is tried ag
 
 
 class Loop:
-    """Threads that repeat `step`, which returns how many seconds may pass until its next turn; 0 is at once. `wake_on` ends the wait."""
+    """Threads that repeat `step`, which returns how many seconds may pass until its next turn; 0 is at once.
+    `wake_on` ends the wait.
+    """
 
-    def __init__(self, name: str, step: Callable[[], float], *, wake_on: blinker.Signal | None = None, threads: int = 1):
+    def __init__(
+        self, name: str, step: Callable[[], float], *, wake_on: blinker.Signal | None = None, threads: int = 1
+    ):
         self._step = step
         self._signal = wake_on
         self._wake = threading.Condition()
         self._calls = 0  # so that a call between looking and sleeping is not missed
         self._stopping = False
-        self._threads = [threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)]
+        self._threads = [
+            threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True)
+            for number in range(threads)
+        ]
 
     def start(self) -> None:
         if self._signal is not None:

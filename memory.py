@@ -1,14 +1,18 @@
-"""Memories: what is worth keeping about the person, from the gate that lets it in to the decay that lets it fade; `/api/memories`.
+"""Memories: what is worth keeping about the person, from the gate that lets it in to the decay that lets it
+fade; `/api/memories`.
 
-Whoever extracts memories (an analysis, a chat turn, the assistant's own tool) hands them to `remember`, the only way in. Models
-propose too much: the question that they were asked, what they were reminded of a moment ago, what is known already. A wrong memory
-comes back in every later conversation, so the gate errs towards writing nothing, and de-duplication towards keeping two apart: two
-memories that say the same cost a line of context, two that were taken for one cost a fact.
+Whoever extracts memories (an analysis, a chat turn, the assistant's own tool) hands them to `remember`, the
+only way in. Models propose too much: the question that they were asked, what they were reminded of a moment
+ago, what is known already. A wrong memory comes back in every later conversation, so the gate errs towards
+writing nothing, and de-duplication towards keeping two apart: two memories that say the same cost a line of
+context, two that were taken for one cost a fact.
 
-A wording keeps the source that it came from. Text on a screenshot never becomes the wording of what the person said.
+A wording keeps the source that it came from. Text on a screenshot never becomes the wording of what the
+person said.
 
-Terms are those of the search index, so Chinese is compared in pairs of characters. The memories of a person are thousands at most;
-they are compared in Python, where the terms of each text are kept, and need no index of their own (a recall from 10,000: 30 ms).
+Terms are those of the search index, so Chinese is compared in pairs of characters. The memories of a person
+are thousands at most; they are compared in Python, where the terms of each text are kept, and need no index
+of their own (a recall from 10,000: 30 ms).
 """
 
 import functools
@@ -45,14 +49,18 @@ GAIN = 0.1  # of what is missing to 1, which a memory gains in importance when i
 
 MOST_RECALLED = 12
 MAX_MESSAGE = 4_000  # characters of a message that are read for recall
-IMPORTANT = 0.8  # from here a memory is recalled even when it shares no word with the message: an allergy matters to every dinner
+# from here a memory is recalled even when it shares no word with the message: an allergy matters to every
+# dinner
+IMPORTANT = 0.8
 IMPORTANCE_SHARE = 0.5  # what full importance is worth beside full relevance
-MAX_TYPOS = 8  # words of a message whose typos are looked for, the longest; each is compared with every word of every memory
+# words of a message whose typos are looked for, the longest; each is compared with every word of every memory
+MAX_TYPOS = 8
 TYPO = 0.7  # what a word is worth of which only a neighbour by one letter is found
 
-# What a memory must share with what the person told to rest on it: "wants to see Japan in April with her sister" of "I want to travel to
-# Japan. In April, with my sister." With less, two words of three would do, and the third is what matters: "the password is dragonfly".
-# It must be told in a few clauses that follow each other: in all of a long conversation any sentence finds most of its words.
+# What a memory must share with what the person told to rest on it: "wants to see Japan in April with her
+# sister" of "I want to travel to Japan. In April, with my sister." With less, two words of three would do,
+# and the third is what matters: "the password is dragonfly". It must be told in a few clauses that follow
+# each other: in all of a long conversation any sentence finds most of its words.
 TOLD_SHARE = 0.75  # of the words that say something
 TOLD_TOGETHER = 6  # clauses
 
@@ -86,11 +94,12 @@ def remember(
     - what was recalled: the model repeats, in whole or in part, what it was given. It gains nothing by that, or each recall would
       make itself the likelier.
 
-    Neither of the last two counts when the person told it in `said`: "I like jazz. Do you like jazz?" is worth remembering.
+    Neither of the last two counts when the person told it in `said`: "I like jazz. Do you like jazz?" is
+    worth remembering.
 
-    What is let in is brought inside the limits: one line of at most `MAX_MEMORY` characters, importance 0 to 1, "fact" and
-    "short_term" for a category and a type outside the lists. Then it is compared with what a recall for `device_id` would see. The
-    one that says the same stays, with its id and its source, and
+    What is let in is brought inside the limits: one line of at most `MAX_MEMORY` characters, importance 0 to
+    1, "fact" and "short_term" for a category and a type outside the lists. Then it is compared with what a
+    recall for `device_id` would see. The one that says the same stays, with its id and its source, and
 
     - gains importance: the greater of both, and `GAIN` of what is missing to 1;
     - becomes long-term if either is; a short-term one lives for another `LIFETIME`;
@@ -103,7 +112,9 @@ def remember(
     words = _words(content)
     if not words - _REPORTING:
         return None
-    if not words <= told and (words - _REPORTING <= asked or any(_repeats(content, given) for given in recalled)):
+    if not words <= told and (
+        words - _REPORTING <= asked or any(_repeats(content, given) for given in recalled)
+    ):
         return None
     memory_type = candidate.memory_type if candidate.memory_type in MEMORY_TYPES else "short_term"
     category = candidate.category if candidate.category in MEMORY_CATEGORIES else "fact"
@@ -128,11 +139,13 @@ def remember(
 
 
 def rests_on(content: str, said: Iterable[str]) -> bool:
-    """Whether the person has told `content` themselves in `said`, the messages that they wrote in a conversation.
+    """Whether the person has told `content` themselves in `said`, the messages that they wrote in a
+    conversation.
 
-    What a tool, a web page or a screenshot says, and a model was talked into passing on, does not: most of its words must have been
-    told, each that has a digit, and that it is a no. What the person only asked or commanded does not count; of a request to remember
-    something it must be all words, for "remember the password on it" tells no password.
+    What a tool, a web page or a screenshot says, and a model was talked into passing on, does not: most of
+    its words must have been told, each that has a digit, and that it is a no. What the person only asked or
+    commanded does not count; of a request to remember something it must be all words, for "remember the
+    password on it" tells no password.
     """
     words = _words(content)
     weighty = words - _REPORTING - _RETELLING - _LINKING - _NEGATIONS
@@ -158,12 +171,15 @@ def asks_to_keep(said: str) -> bool:
     return any(_TO_KEEP.search(clause) and not _RECALLING.search(clause) for clause in _CLAUSE.split(said))
 
 
-def recall(message: str, *, device_id: str | None = None, most: int = MOST_RECALLED, now: datetime) -> list[Memory]:
-    """The memories that matter to a message, the best first, at most `most`; each one's `access_count` goes up by 1.
+def recall(
+    message: str, *, device_id: str | None = None, most: int = MOST_RECALLED, now: datetime
+) -> list[Memory]:
+    """The memories that matter to a message, the best first, at most `most`; each one's `access_count` goes
+    up by 1.
 
-    They share a term with the message, or are `IMPORTANT`. Rare terms weigh more (idf); a word that no memory has stands for the
-    ones a letter away. Among equals the newer comes first. With `device_id`, those of this device and those of none, otherwise all;
-    the same text comes once.
+    They share a term with the message, or are `IMPORTANT`. Rare terms weigh more (idf); a word that no memory
+    has stands for the ones a letter away. Among equals the newer comes first. With `device_id`, those of this
+    device and those of none, otherwise all; the same text comes once.
     """
     chosen = Memory.select(Memory.id, Memory.importance, Memory.content).where(_seen_by(device_id, now=now))
     rows = [(memory_id, importance, _terms(content)) for memory_id, importance, content in _raw(chosen)]
@@ -184,19 +200,36 @@ def recall(message: str, *, device_id: str | None = None, most: int = MOST_RECAL
 
 
 def page(
-    number: int, size: int, *, memory_type: str | None = None, category: str | None = None, device_id: str | None = None, now: datetime
+    number: int,
+    size: int,
+    *,
+    memory_type: str | None = None,
+    category: str | None = None,
+    device_id: str | None = None,
+    now: datetime,
 ) -> tuple[int, list[shapes.MemoryFields]]:
-    """The total and one page of memories as the contract shows them, newest first. What has expired is not there any more."""
+    """The total and one page of memories as the contract shows them, newest first. What has expired is not
+    there any more.
+    """
     where = _alive(now)
-    for column, value in ((Memory.memory_type, memory_type), (Memory.category, category), (Memory.device_id, device_id)):
+    for column, value in (
+        (Memory.memory_type, memory_type),
+        (Memory.category, category),
+        (Memory.device_id, device_id),
+    ):
         if value is not None:
             where &= column == value
     chosen = Memory.select().where(where)
-    return chosen.count(), [shapes.of(memory, shapes.MemoryFields) for memory in chosen.order_by(Memory.id.desc()).paginate(number, size)]
+    return chosen.count(), [
+        shapes.of(memory, shapes.MemoryFields)
+        for memory in chosen.order_by(Memory.id.desc()).paginate(number, size)
+    ]
 
 
 def statistics(*, now: datetime) -> dict[str, Any]:
-    """`{total, short_term, long_term, categories}`: numbers of memories that have not expired; categories only where there are any."""
+    """`{total, short_term, long_term, categories}`: numbers of memories that have not expired; categories
+    only where there are any.
+    """
     kinds = Memory.select(Memory.memory_type, Memory.category, peewee.fn.COUNT(Memory.id)).where(_alive(now))
     counts = dict.fromkeys(MEMORY_TYPES, 0)
     categories: dict[str, int] = {}
@@ -213,10 +246,12 @@ def delete(memory_id: int) -> None:
 
 
 def decay(*, now: datetime) -> Decayed:
-    """Delete what has expired, and lower the importance of long-term memories by `DECAY` for each whole day since the last decay.
+    """Delete what has expired, and lower the importance of long-term memories by `DECAY` for each whole day
+    since the last decay.
 
-    Days that were missed are gone through one by one, as they would have been: a memory fades only for the days that it has
-    existed. What is left of a day stays for the next time, so running it twice changes nothing, and running it late loses nothing.
+    Days that were missed are gone through one by one, as they would have been: a memory fades only for the
+    days that it has existed. What is left of a day stays for the next time, so running it twice changes
+    nothing, and running it late loses nothing.
     """
     with db.atomic():
         expired = Memory.delete().where(Memory.expires_at <= now).execute()
@@ -226,7 +261,9 @@ def decay(*, now: datetime) -> Decayed:
         last = min(now, max(earliest, datetime.fromisoformat(stored))) if stored else earliest
         days = (now - last) // DAY
         fading = (Memory.memory_type == "long_term") & (Memory.importance > FLOOR)
-        decayed = Memory.select().where(fading, Memory.created_at <= last + (days - 1) * DAY).count() if days else 0
+        decayed = (
+            Memory.select().where(fading, Memory.created_at <= last + (days - 1) * DAY).count() if days else 0
+        )
         for _ in range(days):
             lower = peewee.fn.MAX(FLOOR, Memory.importance * DECAY)
             Memory.update(importance=lower).where(fading, Memory.created_at <= last).execute()
@@ -235,11 +272,13 @@ def decay(*, now: datetime) -> Decayed:
     return Decayed(days, decayed, expired)
 
 
-# ------------------------------------------------------------------------------------------------------ what texts have in common
+# ---------------------------------------------------------------------------------- what texts have in common
 
 # Words that no text says anything by: which of them a model chooses differs from day to day.
 _EMPTY = frozenset(
-    terms.cut("a an the user i me my mine we our you your he she his her their am is are be do does has have s m ve that this")
+    terms.cut(
+        "a an the user i me my mine we our you your he she his her their am is are be do does has have s m ve that this"
+    )
 )
 _EMPTY_CHINESE = re.compile("用户|我们?|[的了也很都]")
 # Recall leaves these out, too. Two memories may differ in nothing else: flying to Berlin and from Berlin.
@@ -250,15 +289,23 @@ _LINKING = frozenset(
     )
 )
 # How a model reports that it was asked something.
-_REPORTING = frozenset(terms.cut("ask asked asking want wanted know wonder wondering request requested question about whether if to"))
+_REPORTING = frozenset(
+    terms.cut(
+        "ask asked asking want wanted know wonder wondering request requested question about whether if to"
+    )
+)
 _REPORTING |= frozenset("问询想知道")
 # What a model adds when it tells again what somebody told it.
 _RETELLING = frozenset(
-    terms.cut("say said tell told mention mentioned call called name named currently also really very just year old don doesn didn isn")
+    terms.cut(
+        "say said tell told mention mentioned call called name named currently also really very just year old don doesn didn isn"
+    )
 )
 _RETELLING |= frozenset("说是在有叫名正")
 # Left out of the one or added to the other, they turn the meaning round. The t is what is left of n't.
-_NEGATIONS = frozenset(terms.cut("no not never none nothing without cannot nor t")) | frozenset("不没沒未无無非别別")
+_NEGATIONS = frozenset(terms.cut("no not never none nothing without cannot nor t")) | frozenset(
+    "不没沒未无無非别別"
+)
 
 _CLAUSE = re.compile(r"(?<=[!?;。！？；，\n])|(?<=[.,])\s+")
 _TO_KEEP = re.compile(
@@ -269,7 +316,8 @@ _RECALLING = re.compile(  # the same words, about what was kept or should have b
     r"\b(?:i|we|they|he|she)\b(?:['’](?:m|ve|d))?(?:\s+[\w'’]+){0,2}\s+remember|"
     r"\b(?:do|did|don['’]t|didn['’]t)\s+(?:you|i|we)\s+(?:\w+\s+)?remember|"
     r"remember(?:ed|s)\b|reminded\b|reminders?\b|remind\s+(?:me|us)\s+(?:of\s+)?(?:what|where|who|whose|when|which|why|how)\b|"
-    r"[我还]记得|记得.{0,60}[吗呢?？]|提醒.{0,60}(?:吗|什么|哪|谁|多少)",  # bounded: a long message of nothing else would take seconds
+    # bounded: a long message of nothing else would take seconds
+    r"[我还]记得|记得.{0,60}[吗呢?？]|提醒.{0,60}(?:吗|什么|哪|谁|多少)",
     re.IGNORECASE | re.DOTALL,
 )
 _REQUEST = re.compile(
@@ -284,18 +332,27 @@ _TOLD = re.compile(r"\s*(?:i|my|we|our)\b", re.IGNORECASE)  # although the sente
 
 @functools.lru_cache(maxsize=16_384)
 def _terms(text: str) -> tuple[str, ...]:
-    """The terms of a text, in order, without those that say nothing. Kept, because recall needs those of every memory each time."""
-    return tuple(sys.intern(term) for term in terms.cut(_EMPTY_CHINESE.sub("", terms.fold(text))) if term not in _EMPTY)
+    """The terms of a text, in order, without those that say nothing. Kept, because recall needs those of
+    every memory each time.
+    """
+    return tuple(
+        sys.intern(term) for term in terms.cut(_EMPTY_CHINESE.sub("", terms.fold(text))) if term not in _EMPTY
+    )
 
 
 def _words(text: str) -> frozenset[str]:
     """What a text says, to compare it as a whole: its words but for a final s, and its Chinese characters."""
-    found = (((term.removesuffix("s") if len(term) > 3 else term),) if terms.is_word(term) else term for term in _terms(text))
+    found = (
+        ((term.removesuffix("s") if len(term) > 3 else term),) if terms.is_word(term) else term
+        for term in _terms(text)
+    )
     return frozenset(itertools.chain.from_iterable(found))
 
 
 def _heard(said: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of the clauses in which the person asks or commands, and of those in which they tell something."""
+    """The words of the clauses in which the person asks or commands, and of those in which they tell
+    something.
+    """
     asked: list[str] = []
     told: list[str] = []
     for clause, tells in _clauses(said):
@@ -328,12 +385,15 @@ def _says_the_same(text: str, other: str) -> bool:
 
 
 def _twin(content: str, source_type: str, device_id: str, *, now: datetime) -> Memory | None:
-    """The memory that says the same as `content`, the most alike of several. One of another source must have the same words, because
-    a wording that says more cannot go under its name."""
+    """The memory that says the same as `content`, the most alike of several. One of another source must have
+    the same words, because a wording that says more cannot go under its name.
+    """
     chosen = Memory.select(Memory.id, Memory.content, Memory.source_type).where(_seen_by(device_id, now=now))
     known = {memory_id: (text, source) for memory_id, text, source in _raw(chosen)}
     keys = {memory_id: " ".join(_terms(text)) for memory_id, (text, _) in known.items()}
-    for _, _, memory_id in process.extract(" ".join(_terms(content)), keys, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=None):
+    for _, _, memory_id in process.extract(
+        " ".join(_terms(content)), keys, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=None
+    ):
         text, source = known[memory_id]
         adds = _words(content) - _words(text)
         if _says_the_same(content, text) and (source == source_type or not adds):
@@ -342,14 +402,22 @@ def _twin(content: str, source_type: str, device_id: str, *, now: datetime) -> M
 
 
 def _weights(wanted: set[str], texts: list[tuple[str, ...]]) -> dict[str, float]:
-    """The terms by which a message finds something in `texts`, with their weights: 1 for a term of one text, near 0 for one of all."""
+    """The terms by which a message finds something in `texts`, with their weights: 1 for a term of one text,
+    near 0 for one of all.
+    """
     having = Counter(itertools.chain.from_iterable(map(wanted.intersection, texts)))
-    weights = {term: math.log1p(len(texts) / number) / math.log1p(len(texts)) for term, number in having.items()}
-    misspelt = [term for term in wanted - having.keys() if len(term) > 3 and term.isalpha() and terms.is_word(term)]
+    weights = {
+        term: math.log1p(len(texts) / number) / math.log1p(len(texts)) for term, number in having.items()
+    }
+    misspelt = [
+        term for term in wanted - having.keys() if len(term) > 3 and term.isalpha() and terms.is_word(term)
+    ]
     if misspelt:
         vocabulary = list(set(itertools.chain.from_iterable(texts)))
         for term in sorted(misspelt, key=lambda term: (-len(term), term))[:MAX_TYPOS]:
-            for near, _, _ in process.extract(term, vocabulary, scorer=OSA.distance, score_cutoff=1, limit=None):
+            for near, _, _ in process.extract(
+                term, vocabulary, scorer=OSA.distance, score_cutoff=1, limit=None
+            ):
                 weights.setdefault(near, TYPO)
     return weights
 
@@ -368,7 +436,7 @@ def _seen_by(device_id: str | None, *, now: datetime) -> peewee.Expression:
     return _alive(now) if device_id is None else _alive(now) & Memory.device_id.in_({device_id, ""})
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("memory", __name__, url_prefix="/api/memories")
 

@@ -54,7 +54,9 @@ class Photo(Model):
 
 
 class Analysis(Model):
-    """The analysis of a photo and, at once, its place in the queue: every photo has exactly one, from its first moment."""
+    """The analysis of a photo and, at once, its place in the queue: every photo has exactly one, from its
+    first moment.
+    """
 
     photo = peewee.ForeignKeyField(Photo, unique=True, on_delete="CASCADE", backref="analyses")
     device_id = peewee.TextField()  # the photo's, so that one index serves each filter
@@ -79,7 +81,9 @@ class Analysis(Model):
     lease_until = TimestampField(null=True)
     lease_token = peewee.TextField(null=True)
     fault = peewee.TextField(default="")  # of an error: provider, refused or row
-    fresh = peewee.BooleanField(default=False)  # asked for again: an earlier result of the same bytes will not do
+    fresh = peewee.BooleanField(
+        default=False
+    )  # asked for again: an earlier result of the same bytes will not do
     noted = peewee.BooleanField(default=False)  # the reasoner has looked at the result
 
     class Meta:
@@ -88,7 +92,13 @@ class Analysis(Model):
 
 def enqueue(photo: Photo, *, now: datetime) -> None:
     """Give a photo its analysis row, pending and due `now`, unless it has one."""
-    row = {"photo": photo.id, "device_id": photo.device_id, "status": "pending", "created_at": now, "due_at": now}
+    row = {
+        "photo": photo.id,
+        "device_id": photo.device_id,
+        "status": "pending",
+        "created_at": now,
+        "due_at": now,
+    }
     Analysis.insert(**row).on_conflict_ignore().execute()
 
 
@@ -98,7 +108,9 @@ def mark_noted(photo_ids: list[int]) -> None:
 
 
 class Tally(Model):
-    """How many photos have this device, status, intent and category; kept by triggers, so that no count scans the table."""
+    """How many photos have this device, status, intent and category; kept by triggers, so that no count scans
+    the table.
+    """
 
     device_id = peewee.TextField()
     status = peewee.TextField()
@@ -120,22 +132,30 @@ def tallied(**values: str | None) -> int:
     return chosen.scalar() or 0
 
 
-def page_of(chosen: peewee.ModelSelect, order: tuple[peewee.Field, ...], number: int, size: int, total: int) -> list[int]:
+def page_of(
+    chosen: peewee.ModelSelect, order: tuple[peewee.Field, ...], number: int, size: int, total: int
+) -> list[int]:
     """Page `number` of the ids that `chosen` selects, descending by `order`; of `total` in all.
 
-    SQLite walks to a page row by row, so one in the older half is read from the other end: the oldest is as near as the newest.
+    SQLite walks to a page row by row, so one in the older half is read from the other end: the oldest is as
+    near as the newest.
     """
     start = (number - 1) * size
     if start >= total:
         return []  # where little passes the filters, finding that out would be a long walk
     if start <= total // 2:
-        return [row[0] for row in chosen.order_by(*(field.desc() for field in order)).limit(size).offset(start).tuples()]
+        return [
+            row[0]
+            for row in chosen.order_by(*(field.desc() for field in order)).limit(size).offset(start).tuples()
+        ]
     end = min(start + size, total)
     return [row[0] for row in chosen.order_by(*order).limit(end - start).offset(total - end).tuples()][::-1]
 
 
 class Holding(Model):
-    """How many files of a kind there are, and what they take on the disk; kept by triggers, so that nobody walks through folders."""
+    """How many files of a kind there are, and what they take on the disk; kept by triggers, so that nobody
+    walks through folders.
+    """
 
     kind = peewee.TextField()  # photo, which is an original with its thumbnail, or attachment
     key_generation = peewee.IntegerField()  # of the key ring when they were sealed
@@ -192,7 +212,8 @@ class Message(Model):
     attachment_type = peewee.TextField(null=True)
     attachment_bytes = peewee.IntegerField(default=0)  # as it was written
     attachment_generation = peewee.IntegerField(null=True)  # of the key ring when it was sealed
-    # On a user message whose turn is over and was not yet read for memories: the memories that the model was given, a JSON list.
+    # On a user message whose turn is over and was not yet read for memories: the memories that the model was
+    # given, a JSON list.
     recalled = peewee.TextField(null=True)
     created_at = TimestampField()
 
@@ -210,7 +231,10 @@ class FileFields(NamedTuple):
 
 # Every place of the database that names a file.
 FILES = {
-    Photo: (FileFields(Photo.original_path, Photo.file_key, Photo.sha256), FileFields(Photo.thumbnail_path, Photo.thumbnail_key)),
+    Photo: (
+        FileFields(Photo.original_path, Photo.file_key, Photo.sha256),
+        FileFields(Photo.thumbnail_path, Photo.thumbnail_key),
+    ),
     Message: (FileFields(Message.attachment_path, Message.attachment_key),),
 }
 
@@ -322,5 +346,7 @@ def store_value(name: str, value: Any) -> None:
 
 
 def prove_writable() -> None:
-    """Write a little, so that a full or read-only disk is found before a model is paid for what could not be kept. Needs a scope."""
+    """Write a little, so that a full or read-only disk is found before a model is paid for what could not be
+    kept. Needs a scope.
+    """
     store_value("models.proof", secrets.token_hex(8))

@@ -1,20 +1,25 @@
-"""The only outbound HTTP of Snaplore: which addresses may be called, and calls that cannot hang, flood or leak.
+"""The only outbound HTTP of Snaplore: which addresses may be called, and calls that cannot hang, flood or
+leak.
 
-Addresses for models and tools come in through the API, so whoever holds the API key could otherwise point the service at
-the router, at the cloud's metadata server or at itself. Looking a name up when it is saved does not help: its owner may
-answer differently a second later (DNS rebinding). So the rule is enforced where it cannot be argued with: the connection
-class resolves the name once, refuses unless every answer is allowed, and connects to an address that it has just checked,
-by number. TLS still asks for the host's name. The seam is `_new_conn`, which urllib3's own SOCKS support uses too.
+Addresses for models and tools come in through the API, so whoever holds the API key could otherwise point the
+service at the router, at the cloud's metadata server or at itself. Looking a name up when it is saved does
+not help: its owner may answer differently a second later (DNS rebinding). So the rule is enforced where it
+cannot be argued with: the connection class resolves the name once, refuses unless every answer is allowed,
+and connects to an address that it has just checked, by number. TLS still asks for the host's name. The seam
+is `_new_conn`, which urllib3's own SOCKS support uses too.
 
-Two URL parsers that disagree are the other way in. Here an address is taken apart by one strict pattern, which knows less
-than a browser on purpose, and put together again from its parts; what it does not match is refused, not interpreted.
+Two URL parsers that disagree are the other way in. Here an address is taken apart by one strict pattern,
+which knows less than a browser on purpose, and put together again from its parts; what it does not match is
+refused, not interpreted.
 
-A call is one exchange under one deadline: connecting, TLS, sending, and every single read get what is left of it, so that a
-server which drips bytes gains nothing. (Only looking the name up keeps the time of the system's resolver, which cannot be
-interrupted; it counts.) requests' transport adapter is driven directly: a `Session` would follow redirects, keep cookies, and
-read proxies and .netrc from the environment, and none of these may happen here.
+A call is one exchange under one deadline: connecting, TLS, sending, and every single read get what is left of
+it, so that a server which drips bytes gains nothing. (Only looking the name up keeps the time of the system's
+resolver, which cannot be interrupted; it counts.) requests' transport adapter is driven directly: a `Session`
+would follow redirects, keep cookies, and read proxies and .netrc from the environment, and none of these may
+happen here.
 
-An address that the operator trusts, like the push webhook's, is called through a `Guard` which names its host.
+An address that the operator trusts, like the push webhook's, is called through a `Guard` which names its
+host.
 """
 
 import contextlib
@@ -48,26 +53,34 @@ MAX_URL_LENGTH = 2048
 CHUNK_BYTES = 64 * 1024
 POOL_SIZE = 32  # idle connections kept per host: as many as the analysis pool may have threads
 
-# User info, fragments, backslashes, blanks, percent signs in the host and everything beyond ASCII (full-width digits) do not match.
+# User info, fragments, backslashes, blanks, percent signs in the host and everything beyond ASCII (full-width
+# digits) do not match.
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?(?P<rest>(?:/[\w./~:@!$&'()*+,;=%-]*)?(?:\?[\w./~:@!$&'()*+,;=%?-]*)?)",
     re.ASCII | re.IGNORECASE,
 )
 _NAME = re.compile(r"(?:(?!-)[a-z0-9_-]{1,63}(?<!-)\.)*(?!-)[a-z0-9_-]{1,63}(?<!-)")
-# A last label like this makes C libraries and browsers read the whole host as an IPv4 address: 2130706433, 0x7f.1, 127.1.
+# A last label like this makes C libraries and browsers read the whole host as an IPv4 address: 2130706433,
+# 0x7f.1, 127.1.
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
-# What `ipaddress` calls global although it is not a place of its own: the former 6to4 relays; protocol assignments with Teredo
-# and ORCHID; 6to4, which wraps any IPv4 address; documentation (RFC 9637). Outside of 2000::/3 nothing is assigned (RFC 4291).
+# What `ipaddress` calls global although it is not a place of its own: the former 6to4 relays; protocol
+# assignments with Teredo and ORCHID; 6to4, which wraps any IPv4 address; documentation (RFC 9637). Outside of
+# 2000::/3 nothing is assigned (RFC 4291).
 _GLOBAL_IPV6 = ipaddress.ip_network("2000::/3")
-_NOT_PUBLIC = [ipaddress.ip_network(net) for net in ("192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
+_NOT_PUBLIC = [
+    ipaddress.ip_network(net)
+    for net in ("192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+]
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: how IPv4-only hosts look in IPv6-only networks
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class CallFailed(SnaploreError):
-    """An outbound call without a whole answer. The sentence names the host, never the path, the query or a key."""
+    """An outbound call without a whole answer. The sentence names the host, never the path, the query or a
+    key.
+    """
 
     status = 502
 
@@ -108,13 +121,20 @@ class Response:
 
 
 class Guard:
-    """Which addresses may be called: https to public ones; in dev mode `localhost`; and what the operator trusts.
+    """Which addresses may be called: https to public ones; in dev mode `localhost`; and what the operator
+    trusts.
 
     `allowed_hosts` are names, addresses and networks (`SNAPLORE_LLM_ALLOWED_HOSTS`), also for plain http. A trusted name is
     trusted wherever it leads, a trusted address or network under any name. `resolve` has the signature of `socket.getaddrinfo`.
     """
 
-    def __init__(self, *, dev_mode: bool = False, allowed_hosts: Iterable[str] = (), resolve: Callable[..., list] = socket.getaddrinfo):
+    def __init__(
+        self,
+        *,
+        dev_mode: bool = False,
+        allowed_hosts: Iterable[str] = (),
+        resolve: Callable[..., list] = socket.getaddrinfo,
+    ):
         self._resolve = resolve
         self._names = {"localhost"} if dev_mode else set()
         self._networks = []
@@ -125,7 +145,9 @@ class Guard:
                 self._names.add(host.lower().rstrip("."))
 
     def check_address(self, url: str, *, field: str = "address") -> str:
-        """`url` in its normal form, for saving. Raises `BadInput` naming `field`. A name that does not resolve now is accepted."""
+        """`url` in its normal form, for saving. Raises `BadInput` naming `field`. A name that does not
+        resolve now is accepted.
+        """
         target = self.target(url, field=field)
         try:
             self.addresses(target.host, target.port, secure=target.secure)
@@ -136,7 +158,9 @@ class Guard:
         return target.url
 
     def target(self, url: str, *, field: str = "address") -> "Target":
-        """`url` taken apart and held against all rules that need no name lookup. Raises `BadInput` naming `field`."""
+        """`url` taken apart and held against all rules that need no name lookup. Raises `BadInput` naming
+        `field`.
+        """
         target = _split(url, field)
         if target.address is not None and not self._allows(target.host, target.address, secure=True):
             raise BadInput(f"{field}: must not be a private address")
@@ -145,7 +169,9 @@ class Guard:
         return target
 
     def addresses(self, host: str, port: int, *, secure: bool) -> list[Address]:
-        """The addresses of `host`, all of them allowed. Raises `AddressBlocked`, or `Unreachable` when there are none."""
+        """The addresses of `host`, all of them allowed. Raises `AddressBlocked`, or `Unreachable` when there
+        are none.
+        """
         literal = _literal(host)
         found = [literal] if literal is not None else self._look_up(host, port)
         if not all(self._allows(host, address, secure=secure) for address in found):
@@ -188,11 +214,19 @@ class Client:
         self._verify = ca_file or True
 
     def post_json(
-        self, url: str, body: Any, *, key: Key | None = None, headers: Mapping[str, str] | None = None, deadline: float = ANSWER_SECONDS
+        self,
+        url: str,
+        body: Any,
+        *,
+        key: Key | None = None,
+        headers: Mapping[str, str] | None = None,
+        deadline: float = ANSWER_SECONDS,
     ) -> Response:
-        """The whole answer, whatever its status; a redirect is an answer like any other. `deadline` in seconds.
+        """The whole answer, whatever its status; a redirect is an answer like any other. `deadline` in
+        seconds.
 
-        Raises `BadInput` when the address breaks a rule by itself or is not the key's, and a `CallFailed` for the rest.
+        Raises `BadInput` when the address breaks a rule by itself or is not the key's, and a `CallFailed` for
+        the rest.
         """
         with self.open("POST", url, body, key=key, headers=headers, deadline=deadline) as answer:
             return Response(answer.status, answer.headers, answer.read())
@@ -209,14 +243,20 @@ class Client:
         deadline: float = ANSWER_SECONDS,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Iterator["Answer"]:
-        """An answer whose body is still coming, for streams. A `body` that is not None is sent as JSON; bytes are JSON already.
+        """An answer whose body is still coming, for streams. A `body` that is not None is sent as JSON; bytes
+        are JSON already.
 
-        The deadline and the limit of size hold for the answer's body as well. Left before its end, its connection is closed. Raises
-        like `post_json`.
+        The deadline and the limit of size hold for the answer's body as well. Left before its end, its
+        connection is closed. Raises like `post_json`.
         """
         target = self._guard.target(url)
         content_type = {} if body is None else {"Content-Type": "application/json"}
-        headers = {"Accept": "application/json", "User-Agent": f"{NAME}/{VERSION}", **content_type, **(headers or {})}
+        headers = {
+            "Accept": "application/json",
+            "User-Agent": f"{NAME}/{VERSION}",
+            **content_type,
+            **(headers or {}),
+        }
         if key is not None:
             if target.origin != key.origin:
                 raise BadInput(f"address: the key belongs to {key.origin}")
@@ -253,7 +293,9 @@ class Answer:
                 return
             size += len(piece)
             if size > self._max_bytes:
-                raise AnswerTooLarge(f"{self._host}: the answer is over {self._max_bytes // 1024 // 1024} MB and was cut off")
+                raise AnswerTooLarge(
+                    f"{self._host}: the answer is over {self._max_bytes // 1024 // 1024} MB and was cut off"
+                )
             yield piece
 
     def read(self) -> bytes:
@@ -293,7 +335,9 @@ class Target:
     @property
     def url(self) -> str:
         standard = 443 if self.secure else 80
-        return f"{self.scheme}://{self._bracketed}{'' if self.port == standard else f':{self.port}'}{self.rest}"
+        return (
+            f"{self.scheme}://{self._bracketed}{'' if self.port == standard else f':{self.port}'}{self.rest}"
+        )
 
     @property
     def _bracketed(self) -> str:
@@ -338,21 +382,28 @@ def _is_public(address: Address) -> bool:
             return _is_public(inner)
         if address not in _GLOBAL_IPV6:
             return False
-    return address.is_global and not address.is_multicast and not any(address in network for network in _NOT_PUBLIC)
+    return (
+        address.is_global
+        and not address.is_multicast
+        and not any(address in network for network in _NOT_PUBLIC)
+    )
 
 
 @contextlib.contextmanager
 def _failures_told(host: str, until: float) -> Iterator[None]:
     """Turn the libraries' errors into a `CallFailed`.
 
-    They quote the whole URL, and its query may hold a key: their text goes nowhere, `from None` keeps it out of traces.
+    They quote the whole URL, and its query may hold a key: their text goes nowhere, `from None` keeps it out
+    of traces.
     """
     try:
         yield
     except (requests.Timeout, urllib3.exceptions.TimeoutError):
         raise TimedOut(f"{host}: no whole answer in time") from None
     except (requests.exceptions.SSLError, urllib3.exceptions.SSLError):
-        raise Unreachable(f"{host}: no trusted TLS connection (is the certificate valid for this name?)") from None
+        raise Unreachable(
+            f"{host}: no trusted TLS connection (is the certificate valid for this name?)"
+        ) from None
     except (requests.RequestException, urllib3.exceptions.HTTPError, OSError):
         if time.monotonic() >= until:
             raise TimedOut(f"{host}: no whole answer in time") from None
@@ -368,8 +419,16 @@ class _Adapter(HTTPAdapter):
 
     def init_poolmanager(self, *args, **kwargs):
         super().init_poolmanager(*args, **kwargs)
-        plain = type("PlainConnection", (_GuardedConnection, urllib3.connection.HTTPConnection), {"guard": self._guard, "secure": False})
-        secure = type("SecureConnection", (_GuardedConnection, urllib3.connection.HTTPSConnection), {"guard": self._guard, "secure": True})
+        plain = type(
+            "PlainConnection",
+            (_GuardedConnection, urllib3.connection.HTTPConnection),
+            {"guard": self._guard, "secure": False},
+        )
+        secure = type(
+            "SecureConnection",
+            (_GuardedConnection, urllib3.connection.HTTPSConnection),
+            {"guard": self._guard, "secure": True},
+        )
         self.poolmanager.pool_classes_by_scheme = {
             "http": type("PlainPool", (urllib3.HTTPConnectionPool,), {"ConnectionCls": plain}),
             "https": type("SecurePool", (urllib3.HTTPSConnectionPool,), {"ConnectionCls": secure}),
@@ -377,7 +436,9 @@ class _Adapter(HTTPAdapter):
 
 
 class _DeadlineReader(io.RawIOBase):
-    """The receiving side of a socket: each read waits no longer than until the deadline, however little the last one brought."""
+    """The receiving side of a socket: each read waits no longer than until the deadline, however little the
+    last one brought.
+    """
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, until: float):
         self._raw, self._sock, self._until = raw, sock, until
@@ -397,13 +458,15 @@ class _DeadlineReader(io.RawIOBase):
 class _DeadlineResponse(http.client.HTTPResponse):
     """Status line, headers and body, read through a `_DeadlineReader`.
 
-    urllib3 puts what is left of `Timeout.total` on the socket just before it makes a response; on its own that would count
-    for each read anew.
+    urllib3 puts what is left of `Timeout.total` on the socket just before it makes a response; on its own
+    that would count for each read anew.
     """
 
     def __init__(self, sock: socket.socket, *args, **kwargs):
         super().__init__(sock, *args, **kwargs)
-        self.fp = io.BufferedReader(_DeadlineReader(self.fp.detach(), sock, time.monotonic() + sock.gettimeout()))
+        self.fp = io.BufferedReader(
+            _DeadlineReader(self.fp.detach(), sock, time.monotonic() + sock.gettimeout())
+        )
 
 
 class _GuardedConnection:
@@ -416,10 +479,14 @@ class _GuardedConnection:
     def connect(self) -> None:
         until = time.monotonic() + self.timeout
         super().connect()
-        self.sock.settimeout(_left(until))  # for sending: a picture over a slow line takes longer than connecting may
+        self.sock.settimeout(
+            _left(until)
+        )  # for sending: a picture over a slow line takes longer than connecting may
 
     def _new_conn(self) -> socket.socket:
-        """A socket connected to one of the checked addresses. They share the time for connecting, so that a dead one leaves some."""
+        """A socket connected to one of the checked addresses. They share the time for connecting, so that a
+        dead one leaves some.
+        """
         addresses = self.guard.addresses(self.host, self.port, secure=self.secure)
         until = time.monotonic() + min(CONNECT_SECONDS, self.timeout)
         for index, address in enumerate(addresses):
@@ -434,7 +501,9 @@ class _GuardedConnection:
 
 
 def _left(until: float) -> float:
-    """Seconds until the monotonic moment `until`. Raises `TimeoutError` when it has passed: zero would mean not to wait at all."""
+    """Seconds until the monotonic moment `until`. Raises `TimeoutError` when it has passed: zero would mean
+    not to wait at all.
+    """
     left = until - time.monotonic()
     if left <= 0:
         raise TimeoutError

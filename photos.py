@@ -1,14 +1,16 @@
 """Photos: storing, de-duplicating, listing, serving and deleting them; `/api/photos`.
 
-A photo is two sealed files, original and thumbnail, and two rows, photo and analysis, made in one transaction after the files
-have reached the disk. A crash between the two leaves files without a row, which clean-up removes; never a row without its
-file. The analysis row is the photo's place in the queue, so storing a photo is also asking for its analysis.
+A photo is two sealed files, original and thumbnail, and two rows, photo and analysis, made in one transaction
+after the files have reached the disk. A crash between the two leaves files without a row, which clean-up
+removes; never a row without its file. The analysis row is the photo's place in the queue, so storing a photo
+is also asking for its analysis.
 
-A list takes any combination of filters and gives its total, at about the cost of one page. Without a period the total stands in the
-tallies, and the page is read from the index of the filter, which ends in the order of the list and carries the other filters, so that
-no row is looked at before it is known to be shown. A period is about `original_timestamp`, as in a search: people remember when they
-took a picture. Its pages are in that order, too, the latest picture first: in the order of uploads every page would either sort the
-whole period or walk through everything that was uploaded since.
+A list takes any combination of filters and gives its total, at about the cost of one page. Without a period
+the total stands in the tallies, and the page is read from the index of the filter, which ends in the order of
+the list and carries the other filters, so that no row is looked at before it is known to be shown. A period
+is about `original_timestamp`, as in a search: people remember when they took a picture. Its pages are in that
+order, too, the latest picture first: in the order of uploads every page would either sort the whole period or
+walk through everything that was uploaded since.
 """
 
 import io
@@ -48,8 +50,8 @@ log = logging.getLogger(__name__)
 
 MAX_FILE = 50 * MEGABYTE
 MAX_BATCH = 50
-# Of a picture that is read whole before the answer begins, so that damage is an answer with a sentence. A larger one is sent as it is read,
-# and damage behind its first and last 64 kB cuts the connection off.
+# Of a picture that is read whole before the answer begins, so that damage is an answer with a sentence. A
+# larger one is sent as it is read, and damage behind its first and last 64 kB cuts the connection off.
 IN_MEMORY = 4 * MEGABYTE
 
 # Sent after a photo was stored, outside its transaction: the analysis pool wakes up on it.
@@ -77,12 +79,14 @@ class Stored(NamedTuple):
 def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     """Store the picture in `spool`; when this returns, its files and rows have been flushed to the disk.
 
-    The pair of device and local id is stored once, however many uploads of it run side by side. Raises `BadInput` for an empty
-    file, `TooLarge`, and `UnsupportedImage`.
+    The pair of device and local id is stored once, however many uploads of it run side by side. Raises
+    `BadInput` for an empty file, `TooLarge`, and `UnsupportedImage`.
     """
     began = time.monotonic()
     if (earlier := _already_stored(upload)) is not None:
-        devices.note_upload(upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=0, now=now)
+        devices.note_upload(
+            upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=0, now=now
+        )
         log.info("photo %d uploaded again: nothing is stored", earlier.id)
         return earlier
     spool.check()
@@ -94,7 +98,9 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         with db.atomic():
             photo.save(force_insert=True)
             models.enqueue(photo, now=now)
-            devices.note_upload(upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=1, now=now)
+            devices.note_upload(
+                upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=1, now=now
+            )
     except BaseException as problem:
         for path in kept:
             path.unlink(missing_ok=True)
@@ -122,7 +128,9 @@ def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: date
             known = database.known_failure(problem)
             if known is None:
                 raise
-            results.append({"filename": display_name(upload.filename, ""), "error": _batch_error(known, spool)})
+            results.append(
+                {"filename": display_name(upload.filename, ""), "error": _batch_error(known, spool)}
+            )
         finally:
             spool.close()
     return results
@@ -140,7 +148,12 @@ class Filters(msgspec.Struct, frozen=True):
 
     def values(self) -> dict[str, str | None]:
         """By the names of the columns, but for the period."""
-        return {"status": self.status, "device_id": self.device_id, "content_category": self.category, "intent": self.intent}
+        return {
+            "status": self.status,
+            "device_id": self.device_id,
+            "content_category": self.category,
+            "intent": self.intent,
+        }
 
 
 def page(number: int, size: int, filters: Filters) -> tuple[int, list[shapes.PhotoItem]]:
@@ -158,10 +171,16 @@ def ids_of_page(number: int, size: int, filters: Filters) -> tuple[int, list[int
             chosen = chosen.where(column == value)
         total = models.tallied(**filters.values())
         return total, models.page_of(chosen, (Analysis.photo,), number, size, total)
-    # SQLite would take the index of a filter and read the time of every photo in it. The plus keeps it from that.
-    among = [peewee.Expression(peewee.NodeList((peewee.SQL("+"), column)), peewee.OP.EQ, value) for column, value in values.items()]
+    # SQLite would take the index of a filter and read the time of every photo in it. The plus keeps it from
+    # that.
+    among = [
+        peewee.Expression(peewee.NodeList((peewee.SQL("+"), column)), peewee.OP.EQ, value)
+        for column, value in values.items()
+    ]
     total = _total(filters, among)
-    return total, models.page_of(chosen.where(*_within(filters), *among), (Analysis.taken_at, Analysis.photo), number, size, total)
+    return total, models.page_of(
+        chosen.where(*_within(filters), *among), (Analysis.taken_at, Analysis.photo), number, size, total
+    )
 
 
 def list_items(ids: list[int]) -> list[shapes.PhotoItem]:
@@ -193,7 +212,9 @@ def get(photo_id: int) -> Photo:
 
 
 def open_original(photo: Photo) -> BinaryIO:
-    """A seekable reader of the picture as it was uploaded. Raises `Unreadable` when its file is lost or damaged."""
+    """A seekable reader of the picture as it was uploaded. Raises `Unreadable` when its file is lost or
+    damaged.
+    """
     return crypto.open_sealed(database.store().folder / photo.original_path, photo.file_key)
 
 
@@ -202,7 +223,9 @@ def open_thumbnail(photo: Photo) -> BinaryIO:
 
 
 def open_sound_thumbnail(photo: Photo) -> BinaryIO:
-    """The whole thumbnail, in memory; one that is lost or damaged is made anew. Raises `Unreadable` when the original is, too."""
+    """The whole thumbnail, in memory; one that is lost or damaged is made anew. Raises `Unreadable` when the
+    original is, too.
+    """
     try:
         return _whole(open_thumbnail(photo))
     except Unreadable:
@@ -235,14 +258,20 @@ def delete(photo_id: int) -> None:
 
 
 def purge(before: datetime, *, most: int) -> int:
-    """Remove up to `most` photos that were uploaded before `before`, the oldest first; returns how many were removed."""
+    """Remove up to `most` photos that were uploaded before `before`, the oldest first; returns how many were
+    removed.
+    """
     return _delete(Photo.created_at < before, most=most)
 
 
 def display_name(filename: str, mime_type: str) -> str:
     """The client's file name without path parts and control characters; it names nothing on the disk."""
-    name = PurePosixPath(re.sub(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", "", filename).replace("\\", "/")).name
-    return name[-MAX_NAME:] or "screenshot" + {"image/jpeg": ".jpg"}.get(mime_type, mime_type.replace("image/", "."))
+    name = PurePosixPath(
+        re.sub(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", "", filename).replace("\\", "/")
+    ).name
+    return name[-MAX_NAME:] or "screenshot" + {"image/jpeg": ".jpg"}.get(
+        mime_type, mime_type.replace("image/", ".")
+    )
 
 
 _LIST_COLUMNS = (
@@ -257,7 +286,9 @@ def _within(filters: Filters) -> list[peewee.Expression]:
 
 
 def _total(filters: Filters, among: list[peewee.Expression]) -> int:
-    """How many photos pass the filters in the period: counted there, or outside of it where there are fewer to count."""
+    """How many photos pass the filters in the period: counted there, or outside of it where there are fewer
+    to count.
+    """
     if not _holds_most(filters):
         return Analysis.select().where(*_within(filters), *among).count()
     before = Analysis.taken_at < filters.since if filters.since else None
@@ -268,15 +299,22 @@ def _total(filters: Filters, among: list[peewee.Expression]) -> int:
 
 def _holds_most(filters: Filters) -> bool:
     """Whether most of the time over which there are photos is in the period, and so, likely, are most photos."""
-    oldest, newest = Analysis.select(peewee.fn.MIN(Analysis.taken_at)).scalar(), Analysis.select(peewee.fn.MAX(Analysis.taken_at)).scalar()
+    oldest, newest = (
+        Analysis.select(peewee.fn.MIN(Analysis.taken_at)).scalar(),
+        Analysis.select(peewee.fn.MAX(Analysis.taken_at)).scalar(),
+    )
     if oldest is None:
         return False
     held = min(filters.until or newest, newest) - max(filters.since or oldest, oldest)
     return held > (newest - oldest) / 2
 
 
-def _photo(spool: Spool, upload: Upload, examined: pictures.Examined, kept: list[Path], *, now: datetime) -> Photo:
-    """The row of an accepted picture, its two files on the disk. The files are added to `kept` before they are there."""
+def _photo(
+    spool: Spool, upload: Upload, examined: pictures.Examined, kept: list[Path], *, now: datetime
+) -> Photo:
+    """The row of an accepted picture, its two files on the disk. The files are added to `kept` before they
+    are there.
+    """
     current = database.store()
     original = new_place(current.photos)
     thumbnail = original.with_name(f"{original.name}.thumbnail")
@@ -313,7 +351,9 @@ def _whole(file: BinaryIO) -> BinaryIO:
 def _already_stored(upload: Upload) -> Stored | None:
     if not upload.local_media_store_id:
         return None
-    named = peewee.SQL("local_media_store_id <> ''")  # spelled out, or SQLite cannot use the partial index and reads all photos
+    named = peewee.SQL(
+        "local_media_store_id <> ''"
+    )  # spelled out, or SQLite cannot use the partial index and reads all photos
     same = (Photo.device_id == upload.device_id) & (Photo.local_media_store_id == upload.local_media_store_id)
     photo = Photo.get_or_none(same & named)
     return photo and Stored(photo.id, photo.filename, photo.file_size, dedup=True)
@@ -321,7 +361,12 @@ def _already_stored(upload: Upload) -> Stored | None:
 
 def _delete(where: peewee.Expression, *, most: int) -> int:
     with db.atomic():
-        chosen = Photo.select(Photo.id, Photo.original_path, Photo.thumbnail_path).where(where).order_by(Photo.created_at).limit(most)
+        chosen = (
+            Photo.select(Photo.id, Photo.original_path, Photo.thumbnail_path)
+            .where(where)
+            .order_by(Photo.created_at)
+            .limit(most)
+        )
         rows = list(chosen.tuples())
         ids = [row[0] for row in rows]
         for photo_id in ids:
@@ -342,10 +387,9 @@ def _batch_error(problem: SnaploreError, spool: Spool) -> str:
     return "unsupported image" if isinstance(problem, BadInput) else problem.detail
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("photos", __name__, url_prefix="/api/photos")
-
 
 
 class UploadForm(msgspec.Struct):
@@ -357,7 +401,12 @@ class UploadForm(msgspec.Struct):
     mime_type: str = ""  # only what the client believes; the bytes decide
 
 
-Entries = Annotated[str, msgspec.Meta(description="one for each file, in their order, separated by commas; missing ones are empty")]
+Entries = Annotated[
+    str,
+    msgspec.Meta(
+        description="one for each file, in their order, separated by commas; missing ones are empty"
+    ),
+]
 
 
 class BatchForm(msgspec.Struct):
@@ -390,20 +439,38 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
     """
     now = utc_now()
     taken = inputs.moment("original_timestamp", form.original_timestamp, now)
-    described = Upload(form.device_id, file.filename or "", taken, form.device_name, form.source_type, form.local_media_store_id)
+    described = Upload(
+        form.device_id,
+        file.filename or "",
+        taken,
+        form.device_name,
+        form.source_type,
+        form.local_media_store_id,
+    )
     kept = store(file.stream, described, now=now)
     if kept.dedup:
         return {"id": kept.id, "filename": kept.filename, "dedup": True, "message": "Already exists (dedup)"}
-    return {"id": kept.id, "filename": kept.filename, "file_size": kept.file_size, "dedup": False, "message": "Uploaded"}
+    return {
+        "id": kept.id,
+        "filename": kept.filename,
+        "file_size": kept.file_size,
+        "dedup": False,
+        "message": "Uploaded",
+    }
 
 
 @routes.post("/upload-batch")
 @inputs.takes_files(largest=MAX_FILE, most=MAX_BATCH)
 @inputs.operation()
 def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploaded:
-    """Upload several screenshots. One that cannot be stored is told in its result and costs the others nothing."""
+    """Upload several screenshots. One that cannot be stored is told in its result and costs the others
+    nothing.
+    """
     now = utc_now()
-    times = [inputs.moment("timestamps", value, now) for value in inputs.listed("timestamps", form.timestamps, most=len(files))]
+    times = [
+        inputs.moment("timestamps", value, now)
+        for value in inputs.listed("timestamps", form.timestamps, most=len(files))
+    ]
     ids = inputs.listed("local_ids", form.local_ids, most=len(files))
     inputs.listed("mime_types", form.mime_types, most=len(files))
     described = [
@@ -417,8 +484,13 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploa
 @routes.get("")
 @inputs.operation()
 def index(query: ListQuery) -> shapes.PhotoPage:
-    """List photos, the newest upload first; of a period, which is about when they were taken, the latest picture first."""
-    period = {"since": parse_time(query.since, field="since"), "until": parse_time(query.until, field="until")}
+    """List photos, the newest upload first; of a period, which is about when they were taken, the latest
+    picture first.
+    """
+    period = {
+        "since": parse_time(query.since, field="since"),
+        "until": parse_time(query.until, field="until"),
+    }
     filters = Filters(query.status, query.device_id, query.category, query.intent, **period)
     total, items = page(query.page, query.page_size, filters)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
@@ -433,7 +505,9 @@ def show(photo_id: int) -> shapes.PhotoDetail:
 
 @routes.get("/<id:photo_id>/image")
 @inputs.operation(NotFound, Unreadable)
-def image(photo_id: int) -> Annotated[flask.Response, inputs.Media(shapes.PICTURES, has_etag=True, has_ranges=True)]:
+def image(
+    photo_id: int,
+) -> Annotated[flask.Response, inputs.Media(shapes.PICTURES, has_etag=True, has_ranges=True)]:
     """Get the picture as it was uploaded."""
     photo = get(photo_id)
     return _picture(open_original, photo, photo.mime_type, photo.sha256.hex(), photo.file_size)
@@ -441,10 +515,14 @@ def image(photo_id: int) -> Annotated[flask.Response, inputs.Media(shapes.PICTUR
 
 @routes.get("/<id:photo_id>/thumbnail")
 @inputs.operation(NotFound, Unreadable)
-def thumbnail(photo_id: int) -> Annotated[flask.Response, inputs.Media(("image/jpeg",), has_etag=True, has_ranges=True)]:
+def thumbnail(
+    photo_id: int,
+) -> Annotated[flask.Response, inputs.Media(("image/jpeg",), has_etag=True, has_ranges=True)]:
     """Get a JPEG of at most 512 px on its long side."""
     photo = get(photo_id)
-    return _picture(open_sound_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{pictures.THUMBNAIL_SIDE}")
+    return _picture(
+        open_sound_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{pictures.THUMBNAIL_SIDE}"
+    )
 
 
 @routes.delete("/<id:photo_id>")

@@ -1,9 +1,11 @@
-"""Hostile pictures, read safely: what type the bytes are, whether they decode in full, and smaller copies of them.
+"""Hostile pictures, read safely: what type the bytes are, whether they decode in full, and smaller copies of
+them.
 
-The only file that opens pictures. A picture comes as a seekable reader (a sealed file, decrypted as it is read), never as one
-block of bytes, and is decoded once. Decoding is where a small file can take a machine's memory, so the limits stand before it:
-pixels are counted from the header, and pictures above `LARGE_PIXELS` are decoded one at a time in the whole process. Pillow is
-told which formats may be tried, so that its other parsers are never reached.
+The only file that opens pictures. A picture comes as a seekable reader (a sealed file, decrypted as it is
+read), never as one block of bytes, and is decoded once. Decoding is where a small file can take a machine's
+memory, so the limits stand before it: pixels are counted from the header, and pictures above `LARGE_PIXELS`
+are decoded one at a time in the whole process. Pillow is told which formats may be tried, so that its other
+parsers are never reached.
 """
 
 import contextlib
@@ -21,14 +23,21 @@ from errors import UnsupportedImage
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
 # Pillow calls a JPEG with further pictures behind it (as some phones write) MPO.
-MIME_TYPES = {"JPEG": "image/jpeg", "MPO": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}
+MIME_TYPES = {
+    "JPEG": "image/jpeg",
+    "MPO": "image/jpeg",
+    "PNG": "image/png",
+    "WEBP": "image/webp",
+    "GIF": "image/gif",
+}
 
 MAX_PIXELS = 50_000_000
-# A JPEG is decoded at a fraction of its size (DCT scaling), so more pixels cost no more memory. A progressive one keeps all
-# its coefficients in memory whatever the scale, and so gets the ordinary limit.
+# A JPEG is decoded at a fraction of its size (DCT scaling), so more pixels cost no more memory. A progressive
+# one keeps all its coefficients in memory whatever the scale, and so gets the ordinary limit.
 MAX_JPEG_PIXELS = 120_000_000
 MAX_FRAMES = 1_000
-# An animation is decoded frame by frame until this many pixels; beyond, its structure is walked, not its pixels.
+# An animation is decoded frame by frame until this many pixels; beyond, its structure is walked, not its
+# pixels.
 MAX_ANIMATION_PIXELS = 250_000_000
 LARGE_PIXELS = 8_000_000
 
@@ -36,7 +45,8 @@ THUMBNAIL_SIDE = 512
 MODEL_SIDE = 1568
 STRIP_PIXELS = 2_000_000
 
-# Pillow's own limit stays as a second line behind those above: it also sees frames and tiles that grow after the header.
+# Pillow's own limit stays as a second line behind those above: it also sees frames and tiles that grow after
+# the header.
 Image.MAX_IMAGE_PIXELS = MAX_JPEG_PIXELS
 ImageFile.LOAD_TRUNCATED_IMAGES = False
 warnings.filterwarnings("ignore", module=r"PIL\.")  # oddities in metadata, which is never kept
@@ -46,7 +56,9 @@ _one_large_picture = threading.Lock()
 
 
 class Examined(NamedTuple):
-    """What is stored of an accepted picture. Width and height are as a person sees it, EXIF orientation applied."""
+    """What is stored of an accepted picture. Width and height are as a person sees it, EXIF orientation
+    applied.
+    """
 
     mime_type: str
     width: int
@@ -57,7 +69,8 @@ class Examined(NamedTuple):
 def examine(picture: BinaryIO) -> Examined:
     """Decode `picture` in full, once, and make its thumbnail.
 
-    Raises `UnsupportedImage`, with the reason, for anything but a whole JPEG, PNG, WebP or GIF within the limits.
+    Raises `UnsupportedImage`, with the reason, for anything but a whole JPEG, PNG, WebP or GIF within the
+    limits.
     """
     with _opened(picture) as image:
         width, height = image.size
@@ -81,7 +94,8 @@ def for_model(picture: BinaryIO) -> bytes:
 
 
 def decode(picture: BinaryIO) -> Image.Image:
-    """The first frame, RGB, upright, transparency on white; full size but for a JPEG of more than `MAX_PIXELS`, which comes at half.
+    """The first frame, RGB, upright, transparency on white; full size but for a JPEG of more than
+    `MAX_PIXELS`, which comes at half.
 
     Raises `UnsupportedImage` as `examine` does.
     """
@@ -102,13 +116,17 @@ def recognised(picture: BinaryIO) -> bool:
 
 
 def taken_at(picture: BinaryIO) -> datetime | None:
-    """When the picture was taken, UTC, by its EXIF data; without an offset there, the machine's time zone is meant."""
+    """When the picture was taken, UTC, by its EXIF data; without an offset there, the machine's time zone is
+    meant.
+    """
     picture.seek(0)
     try:
         with Image.open(picture, formats=FORMATS) as image:
             exif = image.getexif().get_ifd(_EXIF_IFD)
         written = f"{exif[_TAKEN].strip()} {exif.get(_TAKEN_OFFSET, '').strip()}".strip()
-        parsed = datetime.strptime(written, "%Y:%m:%d %H:%M:%S %z" if _TAKEN_OFFSET in exif else "%Y:%m:%d %H:%M:%S")
+        parsed = datetime.strptime(
+            written, "%Y:%m:%d %H:%M:%S %z" if _TAKEN_OFFSET in exif else "%Y:%m:%d %H:%M:%S"
+        )
         return parsed.astimezone(UTC).replace(tzinfo=None)
     except (*_DAMAGE, AttributeError, Image.DecompressionBombError, Image.DecompressionBombWarning):
         return None
@@ -118,7 +136,18 @@ _ORIENTATION = 0x0112
 _EXIF_IFD, _TAKEN, _TAKEN_OFFSET = 0x8769, 0x9003, 0x9011
 _SIDEWAYS = (5, 6, 7, 8)
 # Pillow's decoders answer damage with any of these.
-_DAMAGE = (OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError, MemoryError, struct.error)
+_DAMAGE = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    IndexError,
+    KeyError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+    struct.error,
+)
 
 
 @contextlib.contextmanager
@@ -139,7 +168,9 @@ def _opened(picture: BinaryIO) -> Iterator[Image.Image]:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise UnsupportedImage(_too_many_pixels(MAX_JPEG_PIXELS)) from None
         except _DAMAGE as problem:
-            raise UnsupportedImage(f"file: the picture is damaged or cut off ({type(problem).__name__})") from None
+            raise UnsupportedImage(
+                f"file: the picture is damaged or cut off ({type(problem).__name__})"
+            ) from None
 
 
 def _within_limits(image: Image.Image) -> int:
@@ -184,14 +215,17 @@ def _check_png_end(picture: BinaryIO) -> None:
 
 
 def _reduced(image: Image.Image, side: int) -> Image.Image:
-    """A copy with its long side at most `side`, RGB and upright; it never holds a second picture of the full size."""
+    """A copy with its long side at most `side`, RGB and upright; it never holds a second picture of the full
+    size.
+    """
     image.draft("RGB", (side * 2, side * 2))  # JPEG only: decodes at 1/2, 1/4 or 1/8
     image.load()
     if image.mode == "RGB" and not image.has_transparency_data:  # nothing to flatten
         scale = min(1.0, side / max(image.size))
         size = tuple(max(1, round(length * scale)) for length in image.size)
         return _upright(image, image.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0))
-    # At twice the final size the last step is sharper; a large picture is not held in that size a second time.
+    # At twice the final size the last step is sharper; a large picture is not held in that size a second
+    # time.
     margin = 1 if image.width * image.height > LARGE_PIXELS else 2
     small = _in_strips(image, max(1, max(image.size) // (side * margin)))
     small.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=None)

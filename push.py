@@ -1,12 +1,14 @@
 """Push: which devices want notifications, and one signed webhook call for each; `/api/push`.
 
-Snaplore does not talk to phones. The operator names a webhook (a gateway of ntfy, Bark, a home automation) and gets one POST per
-device and notification; without one a notification is a line in the log. The address is the operator's own setting, so its host is
-trusted wherever it leads, and nothing else is: a redirect is a failure, not a way.
+Snaplore does not talk to phones. The operator names a webhook (a gateway of ntfy, Bark, a home automation)
+and gets one POST per device and notification; without one a notification is a line in the log. The address is
+the operator's own setting, so its host is trusted wherever it leads, and nothing else is: a redirect is a
+failure, not a way.
 
-What the network costs is bounded three times: a call, the tries of one device, and all devices together. Devices are served side by
-side, so that one which fails costs the others nothing. `send` and `broadcast` open the database by themselves, for a moment, and
-hold nothing of it while they wait; their callers have no scope open.
+What the network costs is bounded three times: a call, the tries of one device, and all devices together.
+Devices are served side by side, so that one which fails costs the others nothing. `send` and `broadcast` open
+the database by themselves, for a moment, and hold nothing of it while they wait; their callers have no scope
+open.
 
 Token, address and secret are never logged. Neither are the sentences of `net`, which name the host.
 """
@@ -44,7 +46,8 @@ CALL_SECONDS = 30.0  # by the contract
 RETRY_DELAYS = (1.0, 3.0)  # seconds: a gateway that restarts is back by then
 TRIES = len(RETRY_DELAYS) + 1
 MAX_RETRY_AFTER = 10.0  # seconds; somebody waits for the answer of the broadcast
-# All devices together, in seconds: what a hanging gateway may cost, and about when browsers and proxies give up.
+# All devices together, in seconds: what a hanging gateway may cost, and about when browsers and proxies give
+# up.
 BROADCAST_SECONDS = 60.0
 THREADS = 8  # that wait for the network side by side
 MOST_AT_ONCE = 2  # requests that may wait for a webhook: each holds one of the server's threads
@@ -70,14 +73,21 @@ MOST_TITLES = 3  # of new notes that their notification names, by the contract
 
 
 def announce(settings: Settings) -> None:
-    """Say at start what has no effect. Raises `StartRefused` for an address or a secret with which no call could ever be made."""
+    """Say at start what has no effect. Raises `StartRefused` for an address or a secret with which no call
+    could ever be made.
+    """
     if settings.fcm_project_id or settings.fcm_credentials_json:
         names = f"{variable('fcm_project_id')} and {variable('fcm_credentials_json')}"
-        log.info("%s are reserved: the mobile push channel is inactive, notifications go to the webhook only", names)
+        log.info(
+            "%s are reserved: the mobile push channel is inactive, notifications go to the webhook only",
+            names,
+        )
     _signing_key(settings.push_webhook_secret)
     if settings.push_webhook_url:
         try:
-            _guard(settings.push_webhook_url).target(settings.push_webhook_url, field=variable("push_webhook_url"))
+            _guard(settings.push_webhook_url).target(
+                settings.push_webhook_url, field=variable("push_webhook_url")
+            )
         except BadInput as problem:
             raise StartRefused(problem.detail) from None
 
@@ -89,7 +99,9 @@ def register(device_id: str, token: str, *, now: datetime, **more: str) -> None:
     """
     given = {"device_id": device_id, "token": token, **more, "last_seen": now}
     # One statement, so that an app that starts twice at once is one device.
-    PushDevice.insert(**given, created_at=now).on_conflict(conflict_target=[PushDevice.device_id], update=given).execute()
+    PushDevice.insert(**given, created_at=now).on_conflict(
+        conflict_target=[PushDevice.device_id], update=given
+    ).execute()
 
 
 def devices() -> list[PushDevice]:
@@ -130,10 +142,12 @@ def new_notes(titles: Sequence[str], language: str) -> Notification:
     data = {"count": count, "type": "new_dynamics"}
     if language == "zh":
         return Notification(f"{NAME} 新笔记", f"已生成 {count} 篇笔记：{'、'.join(named)}", data)
-    return Notification(f"{NAME} new notes", f"{count} new {'note' if count == 1 else 'notes'}: {', '.join(named)}", data)
+    return Notification(
+        f"{NAME} new notes", f"{count} new {'note' if count == 1 else 'notes'}: {', '.join(named)}", data
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------------- delivery
+# --------------------------------------------------------------------------------------------------- delivery
 
 
 class _Attempt(NamedTuple):
@@ -145,7 +159,9 @@ class _Attempt(NamedTuple):
 
 
 class _Webhook:
-    """The operator's webhook while one notification is sent. Used by several threads, which share what is left of its time."""
+    """The operator's webhook while one notification is sent. Used by several threads, which share what is
+    left of its time.
+    """
 
     def __init__(self, settings: Settings):
         self._url = settings.push_webhook_url
@@ -180,7 +196,9 @@ class _Webhook:
         headers = {} if self._key is None else _signed(self._key, message_id, body, now=utc_now())
         try:
             # Only the status matters: what else the webhook says is not waited for.
-            with self._client.open("POST", self._url, body, headers=headers, deadline=min(CALL_SECONDS, left)) as answer:
+            with self._client.open(
+                "POST", self._url, body, headers=headers, deadline=min(CALL_SECONDS, left)
+            ) as answer:
                 status, retry_after = answer.status, _retry_after(answer.headers)
         except net.CallFailed as problem:
             # One that was silent until the deadline may have delivered it already, and has had its time.
@@ -193,7 +211,9 @@ class _Webhook:
 def _deliver(settings: Settings, targets: Sequence[PushDevice], notification: Notification) -> int:
     if not settings.push_webhook_url:
         for device in targets:
-            log.info("push %r to device %r: only logged, no webhook is set", notification.title, device.device_id)
+            log.info(
+                "push %r to device %r: only logged, no webhook is set", notification.title, device.device_id
+            )
         return len(targets)
     with contextlib.closing(_Webhook(settings)) as webhook, ThreadPoolExecutor(THREADS, "push") as threads:
         return sum(threads.map(lambda device: webhook.take(device, notification), targets))
@@ -213,7 +233,9 @@ def _payload(device: PushDevice, notification: Notification) -> dict[str, Any]:
 
 
 def _signed(key: bytes, message_id: str, body: bytes, *, now: datetime) -> dict[str, str]:
-    """The headers of Standard Webhooks 1.0 (symmetric signatures): the receiver knows by the id what it has got already."""
+    """The headers of Standard Webhooks 1.0 (symmetric signatures): the receiver knows by the id what it has
+    got already.
+    """
     seconds = to_epoch_ms(now) // 1000
     digest = hmac.digest(key, b"%s.%d.%s" % (message_id.encode(), seconds, body), "sha256")
     return {
@@ -224,9 +246,11 @@ def _signed(key: bytes, message_id: str, body: bytes, *, now: datetime) -> dict[
 
 
 def _signing_key(secret: str | None) -> bytes | None:
-    """The key of a secret: what stands after `whsec_`, decoded, or a secret without that mark, byte by byte as it is.
+    """The key of a secret: what stands after `whsec_`, decoded, or a secret without that mark, byte by byte
+    as it is.
 
-    Raises `StartRefused` for what is marked and is no base64: signed with a guess, every call would be refused by the receiver.
+    Raises `StartRefused` for what is marked and is no base64: signed with a guess, every call would be
+    refused by the receiver.
     """
     if not secret:
         return None
@@ -248,7 +272,9 @@ def _guard(url: str) -> net.Guard:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds, at most `MAX_RETRY_AFTER`; 0 when none are given. A date says no more than the ordinary delay in so short a time."""
+    """Seconds, at most `MAX_RETRY_AFTER`; 0 when none are given. A date says no more than the ordinary delay
+    in so short a time.
+    """
     value = headers.get("Retry-After", "").strip()
     return min(float(value), MAX_RETRY_AFTER) if value.isascii() and value.isdigit() else 0.0
 
@@ -262,13 +288,15 @@ def _find(device_id: str) -> PushDevice | None:
 _places = Places(MOST_AT_ONCE, full="Other notifications are still on their way.", retry_after=BUSY_SECONDS)
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("push", __name__, url_prefix="/api/push")
 
 # A path cannot tell a slash at its beginning from the one before it, and what is registered can be deleted.
 DEVICE_ID = r"^(?!/)[^\x00-\x1f\x7f-\x9f]{1,256}\Z"
-DeviceId = Annotated[str, Meta(pattern=DEVICE_ID, description="1 to 256 characters, none of control, and no slash first")]
+DeviceId = Annotated[
+    str, Meta(pattern=DEVICE_ID, description="1 to 256 characters, none of control, and no slash first")
+]
 Text256 = Annotated[str, Meta(max_length=256)]
 
 

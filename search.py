@@ -2,9 +2,10 @@
 
 The index and its vocabulary are in `lexicon.py`, which also tells what a word of a query may mean.
 
-Ranking everything that matches is what gets slow (a word in 95 % of a million photos: 1.3 s), so a query takes its newest 2,000
-matches, lets FTS5 rank those where that is cheap, and compares the best hundred with the query on their text: there exact beats
-prefix beats typo, and a phrase is recognised although the OCR joined or broke its words.
+Ranking everything that matches is what gets slow (a word in 95 % of a million photos: 1.3 s), so a query
+takes its newest 2,000 matches, lets FTS5 rank those where that is cheap, and compares the best hundred with
+the query on their text: there exact beats prefix beats typo, and a phrase is recognised although the OCR
+joined or broke its words.
 """
 
 import collections
@@ -27,9 +28,10 @@ RERANKED = 100  # of these, the best are compared on their text, 0.1 ms each
 FEW = 5  # with fewer matches than this, typos are matches too
 COVERAGE = 0.6  # share of a query's weight that a photo must have when none has every word
 
-# What a query may cost. FTS5 ranks by reading all postings of all terms, 20 ms a million: where there are more, the newest matches
-# count as the best. It finds matches by going through the postings of the rarest word and looking for each meaning of the others:
-# words beyond this many looks are so common that they need not be there.
+# What a query may cost. FTS5 ranks by reading all postings of all terms, 20 ms a million: where there are
+# more, the newest matches count as the best. It finds matches by going through the postings of the rarest
+# word and looking for each meaning of the others: words beyond this many looks are so common that they need
+# not be there.
 RANKABLE = 100_000
 LOOKS = 500_000
 
@@ -50,13 +52,15 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """`total` is the number of photos that match, at most `NEWEST`; of those with only most of the words, at most `RERANKED`."""
+    """`total` is the number of photos that match, at most `NEWEST`; of those with only most of the words, at
+    most `RERANKED`.
+    """
 
     total: int
     items: list[Hit]
 
 
-# -------------------------------------------------------------------------------------------------------------------- finding
+# ---------------------------------------------------------------------------------------------------- finding
 
 
 def find(
@@ -72,11 +76,11 @@ def find(
 ) -> Found:
     """The photos that match the query `text`, best first, at most `limit` of them.
 
-    Words in double quotes must stand there as a phrase. Any other word also stands for words that it begins, for what an OCR
-    makes of it, and, where little is found, for words one or two letters away; a photo must have all words or, where none has,
-    most of what is distinctive in them. `since` (inclusive) and `until` (exclusive) are about `original_timestamp`: people
-    remember when they took a picture, not when it was uploaded. Any string is a query; one that matches nothing by these rules
-    finds nothing.
+    Words in double quotes must stand there as a phrase. Any other word also stands for words that it begins,
+    for what an OCR makes of it, and, where little is found, for words one or two letters away; a photo must
+    have all words or, where none has, most of what is distinctive in them. `since` (inclusive) and `until`
+    (exclusive) are about `original_timestamp`: people remember when they took a picture, not when it was
+    uploaded. Any string is a query; one that matches nothing by these rules finds nothing.
     """
     query = read(text)
     scope = _Scope.of(query, {"category": category, "intent": intent, "device": device_id}, since, until)
@@ -92,9 +96,19 @@ def find(
     if total or not query.loose:
         matches = _ranked(candidates, words, query, now)
     else:
-        matches = [match for match in _ranked(_with_most(words, scope), words, query, now) if match.coverage >= COVERAGE]
+        matches = [
+            match
+            for match in _ranked(_with_most(words, scope), words, query, now)
+            if match.coverage >= COVERAGE
+        ]
         total = len(matches)
-    return Found(total, [Hit(match.photo_id, round(match.score, 4), _snippet(match.texts, words)) for match in matches[:limit]])
+    return Found(
+        total,
+        [
+            Hit(match.photo_id, round(match.score, 4), _snippet(match.texts, words))
+            for match in matches[:limit]
+        ],
+    )
 
 
 class _Scope(msgspec.Struct):
@@ -106,7 +120,9 @@ class _Scope(msgspec.Struct):
     until: str = ""
 
     @classmethod
-    def of(cls, query: Query, filters: dict[str, str | None], since: datetime | None, until: datetime | None) -> "_Scope | None":
+    def of(
+        cls, query: Query, filters: dict[str, str | None], since: datetime | None, until: datetime | None
+    ) -> "_Scope | None":
         """None when no photo was taken in the range of time."""
         of_filters = [filter_term(name, value) for name, value in filters.items() if value]
         days = _days(since, until) if since or until else []
@@ -121,12 +137,20 @@ class _Scope(msgspec.Struct):
 
     def matching(self, conditions: Iterable[str]) -> tuple[str, list[str]]:
         """The query for photos that meet `conditions` in this scope, and its values."""
-        sql, values = "SELECT photo_index.rowid FROM photo_index", [" AND ".join([*self.conditions, *conditions])]
+        sql, values = (
+            "SELECT photo_index.rowid FROM photo_index",
+            [" AND ".join([*self.conditions, *conditions])],
+        )
         if not self.until:
             return f"{sql} WHERE photo_index MATCH ?", values
-        # The terms are whole days, the photos know the time. CROSS keeps SQLite from starting with the photos.
+        # The terms are whole days, the photos know the time. CROSS keeps SQLite from starting with the
+        # photos.
         sql += " CROSS JOIN photos ON photos.id = photo_index.rowid WHERE photo_index MATCH ?"
-        return f"{sql} AND original_timestamp >= ? AND original_timestamp < ?", [*values, self.since, self.until]
+        return f"{sql} AND original_timestamp >= ? AND original_timestamp < ?", [
+            *values,
+            self.since,
+            self.until,
+        ]
 
 
 def _with_all(words: list[Word], scope: _Scope) -> tuple[int, list[int]]:
@@ -150,7 +174,9 @@ def _with_phrase(words: list[Word], query: Query, scope: _Scope) -> list[int]:
 
 
 def _with_most(words: list[Word], scope: _Scope) -> list[int]:
-    """Photos among which are those with `COVERAGE` of the words' weight: each of these has one of the heaviest words."""
+    """Photos among which are those with `COVERAGE` of the words' weight: each of these has one of the
+    heaviest words.
+    """
     missable = (1 - COVERAGE) * sum(word.weight for word in words)
     if len(words) < 2 or sum(word.weight for word in words if not word.meanings) > missable:
         return []
@@ -212,7 +238,7 @@ def _days(since: datetime | None, until: datetime | None) -> list[str]:
     return covering
 
 
-# -------------------------------------------------------------------------------------------------------------------- ranking
+# ---------------------------------------------------------------------------------------------------- ranking
 
 
 class _Match(msgspec.Struct):
@@ -237,11 +263,17 @@ def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime
         coverage, score = _compared(texts, words, numbers, query)
         age = max(timedelta(), now - datetime.fromisoformat(taken))
         matches.append(_Match(photo_id, taken, texts, coverage, score + FRESH * 0.5 ** (age / HALF_FRESH)))
-    return sorted(matches, key=lambda match: (round(match.score, 3), match.taken, match.photo_id), reverse=True)
+    return sorted(
+        matches, key=lambda match: (round(match.score, 3), match.taken, match.photo_id), reverse=True
+    )
 
 
-def _compared(texts: list[str], words: list[Word], numbers: dict[str, int], query: Query) -> tuple[float, float]:
-    """What share of the query's weight a photo has, and its score without freshness. `numbers`: which word a term stands for."""
+def _compared(
+    texts: list[str], words: list[Word], numbers: dict[str, int], query: Query
+) -> tuple[float, float]:
+    """What share of the query's weight a photo has, and its score without freshness. `numbers`: which word a
+    term stands for.
+    """
     head, body = terms.fold_lines(texts[:2]), terms.fold_lines(texts[2:])
     sequence = terms.cut(head)
     in_head = set(sequence)
@@ -253,20 +285,30 @@ def _compared(texts: list[str], words: list[Word], numbers: dict[str, int], quer
     weight = sum(word.weight for word in words)
     coverage, heading = 0.0, 0.0
     for word in words:
-        worths = (worth for term, worth in word.meanings.items() if term in present or (" " in term and f" {term} " in line))
+        worths = (
+            worth
+            for term, worth in word.meanings.items()
+            if term in present or (" " in term and f" {term} " in line)
+        )
         share = word.weight / weight * max(worths, default=0.0)
         coverage += share
         heading += 0.0 if in_head.isdisjoint(word.meanings) else share
-    close = _as_a_whole(terms.squeeze(f"{head}\n{body}"), f" {' '.join(query.sequence)} " in line, query.needle)
+    close = _as_a_whole(
+        terms.squeeze(f"{head}\n{body}"), f" {' '.join(query.sequence)} " in line, query.needle
+    )
     if not close:
         marks = [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
-        close = (0.35 * _densest(marks, len(query.sequence))[0] + 0.15 * _densest(marks, NEARBY)[0]) / len(words)
+        close = (0.35 * _densest(marks, len(query.sequence))[0] + 0.15 * _densest(marks, NEARBY)[0]) / len(
+            words
+        )
     return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
 
 
 def _as_a_whole(lines: str, phrase: bool, needle: str) -> float:
-    """How well the query stands in the text as a whole: 1 as a line of its own that is a title, less within a line or further
-    down, less again if only without regard to spaces, which an OCR drops and adds; 0 if not at all."""
+    """How well the query stands in the text as a whole: 1 as a line of its own that is a title, less within a
+    line or further down, less again if only without regard to spaces, which an OCR drops and adds; 0 if not
+    at all.
+    """
     if not phrase and len(needle) < 6 and not terms.RUN.search(needle):
         return 0.0  # so short that it may be within other words
     place = lines.find(needle)
@@ -277,7 +319,9 @@ def _as_a_whole(lines: str, phrase: bool, needle: str) -> float:
 
 
 def _densest(marks: list[tuple[int, int]], reach: int) -> tuple[int, int]:
-    """Of `marks` (place, word), in order: the most distinct words that stand within `reach`, and the first place where they do."""
+    """Of `marks` (place, word), in order: the most distinct words that stand within `reach`, and the first
+    place where they do.
+    """
     most, start = 0, 0
     inside, first = collections.Counter(), 0
     for place, word in marks:
@@ -291,9 +335,13 @@ def _densest(marks: list[tuple[int, int]], reach: int) -> tuple[int, int]:
 
 
 def _snippet(texts: list[str], words: list[Word]) -> str:
-    """About `SNIPPET` characters of the text from around the place where most of the words stand: plain text, without marks."""
+    """About `SNIPPET` characters of the text from around the place where most of the words stand: plain text,
+    without marks.
+    """
     app_name, summary, *values, visible_text = (" ".join(text.split()) for text in texts)
-    numbers = {part: number for number, word in enumerate(words) for term in word.meanings for part in term.split()}
+    numbers = {
+        part: number for number, word in enumerate(words) for term in word.meanings for part in term.split()
+    }
     most, snippet = 0, _cut_out(visible_text or summary, 0)
     for text in (visible_text, summary, " ".join(values), app_name):
         found, place = _densest(_marks(text, numbers), SNIPPET)
@@ -307,7 +355,9 @@ def _marks(text: str, numbers: dict[str, int]) -> list[tuple[int, int]]:
     marks = []
     for piece in terms.PIECE.finditer(text):
         of_piece = [piece[0].casefold()] if piece[0].isascii() else terms.cut(terms.fold(piece[0]))
-        marks += [(piece.start() + place, numbers[term]) for place, term in enumerate(of_piece) if term in numbers]
+        marks += [
+            (piece.start() + place, numbers[term]) for place, term in enumerate(of_piece) if term in numbers
+        ]
     if not marks:
         # Only a part of a compound, or one character of a run.
         plain = text.casefold()
@@ -326,7 +376,7 @@ def _cut_out(text: str, place: int) -> str:
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("search", __name__, url_prefix="/api/search")
 
@@ -344,10 +394,18 @@ class SearchQuery(msgspec.Struct):
 @routes.get("", endpoint="find")
 @inputs.operation()
 def find_photos(query: SearchQuery) -> shapes.PhotoHits:
-    """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an error."""
-    period = {"since": parse_time(query.since, field="since"), "until": parse_time(query.until, field="until")}
+    """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an
+    error.
+    """
+    period = {
+        "since": parse_time(query.since, field="since"),
+        "until": parse_time(query.until, field="until"),
+    }
     chosen = {"category": query.category, "intent": query.intent, "device_id": query.device_id}
     found = find(query.q, limit=query.limit, **chosen, **period, now=utc_now())
     hits = {hit.photo_id: hit for hit in found.items}
-    items = [{**item, "score": hits[item["id"]].score, "snippet": hits[item["id"]].snippet} for item in photos.list_items(list(hits))]
+    items = [
+        {**item, "score": hits[item["id"]].score, "snippet": hits[item["id"]].snippet}
+        for item in photos.list_items(list(hits))
+    ]
     return {"total": found.total, "items": items}

@@ -1,9 +1,9 @@
 """The one settings table, read from the environment once and checked at start.
 
-Every variable that Snaplore knows is a field of `Settings` with its type, reader, default and help. `Settings.from_environ`
-turns the environment into one frozen object which `create_app` passes on; nothing else reads `os.environ`. A value that cannot be read
-stops the start with one line that names the variable: a silent default would hide a typing error until it costs data.
-Secrets are left out of every repr.
+Every variable that Snaplore knows is a field of `Settings` with its type, reader, default and help.
+`Settings.from_environ` turns the environment into one frozen object which `create_app` passes on; nothing
+else reads `os.environ`. A value that cannot be read stops the start with one line that names the variable: a
+silent default would hide a typing error until it costs data. Secrets are left out of every repr.
 """
 
 import dataclasses
@@ -71,7 +71,11 @@ def _origins(value: str) -> tuple[str, ...]:
     origins = _names(value)
     for origin in origins:
         parts = urlsplit(origin)
-        if parts.scheme not in ("http", "https") or not parts.netloc or origin != f"{parts.scheme}://{parts.netloc}":
+        if (
+            parts.scheme not in ("http", "https")
+            or not parts.netloc
+            or origin != f"{parts.scheme}://{parts.netloc}"
+        ):
             raise ValueError(f"must list origins like https://host:port, and {origin!r} is none")
     return origins
 
@@ -82,9 +86,12 @@ def _trusted_hosts(value: str) -> tuple[str, ...]:
         try:
             ipaddress.ip_network(host.strip("[]"), strict=False)
         except ValueError:
-            # A port would never match: the rule is about where a connection goes, not about which service is there.
+            # A port would never match: the rule is about where a connection goes, not about which service is
+            # there.
             if not re.fullmatch(r"[A-Za-z0-9._-]+", host):
-                raise ValueError(f"must list host names, addresses or networks, without ports, and {host!r} is none") from None
+                raise ValueError(
+                    f"must list host names, addresses or networks, without ports, and {host!r} is none"
+                ) from None
     return hosts
 
 
@@ -101,24 +108,39 @@ def _path(value: str) -> Path:
 
 def _setting(read: Callable[[str], Any], default: Any, help: str, *, secret: bool = False) -> Any:
     """A row of the table. `read` raises ValueError with the rest of the sentence "SNAPLORE_X: …"."""
-    return dataclasses.field(default=default, repr=not secret, metadata={"read": read, "help": help, "secret": secret})
+    return dataclasses.field(
+        default=default, repr=not secret, metadata={"read": read, "help": help, "secret": secret}
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The table: each variable is PREFIX and the field's name in upper case. Frozen: what was checked at start stays."""
+    """The table: each variable is PREFIX and the field's name in upper case. Frozen: what was checked at
+    start stays.
+    """
 
     api_key: str | None = _setting(
-        _text, None, "Shared key for `Authorization: Bearer`. Unset: a random one is made at the first start.", secret=True
+        _text,
+        None,
+        "Shared key for `Authorization: Bearer`. Unset: a random one is made at the first start.",
+        secret=True,
     )
     dev_mode: bool = _setting(
-        _flag, False, "`true` allows running without a key, and `http://localhost` as an LLM address. For development only."
+        _flag,
+        False,
+        "`true` allows running without a key, and `http://localhost` as an LLM address. For development only.",
     )
-    data_dir: Path = _setting(_path, ROOT / "data", "The folder in which everything is kept: database, pictures, keys.")
+    data_dir: Path = _setting(
+        _path, ROOT / "data", "The folder in which everything is kept: database, pictures, keys."
+    )
     bind: str = _setting(_bind, "127.0.0.1:8000", "Address and port that the service listens on.")
-    retention_days: int = _setting(_whole(0, 36_500), 30, "Age in days after which data is cleaned up. 0 keeps everything.")
+    retention_days: int = _setting(
+        _whole(0, 36_500), 30, "Age in days after which data is cleaned up. 0 keeps everything."
+    )
     language: str = _setting(
-        _choice("zh", "en"), "zh", "Language of fixed texts: pushes, default titles, summaries of the embedded analyser."
+        _choice("zh", "en"),
+        "zh",
+        "Language of fixed texts: pushes, default titles, summaries of the embedded analyser.",
     )
     analysis_workers: int = _setting(_whole(1, 32), 2, "Threads of the analysis pool.")
     ocr_model: str = _setting(
@@ -127,35 +149,61 @@ class Settings:
         "OCR model of the embedded analyser. `tiny` is faster, and reads Latin and simplified Chinese only.",
     )
     llm_api_key: str | None = _setting(_text, None, "Key of the vision LLM.", secret=True)
-    llm_base_url: str | None = _setting(_address, None, "Address of an OpenAI-compatible API. Unset: the embedded analyser.")
+    llm_base_url: str | None = _setting(
+        _address, None, "Address of an OpenAI-compatible API. Unset: the embedded analyser."
+    )
     llm_model: str | None = _setting(_text, None, "Name of the model.")
     llm_allowed_hosts: tuple[str, ...] = _setting(
-        _trusted_hosts, (), "Comma-separated host names, addresses or networks that may be called although they are private or plain http."
+        _trusted_hosts,
+        (),
+        "Comma-separated host names, addresses or networks that may be called although they are private or plain http.",
     )
     daily_token_limit: int = _setting(_whole(0, 10**15), 0, "Tokens a day over all LLM calls. 0 is no limit.")
     encryption: bool = _setting(_flag, True, "Encrypt everything that is stored.")
     master_key_file: Path | None = _setting(
-        _path, None, "File with the master key (a systemd credential, a mounted secret). Unset: one is made in the data folder."
+        _path,
+        None,
+        "File with the master key (a systemd credential, a mounted secret). Unset: one is made in the data folder.",
     )
-    key_rotation_days: int = _setting(_whole(1, 36_500), 90, "Age in days at which the rotation job makes a new key.")
+    key_rotation_days: int = _setting(
+        _whole(1, 36_500), 90, "Age in days at which the rotation job makes a new key."
+    )
     push_webhook_url: str | None = _setting(
-        _address, None, "Address that gets one POST per device and notification. Unset: notifications are only logged.", secret=True
+        _address,
+        None,
+        "Address that gets one POST per device and notification. Unset: notifications are only logged.",
+        secret=True,
     )
-    push_webhook_secret: str | None = _setting(_text, None, "Signs each webhook call (Standard Webhooks).", secret=True)
-    fcm_project_id: str | None = _setting(_text, None, "Reserved for a mobile push channel that is not active.")
-    fcm_credentials_json: str | None = _setting(_text, None, "Reserved for a mobile push channel that is not active.", secret=True)
+    push_webhook_secret: str | None = _setting(
+        _text, None, "Signs each webhook call (Standard Webhooks).", secret=True
+    )
+    fcm_project_id: str | None = _setting(
+        _text, None, "Reserved for a mobile push channel that is not active."
+    )
+    fcm_credentials_json: str | None = _setting(
+        _text, None, "Reserved for a mobile push channel that is not active.", secret=True
+    )
     searxng_url: str | None = _setting(_address, None, "Address of a SearXNG server for web search.")
     tavily_api_key: str | None = _setting(_text, None, "Key of the Tavily web search.", secret=True)
     brave_api_key: str | None = _setting(_text, None, "Key of the Brave web search.", secret=True)
-    cors_origins: tuple[str, ...] = _setting(_origins, (), "Comma-separated origins of web clients that are served elsewhere.")
-    trusted_proxies: int = _setting(_whole(0, 16), 0, "Number of reverse proxies in front, for the client's address.")
+    cors_origins: tuple[str, ...] = _setting(
+        _origins, (), "Comma-separated origins of web clients that are served elsewhere."
+    )
+    trusted_proxies: int = _setting(
+        _whole(0, 16), 0, "Number of reverse proxies in front, for the client's address."
+    )
     ratelimit_storage: str = _setting(
-        _text, "memory://", "Storage address of the rate limiter, shared when there are several workers.", secret=True
+        _text,
+        "memory://",
+        "Storage address of the rate limiter, shared when there are several workers.",
+        secret=True,
     )
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read and check every variable; an empty one counts as unset. Raises `StartRefused` naming the variable."""
+        """Read and check every variable; an empty one counts as unset. Raises `StartRefused` naming the
+        variable.
+        """
         values = {}
         for setting in dataclasses.fields(cls):
             raw = environ.get(variable(setting.name), "").strip()

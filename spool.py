@@ -1,8 +1,10 @@
-"""A file part on its way in: hashed and counted as it arrives, and never readable on the disk, not even for a moment.
+"""A file part on its way in: hashed and counted as it arrives, and never readable on the disk, not even for a
+moment.
 
-Up to `IN_MEMORY` bytes it stays in memory; beyond, it goes into a sealed file under the data folder, under a key of its own.
-That file becomes the stored one by a rename, so large uploads are written once. What arrives beyond the limit is counted and
-thrown away: the caller says no by `oversized`, and the client gets to read it.
+Up to `IN_MEMORY` bytes it stays in memory; beyond, it goes into a sealed file under the data folder, under a
+key of its own. That file becomes the stored one by a rename, so large uploads are written once. What arrives
+beyond the limit is counted and thrown away: the caller says no by `oversized`, and the client gets to read
+it.
 """
 
 import contextlib
@@ -31,7 +33,9 @@ def new_place(under: Path) -> Path:
 
 
 def keep_bytes(content: bytes, target: Path) -> bytes | None:
-    """Make a stored file of what is in memory, its content flushed; returns its key. The caller flushes the folder."""
+    """Make a stored file of what is in memory, its content flushed; returns its key. The caller flushes the
+    folder.
+    """
     with contextlib.closing(Spool(len(content))) as spool:
         spool.write(content)
         return spool.keep(target)
@@ -87,7 +91,9 @@ class Spool:
         return crypto.open_sealed(self._sealed, self._key)
 
     def keep(self, target: Path) -> bytes | None:
-        """Make this the stored file `target`, its content flushed; returns its key. The caller flushes the folder."""
+        """Make this the stored file `target`, its content flushed; returns its key. The caller flushes the
+        folder.
+        """
         if self._writer is None and self._sealed is None:
             self._spill()
         self._complete(durable=True)

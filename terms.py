@@ -1,9 +1,9 @@
 """What a term of the search index is: folding, and cutting text into words and bigrams.
 
-Documents and queries pass through here alike, so a term is found by whatever folds to the same. Scripts that put no spaces
-between words are cut into overlapping pairs of characters: without a dictionary it is the only cut that cannot be wrong, and any
-piece of such a text, two characters or longer, is a phrase of pairs. Everything else is a word of letters and digits; an address
-like `nadiyar@c.im` is the phrase of its words.
+Documents and queries pass through here alike, so a term is found by whatever folds to the same. Scripts that
+put no spaces between words are cut into overlapping pairs of characters: without a dictionary it is the only
+cut that cannot be wrong, and any piece of such a text, two characters or longer, is a phrase of pairs.
+Everything else is a word of letters and digits; an address like `nadiyar@c.im` is the phrase of its words.
 """
 
 import itertools
@@ -16,7 +16,8 @@ _UNSPACED = (
     "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _LETTER = rf"[^\W_{_UNSPACED}]"
-_VOWEL_SIGN = "[\u0300-\u036f\u0483-\u0487\u0610-\u061a\u0900-\u0963\u0966-\u0dff]"  # a part of a word, though not for `\w`
+# a part of a word, though not for `\w`
+_VOWEL_SIGN = "[\u0300-\u036f\u0483-\u0487\u0610-\u061a\u0900-\u0963\u0966-\u0dff]"
 # Cut at 64 letters, which only codes have. C++ and C# are words, too.
 _WORD = rf"{_LETTER}{{1,64}}(?:{_VOWEL_SIGN}{{1,8}}{_LETTER}{{0,64}}){{0,32}}(?:(?<=\b[A-Za-z])(?:\+\+|\#(?!\w)))?"
 RUN = re.compile(rf"[{_UNSPACED}]+")
@@ -30,7 +31,21 @@ _NOT_A_LETTER = re.compile(rf"[^\w\n{_UNSPACED}]+|_+")
 
 # What Unicode does not decompose. º is how an OCR reads °; NFKC would make a letter of it.
 _FOLDED = str.maketrans(
-    {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "þ": "th", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ı": "i"}
+    {
+        "ø": "o",
+        "Ø": "O",
+        "ł": "l",
+        "Ł": "L",
+        "đ": "d",
+        "Đ": "D",
+        "ð": "d",
+        "þ": "th",
+        "æ": "ae",
+        "Æ": "Ae",
+        "œ": "oe",
+        "Œ": "Oe",
+        "ı": "i",
+    }
     | dict.fromkeys("“”„«»「」", '"')
     | {"º": "°"}
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff")  # soft hyphen, zero width
@@ -39,13 +54,16 @@ _FOLDABLE = re.compile(f"[{''.join(map(chr, _FOLDED))}]")
 
 
 def fold(text: str) -> str:
-    """`text` without the differences that a searcher does not mean: width, accents, ligatures. Case stays: it shows seams."""
+    """`text` without the differences that a searcher does not mean: width, accents, ligatures. Case stays: it
+    shows seams.
+    """
     if text.isascii():
         return text
     if _FOLDABLE.search(text):  # seldom, and `translate` takes ten times as long
         text = text.translate(_FOLDED)
     text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text))
-    # Back to NFC: only Western, Hebrew and Arabic marks were taken off; kana keep their voicing, Hangul its syllables.
+    # Back to NFC: only Western, Hebrew and Arabic marks were taken off; kana keep their voicing, Hangul its
+    # syllables.
     return unicodedata.normalize("NFC", _ACCENT.sub("", text))
 
 
@@ -70,8 +88,10 @@ def cut(folded: str) -> list[str]:
 
 
 def parts(folded: str, terms: list[str]) -> list[str]:
-    """Terms beyond `terms` under which the text is found as well: the words of PixelSocial and Keepass2Android; e-mail, don't
-    and words broken at the end of a line as one; the single characters of pairs."""
+    """Terms beyond `terms` under which the text is found as well: the words of PixelSocial and
+    Keepass2Android; e-mail, don't and words broken at the end of a line as one; the single characters of
+    pairs.
+    """
     found = set(cut(_SEAM.sub(r"\g<0> ", folded)))
     linked, links = _LINK.subn("", folded)
     if links:

@@ -1,18 +1,23 @@
 """Cleaning and shortening texts that come from people, models, pictures and the web.
 
-Such a text is made storable once, where it enters, and made short where it is shown. Each function takes linear time.
+Such a text is made storable once, where it enters, and made short where it is shown. Each function takes
+linear time.
 """
 
 CUT_MARK = " […]"
 
 
 def encodable(text: str) -> str:
-    """`text` without lone surrogates: halves of characters, which cannot be written as UTF-8 (an emoji that was cut in two)."""
+    """`text` without lone surrogates: halves of characters, which cannot be written as UTF-8 (an emoji that
+    was cut in two).
+    """
     return text.encode("utf-8", "ignore").decode("utf-8")
 
 
 def storable(text: str) -> str:
-    """`text` without NUL and lone surrogates. SQLite's driver refuses the latter, and its functions cut a text off at a NUL."""
+    """`text` without NUL and lone surrogates. SQLite's driver refuses the latter, and its functions cut a
+    text off at a NUL.
+    """
     return encodable(text.replace("\0", ""))
 
 
@@ -22,7 +27,9 @@ def one_line(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """`text`, or its beginning and an ellipsis, together at most `most` characters. There is no white space before the ellipsis."""
+    """`text`, or its beginning and an ellipsis, together at most `most` characters. There is no white space
+    before the ellipsis.
+    """
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 

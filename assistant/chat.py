@@ -1,13 +1,15 @@
 """The assistant: one turn of a conversation, from the person's message to the answer; `/api/chat`.
 
-A turn is a loop: the model is asked, calls tools, is given what they say, and is asked again, at most `ROUNDS` times; then once more
-without tools, so that a turn always ends in text. The database is used for moments in between and never while a model or a tool is
-waited for. The message is stored before anything can fail, the rest when the turn is over (`assistant/conversations.py`).
+A turn is a loop: the model is asked, calls tools, is given what they say, and is asked again, at most
+`ROUNDS` times; then once more without tools, so that a turn always ends in text. The database is used for
+moments in between and never while a model or a tool is waited for. The message is stored before anything can
+fail, the rest when the turn is over (`assistant/conversations.py`).
 
-Turns of one conversation come one after the other. Over all conversations only so many run at once, because each holds a thread of the
-server while its model thinks, and uploads, lists and searches need threads, too.
+Turns of one conversation come one after the other. Over all conversations only so many run at once, because
+each holds a thread of the server while its model thinks, and uploads, lists and searches need threads, too.
 
-What a turn tells about the person is found out afterwards, in the background, from the person's own words (`read_for_memories`).
+What a turn tells about the person is found out afterwards, in the background, from the person's own words
+(`read_for_memories`).
 """
 
 import contextlib
@@ -92,14 +94,15 @@ class Reply(msgspec.Struct, frozen=True):
     tool_calls: list[dict[str, Any]]  # all calls of the turn
 
 
-# ---------------------------------------------------------------------------------------------------------------------- a turn
+# ----------------------------------------------------------------------------------------------------- a turn
 
 
 def send(settings: Settings, said: Said, *, clock: Callable[[], datetime] = utc_now) -> Reply:
     """Answer a message. Opens the database by itself, for moments.
 
-    Raises `NotFound` for a skill that is not there or not enabled; `Unavailable` when too many chats run, the conversation is busy or
-    the day's tokens are used up; `ModelFailure` when the model gives no answer. The message stays in the conversation after the last two.
+    Raises `NotFound` for a skill that is not there or not enabled; `Unavailable` when too many chats run, the
+    conversation is busy or the day's tokens are used up; `ModelFailure` when the model gives no answer. The
+    message stays in the conversation after the last two.
     """
     conversation_id = said.conversation_id or secrets.token_hex(16)
     turns = database.store().folder / "turns"
@@ -112,34 +115,47 @@ def send(settings: Settings, said: Said, *, clock: Callable[[], datetime] = utc_
             turn.give_up(problem)
             raise
     finished.send()
-    calls = [call for message in turn.following if message.tool_calls for call in msgspec.json.decode(message.tool_calls)]
+    calls = [
+        call
+        for message in turn.following
+        if message.tool_calls
+        for call in msgspec.json.decode(message.tool_calls)
+    ]
     return Reply(conversation_id, turn.following[-1].content, calls)
 
 
 def attached(file: Spool) -> bytes:
-    """An attached picture as models get it. Raises `TooLarge`, `BadInput` for an empty file, and `UnsupportedImage`."""
+    """An attached picture as models get it. Raises `TooLarge`, `BadInput` for an empty file, and
+    `UnsupportedImage`.
+    """
     file.check()
     with file.open() as picture:
         return pictures.for_model(picture)
 
 
 class History(NamedTuple):
-    """Earlier turns as they are sent again, and what the person wrote in those that were read; both oldest first."""
+    """Earlier turns as they are sent again, and what the person wrote in those that were read; both oldest
+    first.
+    """
 
     messages: list[context.Messages]  # of each turn
     own_words: list[str]
 
 
 class Transcript(NamedTuple):
-    """Stored turns in the protocol's form. A model that takes no tools finds what they said in the person's message."""
+    """Stored turns in the protocol's form. A model that takes no tools finds what they said in the person's
+    message.
+    """
 
     frame: prompts.Frame
     takes_tools: bool
 
     def history(self, turns: Iterable[Turn], most: int, *, pictures: int) -> History:
-        """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. They come latest first.
+        """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. They come
+        latest first.
 
-        A turn that does not fit with its picture is sent without. The first that does not fit at all ends it, so that there are no holes.
+        A turn that does not fit with its picture is sent without. The first that does not fit at all ends it,
+        so that there are no holes.
         """
         messages: list[context.Messages] = []
         own_words: list[str] = []
@@ -147,7 +163,9 @@ class Transcript(NamedTuple):
             own_words[:0] = [message.content for message in turn if message.role == "user"]
             attached = sum(message.attachment_path is not None for message in turn)
             with_pictures = (True, False) if attached and pictures > 0 else (False,)
-            fitting = context.first_fitting((self.messages(turn, pictures=shown) for shown in with_pictures), most)
+            fitting = context.first_fitting(
+                (self.messages(turn, pictures=shown) for shown in with_pictures), most
+            )
             if fitting is None:
                 break
             messages.insert(0, fitting)
@@ -170,7 +188,13 @@ class Transcript(NamedTuple):
                     {"type": "text", "text": f"{prompts.LOOKED_UP}\n{self.frame.around(message.content)}"},
                 ]
             elif message.tool_calls and self.takes_tools:
-                messages.append({"role": "assistant", "content": None, "tool_calls": msgspec.json.decode(message.tool_calls)})
+                messages.append(
+                    {
+                        "role": "assistant",
+                        "content": None,
+                        "tool_calls": msgspec.json.decode(message.tool_calls),
+                    }
+                )
             elif message.content:
                 messages.append({"role": message.role, "content": message.content})
         return messages
@@ -192,8 +216,13 @@ class _Turn:
             self._asked = Message()
             try:
                 with db.atomic():
-                    self._asked = conversations.begin_turn(conversation_id, said.content, said.picture, device_id=said.device_id, now=now)
-                    self._recalled = [kept.content for kept in memory.recall(said.content, device_id=said.device_id or None, now=now)]
+                    self._asked = conversations.begin_turn(
+                        conversation_id, said.content, said.picture, device_id=said.device_id, now=now
+                    )
+                    self._recalled = [
+                        kept.content
+                        for kept in memory.recall(said.content, device_id=said.device_id or None, now=now)
+                    ]
             except BaseException:
                 conversations.drop_unless_stored(self._asked)
                 raise
@@ -206,7 +235,9 @@ class _Turn:
             self._read_history()
 
     def run(self) -> None:
-        """Everything that follows the person's message: rounds of calls and what the tools say, and the answer."""
+        """Everything that follows the person's message: rounds of calls and what the tools say, and the
+        answer.
+        """
         told = {
             "said": [*self._history.own_words, self._said.content],
             "recalled": self._recalled,
@@ -245,7 +276,9 @@ class _Turn:
     def _ask(self, offered: list[dict[str, Any]] | None) -> Answer:
         room = self._room - (context.tokens(offered) if offered else 0)
         messages = [self._system, *context.fit(self._history.messages, self._present, room)]
-        answer = self._model.complete(messages, tools=offered, most=self._most_answer, remembered=self._recalled)
+        answer = self._model.complete(
+            messages, tools=offered, most=self._most_answer, remembered=self._recalled
+        )
         self._count(answer.usage)
         if answer.tool_calls:
             answer.require_whole()
@@ -261,7 +294,9 @@ class _Turn:
             name = call["function"]["name"]
             results.append(toolbox.run(name, call["function"]["arguments"]))
             said = _encoded(results[-1])
-            self._present.append({"role": "tool", "tool_call_id": call["id"], "content": self._frame.around(said)})
+            self._present.append(
+                {"role": "tool", "tool_call_id": call["id"], "content": self._frame.around(said)}
+            )
             self._note(role="tool", content=said, tool_call_id=call["id"], tool_name=results[-1]["tool"])
         return results
 
@@ -293,7 +328,9 @@ class _Turn:
         transcript = Transcript(self._frame, self._model.takes_tools)
         self._present = transcript.messages([self._asked, *self.following], pictures=True)
         pictures = MAX_PICTURES - (self._asked.attachment_path is not None)
-        self._history = transcript.history(conversations.earlier_turns(self._asked), self._room, pictures=pictures)
+        self._history = transcript.history(
+            conversations.earlier_turns(self._asked), self._room, pictures=pictures
+        )
 
 
 _places = loops.Places(MOST_AT_ONCE, full="Too many chats are going on.", retry_after=BUSY_AGAIN)
@@ -306,7 +343,11 @@ def _encoded(value: Any) -> str:
 def _plain(call: dict[str, Any]) -> dict[str, Any]:
     """A call as it is stored and shown: without what only its provider understands."""
     function = call["function"]
-    return {"id": call["id"], "type": "function", "function": {"name": function["name"], "arguments": function["arguments"]}}
+    return {
+        "id": call["id"],
+        "type": "function",
+        "function": {"name": function["name"], "arguments": function["arguments"]},
+    }
 
 
 def _shown(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
@@ -315,7 +356,10 @@ def _shown(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
         return message.content
     if pictures:
         with contextlib.suppress(Unreadable):
-            return [{"type": "text", "text": message.content}, prompts.picture(conversations.picture_of(message))]
+            return [
+                {"type": "text", "text": message.content},
+                prompts.picture(conversations.picture_of(message)),
+            ]
     return f"{message.content}\n{prompts.NO_PICTURE}"
 
 
@@ -323,17 +367,18 @@ def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
     return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
-# ------------------------------------------------------------------------------------------------------------------- memories
+# --------------------------------------------------------------------------------------------------- memories
 
 # Sent after a turn was stored: there may be something to remember.
 finished = blinker.Signal()
 
 
 def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
-    """Read the oldest turn that waits for it, and remember what the person told in it; False when nothing waits or nothing can be done.
+    """Read the oldest turn that waits for it, and remember what the person told in it; False when nothing
+    waits or nothing can be done.
 
-    What the background repeats. A turn that no model can read is dropped; a model that cannot be reached is asked again later. Only what
-    rests on the person's own words passes the gate, whatever the model says.
+    What the background repeats. A turn that no model can read is dropped; a model that cannot be reached is
+    asked again later. Only what rests on the person's own words passes the gate, whatever the model says.
     """
     with database.scope():
         chosen = configuration.current(settings)
@@ -384,7 +429,7 @@ def _memories_in(model: llm.Model, said: str, answered: str) -> tuple[list[Memor
         return [], problem.usage or Usage(), later
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("chat", __name__, url_prefix="/api/chat")
 
@@ -413,8 +458,8 @@ class MessageForm(msgspec.Struct):
 def send_message(body: MessageBody) -> shapes.Answered:
     """Say something to the assistant, and get its answer.
 
-    A `conversation_id` that is not known begins a conversation under it, so that a client may choose one and find it again when it
-    tries once more. After a 502 the message stays in the conversation.
+    A `conversation_id` that is not known begins a conversation under it, so that a client may choose one and
+    find it again when it tries once more. After a 502 the message stays in the conversation.
     """
     if not body.message.strip():
         raise BadInput("message: must not be empty")

@@ -1,7 +1,9 @@
-"""What fits into a model's context: how many tokens messages are, and which of them are sent when not all can be.
+"""What fits into a model's context: how many tokens messages are, and which of them are sent when not all can
+be.
 
-Each model counts in its own tokens, and the tables for that are megabytes that change with every model. So tokens are estimated, rather
-too many than too few: a request that is too long is refused as a whole, one that could have been longer only misses its oldest turns.
+Each model counts in its own tokens, and the tables for that are megabytes that change with every model. So
+tokens are estimated, rather too many than too few: a request that is too long is refused as a whole, one that
+could have been longer only misses its oldest turns.
 """
 
 import copy
@@ -11,8 +13,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-# Characters to a token: English prose has 4 to 5, but JSON, code and names have 3. A Chinese character, kana or hangul is one token at
-# most in every vocabulary of this decade; other scripts and emoji are split into pieces.
+# Characters to a token: English prose has 4 to 5, but JSON, code and names have 3. A Chinese character, kana
+# or hangul is one token at most in every vocabulary of this decade; other scripts and emoji are split into
+# pieces.
 ASCII_CHARACTERS = 3.5
 OTHER_CHARACTERS = 1.3
 _CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
@@ -32,11 +35,18 @@ def tokens(value: Any) -> int:
     if isinstance(value, str):
         ascii_only = len(value.encode("ascii", "ignore"))
         cjk = len(_CJK.findall(value))
-        return math.ceil(ascii_only / ASCII_CHARACTERS + cjk + (len(value) - ascii_only - cjk) / OTHER_CHARACTERS)
+        return math.ceil(
+            ascii_only / ASCII_CHARACTERS + cjk + (len(value) - ascii_only - cjk) / OTHER_CHARACTERS
+        )
     if isinstance(value, dict) and "role" in value:
-        content, rest = value.get("content"), {name: part for name, part in value.items() if name != "content"}
+        content, rest = (
+            value.get("content"),
+            {name: part for name, part in value.items() if name != "content"},
+        )
         parts = content if isinstance(content, list) else [{"text": content or ""}]
-        return MESSAGE_TOKENS + tokens(json.dumps(rest, ensure_ascii=False)) + sum(_part(part) for part in parts)
+        return (
+            MESSAGE_TOKENS + tokens(json.dumps(rest, ensure_ascii=False)) + sum(_part(part) for part in parts)
+        )
     if isinstance(value, list) and value and isinstance(value[0], dict) and "role" in value[0]:
         return sum(map(tokens, value))
     return tokens(json.dumps(value, ensure_ascii=False))
@@ -48,7 +58,8 @@ def first_fitting(versions: Iterable[Messages], most: int) -> Messages | None:
 
 
 def fit(earlier: list[Messages], present: Messages, most: int) -> Messages:
-    """Earlier turns and the present one, within `most` tokens: the oldest turns go first, then the ends of long tool answers.
+    """Earlier turns and the present one, within `most` tokens: the oldest turns go first, then the ends of
+    long tool answers.
 
     What is left of the present turn is sent even if it is too long: the model's server then says so.
     """

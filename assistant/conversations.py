@@ -1,11 +1,12 @@
 """Conversations: their messages and attached pictures, kept, listed and deleted; `/api/chat/conversations`.
 
-A turn is a user message and everything up to the next one. The user message is stored when it comes in, so that it is not lost when
-the model fails; all that follows is stored in one transaction when the turn is over, so that a conversation never ends in a tool call
-without its answer. A client that sends the same message again after a failure finds it there, once.
+A turn is a user message and everything up to the next one. The user message is stored when it comes in, so
+that it is not lost when the model fails; all that follows is stored in one transaction when the turn is over,
+so that a conversation never ends in a tool call without its answer. A client that sends the same message
+again after a failure finds it there, once.
 
-An attached picture is kept as the model gets it (upright, at most 1568 px, no metadata), in a sealed file of its own: nobody asks for
-the original again, and a later turn costs no decoding.
+An attached picture is kept as the model gets it (upright, at most 1568 px, no metadata), in a sealed file of
+its own: nobody asks for the original again, and a later turn costs no decoding.
 """
 
 import secrets
@@ -34,14 +35,22 @@ CHUNK = 50  # messages that are read at once when a history is walked back
 Turn = list[Message]  # a user message and what followed it, in order
 
 
-def begin_turn(conversation_id: str | None, content: str, picture: bytes | None, *, device_id: str, now: datetime) -> Message:
+def begin_turn(
+    conversation_id: str | None, content: str, picture: bytes | None, *, device_id: str, now: datetime
+) -> Message:
     """Store a user's message, in a new conversation when there is none of this id; durable when it returns.
 
-    When the conversation's last message is the same one, still without an answer, it is that one. `picture` is a JPEG.
+    When the conversation's last message is the same one, still without an answer, it is that one. `picture`
+    is a JPEG.
     """
     conversation_id = conversation_id or secrets.token_hex(16)
     unanswered = _last(conversation_id)
-    if unanswered is not None and unanswered.role == "user" and unanswered.content == content and _has_picture(unanswered, picture):
+    if (
+        unanswered is not None
+        and unanswered.role == "user"
+        and unanswered.content == content
+        and _has_picture(unanswered, picture)
+    ):
         return unanswered
     message = Message(conversation=conversation_id, role="user", content=content, created_at=now)
     if picture is not None:
@@ -49,7 +58,10 @@ def begin_turn(conversation_id: str | None, content: str, picture: bytes | None,
         message.attachment_key = keep_bytes(picture, path)
         crypto.sync_file(path.parent)
         message.attachment_bytes = path.stat().st_size
-        message.attachment_path, message.attachment_type = str(path.relative_to(database.store().folder)), ATTACHMENT_TYPE
+        message.attachment_path, message.attachment_type = (
+            str(path.relative_to(database.store().folder)),
+            ATTACHMENT_TYPE,
+        )
         message.attachment_generation = database.store().ring.generation
     try:
         with db.atomic():
@@ -65,7 +77,9 @@ def begin_turn(conversation_id: str | None, content: str, picture: bytes | None,
 
 
 def drop_unless_stored(message: Message) -> None:
-    """Remove a message's file when its row was not stored: the disk may be full at the very end of a transaction."""
+    """Remove a message's file when its row was not stored: the disk may be full at the very end of a
+    transaction.
+    """
     path = message.attachment_path
     if path and not Message.select().where(Message.attachment_path == path).exists():
         (database.store().folder / path).unlink(missing_ok=True)
@@ -74,7 +88,8 @@ def drop_unless_stored(message: Message) -> None:
 def end_turn(asked: Message, following: Turn, *, recalled: list[str] | None, now: datetime) -> None:
     """Store what followed a user's message. Raises `NotFound` when the conversation was deleted meanwhile.
 
-    With `recalled`, the memories that the model was given, the turn then waits for being read for memories (`next_to_read`).
+    With `recalled`, the memories that the model was given, the turn then waits for being read for memories
+    (`next_to_read`).
     """
     waiting = None if recalled is None else msgspec.json.encode(recalled).decode()
     with db.atomic():
@@ -87,7 +102,9 @@ def end_turn(asked: Message, following: Turn, *, recalled: list[str] | None, now
 
 
 def earlier_turns(asked: Message) -> Iterator[Turn]:
-    """The turns of a conversation before a user's message, the latest first; read as far as they are asked for."""
+    """The turns of a conversation before a user's message, the latest first; read as far as they are asked
+    for.
+    """
     turn: Turn = []
     before = asked.id
     while rows := _before(asked.conversation_id, before):
@@ -108,24 +125,38 @@ def picture_of(message: Message) -> bytes:
 
 
 def open_picture(message: Message) -> BinaryIO:
-    """A seekable reader of the attached JPEG. Raises `Unreadable` when its file is lost, and here or from a read when it is damaged."""
+    """A seekable reader of the attached JPEG. Raises `Unreadable` when its file is lost, and here or from a
+    read when it is damaged.
+    """
     return crypto.open_sealed(database.store().folder / message.attachment_path, message.attachment_key)
 
 
 def next_to_read() -> tuple[Message, str, list[str]] | None:
-    """The oldest user message whose turn was not yet read for memories, the answer to it, and what was recalled for it."""
+    """The oldest user message whose turn was not yet read for memories, the answer to it, and what was
+    recalled for it.
+    """
     waiting = peewee.SQL("recalled IS NOT NULL")  # as the partial index has it
     asked = Message.select().where(waiting).order_by(Message.id).first()
     if asked is None:
         return None
-    following = Message.select().where(Message.conversation == asked.conversation_id, Message.id > asked.id).order_by(Message.id)
-    answer = next((message.content for message in following if message.role == "assistant" and message.content), "")
+    following = (
+        Message.select()
+        .where(Message.conversation == asked.conversation_id, Message.id > asked.id)
+        .order_by(Message.id)
+    )
+    answer = next(
+        (message.content for message in following if message.role == "assistant" and message.content), ""
+    )
     return asked, answer, msgspec.json.decode(asked.recalled, type=list[str])
 
 
 def mark_read(message_id: int) -> bool:
     """The turn does not wait any more; False when it did not, or is gone."""
-    return bool(Message.update(recalled=None).where(Message.id == message_id, Message.recalled.is_null(False)).execute())
+    return bool(
+        Message.update(recalled=None)
+        .where(Message.id == message_id, Message.recalled.is_null(False))
+        .execute()
+    )
 
 
 def mark_noted(conversation_id: str, last_message_id: int) -> None:
@@ -135,7 +166,12 @@ def mark_noted(conversation_id: str, last_message_id: int) -> None:
 
 def forget_picture(message_id: int) -> None:
     """Take from a message the picture whose file is lost."""
-    none = {"attachment_path": None, "attachment_key": None, "attachment_type": None, "attachment_generation": None}
+    none = {
+        "attachment_path": None,
+        "attachment_key": None,
+        "attachment_type": None,
+        "attachment_generation": None,
+    }
     Message.update(**none, attachment_bytes=0).where(Message.id == message_id).execute()
 
 
@@ -144,18 +180,29 @@ def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes
     chosen = Conversation.select()
     if device_id is not None:
         chosen = chosen.where(Conversation.device_id == device_id)
-    found = list(chosen.order_by(Conversation.updated_at.desc(), Conversation.id.desc()).paginate(number, size))
+    found = list(
+        chosen.order_by(Conversation.updated_at.desc(), Conversation.id.desc()).paginate(number, size)
+    )
     ids = [conversation.id for conversation in found]
     spoken = peewee.Case(None, [((Message.role != "tool") & Message.content.is_null(False), Message.id)])
     counts = Message.select(Message.conversation_id, peewee.fn.COUNT(Message.id), peewee.fn.MAX(spoken))
-    counted = {row[0]: row[1:] for row in counts.where(Message.conversation_id.in_(ids)).group_by(Message.conversation_id).tuples()}
+    counted = {
+        row[0]: row[1:]
+        for row in counts.where(Message.conversation_id.in_(ids)).group_by(Message.conversation_id).tuples()
+    }
     beginning = peewee.fn.SUBSTR(Message.content, 1, MAX_LAST_MESSAGE)
-    last = dict(Message.select(Message.id, beginning).where(Message.id.in_([row[1] for row in counted.values()])).tuples())
+    last = dict(
+        Message.select(Message.id, beginning)
+        .where(Message.id.in_([row[1] for row in counted.values()]))
+        .tuples()
+    )
     items = []
     for conversation in found:
         count, last_id = counted.get(conversation.id, (0, None))
         spoken_last = last.get(last_id, "")
-        items.append(shapes.of(conversation, shapes.ConversationItem, message_count=count, last_message=spoken_last))
+        items.append(
+            shapes.of(conversation, shapes.ConversationItem, message_count=count, last_message=spoken_last)
+        )
     return items
 
 
@@ -181,24 +228,39 @@ def delete(conversation_id: str) -> None:
 
 
 def purge(before: datetime, *, most: int) -> int:
-    """Remove up to `most` conversations that nobody has written in since `before`; returns how many were removed."""
+    """Remove up to `most` conversations that nobody has written in since `before`; returns how many were
+    removed.
+    """
     return _delete(Conversation.updated_at < before, most=most)
 
 
 def purge_begun(before: datetime, *, most: int) -> int:
-    """Remove up to `most` conversations that began before `before`, also those that are going on; returns how many were removed."""
+    """Remove up to `most` conversations that began before `before`, also those that are going on; returns how
+    many were removed.
+    """
     return _delete(Conversation.created_at < before, most=most)
 
 
 def is_kept(message: Message) -> bool:
-    """Whether a message is still there: its conversation may have been deleted while the answer is being written."""
+    """Whether a message is still there: its conversation may have been deleted while the answer is being
+    written.
+    """
     return Message.select().where(Message.id == message.id).exists()
 
 
 def _delete(where: peewee.Expression, *, most: int) -> int:
     with db.atomic():
-        ids = [row[0] for row in Conversation.select(Conversation.id).where(where).order_by(Conversation.updated_at).limit(most).tuples()]
-        attached = Message.select(Message.attachment_path).where(Message.conversation.in_(ids), Message.attachment_path.is_null(False))
+        ids = [
+            row[0]
+            for row in Conversation.select(Conversation.id)
+            .where(where)
+            .order_by(Conversation.updated_at)
+            .limit(most)
+            .tuples()
+        ]
+        attached = Message.select(Message.attachment_path).where(
+            Message.conversation.in_(ids), Message.attachment_path.is_null(False)
+        )
         paths = [row[0] for row in attached.tuples()]
         Conversation.delete().where(Conversation.id.in_(ids)).execute()
     # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
@@ -228,11 +290,15 @@ def _title(content: str) -> str:
 
 
 def _messages(conversation_id: str, after_id: int) -> list[shapes.MessageFields]:
-    later = Message.select().where(Message.conversation == conversation_id, Message.id > after_id).order_by(Message.id)
+    later = (
+        Message.select()
+        .where(Message.conversation == conversation_id, Message.id > after_id)
+        .order_by(Message.id)
+    )
     return [shapes.of(message, shapes.MessageFields) for message in later]
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("conversations", __name__, url_prefix="/api/chat/conversations")
 

@@ -1,17 +1,18 @@
 """A client of MCP servers over Streamable HTTP: which tools one offers, and what a call of one says, as text.
 
-The protocol has two eras. Up to 2025-11-25 a handshake opens a session, and each request names it. Since 2026-07-28 there is no
-session: each request carries the version and who asks, in `params._meta` and once more in headers. A server's era is found out by
-asking `server/discover` first: a good answer, or an error of those that only the later era has, is the later one, and anything else
-leads to the handshake (specification 2026-07-28, basic/versioning and basic/transports/streamable-http, "Backward Compatibility").
+The protocol has two eras. Up to 2025-11-25 a handshake opens a session, and each request names it. Since
+2026-07-28 there is no session: each request carries the version and who asks, in `params._meta` and once more
+in headers. A server's era is found out by asking `server/discover` first: a good answer, or an error of those
+that only the later era has, is the later one, and anything else leads to the handshake (specification
+2026-07-28, basic/versioning and basic/transports/streamable-http, "Backward Compatibility").
 
 A server is a stranger. All it sends goes through `net`, with its guard, a deadline and a limit of size, and is read by
 `mcp_messages`, which bounds what comes near a model. So a dead or lying server costs its caller one failure in bounded time. No
 sentence of a failure quotes a server: its words are only in a `Result` or a tool, where whoever frames them as data finds them.
 
-Left out on purpose: the stream that a GET opens and resuming one after a break, since a call here is over in seconds; and what a
-server may ask of a client (a model, a form, folders), since there is nobody in between to ask. The official SDK does all of
-it, and is asynchronous, 45 MB, and connects where it pleases.
+Left out on purpose: the stream that a GET opens and resuming one after a break, since a call here is over in
+seconds; and what a server may ask of a client (a model, a form, folders), since there is nobody in between to
+ask. The official SDK does all of it, and is asynchronous, 45 MB, and connects where it pleases.
 """
 
 import contextlib
@@ -38,12 +39,15 @@ HANDSHAKE = "2025-11-25"  # what is asked for; a server may answer with an earli
 HANDSHAKE_VERSIONS = (HANDSHAKE, "2025-06-18", "2025-03-26", "2024-11-05")
 
 CLOSE_SECONDS = 3.0  # for the goodbye, which a server may do without
-# Measured: decoded, a list of nothing but tiny entries becomes 36 times as large as it came, a result of tiny blocks 11 times.
+# Measured: decoded, a list of nothing but tiny entries becomes 36 times as large as it came, a result of tiny
+# blocks 11 times.
 MAX_LIST_BYTES = 1024 * 1024  # of one page
 MAX_RESULT_BYTES = 4 * 1024 * 1024  # pictures included, which are thrown away
 MAX_PAGES = 20  # of a list of tools: a server may hand out cursors for ever
 MAX_TOOLS = 100  # that are looked at
-MAX_LIST_CHARACTERS = 60_000  # of one server's tools, as they came: some 15,000 tokens of each request to a model
+MAX_LIST_CHARACTERS = (
+    60_000  # of one server's tools, as they came: some 15,000 tokens of each request to a model
+)
 MAX_RESULT = 20_000  # characters of what a call says
 MAX_SERVER_REQUESTS = 20  # that a server may make while it answers one of ours
 
@@ -102,11 +106,15 @@ class Client:
         self.close()
 
     def list_tools(self) -> list[Tool]:
-        """The tools that a model can be offered; what does not keep to the rules or the limits is left out, and logged."""
+        """The tools that a model can be offered; what does not keep to the rules or the limits is left out,
+        and logged.
+        """
         return self._list_tools(time.monotonic() + self._deadline)
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
-        """What the tool says, as text of at most about `MAX_RESULT` characters. An error of the server's is a result as well."""
+        """What the tool says, as text of at most about `MAX_RESULT` characters. An error of the server's is a
+        result as well.
+        """
         until = time.monotonic() + self._deadline
         try:
             try:
@@ -122,7 +130,9 @@ class Client:
         return self._result(raw)
 
     def close(self) -> None:
-        """End the session, if there is one, and close the connections. Raises nothing when the server does not listen."""
+        """End the session, if there is one, and close the connections. Raises nothing when the server does
+        not listen.
+        """
         if self._session:
             seconds = min(CLOSE_SECONDS, self._deadline)
             goodbye = self._http.open("DELETE", self._url, headers=self._headers(), deadline=seconds)
@@ -142,7 +152,11 @@ class Client:
             try:
                 tool = messages.tool(raw)
             except ValueError as problem:
-                reason = "it is not as the protocol asks for" if isinstance(problem, msgspec.MsgspecError) else problem
+                reason = (
+                    "it is not as the protocol asks for"
+                    if isinstance(problem, msgspec.MsgspecError)
+                    else problem
+                )
                 log.warning("a tool of %s is left out: %s", self._host, reason)
             else:
                 tools.setdefault(tool.name, tool)
@@ -152,7 +166,10 @@ class Client:
     def _offered(self, until: float) -> Iterator[msgspec.Raw]:
         cursor = None
         for _ in range(MAX_PAGES):
-            page = self._decode(self._request("tools/list", {} if cursor is None else {"cursor": cursor}, until), messages.Page)
+            page = self._decode(
+                self._request("tools/list", {} if cursor is None else {"cursor": cursor}, until),
+                messages.Page,
+            )
             yield from page.tools
             cursor = page.nextCursor
             if cursor is None:
@@ -165,13 +182,17 @@ class Client:
     def _result(self, raw: msgspec.Raw) -> Result:
         result = self._decode(raw, messages.CallResult)
         if result.resultType == "input_required":
-            raise McpFailure(f"{self._host}: the tool asks for more than its arguments, which is not supported")
+            raise McpFailure(
+                f"{self._host}: the tool asks for more than its arguments, which is not supported"
+            )
         if result.resultType != "complete" or (result.content is None and not result.structuredContent):
             raise self._formless()
         return Result(cut(messages.result_text(result), MAX_RESULT), result.isError)
 
     def _request(self, method: str, params: dict[str, Any], until: float) -> msgspec.Raw:
-        """The result of a request, in the era and session that the server knows. A lost session is opened anew, once."""
+        """The result of a request, in the era and session that the server knows. A lost session is opened
+        anew, once.
+        """
         if not self._version:
             self._agree(until)
         try:
@@ -201,15 +222,23 @@ class Client:
             raise
         self._leave()
         if not set(versions) & set(HANDSHAKE_VERSIONS):
-            raise McpFailure(f"{self._host}: the MCP server speaks no version of the protocol that is known here")
+            raise McpFailure(
+                f"{self._host}: the MCP server speaks no version of the protocol that is known here"
+            )
         self._shake_hands(until)
 
     def _shake_hands(self, until: float) -> None:
-        params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": NAME, "version": VERSION}}
+        params = {
+            "protocolVersion": HANDSHAKE,
+            "capabilities": {},
+            "clientInfo": {"name": NAME, "version": VERSION},
+        }
         raw, session = self._ask("initialize", params, until)
         version = self._decode(raw, messages.Initialized).protocolVersion
         if version not in HANDSHAKE_VERSIONS:
-            raise McpFailure(f"{self._host}: the MCP server speaks no version of the protocol that is known here")
+            raise McpFailure(
+                f"{self._host}: the MCP server speaks no version of the protocol that is known here"
+            )
         if session and not _SESSION.fullmatch(session):
             raise McpFailure(f"{self._host}: the MCP server opened a session without a usable id")
         self._version, self._session = version, session
@@ -222,24 +251,38 @@ class Client:
     def _leave(self) -> None:
         self._version = self._session = ""
 
-    def _ask(self, method: str, params: dict[str, Any], until: float, *, in_session: bool = False) -> tuple[msgspec.Raw, str]:
+    def _ask(
+        self, method: str, params: dict[str, Any], until: float, *, in_session: bool = False
+    ) -> tuple[msgspec.Raw, str]:
         """The result of one request, and the id of the session that came with it.
 
-        With `in_session` the statuses that a server has for a session it does not know raise `_SessionLost`. Some servers have them
-        for other mistakes as well, so what comes a second time, in a new session, is taken for what it says.
+        With `in_session` the statuses that a server has for a session it does not know raise `_SessionLost`.
+        Some servers have them for other mistakes as well, so what comes a second time, in a new session, is
+        taken for what it says.
         """
         number = next(self._ids)
         if self._version == STATELESS:
-            meta = {"protocolVersion": STATELESS, "clientInfo": {"name": NAME, "version": VERSION}, "clientCapabilities": {}}
-            params = {**params, "_meta": {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()}}
+            meta = {
+                "protocolVersion": STATELESS,
+                "clientInfo": {"name": NAME, "version": VERSION},
+                "clientCapabilities": {},
+            }
+            params = {
+                **params,
+                "_meta": {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()},
+            }
         headers = self._headers(method, params)
-        with self._post({"jsonrpc": "2.0", "id": number, "method": method, "params": params}, headers, until) as answer:
+        with self._post(
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": params}, headers, until
+        ) as answer:
             if in_session and answer.status in (400, 404):
                 raise _SessionLost
             message = self._find_answer(answer, number, until)
             if message.error is not None:
                 error = message.error
-                raise Refused(self._host, answer.status, error.code, storable(error.message), _supported(error.data))
+                raise Refused(
+                    self._host, answer.status, error.code, storable(error.message), _supported(error.data)
+                )
             if answer.status != 200 or not message.result:
                 raise self._unreadable(answer)
             return message.result, answer.headers.get("Mcp-Session-Id", "")
@@ -252,7 +295,9 @@ class Client:
             if answer.headers.get("Content-Length") == "0":
                 answer.read()  # so that the connection is kept
 
-    def _post(self, message: dict[str, Any], headers: dict[str, str], until: float) -> contextlib.AbstractContextManager[net.Answer]:
+    def _post(
+        self, message: dict[str, Any], headers: dict[str, str], until: float
+    ) -> contextlib.AbstractContextManager[net.Answer]:
         left = until - time.monotonic()
         if left <= 0:
             raise net.TimedOut(f"{self._host}: no whole answer in time")
@@ -295,7 +340,9 @@ class Client:
         raise McpFailure(f"{self._host}: the MCP server's stream ended without the answer")
 
     def _reply(self, request: Message, until: float) -> None:
-        """Answer a request of the server's: a ping with a sign of life, so that it goes on; anything else with a no."""
+        """Answer a request of the server's: a ping with a sign of life, so that it goes on; anything else
+        with a no.
+        """
         response: dict[str, Any] = {"jsonrpc": "2.0", "id": request.id}
         if request.method == "ping":
             response["result"] = {}
@@ -316,7 +363,9 @@ class Client:
             raise self._formless() from None
 
     def _formless(self) -> McpFailure:
-        return McpFailure(f"{self._host}: the MCP server's answer does not have the form that the protocol asks for")
+        return McpFailure(
+            f"{self._host}: the MCP server's answer does not have the form that the protocol asks for"
+        )
 
     def _unreadable(self, answer: net.Answer) -> McpFailure:
         return McpFailure(f"{self._host}: no MCP answer (HTTP status {answer.status})")

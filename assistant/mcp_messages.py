@@ -1,7 +1,9 @@
-"""What is read of an MCP server's messages and written into a request's headers: streams, fields, schemas, texts. No network here.
+"""What is read of an MCP server's messages and written into a request's headers: streams, fields, schemas,
+texts. No network here.
 
-Messages are decoded into the few fields that are wanted; everything else is skipped without being built. What is bounded is bounded
-here by characters, because it ends up in a model's context; how many bytes may come at all is for whoever reads them.
+Messages are decoded into the few fields that are wanted; everything else is skipped without being built. What
+is bounded is bounded here by characters, because it ends up in a model's context; how many bytes may come at
+all is for whoever reads them.
 """
 
 import base64
@@ -89,7 +91,9 @@ class Tool(NamedTuple):
     name: str
     description: str
     input_schema: dict[str, Any]
-    mirrored: dict[tuple[str, ...], str]  # the arguments, by path, that go into headers as well, by the headers' names
+    mirrored: dict[
+        tuple[str, ...], str
+    ]  # the arguments, by path, that go into headers as well, by the headers' names
 
 
 def decode(data: bytes | msgspec.Raw, shape: type) -> Any:
@@ -101,7 +105,9 @@ def decode(data: bytes | msgspec.Raw, shape: type) -> Any:
 
 
 def events(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The data of each event of a stream (HTML Living Standard, section 9.2.6). Empty ones, which only prime a client, are skipped."""
+    """The data of each event of a stream (HTML Living Standard, section 9.2.6). Empty ones, which only prime
+    a client, are skipped.
+    """
     data: list[bytes] = []
     kind = b""
     for line in _lines(pieces):
@@ -129,12 +135,17 @@ def tool(raw: msgspec.Raw) -> Tool:
     if len(msgspec.json.encode(offered.inputSchema)) > MAX_SCHEMA:
         raise ValueError("its schema is too large")
     return Tool(
-        offered.name, cut(storable(offered.description or ""), MAX_DESCRIPTION), offered.inputSchema, _mirrored(offered.inputSchema)
+        offered.name,
+        cut(storable(offered.description or ""), MAX_DESCRIPTION),
+        offered.inputSchema,
+        _mirrored(offered.inputSchema),
     )
 
 
 def result_text(result: CallResult) -> str:
-    """All blocks as text; the structured content only where no block has a text, for it is the same once more."""
+    """All blocks as text; the structured content only where no block has a text, for it is the same once
+    more.
+    """
     parts = [_block_text(block) for block in result.content or ()]
     if result.structuredContent and not any(block.text for block in result.content or ()):
         parts.append(bytes(result.structuredContent).decode(errors="replace"))
@@ -142,7 +153,9 @@ def result_text(result: CallResult) -> str:
 
 
 def header_value(value: str | int | bool) -> str:
-    """As a header carries it: plain, or Base64 where that would not come through (streamable-http, "Value Encoding")."""
+    """As a header carries it: plain, or Base64 where that would not come through (streamable-http, "Value
+    Encoding").
+    """
     text = value if isinstance(value, str) else str(value).lower()
     if _PLAIN.fullmatch(text) and not _ENCODED.fullmatch(text):
         return text
@@ -194,9 +207,11 @@ def _label(text: str) -> str:
 
 
 def _mirrored(schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
-    """The arguments that `x-mcp-header` wants in headers as well: their paths, and the headers' names without the prefix.
+    """The arguments that `x-mcp-header` wants in headers as well: their paths, and the headers' names without
+    the prefix.
 
-    Raises `ValueError` where the schema breaks a rule of server/tools, "x-mcp-header", or is nested deeper than `MAX_DEPTH`.
+    Raises `ValueError` where the schema breaks a rule of server/tools, "x-mcp-header", or is nested deeper
+    than `MAX_DEPTH`.
     """
     found = {}
     places = [((), schema)]
@@ -209,16 +224,24 @@ def _mirrored(schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
             places.append(((*path, name), inner))
             if "x-mcp-header" in inner:
                 header = inner["x-mcp-header"]
-                if not isinstance(header, str) or not _HEADER.fullmatch(header) or inner.get("type") not in _HEADER_TYPES:
+                if (
+                    not isinstance(header, str)
+                    or not _HEADER.fullmatch(header)
+                    or inner.get("type") not in _HEADER_TYPES
+                ):
                     raise ValueError("it wants an argument in a header that cannot be one")
                 found[*path, name] = header
-    if len({header.lower() for header in found.values()}) != len(found) or _annotations(schema, MAX_DEPTH) != len(found):
+    if len({header.lower() for header in found.values()}) != len(found) or _annotations(
+        schema, MAX_DEPTH
+    ) != len(found):
         raise ValueError("it wants two arguments in one header, or one that is not always in the same place")
     return found
 
 
 def _annotations(part: Any, depth: int) -> int:
-    """How often `x-mcp-header` stands anywhere in a schema. A property that has this name has a schema as its value."""
+    """How often `x-mcp-header` stands anywhere in a schema. A property that has this name has a schema as its
+    value.
+    """
     if depth < 0:
         raise ValueError("its schema is nested too deeply")
     if isinstance(part, list):

@@ -1,8 +1,9 @@
-"""The MCP servers whose tools the assistant may use: registering, enabling, deleting them; `/api/mcp-servers`.
+"""The MCP servers whose tools the assistant may use: registering, enabling, deleting them;
+`/api/mcp-servers`.
 
-A server is an address and what a person calls it. Its address keeps to the same rules as a model's and is checked by the same
-guard, here at saving, where a mistake can be told, and again at every connection. Nothing is called when a server is registered:
-one that is switched off at the moment is no reason to refuse it.
+A server is an address and what a person calls it. Its address keeps to the same rules as a model's and is
+checked by the same guard, here at saving, where a mistake can be told, and again at every connection. Nothing
+is called when a server is registered: one that is switched off at the moment is no reason to refuse it.
 """
 
 import hashlib
@@ -28,7 +29,9 @@ MAX_TOOL_NAME = 64
 _TOOL_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_TOOL_NAME}}}")
 
 
-def add(settings: Settings, server_id: str, *, name: str, url: str, description: str = "", now: datetime) -> McpServer:
+def add(
+    settings: Settings, server_id: str, *, name: str, url: str, description: str = "", now: datetime
+) -> McpServer:
     """Register a server, enabled. Raises `BadInput` for its address, and `Conflict` when the id is taken."""
     url = configuration.guard(settings).check_address(url, field="url")
     try:
@@ -64,8 +67,9 @@ def registered() -> list[McpServer]:
 def tool_name(server_id: str, tool: str) -> str:
     """What a model calls a server's tool: `mcp__<server>__<tool>`.
 
-    Two tools never have the same name. Where they could, or where a model's provider would not take the name, it is shortened
-    to what it takes and ends in a digest of the two; so it cannot be taken apart again, and whoever offers it keeps a table.
+    Two tools never have the same name. Where they could, or where a model's provider would not take the name,
+    it is shortened to what it takes and ends in a digest of the two; so it cannot be taken apart again, and
+    whoever offers it keeps a table.
     """
     plain = f"mcp__{server_id}__{tool}"
     if _TOOL_NAME.fullmatch(plain) and "__" not in f"{server_id}_":
@@ -74,11 +78,16 @@ def tool_name(server_id: str, tool: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_-]', '_', plain)[: MAX_TOOL_NAME - 13]}-{digest}"
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("mcp_servers", __name__, url_prefix="/api/mcp-servers")
 
-Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z", description="1 to 64 letters, digits, dashes or underscores")]
+Id = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[A-Za-z0-9_-]{1,64}\Z", description="1 to 64 letters, digits, dashes or underscores"
+    ),
+]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Url = Annotated[str, msgspec.Meta(max_length=net.MAX_URL_LENGTH)]
 Description = Annotated[str, msgspec.Meta(max_length=2_000)]
@@ -109,7 +118,14 @@ def list_servers() -> shapes.ServerList:
 @inputs.operation(Conflict)
 def register(body: NewServer) -> shapes.ServerFields:
     """Register an MCP server. Its address keeps to the rules of a model's; nothing is called."""
-    server = add(current_app.settings, body.id, name=body.name, url=body.url, description=body.description, now=utc_now())
+    server = add(
+        current_app.settings,
+        body.id,
+        name=body.name,
+        url=body.url,
+        description=body.description,
+        now=utc_now(),
+    )
     return shapes.of(server, shapes.ServerFields)
 
 

@@ -1,7 +1,7 @@
 """Skills: named system prompts that a chat can be run with; `/api/skills`.
 
-Four come with the service (`skills.toml`). They are made once, when skills are first asked for, and are then like any other: who
-changes one keeps the change, and who deletes one has seen the last of it.
+Four come with the service (`skills.toml`). They are made once, when skills are first asked for, and are then
+like any other: who changes one keeps the change, and who deletes one has seen the last of it.
 """
 
 import tomllib
@@ -90,11 +90,14 @@ def _make_defaults(language: str, *, now: datetime) -> None:
         models.store_value("skills.made", True)
 
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("skills", __name__, url_prefix="/api/skills")
 
-Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z", description="1 to 64 letters, digits, hyphens or underscores")]
+Id = Annotated[
+    str,
+    Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z", description="1 to 64 letters, digits, hyphens or underscores"),
+]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Description = Annotated[str, Meta(max_length=2_000)]
 Icon = Annotated[str, Meta(max_length=64)]

@@ -1,13 +1,17 @@
-"""What the assistant may call while it answers one message: the screenshots, the web, memories, and the tools of MCP servers.
+"""What the assistant may call while it answers one message: the screenshots, the web, memories, and the tools
+of MCP servers.
 
-The names and arguments of calls come from a model, and may come through it from a screenshot or a web page that talked it into them. So a
-tool can do no more than it may do for anybody: the built-in ones read, and the one that writes has a gate of its own (`save_memory`).
-Whatever goes wrong becomes a sentence in the tool's answer, for the model to read: a turn never ends by a tool.
+The names and arguments of calls come from a model, and may come through it from a screenshot or a web page
+that talked it into them. So a tool can do no more than it may do for anybody: the built-in ones read, and the
+one that writes has a gate of its own (`save_memory`). Whatever goes wrong becomes a sentence in the tool's
+answer, for the model to read: a turn never ends by a tool.
 
-A turn waits for others here, so it holds no database scope: each tool that needs the database opens one for its moment.
+A turn waits for others here, so it holds no database scope: each tool that needs the database opens one for
+its moment.
 
-MCP servers are asked for their tools when a turn begins, all at once and with a short deadline; what they said holds for a minute. A
-server that says nothing is left alone for as long, so that a dead one costs one turn a minute a few seconds, and no turn more.
+MCP servers are asked for their tools when a turn begins, all at once and with a short deadline; what they
+said holds for a minute. A server that says nothing is left alone for as long, so that a dead one costs one
+turn a minute a few seconds, and no turn more.
 """
 
 import concurrent.futures
@@ -42,7 +46,9 @@ from text import cut, one_line
 log = logging.getLogger(__name__)
 
 MOST_TOOLS = 128  # in all: OpenAI refuses a request with more
-MOST_TOOL_CHARACTERS = 60_000  # of all MCP tools: 15,000 tokens of every request, which is what one server may have by itself
+MOST_TOOL_CHARACTERS = (
+    60_000  # of all MCP tools: 15,000 tokens of every request, which is what one server may have by itself
+)
 MOST_SERVERS = 16  # asked at once, a thread each
 
 LIST_SECONDS = 5.0  # that a turn waits for the lists
@@ -53,7 +59,8 @@ MOST_FOUND = 20
 FOUND = 8  # screenshots, where the model does not say how many
 WEB_RESULTS = 5
 
-# Characters of what a model gets to read: a screenful of text is 2,000, and twenty results with a summary each are 3,000 tokens.
+# Characters of what a model gets to read: a screenful of text is 2,000, and twenty results with a summary
+# each are 3,000 tokens.
 MAX_SUMMARY = 500
 MAX_SNIPPET = 200
 MAX_VISIBLE_TEXT = 6_000
@@ -65,16 +72,22 @@ DAY = timedelta(days=1)
 
 
 def _text(description: str, allowed: Sequence[str] = ()) -> Any:
-    """A text argument. What is `allowed` is shown to the model and checked by `_one_of`, which forgives its spelling."""
-    return Annotated[str, Meta(description=description, extra_json_schema={"enum": list(allowed)} if allowed else None)]
+    """A text argument. What is `allowed` is shown to the model and checked by `_one_of`, which forgives its
+    spelling.
+    """
+    return Annotated[
+        str, Meta(description=description, extra_json_schema={"enum": list(allowed)} if allowed else None)
+    ]
 
 
 # What the built-in tools take. Models read the docstrings and descriptions, and decide by them.
 
 
 class SearchKnowledgeBase(msgspec.Struct):
-    """Search the person's own screenshots by the words on them. Finds words, their beginnings and typos; use a few distinctive words, not
-    a sentence. An empty query lists the newest screenshots that match the filters."""
+    """Search the person's own screenshots by the words on them. Finds words, their beginnings and typos; use
+    a few distinctive words, not a sentence. An empty query lists the newest screenshots that match the
+    filters.
+    """
 
     query: _text('Words to look for; "in quotes" for an exact phrase') = ""
     category: _text("Only this kind of content", CATEGORIES) = ""
@@ -83,7 +96,9 @@ class SearchKnowledgeBase(msgspec.Struct):
     since: _text("Only taken at or after this time, UTC, like 2026-11-21 or 2026-11-21T07:30:00") = ""
     until: _text("Only taken before this time, UTC; a date includes its whole day") = ""
     # Not held by `Meta`'s own limits: a model that wants 50 gets what there may be.
-    limit: Annotated[int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})] = FOUND
+    limit: Annotated[
+        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
+    ] = FOUND
 
 
 class GetScreenshot(msgspec.Struct):
@@ -99,19 +114,26 @@ class WebSearch(msgspec.Struct):
 
 
 class SaveMemory(msgspec.Struct):
-    """Remember something about the person for later conversations. Only what they told you themselves, in their language and words, or what
-    they ask you to remember."""
+    """Remember something about the person for later conversations. Only what they told you themselves, in
+    their language and words, or what they ask you to remember.
+    """
 
     content: _text("One sentence")
     category: _text("What it is about", reading.MEMORY_CATEGORIES) = "fact"
-    memory_type: _text("long_term if it stays true, short_term if it passes within days", reading.MEMORY_TYPES) = "long_term"
-    importance: Annotated[float, Meta(description="0 to 1", extra_json_schema={"minimum": 0, "maximum": 1})] = 0.5
+    memory_type: _text(
+        "long_term if it stays true, short_term if it passes within days", reading.MEMORY_TYPES
+    ) = "long_term"
+    importance: Annotated[
+        float, Meta(description="0 to 1", extra_json_schema={"minimum": 0, "maximum": 1})
+    ] = 0.5
 
 
 class _Tool(NamedTuple):
     description: str
     parameters: dict[str, Any]  # JSON schema
-    run: Callable[[dict[str, Any]], dict[str, Any]]  # takes the arguments, returns `results` and what else the answer says
+    run: Callable[
+        [dict[str, Any]], dict[str, Any]
+    ]  # takes the arguments, returns `results` and what else the answer says
 
 
 class Toolbox:
@@ -151,9 +173,14 @@ class Toolbox:
 
     @property
     def offered(self) -> list[dict[str, Any]]:
-        """The tools in the protocol's form. The MCP servers are asked at the first look. Raises `Unavailable`."""
+        """The tools in the protocol's form. The MCP servers are asked at the first look. Raises
+        `Unavailable`.
+        """
         return [
-            {"type": "function", "function": {"name": name, "description": tool.description, "parameters": tool.parameters}}
+            {
+                "type": "function",
+                "function": {"name": name, "description": tool.description, "parameters": tool.parameters},
+            }
             for name, tool in self._tools.items()
         ]
 
@@ -174,7 +201,10 @@ class Toolbox:
             # The tool loop's outermost catch: the model is told, and the turn goes on.
             log.exception("the tool %s failed", shown)
             known = database.known_failure(problem)
-            answer = {"results": [], "error": known.detail if known else "The tool failed for a reason of its own."}
+            answer = {
+                "results": [],
+                "error": known.detail if known else "The tool failed for a reason of its own.",
+            }
         return {"tool": shown, "count": len(answer["results"]), **answer}
 
     @functools.cached_property
@@ -189,14 +219,21 @@ class Toolbox:
         with database.scope():
             servers = [server for server in mcp_servers.registered() if server.enabled]
         if len(servers) > MOST_SERVERS:
-            log.warning("%d MCP servers are enabled; the tools of the first %d are offered", len(servers), MOST_SERVERS)
+            log.warning(
+                "%d MCP servers are enabled; the tools of the first %d are offered",
+                len(servers),
+                MOST_SERVERS,
+            )
         characters = MOST_TOOL_CHARACTERS
         for server, tool in _listed(servers[:MOST_SERVERS], self._settings, self._list_seconds):
             description = f"{server.name}: {tool.description or tool.name}"
             parameters = {"properties": {}, **tool.input_schema}  # OpenAI refuses a schema without them
             characters -= len(description) + len(msgspec.json.encode(parameters))
             if len(tools) == MOST_TOOLS or characters < 0:
-                log.warning("the MCP servers have more tools than a model can be offered; %s is the first that is left out", tool.name)
+                log.warning(
+                    "the MCP servers have more tools than a model can be offered; %s is the first that is left out",
+                    tool.name,
+                )
                 break
             call = functools.partial(self._call, server, tool.name)
             tools[mcp_servers.tool_name(server.id, tool.name)] = _Tool(description, parameters, call)
@@ -231,7 +268,9 @@ class Toolbox:
         result = {
             **_heading(photo, analysis),
             "snippet": _line(analysis.visible_text or analysis.summary, MAX_SNIPPET),
-            "entities": [{"type": entity.type, "value": _line(entity.value, MAX_ENTITY)} for entity in entities],
+            "entities": [
+                {"type": entity.type, "value": _line(entity.value, MAX_ENTITY)} for entity in entities
+            ],
             "visible_text": cut(analysis.visible_text, MAX_VISIBLE_TEXT),
             "status": analysis.status,
             "filename": photo.filename,
@@ -240,16 +279,24 @@ class Toolbox:
 
     def _web_search(self, wanted: WebSearch) -> dict[str, Any]:
         found = web_search.search(wanted.query, self._settings, most=WEB_RESULTS)
-        return {"results": [{"title": result.title, "url": result.url, "snippet": result.snippet} for result in found]}
+        return {
+            "results": [
+                {"title": result.title, "url": result.url, "snippet": result.snippet} for result in found
+            ]
+        }
 
     def _save_memory(self, wanted: SaveMemory) -> dict[str, Any]:
-        """Written as the person's own is only what they have told. Of anything else that a model proposes nobody knows who put it into its
-        head: one such memory a turn is let in, under the assistant's name, and only if the present message asks for it."""
+        """Written as the person's own is only what they have told. Of anything else that a model proposes
+        nobody knows who put it into its head: one such memory a turn is let in, under the assistant's name,
+        and only if the present message asks for it.
+        """
         content = wanted.content[: reading.MAX_MEMORY]
         present = self._said[-1] if self._said else ""
         told = memory.rests_on(content, self._said)
         if not told and (self._kept_as_asked or not memory.asks_to_keep(present)):
-            raise BadInput("not saved: the person has not told this themselves, nor asked for it to be remembered.")
+            raise BadInput(
+                "not saved: the person has not told this themselves, nor asked for it to be remembered."
+            )
         category = _one_of("category", wanted.category, reading.MEMORY_CATEGORIES)
         memory_type = _one_of("memory_type", wanted.memory_type, reading.MEMORY_TYPES)
         candidate = MemoryCandidate(content, category, memory_type, wanted.importance)
@@ -279,7 +326,7 @@ class Toolbox:
         return {"results": [{"title": tool, "snippet": result.text}]}
 
 
-# --------------------------------------------------------------------------------------------------------- reading a model's call
+# ------------------------------------------------------------------------------------- reading a model's call
 
 
 def _built_in(shape: type, run: Callable[[Any], dict[str, Any]]) -> _Tool:
@@ -300,7 +347,9 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _read(shape: type, arguments: dict[str, Any]) -> Any:
-    """The arguments as a `shape`. What is null or empty is absent, a number may be a text, and a list of words is one text."""
+    """The arguments as a `shape`. What is null or empty is absent, a number may be a text, and a list of
+    words is one text.
+    """
     try:
         texts = {name: reading.as_text(value) for name, value in arguments.items()}
         if "id" in texts:
@@ -309,7 +358,9 @@ def _read(shape: type, arguments: dict[str, Any]) -> Any:
     except msgspec.ValidationError as problem:
         if missing := re.search(r"missing required field `([^`]+)`", str(problem)):
             raise BadInput(f"{missing[1]}: is missing") from None
-        raise BadInput(f"{str(problem).rpartition('$.')[2].rstrip('`')}: must be a number within its limits") from None
+        raise BadInput(
+            f"{str(problem).rpartition('$.')[2].rstrip('`')}: must be a number within its limits"
+        ) from None
     except RecursionError:
         raise BadInput("The arguments are nested too deeply.") from None
 
@@ -322,11 +373,13 @@ def _one_of(name: str, value: str, allowed: Sequence[str]) -> str | None:
     return word or None
 
 
-# ------------------------------------------------------------------------------------------------------------------- screenshots
+# ------------------------------------------------------------------------------------------------ screenshots
 
 
 def _newest(limit: int, filters: photos.Filters) -> search.Found:
-    """The photos that stand first in the list of this filter, in its order, and how many pass the filter in all."""
+    """The photos that stand first in the list of this filter, in its order, and how many pass the filter in
+    all.
+    """
     total, ids = photos.ids_of_page(1, limit, filters)
     return search.Found(total, [search.Hit(photo_id, 0.0, "") for photo_id in ids])
 
@@ -334,7 +387,14 @@ def _newest(limit: int, filters: photos.Filters) -> search.Found:
 def _rows(ids: list[int]) -> dict[int, Analysis]:
     """The analyses of these photos, with the photos, in one query."""
     chosen = Analysis.select(
-        *(Analysis.photo, Analysis.app_name, Analysis.summary, Analysis.visible_text, Analysis.content_category, Analysis.intent),
+        *(
+            Analysis.photo,
+            Analysis.app_name,
+            Analysis.summary,
+            Analysis.visible_text,
+            Analysis.content_category,
+            Analysis.intent,
+        ),
         *(Photo.id, Photo.filename, Photo.device_id, Photo.original_timestamp),
     )
     return {analysis.photo_id: analysis for analysis in chosen.join(Photo).where(Analysis.photo.in_(ids))}
@@ -362,7 +422,7 @@ def _line(text: str, most: int) -> str:
     return cut(one_line(text[: 2 * most]), most)
 
 
-# ------------------------------------------------------------------------------------------------------------ what servers offer
+# ----------------------------------------------------------------------------------------- what servers offer
 
 
 class _Listing(NamedTuple):
@@ -380,14 +440,20 @@ _guard = threading.Lock()
 _askers = concurrent.futures.ThreadPoolExecutor(MOST_SERVERS, thread_name_prefix="mcp-list")
 
 
-def _listed(servers: list[McpServer], settings: Settings, seconds: float) -> list[tuple[McpServer, mcp_messages.Tool]]:
-    """Each tool of each server, with the server, after at most so many seconds. Turns that begin together wait for the same answers."""
+def _listed(
+    servers: list[McpServer], settings: Settings, seconds: float
+) -> list[tuple[McpServer, mcp_messages.Tool]]:
+    """Each tool of each server, with the server, after at most so many seconds. Turns that begin together
+    wait for the same answers.
+    """
     with _guard:
         for server in servers:
             known = _listings.get((server.id, server.url))
             if known is None or time.monotonic() - known.asked_at > LIST_LASTS:
                 answer = _askers.submit(_ask, server, settings, seconds)
-                _listings[server.id, server.url] = _Listing(time.monotonic(), answer, known.tools if known else [])
+                _listings[server.id, server.url] = _Listing(
+                    time.monotonic(), answer, known.tools if known else []
+                )
         wanted = [_listings[server.id, server.url] for server in servers]
         for gone in _listings.keys() - {(server.id, server.url) for server in servers}:
             del _listings[gone]
@@ -403,5 +469,7 @@ def _ask(server: McpServer, settings: Settings, seconds: float) -> list[mcp_mess
         log.warning("the tools of the MCP server %s cannot be listed: %s", server.id, failure.detail)
         raise
     except Exception:
-        log.exception("the tools of the MCP server %s cannot be listed", server.id)  # nobody else in this thread would
+        log.exception(
+            "the tools of the MCP server %s cannot be listed", server.id
+        )  # nobody else in this thread would
         raise

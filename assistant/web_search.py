@@ -1,17 +1,20 @@
-"""The assistant's web search: a primary provider, and a secondary that is asked when the first fails or finds nothing.
+"""The assistant's web search: a primary provider, and a secondary that is asked when the first fails or finds
+nothing.
 
-They are the first two of those that are configured, in this order: a SearXNG of the operator's, Tavily, Brave, and DuckDuckGo,
-which takes no key and so is always there. Not more than two, so that a person knows who gets to see the questions, and that a
-chat waits for twice the deadline at most.
+They are the first two of those that are configured, in this order: a SearXNG of the operator's, Tavily,
+Brave, and DuckDuckGo, which takes no key and so is always there. Not more than two, so that a person knows
+who gets to see the questions, and that a chat waits for twice the deadline at most.
 
-SearXNG's address is the operator's own setting and may be on the LAN and plain http: its guard trusts just that host. Tavily and
-Brave have fixed addresses; their keys are bound to them and are in no repr, log or sentence, and nor is what was asked.
+SearXNG's address is the operator's own setting and may be on the LAN and plain http: its guard trusts just
+that host. Tavily and Brave have fixed addresses; their keys are bound to them and are in no repr, log or
+sentence, and nor is what was asked.
 
-DuckDuckGo has no API. `ddgs` reads its page for browsers without JavaScript and has an HTTP stack of its own, in Rust, which passes
-for a browser: the one call that does not go through `net`. What `net` sees to is set here as far as it can be: one deadline, no
-redirects, no cookies from one search to the next, no proxy of the environment. The size of the page is bounded by the deadline
-alone; it comes from one fixed host, over TLS. ddgs' engine is driven directly: the class `DDGS` around it takes a proxy from the
-environment, asks any other engine when it does not know the one it is told, and calls a refusal "no results".
+DuckDuckGo has no API. `ddgs` reads its page for browsers without JavaScript and has an HTTP stack of its own,
+in Rust, which passes for a browser: the one call that does not go through `net`. What `net` sees to is set
+here as far as it can be: one deadline, no redirects, no cookies from one search to the next, no proxy of the
+environment. The size of the page is bounded by the deadline alone; it comes from one fixed host, over TLS.
+ddgs' engine is driven directly: the class `DDGS` around it takes a proxy from the environment, asks any other
+engine when it does not know the one it is told, and calls a refusal "no results".
 
 Titles and snippets are somebody's web page: cleaned here, and framed as data where a model gets them.
 """
@@ -41,8 +44,8 @@ PROVIDER_SECONDS = 10.0  # they answer in 1 to 5; a SearXNG gives its own engine
 MAX_ANSWER_BYTES = 2 * 1024 * 1024  # 50 results of a SearXNG, with all it says about them, are a tenth of it
 MAX_RESULTS = 20  # Tavily and Brave give no more at once
 
-# Brave and Tavily refuse questions over 400 characters, Brave also those over 50 words. A byte takes up to three characters of an
-# address, which may have 2,048.
+# Brave and Tavily refuse questions over 400 characters, Brave also those over 50 words. A byte takes up to
+# three characters of an address, which may have 2,048.
 MAX_QUERY = 400
 MAX_QUERY_WORDS = 50
 MAX_QUERY_BYTES = 600
@@ -50,8 +53,8 @@ MAX_QUERY_BYTES = 600
 MAX_TITLE = 200  # what is longer is a list of keywords
 MAX_SNIPPET = 1_000  # Tavily's are as long as that; five of them cost a model some 1,300 tokens
 
-# White space apart, which becomes a blank: control characters, what turns the direction of writing around (a text could show
-# something else than it says), and halves of surrogate pairs.
+# White space apart, which becomes a blank: control characters, what turns the direction of writing around (a
+# text could show something else than it says), and halves of surrogate pairs.
 _UNSEEN = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _NOT_IN_URL = re.compile(rf"[\s<>\"]|{_UNSEEN.pattern}")
@@ -82,13 +85,19 @@ class Result(msgspec.Struct, frozen=True):
 
 class Provider(NamedTuple):
     name: str
-    ask: Callable[[Settings, str, int, float], list[Result]]  # settings, question, most results, seconds; raises `SnaploreError`
+    ask: Callable[
+        [Settings, str, int, float], list[Result]
+    ]  # settings, question, most results, seconds; raises `SnaploreError`
 
 
-def search(query: str, settings: Settings, *, most: int = 5, deadline: float = PROVIDER_SECONDS) -> list[Result]:
-    """At most `most` results; none when those who answered found nothing. `deadline` in seconds, for each provider.
+def search(
+    query: str, settings: Settings, *, most: int = 5, deadline: float = PROVIDER_SECONDS
+) -> list[Result]:
+    """At most `most` results; none when those who answered found nothing. `deadline` in seconds, for each
+    provider.
 
-    An over-long question is cut off. Raises `BadInput` for an empty one, and `SearchFailed` when nobody answered.
+    An over-long question is cut off. Raises `BadInput` for an empty one, and `SearchFailed` when nobody
+    answered.
     """
     query = _question(query)
     asked = providers(settings)
@@ -128,18 +137,24 @@ def _ask_searxng(settings: Settings, query: str, most: int, deadline: float) -> 
 def _ask_tavily(settings: Settings, query: str, most: int, deadline: float) -> list[Result]:
     key = net.Key(settings.tavily_api_key, net.origin(TAVILY_URL))
     body = {"query": query, "max_results": most}
-    answer = _call(net.Guard(dev_mode=settings.dev_mode), "POST", TAVILY_URL, body, key=key, deadline=deadline)
+    answer = _call(
+        net.Guard(dev_mode=settings.dev_mode), "POST", TAVILY_URL, body, key=key, deadline=deadline
+    )
     return _results(answer.get("results"), "content", most)
 
 
 def _ask_brave(settings: Settings, query: str, most: int, deadline: float) -> list[Result]:
-    key = net.Key(settings.brave_api_key, net.origin(BRAVE_URL))  # checked like a bearer key, though it goes into another header
+    key = net.Key(
+        settings.brave_api_key, net.origin(BRAVE_URL)
+    )  # checked like a bearer key, though it goes into another header
     url = f"{BRAVE_URL}?{urlencode({'q': query, 'count': most, 'result_filter': 'web', 'text_decorations': 'false'})}"
     headers = {"X-Subscription-Token": key.secret}
     answer = _call(net.Guard(dev_mode=settings.dev_mode), "GET", url, headers=headers, deadline=deadline)
     web = answer.get("web", {"results": []})  # left out when nothing was found
     # Brave writes HTML: entities always, tags where the question's words stand.
-    return _results(web.get("results") if isinstance(web, dict) else None, "description", most, plain=_without_html)
+    return _results(
+        web.get("results") if isinstance(web, dict) else None, "description", most, plain=_without_html
+    )
 
 
 def _ask_duckduckgo(settings: Settings, query: str, most: int, deadline: float) -> list[Result]:
@@ -158,7 +173,11 @@ def _ask_duckduckgo(settings: Settings, query: str, most: int, deadline: float) 
         found = engine.search(query, region="wt-wt")  # no region; ddgs' own default is the USA
     except TimeoutException:
         raise SearchFailed("no whole answer in time") from None
-    except (DDGSException, LxmlError, ValueError):  # their text quotes what came; lxml refuses some texts by ValueError
+    except (
+        DDGSException,
+        LxmlError,
+        ValueError,
+    ):  # their text quotes what came; lxml refuses some texts by ValueError
         raise SearchFailed("no connection, or no page that can be read") from None
     if found is None:
         raise SearchFailed("it refused to answer, as it does when it is asked often")
@@ -178,7 +197,9 @@ def _call(
     """The JSON object that was answered."""
     with (
         contextlib.closing(net.Client(guard)) as client,
-        client.open(method, url, body, key=key, headers=headers, deadline=deadline, max_bytes=MAX_ANSWER_BYTES) as answer,
+        client.open(
+            method, url, body, key=key, headers=headers, deadline=deadline, max_bytes=MAX_ANSWER_BYTES
+        ) as answer,
     ):
         if answer.status != 200:
             raise SearchFailed(f"answered {answer.status}{_MEANING.get(answer.status, '')}")
@@ -188,8 +209,12 @@ def _call(
     return found
 
 
-def _results(found: Any, snippet: str, most: int, *, address: str = "url", plain: Callable[[str], str] = str) -> list[Result]:
-    """What can be used of `found`, a provider's list of objects; an entry without a usable address is left out."""
+def _results(
+    found: Any, snippet: str, most: int, *, address: str = "url", plain: Callable[[str], str] = str
+) -> list[Result]:
+    """What can be used of `found`, a provider's list of objects; an entry without a usable address is left
+    out.
+    """
     if not isinstance(found, list):
         raise SearchFailed("answered without a list of results")
     results = []

@@ -1,6 +1,7 @@
 """`python -m benchmarks`: measure, and print every figure beside its floor and its budget.
 
-A missed budget is printed as such and is no failure of the run: a figure of a busy machine must be looked at by a person.
+A missed budget is printed as such and is no failure of the run: a figure of a busy machine must be looked at
+by a person.
 """
 
 import argparse
@@ -34,19 +35,40 @@ def main() -> None:
     seconds = time.perf_counter() - begun
     print(table(figures))
     missed = sum(figure.verdict == MISS for figure in figures)
-    print(f"{len(figures)} figures, {missed} missed, in {seconds:.0f} s, {folders.seconds:.0f} s of them to make the data")
+    print(
+        f"{len(figures)} figures, {missed} missed, in {seconds:.0f} s, {folders.seconds:.0f} s of them to make the data"
+    )
     if chosen.json:
-        content = {"machine": facts, "size": chosen.size, "seconds": seconds, "figures": [figure.as_dict() for figure in figures]}
+        content = {
+            "machine": facts,
+            "size": chosen.size,
+            "seconds": seconds,
+            "figures": [figure.as_dict() for figure in figures],
+        }
         chosen.json.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Snaplore against its budgets.")
-    parser.add_argument("--size", type=_positive, default=10_000, help="photos in the data folder (default: %(default)s)")
-    parser.add_argument("--only", type=_groups, default=tuple(GROUPS), metavar="NAME,NAME", help=f"some of: {', '.join(GROUPS)}")
-    parser.add_argument("--rounds", type=_positive, default=7, help="repetitions; 1 is a quick look (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure Snaplore against its budgets."
+    )
+    parser.add_argument(
+        "--size", type=_positive, default=10_000, help="photos in the data folder (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--only",
+        type=_groups,
+        default=tuple(GROUPS),
+        metavar="NAME,NAME",
+        help=f"some of: {', '.join(GROUPS)}",
+    )
+    parser.add_argument(
+        "--rounds", type=_positive, default=7, help="repetitions; 1 is a quick look (default: %(default)s)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
-    parser.add_argument("--folder", type=Path, help="where the data folders are made for the while, on the disk that is meant")
+    parser.add_argument(
+        "--folder", type=Path, help="where the data folders are made for the while, on the disk that is meant"
+    )
     return parser.parse_args()
 
 

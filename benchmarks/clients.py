@@ -3,10 +3,11 @@
 `python -m benchmarks.load` runs them against a service of its own and judges what they have seen. Against another service:
 `python -m locust -f benchmarks/clients.py --host http://address --key KEY`.
 
-They behave as the contract has it. A phone registers, asks for its sync state, and uploads at most three files at once; what fails it tries
-three times more, waiting twice as long each time. What may be answered stands in `verdicts.py`; a 429 and a 503 are counted by
-themselves, as `chat: 429`: a refusal is quick, and would pass for a good figure. Each client does everything once as it starts, which
-Locust lets it finish, so that a short run on a busy machine has seen everything as well.
+They behave as the contract has it. A phone registers, asks for its sync state, and uploads at most three
+files at once; what fails it tries three times more, waiting twice as long each time. What may be answered
+stands in `verdicts.py`; a 429 and a 503 are counted by themselves, as `chat: 429`: a refusal is quick, and
+would pass for a good figure. Each client does everything once as it starts, which Locust lets it finish, so
+that a short run on a busy machine has seen everything as well.
 """
 
 import hashlib
@@ -61,8 +62,15 @@ class Client(HttpUser):
 
     def call(self, name: str, method: str, path: str, **options: Any) -> Response | None:
         """The answer, if it is a success; `name` is what the table calls it."""
-        with self.client.request(method, path, name=name, timeout=PATIENCE, catch_response=True, **options) as answer:
-            problem = verdicts.problem(path, answer.status_code, answer.headers, answer.text if answer.status_code else str(answer.error))
+        with self.client.request(
+            method, path, name=name, timeout=PATIENCE, catch_response=True, **options
+        ) as answer:
+            problem = verdicts.problem(
+                path,
+                answer.status_code,
+                answer.headers,
+                answer.text if answer.status_code else str(answer.error),
+            )
             if problem:
                 answer.failure(problem)
             else:
@@ -82,8 +90,19 @@ class Phone(Client):
         super().on_start()
         self.device_id = f"phone_{secrets.token_hex(4)}"
         self.call("health", "GET", "/api/health")
-        self.call("register", "POST", "/api/push/register", json={"device_id": self.device_id, "token": self.device_id})
-        self.call("sync state, set", "POST", "/api/photos/sync-state", files={}, data={"device_id": self.device_id, "since_ms": "0"})
+        self.call(
+            "register",
+            "POST",
+            "/api/push/register",
+            json={"device_id": self.device_id, "token": self.device_id},
+        )
+        self.call(
+            "sync state, set",
+            "POST",
+            "/api/photos/sync-state",
+            files={},
+            data={"device_id": self.device_id, "since_ms": "0"},
+        )
         self.sync()
 
     @task
@@ -140,7 +159,9 @@ class Browser(Client):
     @task(6)
     def look_at_a_page(self) -> None:
         """The newer half: what is older may be cleaned up while it is looked at."""
-        answer = self.call("list", "GET", "/api/photos", params={"page": random.randint(1, 3), "page_size": 20})
+        answer = self.call(
+            "list", "GET", "/api/photos", params={"page": random.randint(1, 3), "page_size": 20}
+        )
         items = answer.json()["items"] if answer is not None else []
         pool = Pool(THUMBNAILS_AT_ONCE)
         for item in items[:THUMBNAILS_AT_ONCE]:
@@ -154,11 +175,20 @@ class Browser(Client):
     @task(4)
     def search(self) -> None:
         word = random.choice(words)
-        self.call("search", "GET", "/api/search", params={"q": random.choice((word, word[:-1], f"{word} {random.choice(words)}"))})
+        self.call(
+            "search",
+            "GET",
+            "/api/search",
+            params={"q": random.choice((word, word[:-1], f"{word} {random.choice(words)}"))},
+        )
 
     @task(2)
     def look_at_the_figures(self) -> None:
-        for name, path in (("statistics", "/api/stats"), ("analyses", "/api/analysis"), ("devices", "/api/photos/devices")):
+        for name, path in (
+            ("statistics", "/api/stats"),
+            ("analyses", "/api/analysis"),
+            ("devices", "/api/photos/devices"),
+        ):
             self.call(name, "GET", path)
 
     @task(2)
@@ -181,7 +211,9 @@ class Browser(Client):
 
     def picture(self, kind: str, photo_id: int) -> None:
         path = f"/api/photos/{photo_id}/{kind}"
-        answer = self.call(kind, "GET", path, headers={"If-None-Match": self.known[path]} if path in self.known else {})
+        answer = self.call(
+            kind, "GET", path, headers={"If-None-Match": self.known[path]} if path in self.known else {}
+        )
         if answer is not None:
             self.known[path] = answer.headers["ETag"]
 
@@ -203,7 +235,9 @@ class Talker(Client):
         if random.random() < 0.2:
             self.conversation_id = None
         message = {"message": writer.sentence(random.randint(3, 20)), "conversation_id": self.conversation_id}
-        answer = self.call("chat", "POST", "/api/chat/send", json={name: value for name, value in message.items() if value})
+        answer = self.call(
+            "chat", "POST", "/api/chat/send", json={name: value for name, value in message.items() if value}
+        )
         if answer is not None:
             self.conversation_id = answer.json()["conversation_id"]
 
@@ -242,5 +276,8 @@ def _write(environment, **_) -> None:
         }
         for entry in environment.stats.entries.values()
     ]
-    failures = [f"{error.name}: {error.error} ({error.occurrences} times)" for error in environment.stats.errors.values()]
+    failures = [
+        f"{error.name}: {error.error} ({error.occurrences} times)"
+        for error in environment.stats.errors.values()
+    ]
     path.write_text(json.dumps({"kinds": kinds, "failures": failures, "uploads": uploads}))

@@ -49,14 +49,21 @@ class Figure:
         return self.what, f"{_number(self.measured)} {self.unit}", floor, ratio, self.budget, self.verdict
 
     def as_dict(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "ratio": self.ratio, "budget": self.budget, "verdict": self.verdict}
+        return {
+            **dataclasses.asdict(self),
+            "ratio": self.ratio,
+            "budget": self.budget,
+            "verdict": self.verdict,
+        }
 
 
 def table(figures: list[Figure]) -> str:
     """The figures as text, a line each, in aligned columns."""
     rows = [("what", "measured", "floor", "ratio", "budget", ""), *(figure.row() for figure in figures)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
     return "\n".join([lines[0], "-" * sum((*widths, 2 * len(widths) - 2)), *lines[1:]])
 
 

@@ -19,18 +19,25 @@ import pictures
 from database import db
 
 # What the service imports from elsewhere; its own files come on top.
-PACKAGES = "flask, flask_cors, gunicorn.app.wsgiapp, gunicorn.workers.gthread, peewee, playhouse.sqlcipher_ext, PIL.Image, requests, " \
-    "msgspec, json_repair, rapidfuzz.distance, click, cryptography.hazmat.primitives.ciphers.aead"  # fmt: skip
+PACKAGES = (
+    "flask, flask_cors, gunicorn.app.wsgiapp, gunicorn.workers.gthread, peewee, playhouse.sqlcipher_ext, "
+    "PIL.Image, requests, msgspec, json_repair, rapidfuzz.distance, click, "
+    "cryptography.hazmat.primitives.ciphers.aead"
+)
 
 
 class BareStore:
-    """Decode, thumbnail, seal, flush, insert: what storing a picture needs, without a request, a queue or a rule around it."""
+    """Decode, thumbnail, seal, flush, insert: what storing a picture needs, without a request, a queue or a
+    rule around it.
+    """
 
     def __init__(self, folder: Path):
         self._folder = folder
         self._key = crypto.new_key()
         folder.mkdir()
-        self._connect().execute("CREATE TABLE pictures (name TEXT, width INTEGER, height INTEGER, key BLOB, thumbnail_key BLOB)")
+        self._connect().execute(
+            "CREATE TABLE pictures (name TEXT, width INTEGER, height INTEGER, key BLOB, thumbnail_key BLOB)"
+        )
 
     def ready(self) -> Callable[[bytes], None]:
         """A function that stores a picture, for one thread."""
@@ -39,12 +46,16 @@ class BareStore:
         def keep(picture: bytes) -> None:
             examined = pictures.examine(io.BytesIO(picture))
             name, keys = secrets.token_hex(16), (crypto.new_key(), crypto.new_key())
-            for path, data, key in zip((name, f"{name}.thumbnail"), (picture, examined.thumbnail), keys, strict=True):
+            for path, data, key in zip(
+                (name, f"{name}.thumbnail"), (picture, examined.thumbnail), keys, strict=True
+            ):
                 writer = crypto.SealedWriter(self._folder / path, key)
                 writer.write(data)
                 writer.finish()
                 crypto.sync_file(writer.path)
-            connection.execute("INSERT INTO pictures VALUES (?, ?, ?, ?, ?)", (name, examined.width, examined.height, *keys))
+            connection.execute(
+                "INSERT INTO pictures VALUES (?, ?, ?, ?, ?)", (name, examined.width, examined.height, *keys)
+            )
 
         return keep
 
@@ -57,8 +68,12 @@ class BareStore:
 
 
 def bare_query(term: str) -> list[int]:
-    """The newest 20 photos by FTS5 alone, as it comes, in the open database: not cut, not corrected, not ranked, no text read."""
-    rows = db.execute_sql("SELECT rowid FROM photo_index WHERE photo_index MATCH ? ORDER BY rowid DESC LIMIT 20", (term,))
+    """The newest 20 photos by FTS5 alone, as it comes, in the open database: not cut, not corrected, not
+    ranked, no text read.
+    """
+    rows = db.execute_sql(
+        "SELECT rowid FROM photo_index WHERE photo_index MATCH ? ORDER BY rowid DESC LIMIT 20", (term,)
+    )
     return [row[0] for row in rows]
 
 
@@ -66,7 +81,9 @@ def bare_process() -> tuple[float, int]:
     """Seconds until an interpreter has imported the same packages, and the bytes (PSS) that it then takes."""
     begun = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-c", f"import {PACKAGES}; print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", f"import {PACKAGES}; print(flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as process:
         process.stdout.readline()
         seconds = time.perf_counter() - begun

@@ -1,8 +1,9 @@
 """`python -m benchmarks.load`: everybody at once for minutes, and nothing may go wrong.
 
-A real gunicorn over a seeded data folder, a slow made-up model, the clients of `clients.py` in a process of Locust's, and cron's jobs again
-and again. It fails when an answer is one that should not be, when a picture whose upload was answered is not there afterwards, byte for
-byte and analysed, when memory grows, when a job fails, when the log holds a trace, or when the service does not end cleanly.
+A real gunicorn over a seeded data folder, a slow made-up model, the clients of `clients.py` in a process of
+Locust's, and cron's jobs again and again. It fails when an answer is one that should not be, when a picture
+whose upload was answered is not there afterwards, byte for byte and analysed, when memory grows, when a job
+fails, when the log holds a trace, or when the service does not end cleanly.
 """
 
 import argparse
@@ -59,16 +60,30 @@ class SlowModel(FakeLLM):
             return self._writer.sentence(30)
         time.sleep(LOOKS)
         findings = msgspec.to_builtins(self._writer.findings())
-        memories = [{"content": self._writer.sentence(6), "category": "fact"}] if next(self._numbers) % REMEMBERED == 0 else []
+        memories = (
+            [{"content": self._writer.sentence(6), "category": "fact"}]
+            if next(self._numbers) % REMEMBERED == 0
+            else []
+        )
         cited = re.findall(r'"id":(\d+)', request.text)[:3]
-        note = {"title": self._writer.sentence(4), "content": self._writer.sentence(40), "category": "insight", "photo_ids": cited}
+        note = {
+            "title": self._writer.sentence(4),
+            "content": self._writer.sentence(40),
+            "category": "insight",
+            "photo_ids": cited,
+        }
         return {**findings, "memories": memories, "articles": [note]}
 
 
 def main() -> None:
     chosen = _arguments()
-    with tempfile.TemporaryDirectory(prefix="snaplore-load-", dir=chosen.folder) as root, SlowModel() as model:
-        settings = Settings(data_dir=Path(root) / "data", language="en", retention_days=RETENTION, trusted_proxies=1)
+    with (
+        tempfile.TemporaryDirectory(prefix="snaplore-load-", dir=chosen.folder) as root,
+        SlowModel() as model,
+    ):
+        settings = Settings(
+            data_dir=Path(root) / "data", language="en", retention_days=RETENTION, trusted_proxies=1
+        )
         settings = dataclasses.replace(settings, dev_mode=True, llm_base_url=model.url, llm_model="slow")
         print(f"storing and analysing {chosen.size:,} photos ...", file=sys.stderr, flush=True)
         seed.fill(settings, chosen.size, now=utc_now())
@@ -97,27 +112,66 @@ def _run(service: Service, folder: Path, seconds: float, *, judge_memory: bool) 
     code = service.stop()
     if code:
         problems.append(f"the service ended with {code}")
-    problems += [f"in the log: {line}" for line in service.log().splitlines() if "Traceback" in line or "ERROR" in line]
+    problems += [
+        f"in the log: {line}" for line in service.log().splitlines() if "Traceback" in line or "ERROR" in line
+    ]
     growth = verdicts.growth(watch.samples)
     if judge_memory and growth > GROWTH:
         problems.append(f"memory has grown: the last third has {growth:.2f} x the first")
     print(_table(seen["kinds"]))
-    refused = (sum(kind["count"] for kind in seen["kinds"] if kind["name"].endswith(f": {status}")) for status in (429, 503))
+    refused = (
+        sum(kind["count"] for kind in seen["kinds"] if kind["name"].endswith(f": {status}"))
+        for status in (429, 503)
+    )
     print("{:,} answers were 429, {:,} were 503".format(*refused))
-    print(f"{len(seen['uploads']):,} uploads answered, each there byte for byte and analysed, unless it is listed below")
-    begin, peak, end = (f"{size / MEGABYTE:.0f} MB" for size in (watch.samples[0], max(watch.samples), settled))
-    told = f"the last third has {growth:.2f} x the first (at most {GROWTH:g} x)" if judge_memory else "too short to tell growth"
+    print(
+        f"{len(seen['uploads']):,} uploads answered, each there byte for byte and analysed, unless it is listed below"
+    )
+    begin, peak, end = (
+        f"{size / MEGABYTE:.0f} MB" for size in (watch.samples[0], max(watch.samples), settled)
+    )
+    told = (
+        f"the last third has {growth:.2f} x the first (at most {GROWTH:g} x)"
+        if judge_memory
+        else "too short to tell growth"
+    )
     print(f"memory of all processes: {begin} at the start, {peak} at most, {end} at the end; {told}")
-    return {"kinds": seen["kinds"], "uploads": len(seen["uploads"]), "memory": [*watch.samples, settled], "problems": problems}
+    return {
+        "kinds": seen["kinds"],
+        "uploads": len(seen["uploads"]),
+        "memory": [*watch.samples, settled],
+        "problems": problems,
+    }
 
 
 def _clients(service: Service, result: Path, seconds: float) -> dict:
     """What `clients.py` has seen."""
-    locust = [sys.executable, "-m", "locust", "-f", "benchmarks/clients.py", "--headless", "--only-summary", "--loglevel", "WARNING"]
-    users = ["--users", USERS, "--spawn-rate", USERS, "--run-time", f"{seconds:.0f}s", "--stop-timeout", str(STOP)]
+    locust = [
+        sys.executable,
+        "-m",
+        "locust",
+        "-f",
+        "benchmarks/clients.py",
+        "--headless",
+        "--only-summary",
+        "--loglevel",
+        "WARNING",
+    ]
+    users = [
+        "--users",
+        USERS,
+        "--spawn-rate",
+        USERS,
+        "--run-time",
+        f"{seconds:.0f}s",
+        "--stop-timeout",
+        str(STOP),
+    ]
     # Joined: a random key may begin with a dash.
     told = [f"--host=http://127.0.0.1:{service.port}", f"--key={API_KEY}", f"--result={result}"]
-    ended = subprocess.run([*locust, *users, *told], cwd=ROOT, capture_output=True, text=True, timeout=seconds + 2 * STOP)
+    ended = subprocess.run(
+        [*locust, *users, *told], cwd=ROOT, capture_output=True, text=True, timeout=seconds + 2 * STOP
+    )
     if not result.exists():
         raise RuntimeError(f"locust ended with {ended.returncode}: {ended.stderr[-5_000:]}")
     seen = json.loads(result.read_text())
@@ -182,16 +236,32 @@ def _table(kinds: list[dict]) -> str:
         for kind in sorted(kinds, key=lambda kind: kind["name"])
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join((name.ljust(widths[0]), *map(str.rjust, figures, widths[1:]))) for name, *figures in rows)
+    return "\n".join(
+        "  ".join((name.ljust(widths[0]), *map(str.rjust, figures, widths[1:]))) for name, *figures in rows
+    )
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description="Load Snaplore from all sides at once.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.load", description="Load Snaplore from all sides at once."
+    )
     parser.add_argument("--minutes", type=float, default=3.0, help="for how long (default: %(default)s)")
-    parser.add_argument("--size", type=int, default=2_000, help="photos in the data folder at the start (default: %(default)s)")
+    parser.add_argument(
+        "--size",
+        type=int,
+        default=2_000,
+        help="photos in the data folder at the start (default: %(default)s)",
+    )
     parser.add_argument("--workers", type=int, default=1, help="of gunicorn (default: %(default)s)")
-    parser.add_argument("--short", action="store_true", help="a quick look, too short to tell whether memory grows")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there, with every sample of the memory in bytes")
+    parser.add_argument(
+        "--short", action="store_true", help="a quick look, too short to tell whether memory grows"
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="also write the figures there, with every sample of the memory in bytes",
+    )
     parser.add_argument("--folder", type=Path, help="where the data folder is made for the while")
     return parser.parse_args()
 

@@ -1,7 +1,8 @@
 """What is stored and asked for: screenshots' texts, pictures and queries, the same in every run.
 
-Nothing here is anybody's data. The words are made of English syllables and drawn by Zipf's law, as words are in real texts:
-the few that are everywhere and the many that stand in one screenshot only are what a search index has to bear.
+Nothing here is anybody's data. The words are made of English syllables and drawn by Zipf's law, as words are
+in real texts: the few that are everywhere and the many that stand in one screenshot only are what a search
+index has to bear.
 """
 
 import bisect
@@ -82,13 +83,20 @@ class Writer:
         return self._random.choices(self.words, cum_weights=self._word_weights)[0]
 
     def sentence(self, length: int) -> str:
-        return " ".join(self._random.choices(self.words, cum_weights=self._word_weights, k=length)).capitalize() + "."
+        return (
+            " ".join(self._random.choices(self.words, cum_weights=self._word_weights, k=length)).capitalize()
+            + "."
+        )
 
     def chinese(self, length: int) -> str:
-        return "".join(self._random.choices(self._chinese, cum_weights=self._chinese_weights, k=length)) + "。"
+        return (
+            "".join(self._random.choices(self._chinese, cum_weights=self._chinese_weights, k=length)) + "。"
+        )
 
     def queries(self, documents: dict[str, int], texts: list[str], each: int) -> list[Query]:
-        """`each` queries of every kind, for an index in which these words stand in so many documents, and these texts."""
+        """`each` queries of every kind, for an index in which these words stand in so many documents, and
+        these texts.
+        """
         plain = sorted(term for term in documents if term.isascii() and term.isalpha() and len(term) > 3)
         plain.sort(key=documents.get, reverse=True)
         rare, common = plain[len(plain) // 2 :], plain[: max(each, 50)]
@@ -104,7 +112,11 @@ class Writer:
         return Query(kind, term, f'"{term}"')
 
     def _phrase(self, texts: list[str]) -> Query:
-        sentences = [line.rstrip(".").split() for line in self._random.choice(texts).splitlines() if line.isascii() and line.endswith(".")]
+        sentences = [
+            line.rstrip(".").split()
+            for line in self._random.choice(texts).splitlines()
+            if line.isascii() and line.endswith(".")
+        ]
         words = self._random.choice(sentences)
         begin = self._random.randrange(len(words) - 1)
         phrase = " ".join(words[begin : begin + 3]).casefold()
@@ -121,12 +133,17 @@ class Writer:
         return Query("prefix", term[:-3], f'"{term}"')
 
     def _in_chinese(self) -> Query:
-        text = "".join(self._random.choices(self._chinese, cum_weights=self._chinese_weights, k=self._random.randint(1, 2)))
+        text = "".join(
+            self._random.choices(
+                self._chinese, cum_weights=self._chinese_weights, k=self._random.randint(1, 2)
+            )
+        )
         return Query("Chinese", text, '"' + " ".join(map("".join, itertools.pairwise(text))) + '"')
 
 
 def screenshot(writer: Writer, number: int) -> bytes:
-    """A PNG as a phone makes it: bars and bubbles of one colour, text on them; `number` makes its bytes its own.
+    """A PNG as a phone makes it: bars and bubbles of one colour, text on them; `number` makes its bytes its
+    own.
 
     Two dozen lines with about 300 characters, the median of real phone screens.
     """
@@ -143,7 +160,9 @@ def screenshot(writer: Writer, number: int) -> bytes:
         if bottom > height - 200:
             break
         left = 40 + 60 * (row % 2)
-        draw.rounded_rectangle((left, top, width - 100 + left, bottom), 28, fill="white" if row % 2 else "#dcf8c6")
+        draw.rounded_rectangle(
+            (left, top, width - 100 + left, bottom), 28, fill="white" if row % 2 else "#dcf8c6"
+        )
         for place, line in enumerate(lines):
             draw.text((left + 32, top + 18 + 56 * place), line[:46], fill="#1a1a1a", font=text)
         top = bottom + 28
@@ -152,7 +171,9 @@ def screenshot(writer: Writer, number: int) -> bytes:
 
 
 def tiny_picture(number: int) -> bytes:
-    """A PNG in a phone's proportions, all of them of 628 bytes; each number below 16,777,216 has one of its own."""
+    """A PNG in a phone's proportions, all of them of 628 bytes; each number below 16,777,216 has one of its
+    own.
+    """
     return png(Image.new("RGB", (9, 20), (number >> 16, number >> 8 & 255, number & 255)), compress_level=0)
 
 
@@ -169,7 +190,9 @@ def png(picture: Image.Image, **options) -> bytes:
 
 
 def _zipf(count: int) -> list[float]:
-    """Cumulative weights by Zipf's law with Mandelbrot's shift, which flattens the very first ranks as real texts do."""
+    """Cumulative weights by Zipf's law with Mandelbrot's shift, which flattens the very first ranks as real
+    texts do.
+    """
     return list(itertools.accumulate(1 / (rank + 2.7) for rank in range(1, count + 1)))
 
 
@@ -177,7 +200,9 @@ def _zipf(count: int) -> list[float]:
 def _vocabulary() -> list[str]:
     """`WORDS` words, the frequent ones first."""
     pick = random.Random(SEED)
-    *syllable, suffixes = (parts.replace("-", "").split(" ") for parts in (_STARTS, _MIDDLES, _ENDS, _SUFFIXES))
+    *syllable, suffixes = (
+        parts.replace("-", "").split(" ") for parts in (_STARTS, _MIDDLES, _ENDS, _SUFFIXES)
+    )
     words: dict[str, None] = {}  # a set that keeps its order, for the same words in every run
     while len(words) < WORDS:
         syllables = bisect.bisect((0.35, 0.85), pick.random()) + 1

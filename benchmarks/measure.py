@@ -1,7 +1,8 @@
 """The measurements: a function for each group of figures, in the order in which they run.
 
-The server is always a process of its own, asked over HTTP on kept connections. While it is measured nothing waits for analysis,
-or the model it is set to never answers, so that the figures are those of the work that is named and of nothing beside it.
+The server is always a process of its own, asked over HTTP on kept connections. While it is measured nothing
+waits for analysis, or the model it is set to never answers, so that the figures are those of the work that is
+named and of nothing beside it.
 """
 
 import contextlib
@@ -46,14 +47,17 @@ CLIENTS = 3  # uploads that a phone has under way at once
 BROWSER = 6  # connections of a browser
 PAGE = 20
 SAMPLE = 0.05  # seconds between two looks at the memory
-QUIET = 65.0  # seconds after which the service has given back what only a burst needs: see TIDY_EVERY in gunicorn.conf.py
+# seconds after which the service has given back what only a burst needs: see TIDY_EVERY in gunicorn.conf.py
+QUIET = 65.0
 TRIES = 3  # of each query
 OLDEST = 1_000  # photos that a night's clean-up may find
 MEMORIES = 1_000  # of a person who has chatted for years
 
 
 def analysing(folders: seed.Folders) -> Iterator[Figure]:
-    """One screenshot's turn among all that were analysed before, with a model that answers at once: what is left is ours."""
+    """One screenshot's turn among all that were analysed before, with a model that answers at once: what is
+    left is ours.
+    """
     writer = material.Writer()
     screenshots = folders.screenshots
     with FakeLLM(default=lambda _request: _answer(writer)) as model:
@@ -74,7 +78,9 @@ def analysing(folders: seed.Folders) -> Iterator[Figure]:
 
 
 def chatting(folders: seed.Folders) -> Iterator[Figure]:
-    """A turn in a long conversation of a person about whom much is remembered, with a model that answers at once: what is left is ours."""
+    """A turn in a long conversation of a person about whom much is remembered, with a model that answers at
+    once: what is left is ours.
+    """
     writer = material.Writer()
     with FakeLLM(default=lambda _request: "I see.") as model:
         settings = _with_model(folders.large, model.url)
@@ -82,7 +88,9 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
         with database.scope():
             for number in range(MEMORIES):
                 content = f"{number} {writer.findings().summary}"[:200]
-                models.Memory.create(content=content, memory_type="long_term", source_type="chat", created_at=utc_now())
+                models.Memory.create(
+                    content=content, memory_type="long_term", source_type="chat", created_at=utc_now()
+                )
             chosen = configuration.current(settings)
         direct = llm.model_for(chosen, settings)
 
@@ -96,14 +104,25 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
         actions = {
             "turn": turn,
             "tool": lambda: turn(writer.findings().app_name),
-            "model": lambda: direct.complete([message for request in model.requests[-1:] for message in request.body["messages"]]),
+            "model": lambda: direct.complete(
+                [message for request in model.requests[-1:] for message in request.body["messages"]]
+            ),
         }
         seconds = in_turns(actions, 10 * folders.rounds, warm_up=3)
         database.close_store()
     call = p50(seconds["model"])
     floor = {"floor": call * MS, "floor_is": "the model's time of a call", "unit": "ms"}
-    yield Figure(what="chat turn, over the model's time, p50", measured=(p50(seconds["turn"]) - call) * MS, at_most=15, **floor)
-    yield Figure(what="chat turn with a search, over the model's time, p50", measured=(p50(seconds["tool"]) - 2 * call) * MS, **floor)
+    yield Figure(
+        what="chat turn, over the model's time, p50",
+        measured=(p50(seconds["turn"]) - call) * MS,
+        at_most=15,
+        **floor,
+    )
+    yield Figure(
+        what="chat turn with a search, over the model's time, p50",
+        measured=(p50(seconds["tool"]) - 2 * call) * MS,
+        **floor,
+    )
 
 
 def local_reading(folders: seed.Folders) -> Iterator[Figure]:
@@ -111,15 +130,27 @@ def local_reading(folders: seed.Folders) -> Iterator[Figure]:
     model = LocalModel(ocr_model="small", language="en")
     again = itertools.cycle(folders.screenshots)
     with contextlib.closing(model):
-        seconds = in_turns({"read": lambda: model.analyse(io.BytesIO(next(again)))}, 1 + folders.rounds, warm_up=1)["read"]
-    yield Figure(what="embedded analyser, a phone screenshot, p50", measured=p50(seconds), unit="s", at_most=0.8)
+        seconds = in_turns(
+            {"read": lambda: model.analyse(io.BytesIO(next(again)))}, 1 + folders.rounds, warm_up=1
+        )["read"]
+    yield Figure(
+        what="embedded analyser, a phone screenshot, p50", measured=p50(seconds), unit="s", at_most=0.8
+    )
 
 
 def starting(folders: seed.Folders) -> Iterator[Figure]:
-    """From the command to the first answer, and the memory of all processes before and after the first hundreds of requests."""
+    """From the command to the first answer, and the memory of all processes before and after the first
+    hundreds of requests.
+    """
     queries = _queries(folders, folders.rounds)
     newest = f"/api/photos/{folders.size}"
-    paths = ["/api/stats", f"/api/photos?page_size={PAGE}", newest, f"{newest}/thumbnail", *map(_search_path, queries)]
+    paths = [
+        "/api/stats",
+        f"/api/photos?page_size={PAGE}",
+        newest,
+        f"{newest}/thumbnail",
+        *map(_search_path, queries),
+    ]
     started, bare, fresh, used = [], [], [], []
     for _ in range(-(-folders.rounds // 2)):
         bare.append(floors.bare_process())
@@ -128,7 +159,11 @@ def starting(folders: seed.Folders) -> Iterator[Figure]:
             fresh.append(service.memory())
             side_by_side(BROWSER, lambda service=service: service.client().get, paths * 2)
             used.append(service.memory())
-    packages = {"floor": p50([memory for _, memory in bare]) / MB, "floor_is": "its packages alone", "unit": "MB"}
+    packages = {
+        "floor": p50([memory for _, memory in bare]) / MB,
+        "floor_is": "its packages alone",
+        "unit": "MB",
+    }
     yield Figure(
         what="start to first answer, p50", measured=p50(started), unit="s", floor=p50([seconds for seconds, _ in bare]),
         floor_is="its packages alone", at_most=1,
@@ -139,13 +174,17 @@ def starting(folders: seed.Folders) -> Iterator[Figure]:
         with Service(folders.large) as service:
             side_by_side(BROWSER, lambda: service.client().get, paths * 2)
             time.sleep(QUIET)
-            yield Figure(what="memory, a quiet minute later", measured=service.memory() / MB, at_most=90, **packages)
+            yield Figure(
+                what="memory, a quiet minute later", measured=service.memory() / MB, at_most=90, **packages
+            )
 
 
 def listing(folders: seed.Folders) -> Iterator[Figure]:
     """List, detail and statistics, of many photos and of few, encrypted and not."""
     small = min(seed.REFERENCE, folders.size)
-    week = urlencode({"since": iso(folders.now - timedelta(days=14)), "until": iso(folders.now - timedelta(days=7))})
+    week = urlencode(
+        {"since": iso(folders.now - timedelta(days=14)), "until": iso(folders.now - timedelta(days=7))}
+    )
     with contextlib.ExitStack() as services:
         many, plain = (services.enter_context(Service(folder)) for folder in (folders.large, folders.plain))
         few = many if folders.small is folders.large else services.enter_context(Service(folders.small))
@@ -154,25 +193,50 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
         for name, (service, size) in asked.items():
             choice = random.Random(material.SEED)
             actions[f"list {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}")
-            actions[f"last {name}"] = _asking(service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE)}")
-            actions[f"middle {name}"] = _asking(service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE // 2)}")
-            actions[f"detail {name}"] = _asking(service, lambda size=size, choice=choice: f"/api/photos/{choice.randint(1, size)}")
-            actions[f"filtered {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}&status=done&device_id=phone_1")
-            actions[f"kind {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}&category=chat&intent=note")
+            actions[f"last {name}"] = _asking(
+                service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE)}"
+            )
+            actions[f"middle {name}"] = _asking(
+                service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE // 2)}"
+            )
+            actions[f"detail {name}"] = _asking(
+                service, lambda size=size, choice=choice: f"/api/photos/{choice.randint(1, size)}"
+            )
+            actions[f"filtered {name}"] = _asking(
+                service, lambda: f"/api/photos?page_size={PAGE}&status=done&device_id=phone_1"
+            )
+            actions[f"kind {name}"] = _asking(
+                service, lambda: f"/api/photos?page_size={PAGE}&category=chat&intent=note"
+            )
             actions[f"week {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}&{week}")
-            actions[f"analyses {name}"] = _asking(service, lambda: f"/api/analysis?page_size={PAGE}&status=done&intent=note")
+            actions[f"analyses {name}"] = _asking(
+                service, lambda: f"/api/analysis?page_size={PAGE}&status=done&intent=note"
+            )
             actions[f"stats {name}"] = _asking(service, lambda: "/api/stats")
-        seconds = {name: p50(each) * MS for name, each in in_turns(actions, 30 * folders.rounds, warm_up=10).items()}
+        seconds = {
+            name: p50(each) * MS for name, each in in_turns(actions, 30 * folders.rounds, warm_up=10).items()
+        }
     health = {"unit": "ms", "floor": seconds["health"], "floor_is": "health"}
-    names = {"list": f"list of {PAGE}", "last": f"list of {PAGE}, the oldest", "filtered": f"list of {PAGE}, by device and status"}
-    names |= {"kind": f"list of {PAGE}, by category and intent", "analyses": f"analyses, {PAGE}, filtered", "detail": "detail"}
+    names = {
+        "list": f"list of {PAGE}",
+        "last": f"list of {PAGE}, the oldest",
+        "filtered": f"list of {PAGE}, by device and status",
+    }
+    names |= {
+        "kind": f"list of {PAGE}, by category and intent",
+        "analyses": f"analyses, {PAGE}, filtered",
+        "detail": "detail",
+    }
     for name, what in names.items():
         yield Figure(what=f"{what}, p50", measured=seconds[f"{name} many"], at_most=5, **health)
         yield Figure(
             what=f"{what}, against {small:,} photos", measured=seconds[f"{name} many"], unit="ms",
             floor=seconds[f"{name} few"], floor_is=f"at {small:,}", ratio_at_most=1.3,
         )  # fmt: skip
-    for name, what in {"week": "of a week among four", "middle": "in the middle"}.items():  # where what is counted, or passed, grows
+    for name, what in {
+        "week": "of a week among four",
+        "middle": "in the middle",
+    }.items():  # where what is counted, or passed, grows
         yield Figure(what=f"list of {PAGE}, {what}, p50", measured=seconds[f"{name} many"], **health)
     yield Figure(what="stats, p50", measured=seconds["stats many"], at_most=20, **health)
     yield Figure(
@@ -201,7 +265,13 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
     database.close_connections()
     milliseconds = {name: [each * MS for each in times] for name, times in seconds.items()}
 
-    def figure(what: str, share: Callable[[list[float]], float], times: dict[str, list[float]], source: str = "http", **budget) -> Figure:
+    def figure(
+        what: str,
+        share: Callable[[list[float]], float],
+        times: dict[str, list[float]],
+        source: str = "http",
+        **budget,
+    ) -> Figure:
         bare = {"floor": share(times["bare"]), "floor_is": "bare FTS5 query"}
         return Figure(what=f"search, {what}", measured=share(times[source]), unit="ms", **bare, **budget)
 
@@ -210,12 +280,18 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
     yield figure("mixed, p95, without HTTP", p95, milliseconds, "verb")
     kinds = [query.kind for query in queries] * TRIES
     for kind in dict.fromkeys(kinds):
-        chosen = {name: list(itertools.compress(times, [each == kind for each in kinds])) for name, times in milliseconds.items()}
+        chosen = {
+            name: list(itertools.compress(times, [each == kind for each in kinds]))
+            for name, times in milliseconds.items()
+        }
         yield figure(f"{kind}, p50", p50, chosen)
         yield figure(f"{kind}, p95", p95, chosen, at_most=limit)
     yield Figure(what="search, the first after the start", measured=first * MS, unit="ms")
     yield Figure(what="search, memory that the first one takes and keeps", measured=words / MB, unit="MB")
-    fastest = {name: [min(times[place :: len(queries)]) for place in range(len(queries))] for name, times in milliseconds.items()}
+    fastest = {
+        name: [min(times[place :: len(queries)]) for place in range(len(queries))]
+        for name, times in milliseconds.items()
+    }
     yield Figure(
         what="search, encrypted against not, mean of the fastest", measured=statistics.mean(fastest["http"]), unit="ms",
         floor=statistics.mean(fastest["plain"]), floor_is="not encrypted", ratio_at_most=1.15,
@@ -223,11 +299,16 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
 
 
 def uploading(folders: seed.Folders) -> Iterator[Figure]:
-    """Phone screenshots by three clients, as fast as the answers come, and the same pictures stored by a bare loop on three threads."""
+    """Phone screenshots by three clients, as fast as the answers come, and the same pictures stored by a bare
+    loop on three threads.
+    """
     pictures = folders.screenshots
     forms = list(map(upload_form, pictures))
     bare = floors.BareStore(folders.path("bare"))
-    spent: dict[str, list[float]] = {"sealed": [], "bare": []}  # processor seconds, which a busy machine changes least
+    spent: dict[str, list[float]] = {
+        "sealed": [],
+        "bare": [],
+    }  # processor seconds, which a busy machine changes least
     with _silent_model() as (address, end):
         sealed_folder = _with_model(folders.empty("uploads"), address)
         plain_folder = _with_model(folders.empty("uploads-plain", encryption=False), address)
@@ -259,7 +340,10 @@ def uploading(folders: seed.Folders) -> Iterator[Figure]:
 def swallowing(folders: seed.Folders) -> Iterator[Figure]:
     """The memory of all processes while three clients upload the largest pictures that are taken."""
     form = upload_form(material.noise(4096, 4096))
-    with _silent_model() as (address, end), Service(_with_model(folders.empty("large-uploads"), address)) as service:
+    with (
+        _silent_model() as (address, end),
+        Service(_with_model(folders.empty("large-uploads"), address)) as service,
+    ):
         with MemoryWatch(service, SAMPLE) as watch:
             side_by_side(CLIENTS, lambda: service.client().upload, [form] * CLIENTS * min(folders.rounds, 3))
         end()
@@ -270,12 +354,16 @@ def swallowing(folders: seed.Folders) -> Iterator[Figure]:
 
 
 def turning(folders: seed.Folders) -> Iterator[Figure]:
-    """The database under a new key, beside clients who ask without a break; they wait for as long as it is being written."""
+    """The database under a new key, beside clients who ask without a break; they wait for as long as it is
+    being written.
+    """
     spent, longest, refused = [], [], 0
     scale = 100_000 / folders.size
     with Service(folders.large) as service:
         for _ in range(min(folders.rounds, 3)):
-            with PauseWatch(service, lambda client: client.get(f"/api/photos?page_size={PAGE}"), CLIENTS) as watch:
+            with PauseWatch(
+                service, lambda client: client.get(f"/api/photos?page_size={PAGE}"), CLIENTS
+            ) as watch:
                 said = service.run("jobs", "rotate-keys", "--force")
             spent.append(float(re.search(r"after ([0-9.]+) s", said)[1]))
             longest.append(watch.longest)
@@ -285,15 +373,21 @@ def turning(folders: seed.Folders) -> Iterator[Figure]:
         what="rotation of the database key, for 100,000 photos", measured=p50(spent) * scale, unit="s",
         floor=copied * scale, floor_is="file copied, flushed",
     )  # fmt: skip
-    yield Figure(what=f"rotation, the longest pause of a request ({refused} refused)", measured=max(longest), unit="s")
+    yield Figure(
+        what=f"rotation, the longest pause of a request ({refused} refused)", measured=max(longest), unit="s"
+    )
 
 
 def cleaning(folders: seed.Folders) -> Iterator[Figure]:
-    """The oldest thousand photos go, with every trace, beside a client who reads and one who writes without a break."""
+    """The oldest thousand photos go, with every trace, beside a client who reads and one who writes without a
+    break.
+    """
     oldest = min(OLDEST, -(-folders.size // 2))
     database.open_store(folders.large)
     with database.scope():
-        due = Photo.select(Photo.created_at).order_by(Photo.id).offset(oldest).limit(1).scalar() + timedelta(days=seed.DAYS)
+        due = Photo.select(Photo.created_at).order_by(Photo.id).offset(oldest).limit(1).scalar() + timedelta(
+            days=seed.DAYS
+        )
     spent: dict[str, float] = {}
     last = time.perf_counter()
 
@@ -305,7 +399,9 @@ def cleaning(folders: seed.Folders) -> Iterator[Figure]:
 
     settings = dataclasses.replace(folders.large, retention_days=seed.DAYS)
     with Service(folders.large) as service, contextlib.ExitStack() as watches:
-        reading = watches.enter_context(PauseWatch(service, lambda client: client.get(f"/api/photos?page_size={PAGE}"), 1))
+        reading = watches.enter_context(
+            PauseWatch(service, lambda client: client.get(f"/api/photos?page_size={PAGE}"), 1)
+        )
         writing = watches.enter_context(PauseWatch(service, lambda client: client.write(), 1))
         last = time.perf_counter()
         cleaned = cleanup.clean(settings, now=due, progress=note)
@@ -313,14 +409,22 @@ def cleaning(folders: seed.Folders) -> Iterator[Figure]:
     copied = floors.copy(database.store().database, folders.path("copy"))
     if cleaned.photos != oldest:
         raise RuntimeError(f"{cleaned.photos} photos were removed instead of {oldest}")
-    yield Figure(what=f"clean-up, a photo of the oldest {oldest:,}", measured=spent["photos"] / oldest * MS, unit="ms")
+    yield Figure(
+        what=f"clean-up, a photo of the oldest {oldest:,}", measured=spent["photos"] / oldest * MS, unit="ms"
+    )
     yield Figure(what="clean-up, looking for files without a row", measured=spent["files"], unit="s")
     yield Figure(
-        what="clean-up, index, free pages and log", measured=spent["database"], unit="s", floor=copied, floor_is="file copied, flushed"
+        what="clean-up, index, free pages and log",
+        measured=spent["database"],
+        unit="s",
+        floor=copied,
+        floor_is="file copied, flushed",
     )
     refused = f"({reading.refused + writing.refused} refused)"
     yield Figure(what="clean-up, the longest pause of a reader", measured=reading.longest, unit="s")
-    yield Figure(what=f"clean-up, the longest pause of a writer {refused}", measured=writing.longest, unit="s")
+    yield Figure(
+        what=f"clean-up, the longest pause of a writer {refused}", measured=writing.longest, unit="s"
+    )
 
 
 GROUPS = {
@@ -339,16 +443,23 @@ GROUPS = {
 
 def _answer(writer: material.Writer) -> dict[str, Any]:
     """What a vision model says: the fields that it is asked for."""
-    return {name: value for name, value in msgspec.to_builtins(writer.findings()).items() if name in reading.EXPECTED_FIELDS}
+    return {
+        name: value
+        for name, value in msgspec.to_builtins(writer.findings()).items()
+        if name in reading.EXPECTED_FIELDS
+    }
 
 
 def _with_model(settings: Settings, address: str) -> Settings:
-    return dataclasses.replace(settings, dev_mode=True, llm_base_url=address, llm_model="benchmark", llm_api_key="no-secret")
+    return dataclasses.replace(
+        settings, dev_mode=True, llm_base_url=address, llm_model="benchmark", llm_api_key="no-secret"
+    )
 
 
 @contextlib.contextmanager
 def _silent_model() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The address of a model that never answers: the two threads of the pool wait for it, and the uploads have the machine.
+    """The address of a model that never answers: the two threads of the pool wait for it, and the uploads
+    have the machine.
 
     With it comes the function that ends the waiting, for a service that stops would wait with them.
     """
@@ -379,7 +490,9 @@ def _asking(service: Service, path: Callable[[], str]) -> Callable[[], bytes]:
     return lambda: client.get(path())
 
 
-def _counting(spent: list[float], clock: Callable[[], float], action: Callable[[], Any]) -> Callable[[], None]:
+def _counting(
+    spent: list[float], clock: Callable[[], float], action: Callable[[], Any]
+) -> Callable[[], None]:
     """`action`, which also notes how far it moves `clock`."""
 
     def run() -> None:

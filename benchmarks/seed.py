@@ -1,12 +1,14 @@
-"""Data folders with many photos, made by the code that stores and analyses real ones, a million in a quarter of an hour.
+"""Data folders with many photos, made by the code that stores and analyses real ones, a million in a quarter
+of an hour.
 
-The first of every `ALIKE` photos goes through `photos.store` and `analysis.Worker`: its files are sealed, its rows written, its text
-indexed as in service. The rows of those that follow are copies of its rows with all that tells photos apart put in its place, their
-files hard links to its files, and they are indexed together. A test holds that both ways leave the same in every table.
+The first of every `ALIKE` photos goes through `photos.store` and `analysis.Worker`: its files are sealed, its
+rows written, its text indexed as in service. The rows of those that follow are copies of its rows with all
+that tells photos apart put in its place, their files hard links to its files, and they are indexed together.
+A test holds that both ways leave the same in every table.
 
-Left out is what would take hours at 100,000 photos and changes nothing of what is measured afterwards: pictures have half a kilobyte
-instead of a megabyte, the model's answer is made up, and nothing is flushed to the disk before the whole folder is done. A seed that
-a power cut destroys is made again.
+Left out is what would take hours at 100,000 photos and changes nothing of what is measured afterwards:
+pictures have half a kilobyte instead of a megabyte, the model's answer is made up, and nothing is flushed to
+the disk before the whole folder is done. A seed that a power cut destroys is made again.
 """
 
 import contextlib
@@ -40,7 +42,8 @@ from settings import Settings
 from spool import Spool, new_place
 
 ALIKE = 1_000  # photos in one transaction that share their files; ext4 allows 65,000 links to one
-# KiB of pages in memory, and pages of the write-ahead log: the indexes are written to at random places, and each page but seldom so.
+# KiB of pages in memory, and pages of the write-ahead log: the indexes are written to at random places, and
+# each page but seldom so.
 CACHE = 256 * 1024
 LOG = 50_000
 DEVICES = 3
@@ -115,13 +118,20 @@ def fill(settings: Settings, size: int, *, now: datetime, alike: int = ALIKE) ->
     """Make the data folder of `settings` with `size` analysed photos, and leave it open in this process."""
     database.open_store(settings)
     writer = material.Writer()
-    with mock.patch.object(llm, "model_for", return_value=MadeUpModel(writer)), mock.patch.object(crypto, "sync_file"), database.scope():
+    with (
+        mock.patch.object(llm, "model_for", return_value=MadeUpModel(writer)),
+        mock.patch.object(crypto, "sync_file"),
+        database.scope(),
+    ):
         for pragma in ("synchronous = OFF", f"cache_size = -{CACHE}", f"wal_autocheckpoint = {LOG}"):
             db.execute_sql(f"PRAGMA {pragma}")
         # One transaction for so many, and so the scopes that the queue opens have to be this one.
         with mock.patch.object(database, "scope", contextlib.nullcontext):
             for first in range(0, size, alike):
-                moments = [now - timedelta(days=DAYS) * (size - number) / size for number in range(first, min(first + alike, size))]
+                moments = [
+                    now - timedelta(days=DAYS) * (size - number) / size
+                    for number in range(first, min(first + alike, size))
+                ]
                 with db.atomic():
                     _store_and_analyse(settings, first, moments[0])
                     _add_alike(writer, first + 1, moments[1:])
@@ -153,7 +163,13 @@ def upload_of(data: bytes) -> Spool:
 
 
 def described(number: int, taken: datetime) -> photos.Upload:
-    return photos.Upload(f"phone_{number % DEVICES}", f"Screenshot_{number:06}.png", taken, "Phone", local_media_store_id=str(number))
+    return photos.Upload(
+        f"phone_{number % DEVICES}",
+        f"Screenshot_{number:06}.png",
+        taken,
+        "Phone",
+        local_media_store_id=str(number),
+    )
 
 
 def _store_and_analyse(settings: Settings, number: int, moment: datetime) -> None:
@@ -165,7 +181,9 @@ def _store_and_analyse(settings: Settings, number: int, moment: datetime) -> Non
 
 
 def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> None:
-    """Photos `first` and following, stored and analysed at `moments`, like the one before them and with its files."""
+    """Photos `first` and following, stored and analysed at `moments`, like the one before them and with its
+    files.
+    """
     photo, analysed = (model.select().order_by(model.id.desc()).dicts().get() for model in (Photo, Analysis))
     photo_rows, analysis_rows, uploads = [], [], {}
     for step, moment in enumerate(moments, start=1):
@@ -173,10 +191,14 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
         told = {name: value for name, value in msgspec.structs.asdict(upload).items() if name in photo}
         files = {name: _linked(photo[name]) for name in ("original_path", "thumbnail_path")}
         sha256 = hashlib.sha256(picture).digest()
-        photo_rows.append({**photo, **told, **files, "sha256": sha256, "id": photo["id"] + step, "created_at": moment})
+        photo_rows.append(
+            {**photo, **told, **files, "sha256": sha256, "id": photo["id"] + step, "created_at": moment}
+        )
         found = analysis.result_fields(writer.findings())
         ids = {"id": analysed["id"] + step, "photo": photo["id"] + step, "device_id": upload.device_id}
-        analysis_rows.append({**analysed, **found, **ids, **dict.fromkeys(("created_at", "due_at", "completed_at"), moment)})
+        analysis_rows.append(
+            {**analysed, **found, **ids, **dict.fromkeys(("created_at", "due_at", "completed_at"), moment)}
+        )
         uploads.setdefault(upload.device_id, []).append((upload, moment))
     _insert(Photo, photo_rows)
     _insert(Analysis, analysis_rows)
@@ -184,11 +206,17 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
     for of_device in uploads.values():
         upload, moment = of_device[-1]
         devices.note_upload(
-            upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=len(of_device), now=moment
+            upload.device_id,
+            upload.original_timestamp,
+            device_name=upload.device_name,
+            new=len(of_device),
+            now=moment,
         )
     # The reasoner cannot be asked more often than so: from then on only what is left of a cycle changes.
     most = dynamics.ANALYSES_A_CYCLE * dynamics.MOST_ASKED
-    for _ in range(len(moments) if len(moments) < most else most + (len(moments) - most) % dynamics.ANALYSES_A_CYCLE):
+    for _ in range(
+        len(moments) if len(moments) < most else most + (len(moments) - most) % dynamics.ANALYSES_A_CYCLE
+    ):
         dynamics.count_completed()
 
 

@@ -1,4 +1,6 @@
-"""The real server as a process of its own, on a free port of the loopback, and a client that keeps its connection."""
+"""The real server as a process of its own, on a free port of the loopback, and a client that keeps its
+connection.
+"""
 
 import dataclasses
 import http.client
@@ -25,8 +27,9 @@ LOOK = 0.002  # seconds between looks for the first answer
 
 
 class Service:
-    """gunicorn over the data folder of `settings`, as `make run` starts it, with more `arguments`. A context manager; `started_in` is in
-    seconds."""
+    """gunicorn over the data folder of `settings`, as `make run` starts it, with more `arguments`. A context
+    manager; `started_in` is in seconds.
+    """
 
     def __init__(self, settings: Settings, *arguments: str):
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -70,7 +73,9 @@ class Service:
         """What a `flask` command prints, run to its end beside the service. Raises `CalledProcessError`."""
         environment = _environment(self._settings)
         flask = [sys.executable, "-m", "flask", "--app", "app", *command]
-        return subprocess.run(flask, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            flask, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        ).stdout
 
     def log(self) -> str:
         """All that its processes have written."""
@@ -107,7 +112,9 @@ class Service:
 
 
 class MemoryWatch:
-    """The memory of a service while this context lasts, in bytes: a sample at its start, and one `every` so many seconds."""
+    """The memory of a service while this context lasts, in bytes: a sample at its start, and one `every` so
+    many seconds.
+    """
 
     def __init__(self, service: Service, every: float):
         self.samples: list[int] = [service.memory()]
@@ -129,7 +136,9 @@ class MemoryWatch:
 
 
 class PauseWatch:
-    """The longest time that a request takes while this context lasts, a refusal too; `threads` clients `ask` without a break."""
+    """The longest time that a request takes while this context lasts, a refusal too; `threads` clients `ask`
+    without a break.
+    """
 
     def __init__(self, service: Service, ask: Callable[["Client"], bytes], threads: int):
         self.longest = 0.0  # seconds
@@ -160,7 +169,9 @@ class PauseWatch:
 
 
 class Client:
-    """One kept connection. The standard library's, because on the same machine a client's own work is taken from the server."""
+    """One kept connection. The standard library's, because on the same machine a client's own work is taken
+    from the server.
+    """
 
     def __init__(self, port: int):
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
@@ -174,13 +185,18 @@ class Client:
 
     def write(self) -> bytes:
         """Have the least written that a client can have written: how far a device is synced."""
-        return self._post("/api/photos/sync-state", b"".join((_field("device_id", "phone_1"), _field("since_ms", "0"), _END)))
+        return self._post(
+            "/api/photos/sync-state",
+            b"".join((_field("device_id", "phone_1"), _field("since_ms", "0"), _END)),
+        )
 
     def _post(self, path: str, form: bytes) -> bytes:
         return self._call("POST", path, form, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"})
 
     def _call(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
-        """The answer's body. Raises `RuntimeError` for a failure: a refusal is quick, and would pass for a good figure."""
+        """The answer's body. Raises `RuntimeError` for a failure: a refusal is quick, and would pass for a
+        good figure.
+        """
         self._connection.request(method, path, body, {"Authorization": f"Bearer {API_KEY}", **headers})
         response = self._connection.getresponse()
         answer = response.read()

@@ -1,4 +1,6 @@
-"""How things are timed: compared ones in turns, so that a drift of the machine meets them all; loads side by side."""
+"""How things are timed: compared ones in turns, so that a drift of the machine meets them all; loads side by
+side.
+"""
 
 import contextlib
 import statistics
@@ -8,7 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 
-def in_turns(actions: dict[str, Callable[[], Any]], times: int, *, warm_up: int = 0) -> dict[str, list[float]]:
+def in_turns(
+    actions: dict[str, Callable[[], Any]], times: int, *, warm_up: int = 0
+) -> dict[str, list[float]]:
     """Seconds of each call of each action, which take turns; the first `warm_up` turns are not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     for turn in range(-warm_up, times):
@@ -21,7 +25,9 @@ def in_turns(actions: dict[str, Callable[[], Any]], times: int, *, warm_up: int 
 
 
 def side_by_side(threads: int, ready: Callable[[], Callable[[Any], Any]], items: Iterable[Any]) -> float:
-    """Seconds that `threads` threads need for `items` together. Each gets its action from `ready` before the clock starts."""
+    """Seconds that `threads` threads need for `items` together. Each gets its action from `ready` before the
+    clock starts.
+    """
     left = iter(list(items))
     start = threading.Barrier(threads + 1)
     failures: list[BaseException] = []

@@ -160,7 +160,8 @@ def configuration_reference() -> str:
 
 
 def with_layers(text: str, layers: Sequence[Sequence[str]]) -> str:
-    """`text` with the table of `layers`, lowest first, between its two markers; the table begins with the top.
+    """`text` with the table of `layers`, lowest first, between its two markers; the table begins with the
+    top.
 
     Raises `ValueError` unless `text` holds each marker once.
     """
@@ -199,38 +200,64 @@ def api_reference(document: dict[str, Any]) -> str:
     sent = {_name(content["schema"]) for *_, operation in operations for content in _body(operation).values()}
     for name, schema in schemas.items():
         if name not in sent:
-            rows = [(field, _kind(kind) + _unless_always(field, schema)) for field, kind in schema["properties"].items()]
-            lines += [f"### {name}", *([schema["description"]] if "description" in schema else []), _table(("field", "value"), rows)]
+            rows = [
+                (field, _kind(kind) + _unless_always(field, schema))
+                for field, kind in schema["properties"].items()
+            ]
+            lines += [
+                f"### {name}",
+                *([schema["description"]] if "description" in schema else []),
+                _table(("field", "value"), rows),
+            ]
     return "\n\n".join(lines) + "\n"
 
 
 def _operation(method: str, path: str, operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
     yield f"### {method} {path}"
-    yield " ".join([f"{operation['summary']}.", *([operation["description"]] if "description" in operation else [])])
+    yield " ".join(
+        [f"{operation['summary']}.", *([operation["description"]] if "description" in operation else [])]
+    )
     if parameters := operation.get("parameters"):
         inputs = [
-            (one["name"], one["in"], _kind({**one["schema"], **_description(one)}), _presence(one["schema"], one["required"]))
+            (
+                one["name"],
+                one["in"],
+                _kind({**one["schema"], **_description(one)}),
+                _presence(one["schema"], one["required"]),
+            )
             for one in parameters
         ]
         yield _table(("parameter", "in", "value", ""), inputs)
     for media_type, content in _body(operation).items():
         schema = _resolved(content["schema"], schemas)
-        rows = [(name, _kind(kind), _presence(kind, name in schema["required"])) for name, kind in schema["properties"].items()]
+        rows = [
+            (name, _kind(kind), _presence(kind, name in schema["required"]))
+            for name, kind in schema["properties"].items()
+        ]
         yield f"Body, `{media_type}`:"
         yield _table(("field", "value", ""), rows)
     yield f"```sh\n{_curl(method, path, operation, schemas)}\n```"
     answers = operation["responses"]["200"]["content"]
-    shown = ", ".join(_kind(answer["schema"]) if name == "application/json" else f"`{name}`" for name, answer in answers.items())
+    shown = ", ".join(
+        _kind(answer["schema"]) if name == "application/json" else f"`{name}`"
+        for name, answer in answers.items()
+    )
     others = ", ".join(status for status in operation["responses"] if status != "200")
     yield f"Returns {shown}." + (f" Other statuses: {others}." if others else "")
 
 
 def _curl(method: str, path: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:
     """A call with all required parameters and fields; where a body requires none, with its first field."""
-    required = [parameter for parameter in operation.get("parameters", []) if parameter["required"] or parameter["name"] == "q"]
+    required = [
+        parameter
+        for parameter in operation.get("parameters", [])
+        if parameter["required"] or parameter["name"] == "q"
+    ]
     for parameter in required:
         path = path.replace(f"{{{parameter['name']}}}", str(_example(parameter["name"], parameter["schema"])))
-    query = "&".join(f"{one['name']}={_example(one['name'], one['schema'])}" for one in required if one["in"] == "query")
+    query = "&".join(
+        f"{one['name']}={_example(one['name'], one['schema'])}" for one in required if one["in"] == "query"
+    )
     parts = ["curl"]
     if operation.get("security") != []:
         parts.append('-H "Authorization: Bearer $KEY"')
@@ -256,7 +283,9 @@ def _example(name: str, schema: dict[str, Any]) -> Any:
         return schema["enum"][0]
     if "anyOf" in schema:
         return _example(name, schema["anyOf"][0])
-    return EXAMPLES.get(name, {"integer": 1, "number": 0.5, "boolean": True}.get(schema.get("type", ""), "text"))
+    return EXAMPLES.get(
+        name, {"integer": 1, "number": 0.5, "boolean": True}.get(schema.get("type", ""), "text")
+    )
 
 
 def _body(operation: dict[str, Any]) -> dict[str, Any]:
@@ -318,7 +347,11 @@ def _type(schema: dict[str, Any]) -> str:
             most = f"at most {schema['maxItems']} of " if "maxItems" in schema else ""
             return f"list of {most}{_kind(schema['items'])}"
         case "object":
-            return f"map to {_kind(schema['additionalProperties'])}" if schema.get("additionalProperties") else "object"
+            return (
+                f"map to {_kind(schema['additionalProperties'])}"
+                if schema.get("additionalProperties")
+                else "object"
+            )
         case "integer" | "number" as kind:
             return f"{kind}{_range(schema.get('minimum'), schema.get('maximum'))}"
         case "string":

@@ -1,9 +1,10 @@
 """Notes: what the reasoner looks at, and what of a model's answer counts.
 
-A note is a claim about the person's own things, so each must name the screenshots and conversations that it rests on, out of those
-that were shown: an article that names none of them is made up, or somebody else's wish, and is dropped. What is shown is data. Whoever
-gets a text onto a screenshot could otherwise write to the person under the service's name; the same text must not be able to send
-anything away either, so an article has no pictures and no HTML, which whoever shows it would fetch.
+A note is a claim about the person's own things, so each must name the screenshots and conversations that it
+rests on, out of those that were shown: an article that names none of them is made up, or somebody else's
+wish, and is dropped. What is shown is data. Whoever gets a text onto a screenshot could otherwise write to
+the person under the service's name; the same text must not be able to send anything away either, so an
+article has no pictures and no HTML, which whoever shows it would fetch.
 """
 
 import re
@@ -28,8 +29,8 @@ MAX_TITLE = 120
 MAX_SUMMARY = 500
 MAX_CONTENT = 20_000
 
-# Of rapidfuzz. Wordings that differ by case, marks, an article or an ending are at 93 to 97; "flight to" and "flight from Berlin" at 88.
-# Longer ones may differ by a number or a day only; these tell them apart.
+# Of rapidfuzz. Wordings that differ by case, marks, an article or an ending are at 93 to 97; "flight to" and
+# "flight from Berlin" at 88. Longer ones may differ by a number or a day only; these tell them apart.
 ALIKE = 90
 SEPARATOR = "\n\n---\n\n"
 
@@ -74,7 +75,9 @@ class Material(msgspec.Struct, frozen=True):
 
 
 class Article(msgspec.Struct):
-    """One note as a model wrote it, inside the limits. `updates` is the id of the recent note that it continues."""
+    """One note as a model wrote it, inside the limits. `updates` is the id of the recent note that it
+    continues.
+    """
 
     title: str
     content: str
@@ -107,7 +110,8 @@ def shown(item: NewPhoto | NewConversation | RecentNote | str) -> str:
 
 
 def read(answer: str, material: Material) -> list[Article]:
-    """The articles in a model's answer that say something and cite something of `material`; an empty list is an answer as well.
+    """The articles in a model's answer that say something and cite something of `material`; an empty list is
+    an answer as well.
 
     Raises `AnswerUnusable` when there is no list of articles in it.
     """
@@ -142,7 +146,7 @@ def continued(content: str, earlier: str) -> str:
     return earlier if content in earlier else f"{content}{SEPARATOR}{earlier}"[:MAX_CONTENT].rstrip()
 
 
-# ---------------------------------------------------------------------------------------------------------- reading an answer
+# ------------------------------------------------------------------------------------------ reading an answer
 
 _LISTS = ("articles", "notes")
 _TELLING = re.compile(
@@ -154,7 +158,9 @@ _TAG = re.compile(r"<(?!https?://)(?=[A-Za-z/!?])")
 
 
 def _objects(found: Any) -> list[dict]:
-    """The articles of an answer: in an object as asked for, one among several values, a bare list, or a single article."""
+    """The articles of an answer: in an object as asked for, one among several values, a bare list, or a
+    single article.
+    """
     values = found if isinstance(found, list) else [found]
     objects = [value for value in values if isinstance(value, dict)]
     for value in objects:

@@ -1,8 +1,9 @@
-"""Which model is configured: the environment, what was set at runtime over it, and the presets; `/api/config/llm`.
+"""Which model is configured: the environment, what was set at runtime over it, and the presets;
+`/api/config/llm`.
 
-What is set at runtime is stored in the database, the key with it, and wins over the environment field by field. Every process
-reads it through a cache, so that a change made in one is in force everywhere a minute later. With nothing configured the answer
-is the provider `local`, the embedded model: a state like any other.
+What is set at runtime is stored in the database, the key with it, and wins over the environment field by
+field. Every process reads it through a cache, so that a change made in one is in force everywhere a minute
+later. With nothing configured the answer is the provider `local`, the embedded model: a state like any other.
 """
 
 import dataclasses
@@ -37,7 +38,12 @@ PRESETS = {
     for preset in (
         Preset("openai", "https://api.openai.com/v1", "gpt-6.1-terra", 922_000),
         Preset("anthropic", "https://api.anthropic.com/v1", "claude-haiku-5-5", 1_000_000),
-        Preset("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-flash-latest", 1_048_576),
+        Preset(
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "gemini-flash-latest",
+            1_048_576,
+        ),
         Preset("deepseek", "https://api.deepseek.com/v1", "deepseek-flash", 1_000_000),
         Preset("qwen", "https://dashscope.aliyuncs.com/compatible-mode/v1", "qwen3.8-flash", 991_808),
         Preset("zhipu", "https://open.bigmodel.cn/api/paas/v4", "glm-5.3-flash", 1_048_576),
@@ -80,7 +86,8 @@ def current(settings: Settings) -> Configuration:
 def latest(settings: Settings) -> Configuration:
     """The configuration as it is stored at this moment, by whichever process.
 
-    For the queue, whose circuit breaker is about one configuration: workers with different ones would each undo what the other has written.
+    For the queue, whose circuit breaker is about one configuration: workers with different ones would each
+    undo what the other has written.
     """
     return merged(_read_stored(), settings)
 
@@ -88,7 +95,8 @@ def latest(settings: Settings) -> Configuration:
 def merged(stored: Stored, settings: Settings) -> Configuration:
     """What is stored over what the environment says, field by field; nothing at all is the embedded model.
 
-    A key belongs to the origin that it was given for: one of the environment is not used for a stored address elsewhere.
+    A key belongs to the origin that it was given for: one of the environment is not used for a stored address
+    elsewhere.
     """
     base_url = _base_url(stored, settings)
     if not base_url:
@@ -116,18 +124,29 @@ def change(
     model: str | None = None,
     temperature: float | None = None,
 ) -> None:
-    """Store what is given and not None; an empty text returns a field to the environment, provider `local` to the embedded model.
+    """Store what is given and not None; an empty text returns a field to the environment, provider `local` to
+    the embedded model.
 
-    The name of a preset as provider, without an address, brings the preset's address and model. A stored key is dropped when the
-    address moves to another origin and no key comes with it. Raises `BadInput`.
+    The name of a preset as provider, without an address, brings the preset's address and model. A stored key
+    is dropped when the address moves to another origin and no key comes with it. Raises `BadInput`.
     """
-    wanted = {"provider": provider, "base_url": base_url, "api_key": api_key, "model": model, "temperature": temperature}
+    wanted = {
+        "provider": provider,
+        "base_url": base_url,
+        "api_key": api_key,
+        "model": model,
+        "temperature": temperature,
+    }
     given = {name: value for name, value in wanted.items() if value is not None}
     preset = PRESETS.get(provider or "")
     if provider == LOCAL:
         given = {"provider": LOCAL, "base_url": "", "api_key": "", "model": ""}
     elif preset is not None and not base_url:
-        given = {"base_url": preset.base_url, "model": preset.model, **{name: value for name, value in given.items() if value != ""}}
+        given = {
+            "base_url": preset.base_url,
+            "model": preset.model,
+            **{name: value for name, value in given.items() if value != ""},
+        }
     elif base_url is not None and not provider:
         given["provider"] = ""  # whose address it is tells itself
     if given.get("base_url"):
@@ -146,7 +165,9 @@ def change(
 
 
 def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
-    """Store a preset's address and model, and the key if one comes with it. Raises `NotFound` for an unknown name."""
+    """Store a preset's address and model, and the key if one comes with it. Raises `NotFound` for an unknown
+    name.
+    """
     preset = PRESETS.get(name)
     if preset is None:
         raise NotFound("Preset not found")

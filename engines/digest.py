@@ -1,4 +1,6 @@
-"""Notes without a model: one report a day, which grows, and a reminder of what names a date to keep; written by plain rules."""
+"""Notes without a model: one report a day, which grows, and a reminder of what names a date to keep; written
+by plain rules.
+"""
 
 import itertools
 from typing import Any
@@ -15,7 +17,9 @@ MAX_NAMED = 48  # characters of what a title names
 
 
 def write(material: Material, language: str) -> Notes:
-    """What the embedded model writes: the day's report, and a reminder when something asks for one. `language` is `zh` or `en`."""
+    """What the embedded model writes: the day's report, and a reminder when something asks for one.
+    `language` is `zh` or `en`.
+    """
     texts = _TEXTS[language]
     reminder = _reminder([photo for photo in material.photos if _is_to_remember(photo)], texts)
     return Notes(([reminder] if reminder else []) + [_report(material, texts)])
@@ -35,7 +39,11 @@ _TEXTS = {
         "reminders": "Don't forget: {first} and {others} more",
         "named": "**{when}**: {said}",
         "categories": dict(
-            zip(findings.CATEGORIES, ("Chat", "Web pages", "Finance", "Notifications", "Social media", "Other"), strict=True)
+            zip(
+                findings.CATEGORIES,
+                ("Chat", "Web pages", "Finance", "Notifications", "Social media", "Other"),
+                strict=True,
+            )
         ),
     },
     "zh": {
@@ -50,7 +58,9 @@ _TEXTS = {
         "reminder": "别忘了：{first}",
         "reminders": "别忘了：{first} 等 {all} 项",
         "named": "**{when}**：{said}",
-        "categories": dict(zip(findings.CATEGORIES, ("聊天", "网页", "财务", "通知", "社交媒体", "其他"), strict=True)),
+        "categories": dict(
+            zip(findings.CATEGORIES, ("聊天", "网页", "财务", "通知", "社交媒体", "其他"), strict=True)
+        ),
     },
 }
 
@@ -62,7 +72,9 @@ def _report(material: Material, texts: dict[str, Any]) -> Article:
         name = photo.app or texts["categories"].get(photo.category) or texts["categories"]["other"]
         groups.setdefault(name, []).append(_said_by(photo, texts))
     if material.conversations:
-        groups[texts["chats"]] = [shortened(one_line(conversation.title), MAX_LINE) for conversation in material.conversations]
+        groups[texts["chats"]] = [
+            shortened(one_line(conversation.title), MAX_LINE) for conversation in material.conversations
+        ]
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     title = texts["report"].format(day=material.now)
     counts = (("photos", len(material.photos)), ("conversations", len(material.conversations)))
@@ -85,7 +97,11 @@ def _reminder(photos: list[NewPhoto], texts: dict[str, Any]) -> Article | None:
         return None
     named = texts["reminders" if len(photos) > 1 else "reminder"]
     return Article(
-        title=named.format(first=shortened(one_line(_said_by(photos[0], texts)), MAX_NAMED), others=len(photos) - 1, all=len(photos)),
+        title=named.format(
+            first=shortened(one_line(_said_by(photos[0], texts)), MAX_NAMED),
+            others=len(photos) - 1,
+            all=len(photos),
+        ),
         summary=texts["comma"].join(dict.fromkeys(itertools.chain.from_iterable(map(_when, photos)))),
         content="\n".join(_item(photo, texts) for photo in photos),
         category="reminder",

@@ -1,12 +1,14 @@
 """The embedded model: what analyses screenshots and answers chats when no LLM is set, offline and at no cost.
 
-It is one more model, with the same interface as the remote one. Its eyes are an OCR engine in a child process (`engines/ocr.py`), its
-judgement plain rules (`engines/rules.py`), and it says so in its confidence, which never passes one half.
+It is one more model, with the same interface as the remote one. Its eyes are an OCR engine in a child process
+(`engines/ocr.py`), its judgement plain rules (`engines/rules.py`), and it says so in its confidence, which
+never passes one half.
 
-One child serves all threads, one picture at a time: a second engine would cost 300 MB and the cores are few. It is started by the
-first picture and ended when none has come for a while, so an idle service holds no models in memory. A picture that kills the
-child, hangs it, or makes it answer nonsense fails alone; the next one gets a new child. Pictures are copied to it through a pipe,
-chunk by chunk, as they are decrypted: neither whole in this process nor on a disk.
+One child serves all threads, one picture at a time: a second engine would cost 300 MB and the cores are few.
+It is started by the first picture and ended when none has come for a while, so an idle service holds no
+models in memory. A picture that kills the child, hangs it, or makes it answer nonsense fails alone; the next
+one gets a new child. Pictures are copied to it through a pipe, chunk by chunk, as they are decrypted: neither
+whole in this process nor on a disk.
 """
 
 import base64
@@ -38,11 +40,13 @@ log = logging.getLogger(__name__)
 CHILD = (sys.executable, "-m", "engines.ocr")
 CHUNK = 256 * 1024
 MAX_ANSWER = 16 * 1024 * 1024  # a 50 megapixel picture full of small text answers with less than one
-# A long capture is read in many strips, each within the time limit, and all together may take this many times as long. No more: a
-# picture may wait for its turn behind such a one, and both must end within the queue's lease of 5 minutes.
+# A long capture is read in many strips, each within the time limit, and all together may take this many times
+# as long. No more: a picture may wait for its turn behind such a one, and both must end within the queue's
+# lease of 5 minutes.
 LONGEST = 2
-# No variable of the service reaches the child, where its secrets are not needed. With these, glibc gives memory back after each
-# picture instead of keeping it (272 MB instead of 297 at the peak), and Tesseract stays on one thread.
+# No variable of the service reaches the child, where its secrets are not needed. With these, glibc gives
+# memory back after each picture instead of keeping it (272 MB instead of 297 at the peak), and Tesseract
+# stays on one thread.
 ENVIRONMENT = {
     "PATH": os.defpath,
     "LC_ALL": "C.UTF-8",
@@ -55,7 +59,9 @@ Message = TypeVar("Message", Ready, Page)
 
 
 class LocalModel:
-    """The embedded analyser. Safe to share between threads; `identity` names what analyses, for copying equal pictures' results."""
+    """The embedded analyser. Safe to share between threads; `identity` names what analyses, for copying equal
+    pictures' results.
+    """
 
     def __init__(self, *, ocr_model: str, language: str, idle_seconds: float = 120, time_limit: float = 60):
         """`time_limit` is how many seconds the child may be silent. It starts with the first picture."""
@@ -72,11 +78,13 @@ class LocalModel:
         self._closed = False
 
     def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
-        """What the rules find in the text of `picture`, a seekable reader of a stored file; `name` is its file name.
+        """What the rules find in the text of `picture`, a seekable reader of a stored file; `name` is its
+        file name.
 
-        Phones write the app into the names of screenshots, so `name` is evidence too. Raises `AnswerUnusable` when this picture
-        cannot be read, `ProviderRefused` when no OCR engine can run on this machine, `ProviderDown` when it could not be started
-        or is being closed. An error of `picture` itself passes through.
+        Phones write the app into the names of screenshots, so `name` is evidence too. Raises `AnswerUnusable`
+        when this picture cannot be read, `ProviderRefused` when no OCR engine can run on this machine,
+        `ProviderDown` when it could not be started or is being closed. An error of `picture` itself passes
+        through.
         """
         with self._turn:
             page = self._read(picture)
@@ -85,11 +93,22 @@ class LocalModel:
             raise AnswerUnusable(f"The picture cannot be read: {page.problem.removeprefix('file: ')}.")
         return rules.judge(page, analyser=f"local/{engine}", language=self._language, name=name)
 
-    def complete(self, messages: list[dict], *, tools: list[dict] | None = None, most: int = 0, remembered: Sequence[str] = ()) -> Answer:
-        """The next message of a chat, by plain rules (`engines/replies.py`), the text of attached pictures included. Raises as `analyse` does."""
+    def complete(
+        self,
+        messages: list[dict],
+        *,
+        tools: list[dict] | None = None,
+        most: int = 0,
+        remembered: Sequence[str] = (),
+    ) -> Answer:
+        """The next message of a chat, by plain rules (`engines/replies.py`), the text of attached pictures
+        included. Raises as `analyse` does.
+        """
         offered = {tool["function"]["name"] for tool in tools or []}
         text, calls = replies.reply(messages, offered, remembered, self._text_on)
-        return Answer(text, calls, message={"role": "assistant", "content": text or None, "tool_calls": calls})
+        return Answer(
+            text, calls, message={"role": "assistant", "content": text or None, "tool_calls": calls}
+        )
 
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
         """None: it remembers only what it is asked to, and that by a tool."""
@@ -100,7 +119,9 @@ class LocalModel:
         return digest.write(material, self._language)
 
     def close(self) -> None:
-        """End the child, also in the middle of a picture (whose `analyse` raises `ProviderDown`); no other is started."""
+        """End the child, also in the middle of a picture (whose `analyse` raises `ProviderDown`); no other is
+        started.
+        """
         self._closed = True
         child = self._child
         if child is not None:
@@ -115,7 +136,9 @@ class LocalModel:
         return "\n".join(line.text for line in page.lines)
 
     def _read(self, picture: BinaryIO) -> Page:
-        """The child's answer. It outlives an answer and nothing else: after any failure its state is unknown, so it is ended."""
+        """The child's answer. It outlives an answer and nothing else: after any failure its state is unknown,
+        so it is ended.
+        """
         self._stop_timer()
         deadline = time.monotonic() + LONGEST * self._time_limit
         try:
@@ -146,13 +169,20 @@ class LocalModel:
         if ready is None and tesseract:
             ready = self._launch("", tesseract)
         if ready is None or ready.problem:
-            reason = ready.problem if ready else "its processor cannot run faster-paddle, and Tesseract is not installed"
+            reason = (
+                ready.problem
+                if ready
+                else "its processor cannot run faster-paddle, and Tesseract is not installed"
+            )
             raise ProviderRefused(f"The embedded analyser cannot work on this machine: {reason}.")
         self._engine = ready.engine
 
     def _launch(self, size: str, tesseract: str) -> Ready | None:
-        """A new child's first answer; None when the processor lacks an instruction that the engine is built with."""
-        # No PR_SET_PDEATHSIG: it follows the thread that started the child, and threads of a pool end before their process.
+        """A new child's first answer; None when the processor lacks an instruction that the engine is built
+        with.
+        """
+        # No PR_SET_PDEATHSIG: it follows the thread that started the child, and threads of a pool end before
+        # their process.
         try:
             self._child = subprocess.Popen(
                 [*CHILD, size, tesseract, str(LONGEST * self._time_limit)],
@@ -162,7 +192,8 @@ class LocalModel:
                 cwd=ROOT,  # where `-m` finds the program
                 env=ENVIRONMENT,
                 bufsize=0,
-                start_new_session=True,  # a group of its own: Ctrl-C is meant for the service, and one kill ends Tesseract as well
+                # a group of its own: Ctrl-C is meant for the service, and one kill ends Tesseract as well
+                start_new_session=True,
             )
         except OSError as problem:  # no memory, no process left, or Python itself is being replaced
             raise ProviderDown(f"The OCR process could not be started: {problem.strerror}.") from None
@@ -200,7 +231,9 @@ class LocalModel:
                 raise _ChildFailed("the OCR process ended") from None
 
     def _receive(self, kind: type[Message], deadline: float) -> Message:
-        """The next message, past the signs of life, which give the child another `time_limit` each, until `deadline`."""
+        """The next message, past the signs of life, which give the child another `time_limit` each, until
+        `deadline`.
+        """
         while not (length := int.from_bytes(self._exactly(4, deadline), "big")):
             pass
         if length > MAX_ANSWER:
@@ -213,7 +246,9 @@ class LocalModel:
     def _exactly(self, count: int, deadline: float) -> bytes:
         data = bytearray()
         while len(data) < count:
-            self._wait(self._child.stdout.fileno(), select.POLLIN, min(deadline, time.monotonic() + self._time_limit))
+            self._wait(
+                self._child.stdout.fileno(), select.POLLIN, min(deadline, time.monotonic() + self._time_limit)
+            )
             part = os.read(self._child.stdout.fileno(), count - len(data))
             if not part:
                 raise _ChildFailed("the OCR process ended")

@@ -1,7 +1,9 @@
-"""What a model finds in a screenshot and says in a chat: the contract's value lists and the shapes that every model returns.
+"""What a model finds in a screenshot and says in a chat: the contract's value lists and the shapes that every
+model returns.
 
-The remote model and the embedded one both answer with `Findings`, so that the queue, the storage and the search index never
-ask which of them it was. Whatever a model says outside the value lists is brought inside here, in one place.
+The remote model and the embedded one both answer with `Findings`, so that the queue, the storage and the
+search index never ask which of them it was. Whatever a model says outside the value lists is brought inside
+here, in one place.
 """
 
 import msgspec
@@ -26,7 +28,9 @@ class Entity(msgspec.Struct, frozen=True):
 
 
 class MemoryCandidate(msgspec.Struct, frozen=True):
-    """Something about the person that may be worth remembering; written to memory only by `memory.py` and its gate."""
+    """Something about the person that may be worth remembering; written to memory only by `memory.py` and its
+    gate.
+    """
 
     content: str
     category: str = "fact"
@@ -46,10 +50,13 @@ class Answer(msgspec.Struct):
     """What a model said in one call of a conversation."""
 
     text: str
-    tool_calls: list[dict] = []  # as the protocol has them: id, type, function (name, arguments: the text of a JSON object)
+    tool_calls: list[
+        dict
+    ] = []  # as the protocol has them: id, type, function (name, arguments: the text of a JSON object)
     finish_reason: str = "stop"
     usage: Usage = msgspec.field(default_factory=Usage)
-    # The assistant's message as it goes back with the tools' answers: some providers want their signatures and thoughts again.
+    # The assistant's message as it goes back with the tools' answers: some providers want their signatures
+    # and thoughts again.
     message: dict = {}
 
     @property

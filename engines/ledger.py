@@ -1,7 +1,8 @@
-"""The spend ledger: how many calls and tokens went to which model for what, day by day, and the limit of a day; `/api/usage`.
+"""The spend ledger: how many calls and tokens went to which model for what, day by day, and the limit of a
+day; `/api/usage`.
 
-Every call that was answered counts, also one whose answer could not be used. The embedded model costs nothing and leaves no row.
-Days are UTC.
+Every call that was answered counts, also one whose answer could not be used. The embedded model costs nothing
+and leaves no row. Days are UTC.
 """
 
 from datetime import datetime, timedelta
@@ -34,7 +35,9 @@ def tokens_today(*, now: datetime) -> int:
 
 
 def used_up(settings: Settings, *, now: datetime) -> bool:
-    """Whether the day's tokens are spent. The call that crosses the limit is finished: what it costs is known only afterwards."""
+    """Whether the day's tokens are spent. The call that crosses the limit is finished: what it costs is known
+    only afterwards.
+    """
     return bool(settings.daily_token_limit) and tokens_today(now=now) >= settings.daily_token_limit
 
 

@@ -1,13 +1,17 @@
-"""The text of a picture as an OCR engine reads it: a `Page` of `Line`s, which `engines/ocr.py` fills and `engines/rules.py` judges.
+"""The text of a picture as an OCR engine reads it: a `Page` of `Line`s, which `engines/ocr.py` fills and
+`engines/rules.py` judges.
 
-A file of its own because the OCR process needs no more than these two of what the service knows about pictures.
+A file of its own because the OCR process needs no more than these two of what the service knows about
+pictures.
 """
 
 import msgspec
 
 
 class Line(msgspec.Struct, array_like=True):
-    """A line of text and its place in the picture, in pixels from the top left corner. `confidence` is 0 to 1."""
+    """A line of text and its place in the picture, in pixels from the top left corner. `confidence` is 0 to
+    1.
+    """
 
     text: str
     confidence: float

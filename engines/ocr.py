@@ -1,15 +1,19 @@
-"""Reading the text on a screenshot: the program that runs in the OCR child process, and the form of its answer.
+"""Reading the text on a screenshot: the program that runs in the OCR child process, and the form of its
+answer.
 
-A process of its own because the engine is native code that reads hostile pictures: it may crash, hang or swell, and then this
-process ends and not the service. It is given no settings, no keys, no database; pictures come through its standard input and
-are never written anywhere. It ends when that input closes, so a parent that was killed leaves nothing behind.
+A process of its own because the engine is native code that reads hostile pictures: it may crash, hang or
+swell, and then this process ends and not the service. It is given no settings, no keys, no database; pictures
+come through its standard input and are never written anywhere. It ends when that input closes, so a parent
+that was killed leaves nothing behind.
 
-The engine is faster-paddle, whose models are part of its package. Where that cannot be loaded, Tesseract is called if it is
-installed. Both stand behind one method, `Engine.lines`, so that the youngest dependency of the project is the easiest to replace.
+The engine is faster-paddle, whose models are part of its package. Where that cannot be loaded, Tesseract is
+called if it is installed. Both stand behind one method, `Engine.lines`, so that the youngest dependency of
+the project is the easiest to replace.
 
-The detector sees a picture at a reduced size, and below about 5 pixels of height it loses text. So the reduction is bounded:
-pictures are read in strips which overlap, as wide as the picture, since a strip cuts no line of text in two. Memory is bounded by
-the same plan: it grows with the detector's input, so that strips which are nearly square are padded to a longer shape.
+The detector sees a picture at a reduced size, and below about 5 pixels of height it loses text. So the
+reduction is bounded: pictures are read in strips which overlap, as wide as the picture, since a strip cuts no
+line of text in two. Memory is bounded by the same plan: it grows with the detector's input, so that strips
+which are nearly square are padded to a longer shape.
 """
 
 import contextlib
@@ -34,10 +38,11 @@ if TYPE_CHECKING:
     from PIL import Image
 
 BUNDLED = ("tiny", "small")  # any other model would be downloaded
-# Sides that the detector scales a strip down to. 960 reads phone screens without a loss (1,280 found nothing more and cost a
-# sixth more time); the others are for desktops, whose text is small against the width.
+# Sides that the detector scales a strip down to. 960 reads phone screens without a loss (1,280 found nothing
+# more and cost a sixth more time); the others are for desktops, whose text is small against the width.
 DETECTOR_SIDES = (960, 1280, 1600)
-# The smallest scale that is accepted: text of 12 pixels is found at it (99 % of the words), at 0.3 hardly any.
+# The smallest scale that is accepted: text of 12 pixels is found at it (99 % of the words), at 0.3 hardly
+# any.
 MIN_SCALE = 0.43
 # A phone's screen has three pixels to a point, so it may be scaled down further, and is read in one strip.
 PHONE_SHAPE = 1.9  # height to width, at least
@@ -57,7 +62,9 @@ NICENESS = 10
 
 
 class Ready(msgspec.Struct):
-    """The child's first words: which engine it has loaded (`tiny`, `small` or `tesseract`), or why it has none."""
+    """The child's first words: which engine it has loaded (`tiny`, `small` or `tesseract`), or why it has
+    none.
+    """
 
     engine: str = ""
     problem: str = ""
@@ -67,7 +74,9 @@ class Engine(Protocol):
     name: str
 
     def lines(self, tile: "Image.Image", detector_side: int) -> Iterable[Line]:
-        """The lines on `tile`, in no order. A failure is not caught: it ends the process, and with it only this picture."""
+        """The lines on `tile`, in no order. A failure is not caught: it ends the process, and with it only
+        this picture.
+        """
 
 
 class Strip(NamedTuple):
@@ -95,7 +104,11 @@ def plan(width: int, height: int) -> tuple[int, list[Strip]]:
         long, short = _padded_shape(wide, high)
         scale = min(max(1, DETECTOR_MIN_SIDE / short), side / long)
         if high <= 2 * OVERLAP or (long <= longest and long * short * scale * scale <= MAX_DETECTOR_PIXELS):
-            return side, [Strip(left, top, right, bottom) for top, bottom in _spans(height, count) for left, right in columns]
+            return side, [
+                Strip(left, top, right, bottom)
+                for top, bottom in _spans(height, count)
+                for left, right in columns
+            ]
     raise AssertionError("more rows make lower strips")
 
 
@@ -108,7 +121,9 @@ def read(image: "Image.Image", engine: Engine, after_strip: Callable[[], None] =
         if any(low != high for low, high in tile.getextrema()):
             for line in engine.lines(_padded(tile), side):
                 if _is_text(line):
-                    cut = (line.top <= 1 and strip.top > 0) or (line.bottom >= tile.height - 1 and strip.bottom < image.height)
+                    cut = (line.top <= 1 and strip.top > 0) or (
+                        line.bottom >= tile.height - 1 and strip.bottom < image.height
+                    )
                     found.append((cut, _moved(line, strip)))
         after_strip()
     lines = [line for _, line in found] if len(strips) < 2 else _without_duplicates(found)
@@ -116,10 +131,11 @@ def read(image: "Image.Image", engine: Engine, after_strip: Callable[[], None] =
 
 
 def reading_order(lines: list[Line]) -> list[Line]:
-    """`lines` from top to bottom and left to right, with the lines of a wrapped paragraph one after the other.
+    """`lines` from top to bottom and left to right, with the lines of a wrapped paragraph one after the
+    other.
 
-    Pieces of one line that the detector split are joined. Rows go across columns, but a paragraph is never torn apart by what
-    stands beside it, so that its phrases can be found.
+    Pieces of one line that the detector split are joined. Rows go across columns, but a paragraph is never
+    torn apart by what stands beside it, so that its phrases can be found.
     """
     rows = [_joined(row) for row in _rows(lines)]
     order = [line for row in rows for line in row]
@@ -136,7 +152,9 @@ def reading_order(lines: list[Line]) -> list[Line]:
 
 
 class Paddle:
-    """faster-paddle. One engine is held at a time, made again (0.15 s) when a picture needs another detector side."""
+    """faster-paddle. One engine is held at a time, made again (0.15 s) when a picture needs another detector
+    side.
+    """
 
     def __init__(self, name: str):
         if name not in BUNDLED:
@@ -152,7 +170,9 @@ class Paddle:
         self._switch(detector_side)
         for found in self._engine.ocr(_bitmap(tile))["bounds"].values():
             (left, top), (right, bottom) = found["topLeftCoord"], found["bottomRightCoord"]
-            yield Line(found["text"], float(found["confidence"]), int(left), int(top), int(right), int(bottom))
+            yield Line(
+                found["text"], float(found["confidence"]), int(left), int(top), int(right), int(bottom)
+            )
 
     def _switch(self, side: int) -> None:
         if side != self._side:
@@ -168,20 +188,27 @@ class Tesseract:
 
     def __init__(self, program: str):
         self._program = program
-        listed = subprocess.run([program, "--list-langs"], capture_output=True, text=True, check=True).stdout.split()
+        listed = subprocess.run(
+            [program, "--list-langs"], capture_output=True, text=True, check=True
+        ).stdout.split()
         self._languages = "+".join(language for language in TESSERACT_LANGUAGES if language in listed)
         if not self._languages:
             raise OSError("Tesseract has no language data")
 
     def lines(self, tile: "Image.Image", detector_side: int) -> Iterator[Line]:
         command = [self._program, "stdin", "stdout", "-l", self._languages, "tsv"]
-        table = subprocess.run(command, input=_bitmap(tile), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        table = subprocess.run(
+            command, input=_bitmap(tile), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
+        ).stdout
         words = [row.split("\t") for row in table.decode("utf-8", "replace").splitlines()[1:]]
         words = [word for word in words if len(word) == 12 and word[0] == "5" and word[11].strip()]
         for _, group in itertools.groupby(words, key=lambda word: word[1:5]):  # page, block, paragraph, line
             row = list(group)
             left, top = min(int(word[6]) for word in row), min(int(word[7]) for word in row)
-            right, bottom = max(int(word[6]) + int(word[8]) for word in row), max(int(word[7]) + int(word[9]) for word in row)
+            right, bottom = (
+                max(int(word[6]) + int(word[8]) for word in row),
+                max(int(word[7]) + int(word[9]) for word in row),
+            )
             confidence = statistics.fmean(float(word[10]) for word in row) / 100
             yield Line(_spaced([word[11] for word in row]), confidence, left, top, right, bottom)
 
@@ -189,11 +216,14 @@ class Tesseract:
 def main(size: str, tesseract: str, longest: int) -> None:
     """Serve pictures from standard input until it closes; see `engines/embedded.py` for the other end.
 
-    A picture is 8 bytes of length and its file. Answers are frames of 4 bytes of length and JSON: `Ready` once, then a `Page`
-    for each picture; an empty frame is a sign of life. `longest` seconds on one picture end the process.
+    A picture is 8 bytes of length and its file. Answers are frames of 4 bytes of length and JSON: `Ready`
+    once, then a `Page` for each picture; an empty frame is a sign of life. `longest` seconds on one picture
+    end the process.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # meant for the service, which may want to finish the picture; it closes our input
+        signal.signal(
+            number, signal.SIG_IGN
+        )  # meant for the service, which may want to finish the picture; it closes our input
     os.nice(NICENESS)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write("900")  # if memory runs out, this process goes and not the service
@@ -209,7 +239,9 @@ def main(size: str, tesseract: str, longest: int) -> None:
     send(Ready(problem=problem) if engine is None else Ready(engine.name))
     while engine is not None and len(length := source.read(8)) == 8:
         picture = io.BytesIO(source.read(int.from_bytes(length, "big")))
-        signal.alarm(longest)  # kills the process even when it hangs in native code and nobody is left to end it
+        signal.alarm(
+            longest
+        )  # kills the process even when it hangs in native code and nobody is left to end it
         try:
             image = pictures.decode(picture)
             picture.close()
@@ -270,14 +302,20 @@ def _bitmap(tile: "Image.Image") -> bytes:
 
 
 def _is_text(line: Line) -> bool:
-    """Not so for marks alone, nor for a single letter: it is an icon (read as one of 个三口 or X) or an initial on an avatar."""
+    """Not so for marks alone, nor for a single letter: it is an icon (read as one of 个三口 or X) or an initial
+    on an avatar.
+    """
     text = line.text.strip()
-    return line.confidence >= MIN_CONFIDENCE and (text.isdigit() if len(text) == 1 else any(character.isalnum() for character in text))
+    return line.confidence >= MIN_CONFIDENCE and (
+        text.isdigit() if len(text) == 1 else any(character.isalnum() for character in text)
+    )
 
 
 def _moved(line: Line, strip: Strip) -> Line:
     left, top = strip.left, strip.top
-    return Line(line.text, line.confidence, line.left + left, line.top + top, line.right + left, line.bottom + top)
+    return Line(
+        line.text, line.confidence, line.left + left, line.top + top, line.right + left, line.bottom + top
+    )
 
 
 def _without_duplicates(found: list[tuple[bool, Line]]) -> list[Line]:
@@ -297,7 +335,9 @@ def _same_place(one: Line, other: Line) -> bool:
 
 
 def _rows(lines: list[Line]) -> list[list[Line]]:
-    """Lines that stand beside each other, top row first: their middles differ by half the smaller height at most."""
+    """Lines that stand beside each other, top row first: their middles differ by half the smaller height at
+    most.
+    """
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: (line.top + line.bottom, line.left)):
         first = rows[-1][0] if rows else line
@@ -316,7 +356,9 @@ def _joined(row: list[Line]) -> list[Line]:
         last = result[-1]
         smaller, larger = sorted((last.height, line.height))
         if -larger < line.left - last.right < 0.8 * larger and larger <= 1.4 * smaller:
-            confidence = (last.confidence * last.width + line.confidence * line.width) / max(1, last.width + line.width)
+            confidence = (last.confidence * last.width + line.confidence * line.width) / max(
+                1, last.width + line.width
+            )
             result[-1] = Line(
                 _spaced([last.text, line.text]), confidence,
                 last.left, min(last.top, line.top), max(last.right, line.right), max(last.bottom, line.bottom),
@@ -329,8 +371,8 @@ def _joined(row: list[Line]) -> list[Line]:
 def _wrapped(rows: list[list[Line]]) -> dict[int, Line]:
     """For each line that goes on in the line below it: that line, by the identity of the first.
 
-    The text below continues a line when it stands close, begins at the same place, has the same height, and the line is long
-    enough to have been wrapped.
+    The text below continues a line when it stands close, begins at the same place, has the same height, and
+    the line is long enough to have been wrapped.
     """
     following: dict[int, Line] = {}
     taken: set[int] = set()
@@ -341,7 +383,12 @@ def _wrapped(rows: list[list[Line]]) -> dict[int, Line]:
                 smaller, larger = sorted((line.height, next_line.height))
                 close = -0.3 * larger < next_line.top - line.bottom < 0.9 * larger
                 aligned = abs(next_line.left - line.left) < 0.8 * larger
-                if close and aligned and larger <= 1.35 * smaller and line.width >= max(0.75 * next_line.width, 6 * larger):
+                if (
+                    close
+                    and aligned
+                    and larger <= 1.35 * smaller
+                    and line.width >= max(0.75 * next_line.width, 6 * larger)
+                ):
                     if id(next_line) not in taken:
                         following[id(line)] = next_line
                         taken.add(id(next_line))

@@ -1,12 +1,13 @@
 """Every instruction that a model is given, and how data is framed in it.
 
-What a screenshot, a web page, a tool or an old memory says is data to the model, never an instruction. No wording makes that certain,
-but a frame helps: such text stands between two lines with a marker that is random in every turn, so that no text from outside can
-close the frame it is in, and the system prompt says what the marker means. What must hold whatever a model does is held elsewhere,
-by the gates in front of memories and tools.
+What a screenshot, a web page, a tool or an old memory says is data to the model, never an instruction. No
+wording makes that certain, but a frame helps: such text stands between two lines with a marker that is random
+in every turn, so that no text from outside can close the frame it is in, and the system prompt says what the
+marker means. What must hold whatever a model does is held elsewhere, by the gates in front of memories and
+tools.
 
-Two kinds of text are elsewhere: the descriptions of tools, which are part of their declarations (`assistant/tools.py`), and the system prompts
-of skills, which belong to the person (`assistant/skills.py`).
+Two kinds of text are elsewhere: the descriptions of tools, which are part of their declarations
+(`assistant/tools.py`), and the system prompts of skills, which belong to the person (`assistant/skills.py`).
 """
 
 import base64
@@ -91,7 +92,9 @@ Write in {language}. Claim nothing that does not stand in the new screenshots an
 thrown away. What is known about the person and your recent notes help you to understand, and are no sources. Never repeat a recent note:
 leave out what it says already, or continue it by "updates", with only what is new in "content"."""
 
-CONNECTION_TEST = [{"role": "user", "content": "This is a test of the connection. Answer with the single word: ok"}]
+CONNECTION_TEST = [
+    {"role": "user", "content": "This is a test of the connection. Answer with the single word: ok"}
+]
 
 
 class Frame:
@@ -106,20 +109,28 @@ class Frame:
 
 
 def analysis(jpeg: bytes, name: str, language: str) -> list[dict[str, Any]]:
-    """The messages that ask for the findings in a picture; `name` is its file's, "" if there is none. `language` is `zh` or `en`."""
+    """The messages that ask for the findings in a picture; `name` is its file's, "" if there is none.
+    `language` is `zh` or `en`.
+    """
     system = ANALYSIS.format(
         categories=", ".join(CATEGORIES),
         intents=", ".join(INTENTS),
         memory_categories=", ".join(MEMORY_CATEGORIES),
         language=LANGUAGES[language],
     )
-    about = f"The picture. Its file name: {json.dumps(name[:MAX_FILE_NAME], ensure_ascii=False)}" if name else "The picture."
+    about = (
+        f"The picture. Its file name: {json.dumps(name[:MAX_FILE_NAME], ensure_ascii=False)}"
+        if name
+        else "The picture."
+    )
     shown = [{"type": "text", "text": about}, picture(jpeg)]
     return [{"role": "system", "content": system}, {"role": "user", "content": shown}]
 
 
 def chat(frame: Frame, *, persona: str, remembered: list[str], now: datetime) -> str:
-    """The system prompt of a turn: who the assistant is (a skill's prompt, or `PERSONA`), the rules, and what is remembered, framed."""
+    """The system prompt of a turn: who the assistant is (a skill's prompt, or `PERSONA`), the rules, and what
+    is remembered, framed.
+    """
     parts = [persona, CHAT.format(now=now.isoformat(sep=" ", timespec="minutes"), marker=frame.marker)]
     if remembered:
         parts.append(f"{REMEMBERED}\n{frame.around(json.dumps(remembered, ensure_ascii=False))}")
@@ -135,9 +146,16 @@ def memories(said: str, answered: str) -> list[dict[str, Any]]:
 
 
 def notes(material: Material, language: str) -> list[dict[str, Any]]:
-    """The messages that ask for articles about what is new; `language`, `zh` or `en`, is that of the articles."""
+    """The messages that ask for articles about what is new; `language`, `zh` or `en`, is that of the
+    articles.
+    """
     frame = Frame()
-    system = NOTES.format(marker=frame.marker, most=MOST_ARTICLES, categories=", ".join(articles.CATEGORIES), language=LANGUAGES[language])
+    system = NOTES.format(
+        marker=frame.marker,
+        most=MOST_ARTICLES,
+        categories=", ".join(articles.CATEGORIES),
+        language=LANGUAGES[language],
+    )
     sections = [
         ("New screenshots", material.photos),
         ("New messages of conversations between the person and their assistant", material.conversations),
@@ -154,4 +172,7 @@ def notes(material: Material, language: str) -> list[dict[str, Any]]:
 
 def picture(jpeg: bytes) -> dict[str, Any]:
     """A JPEG as a part of a message."""
-    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"}}
+    return {
+        "type": "image_url",
+        "image_url": {"url": f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"},
+    }

@@ -1,10 +1,12 @@
 """What models say, read as tolerantly as it can be without making anything up.
 
-Models are asked for one JSON object with certain fields. They put fences, prose or their thoughts around it, forget quotes,
-write numbers as text and lists as objects. All of that is brought in line here. But an answer without an object, or an object
-without any of the fields, is a failure: half a guess in the archive is worse than another try.
+Models are asked for one JSON object with certain fields. They put fences, prose or their thoughts around it,
+forget quotes, write numbers as text and lists as objects. All of that is brought in line here. But an answer
+without an object, or an object without any of the fields, is a failure: half a guess in the archive is worse
+than another try.
 
-Nothing that a model sends can break the reader: nesting, size, numbers and characters are bounded before they are followed.
+Nothing that a model sends can break the reader: nesting, size, numbers and characters are bounded before they
+are followed.
 """
 
 import contextlib
@@ -21,7 +23,8 @@ from engines.findings import MAX_ENTITIES, Entity, Findings, MemoryCandidate
 from errors import AnswerUnusable
 from text import fraction, storable
 
-# json_repair is plain Python, and nesting makes it quadratic: 12 s for 100,000 braces. A screen shows less than either limit.
+# json_repair is plain Python, and nesting makes it quadratic: 12 s for 100,000 braces. A screen shows less
+# than either limit.
 MAX_REPAIRED_CHARACTERS = 200_000
 MAX_REPAIRED_BRACKETS = 4_000
 
@@ -30,11 +33,24 @@ MAX_MEMORY = 500  # characters
 MEMORY_CATEGORIES = ("fact", "people", "project", "finance", "schedule", "preference", "interest", "habit")
 MEMORY_TYPES = ("short_term", "long_term")
 
-EXPECTED_FIELDS = frozenset({"app_name", "content_category", "intent", "summary", "entities", "confidence", "visible_text", "memories"})
+EXPECTED_FIELDS = frozenset(
+    {
+        "app_name",
+        "content_category",
+        "intent",
+        "summary",
+        "entities",
+        "confidence",
+        "visible_text",
+        "memories",
+    }
+)
 
 
 def read_findings(answer: str) -> Findings:
-    """The findings in a model's answer. Raises `AnswerUnusable` when there is no object with any of the fields in it."""
+    """The findings in a model's answer. Raises `AnswerUnusable` when there is no object with any of the
+    fields in it.
+    """
     try:
         found = _best_object(answer)
         return Findings(
@@ -53,7 +69,9 @@ def read_findings(answer: str) -> Findings:
 
 
 def read_memories(answer: str) -> list[MemoryCandidate]:
-    """The memories in a model's answer, an object with a list of them. Raises `AnswerUnusable` when there is no such object."""
+    """The memories in a model's answer, an object with a list of them. Raises `AnswerUnusable` when there is
+    no such object.
+    """
     try:
         return list(itertools.islice(_memories(_best_object(answer).get("memories")), MAX_MEMORIES))
     except RecursionError:
@@ -106,7 +124,9 @@ def as_number(value: Any, default: float) -> float:
 
 
 def _best_object(answer: str) -> dict:
-    """The JSON object with most of the expected fields, in text that may hold more than JSON and JSON that is not quite."""
+    """The JSON object with most of the expected fields, in text that may hold more than JSON and JSON that is
+    not quite.
+    """
     value = loose_json(answer)
     objects = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
     best = max(objects, key=lambda item: len(EXPECTED_FIELDS & item.keys()), default={})
@@ -165,7 +185,9 @@ def _word(value: Any) -> str:
 
 
 def _share(value: Any, default: float) -> float:
-    """A number from 0 to 1; also from "85%". What lies outside is clamped: a bare 7 is no percentage for certain."""
+    """A number from 0 to 1; also from "85%". What lies outside is clamped: a bare 7 is no percentage for
+    certain.
+    """
     percent = isinstance(value, str) and value.strip().endswith("%")
     share = as_number(value.strip().rstrip("%") if isinstance(value, str) else value, default)
     return fraction(share / 100 if percent else share)

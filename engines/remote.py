@@ -1,9 +1,11 @@
-"""A model behind an address, by the one protocol that all providers share: OpenAI-compatible chat completions.
+"""A model behind an address, by the one protocol that all providers share: OpenAI-compatible chat
+completions.
 
-Servers that call themselves compatible differ in what they accept and in what they send. So a parameter that is refused by
-name is left out from then on, and an answer is read as tolerantly as it can be without making anything up: types are brought
-in line, nearly-JSON is repaired, but an answer that was cut off or holds none of the fields is a failure and nothing of it is
-kept. A failure says whose it is (`errors.ModelFailure`); trying again is the queue's business, not done here.
+Servers that call themselves compatible differ in what they accept and in what they send. So a parameter that
+is refused by name is left out from then on, and an answer is read as tolerantly as it can be without making
+anything up: types are brought in line, nearly-JSON is repaired, but an answer that was cut off or holds none
+of the fields is a failure and nothing of it is kept. A failure says whose it is (`errors.ModelFailure`);
+trying again is the queue's business, not done here.
 
 What a screenshot says is data. The prompt says so, and the answer is only ever read as data, too.
 """
@@ -24,7 +26,15 @@ from clock import utc_now
 from engines import articles, prompts, reading
 from engines.configuration import Configuration
 from engines.findings import Answer, Findings, MemoryCandidate, Usage
-from errors import MAX_RETRY_AFTER, AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused
+from errors import (
+    MAX_RETRY_AFTER,
+    AnswerUnusable,
+    BadInput,
+    ModelFailure,
+    ProviderDown,
+    ProviderRefused,
+    ToolsRefused,
+)
 from text import one_line, shortened
 
 MAX_ANSWER_TOKENS = 16_384  # a full screen of text, written out, and room to think before it
@@ -43,7 +53,14 @@ T = TypeVar("T")
 class RemoteModel:
     """A model behind an OpenAI-compatible address. Safe for use by several threads."""
 
-    def __init__(self, configuration: Configuration, guard: net.Guard, *, language: str, deadline: float = net.ANSWER_SECONDS):
+    def __init__(
+        self,
+        configuration: Configuration,
+        guard: net.Guard,
+        *,
+        language: str,
+        deadline: float = net.ANSWER_SECONDS,
+    ):
         self.identity = f"{configuration.provider}/{configuration.model}"
         self._configuration = configuration
         self._client = net.Client(guard)
@@ -54,7 +71,9 @@ class RemoteModel:
 
     def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
         """See `Model`. Raises `UnsupportedImage` for a picture that does not decode."""
-        findings, usage = self._read_json(prompts.analysis(pictures.for_model(picture), name, self._language), reading.read_findings)
+        findings, usage = self._read_json(
+            prompts.analysis(pictures.for_model(picture), name, self._language), reading.read_findings
+        )
         findings.usage = usage
         return findings
 
@@ -67,7 +86,9 @@ class RemoteModel:
         remembered: Sequence[str] = (),
         json_answer: bool = False,
     ) -> Answer:
-        """See `Model`. Raises `ToolsRefused` when the model cannot call any, and otherwise with the usage where the call was billed."""
+        """See `Model`. Raises `ToolsRefused` when the model cannot call any, and otherwise with the usage
+        where the call was billed.
+        """
         body = {"messages": messages}
         if self._configuration.model:  # a server with a single model needs no name
             body["model"] = self._configuration.model
@@ -127,7 +148,9 @@ class RemoteModel:
             key = net.Key(api_key, net.origin(base_url)) if api_key else None
             return self._client.post_json(url, body, key=key, deadline=self._deadline)
         except BadInput as problem:
-            raise ProviderRefused(f"The model cannot be called as it is configured ({problem.detail}).") from None
+            raise ProviderRefused(
+                f"The model cannot be called as it is configured ({problem.detail})."
+            ) from None
         except net.AnswerTooLarge as problem:
             raise AnswerUnusable(f"The model's answer cannot be used ({problem.detail}).") from None
         except net.CallFailed as problem:
@@ -139,22 +162,32 @@ class RemoteModel:
         usage = _usage(payload.get("usage"))
         with _billed(usage):
             choices = payload.get("choices")
-            choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+            choice = (
+                choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+            )
             message = choice.get("message")
             if not isinstance(message, dict):
                 self._complain(payload, response)
             finish_reason = reading.as_text(choice.get("finish_reason")).lower()
             if message.get("refusal"):
-                raise AnswerUnusable(f"The model declined: {self._quoted(reading.as_text(message['refusal']))}")
+                raise AnswerUnusable(
+                    f"The model declined: {self._quoted(reading.as_text(message['refusal']))}"
+                )
             if finish_reason.startswith(("content_filter", "safety")):
                 raise AnswerUnusable("The provider's content filter stopped the answer.")
             text, calls = _content(message.get("content")), _calls(message.get("tool_calls"))
-            thoughts = {name: message[name] for name in ("reasoning_content", "reasoning_details") if calls and message.get(name)}
+            thoughts = {
+                name: message[name]
+                for name in ("reasoning_content", "reasoning_details")
+                if calls and message.get(name)
+            }
             again = {"role": "assistant", "content": text or None, "tool_calls": calls, **thoughts}
             return Answer(text, calls, finish_reason, usage, again)
 
     def _complain(self, payload: dict, response: net.Response) -> NoReturn:
-        """Raise for an answer without a message. Relays answer 200 before the provider behind them fails, and put its status inside."""
+        """Raise for an answer without a message. Relays answer 200 before the provider behind them fails, and
+        put its status inside.
+        """
         error = payload.get("error")
         if not error:
             raise AnswerUnusable("The model's server did not send a chat completion.")
@@ -169,7 +202,9 @@ class RemoteModel:
             return ProviderRefused(f"The model's server refuses this configuration{said}")
         # 402: an empty account works again once it is filled, without any change here.
         if status in (402, 408, 425, 429) or status >= 500:
-            return ProviderDown(f"The model's server cannot answer now{said}", retry_after=_retry_after(headers, utc_now()))
+            return ProviderDown(
+                f"The model's server cannot answer now{said}", retry_after=_retry_after(headers, utc_now())
+            )
         return AnswerUnusable(f"The model's server refuses this request{said}")
 
     def _quoted(self, text: str) -> str:
@@ -180,7 +215,9 @@ class RemoteModel:
 
 
 def _calls(calls: Any) -> list[dict]:
-    """The tool calls, each with an id of its own and arguments that are JSON: servers refuse a history in which they are not."""
+    """The tool calls, each with an id of its own and arguments that are JSON: servers refuse a history in
+    which they are not.
+    """
     complete: dict[str, dict] = {}
     for call in calls if isinstance(calls, list) else []:
         function = call.get("function") if isinstance(call, dict) else None
@@ -191,7 +228,10 @@ def _calls(calls: Any) -> list[dict]:
         call_id = reading.as_text(call.get("id"))
         if not call_id or call_id in complete:
             call_id = f"call_{secrets.token_hex(8)}"
-        named = {"name": reading.as_text(function.get("name")), "arguments": json.dumps(arguments, ensure_ascii=False)}
+        named = {
+            "name": reading.as_text(function.get("name")),
+            "arguments": json.dumps(arguments, ensure_ascii=False),
+        }
         complete[call_id] = {**call, "id": call_id, "type": "function", "function": {**function, **named}}
     return list(complete.values())
 
@@ -216,12 +256,16 @@ def _message_of(payload: Any) -> str:
             payload = payload[0]
         if not isinstance(payload, dict):
             break
-        payload = next((payload[name] for name in ("error", "message", "detail", "msg") if payload.get(name)), None)
+        payload = next(
+            (payload[name] for name in ("error", "message", "detail", "msg") if payload.get(name)), None
+        )
     return payload if isinstance(payload, str) else ""
 
 
 def _retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """`Retry-After` in seconds from now, given as seconds or as an HTTP date (RFC 9110, 10.2.3); None when there is no readable one."""
+    """`Retry-After` in seconds from now, given as seconds or as an HTTP date (RFC 9110, 10.2.3); None when
+    there is no readable one.
+    """
     value = headers.get("Retry-After", "").strip()
     try:
         seconds = float(value)
@@ -236,8 +280,12 @@ def _retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 def _usage(counts: Any) -> Usage:
     counts = counts if isinstance(counts, dict) else {}
-    prompt, completion = (reading.as_number(counts.get(name), 0.0) for name in ("prompt_tokens", "completion_tokens"))
-    return Usage(1, int(min(max(prompt, 0.0), MAX_TOKENS_COUNTED)), int(min(max(completion, 0.0), MAX_TOKENS_COUNTED)))
+    prompt, completion = (
+        reading.as_number(counts.get(name), 0.0) for name in ("prompt_tokens", "completion_tokens")
+    )
+    return Usage(
+        1, int(min(max(prompt, 0.0), MAX_TOKENS_COUNTED)), int(min(max(completion, 0.0), MAX_TOKENS_COUNTED))
+    )
 
 
 @contextlib.contextmanager
@@ -246,7 +294,11 @@ def _billed(usage: Usage) -> Iterator[None]:
     try:
         yield
     except (ModelFailure, RecursionError) as problem:
-        failure = problem if isinstance(problem, ModelFailure) else AnswerUnusable("The model's answer is nested beyond reason.")
+        failure = (
+            problem
+            if isinstance(problem, ModelFailure)
+            else AnswerUnusable("The model's answer is nested beyond reason.")
+        )
         failure.usage = usage
         raise failure from None
 
@@ -254,4 +306,7 @@ def _billed(usage: Usage) -> Iterator[None]:
 def _content(content: Any) -> str:
     """The text of a message, which is a string or a list of parts."""
     parts = content if isinstance(content, list) else [content]
-    return "".join(reading.as_text(part.get("text")) if isinstance(part, dict) else reading.as_text(part) for part in parts)
+    return "".join(
+        reading.as_text(part.get("text")) if isinstance(part, dict) else reading.as_text(part)
+        for part in parts
+    )

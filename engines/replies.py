@@ -1,7 +1,9 @@
-"""What the embedded model says in a chat: it looks up what it is asked about and tells what it has found, by plain rules.
+"""What the embedded model says in a chat: it looks up what it is asked about and tells what it has found, by
+plain rules.
 
-It speaks the same protocol as a remote model: it is given messages and tools, asks for a tool, is given its answer, and answers with a
-text. It understands nothing of what it reads; it says where a thing stands, and cites it.
+It speaks the same protocol as a remote model: it is given messages and tools, asks for a tool, is given its
+answer, and answers with a text. It understands nothing of what it reads; it says where a thing stands, and
+cites it.
 """
 
 import json
@@ -34,8 +36,13 @@ _ASKING_CHINESE = re.compile(
     "怎么样|怎么|为什么|多少|几点|几号|是谁|谁|截图|图片|照片|保存|存过|看过|有关|关于|相关|我的|我|你|的|了|吗|呢|吧|是|有|在|和|与|里|中|上"
 )
 _CHINESE = re.compile("[\u4e00-\u9fff]")
-_KEEP = re.compile(r"\s*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+that)?[\s:,]+(?P<content>.+)", re.IGNORECASE | re.DOTALL)
-_KEEP_CHINESE = re.compile(r"\s*(?:请)?(?:帮我)?(?:记住|记下|记得|记一下)[\s:：，,]*(?P<content>.+)", re.DOTALL)
+_KEEP = re.compile(
+    r"\s*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+that)?[\s:,]+(?P<content>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_KEEP_CHINESE = re.compile(
+    r"\s*(?:请)?(?:帮我)?(?:记住|记下|记得|记一下)[\s:：，,]*(?P<content>.+)", re.DOTALL
+)
 
 _TEXTS = {
     "en": {
@@ -73,7 +80,9 @@ def reply(
     """
     place = max(number for number, message in enumerate(messages) if message["role"] == "user")
     said, pictures = _said(messages[place])
-    answers = [_read_answer(message["content"]) for message in messages[place + 1 :] if message["role"] == "tool"]
+    answers = [
+        _read_answer(message["content"]) for message in messages[place + 1 :] if message["role"] == "tool"
+    ]
     texts = _TEXTS["zh" if _CHINESE.search(said) else "en"]
     if not answers and SAVE in offered and (kept := _to_keep(said)):
         return "", [_call(SAVE, content=kept, memory_type="long_term")]
@@ -85,12 +94,22 @@ def reply(
 
 
 def next_searches(said: str, answers: list[dict[str, Any]]) -> list[Call]:
-    """The searches for what a message asks about: first for all its words together, and if nothing has them all, for each."""
+    """The searches for what a message asks about: first for all its words together, and if nothing has them
+    all, for each.
+    """
     words = keywords(said).split()
     if not answers:
         return [_call(SEARCH, query=" ".join(words), limit=SHOWN)]
-    if len(answers) == 1 and answers[0].get("tool") == SEARCH and not answers[0].get("results") and len(words) > 1:
-        return [_call(SEARCH, query=word, limit=SHOWN) for word in sorted(words, key=len, reverse=True)[:MAX_SINGLE]]
+    if (
+        len(answers) == 1
+        and answers[0].get("tool") == SEARCH
+        and not answers[0].get("results")
+        and len(words) > 1
+    ):
+        return [
+            _call(SEARCH, query=word, limit=SHOWN)
+            for word in sorted(words, key=len, reverse=True)[:MAX_SINGLE]
+        ]
     return []
 
 
@@ -140,7 +159,9 @@ def _told(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
         return texts["nothing"]
     # What several words have found comes first.
     times = Counter(result["id"] for result in results)
-    found = sorted({result["id"]: result for result in results}.values(), key=lambda result: -times[result["id"]])
+    found = sorted(
+        {result["id"]: result for result in results}.values(), key=lambda result: -times[result["id"]]
+    )
     lines = [_line(result, texts) for result in found[:SHOWN]]
     if (more := max(len(found), *(answer.get("total", 0) for answer in answers)) - len(lines)) > 0:
         lines.append(texts["more"].format(more=more))

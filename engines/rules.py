@@ -19,7 +19,8 @@ from text import one_line, shortened
 
 ENOUGH = 3
 MAX_CONFIDENCE = 0.5
-# Parts of `MAX_CONFIDENCE`: for a category with twice the evidence, with enough, with none, and for a picture without text.
+# Parts of `MAX_CONFIDENCE`: for a category with twice the evidence, with enough, with none, and for a picture
+# without text.
 CERTAIN, LIKELY, UNSUPPORTED, BLANK = 1.0, 0.8, 0.5, 0.2
 SUMMARY_LENGTH = 200
 STATUS_BAR = 0.05  # of the height
@@ -37,7 +38,9 @@ class Clue(NamedTuple):
 
 
 def judge(page: Page, *, analyser: str, language: str, name: str = "") -> Findings:
-    """The findings for a page. `analyser` is named in `raw`, `language` (`zh` or `en`) is the summary's, `name` the file's name."""
+    """The findings for a page. `analyser` is named in `raw`, `language` (`zh` or `en`) is the summary's,
+    `name` the file's name.
+    """
     lines = [line for line in page.lines if not _in_status_bar(line, page)]
     text = "\n".join(line.text for line in page.lines)
     reading = statistics.fmean(line.confidence for line in page.lines) if page.lines else 0.0
@@ -67,7 +70,9 @@ def judge(page: Page, *, analyser: str, language: str, name: str = "") -> Findin
 
 
 def entities_in(text: str) -> list[Entity]:
-    """Links, addresses, codes, amounts, phone numbers, dates and times in `text`: each once, in this order of kinds."""
+    """Links, addresses, codes, amounts, phone numbers, dates and times in `text`: each once, in this order of
+    kinds.
+    """
     found: dict[tuple[str, str], Entity] = {}
     for kind, pattern, accepts in _ENTITIES:
         for match in pattern.finditer(text):
@@ -101,18 +106,42 @@ _MONTH = (
     r"(?:Jan(?:uary|uar)?|Feb(?:ruary|ruar)?|Mar(?:ch)?|März|Apr(?:il)?|May|Mai|June?|Juni|July?|Juli|Aug(?:ust)?|Sept?(?:ember)?"
     r"|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?)"
 )
-_HEADER = re.compile(rf"^(.{{2,40}}?) ?[·•・] ?(?:{_AGO})\W*$", re.IGNORECASE)  # of a notification: "Calendar · 5m"
+_HEADER = re.compile(
+    rf"^(.{{2,40}}?) ?[·•・] ?(?:{_AGO})\W*$", re.IGNORECASE
+)  # of a notification: "Calendar · 5m"
 _MONEY = re.compile(rf"{_SIGN} ?\d|\d ?(?:€|£|元|USD|EUR|CNY|RMB)")
 _HANDLE = re.compile(r"(?:^|\s)@[\w.]{2,}")
 
-# The field at the bottom of a conversation is the surest sign of one; lists of chats are told by their tabs and their times.
+# The field at the bottom of a conversation is the surest sign of one; lists of chats are told by their tabs
+# and their times.
 _CHAT = (
-    Clue(3, _alone(r"(?:(?:type|enter|write|send|compose) (?:a |your )?(?:text |email )?|text )?message|imessage")),
+    Clue(
+        3,
+        _alone(
+            r"(?:(?:type|enter|write|send|compose) (?:a |your )?(?:text |email )?|text )?message|imessage"
+        ),
+    ),
     Clue(3, _alone(r"按住 ?说话|(?:发送?|输入)消息.{0,4}")),
     Clue(3, _words("is typing", "对方正在输入")),
-    Clue(2, _alone(r"chats|all chats|new (?:chat|conversation)|messenger|messages|direct messages?|聊天|群聊.{0,8}|微信.{0,6}")),
-    Clue(2, _words("last seen|saved messages|voice message|end-to-end encrypted", "已读|已送达|语音(?:消息|通话)|消息免打扰|撤回了一条")),
-    Clue(1, _alone(r"online|contacts|calls|groups|you|在线|通讯录|\[(?:voice|photo|sticker|图片|语音|表情|视频)\]")),
+    Clue(
+        2,
+        _alone(
+            r"chats|all chats|new (?:chat|conversation)|messenger|messages|direct messages?|聊天|群聊.{0,8}|微信.{0,6}"
+        ),
+    ),
+    Clue(
+        2,
+        _words(
+            "last seen|saved messages|voice message|end-to-end encrypted",
+            "已读|已送达|语音(?:消息|通话)|消息免打扰|撤回了一条",
+        ),
+    ),
+    Clue(
+        1,
+        _alone(
+            r"online|contacts|calls|groups|you|在线|通讯录|\[(?:voice|photo|sticker|图片|语音|表情|视频)\]"
+        ),
+    ),
     Clue(2, re.compile(rf"(?:^|\D){_CLOCK}(?: ?[ap]m)?\W*$", re.IGNORECASE), 4),
     Clue(1, _alone(_AGO), 4),
 )
@@ -120,19 +149,46 @@ _FINANCE = (
     Clue(2, _MONEY, 2),
     Clue(1, _MONEY, 4),
     Clue(1, re.compile(rf"^\W*[-+−] ?{_SIGN}? ?{_NUMBER}\W*$"), 2),
-    Clue(2, _words("transactions?|expenses?|income|you (?:spent|saved|paid)", "交易|账单|收入|支出|转账|余额|实付|支付成功|付款")),
+    Clue(
+        2,
+        _words(
+            "transactions?|expenses?|income|you (?:spent|saved|paid)",
+            "交易|账单|收入|支出|转账|余额|实付|支付成功|付款",
+        ),
+    ),
     Clue(1, _words("budget|balance", "预算|消费|总资产|理财")),
     Clue(1, _words("salary|savings?|spending|spent|subscriptions?", "工资|储蓄|信用卡")),
-    Clue(1, _words("payment|paid|transfer(?:red)?|deposit|withdraw(?:al)?|invoice|receipt", "收款|提现|充值|还款|红包|发票")),
+    Clue(
+        1,
+        _words(
+            "payment|paid|transfer(?:red)?|deposit|withdraw(?:al)?|invoice|receipt",
+            "收款|提现|充值|还款|红包|发票",
+        ),
+    ),
     Clue(1, _words("(?:credit|debit) card|bank|iban|portfolio|stocks?", "银行|基金|股票|收益")),
 )
 _NOTIFICATION = (
-    Clue(3, _alone(r"clear all|notification cent(?:er|re)|no (?:new |older )?notifications|manage notifications|silent notifications")),
+    Clue(
+        3,
+        _alone(
+            r"clear all|notification cent(?:er|re)|no (?:new |older )?notifications|manage notifications|silent notifications"
+        ),
+    ),
     Clue(3, _alone(r"全部清除|清除全部|通知中心|没有(?:新)?通知|通知管理|不重要的通知")),
     Clue(3, _HEADER),
-    Clue(2, _words("verification code|security code|one-time (?:code|password|passcode)", "验证码|校验码|取件码")),
+    Clue(
+        2,
+        _words("verification code|security code|one-time (?:code|password|passcode)", "验证码|校验码|取件码"),
+    ),
     Clue(1, _alone(r"notifications|alerts?|通知|警报")),
-    Clue(2, _words("failed|succeeded|success(?:ful)?|completed|warning|logged in|restarted", "已完成|失败|成功|已签收|已发货|提醒您"), 3),
+    Clue(
+        2,
+        _words(
+            "failed|succeeded|success(?:ful)?|completed|warning|logged in|restarted",
+            "已完成|失败|成功|已签收|已发货|提醒您",
+        ),
+        3,
+    ),
 )
 _COUNTED = "likes?|comments?|followers?|following|reposts?|retweets?|boosts?|favou?rites|upvotes?|replies|shares|views|subscribers"
 _COUNTED_ZH = "粉丝|播放|点赞|赞|条?评论|转发|关注|获赞|收藏|浏览|回复"
@@ -142,20 +198,56 @@ _SOCIAL = (
     Clue(2, _HANDLE, 2),
     Clue(1, _HANDLE, 4),
     Clue(1, re.compile(r"(?:^|\s)[#＃][^\W\d_]\w+")),
-    Clue(1, _words("followers|following|retweet|repost|boosted|upvote|timeline|trending|for you", "粉丝|关注|点赞|转发|热搜|热门|话题")),
-    Clue(1, _words("posts?|comments?|reply|replies|share|favou?rites?", "评论|收藏|帖子|笔记|动态|朋友圈|超话|投稿|弹幕")),
+    Clue(
+        1,
+        _words(
+            "followers|following|retweet|repost|boosted|upvote|timeline|trending|for you",
+            "粉丝|关注|点赞|转发|热搜|热门|话题",
+        ),
+    ),
+    Clue(
+        1,
+        _words(
+            "posts?|comments?|reply|replies|share|favou?rites?",
+            "评论|收藏|帖子|笔记|动态|朋友圈|超话|投稿|弹幕",
+        ),
+    ),
 )
 _WEBPAGE = (
-    Clue(3, _words("all rights reserved|accept (?:all )?cookies|cookie (?:settings|preferences|policy)|skip to (?:main )?content")),
+    Clue(
+        3,
+        _words(
+            "all rights reserved|accept (?:all )?cookies|cookie (?:settings|preferences|policy)|skip to (?:main )?content"
+        ),
+    ),
     Clue(3, re.compile("ICP备.{0,12}号|版权所有|责任编辑")),
     Clue(1, re.compile(r"https?://|\bwww\.", re.IGNORECASE)),
-    Clue(2, _words(r"sign in to \w+|\d{1,3} min read|pull requests|from wikipedia|table of contents", "阅读全文|阅读原文|来源[:：]")),
-    Clue(1, _words("privacy policy|terms of (?:service|use)|create an account|forgot password|read more", "隐私政策|用户协议|网页")),
-    Clue(1, _words(r"by .{3,40}, .{0,40}\d{4}|published|wikipedia|encyclopedia", "编辑[:：]|发布时间|维基百科|百度百科")),
+    Clue(
+        2,
+        _words(
+            r"sign in to \w+|\d{1,3} min read|pull requests|from wikipedia|table of contents",
+            "阅读全文|阅读原文|来源[:：]",
+        ),
+    ),
+    Clue(
+        1,
+        _words(
+            "privacy policy|terms of (?:service|use)|create an account|forgot password|read more",
+            "隐私政策|用户协议|网页",
+        ),
+    ),
+    Clue(
+        1,
+        _words(
+            r"by .{3,40}, .{0,40}\d{4}|published|wikipedia|encyclopedia",
+            "编辑[:：]|发布时间|维基百科|百度百科",
+        ),
+    ),
 )
 # A browser shows the address alone on a line.
 _ADDRESS = re.compile(
-    r"^\W*(?:https?://\S+|(?:www\.)?(?:[\w-]+\.)+(?:com|org|net|io|dev|cn|de|uk|edu|gov)(?:/\S*)?)(?:\W.{0,4})?$", re.IGNORECASE
+    r"^\W*(?:https?://\S+|(?:www\.)?(?:[\w-]+\.)+(?:com|org|net|io|dev|cn|de|uk|edu|gov)(?:/\S*)?)(?:\W.{0,4})?$",
+    re.IGNORECASE,
 )
 # Settings name everything that an app can do, without being any of it.
 _SETTINGS = Clue(
@@ -177,7 +269,8 @@ _RESEARCH = _words(
     "论文|研究|评测|测评|对比|教程|文档|百科|攻略",
 )
 
-# Names that tell the app when they stand alone at the top of a screen, with what phones write into the names of screenshots.
+# Names that tell the app when they stand alone at the top of a screen, with what phones write into the names
+# of screenshots.
 _PACKAGES = {
     "com.whatsapp": "WhatsApp", "org.telegram.messenger": "Telegram", "org.thoughtcrime.securesms": "Signal",
     "com.facebook.orca": "Messenger", "com.facebook.katana": "Facebook", "com.instagram.android": "Instagram", "com.discord": "Discord",
@@ -192,14 +285,22 @@ _PACKAGES = {
 }  # fmt: skip
 # "Messenger" is also what other chat apps call themselves.
 _TITLES = {*_PACKAGES.values()} - {"Messenger"}
-# Samsung: Screenshot_20241121-073104_WhatsApp.jpg. Xiaomi and others: Screenshot_2024-11-21-07-31-04-123_com.tencent.mm.jpg.
+# Samsung: Screenshot_20241121-073104_WhatsApp.jpg. Xiaomi and others:
+# Screenshot_2024-11-21-07-31-04-123_com.tencent.mm.jpg.
 _FILE_NAME = re.compile(
-    r"Screenshot_(?:\d{8}[-_]\d{6}|\d{4}(?:-\d\d){5}(?:-\d{1,3})?)_(?P<app>[^_/~]*?[^\W\d_][^_/~]*?)(?:~\d+|-edit\w*)?\.\w+", re.IGNORECASE
+    r"Screenshot_(?:\d{8}[-_]\d{6}|\d{4}(?:-\d\d){5}(?:-\d{1,3})?)_(?P<app>[^_/~]*?[^\W\d_][^_/~]*?)(?:~\d+|-edit\w*)?\.\w+",
+    re.IGNORECASE,
 )
 
 _CATEGORY_WORDS = {
     "zh": dict(zip(CATEGORIES, ("聊天", "网页", "财务", "通知", "社交媒体", "截图"), strict=True)),
-    "en": dict(zip(CATEGORIES, ("Chat", "Web page", "Finance", "Notification", "Social media", "Screenshot"), strict=True)),
+    "en": dict(
+        zip(
+            CATEGORIES,
+            ("Chat", "Web page", "Finance", "Notification", "Social media", "Screenshot"),
+            strict=True,
+        )
+    ),
 }
 _NO_TEXT = {"zh": "图片中没有找到文字。", "en": "No text was found in the picture."}
 
@@ -234,10 +335,26 @@ _CODE_WORD = (
 _TLD = r"(?:com|org|net|io|dev|app|cn|de|uk|fr|jp|eu|info|ai|gov|edu|tv|xyz|hk|tw)"
 _NO_URL = r"\s<>\"'，。；、（）【】《》…"
 _ENTITIES: tuple[tuple[str, re.Pattern, Callable[[str], bool]], ...] = (
-    ("code", re.compile(rf"{_CODE_WORD}(?: ?(?:is|为|是))?[\s:：#]{{0,3}}([A-Z0-9][A-Z0-9-]{{2,30}}[A-Z0-9])(?![A-Za-z])"), _with_digit),
-    ("code", re.compile(r"(?<![\w.])(\d{4,8}|[A-Z]-\d{6})(?= (?i:is your) |[（(]?(?:验证码|动态码|校验码))"), _with_digit),
+    (
+        "code",
+        re.compile(
+            rf"{_CODE_WORD}(?: ?(?:is|为|是))?[\s:：#]{{0,3}}([A-Z0-9][A-Z0-9-]{{2,30}}[A-Z0-9])(?![A-Za-z])"
+        ),
+        _with_digit,
+    ),
+    (
+        "code",
+        re.compile(r"(?<![\w.])(\d{4,8}|[A-Z]-\d{6})(?= (?i:is your) |[（(]?(?:验证码|动态码|校验码))"),
+        _with_digit,
+    ),
     # Tracking numbers: UPS, SF Express, YTO, JD, and the postal form of the UPU (S10).
-    ("code", re.compile(r"(?<![A-Za-z\d])(?:1Z[\dA-Z]{16}|(?:SF|YT|JD[A-Z]?)\d{12,15}|[A-Z]{2}\d{9}[A-Z]{2})(?![A-Za-z\d])"), _with_digit),
+    (
+        "code",
+        re.compile(
+            r"(?<![A-Za-z\d])(?:1Z[\dA-Z]{16}|(?:SF|YT|JD[A-Z]?)\d{12,15}|[A-Z]{2}\d{9}[A-Z]{2})(?![A-Za-z\d])"
+        ),
+        _with_digit,
+    ),
     (
         "link",
         re.compile(
@@ -247,7 +364,14 @@ _ENTITIES: tuple[tuple[str, re.Pattern, Callable[[str], bool]], ...] = (
         _uncut,
     ),
     # Not after an @: that is how the fediverse writes people.
-    ("email", re.compile(r"(?<![@\w.+-])[\w+-]+(?:\.[\w+-]+)*@(?:[a-z0-9-]+\.)+[a-z]{2,}(?!\w|\.\.)", re.IGNORECASE | re.ASCII), _uncut),
+    (
+        "email",
+        re.compile(
+            r"(?<![@\w.+-])[\w+-]+(?:\.[\w+-]+)*@(?:[a-z0-9-]+\.)+[a-z]{2,}(?!\w|\.\.)",
+            re.IGNORECASE | re.ASCII,
+        ),
+        _uncut,
+    ),
     (
         "amount",
         re.compile(
@@ -260,7 +384,8 @@ _ENTITIES: tuple[tuple[str, re.Pattern, Callable[[str], bool]], ...] = (
         "phone",
         re.compile(
             r"(?<![\w.+-])(?:\+\d{1,3}[ -]?(?:\(\d{1,4}\)[ -]?)?\d{1,4}(?:[ -]?\d{2,4}){1,4}"  # international
-            r"|(?:86[ -]?)?1[3-9]\d[ -]?\d{4}[ -]?\d{4}|\(?0\d{2,3}\)?[ -]\d{7,8}|400[ -]\d{3}[ -]\d{4}"  # China
+            # China
+            r"|(?:86[ -]?)?1[3-9]\d[ -]?\d{4}[ -]?\d{4}|\(?0\d{2,3}\)?[ -]\d{7,8}|400[ -]\d{3}[ -]\d{4}"
             r"|(?:\(\d{3}\) ?|\d{3}[-.])\d{3}[-.]\d{4})(?![\w-])"  # North America
         ),
         _dialable,
@@ -285,20 +410,26 @@ _ENTITIES: tuple[tuple[str, re.Pattern, Callable[[str], bool]], ...] = (
         _with_digit,
     ),
 )
-_WHEN = re.compile("|".join(pattern.pattern for kind, pattern, _ in _ENTITIES if kind in ("date", "time")), re.IGNORECASE)
+_WHEN = re.compile(
+    "|".join(pattern.pattern for kind, pattern, _ in _ENTITIES if kind in ("date", "time")), re.IGNORECASE
+)
 # What a status bar is made of: clock, per cent, network, and icons read as up to three letters.
 _STATUS = re.compile(rf"{_CLOCK}|\d{{1,4}}|VoLTE|[A-Za-z\d]{{1,3}}")
 
 
 def _category(lines: list[Line], page: Page) -> tuple[str, int]:
-    """The category with the most evidence and how much that is; `other` when none has enough. A tie goes to the earlier one."""
+    """The category with the most evidence and how much that is; `other` when none has enough. A tie goes to
+    the earlier one.
+    """
     texts = [line.text.strip() for line in lines]
     evidence = {
         "chat": _evidence(_CHAT, texts),
         "finance": _evidence(_FINANCE, texts),
         "notification": _evidence(_NOTIFICATION, texts) + 3 * _is_lock_screen(lines),
         "social_media": _evidence(_SOCIAL, texts),
-        "webpage": _evidence(_WEBPAGE, texts) + 2 * _has_address_bar(lines, page) + min(2, _running_lines(texts) // 4),
+        "webpage": _evidence(_WEBPAGE, texts)
+        + 2 * _has_address_bar(lines, page)
+        + min(2, _running_lines(texts) // 4),
     }
     best = max(evidence, key=lambda category: evidence[category])
     amount = evidence[best] + _evidence((_SETTINGS,), texts)
@@ -306,7 +437,11 @@ def _category(lines: list[Line], page: Page) -> tuple[str, int]:
 
 
 def _evidence(clues: tuple[Clue, ...], texts: list[str]) -> int:
-    return sum(clue.weight for clue in clues if sum(clue.pattern.search(text) is not None for text in texts) >= clue.least)
+    return sum(
+        clue.weight
+        for clue in clues
+        if sum(clue.pattern.search(text) is not None for text in texts) >= clue.least
+    )
 
 
 def _is_lock_screen(lines: list[Line]) -> bool:
@@ -334,7 +469,10 @@ def _intent(category: str, lines: list[Line], entities: list[Entity]) -> str:
     if sum(character.isalnum() for character in text) < LEAST_TEXT:
         return "ignore"
     # A date anywhere says little, chats are full of them; beside the word it is the appointment's.
-    dated = any(_REMINDER.search(line) and _WHEN.search("\n".join(texts[max(0, at - 1) : at + 2])) for at, line in enumerate(texts))
+    dated = any(
+        _REMINDER.search(line) and _WHEN.search("\n".join(texts[max(0, at - 1) : at + 2]))
+        for at, line in enumerate(texts)
+    )
     if dated or len({match[0].casefold() for match in _REMINDER.finditer(text)}) >= 2:
         return "reminder"
     if category == "webpage" or len({match[0].casefold() for match in _RESEARCH.finditer(text)}) >= 2:
@@ -345,7 +483,9 @@ def _intent(category: str, lines: list[Line], entities: list[Entity]) -> str:
 
 
 def _app_name(lines: list[Line], page: Page, name: str) -> str:
-    """The app, where something says it; else empty: a wrong name would be found by those who look for the right one."""
+    """The app, where something says it; else empty: a wrong name would be found by those who look for the
+    right one.
+    """
     if named := _FILE_NAME.fullmatch(name):
         app = named["app"]
         return _PACKAGES.get(app.casefold(), "") if "." in app else app
@@ -368,11 +508,14 @@ def _summary(category: str, app: str, lines: list[Line], page: Page, language: s
 
 
 def _telling(lines: list[Line], page: Page) -> list[str]:
-    """The title, which is the first of the large ones among the upper lines, then the lines of some length; or what there is."""
+    """The title, which is the first of the large ones among the upper lines, then the lines of some length;
+    or what there is.
+    """
     mere_times = _alone(f"{_AGO}|{_CLOCK}")
     worded = [line for line in lines if _weight(line.text) >= 4 and not mere_times.match(line.text)]
     upper = [line for line in worded if line.top < 0.4 * page.height]
-    # Heights differ a little with the letters of a line, so "the largest" alone may be the second line of a title.
+    # Heights differ a little with the letters of a line, so "the largest" alone may be the second line of a
+    # title.
     tallest = max((line.height for line in upper), default=0)
     title = next((line for line in upper if line.height >= 0.85 * tallest), None)
     sentences = [line for line in worded if _weight(line.text) >= 12]
@@ -381,7 +524,10 @@ def _telling(lines: list[Line], page: Page) -> list[str]:
 
 def _plain(text: str) -> str:
     """`text` without the icons in front of it, which are read as marks or as a single Chinese character."""
-    return re.sub(r"^[^\w(\[（【《“\"'@#$€£¥￥+-]+|^[\u2e80-\u9fff] (?=[A-Za-z])", "", text.strip()) or text.strip()
+    return (
+        re.sub(r"^[^\w(\[（【《“\"'@#$€£¥￥+-]+|^[\u2e80-\u9fff] (?=[A-Za-z])", "", text.strip())
+        or text.strip()
+    )
 
 
 def _weight(text: str) -> int:

@@ -1,7 +1,8 @@
 """The first schema. A migration is frozen once it has shipped: later changes are later files.
 
-Plain SQL rather than models, because what matters here is what models cannot say: checks, partial indexes, ids that are never
-used twice (a client may still hold one), the full-text index, and the triggers that keep `tallies` right.
+Plain SQL rather than models, because what matters here is what models cannot say: checks, partial indexes,
+ids that are never used twice (a client may still hold one), the full-text index, and the triggers that keep
+`tallies` right.
 """
 
 STATEMENTS = """

@@ -1,4 +1,6 @@
-"""What the assistant keeps of a turn until it was read for memories, and how its conversations and attachments are found."""
+"""What the assistant keeps of a turn until it was read for memories, and how its conversations and
+attachments are found.
+"""
 
 
 def up(migrator, db):
@@ -6,4 +8,6 @@ def up(migrator, db):
     db.execute_sql("CREATE INDEX messages_to_read ON messages (id) WHERE recalled IS NOT NULL")
     db.execute_sql("CREATE INDEX conversations_device ON conversations (device_id, updated_at)")
     # Clean-up looks for the message of each attached file.
-    db.execute_sql("CREATE INDEX messages_attachment ON messages (attachment_path) WHERE attachment_path IS NOT NULL")
+    db.execute_sql(
+        "CREATE INDEX messages_attachment ON messages (attachment_path) WHERE attachment_path IS NOT NULL"
+    )

@@ -1,7 +1,9 @@
-"""What lists are filtered by, in the order in which they are shown; and what the stored files take on the disk, counted as it changes.
+"""What lists are filtered by, in the order in which they are shown; and what the stored files take on the
+disk, counted as it changes.
 
-A list's filters stand in the index behind its order as well, so that a filter that few photos pass is decided without reading the rows,
-which are long. The time of a picture is copied to its analysis, as its device is, so that one index serves both.
+A list's filters stand in the index behind its order as well, so that a filter that few photos pass is decided
+without reading the rows, which are long. The time of a picture is copied to its analysis, as its device is,
+so that one index serves both.
 """
 
 from pathlib import Path
@@ -28,7 +30,10 @@ INDEXES = (
 # What was stored before is measured once.
 MEASURED = (
     ("SELECT original_path, thumbnail_path, id FROM photos", "UPDATE photos SET disk_bytes = ? WHERE id = ?"),
-    ("SELECT attachment_path, id FROM messages WHERE attachment_path IS NOT NULL", "UPDATE messages SET attachment_bytes = ? WHERE id = ?"),
+    (
+        "SELECT attachment_path, id FROM messages WHERE attachment_path IS NOT NULL",
+        "UPDATE messages SET attachment_bytes = ? WHERE id = ?",
+    ),
 )
 
 HOLDINGS = (
@@ -96,7 +101,8 @@ HOLDINGS = (
 def up(migrator, db):
     for statement in (*COLUMNS, *INDEXES):
         db.execute_sql(statement)
-    # The database lies in a folder of its own in the data folder; while a backup is being restored, beside the pictures.
+    # The database lies in a folder of its own in the data folder; while a backup is being restored, beside
+    # the pictures.
     beside = Path(db.database).parent
     folder = beside if (beside / "photos").is_dir() else beside.parent
     for select, update in MEASURED:

@@ -7,7 +7,8 @@ INDEXES = (
     "CREATE INDEX conversations_updated_at ON conversations (updated_at, id)",
     "CREATE INDEX conversations_device ON conversations (device_id, updated_at, id)",
     "CREATE INDEX push_devices_last_seen ON push_devices (last_seen)",
-    # The order of the list, for each filter; what else is filtered by or counted stands behind it, so that no row is read for it.
+    # The order of the list, for each filter; what else is filtered by or counted stands behind it, so that no
+    # row is read for it.
     "CREATE INDEX dynamics_category ON dynamics (category, is_pinned, id, device_id, is_read)",
     "CREATE INDEX dynamics_device ON dynamics (device_id, is_pinned, id)",
     "CREATE INDEX memories_type ON memories (memory_type, id, device_id, expires_at)",

@@ -1,4 +1,6 @@
-"""Fixtures of the whole suite: settings → app → client, cli; pictures drawn on the spot; a model that answers from a script."""
+"""Fixtures of the whole suite: settings → app → client, cli; pictures drawn on the spot; a model that answers
+from a script.
+"""
 
 import contextlib
 import dataclasses
@@ -35,7 +37,9 @@ def pytest_configure(config):
 
 
 def use_memory_for_files():
-    """Put data folders into memory where there is room: else tests wait for the disk's flushes most of their time."""
+    """Put data folders into memory where there is room: else tests wait for the disk's flushes most of their
+    time.
+    """
     with contextlib.suppress(FileNotFoundError):
         disk = os.statvfs(MEMORY)
         if disk.f_bavail * disk.f_frsize > ROOM and not disk.f_flag & os.ST_NOEXEC:
@@ -50,7 +54,9 @@ def settings(tmp_path):
 
 @pytest.fixture(scope="session")
 def first_start(tmp_path_factory):
-    """A data folder as a first start leaves it. To copy it takes a twentieth of the time of another first start."""
+    """A data folder as a first start leaves it. To copy it takes a twentieth of the time of another first
+    start.
+    """
     folder = tmp_path_factory.mktemp("first-start") / "data"
     create_app(Settings(data_dir=folder))
     database.close_connections()
@@ -98,7 +104,9 @@ def fake_llm():
 
 @pytest.fixture
 def make_photo():
-    """`make_photo(text="…", size=(w, h), format="PNG", **save_options)`: the bytes of a picture with words on it."""
+    """`make_photo(text="…", size=(w, h), format="PNG", **save_options)`: the bytes of a picture with words on
+    it.
+    """
     return draw
 
 
@@ -122,7 +130,9 @@ def clock():
 
 @pytest.fixture
 def worker(remote, clock):
-    """A worker of the queue whose model is the fake server: `worker.work()` is one turn, in the test's own thread."""
+    """A worker of the queue whose model is the fake server: `worker.work()` is one turn, in the test's own
+    thread.
+    """
     with contextlib.closing(analysis.Worker(remote, clock=clock)) as worker:
         yield worker
 
@@ -163,7 +173,9 @@ def axe(tmp_path_factory):
 
 @pytest.fixture
 def dashboard(chromium, tmp_path, fake_llm):
-    """The real service with the scripted model; `dashboard.open("#/photos")` is a page on it. The page must stay quiet."""
+    """The real service with the scripted model; `dashboard.open("#/photos")` is a page on it. The page must
+    stay quiet.
+    """
     with browser.Dashboard(chromium, tmp_path, fake_llm) as dashboard:
         yield dashboard
 
@@ -171,9 +183,19 @@ def dashboard(chromium, tmp_path, fake_llm):
 @pytest.fixture
 def remote(settings, fake_llm):
     """The settings with the fake server as the model."""
-    return dataclasses.replace(settings, dev_mode=True, llm_base_url=fake_llm.url, llm_model="scripted", llm_api_key="sk-scripted-secret")
+    return dataclasses.replace(
+        settings,
+        dev_mode=True,
+        llm_base_url=fake_llm.url,
+        llm_model="scripted",
+        llm_api_key="sk-scripted-secret",
+    )
 
 
 def pytest_addoption(parser):
-    parser.addoption("--thorough", action="store_true", help="kill, cut and fuzz at many more points, which takes minutes")
-    parser.addoption("--fuzz-seconds", type=int, default=10, help="how long tests/test_fuzz.py sends requests")
+    parser.addoption(
+        "--thorough", action="store_true", help="kill, cut and fuzz at many more points, which takes minutes"
+    )
+    parser.addoption(
+        "--fuzz-seconds", type=int, default=10, help="how long tests/test_fuzz.py sends requests"
+    )

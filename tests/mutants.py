@@ -1,8 +1,10 @@
-"""How sharp the tests are: `make mutants` plants small mistakes in modules, one at a time, and counts those that the modules' tests notice.
+"""How sharp the tests are: `make mutants` plants small mistakes in modules, one at a time, and counts those
+that the modules' tests notice.
 
-A mistake is a comparison turned, `and` for `or`, a number one larger, a `not` added or removed, `+` for `-`. A sample is
-drawn by a seed. Each mistake is made in a copy of the tree, where the module's own tests run: `tests/test_<module>.py` and what ALSO names,
-else every test file that imports the module. Nine of ten noticed is the aim; some mistakes change nothing that anybody could see.
+A mistake is a comparison turned, `and` for `or`, a number one larger, a `not` added or removed, `+` for `-`.
+A sample is drawn by a seed. Each mistake is made in a copy of the tree, where the module's own tests run:
+`tests/test_<module>.py` and what ALSO names, else every test file that imports the module. Nine of ten
+noticed is the aim; some mistakes change nothing that anybody could see.
 """
 
 import argparse
@@ -68,23 +70,32 @@ def mistakes(path: Path) -> Iterator[Mistake]:
 
 
 def _may_change(node: ast.AST) -> bool:
-    return isinstance(node, ast.Compare | ast.BoolOp | ast.BinOp | ast.UnaryOp | ast.Constant | ast.If | ast.IfExp | ast.While)
+    return isinstance(
+        node,
+        ast.Compare | ast.BoolOp | ast.BinOp | ast.UnaryOp | ast.Constant | ast.If | ast.IfExp | ast.While,
+    )
 
 
 def _changed(node: ast.AST) -> ast.AST | None:
-    """What stands in the node's place when the mistake is made; the node itself is altered where that is simpler."""
+    """What stands in the node's place when the mistake is made; the node itself is altered where that is
+    simpler.
+    """
     match node:
         case ast.Compare(ops=[op, *rest]):
             node.ops = [TURNED[type(op)](), *rest]
         case ast.BoolOp(op=op):
             node.op = ast.Or() if isinstance(op, ast.And) else ast.And()
-        case ast.BinOp(op=ast.Add() | ast.Sub() as op, left=left, right=right) if not (_text(left) or _text(right)):
+        case ast.BinOp(op=ast.Add() | ast.Sub() as op, left=left, right=right) if not (
+            _text(left) or _text(right)
+        ):
             node.op = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return operand
         case ast.Constant() if _number(node):
             node.value += 1
-        case ast.If(test=test) | ast.IfExp(test=test) if isinstance(test, ast.Name | ast.Call | ast.Attribute):
+        case ast.If(test=test) | ast.IfExp(test=test) if isinstance(
+            test, ast.Name | ast.Call | ast.Attribute
+        ):
             node.test = ast.UnaryOp(ast.Not(), test)
         case _:
             return None
@@ -92,7 +103,11 @@ def _changed(node: ast.AST) -> ast.AST | None:
 
 
 def _number(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+    )
 
 
 def _text(node: ast.AST) -> bool:
@@ -109,7 +124,11 @@ class _Replace(ast.NodeTransformer):
 
 def path_of(module: str) -> Path:
     """The file of this module, in the project's folder or in one of its packages."""
-    found = [path for path in (*ROOT.glob(f"{module}.py"), *ROOT.glob(f"*/{module}.py")) if path.parent.name != "tests"]
+    found = [
+        path
+        for path in (*ROOT.glob(f"{module}.py"), *ROOT.glob(f"*/{module}.py"))
+        if path.parent.name != "tests"
+    ]
     return found[0].relative_to(ROOT) if found else sys.exit(f"there is no module {module}")
 
 
@@ -128,7 +147,11 @@ def _imports(file: Path, module: str) -> bool:
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = {alias.name for alias in node.names}
-            if module in names if isinstance(node, ast.Import) else node.module == module or (node.module == package and name in names):
+            if (
+                module in names
+                if isinstance(node, ast.Import)
+                else node.module == module or (node.module == package and name in names)
+            ):
                 return True
     return False
 
@@ -138,7 +161,9 @@ class Copy:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".*", "data", "node_modules", "__pycache__"))
+        shutil.copytree(
+            ROOT, folder, ignore=shutil.ignore_patterns(".*", "data", "node_modules", "__pycache__")
+        )
         self._moment = int(time.time())
 
     def passes(self, tests: list[str], seconds: float | None = None) -> bool:
@@ -146,7 +171,9 @@ class Copy:
         command = [sys.executable, "-m", "pytest", *options, *tests]
         environment = {**os.environ, "PYTHONPATH": ""}
         try:
-            ended = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, timeout=seconds, check=False)
+            ended = subprocess.run(
+                command, cwd=self.folder, env=environment, capture_output=True, timeout=seconds, check=False
+            )
         except subprocess.TimeoutExpired:
             return False
         return ended.returncode == 0
@@ -200,7 +227,10 @@ def _module(path: Path, options: argparse.Namespace, copies: "queue.SimpleQueue[
         finally:
             copies.put(copy)
         if not noticed:
-            print(f"lived: {mistake.path}:{mistake.line}  {_short(mistake.before)}  ->  {_short(mistake.after)}", flush=True)
+            print(
+                f"lived: {mistake.path}:{mistake.line}  {_short(mistake.before)}  ->  {_short(mistake.after)}",
+                flush=True,
+            )
         return noticed
 
     with ThreadPoolExecutor(options.jobs) as threads:

@@ -1,5 +1,7 @@
-"""The README's pictures of the dashboard: `make pictures` draws made-up screenshots, lets the real service take them in with a scripted
-model, and photographs its page with the browser of the tests. Nothing in them is anybody's."""
+"""The README's pictures of the dashboard: `make pictures` draws made-up screenshots, lets the real service
+take them in with a scripted model, and photographs its page with the browser of the tests. Nothing in them is
+anybody's.
+"""
 
 import io
 import sys
@@ -22,7 +24,8 @@ PHONE = (540, 1170)
 HOURS = 5  # between two screenshots
 COLOURS = 160  # a palette is enough for flat colours, and makes a quarter of the bytes
 
-# App, colour, category, intent, summary, lines. A line that begins with a dash is the other side of a conversation or an amount.
+# App, colour, category, intent, summary, lines. A line that begins with a dash is the other side of a
+# conversation or an amount.
 SCENES: tuple[tuple[str, str, str, str, str, list[str]], ...] = (
     ("Messages", "#0b6b5d", "chat", "reminder", "Mara moves dinner to Friday, 19:30, at Osteria Lupo.",
      ["Are we still on for tomorrow?", "-Could we make it Friday?", "Sure! 19:30, Osteria Lupo?", "-Perfect, I will book it",
@@ -76,13 +79,22 @@ def furnish(dashboard: browser.Dashboard) -> None:
     """Screenshots with their findings, a note, and a conversation."""
     for number, (app, colour, category, intent, summary, lines) in enumerate(SCENES, 1):
         words = [line.lstrip("-").replace("|", " ") for line in lines]
-        entities = [{"type": "date", "value": "Friday, 09:41"}, {"type": "code", "value": "XK7 4QD"}] if app == "Rail" else []
+        entities = (
+            [{"type": "date", "value": "Friday, 09:41"}, {"type": "code", "value": "XK7 4QD"}]
+            if app == "Rail"
+            else []
+        )
         dashboard.findings.append(findings(app, category, intent, summary, entities, "\n".join(words)))
         taken = str(round((time.time() - HOURS * 3600 * (len(SCENES) - number + 0.4)) * 1000))
         phone = {"device_id": "phone", "device_name": "Phone", "original_timestamp": taken}
         dashboard.service.upload(screenshot(app, colour, lines), f"Screenshot_{number}.png", **phone)
         dashboard.service.wait_until_analysed()
-    about = {"title": "What is due this week", "summary": "A dinner, a train and a parcel.", "content": ARTICLE, "category": "reminder"}
+    about = {
+        "title": "What is due this week",
+        "summary": "A dinner, a train and a parcel.",
+        "content": ARTICLE,
+        "category": "reminder",
+    }
     articles = [{**about, "confidence": 0.9, "photo_ids": [1, 4, 5, 7]}]
     dashboard.llm.default = lambda request: {"articles": articles}
     dashboard.service.call("POST", "/api/dynamics/trigger")
@@ -95,8 +107,16 @@ def furnish(dashboard: browser.Dashboard) -> None:
     dashboard.service.call("POST", "/api/chat/send", json={"message": "When does my train leave?"})
 
 
-def findings(app: str, category: str, intent: str, summary: str, entities: list[dict[str, str]], text: str) -> dict[str, Any]:
-    found = {"app_name": app, "content_category": category, "intent": intent, "summary": summary, "visible_text": text}
+def findings(
+    app: str, category: str, intent: str, summary: str, entities: list[dict[str, str]], text: str
+) -> dict[str, Any]:
+    found = {
+        "app_name": app,
+        "content_category": category,
+        "intent": intent,
+        "summary": summary,
+        "visible_text": text,
+    }
     return {**found, "entities": entities, "confidence": 0.94, "memories": []}
 
 
@@ -122,13 +142,17 @@ def shoot(page: Page, name: str, pictures: str) -> None:
     page.wait_for_load_state("networkidle")
     near = "[...document.querySelectorAll(found)].filter((image) => image.getBoundingClientRect().top < innerHeight)"
     browser.settled(page, f"(found) => {near}.every((image) => image.naturalWidth > 0)", pictures)
-    image = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    image = (
+        Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    )
     image.save(FOLDER / f"{name}.png", optimize=True)
     print(f"{name}.png: {(FOLDER / f'{name}.png').stat().st_size // 1024} KB")
 
 
 def screenshot(app: str, colour: str, lines: list[str]) -> bytes:
-    """A phone's screen: a bar with the app's name, and the lines as bubbles, as rows with something at the right, or as text."""
+    """A phone's screen: a bar with the app's name, and the lines as bubbles, as rows with something at the
+    right, or as text.
+    """
     picture = Image.new("RGB", PHONE, "#f6f6f3")
     draw = ImageDraw.Draw(picture)
     title, text = ImageFont.load_default(size=34), ImageFont.load_default(size=25)
@@ -140,8 +164,12 @@ def screenshot(app: str, colour: str, lines: list[str]) -> bytes:
         top = 165 + row * (92 if bubbles else 78)
         if bubbles:
             left = 130 if line.startswith("-") else 24
-            draw.rounded_rectangle((left, top, left + 380, top + 70), 22, fill=colour if left > 24 else "white")
-            draw.text((left + 20, top + 20), line.lstrip("-"), fill="white" if left > 24 else "#222", font=text)
+            draw.rounded_rectangle(
+                (left, top, left + 380, top + 70), 22, fill=colour if left > 24 else "white"
+            )
+            draw.text(
+                (left + 20, top + 20), line.lstrip("-"), fill="white" if left > 24 else "#222", font=text
+            )
         elif "|" in line:
             name, value = line.split("|")
             draw.rounded_rectangle((20, top, 520, top + 66), 14, fill="white")

@@ -1,4 +1,6 @@
-"""The person's data as a whole: counted to the byte, taken along in files that everybody can read, and deleted so that nothing is left."""
+"""The person's data as a whole: counted to the byte, taken along in files that everybody can read, and
+deleted so that nothing is left.
+"""
 
 import contextlib
 import dataclasses
@@ -22,7 +24,18 @@ from clock import utc_now
 from database import db
 from engines.findings import MemoryCandidate
 from memory import remember
-from models import Analysis, Conversation, Dynamic, Holding, Memory, Message, Photo, SyncState, Tally, Vocabulary
+from models import (
+    Analysis,
+    Conversation,
+    Dynamic,
+    Holding,
+    Memory,
+    Message,
+    Photo,
+    SyncState,
+    Tally,
+    Vocabulary,
+)
 from settings import MEGABYTE
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
@@ -39,12 +52,22 @@ def count(model):
 
 
 def on_disk(settings, *folders):
-    return sum(path.stat().st_size for folder in folders for path in (settings.data_dir / folder).rglob("*") if path.is_file())
+    return sum(
+        path.stat().st_size
+        for folder in folders
+        for path in (settings.data_dir / folder).rglob("*")
+        if path.is_file()
+    )
 
 
 def pictures(settings):
     """The files of pictures, thumbnails and attachments."""
-    return [path for folder in ("photos", "attachments") for path in (settings.data_dir / folder).rglob("*") if path.is_file()]
+    return [
+        path
+        for folder in ("photos", "attachments")
+        for path in (settings.data_dir / folder).rglob("*")
+        if path.is_file()
+    ]
 
 
 def say(content, picture=None, conversation_id=None):
@@ -60,10 +83,12 @@ def note(title, **fields):
 
 def told(content):
     with database.scope():
-        return remember(MemoryCandidate(content=content, memory_type="long_term"), source_type="chat", now=utc_now()).id
+        return remember(
+            MemoryCandidate(content=content, memory_type="long_term"), source_type="chat", now=utc_now()
+        ).id
 
 
-# ----------------------------------------------------------------------------------------------------------------- statistics
+# ------------------------------------------------------------------------------------------------- statistics
 
 
 def test_the_figures_are_those_of_the_disk_to_the_byte(client, settings, make_photo):
@@ -80,7 +105,9 @@ def test_the_figures_are_those_of_the_disk_to_the_byte(client, settings, make_ph
 
     before = on_disk(settings, "photos", "attachments")
     client.delete("/api/photos/2")
-    client.delete(f"/api/chat/conversations/{client.get('/api/chat/conversations').json['conversations'][0]['id']}")
+    client.delete(
+        f"/api/chat/conversations/{client.get('/api/chat/conversations').json['conversations'][0]['id']}"
+    )
     shown = client.get("/api/data/stats").json
     assert on_disk(settings, "photos", "attachments") < before
     assert shown["storage_used_bytes"] == on_disk(settings, "photos", "attachments", "database")
@@ -111,31 +138,45 @@ def test_what_was_stored_before_it_was_counted_is_measured_once(client, settings
     database.close_connections()
     later = Client(create_app(settings))
 
-    assert later.get("/api/data/stats").json["storage_used_bytes"] - on_disk(settings, "database") == expected > 10_000
+    assert (
+        later.get("/api/data/stats").json["storage_used_bytes"] - on_disk(settings, "database")
+        == expected
+        > 10_000
+    )
     assert later.get("/api/data/keys").json["files"] == [{"generation": 1, "count": 2}]
-    assert [photo["id"] for photo in later.get("/api/photos?since=2023-11-14T22:13:20.001").json["items"]] == [2]
+    assert [
+        photo["id"] for photo in later.get("/api/photos?since=2023-11-14T22:13:20.001").json["items"]
+    ] == [2]
     later.delete("/api/photos/1")
     assert later.get("/api/data/keys").json["files"] == [{"generation": 1, "count": 1}]
 
 
 def undo_filters():
     """The schema as it was before 0005_filters."""
-    named = db.execute_sql("SELECT type, name FROM sqlite_master WHERE name LIKE 'holdings_%' OR sql LIKE '%taken_at%'").fetchall()
+    named = db.execute_sql(
+        "SELECT type, name FROM sqlite_master WHERE name LIKE 'holdings_%' OR sql LIKE '%taken_at%'"
+    ).fetchall()
     for kind, name in named:
         if kind in ("trigger", "index"):
             db.execute_sql(f"DROP {kind} {name}")
     for index in ("analyses_category", "analyses_category_intent", "analyses_device_intent"):
         db.execute_sql(f"DROP INDEX {index}")
     db.execute_sql("DROP TABLE holdings")
-    for table, column in (("analyses", "taken_at"), ("photos", "disk_bytes"), ("messages", "attachment_bytes")):
+    for table, column in (
+        ("analyses", "taken_at"),
+        ("photos", "disk_bytes"),
+        ("messages", "attachment_bytes"),
+    ):
         db.execute_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
     db.execute_sql("DELETE FROM schema_migration WHERE name = '0005_filters'")
 
 
-# ------------------------------------------------------------------------------------------------------------ retention, keys
+# -------------------------------------------------------------------------------------------- retention, keys
 
 
-def test_the_retention_can_be_set_wins_over_the_environment_and_is_what_clean_up_holds_to(client, settings, make_photo):
+def test_the_retention_can_be_set_wins_over_the_environment_and_is_what_clean_up_holds_to(
+    client, settings, make_photo
+):
     client.upload(make_photo())
     assert client.get("/api/data/retention").json == {"retention_days": 30}
     assert client.put("/api/data/retention", json={"retention_days": 90}).json == {"retention_days": 90}
@@ -152,7 +193,10 @@ def test_the_retention_can_be_set_wins_over_the_environment_and_is_what_clean_up
 
 @pytest.mark.parametrize("value", [-1, 36_501, "30", 1.5, None, True])
 def test_a_retention_that_is_none_is_400_and_changes_nothing(client, value):
-    assert detail(client.put("/api/data/retention", json={"retention_days": value}), 400) == "retention_days: must be between 0 and 36500"
+    assert (
+        detail(client.put("/api/data/retention", json={"retention_days": value}), 400)
+        == "retention_days: must be between 0 and 36500"
+    )
     assert client.get("/api/data/retention").json == {"retention_days": 30}
 
 
@@ -187,7 +231,7 @@ def test_without_encryption_no_key_is_due(settings):
     assert (shown["encrypted"], shown["rotation_due_at"], shown["files"]) == (False, None, [])
 
 
-# --------------------------------------------------------------------------------------------------------------------- export
+# ----------------------------------------------------------------------------------------------------- export
 
 
 def exported(client):
@@ -215,7 +259,12 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
     work_queue(remote, clock=clock)
     asked = say("What is on this?", draw("attached", format="JPEG"))
     with database.scope():
-        conversations.end_turn(asked, [Message(role="assistant", content="A book.", created_at=utc_now())], recalled=None, now=utc_now())
+        conversations.end_turn(
+            asked,
+            [Message(role="assistant", content="A book.", created_at=utc_now())],
+            recalled=None,
+            now=utc_now(),
+        )
     note("A book is due", content="## Friday", source_photo_ids="[1]")
     told("Is allergic to nuts.")
     client.get("/api/skills")
@@ -224,7 +273,9 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
     zipped = opened(answer.data)
 
     assert answer.headers["Content-Type"] == "application/zip"
-    assert re.fullmatch(r"attachment; filename=snaplore-\d{4}-\d\d-\d\d\.zip", answer.headers["Content-Disposition"])
+    assert re.fullmatch(
+        r"attachment; filename=snaplore-\d{4}-\d\d-\d\d\.zip", answer.headers["Content-Disposition"]
+    )
     listed = {photo["id"]: photo for photo in read(zipped, "photos")}
     assert listed[1]["file"] == "photos/pixel/2023-11-14/截图 1-1.jpg"
     assert listed[2]["file"] == "photos/tablet/2027-01-15/b-2.png"
@@ -243,11 +294,17 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
     ]  # fmt: skip
     with database.scope():
         attached = conversations.picture_of(asked)
-    assert [message["file"] and zipped.read(message["file"]) for message in conversation["messages"]] == [attached, None]
+    assert [message["file"] and zipped.read(message["file"]) for message in conversation["messages"]] == [
+        attached,
+        None,
+    ]
     assert [(item["title"], item["content"], item["source_photo_ids"]) for item in read(zipped, "notes")] == [
         ("A book is due", "## Friday", [1])
     ]  # fmt: skip
-    assert {item["content"] for item in read(zipped, "memories")} == {"Is allergic to nuts.", FINDINGS["memories"][0]["content"]}
+    assert {item["content"] for item in read(zipped, "memories")} == {
+        "Is allergic to nuts.",
+        FINDINGS["memories"][0]["content"],
+    }
     assert [(skill["id"], skill["enabled"]) for skill in read(zipped, "skills")][-1] == ("stock", False)
     assert read(zipped, "left-out") == []
     assert all(info.external_attr >> 16 == 0o600 for info in zipped.infolist())
@@ -256,26 +313,43 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
 def test_an_export_of_nothing_is_whole(client):
     zipped = exported(client)
 
-    assert read(zipped, "photos") == read(zipped, "conversations") == read(zipped, "notes") == read(zipped, "memories") == []
+    assert (
+        read(zipped, "photos")
+        == read(zipped, "conversations")
+        == read(zipped, "notes")
+        == read(zipped, "memories")
+        == []
+    )
     assert read(zipped, "settings")["retention_days"] == 30
 
 
 def test_no_secret_leaves_with_the_export(settings):
     client = Client(create_app(dataclasses.replace(settings, api_key="sk-service", dev_mode=True)))
-    client.put("/api/config/llm", json={"base_url": "https://93.184.216.34/v1?code=sk-query", "api_key": "sk-model", "model": "eyes"})
-    client.post("/api/mcp-servers", json={"id": "shop", "name": "Shop", "url": "https://93.184.216.34/mcp?token=sk-mcp"})
+    client.put(
+        "/api/config/llm",
+        json={"base_url": "https://93.184.216.34/v1?code=sk-query", "api_key": "sk-model", "model": "eyes"},
+    )
+    client.post(
+        "/api/mcp-servers",
+        json={"id": "shop", "name": "Shop", "url": "https://93.184.216.34/mcp?token=sk-mcp"},
+    )
     client.post("/api/push/register", json={"device_id": "phone", "token": "sk-push"})
     client.upload(draw())
     zipped = exported(client)
     everything = b"".join(zipped.read(name) for name in zipped.namelist())
     with database.scope():
-        keys = [database.store().ring.database_key, *Photo.select(Photo.file_key, Photo.thumbnail_key).tuples().get()]
+        keys = [
+            database.store().ring.database_key,
+            *Photo.select(Photo.file_key, Photo.thumbnail_key).tuples().get(),
+        ]
 
     assert read(zipped, "settings")["llm"] == {
         "provider": "custom", "base_url": "https://93.184.216.34/v1", "model": "eyes",
         "max_context_tokens": 32_768, "temperature": 0.2, "api_key_set": True,
     }  # fmt: skip
-    assert [server["url"] for server in read(zipped, "settings")["mcp_servers"]] == ["https://93.184.216.34/mcp"]
+    assert [server["url"] for server in read(zipped, "settings")["mcp_servers"]] == [
+        "https://93.184.216.34/mcp"
+    ]
     assert b"sk-" not in everything
     assert not [key for key in keys if bytes(key) in everything or bytes(key).hex().encode() in everything]
 
@@ -329,7 +403,9 @@ def test_a_picture_that_is_lost_or_damaged_is_left_out_and_named(settings, encry
             path.write_bytes(b"")
     zipped = exported(client)
 
-    assert [name for name in zipped.namelist() if name.startswith("photos/")] == [f"photos/unknown/1970-01-01/a-{n}.png" for n in (1, 3)]
+    assert [name for name in zipped.namelist() if name.startswith("photos/")] == [
+        f"photos/unknown/1970-01-01/a-{n}.png" for n in (1, 3)
+    ]
     assert read(zipped, "left-out") == [{"photo_id": 2, "file": "photos/unknown/1970-01-01/a-2.png"}]
     assert [photo["file"] for photo in read(zipped, "photos")] == [
         "photos/unknown/1970-01-01/a-1.png", None, "photos/unknown/1970-01-01/a-3.png"
@@ -343,7 +419,9 @@ def noise(side=700):
     return out.getvalue()
 
 
-def test_between_any_two_parts_the_database_is_free_and_what_is_deleted_meanwhile_does_no_harm(client, settings):
+def test_between_any_two_parts_the_database_is_free_and_what_is_deleted_meanwhile_does_no_harm(
+    client, settings
+):
     content = [noise() for _ in range(25)]
     for picture in content:
         client.upload(picture, "a.png", original_timestamp="0")
@@ -356,7 +434,9 @@ def test_between_any_two_parts_the_database_is_free_and_what_is_deleted_meanwhil
         if len(parts) == 2:
             for number in range(1, 26):
                 client.delete(f"/api/photos/{number}")
-            client.delete(f"/api/chat/conversations/{client.get('/api/chat/conversations').json['conversations'][0]['id']}")
+            client.delete(
+                f"/api/chat/conversations/{client.get('/api/chat/conversations').json['conversations'][0]['id']}"
+            )
             client.upload(draw("came meanwhile"), "b.png")
     zipped = opened(b"".join(parts))
     names = [name for name in zipped.namelist() if name.startswith("photos/")]
@@ -364,7 +444,9 @@ def test_between_any_two_parts_the_database_is_free_and_what_is_deleted_meanwhil
     assert alone == len(parts) > 10
     assert 1 <= len(names) < 25, "what was open already goes on"
     assert [zipped.read(name) for name in names] == content[: len(names)]
-    assert read(zipped, "photos") == read(zipped, "conversations") == [], "what came or went meanwhile is in no list"
+    assert read(zipped, "photos") == read(zipped, "conversations") == [], (
+        "what came or went meanwhile is in no list"
+    )
 
 
 def test_parts_are_small_and_memory_stays_flat(client, settings):
@@ -409,9 +491,13 @@ def test_a_client_that_reads_slowly_or_goes_away_holds_nobody_up(tmp_path):
             service.upload(noise(1200))
         with requests.Session() as session:
             session.trust_env = False
-            slow = session.get(f"{service.url}/api/data/export", headers=service.bearer, stream=True, timeout=30)
+            slow = session.get(
+                f"{service.url}/api/data/export", headers=service.bearer, stream=True, timeout=30
+            )
             begun = slow.raw.read(1000)
-            gone = session.get(f"{service.url}/api/data/export", headers=service.bearer, stream=True, timeout=30)
+            gone = session.get(
+                f"{service.url}/api/data/export", headers=service.bearer, stream=True, timeout=30
+            )
             gone.close()
             service.upload(draw("meanwhile"))
             assert service.call("DELETE", "/api/photos/12").status_code == 200
@@ -429,10 +515,12 @@ def other_export(service):
     return answer.status_code == 200 and opened(answer.content)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- clear
+# ------------------------------------------------------------------------------------------------------ clear
 
 
-@pytest.mark.parametrize("body", [{}, {"confirm": ""}, {"confirm": True}, {"confirm": "Delete everything"}, {"confirm": None}])
+@pytest.mark.parametrize(
+    "body", [{}, {"confirm": ""}, {"confirm": True}, {"confirm": "Delete everything"}, {"confirm": None}]
+)
 def test_without_the_very_words_nothing_is_deleted(client, make_photo, body):
     client.upload(make_photo())
     sentence = "confirm: must be 'delete everything'" if body else "confirm: is missing"
@@ -452,14 +540,40 @@ def test_everything_goes_and_what_was_set_up_stays(client, settings, remote, wor
     client.post("/api/skills", json={"id": "cook", "name": "Cook", "system_prompt": "You cook."})
     client.post("/api/mcp-servers", json={"id": "shop", "name": "Shop", "url": "https://93.184.216.34/mcp"})
     client.post("/api/push/register", json={"device_id": "phone", "token": "t"})
-    client.put("/api/config/llm", json={"base_url": "https://93.184.216.34/v1", "api_key": "sk-1", "model": "eyes"})
+    client.put(
+        "/api/config/llm", json={"base_url": "https://93.184.216.34/v1", "api_key": "sk-1", "model": "eyes"}
+    )
     client.put("/api/data/retention", json={"retention_days": 77})
-    kept = ("/api/skills", "/api/mcp-servers", "/api/push/devices", "/api/config/llm", "/api/data/retention", "/api/usage")
+    kept = (
+        "/api/skills",
+        "/api/mcp-servers",
+        "/api/push/devices",
+        "/api/config/llm",
+        "/api/data/retention",
+        "/api/usage",
+    )
     before = [client.get(path).json for path in kept]
     answer = client.post("/api/data/clear", json=CLEAR)
 
-    assert answer.json == {"message": "Deleted", "photos": 3, "conversations": 2, "dynamics": 1, "memories": 2}
-    for model in (Photo, Analysis, Tally, Vocabulary, Conversation, Message, Dynamic, Memory, SyncState, Holding):
+    assert answer.json == {
+        "message": "Deleted",
+        "photos": 3,
+        "conversations": 2,
+        "dynamics": 1,
+        "memories": 2,
+    }
+    for model in (
+        Photo,
+        Analysis,
+        Tally,
+        Vocabulary,
+        Conversation,
+        Message,
+        Dynamic,
+        Memory,
+        SyncState,
+        Holding,
+    ):
         assert count(model) == 0, model.__name__
     assert pictures(settings) == []
     assert client.get("/api/search?q=library").json["total"] == 0
@@ -479,7 +593,9 @@ def test_what_was_cleared_is_in_no_byte_of_the_data_folder(settings, remote, fak
     plain = dataclasses.replace(settings, encryption=False)
     client = Client(create_app(plain))
     for number in range(30):
-        fake_llm.answer({**FINDINGS, "summary": f"contraband{number}x", "visible_text": f"quicksilver{number}x " * 2000})
+        fake_llm.answer(
+            {**FINDINGS, "summary": f"contraband{number}x", "visible_text": f"quicksilver{number}x " * 2000}
+        )
         client.upload(draw(str(number)), f"divorce{number}x.png")
     work_queue(dataclasses.replace(remote, encryption=False), clock=clock)
     say("Zanzibar departure")
@@ -491,7 +607,9 @@ def test_what_was_cleared_is_in_no_byte_of_the_data_folder(settings, remote, fak
 
     assert client.post("/api/data/clear", json=CLEAR).json["photos"] == 30
     assert present(settings, words) == set()
-    assert present(settings, {"analyses_category"}) == {"analyses_category"}, "the proof that they would have been found"
+    assert present(settings, {"analyses_category"}) == {"analyses_category"}, (
+        "the proof that they would have been found"
+    )
 
 
 def present(settings, words):
@@ -540,10 +658,16 @@ def test_a_chat_that_runs_meanwhile_brings_nothing_back(remote, fake_llm, monkey
     assert count(Memory) == count(Conversation) == count(Message) == 0
 
 
-def test_a_cycle_of_the_reasoner_that_runs_meanwhile_brings_nothing_back(client, remote, fake_llm, work_queue, clock):
+def test_a_cycle_of_the_reasoner_that_runs_meanwhile_brings_nothing_back(
+    client, remote, fake_llm, work_queue, clock
+):
     def clear_first(request):
         cleared.append(cleanup.clear(now=utc_now()).photos)
-        return {"articles": [{"title": "A book is due", "content": "On Friday.", "category": "reminder", "photo_ids": [1]}]}
+        return {
+            "articles": [
+                {"title": "A book is due", "content": "On Friday.", "category": "reminder", "photo_ids": [1]}
+            ]
+        }
 
     cleared = []
     client.upload(draw())
@@ -601,5 +725,9 @@ def test_two_at_once_beside_a_busy_service_are_safe(tmp_path):
             service.wait_until_analysed()
             assert service.get("/api/data/stats")["total_photos"] <= 1
             assert service.call("POST", "/api/data/clear", json=CLEAR).status_code == 200
-            assert service.get("/api/data/stats")["total_photos"] == service.get("/api/memories/stats")["total"] == 0
+            assert (
+                service.get("/api/data/stats")["total_photos"]
+                == service.get("/api/memories/stats")["total"]
+                == 0
+            )
         assert "rror" not in service.output.replace("error_log", "")

@@ -46,7 +46,11 @@ def test_a_finished_analysis_has_the_models_findings(client, fake_llm, turn):
     assert json.loads(found["entities"]) == FINDINGS["entities"]
     assert "library book" in found["llm_response"]
     item = client.get("/api/photos").json["items"][0]
-    assert (item["analysis_status"], item["intent"], item["summary"]) == ("done", "reminder", FINDINGS["summary"])
+    assert (item["analysis_status"], item["intent"], item["summary"]) == (
+        "done",
+        "reminder",
+        FINDINGS["summary"],
+    )
 
 
 def test_the_oldest_photo_is_analysed_first(client, fake_llm, turn):
@@ -54,7 +58,10 @@ def test_the_oldest_photo_is_analysed_first(client, fake_llm, turn):
     for _ in range(3):
         turn()
 
-    assert [text in request.text for request, text in zip(fake_llm.requests, ("first", "second", "third"), strict=True)] == [True] * 3
+    assert [
+        text in request.text
+        for request, text in zip(fake_llm.requests, ("first", "second", "third"), strict=True)
+    ] == [True] * 3
 
 
 def test_identical_bytes_are_analysed_once(client, fake_llm, turn):
@@ -111,7 +118,9 @@ def test_asking_again_asks_the_model_and_keeps_the_old_result_until_then(client,
     detail(client.post("/api/analysis/999/reprocess"), 404)
 
 
-def test_a_providers_failure_is_tried_three_times_with_growing_delays_and_then_told(client, fake_llm, turn, clock):
+def test_a_providers_failure_is_tried_three_times_with_growing_delays_and_then_told(
+    client, fake_llm, turn, clock
+):
     (photo,) = upload(client, "library")
     for _ in range(3):
         fake_llm.fail(500, "Out of order.")
@@ -152,7 +161,9 @@ def test_a_provider_that_asks_to_wait_is_not_asked_before(client, fake_llm, turn
     assert shown(client, photo)["status"] == "done"
 
 
-def test_after_three_failures_in_a_row_the_queue_waits_and_costs_its_rows_nothing(client, fake_llm, turn, clock):
+def test_after_three_failures_in_a_row_the_queue_waits_and_costs_its_rows_nothing(
+    client, fake_llm, turn, clock
+):
     photos = upload(client, *"abcdef")
     for _ in range(3):
         fake_llm.fail(502)
@@ -213,7 +224,9 @@ def test_a_failed_row_alone_is_probed_when_nothing_else_waits(client, fake_llm, 
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_refusal_is_an_error_at_once_and_stops_the_queue_until_the_configuration_changes(client, fake_llm, turn, remote, clock, status):
+def test_a_refusal_is_an_error_at_once_and_stops_the_queue_until_the_configuration_changes(
+    client, fake_llm, turn, remote, clock, status
+):
     first, second = upload(client, "a", "b")
     fake_llm.fail(status, "No.")
     turn()
@@ -240,7 +253,9 @@ def test_a_person_who_asks_again_gets_one_more_try_at_a_provider_that_refused(cl
     assert client.get("/api/stats").json["done"] == 2
 
 
-def test_a_probe_after_a_refusal_that_finds_the_provider_down_is_not_repeated_at_once(client, fake_llm, turn, clock):
+def test_a_probe_after_a_refusal_that_finds_the_provider_down_is_not_repeated_at_once(
+    client, fake_llm, turn, clock
+):
     first, _second = upload(client, "a", "b")
     fake_llm.fail(401)
     turn()
@@ -349,7 +364,11 @@ def test_a_result_that_comes_after_its_lease_ended_is_discarded(client, fake_llm
 def test_rows_of_a_worker_that_died_are_pending_again_at_the_next_start(client, clock, worker):
     (photo,) = upload(client, "library")
     with database.scope():
-        lease = {"status": "processing", "lease_until": clock() + timedelta(minutes=5), "lease_token": "0123456789abcdef:1"}
+        lease = {
+            "status": "processing",
+            "lease_until": clock() + timedelta(minutes=5),
+            "lease_token": "0123456789abcdef:1",
+        }
         models.Analysis.update(**lease).execute()
         assert worker.recover(now=clock()) == 1
 
@@ -392,8 +411,11 @@ def test_a_turn_of_the_queue_reads_no_more_when_the_queue_is_long(client, fake_l
     assert len(explained) > 10
     with database.scope():
         for event in explained:
-            for *_, step in database.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
-                # All rows, or all rows of a status, but for those in processing (`other`), which are as many as there are threads.
+            for *_, step in database.db.execute_sql(
+                f"EXPLAIN QUERY PLAN {event.sql}", event.params
+            ).fetchall():
+                # All rows, or all rows of a status, but for those in processing (`other`), which are as many
+                # as there are threads.
                 whole_table = step.startswith("SCAN analyses") and "analyses_due" not in step
                 whole_status = "(status=?)" in step and not step.startswith("SEARCH other")
                 grows = whole_table or whole_status or "TEMP B-TREE" in step
@@ -430,7 +452,9 @@ def test_a_claim_that_is_given_back_is_pending_and_unharmed(client, clock, worke
         assert models.Analysis.get().attempts == 0
 
 
-def test_an_unexpected_failure_of_a_model_ends_in_a_sentence_and_in_the_log(client, settings, clock, monkeypatch, caplog):
+def test_an_unexpected_failure_of_a_model_ends_in_a_sentence_and_in_the_log(
+    client, settings, clock, monkeypatch, caplog
+):
     class Broken:
         identity = "broken"
 
@@ -457,7 +481,12 @@ def test_every_call_stands_in_the_spend_ledger_also_a_wasted_one(client, fake_ll
 
     with database.scope():
         (row,) = models.SpendLedger.select().dicts()
-    assert (row["calls"], row["prompt_tokens"], row["completion_tokens"], row["purpose"]) == (2, 200, 57, "analysis")
+    assert (row["calls"], row["prompt_tokens"], row["completion_tokens"], row["purpose"]) == (
+        2,
+        200,
+        57,
+        "analysis",
+    )
 
 
 def test_what_a_screenshot_tells_about_the_person_is_remembered_under_its_device(client, fake_llm, turn):
@@ -466,7 +495,11 @@ def test_what_a_screenshot_tells_about_the_person_is_remembered_under_its_device
     (remembered,) = client.get("/api/memories?device_id=pixel").json["items"]
 
     assert remembered["content"] == FINDINGS["memories"][0]["content"]
-    assert (remembered["source_type"], remembered["category"], remembered["memory_type"]) == ("screenshot", "fact", "short_term")
+    assert (remembered["source_type"], remembered["category"], remembered["memory_type"]) == (
+        "screenshot",
+        "fact",
+        "short_term",
+    )
 
 
 def test_a_screenshot_that_is_analysed_again_or_twice_is_remembered_once(client, fake_llm, turn):
@@ -495,7 +528,17 @@ def test_the_analysis_list_has_exactly_the_contracts_fields(client, fake_llm, tu
     assert [item["photo_filename"] for item in page["items"]] == ["b.png", "a.png"]
     assert [item["photo_id"] for item in page["items"]] == [2, 1]
     assert set(page["items"][0]) == {
-        *("id", "photo_id", "status", "app_name", "content_category", "intent", "summary", "entities", "confidence"),
+        *(
+            "id",
+            "photo_id",
+            "status",
+            "app_name",
+            "content_category",
+            "intent",
+            "summary",
+            "entities",
+            "confidence",
+        ),
         *("error_message", "created_at", "completed_at", "photo_filename"),
     }
 
@@ -509,7 +552,12 @@ def test_the_analysis_list_filters_by_status_and_intent(client, fake_llm, turn):
     def total(query):
         return client.get(f"/api/analysis?{query}").json["total"]
 
-    assert (total("status=done"), total("status=pending"), total("intent=research"), total("intent=reminder&status=done")) == (2, 1, 1, 1)
+    assert (
+        total("status=done"),
+        total("status=pending"),
+        total("intent=research"),
+        total("intent=reminder&status=done"),
+    ) == (2, 1, 1, 1)
     assert len(client.get("/api/analysis?intent=research").json["items"]) == 1
     assert client.get("/api/analysis?page=2&page_size=2").json["items"][0]["photo_filename"] == "a.png"
     assert "intent: must be one of" in detail(client.get("/api/analysis?intent=panic"), 400)
@@ -585,7 +633,12 @@ def test_the_embedded_model_goes_through_the_same_queue(client, settings, work_q
         def analyse(self, picture, *, name=""):
             assert picture.read(4) == b"\x89PNG"
             return Findings(
-                app_name="Drawn", summary="Words.", entities=[Entity("date", "Friday")], visible_text="Words", confidence=0.4, raw="{}"
+                app_name="Drawn",
+                summary="Words.",
+                entities=[Entity("date", "Friday")],
+                visible_text="Words",
+                confidence=0.4,
+                raw="{}",
             )
 
     monkeypatch.setattr(llm, "model_for", lambda chosen, settings: Embedded())

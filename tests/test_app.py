@@ -20,7 +20,8 @@ def app_with(settings, **changes):
 
 
 @pytest.mark.parametrize(
-    ("path", "body"), [("/", {"name": "Snaplore", "version": VERSION, "status": "running"}), ("/api/health", {"status": "ok"})]
+    ("path", "body"),
+    [("/", {"name": "Snaplore", "version": VERSION, "status": "running"}), ("/api/health", {"status": "ok"})],
 )
 def test_the_two_open_paths_need_no_key(app, path, body):
     answer = app.test_client().get(path)
@@ -52,7 +53,18 @@ def test_without_the_key_everything_else_is_401_before_404_405_and_400(app, meth
 
 
 @pytest.mark.parametrize(
-    "header", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic {key}", "{key}", "Bearer {key}x", "Bearer x{key}", "Bearer {key} x"]
+    "header",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer wrong",
+        "Basic {key}",
+        "{key}",
+        "Bearer {key}x",
+        "Bearer x{key}",
+        "Bearer {key} x",
+    ],
 )
 def test_a_missing_or_wrong_key_is_401(app, header):
     answer = app.test_client().get("/api/photos", headers={"Authorization": header.format(key=app.api_key)})
@@ -132,7 +144,9 @@ def test_every_failure_has_the_one_body_and_a_request_id(client, method, path, s
         assert "GET" in answer.headers["Allow"]
 
 
-def test_an_internal_error_shows_no_trace_and_the_log_has_it_under_the_request_id(app, client, caplog, monkeypatch):
+def test_an_internal_error_shows_no_trace_and_the_log_has_it_under_the_request_id(
+    app, client, caplog, monkeypatch
+):
     def fail():
         raise ValueError("the private reason")
 
@@ -195,7 +209,10 @@ def test_a_preflight_from_an_allowed_origin_needs_no_key_and_others_do(settings)
 
 
 def test_without_configured_origins_no_page_of_another_origin_may_read(client):
-    assert "Access-Control-Allow-Origin" not in client.get("/api/photos", headers={"Origin": "https://web.example"}).headers
+    assert (
+        "Access-Control-Allow-Origin"
+        not in client.get("/api/photos", headers={"Origin": "https://web.example"}).headers
+    )
 
 
 def test_an_oversized_body_is_413_and_read_to_its_end(client):
@@ -217,7 +234,10 @@ def test_the_entry_point_turns_a_refusal_into_one_line(monkeypatch, entry_point)
 
     with pytest.raises(SystemExit) as end:
         entry_point()
-    assert str(end.value) == "Snaplore cannot start: SNAPLORE_RETENTION_DAYS: must be a whole number from 0 to 36500"
+    assert (
+        str(end.value)
+        == "Snaplore cannot start: SNAPLORE_RETENTION_DAYS: must be a whole number from 0 to 36500"
+    )
 
 
 def test_commands_get_the_application_with_its_data_closed_and_the_server_with_it_open(monkeypatch, tmp_path):
@@ -243,17 +263,30 @@ def test_client_addresses_come_from_the_trusted_proxies_only(settings):
 
 def test_no_secret_stands_in_the_log_of_a_whole_day(settings, caplog):
     caplog.set_level("DEBUG")
-    app = app_with(settings, api_key="the-service-key", llm_api_key="the-model-key", llm_base_url="http://localhost:9/v1", dev_mode=True)
+    app = app_with(
+        settings,
+        api_key="the-service-key",
+        llm_api_key="the-model-key",
+        llm_base_url="http://localhost:9/v1",
+        dev_mode=True,
+    )
     client = Client(app)
     client.upload(draw())
     client.get("/api/photos")
     client.get("/api/nothing", headers={"Authorization": "Bearer the-wrong-key"})
 
-    for secret in ("the-service-key", "the-model-key", "the-wrong-key", str(database.store().ring.database_key.hex())):
+    for secret in (
+        "the-service-key",
+        "the-model-key",
+        "the-wrong-key",
+        str(database.store().ring.database_key.hex()),
+    ):
         assert secret not in caplog.text
 
 
-def test_a_failed_analysis_is_a_line_of_the_log_that_does_not_repeat_what_the_model_said(remote, fake_llm, clock, caplog):
+def test_a_failed_analysis_is_a_line_of_the_log_that_does_not_repeat_what_the_model_said(
+    remote, fake_llm, clock, caplog
+):
     caplog.set_level("INFO")
     client = Client(create_app(remote))
     client.upload(draw("quicksilver"), "divorce-papers.png")
@@ -261,6 +294,8 @@ def test_a_failed_analysis_is_a_line_of_the_log_that_does_not_repeat_what_the_mo
     assert analysis.Worker(remote, clock=clock).work()
 
     lines = [record.getMessage() for record in caplog.records if record.name in ("photos", "analysis")]
-    assert [line.partition(",")[0] for line in lines if "analysed" in line] == ["photo 1 analysed: AnswerUnusable"]
+    assert [line.partition(",")[0] for line in lines if "analysed" in line] == [
+        "photo 1 analysed: AnswerUnusable"
+    ]
     assert not [word for word in ("quicksilver", "divorce", "zanzibar") if word in caplog.text]
     database.close_connections()

@@ -71,7 +71,16 @@ def test_a_note_that_was_not_shown_cannot_be_continued():
 
 
 def test_values_outside_the_limits_are_brought_inside():
-    (article,) = read({**GOOD, "title": "x" * 500, "content": "y" * 50_000, "summary": "a\nb", "category": "Panic", "confidence": 7})
+    (article,) = read(
+        {
+            **GOOD,
+            "title": "x" * 500,
+            "content": "y" * 50_000,
+            "summary": "a\nb",
+            "category": "Panic",
+            "confidence": 7,
+        }
+    )
 
     assert len(article.title) == articles.MAX_TITLE
     assert len(article.content) == articles.MAX_CONTENT
@@ -111,14 +120,28 @@ def test_nearly_the_form_that_was_asked_for_is_read(answer):
     assert [article.title for article in articles.read(answer, MATERIAL)] == ["Electricity"]
 
 
-@pytest.mark.parametrize("answer", ["", "I would rather not.", "7", "null", '{"error": "no"}', '["a", "b"]', '{"articles": null}'])
+@pytest.mark.parametrize(
+    "answer", ["", "I would rather not.", "7", "null", '{"error": "no"}', '["a", "b"]', '{"articles": null}']
+)
 def test_an_answer_without_a_list_of_articles_is_unusable(answer):
     with pytest.raises(AnswerUnusable):
         articles.read(answer, MATERIAL)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=8), lambda inner: st.lists(inner) | st.dictionaries(
-    st.sampled_from(["articles", "title", "content", "photo_ids", "updates", "x"]), inner), max_leaves=20))  # fmt: skip
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                # fmt: skip
+                st.sampled_from(["articles", "title", "content", "photo_ids", "updates", "x"]),
+                inner,
+            )
+        ),
+        max_leaves=20,
+    )
+)
 def test_no_answer_breaks_the_reading(value):
     try:
         found = articles.read(json.dumps(value), MATERIAL)
@@ -145,7 +168,10 @@ def test_titles_that_say_the_same_are_alike(title, other):
     [
         ("Flight to Berlin", "Flight from Berlin"),
         ("Expenses of the household in week 47", "Expenses of the household in week 48"),
-        ("Meeting about the budget of the project on Monday", "Meeting about the budget of the project on Sunday"),
+        (
+            "Meeting about the budget of the project on Monday",
+            "Meeting about the budget of the project on Sunday",
+        ),
         ("周五下午和李明开会讨论明年的项目预算", "周六下午和李明开会讨论明年的项目预算"),
         ("招商银行账单提醒", "建设银行账单提醒"),
     ],

@@ -1,4 +1,6 @@
-"""What a stolen disk gives away: the bytes of every file under the data folder, while the service runs and after it was killed."""
+"""What a stolen disk gives away: the bytes of every file under the data folder, while the service runs and
+after it was killed.
+"""
 
 import contextlib
 import os
@@ -36,13 +38,19 @@ SIGNATURES = {
 
 
 def found_in(service: Service, needles: dict[str, bytes]) -> set[str]:
-    """Which of the needles stand in any file of the data folder, in any case of letters; the master key is not looked for there."""
+    """Which of the needles stand in any file of the data folder, in any case of letters; the master key is
+    not looked for there.
+    """
     present = set()
     for path in service.data.rglob("*"):
         if path.is_file() and path != service.data / "keys" / "master.key":
             content = path.read_bytes().lower()
             present |= {name for name, needle in needles.items() if needle.lower() in content}
-            present |= {f"{name} (as a file's name)" for name, needle in needles.items() if needle.decode("latin-1") in path.name}
+            present |= {
+                f"{name} (as a file's name)"
+                for name, needle in needles.items()
+                if needle.decode("latin-1") in path.name
+            }
     return present
 
 
@@ -53,7 +61,11 @@ def files_outside(service: Service) -> list[str]:
         for number in os.listdir(f"/proc/{process.pid}/fd"):
             with contextlib.suppress(FileNotFoundError):
                 places.append(os.readlink(f"/proc/{process.pid}/fd/{number}"))
-    allowed = (str(service.data), str(service.log), "/dev/")  # the heartbeat of gunicorn is in /dev/shm, and is empty
+    allowed = (
+        str(service.data),
+        str(service.log),
+        "/dev/",
+    )  # the heartbeat of gunicorn is in /dev/shm, and is empty
     return [place for place in places if place.startswith("/") and not place.startswith(allowed)]
 
 
@@ -67,24 +79,51 @@ def lived_in(service: Service) -> dict[str, bytes]:
         "gif": draw(SEEN, format="GIF"), "webp": draw(SEEN, format="WEBP", lossless=True),
     }  # fmt: skip
     for ending, picture in pictures.items():
-        service.upload(picture, f"{WORDS['file name']}.{ending}", local_media_store_id=f"{WORDS['local id']} {ending}", **about)
+        service.upload(
+            picture,
+            f"{WORDS['file name']}.{ending}",
+            local_media_store_id=f"{WORDS['local id']} {ending}",
+            **about,
+        )
     regretted = service.upload(draw("Regret"), WORDS["name of a deleted file"], **about)
     service.wait_until_analysed()
     assert service.get("/api/search", q="quicksilver smugler")["total"] >= 4
     assert service.call("DELETE", f"/api/photos/{regretted['id']}").status_code == 200
     assert service.call("POST", "/api/analysis/1/reprocess").status_code == 200
-    service.call("POST", "/api/photos/sync-state", files={"device_id": (None, WORDS["device id"]), "since_ms": (None, "1")})
+    service.call(
+        "POST",
+        "/api/photos/sync-state",
+        files={"device_id": (None, WORDS["device id"]), "since_ms": (None, "1")},
+    )
     service.wait_until_analysed()
-    parts = {f"bytes of the {ending}": picture[len(picture) // 2 :][:24] for ending, picture in pictures.items()}
+    parts = {
+        f"bytes of the {ending}": picture[len(picture) // 2 :][:24] for ending, picture in pictures.items()
+    }
     words = {name: word.encode() for name, word in WORDS.items()}
-    return {**words, **parts, **SIGNATURES, "the service's key": service.key.encode(), "the model's key": SECRET.encode()}
+    return {
+        **words,
+        **parts,
+        **SIGNATURES,
+        "the service's key": service.key.encode(),
+        "the model's key": SECRET.encode(),
+    }
 
 
 @pytest.fixture
 def model():
-    findings = {**FINDINGS, "summary": SUMMARY, "visible_text": SEEN, "entities": [{"type": "person", "value": WORDS["entity"]}]}
+    findings = {
+        **FINDINGS,
+        "summary": SUMMARY,
+        "visible_text": SEEN,
+        "entities": [{"type": "person", "value": WORDS["entity"]}],
+    }
     with FakeLLM(lambda request: findings) as fake:
-        yield {"llm_base_url": fake.url, "llm_model": "scripted", "llm_api_key": SECRET, "llm_allowed_hosts": "localhost"}
+        yield {
+            "llm_base_url": fake.url,
+            "llm_model": "scripted",
+            "llm_api_key": SECRET,
+            "llm_allowed_hosts": "localhost",
+        }
 
 
 def test_nothing_that_is_stored_can_be_read_on_the_disk(tmp_path, model):
@@ -114,7 +153,10 @@ def test_without_encryption_the_same_search_finds_everything_but_the_keys_of_oth
 def test_an_upload_that_is_still_arriving_cannot_be_read_either(tmp_path):
     chance = random.Random(5)
     picture = draw(size=(1300, 1300), compress_level=0)[:-1_000_000] + chance.randbytes(1_000_000)
-    with Service(tmp_path, api_key="key") as service, contextlib.closing(HeldUpload(service, picture)) as upload:
+    with (
+        Service(tmp_path, api_key="key") as service,
+        contextlib.closing(HeldUpload(service, picture)) as upload,
+    ):
         upload.send(len(picture) // 2)
         arriving = eventually(lambda: large_files(service.data / "spool"), "half of it has arrived")
         needles = {**SIGNATURES, "its pixels": bytes([255]) * 64, "its form": b"held.png"}

@@ -1,4 +1,6 @@
-"""Backup and restore: one moment of a busy service comes back whole, and nothing else ever replaces what is there."""
+"""Backup and restore: one moment of a busy service comes back whole, and nothing else ever replaces what is
+there.
+"""
 
 import contextlib
 import dataclasses
@@ -25,7 +27,16 @@ from app import create_app
 from assistant import conversations
 from clock import utc_now
 from database import db
-from errors import BadInput, Conflict, NotFound, SnaploreError, StartRefused, StorageFull, Unavailable, Unreadable
+from errors import (
+    BadInput,
+    Conflict,
+    NotFound,
+    SnaploreError,
+    StartRefused,
+    StorageFull,
+    Unavailable,
+    Unreadable,
+)
 from locks import ServiceLock, named_lock
 from models import Photo
 from settings import Settings
@@ -44,8 +55,21 @@ def live(settings, *names):
     app = create_app(settings)
     client = Client(app)
     for name in names:
-        assert client.upload(draw(name, size=(90, 160)), f"{SECRETS[1]}-{name}.png", device_id="phone").status_code == 200
-    client.put("/api/config/llm", json={"provider": "openai", "base_url": "https://example.com/v1", "model": "m", "api_key": SECRETS[3]})
+        assert (
+            client.upload(
+                draw(name, size=(90, 160)), f"{SECRETS[1]}-{name}.png", device_id="phone"
+            ).status_code
+            == 200
+        )
+    client.put(
+        "/api/config/llm",
+        json={
+            "provider": "openai",
+            "base_url": "https://example.com/v1",
+            "model": "m",
+            "api_key": SECRETS[3],
+        },
+    )
     with database.scope():
         attached = draw("attached", size=(60, 60), format="JPEG")
         conversations.begin_turn(None, SECRETS[2], attached, device_id="phone", now=utc_now())
@@ -54,11 +78,15 @@ def live(settings, *names):
 
 
 def contents(settings):
-    """Everything that the data folder holds, in plain: rows by their table, pictures by their path. Opens it as a start does."""
+    """Everything that the data folder holds, in plain: rows by their table, pictures by their path. Opens it
+    as a start does.
+    """
     database.open_store(settings)
     held = {}
     with database.scope():
-        tables = db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'").fetchall()
+        tables = db.execute_sql(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        ).fetchall()
         for (table,) in tables:
             held[table] = sorted(db.execute_sql(f'SELECT * FROM "{table}"').fetchall(), key=repr)
         for file in archive.stored_files(db):
@@ -71,11 +99,17 @@ def contents(settings):
 def listing(folder):
     """Every file of a data folder with its bytes, except those that stand for locks."""
     locks = {"lock", "turnstile", "service"}
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name not in locks}
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in locks
+    }
 
 
 def pictures(settings):
-    return [path for name in restore.PICTURES for path in (settings.data_dir / name).rglob("*") if path.is_file()]
+    return [
+        path for name in restore.PICTURES for path in (settings.data_dir / name).rglob("*") if path.is_file()
+    ]
 
 
 class Kept(NamedTuple):
@@ -116,7 +150,9 @@ def key_of(kept):
 
 
 def restored(settings, kept, file=None, **options):
-    return restore.restore(settings, file or kept.file, silent, now=utc_now(), **{"master_key_file": key_of(kept), **options})
+    return restore.restore(
+        settings, file or kept.file, silent, now=utc_now(), **{"master_key_file": key_of(kept), **options}
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +161,7 @@ def closed():
     database.close_connections()
 
 
-# ----------------------------------------------------------------------------------------------------------- there and back again
+# --------------------------------------------------------------------------------------- there and back again
 
 
 def test_a_new_machine_gets_everything_back_with_the_key_of_the_old_one(kept, tmp_path):
@@ -134,8 +170,12 @@ def test_a_new_machine_gets_everything_back_with_the_key_of_the_old_one(kept, tm
 
     assert outcome == restore.Restored(2, outcome.made_at, None, [])
     assert contents(fresh) == kept.contents
-    assert crypto.read_master_key(key_of(kept)) == crypto.read_master_key(fresh.data_dir / "keys" / "master.key")
-    assert {oct(path.stat().st_mode & 0o077) for path in fresh.data_dir.rglob("*")} == {"0o0"}, "nobody else may read it"
+    assert crypto.read_master_key(key_of(kept)) == crypto.read_master_key(
+        fresh.data_dir / "keys" / "master.key"
+    )
+    assert {oct(path.stat().st_mode & 0o077) for path in fresh.data_dir.rglob("*")} == {"0o0"}, (
+        "nobody else may read it"
+    )
     assert {path.name for path in fresh.data_dir.iterdir() if path.is_dir()} >= set(restore.KEPT)
     assert not list(fresh.data_dir.glob("restore-*"))
 
@@ -148,8 +188,12 @@ def test_existing_data_is_replaced_kept_aside_and_brought_back(kept, here, other
     assert contents(here) == kept.contents
     assert database.store().ring.generation > ring.generation
     assert len(pictures(here)) == 5, "nothing of the earlier state is left beside the new one"
-    assert [path.name for path in (here.data_dir / "database").glob("*.db")] == [Path(database.store().ring.database_file).name]
-    assert {path.relative_to(outcome.aside) for path in outcome.aside.rglob("*.db")} == {Path(ring.database_file)}
+    assert [path.name for path in (here.data_dir / "database").glob("*.db")] == [
+        Path(database.store().ring.database_file).name
+    ]
+    assert {path.relative_to(outcome.aside) for path in outcome.aside.rglob("*.db")} == {
+        Path(ring.database_file)
+    }
 
     again = restore.undo(here, now=utc_now())
     assert contents(here) == before
@@ -203,7 +247,9 @@ def test_without_encryption_it_is_the_same(tmp_path):
 def test_an_older_schema_is_migrated_and_a_newer_one_is_refused(kept, here, tmp_path, monkeypatch):
     newer = tmp_path / "migrations"
     shutil.copytree(database.MIGRATIONS, newer)
-    (newer / "9999_more.py").write_text('def up(migrator, db):\n    db.execute_sql("CREATE TABLE more (id INTEGER)")\n')
+    (newer / "9999_more.py").write_text(
+        'def up(migrator, db):\n    db.execute_sql("CREATE TABLE more (id INTEGER)")\n'
+    )
     monkeypatch.setattr(database, "MIGRATIONS", newer)
     restored(here, kept)
     assert contents(here)["more"] == []
@@ -214,10 +260,16 @@ def test_an_older_schema_is_migrated_and_a_newer_one_is_refused(kept, here, tmp_
     monkeypatch.undo()
     fresh = dataclasses.replace(here, data_dir=tmp_path / "fresh")
     with pytest.raises(StartRefused, match="a newer Snaplore's"):
-        restore.restore(fresh, tmp_path / "newer.tar", silent, now=utc_now(), master_key_file=here.data_dir / "keys" / "master.key")
+        restore.restore(
+            fresh,
+            tmp_path / "newer.tar",
+            silent,
+            now=utc_now(),
+            master_key_file=here.data_dir / "keys" / "master.key",
+        )
 
 
-# ------------------------------------------------------------------------------------------------------------------------- keys
+# ------------------------------------------------------------------------------------------------------- keys
 
 
 def test_a_missing_or_wrong_key_is_refused_and_nothing_is_changed(kept, here, other):
@@ -274,7 +326,7 @@ def test_what_was_set_aside_before_its_keys_changed_comes_back_all_the_same(kept
     assert contents(settings) == other.contents
 
 
-# ---------------------------------------------------------------------------------------------------------------------- the file
+# --------------------------------------------------------------------------------------------------- the file
 
 
 def test_the_file_can_be_taken_apart_and_checked_without_snaplore(kept, tmp_path):
@@ -295,7 +347,13 @@ def test_the_file_can_be_taken_apart_and_checked_without_snaplore(kept, tmp_path
 
 
 def test_nothing_of_the_content_is_readable_in_it_with_encryption_on(kept, tmp_path):
-    needles = [*(secret.encode() for secret in SECRETS), b"\x89PNG\r\n", b"JFIF", b"SQLite format 3", crypto.read_master_key(key_of(kept))]
+    needles = [
+        *(secret.encode() for secret in SECRETS),
+        b"\x89PNG\r\n",
+        b"JFIF",
+        b"SQLite format 3",
+        crypto.read_master_key(key_of(kept)),
+    ]
     needles += [needles[-1].hex().encode()]
     content = kept.file.read_bytes()
     assert not [needle for needle in needles if needle in content]
@@ -304,7 +362,9 @@ def test_nothing_of_the_content_is_readable_in_it_with_encryption_on(kept, tmp_p
     assert all(needle in plain for needle in needles[:-2]), "the proof that they would have been found"
 
 
-def test_what_is_lost_or_damaged_already_is_left_out_and_named_and_the_rest_is_restored(here, other, tmp_path):
+def test_what_is_lost_or_damaged_already_is_left_out_and_named_and_the_rest_is_restored(
+    here, other, tmp_path
+):
     damaged, lost, *_ = sorted(pictures(here))
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
     lost.unlink()
@@ -320,7 +380,7 @@ def test_what_is_lost_or_damaged_already_is_left_out_and_named_and_the_rest_is_r
     assert len(pictures(fresh)) == 1
 
 
-# ---------------------------------------------------------------------------------------------------------------------- damages
+# ---------------------------------------------------------------------------------------------------- damages
 
 
 def taken_apart(file):
@@ -329,10 +389,19 @@ def taken_apart(file):
 
 
 def put_together(members, target, *, summed=False):
-    """A backup of these members; `summed`, with a list of sums that agrees with them, as somebody who means harm makes it."""
+    """A backup of these members; `summed`, with a list of sums that agrees with them, as somebody who means
+    harm makes it.
+    """
     if summed:
-        lines = [f"{hashlib.sha256(content).hexdigest()}  {member.name}\n" for member, content in members if member.name != "SHA256SUMS"]
-        members = [*((m, c) for m, c in members if m.name != "SHA256SUMS"), (tarfile.TarInfo("SHA256SUMS"), "".join(lines).encode())]
+        lines = [
+            f"{hashlib.sha256(content).hexdigest()}  {member.name}\n"
+            for member, content in members
+            if member.name != "SHA256SUMS"
+        ]
+        members = [
+            *((m, c) for m, c in members if m.name != "SHA256SUMS"),
+            (tarfile.TarInfo("SHA256SUMS"), "".join(lines).encode()),
+        ]
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
         for member, content in members:
             member.size = len(content) if member.isreg() else 0
@@ -380,7 +449,13 @@ def test_a_member_that_is_not_what_it_was_is_refused(kept, here, tmp_path, kind,
     members[place : place + 1] = {
         "flipped": [(member, flipped(content))], "removed": [], "repeated": [(member, content)] * 2, "emptied": [(member, b"")],
     }[harm]  # fmt: skip
-    refuses(here, kept, put_together(members, tmp_path / "harmed.tar"), "damaged|no backup of Snaplore", (Unreadable, BadInput))
+    refuses(
+        here,
+        kept,
+        put_together(members, tmp_path / "harmed.tar"),
+        "damaged|no backup of Snaplore",
+        (Unreadable, BadInput),
+    )
 
 
 @pytest.mark.parametrize("kind", ["database", "picture", "thumbnail", "attachment"])
@@ -390,7 +465,12 @@ def test_what_is_not_authentic_is_refused_though_its_sum_is_right(kept, here, tm
     place = next(number for number, (member, _) in enumerate(members) if KINDS[kind](member.name))
     member, content = members[place]
     exchanged = next(c for m, c in members if (m.name.startswith("photos/")) and c != content)
-    changed = {"flipped": [(member, flipped(content))], "removed": [], "emptied": [(member, b"")], "exchanged": [(member, exchanged)]}
+    changed = {
+        "flipped": [(member, flipped(content))],
+        "removed": [],
+        "emptied": [(member, b"")],
+        "exchanged": [(member, exchanged)],
+    }
     members[place : place + 1] = changed[harm]
     sentence = "database is damaged|missing, or not authentic|database.db is missing|no row names"
     refuses(here, kept, put_together(members, tmp_path / "harmed.tar", summed=True), sentence)
@@ -415,7 +495,10 @@ def test_a_member_with_an_odd_name_is_refused(kept, here, tmp_path, name):
     assert not list(tmp_path.rglob("evil"))
 
 
-@pytest.mark.parametrize("type", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE, tarfile.CONTTYPE])
+@pytest.mark.parametrize(
+    "type",
+    [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE, tarfile.CONTTYPE],
+)
 def test_a_member_that_is_no_plain_file_is_refused(kept, here, tmp_path, type):
     members = taken_apart(kept.file)
     members.insert(-2, (named(f"photos/aa/{'a' * 32}", type, "../../keys/master.key"), b""))
@@ -425,7 +508,12 @@ def test_a_member_that_is_no_plain_file_is_refused(kept, here, tmp_path, type):
 def test_a_file_that_no_row_names_and_one_after_the_end_are_refused(kept, here, tmp_path):
     members = taken_apart(kept.file)
     more = (named(f"photos/aa/{'a' * 32}"), b"more")
-    refuses(here, kept, put_together([*members[:-2], more, *members[-2:]], tmp_path / "a.tar", summed=True), "no row names")
+    refuses(
+        here,
+        kept,
+        put_together([*members[:-2], more, *members[-2:]], tmp_path / "a.tar", summed=True),
+        "no row names",
+    )
     refuses(here, kept, put_together([*members, more], tmp_path / "b.tar"), "comes after its end")
 
 
@@ -439,7 +527,16 @@ def test_a_file_that_was_cut_off_anywhere_is_refused(kept, here, tmp_path):
     content = kept.file.read_bytes()
     end = content.rindex(b"  unreadable.json\n") + 1
     chance = random.Random(5)
-    for length in {0, 1, 512, 513, end, end - 512, *(chance.randrange(end) // 512 * 512 for _ in range(6)), chance.randrange(end)}:
+    for length in {
+        0,
+        1,
+        512,
+        513,
+        end,
+        end - 512,
+        *(chance.randrange(end) // 512 * 512 for _ in range(6)),
+        chance.randrange(end),
+    }:
         (tmp_path / "cut.tar").write_bytes(content[:length])
         refuses(here, kept, tmp_path / "cut.tar", "is damaged|no backup of Snaplore", (Unreadable, BadInput))
 
@@ -447,13 +544,24 @@ def test_a_file_that_was_cut_off_anywhere_is_refused(kept, here, tmp_path):
 def test_what_is_no_backup_and_what_is_a_later_one_are_told_apart(kept, here, tmp_path):
     (tmp_path / "picture.png").write_bytes(draw())
     refuses(here, kept, tmp_path / "picture.png", "is no backup of Snaplore", BadInput)
-    refuses(here, kept, put_together([(named("notes.txt"), b"notes")], tmp_path / "notes.tar"), "does not belong in it|no backup")
+    refuses(
+        here,
+        kept,
+        put_together([(named("notes.txt"), b"notes")], tmp_path / "notes.tar"),
+        "does not belong in it|no backup",
+    )
     members = taken_apart(kept.file)
     members[0] = (members[0][0], members[0][1].replace(b'"format": 1', b'"format": 2'))
-    refuses(here, kept, put_together(members, tmp_path / "later.tar", summed=True), "made by a newer Snaplore", StartRefused)
+    refuses(
+        here,
+        kept,
+        put_together(members, tmp_path / "later.tar", summed=True),
+        "made by a newer Snaplore",
+        StartRefused,
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------------------- the disk
+# --------------------------------------------------------------------------------------------------- the disk
 
 
 def test_an_existing_file_is_replaced_only_by_force_and_stays_when_that_fails(kept, tmp_path, monkeypatch):
@@ -531,10 +639,12 @@ def test_a_target_that_cannot_be_written_is_one_sentence(kept, tmp_path, target)
     assert not list(kept.settings.data_dir.glob("backup-*"))
 
 
-# -------------------------------------------------------------------------------------------------------------- beside the others
+# ------------------------------------------------------------------------------------------ beside the others
 
 
-def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_moment(here, other, tmp_path, monkeypatch):
+def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_moment(
+    here, other, tmp_path, monkeypatch
+):
     database.open_store(here)
     real, rounds = archive.stored_files, []
 
@@ -602,7 +712,9 @@ def test_keys_that_turn_while_it_is_made_leave_it_whole(here, other, tmp_path):
     fresh = dataclasses.replace(here, data_dir=tmp_path / "fresh")
     restored(fresh, other, tmp_path / "backup.tar", master_key_file=None)
     there, was = contents(fresh), other.contents
-    assert sorted(content for path, content in there.items() if "/" in path) == sorted(c for path, c in was.items() if "/" in path)
+    assert sorted(content for path, content in there.items() if "/" in path) == sorted(
+        c for path, c in was.items() if "/" in path
+    )
     assert there["conversations"] == was["conversations"]
 
 
@@ -612,7 +724,10 @@ def test_what_killed_runs_have_left_goes_with_the_next_and_two_never_meet(kept, 
         (here.data_dir / name / "left").touch()
     (tmp_path / "backup.tar.01234567.part").touch()
     database.open_store(here)
-    with named_lock(here.data_dir / "jobs", "backup", 0, busy=""), pytest.raises(Unavailable, match="Another backup is being made"):
+    with (
+        named_lock(here.data_dir / "jobs", "backup", 0, busy=""),
+        pytest.raises(Unavailable, match="Another backup is being made"),
+    ):
         backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     database.close_connections()
@@ -625,17 +740,20 @@ def test_a_restore_is_refused_while_a_service_runs(kept, here):
         refuses(here, kept, kept.file, "A Snaplore service is running", StartRefused)
 
 
-# ------------------------------------------------------------------------------------------------------------------ cut off, whole
+# --------------------------------------------------------------------------------------------- cut off, whole
 
 CALLS = ("link", "replace", "rename", "unlink", "rmdir", "mkdir", "fsync", "sync")
 
 
 def cut_off(verb, number, *, module, entering):
-    """Run `verb` in a process that ends hard at one of its calls that change the disk; False if it came to its end before.
+    """Run `verb` in a process that ends hard at one of its calls that change the disk; False if it came to
+    its end before.
 
     It is the call `number` after the function `entering` of `module` was called.
     """
-    entered = getattr(module, entering)  # before the fork: a failure in the child outside of `try` would run the suite on in it
+    entered = getattr(
+        module, entering
+    )  # before the fork: a failure in the child outside of `try` would run the suite on in it
     child = os.fork()
     if not child:
         made = 0
@@ -675,7 +793,9 @@ def quick(monkeypatch):
 
 
 @pytest.mark.parametrize("undo", [False, True], ids=["restore", "undo"])
-def test_killed_at_any_point_the_old_state_or_the_new_one_is_whole_and_another_run_ends_it(kept, here, other, tmp_path, quick, undo):
+def test_killed_at_any_point_the_old_state_or_the_new_one_is_whole_and_another_run_ends_it(
+    kept, here, other, tmp_path, quick, undo
+):
     before, after = other.contents, kept.contents
     if undo:
         restored(here, kept)
@@ -690,7 +810,9 @@ def test_killed_at_any_point_the_old_state_or_the_new_one_is_whole_and_another_r
         state = contents(here)
         assert state in (before, after), number
         is_new.append(state == after)
-        if number % 4 == 0 and not (undo and is_new[-1]):  # to undo what was brought back already would be another matter
+        if number % 4 == 0 and not (
+            undo and is_new[-1]
+        ):  # to undo what was brought back already would be another matter
             verb()
             assert contents(here) == after, number
             assert not list(here.data_dir.glob("restore-*"))
@@ -715,10 +837,10 @@ def test_a_backup_that_is_killed_leaves_the_data_whole_and_no_file_that_is_not(h
     assert contents(here) == other.contents
 
 
-# ------------------------------------------------------------------------------------------------------------------- the commands
+# ----------------------------------------------------------------------------------------------- the commands
 
 
-# -------------------------------------------------------------------------------------------------------------- real processes
+# --------------------------------------------------------------------------------------------- real processes
 
 
 @pytest.mark.slow
@@ -753,16 +875,22 @@ def test_a_backup_of_a_busy_service_is_one_moment_of_it_and_comes_back_on_anothe
             assert new.key == key
             assert new.get("/api/config/llm")["model"] == "scripted"
             there = {photo["id"] for photo in new.photos()}
-            assert uploaded - later <= there, "what was stored before it began, and not deleted before it ended"
+            assert uploaded - later <= there, (
+                "what was stored before it began, and not deleted before it ended"
+            )
             assert there <= set(life.uploaded) - deleted
             for photo_id in there:
                 assert new.call("GET", f"/api/photos/{photo_id}/image").content == life.uploaded[photo_id]
-                assert new.call("GET", f"/api/photos/{photo_id}/thumbnail").content.startswith(b"\xff\xd8\xff")
+                assert new.call("GET", f"/api/photos/{photo_id}/thumbnail").content.startswith(
+                    b"\xff\xd8\xff"
+                )
             new.wait_until_analysed()
             assert {item["id"] for item in new.get("/api/search", q="library", limit=100)["items"]} <= there
             conversations_there = {item["id"] for item in new.get("/api/chat/conversations")["conversations"]}
             assert set(said) <= conversations_there
-            again = new.call("POST", "/api/chat/send", json={"message": "And that one?", "conversation_id": said[0]})
+            again = new.call(
+                "POST", "/api/chat/send", json={"message": "And that one?", "conversation_id": said[0]}
+            )
             assert again.status_code == 200, again.text
             asked = [request for request in fake.requests if "And that one?" in request.text]
             assert asked[0].images, "the picture of the first message is read again"
@@ -797,7 +925,10 @@ class Life(Clients):
     def _say(self):
         picture = draw("attached", size=(60, 60), format="JPEG")
         answer = self._service.call(
-            "POST", "/api/chat/send-with-file", files={"file": ("a.jpg", picture)}, data={"message": "What is this?"}
+            "POST",
+            "/api/chat/send-with-file",
+            files={"file": ("a.jpg", picture)},
+            data={"message": "What is this?"},
         )
         assert answer.status_code == 200, answer.text
         self.said.append(answer.json()["conversation_id"])
@@ -828,5 +959,13 @@ def test_who_can_read_the_file_is_said_when_it_is_everybody(kept, tmp_path):
     service = Service(tmp_path)
     run = service.run("flask", "--app", "app", "backup", "--with-master-key", str(tmp_path / "with-key.tar"))
     assert "The master key is in it: whoever has the file can read everything" in run.stderr
-    run = service.run("flask", "--app", "app", "backup", str(tmp_path / "plain.tar"), data_dir=tmp_path / "plain", encryption="false")
+    run = service.run(
+        "flask",
+        "--app",
+        "app",
+        "backup",
+        str(tmp_path / "plain.tar"),
+        data_dir=tmp_path / "plain",
+        encryption="false",
+    )
     assert "Encryption is off: whoever has the file can read everything" in run.stderr

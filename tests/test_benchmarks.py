@@ -57,12 +57,16 @@ def bench(tmp_path):
 
 @pytest.mark.slow
 def test_a_small_run_prints_every_figure_beside_its_budget(bench, tmp_path):
-    """In two runs side by side, each with half of the groups, since each waits for its servers much of the time."""
+    """In two runs side by side, each with half of the groups, since each waits for its servers much of the
+    time.
+    """
     names = list(GROUPS)
 
     def half(number):
         only = ",".join(names[number::2])
-        return bench("--size", "60", "--rounds", "1", "--only", only, "--json", str(tmp_path / f"{number}.json"))
+        return bench(
+            "--size", "60", "--rounds", "1", "--only", only, "--json", str(tmp_path / f"{number}.json")
+        )
 
     with ThreadPoolExecutor(2) as pool:
         runs = list(pool.map(half, range(2)))
@@ -79,7 +83,9 @@ def test_a_small_run_prints_every_figure_beside_its_budget(bench, tmp_path):
         assert line, f"{figure} is not in\n{lines}"
         assert re.search(r"(under|at (most|least)) [0-9.]+ (\S+ +)(ok|MISS)$", line), line
     assert measured.keys() >= WITHOUT_BUDGET
-    measured.pop("search, memory that the first one takes and keeps")  # of so few words it is lost among what else comes and goes
+    measured.pop(
+        "search, memory that the first one takes and keeps"
+    )  # of so few words it is lost among what else comes and goes
     assert all(value > 0 for value in measured.values())
     assert {path.name for path in tmp_path.iterdir()} == {"0.json", "1.json"}
 

@@ -1,4 +1,6 @@
-"""`flask check`: it finds each kind of damage and names it, mends what can be made again, and calls nothing wrong that only changes."""
+"""`flask check`: it finds each kind of damage and names it, mends what can be made again, and calls nothing
+wrong that only changes.
+"""
 
 import contextlib
 import dataclasses
@@ -28,14 +30,28 @@ from spool import Spool
 from tests.support.drawing import draw
 from upkeep import check
 
-KINDS = ("keys", "database", "originals", "thumbnails", "attachments", "files", "analyses", "index", "vocabulary", "tallies", "holdings")
+KINDS = (
+    "keys",
+    "database",
+    "originals",
+    "thumbnails",
+    "attachments",
+    "files",
+    "analyses",
+    "index",
+    "vocabulary",
+    "tallies",
+    "holdings",
+)
 ALL_WELL = [f"{kind}: OK" for kind in KINDS]
 DAY = timedelta(days=1)
 
 
 @pytest.fixture
 def library(app, settings):
-    """A data folder with three photos, of which two are analysed, and a conversation with an attachment; no connection is open."""
+    """A data folder with three photos, of which two are analysed, and a conversation with an attachment; no
+    connection is open.
+    """
     fill(3)
     with database.scope():
         Analysis.update(status="pending", visible_text="", summary="").where(Analysis.photo == 3).execute()
@@ -52,7 +68,12 @@ def fill(number, text="tangerine {0} dusk"):
             spool = Spool(photos.MAX_FILE)
             spool.write(draw(str(this), size=(300, 300), compress_level=0))
             kept = photos.store(spool, photos.Upload("phone", f"{this}.png", utc_now()), now=utc_now())
-            result = {"status": "done", "visible_text": text.format(f"word{this}"), "summary": "horizon", "intent": "note"}
+            result = {
+                "status": "done",
+                "visible_text": text.format(f"word{this}"),
+                "summary": "horizon",
+                "intent": "note",
+            }
             Analysis.update(**result).where(Analysis.photo == kept.id).execute()
             lexicon.index(kept.id)
 
@@ -126,15 +147,30 @@ def test_a_folder_without_data_is_told_and_stays_without(cli, settings):
 @pytest.mark.parametrize(
     ("harm", "sentence"),
     [
-        (lambda data: (data / "keys" / "master.key").unlink(), "keys: 1 wrong: The master key .* is not there"),
-        (lambda data: (data / "keys" / "master.key").write_text("ab" * 32), "keys: 1 wrong: .* cannot be opened"),
-        (lambda data: [flip(data / "keys" / f"ring.{number}") for number in (1, 2)], "keys: 1 wrong: .* cannot be opened"),
+        (
+            lambda data: (data / "keys" / "master.key").unlink(),
+            "keys: 1 wrong: The master key .* is not there",
+        ),
+        (
+            lambda data: (data / "keys" / "master.key").write_text("ab" * 32),
+            "keys: 1 wrong: .* cannot be opened",
+        ),
+        (
+            lambda data: [flip(data / "keys" / f"ring.{number}") for number in (1, 2)],
+            "keys: 1 wrong: .* cannot be opened",
+        ),
         (
             lambda data: [(data / "keys" / f"ring.{number}").unlink() for number in (1, 2)],
             "keys: 1 wrong: .* holds data, but its keys are not in",
         ),
-        (lambda data: [path.unlink() for path in (data / "database").glob("*.db")], "database: 1 wrong: .* is not there. Restore it"),
-        (lambda data: [flip(path, 0) for path in (data / "database").glob("*.db")], "database: 1 wrong: .* does not open with its key"),
+        (
+            lambda data: [path.unlink() for path in (data / "database").glob("*.db")],
+            "database: 1 wrong: .* is not there. Restore it",
+        ),
+        (
+            lambda data: [flip(path, 0) for path in (data / "database").glob("*.db")],
+            "database: 1 wrong: .* does not open with its key",
+        ),
     ],
 )
 def test_data_that_does_not_open_is_told_of_and_nothing_is_changed(library, cli, harm, sentence):
@@ -180,7 +216,9 @@ def test_a_damaged_thumbnail_is_made_anew_from_the_original(library, cli, client
     file_of(library, 2, Photo.thumbnail_path).unlink()
     named = ["that of photo 1 is damaged", "that of photo 2 is lost"]
     assert wrong(cli) == [f"thumbnails: 2 wrong: {'; '.join(named)}"]
-    assert wrong(cli, "--repair") == [f"thumbnails: 2 wrong, 2 mended: {'; '.join(f'{name} (mended)' for name in named)}"]
+    assert wrong(cli, "--repair") == [
+        f"thumbnails: 2 wrong, 2 mended: {'; '.join(f'{name} (mended)' for name in named)}"
+    ]
     assert client.get("/api/photos/1/thumbnail").data == before
     assert run(cli) == (0, ALL_WELL)
     assert len(list(library.glob("photos/*/*.thumbnail"))) == 3
@@ -190,7 +228,9 @@ def test_a_thumbnail_whose_original_is_lost_as_well_stays_lost(library, cli):
     file_of(library, 1).unlink()
     file_of(library, 1, Photo.thumbnail_path).unlink()
     assert [line.partition(":")[0] for line in wrong(cli, "--repair")] == ["originals", "thumbnails"]
-    assert wrong(cli, "--repair", "--forget-lost") == ["originals: 1 wrong, 1 mended: photo 1 (0.png) is lost (mended)"]
+    assert wrong(cli, "--repair", "--forget-lost") == [
+        "originals: 1 wrong, 1 mended: photo 1 (0.png) is lost (mended)"
+    ]
     assert run(cli) == (0, ALL_WELL)
 
 
@@ -198,12 +238,19 @@ def test_a_lost_attachment_is_named_and_its_message_stays_when_it_is_given_up(li
     path = next(library.glob("attachments/*/*"))
     path.unlink()
     assert wrong(cli) == wrong(cli, "--repair") == ["attachments: 1 wrong: that of message 1 is lost"]
-    assert wrong(cli, "--repair", "--forget-lost") == ["attachments: 1 wrong, 1 mended: that of message 1 is lost (mended)"]
+    assert wrong(cli, "--repair", "--forget-lost") == [
+        "attachments: 1 wrong, 1 mended: that of message 1 is lost (mended)"
+    ]
     with database.scope():
-        assert not Holding.select().where(Holding.kind == "attachment").exists(), "its bytes are counted no more"
+        assert not Holding.select().where(Holding.kind == "attachment").exists(), (
+            "its bytes are counted no more"
+        )
     status = cli.invoke(args=["keys", "status"])
     assert (status.exit_code, "Files:        6 of generation 1" in status.output) == (0, True), status.output
-    assert "0 pictures and attachments sealed anew" in cli.invoke(args=["jobs", "rotate-keys", "--pictures"]).output
+    assert (
+        "0 pictures and attachments sealed anew"
+        in cli.invoke(args=["jobs", "rotate-keys", "--pictures"]).output
+    )
     with database.scope():
         assert Message.get_by_id(1).content == "What is this?"
     assert run(cli) == (0, ALL_WELL)
@@ -239,7 +286,10 @@ def test_an_index_that_disagrees_with_the_analyses_is_made_to_agree(library, cli
         db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (99, 'ghost')")
         Analysis.update(visible_text="tangerine and some more new words").where(Analysis.photo == 2).execute()
     lines = wrong(cli)
-    assert lines[0] == "index: 3 wrong: photo 1 is not in it; photo 2 has other words there; photo 99 has other words there"
+    assert (
+        lines[0]
+        == "index: 3 wrong: photo 1 is not in it; photo 2 has other words there; photo 99 has other words there"
+    )
     assert lines[1].startswith("vocabulary: ")
     assert "“ghost” is counted wrongly" in lines[1]
     assert wrong(cli, "--repair")[0].startswith("index: 3 wrong, 3 mended: ")
@@ -253,11 +303,17 @@ def test_a_vocabulary_that_miscounts_is_counted_anew(library, cli):
         Vocabulary.delete().where(Vocabulary.term == "word1").execute()
         Vocabulary.create(term="zebra", documents=1)
     named = ("tangerine", "word1", "zebra")
-    assert wrong(cli) == [f"vocabulary: 3 wrong: {'; '.join(f'“{term}” is counted wrongly' for term in named)}"]
+    assert wrong(cli) == [
+        f"vocabulary: 3 wrong: {'; '.join(f'“{term}” is counted wrongly' for term in named)}"
+    ]
     wrong(cli, "--repair")
     assert run(cli) == (0, ALL_WELL)
     with database.scope():
-        counts = dict(Vocabulary.select(Vocabulary.term, Vocabulary.documents).where(Vocabulary.term.in_(named)).tuples())
+        counts = dict(
+            Vocabulary.select(Vocabulary.term, Vocabulary.documents)
+            .where(Vocabulary.term.in_(named))
+            .tuples()
+        )
     assert counts == {"tangerine": 2, "word1": 1}
 
 
@@ -287,7 +343,9 @@ def test_tallies_that_miscount_are_counted_anew(library, cli, client):
         Tally.update(photos=9).where(Tally.status == "done").execute()
         Tally.create(device_id="ghost", status="error", intent="", content_category="", photos=1)
     [line] = wrong(cli)
-    assert line.startswith("tallies: 2 wrong: photos of 'ghost', error, no intent, no category; photos of 'phone', done, note, no category")
+    assert line.startswith(
+        "tallies: 2 wrong: photos of 'ghost', error, no intent, no category; photos of 'phone', done, note, no category"
+    )
     wrong(cli, "--repair")
     assert client.get("/api/stats").json == before
 
@@ -297,7 +355,9 @@ def test_holdings_that_miscount_are_counted_anew(library, cli, client):
     with database.scope():
         Holding.update(bytes=Holding.bytes + 1).where(Holding.kind == "photo").execute()
         Holding.delete().where(Holding.kind == "attachment").execute()
-    assert wrong(cli) == ["holdings: 2 wrong: files of attachments under keys of generation 1; files of photos under keys of generation 1"]
+    assert wrong(cli) == [
+        "holdings: 2 wrong: files of attachments under keys of generation 1; files of photos under keys of generation 1"
+    ]
     wrong(cli, "--repair")
     assert client.get("/api/data").json == before
 
@@ -315,7 +375,9 @@ def test_damaged_pages_of_the_database_are_told_of_and_the_rest_is_checked(libra
     assert code == 1
     assert f"HMAC verification failed for page {page}" in lines[1]
     assert lines[1].endswith("restore a backup (flask restore)")
-    assert [line for number, line in enumerate(lines) if number != 1] == [line for number, line in enumerate(ALL_WELL) if number != 1]
+    assert [line for number, line in enumerate(lines) if number != 1] == [
+        line for number, line in enumerate(ALL_WELL) if number != 1
+    ]
     assert path.read_bytes()[(page - 1) * 4096 : page * 4096] == content[(page - 1) * 4096 : page * 4096]
 
 
@@ -324,7 +386,9 @@ def test_rows_that_belong_to_nothing_are_told_of(library, cli):
         db.execute_sql("PRAGMA foreign_keys = 0")
         db.execute_sql("DELETE FROM photos WHERE id = 3")
     database.close_connections()
-    assert wrong(cli, "--repair") == ["database: 1 wrong: row 3 of analyses belongs to nothing in photos; restore a backup (flask restore)"]
+    assert wrong(cli, "--repair") == [
+        "database: 1 wrong: row 3 of analyses belongs to nothing in photos; restore a backup (flask restore)"
+    ]
 
 
 def test_at_most_twenty_of_a_kind_are_named(library, cli):
@@ -376,7 +440,9 @@ def test_on_a_terminal_each_kind_has_its_line_and_what_takes_long_a_bar(library,
     screen, terminal = pty.openpty()
     try:
         command = [sys.executable, "-m", "flask", "--app", "app", "check"]
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=terminal, stdout=terminal, stderr=terminal)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=terminal, stdout=terminal, stderr=terminal
+        )
         os.close(terminal)
         shown = b""
         with contextlib.suppress(OSError):  # how Linux tells that nobody has the terminal any more

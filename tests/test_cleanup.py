@@ -1,4 +1,5 @@
-"""Clean-up: what goes, what stays, what is left of it in the bytes of the disk, and that it can be stopped at any moment.
+"""Clean-up: what goes, what stays, what is left of it in the bytes of the disk, and that it can be stopped at
+any moment.
 
 Encryption is off here, so that the bytes can be looked at.
 """
@@ -85,15 +86,21 @@ def fill(number, *, uploaded):
                 spool = Spool(photos.MAX_FILE)
                 spool.write(draw(str(this), size=(8, 8)))
                 kept = photos.store(spool, photos.Upload("phone", f"{this}.png", uploaded), now=uploaded)
-                result = {"status": "done", "visible_text": f"common words and perpendicular{this}x", "summary": f"horizontal{this}x"}
+                result = {
+                    "status": "done",
+                    "visible_text": f"common words and perpendicular{this}x",
+                    "summary": f"horizontal{this}x",
+                }
                 Analysis.update(**result).where(Analysis.photo == kept.id).execute()
                 lexicon.index(kept.id)
 
 
-# ------------------------------------------------------------------------------------------------------------------------ age
+# -------------------------------------------------------------------------------------------------------- age
 
 
-def test_after_31_days_a_photo_goes_with_its_analysis_its_files_and_its_place_in_the_index(client, settings, remote, work_queue, clock):
+def test_after_31_days_a_photo_goes_with_its_analysis_its_files_and_its_place_in_the_index(
+    client, settings, remote, work_queue, clock
+):
     client.upload(draw(), device_id="phone")
     work_queue(remote, clock=clock)
     assert client.get("/api/search?q=library").json["total"] == 1
@@ -157,7 +164,9 @@ def test_at_its_age_everything_stays_and_goes_a_moment_later(app, settings):
     assert cleanup.clean(settings, now=now + 48 * HOUR) == Cleaned(memories=1)
     assert cleanup.clean(settings, now=now + 30 * DAY) == Cleaned()
     size = sum(path.stat().st_size for path in files(settings, "photos"))
-    assert cleanup.clean(settings, now=now + 30 * DAY + moment) == Cleaned(photos=1, conversations=1, dynamics=1, bytes=size)
+    assert cleanup.clean(settings, now=now + 30 * DAY + moment) == Cleaned(
+        photos=1, conversations=1, dynamics=1, bytes=size
+    )
 
 
 def test_a_retention_of_0_days_keeps_everything_that_has_not_expired(app, client, settings):
@@ -190,13 +199,17 @@ def test_more_than_a_batch_goes_in_one_run_and_progress_is_told(app, settings):
     cleaned = cleanup.clean(settings, now=now + 31 * DAY, progress=lambda *progress: told_of.append(progress))
 
     assert cleaned.photos == 101
-    assert [progress for progress in told_of if progress[0] == "photos"] == [("photos", done, 101) for done in (50, 100, 101)]
+    assert [progress for progress in told_of if progress[0] == "photos"] == [
+        ("photos", done, 101) for done in (50, 100, 101)
+    ]
     assert told_of[-1] == ("database", 3, 3)
     assert all(done <= total for _, done, total in told_of)
     assert files(settings, "photos") == set()
 
 
-def test_a_photo_that_goes_while_it_is_analysed_leaves_nothing(client, settings, remote, fake_llm, work_queue, clock):
+def test_a_photo_that_goes_while_it_is_analysed_leaves_nothing(
+    client, settings, remote, fake_llm, work_queue, clock
+):
     def clean_first(request):
         cleaned.append(cleanup.clean(settings, now=utc_now() + 31 * DAY))
         return FINDINGS
@@ -211,7 +224,7 @@ def test_a_photo_that_goes_while_it_is_analysed_leaves_nothing(client, settings,
     assert client.get("/api/stats").json["processing"] == 0
 
 
-# -------------------------------------------------------------------------------------------------------------------- dry run
+# ---------------------------------------------------------------------------------------------------- dry run
 
 
 def test_a_dry_run_tells_the_numbers_of_a_run_and_changes_nothing(app, client, settings):
@@ -231,12 +244,18 @@ def test_a_dry_run_tells_the_numbers_of_a_run_and_changes_nothing(app, client, s
     expected = cleanup.clean(settings, now=then, dry_run=True)
 
     assert {path: path.read_bytes() for path in before} == before
-    assert (expected.photos, expected.conversations, expected.dynamics, expected.memories, expected.orphans) == (3, 1, 1, 1, 1)
+    assert (
+        expected.photos,
+        expected.conversations,
+        expected.dynamics,
+        expected.memories,
+        expected.orphans,
+    ) == (3, 1, 1, 1, 1)
     assert cleanup.clean(settings, now=then) == expected
     assert cleanup.clean(settings, now=then, dry_run=True) == Cleaned()
 
 
-# ---------------------------------------------------------------------------------------------------------------- other files
+# ------------------------------------------------------------------------------------------------ other files
 
 
 def test_files_without_a_row_go_when_they_are_older_than_a_day_and_nothing_else_does(app, client, settings):
@@ -244,8 +263,21 @@ def test_files_without_a_row_go_when_they_are_older_than_a_day_and_nothing_else_
     say("What is on this?", now=utc_now(), picture=draw(format="JPEG"))
     with_rows = files(settings, "photos") | files(settings, "attachments")
     name = "0123456789abcdef" * 2
-    orphans = [f"photos/01/{name}", f"photos/01/{name}.thumbnail", f"attachments/01/{name}", f"spool/{name}", "keys/ring.1.0a1b2c3d.new"]
-    strangers = [f"photos/{name}", "photos/01/notes.txt", f"photos/01/{name}.jpg", "keys/ring.1.new", f"spool/{name}.txt", f"{name}"]
+    orphans = [
+        f"photos/01/{name}",
+        f"photos/01/{name}.thumbnail",
+        f"attachments/01/{name}",
+        f"spool/{name}",
+        "keys/ring.1.0a1b2c3d.new",
+    ]
+    strangers = [
+        f"photos/{name}",
+        "photos/01/notes.txt",
+        f"photos/01/{name}.jpg",
+        "keys/ring.1.new",
+        f"spool/{name}.txt",
+        f"{name}",
+    ]
     for path in orphans + strangers:
         (settings.data_dir / path).parent.mkdir(exist_ok=True)
         (settings.data_dir / path).write_bytes(b"12345")
@@ -282,7 +314,7 @@ def test_lock_files_of_the_dead_go_and_those_of_the_living_stay(app, settings):
     living.forget()
 
 
-# ------------------------------------------------------------------------------------------------------------------ the bytes
+# -------------------------------------------------------------------------------------------------- the bytes
 
 
 def present(settings, words):
@@ -291,8 +323,16 @@ def present(settings, words):
     return {word for word in words if any(word.lower() in one for one in content)}
 
 
-def test_what_was_deleted_is_in_no_byte_of_the_data_folder(app, client, settings, remote, fake_llm, work_queue, clock):
-    said, seen, summary, entity, remembered = "Zanzibar departure", "quicksilver", "contraband marzipan", "Ambrosius", "Ermintrude"
+def test_what_was_deleted_is_in_no_byte_of_the_data_folder(
+    app, client, settings, remote, fake_llm, work_queue, clock
+):
+    said, seen, summary, entity, remembered = (
+        "Zanzibar departure",
+        "quicksilver",
+        "contraband marzipan",
+        "Ambrosius",
+        "Ermintrude",
+    )
     fake_llm.answer({
         **FINDINGS, "summary": summary, "visible_text": seen, "entities": [{"type": "person", "value": entity}],
         "memories": [{"content": f"Owes {remembered} money.", "category": "fact", "memory_type": "short_term", "importance": 0.4}],
@@ -306,8 +346,21 @@ def test_what_was_deleted_is_in_no_byte_of_the_data_folder(app, client, settings
     staying = client.upload(draw("stays"), "staying-file.png").json["id"]
     with database.scope():
         Photo.update(created_at=utc_now() + 20 * DAY).where(Photo.id == staying).execute()
-    words = [*said.split(), seen, *summary.split(), entity, remembered, "divorce-papers", "hidden-album", "Regretted", "rendezvous"]
-    needles = {word.encode() for word in words} | {picture[len(picture) // 2 :][:200], attachment[len(attachment) // 2 :][:200]}
+    words = [
+        *said.split(),
+        seen,
+        *summary.split(),
+        entity,
+        remembered,
+        "divorce-papers",
+        "hidden-album",
+        "Regretted",
+        "rendezvous",
+    ]
+    needles = {word.encode() for word in words} | {
+        picture[len(picture) // 2 :][:200],
+        attachment[len(attachment) // 2 :][:200],
+    }
     assert present(settings, needles) == needles
 
     cleanup.clean(settings, now=utc_now() + 31 * DAY)
@@ -320,7 +373,9 @@ def test_of_a_thousand_words_none_is_left_in_the_gaps_between_rows(app, settings
     now = utc_now()
     fill(200, uploaded=now - 40 * DAY)
     fill(100, uploaded=now)
-    gone = {f"{word}{number}x".encode() for word in ("perpendicular", "horizontal") for number in range(100, 200)}
+    gone = {
+        f"{word}{number}x".encode() for word in ("perpendicular", "horizontal") for number in range(100, 200)
+    }
     assert present(settings, gone) == gone
 
     assert cleanup.clean(settings, now=now).photos == 200
@@ -330,7 +385,9 @@ def test_of_a_thousand_words_none_is_left_in_the_gaps_between_rows(app, settings
         assert search.find("perpendicular150x", now=now).items == []
 
 
-def test_a_large_database_is_not_written_anew_but_gives_its_free_pages_back_in_steps(app, settings, monkeypatch):
+def test_a_large_database_is_not_written_anew_but_gives_its_free_pages_back_in_steps(
+    app, settings, monkeypatch
+):
     monkeypatch.setattr(cleanup, "REWRITABLE", 0)
     monkeypatch.setattr(cleanup, "PAGES", 20)
     empty = size_of_database()
@@ -350,7 +407,9 @@ def size_of_database():
         return database.store().database.stat().st_size
 
 
-def test_the_log_stays_when_somebody_reads_and_the_next_clean_up_empties_it(app, settings, monkeypatch, caplog):
+def test_the_log_stays_when_somebody_reads_and_the_next_clean_up_empties_it(
+    app, settings, monkeypatch, caplog
+):
     monkeypatch.setattr(cleanup, "LOG_TRIES", 1)
     reading, done = threading.Event(), threading.Event()
 
@@ -380,7 +439,7 @@ def test_the_log_stays_when_somebody_reads_and_the_next_clean_up_empties_it(app,
     assert log.stat().st_size == 0
 
 
-# ------------------------------------------------------------------------------------------------------------- real processes
+# --------------------------------------------------------------------------------------------- real processes
 
 
 def test_kill_9_in_the_middle_leaves_everything_whole_and_the_next_run_ends_it(app, settings, tmp_path):
@@ -391,9 +450,15 @@ def test_kill_9_in_the_middle_leaves_everything_whole_and_the_next_run_ends_it(a
     database.close_connections()
     service = Service(tmp_path, encryption="false")
     command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
-    run = subprocess.Popen(command, cwd=ROOT, env=service.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    run = subprocess.Popen(
+        command, cwd=ROOT, env=service.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     try:
-        eventually(lambda: run.poll() is not None or not all(path.exists() for path in pictures), "the first photos are gone", every=0.001)
+        eventually(
+            lambda: run.poll() is not None or not all(path.exists() for path in pictures),
+            "the first photos are gone",
+            every=0.001,
+        )
     finally:
         run.send_signal(signal.SIGKILL)
         said = run.communicate()[0]
@@ -419,7 +484,11 @@ def test_kill_9_in_the_middle_leaves_everything_whole_and_the_next_run_ends_it(a
 
 @pytest.mark.slow
 def test_the_jobs_run_beside_a_busy_service_and_nobody_meets_a_locked_database(tmp_path):
-    article = {"title": "A book is due", "content": "The library wants it back on Friday.", "photo_ids": list(range(1, 200))}
+    article = {
+        "title": "A book is due",
+        "content": "The library wants it back on Friday.",
+        "photo_ids": list(range(1, 200)),
+    }
 
     def model(request):
         return {"articles": [article]} if "articles" in request.text else FINDINGS
@@ -431,7 +500,13 @@ def test_the_jobs_run_beside_a_busy_service_and_nobody_meets_a_locked_database(t
                 eventually(lambda last=first + 10: len(work.uploaded) >= last, "the service is busy")
                 make_uploads_old(service, work.uploaded[first : first + 10])
                 before = work.done
-                runs = dict(zip(JOBS, together(*(lambda name=name: run_job(service, name) for name in JOBS)), strict=True))
+                runs = dict(
+                    zip(
+                        JOBS,
+                        together(*(lambda name=name: run_job(service, name) for name in JOBS)),
+                        strict=True,
+                    )
+                )
                 for name, run in runs.items():
                     assert (run.returncode, run.stderr) == (0, ""), run.stdout + run.stderr
                     assert run.stdout.startswith(f"{name}: ")

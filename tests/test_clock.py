@@ -30,7 +30,9 @@ def test_a_time_is_read_as_utc_without_a_zone(text, expected):
     assert parse_time(text, field="since") == expected
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+@pytest.mark.parametrize(
+    "text", ["yesterday", "2026-13-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
+)
 def test_what_is_no_time_is_refused_by_the_name_of_its_field(text):
     with pytest.raises(BadInput, match=r"^since: must be a time like 2026-11-21T07:31:04$"):
         parse_time(text, field="since")

@@ -1,4 +1,6 @@
-"""The model's configuration at runtime: over the environment field by field, for every process, and no key to a stranger."""
+"""The model's configuration at runtime: over the environment field by field, for every process, and no key to
+a stranger.
+"""
 
 import dataclasses
 
@@ -52,7 +54,13 @@ def test_a_change_is_shown_as_it_is_in_force_and_never_shows_the_key(client):
 
 
 def test_a_stored_field_wins_over_the_environment_and_the_others_stay(settings):
-    client = Client(create_app(dataclasses.replace(settings, llm_base_url=PUBLIC, llm_model="from-environment", llm_api_key="sk-env")))
+    client = Client(
+        create_app(
+            dataclasses.replace(
+                settings, llm_base_url=PUBLIC, llm_model="from-environment", llm_api_key="sk-env"
+            )
+        )
+    )
     assert client.get("/api/config/llm").json["model"] == "from-environment"
     changed = put(client, model="stored").json
     back = put(client, model="").json
@@ -73,7 +81,9 @@ def test_another_process_sees_a_change_within_the_minute(client, settings, monke
     put(client, base_url=PUBLIC, model="old")
     with database.scope():
         configuration.current(settings)
-        models.store_value("llm", configuration.Stored(base_url=PUBLIC, model="new"))  # as another process would
+        models.store_value(
+            "llm", configuration.Stored(base_url=PUBLIC, model="new")
+        )  # as another process would
 
         assert configuration.current(settings).model == "old"
         monkeypatch.setattr(configuration, "CACHE_SECONDS", 0.0)
@@ -149,13 +159,19 @@ def test_there_are_seven_presets(client):
     presets = client.get("/api/config/llm/presets").json["presets"]
 
     assert len(presets) == 7
-    assert all(set(preset) == {"provider", "base_url", "model", "max_context_tokens"} for preset in presets.values())
+    assert all(
+        set(preset) == {"provider", "base_url", "model", "max_context_tokens"} for preset in presets.values()
+    )
 
 
 @pytest.fixture
 def no_names(monkeypatch):
     """No name resolves, as on a machine that is offline while it is configured."""
-    monkeypatch.setattr(configuration.net.Guard, "_look_up", lambda *args: (_ for _ in ()).throw(configuration.net.Unreachable("offline")))
+    monkeypatch.setattr(
+        configuration.net.Guard,
+        "_look_up",
+        lambda *args: (_ for _ in ()).throw(configuration.net.Unreachable("offline")),
+    )
 
 
 def test_a_preset_brings_address_model_and_context(client, no_names):
@@ -168,7 +184,11 @@ def test_a_preset_brings_address_model_and_context(client, no_names):
 
 
 def test_a_presets_name_as_provider_is_enough(client, no_names):
-    assert put(client, provider="gemini", api_key="sk-x").json["base_url"].startswith("https://generativelanguage.googleapis.com")
+    assert (
+        put(client, provider="gemini", api_key="sk-x")
+        .json["base_url"]
+        .startswith("https://generativelanguage.googleapis.com")
+    )
 
 
 def test_the_local_preset_needs_dev_mode_or_an_allowed_host(client, open_client):
@@ -187,7 +207,9 @@ def test_a_model_that_is_configured_at_runtime_is_used_at_once(open_client, sett
     assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"
 
 
-def test_a_changed_configuration_lets_a_refusing_provider_be_asked_again(open_client, settings, fake_llm, clock):
+def test_a_changed_configuration_lets_a_refusing_provider_be_asked_again(
+    open_client, settings, fake_llm, clock
+):
     running = dataclasses.replace(settings, dev_mode=True, api_key="mine")
     photo = open_client.upload(draw()).json["id"]
     put(open_client, base_url=fake_llm.url, api_key="sk-wrong")
@@ -201,15 +223,21 @@ def test_a_changed_configuration_lets_a_refusing_provider_be_asked_again(open_cl
     assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"
 
 
-def test_a_configuration_that_another_process_was_told_is_the_queues_at_once(open_client, settings, fake_llm, clock):
-    """Two workers that disagreed about it would each put what the other was refused back into the queue, until it is given up."""
+def test_a_configuration_that_another_process_was_told_is_the_queues_at_once(
+    open_client, settings, fake_llm, clock
+):
+    """Two workers that disagreed about it would each put what the other was refused back into the queue,
+    until it is given up.
+    """
     running = dataclasses.replace(settings, dev_mode=True, api_key="mine")
     photo = open_client.upload(draw()).json["id"]
     put(open_client, base_url=fake_llm.url, api_key="sk-wrong")
     fake_llm.fail(401)
     analysis.Worker(running, clock=clock).work()
     with database.scope():
-        right = configuration.Stored(base_url=fake_llm.url, api_key="sk-right", key_origin=configuration.net.origin(fake_llm.url))
+        right = configuration.Stored(
+            base_url=fake_llm.url, api_key="sk-right", key_origin=configuration.net.origin(fake_llm.url)
+        )
         models.store_value("llm", right)
 
     assert analysis.Worker(running, clock=clock).work()

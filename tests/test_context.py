@@ -1,4 +1,6 @@
-"""Which part of a conversation is sent: whatever it holds, it fits, it has no holes, and no tool's answer goes without its call."""
+"""Which part of a conversation is sent: whatever it holds, it fits, it has no holes, and no tool's answer
+goes without its call.
+"""
 
 import pytest
 from hypothesis import given
@@ -11,14 +13,21 @@ TEXTS = st.text(alphabet="ab {}\n中é", max_size=200) | st.integers(0, 3_000).m
 
 @st.composite
 def turns(draw):
-    """A turn as the protocol has it: what the person says, rounds of calls with what the tools say, the answer."""
+    """A turn as the protocol has it: what the person says, rounds of calls with what the tools say, the
+    answer.
+    """
     messages = [{"role": "user", "content": draw(TEXTS)}]
     if draw(st.booleans()):
-        messages[0]["content"] = [{"type": "text", "text": messages[0]["content"]}, {"type": "image_url", "image_url": {"url": "data:"}}]
+        messages[0]["content"] = [
+            {"type": "text", "text": messages[0]["content"]},
+            {"type": "image_url", "image_url": {"url": "data:"}},
+        ]
     for number in range(draw(st.integers(0, 2))):
         call = {"id": f"call{number}", "type": "function", "function": {"name": "find", "arguments": "{}"}}
         messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        messages.append({"role": "tool", "tool_call_id": f"call{number}", "content": f"<frame>\n{draw(TEXTS)}\n</frame>"})
+        messages.append(
+            {"role": "tool", "tool_call_id": f"call{number}", "content": f"<frame>\n{draw(TEXTS)}\n</frame>"}
+        )
     return [*messages, {"role": "assistant", "content": draw(TEXTS)}]
 
 
@@ -44,7 +53,9 @@ def test_a_fitted_history_is_the_latest_turns_whole_and_the_present_one(earlier,
 def test_the_turn_that_would_have_come_next_does_not_fit(earlier, present, most):
     sent = context.fit(earlier, present, most)
     dropped = len(flat(earlier)) + len(present) - len(sent)
-    last = next((turn for place, turn in enumerate(earlier) if len(flat(earlier[: place + 1])) == dropped), None)
+    last = next(
+        (turn for place, turn in enumerate(earlier) if len(flat(earlier[: place + 1])) == dropped), None
+    )
 
     assert (last is None) == (dropped == 0)
     if last is not None and context.tokens(present) <= most:
@@ -87,7 +98,16 @@ def test_of_several_versions_the_first_that_fits_is_sent():
         ({"a": 1}, 3),
         ({"role": "user", "content": "a" * 7}, 15),
         ({"role": "user", "content": None}, 13),
-        ({"role": "user", "content": [{"type": "text", "text": "a" * 7}, {"type": "image_url", "image_url": {"url": "data:"}}]}, 1615),
+        (
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "a" * 7},
+                    {"type": "image_url", "image_url": {"url": "data:"}},
+                ],
+            },
+            1615,
+        ),
         ([{"role": "user", "content": "a" * 7}] * 2, 30),
         ([], 1),
     ],
@@ -106,7 +126,8 @@ def test_what_fits_to_the_token_is_sent():
 
 
 @pytest.mark.parametrize(
-    ("length", "most", "left"), [(1_000, 400, 1_000), (1_000, 250, 500), (1_000, 30, 250), (400, 30, 200), (399, 30, 399)]
+    ("length", "most", "left"),
+    [(1_000, 400, 1_000), (1_000, 250, 500), (1_000, 30, 250), (400, 30, 200), (399, 30, 399)],
 )
 def test_a_tools_answer_is_cut_to_half_until_it_fits_or_is_short(length, most, left):
     frame = "\n</frame>"

@@ -79,8 +79,12 @@ def test_every_cut_and_every_addition_is_detected(size, data):
         key = crypto.new_key()
         path = seal(Path(folder), os.urandom(size), key)
         sealed = path.read_bytes()
-        boundaries = st.sampled_from([HEADER + number * SEALED_CHUNK for number in range(size // crypto.CHUNK + 1)])
-        cut = data.draw(st.one_of(boundaries, st.integers(0, len(sealed) - 1)).filter(lambda place: place < len(sealed)))
+        boundaries = st.sampled_from(
+            [HEADER + number * SEALED_CHUNK for number in range(size // crypto.CHUNK + 1)]
+        )
+        cut = data.draw(
+            st.one_of(boundaries, st.integers(0, len(sealed) - 1)).filter(lambda place: place < len(sealed))
+        )
         for altered in (sealed[:cut], sealed + os.urandom(data.draw(st.integers(1, 2 * SEALED_CHUNK)))):
             path.write_bytes(altered)
             with pytest.raises(Unreadable):
@@ -94,7 +98,9 @@ def test_swapped_and_repeated_chunks_are_detected(data):
         path = seal(Path(folder), os.urandom(4 * crypto.CHUNK), key)
         sealed = path.read_bytes()
         chunks = [sealed[HEADER + n * SEALED_CHUNK : HEADER + (n + 1) * SEALED_CHUNK] for n in range(4)]
-        order = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=6).filter(lambda found: found != [0, 1, 2, 3]))
+        order = data.draw(
+            st.lists(st.integers(0, 3), min_size=1, max_size=6).filter(lambda found: found != [0, 1, 2, 3])
+        )
         path.write_bytes(sealed[:HEADER] + b"".join(chunks[n] for n in order))
 
         with pytest.raises(Unreadable):
@@ -174,7 +180,12 @@ def test_a_master_key_file_may_be_written_in_the_usual_ways(tmp_path, form):
     import base64
 
     key = os.urandom(32)
-    written = {"hex": key.hex().encode(), "hex with a line break": key.hex().encode() + b"\n", "base64": base64.b64encode(key), "raw": key}
+    written = {
+        "hex": key.hex().encode(),
+        "hex with a line break": key.hex().encode() + b"\n",
+        "base64": base64.b64encode(key),
+        "raw": key,
+    }
     (tmp_path / "key").write_bytes(written[form])
 
     assert crypto.read_master_key(tmp_path / "key") == key

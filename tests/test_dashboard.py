@@ -100,7 +100,9 @@ def test_the_page_loads_nothing_and_has_no_handlers_or_styles_in_its_markup(serv
     assert not re.findall(r"\son\w+=|\sstyle=|\ssrc=|javascript:", markup)
     assert re.findall(r"href=\"?([^\s\">]{5})", markup) == ["data:"]
     assert not re.findall(r"@import|url\(", served.text)
-    assert not re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|import\(", served.text)
+    assert not re.findall(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|import\(", served.text
+    )
 
 
 def test_every_word_of_the_page_is_there_in_both_languages():
@@ -125,18 +127,29 @@ def test_the_files_of_the_page_are_all_in_it_and_say_what_they_own():
     scripts = "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
     imported = set(re.findall(r'^import .* from "./([\w.]+)";$', scripts, re.MULTILINE))
     named = re.findall(r'"((?:script|style)/[\w.]+)"', template) + [f"script/{name}" for name in imported]
-    files = [path for path in dashboard.TEMPLATES.rglob("*") if path.is_file() and path.suffix in (".js", ".css")]
+    files = [
+        path for path in dashboard.TEMPLATES.rglob("*") if path.is_file() and path.suffix in (".js", ".css")
+    ]
     assert sorted(named) == sorted(str(path.relative_to(dashboard.TEMPLATES)) for path in files)
     for path in files:
-        assert path.read_text(encoding="utf-8").startswith("// " if path.suffix == ".js" else "/* "), path.name
+        assert path.read_text(encoding="utf-8").startswith("// " if path.suffix == ".js" else "/* "), (
+            path.name
+        )
 
 
 def test_the_types_of_the_scripts_have_the_names_of_the_api():
-    text = (dashboard.TEMPLATES / "script" / "types.d.ts").read_text(encoding="utf-8").partition("// The API's answers")[2]
+    text = (
+        (dashboard.TEMPLATES / "script" / "types.d.ts")
+        .read_text(encoding="utf-8")
+        .partition("// The API's answers")[2]
+    )
     interfaces = re.findall(r"^interface (\w+)(?: extends \w+)? \{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
     assert len(interfaces) == text.count("interface ") > 15
     for name, fields in interfaces:
-        assert set(re.findall(r"^  (\w+):", fields, re.MULTILINE)) <= typing.get_type_hints(getattr(shapes, name)).keys(), name
+        assert (
+            set(re.findall(r"^  (\w+):", fields, re.MULTILINE))
+            <= typing.get_type_hints(getattr(shapes, name)).keys()
+        ), name
 
 
 def write(folder, modules):
@@ -179,7 +192,10 @@ REFUSED = "only imports by name and exported declarations can be linked"
         ({"start.js": 'import "./other.js";\n'}, f"start.js:1: {REFUSED}"),
         ({"start.js": 'import { a } from "https://elsewhere.example/other.js";\n'}, f"start.js:1: {REFUSED}"),
         ({"start.js": 'import { a } from "../other.js";\n'}, f"start.js:1: {REFUSED}"),
-        ({"start.js": '/**\n * Two\n * lines.\n */\nconst a = await import("./other.js");\n'}, f"start.js:5: {REFUSED}"),
+        (
+            {"start.js": '/**\n * Two\n * lines.\n */\nconst a = await import("./other.js");\n'},
+            f"start.js:5: {REFUSED}",
+        ),
         ({"start.js": "const a = import.meta.url;\n"}, f"start.js:1: {REFUSED}"),
         ({"start.js": "const a = 1;\n\nexport default a;\n"}, f"start.js:3: {REFUSED}"),
         ({"start.js": "const a = 1;\nexport { a };\n"}, f"start.js:2: {REFUSED}"),
@@ -187,7 +203,10 @@ REFUSED = "only imports by name and exported declarations can be linked"
         ({"start.js": "export const { a } = b;\n"}, f"start.js:1: {REFUSED}"),
         ({"start.js": 'import { a } from "./other.js";\n'}, "start.js:1: there is no other.js"),
         (
-            {"start.js": 'import { a, b, c } from "./other.js";\n', "other.js": "const a = 1;\nexport const b = 2;\n"},
+            {
+                "start.js": 'import { a, b, c } from "./other.js";\n',
+                "other.js": "const a = 1;\nexport const b = 2;\n",
+            },
             "start.js:1: other.js does not export a, c",
         ),
         (
@@ -198,7 +217,10 @@ REFUSED = "only imports by name and exported declarations can be linked"
             },
             "two.js:2: a cycle of imports: start.js → one.js → two.js → one.js",
         ),
-        ({"start.js": 'import { a } from "./start.js";\n'}, "start.js:1: a cycle of imports: start.js → start.js"),
+        (
+            {"start.js": 'import { a } from "./start.js";\n'},
+            "start.js:1: a cycle of imports: start.js → start.js",
+        ),
         (
             {
                 "start.js": 'import { a } from "./other.js";\n\nasync function hidden() {}\n',

@@ -1,4 +1,6 @@
-"""The dashboard's chat in a browser: turns with tools, slow and failing answers, attachments, skills, and what hostile answers can do."""
+"""The dashboard's chat in a browser: turns with tools, slow and failing answers, attachments, skills, and
+what hostile answers can do.
+"""
 
 import functools
 import itertools
@@ -26,7 +28,9 @@ FAILED = "Failed to load resource: the server responded with a status of "
 
 @pytest.fixture(scope="module")
 def service(chromium, tmp_path_factory):
-    """A service for all tests of this file, each of which is another client of it. It holds a hostile conversation."""
+    """A service for all tests of this file, each of which is another client of it. It holds a hostile
+    conversation.
+    """
     with FakeLLM(lambda request: {"articles": []}) as llm:
         dashboard = Dashboard(chromium, tmp_path_factory.mktemp("chat"), llm, trusted_proxies="1")
         # The assistant's alone: after each turn the service asks what to remember of it, whenever it likes.
@@ -34,7 +38,9 @@ def service(chromium, tmp_path_factory):
         create_app(Settings(data_dir=dashboard.service.data, api_key=KEY))
         with database.scope():
             keep_hostile()
-            conversations.begin_turn("01d", "Is anybody there?", None, device_id="", now=utc_now() - timedelta(hours=1))
+            conversations.begin_turn(
+                "01d", "Is anybody there?", None, device_id="", now=utc_now() - timedelta(hours=1)
+            )
         database.close_connections()
         with dashboard:
             yield dashboard
@@ -60,18 +66,32 @@ def keep_hostile():
         {"title": HOSTILE, "url": "javascript:window.hacked=1", "summary": HOSTILE},
     ]
     asked = conversations.begin_turn("bad", HOSTILE, None, device_id="", now=utc_now())
-    calls = [call("search_knowledge_base", query=HOSTILE), call(HOSTILE, 2, text=HOSTILE), call("web_search", 3)]
+    calls = [
+        call("search_knowledge_base", query=HOSTILE),
+        call(HOSTILE, 2, text=HOSTILE),
+        call("web_search", 3),
+    ]
     said = [{"tool": "x", "count": 2, "results": results}, {"error": HOSTILE, "results": "none"}, ["odd"]]
     following = [Message(role="assistant", tool_calls=json.dumps(calls), created_at=utc_now())]
     for asked_for, result in zip(calls, said, strict=True):
         name = asked_for["function"]["name"]
-        following.append(Message(role="tool", tool_name=name, content=json.dumps(result), created_at=utc_now()))
-    following.append(Message(role="assistant", content=f"# {HOSTILE}\n\n{HOSTILE} #4711\n\n- {HOSTILE}", created_at=utc_now()))
+        following.append(
+            Message(role="tool", tool_name=name, content=json.dumps(result), created_at=utc_now())
+        )
+    following.append(
+        Message(
+            role="assistant", content=f"# {HOSTILE}\n\n{HOSTILE} #4711\n\n- {HOSTILE}", created_at=utc_now()
+        )
+    )
     conversations.end_turn(asked, following, recalled=None, now=utc_now())
 
 
 def call(name, number=1, **arguments):
-    return {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return {
+        "id": f"call_{number}",
+        "type": "function",
+        "function": {"name": name, "arguments": json.dumps(arguments)},
+    }
 
 
 def box(page):
@@ -97,11 +117,18 @@ def stored(dashboard, page):
 
 
 def test_an_answer_shows_its_tools_and_cites_screenshots(dashboard):
-    found = {"app_name": "Mail", "summary": "The book is due on Friday.", "visible_text": "Library\nbook due", "confidence": 0.9}
+    found = {
+        "app_name": "Mail",
+        "summary": "The book is due on Friday.",
+        "visible_text": "Library\nbook due",
+        "confidence": 0.9,
+    }
     dashboard.findings.append(found)
     photo = dashboard.service.upload(draw("Library"))["id"]
     dashboard.service.wait_until_analysed()
-    dashboard.llm.answer(None, tool_calls=[call("search_knowledge_base", query="book due"), call("get_screenshot", 2, id=4711)])
+    dashboard.llm.answer(
+        None, tool_calls=[call("search_knowledge_base", query="book due"), call("get_screenshot", 2, id=4711)]
+    )
     dashboard.llm.answer(f"It is due on **Friday** (#{photo}), whatever #99 and `#{photo}` say.")
     page = dashboard.open_as_client("#/chat")
     ask(page, "When is my book due?")
@@ -125,11 +152,19 @@ def test_an_answer_shows_its_tools_and_cites_screenshots(dashboard):
     page.get_by_role("button", name=f"Open screenshot #{photo}").last.click()
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
-    expect(page.locator(".chat-side").get_by_role("link", name="When is my book due?")).to_have_attribute("aria-current", "page")
+    expect(page.locator(".chat-side").get_by_role("link", name="When is my book due?")).to_have_attribute(
+        "aria-current", "page"
+    )
     page.reload()
     answer(page, "It is due on Friday")
     expect(page.locator("details")).to_have_count(2)
-    assert [message["role"] for message in stored(dashboard, page)] == ["user", "assistant", "tool", "tool", "assistant"]
+    assert [message["role"] for message in stored(dashboard, page)] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ]
 
 
 def test_a_slow_answer_is_waited_for_wherever_one_is(dashboard):
@@ -170,7 +205,9 @@ def test_a_message_that_a_failing_model_does_not_answer_is_kept_and_sent_again(d
     page = dashboard.open_as_client("#/chat")
     dashboard.llm.fail(401, "no such key")
     ask(page, "Which bills are due?")
-    expect(page.get_by_role("alert")).to_contain_text("The assistant did not answer. The model's server refuses this configuration (401)")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "The assistant did not answer. The model's server refuses this configuration (401)"
+    )
     expect(said(page)).to_have_text("Which bills are due?")
     dashboard.llm.answer("None.")
     page.get_by_role("button", name="Try again").click()
@@ -222,10 +259,13 @@ def test_enter_sends_except_while_an_input_method_composes(dashboard):
     chromium = page.context.new_cdp_session(page)
     chromium.send("Input.imeSetComposition", {"text": "tu", "selectionStart": 2, "selectionEnd": 2})
     composing = {"key": "Enter", "bubbles": True, "cancelable": True, "isComposing": True}
-    assert message.evaluate("(box, given) => box.dispatchEvent(new KeyboardEvent('keydown', given))", composing)
+    assert message.evaluate(
+        "(box, given) => box.dispatchEvent(new KeyboardEvent('keydown', given))", composing
+    )
     # Safari ends the composition before it tells of the key, which then has the code 229.
     assert message.evaluate(
-        "(box, given) => box.dispatchEvent(new KeyboardEvent('keydown', given))", {**composing, "isComposing": False, "keyCode": 229}
+        "(box, given) => box.dispatchEvent(new KeyboardEvent('keydown', given))",
+        {**composing, "isComposing": False, "keyCode": 229},
     )
     expect(page.locator(".chat-said")).to_have_count(0)
     chromium.send("Input.insertText", {"text": "图书"})
@@ -271,7 +311,9 @@ def test_a_picture_is_picked_pasted_or_dropped_and_goes_with_the_message(dashboa
 
 
 def test_conversations_are_chosen_begun_with_a_skill_and_deleted(dashboard):
-    dashboard.service.call("POST", "/api/skills", json={"id": "pirate", "name": "Pirate", "system_prompt": "Talk like a pirate."})
+    dashboard.service.call(
+        "POST", "/api/skills", json={"id": "pirate", "name": "Pirate", "system_prompt": "Talk like a pirate."}
+    )
     for text in ("First question?", "Second question?"):
         dashboard.llm.answer(f"Answer to {text}")
         dashboard.service.call("POST", "/api/chat/send", json={"message": text}, headers=dashboard.client)
@@ -306,11 +348,15 @@ def test_nothing_that_a_conversation_holds_is_run(dashboard):
     for details in page.locator("details").all():
         details.locator("summary").click()
     expect(page.locator("details li").first).to_contain_text("<script>")
-    page.locator(".cited").first.scroll_into_view_if_needed()  # what was opened above it may have moved it out of sight
+    page.locator(
+        ".cited"
+    ).first.scroll_into_view_if_needed()  # what was opened above it may have moved it out of sight
     settled(page, "document.querySelector('.cited img')?.dataset.state === 'broken'")
     assert page.evaluate("window.hacked") is None
     assert (
-        page.evaluate("[...document.querySelectorAll('#main a')].filter((link) => !/^(http|#)/.test(link.getAttribute('href'))).length")
+        page.evaluate(
+            "[...document.querySelectorAll('#main a')].filter((link) => !/^(http|#)/.test(link.getAttribute('href'))).length"
+        )
         == 0
     )
     assert page.locator("#main script, #main [onerror], #main img[src=x]").count() == 0
@@ -318,7 +364,9 @@ def test_nothing_that_a_conversation_holds_is_run(dashboard):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("language", "theme", "size"), [("en", "light", DESKTOP), ("zh", "dark", PHONE)], ids=["light, desktop", "Chinese, dark, phone"]
+    ("language", "theme", "size"),
+    [("en", "light", DESKTOP), ("zh", "dark", PHONE)],
+    ids=["light, desktop", "Chinese, dark, phone"],
 )
 def test_nothing_hinders_people_who_chat(dashboard, axe, language, theme, size):
     dashboard.tolerate(FAILED + "404")

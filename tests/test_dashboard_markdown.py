@@ -1,4 +1,6 @@
-"""What the page makes of the models' Markdown: its elements, and nothing that a text could bring in by itself."""
+"""What the page makes of the models' Markdown: its elements, and nothing that a text could bring in by
+itself.
+"""
 
 import json
 import time
@@ -26,15 +28,24 @@ def render(chromium):
         ("one\ntwo\n\nthree", "<p>one<br>two</p><p>three</p>"),
         ("# Title #\n### Third\n####### none", "<h2>Title</h2><h4>Third</h4><p>####### none</p>"),
         ("#hashtag", "<p>#hashtag</p>"),
-        ("**bold** and *em* and _em_ and ~~no~~", "<p><strong>bold</strong> and <em>em</em> and <em>em</em> and <s>no</s></p>"),
+        (
+            "**bold** and *em* and _em_ and ~~no~~",
+            "<p><strong>bold</strong> and <em>em</em> and <em>em</em> and <s>no</s></p>",
+        ),
         ("***both***", "<p><strong><em>both</em></strong></p>"),
         ("**bold with *em* inside**", "<p><strong>bold with <em>em</em> inside</strong></p>"),
         ("snake_case_name and 2 * 3 * 4", "<p>snake_case_name and 2 * 3 * 4</p>"),
         (r"\*not em\* and \`no code\`", "<p>*not em* and `no code`</p>"),
         ("`a < b` and ``a ` b``", "<p><code>a &lt; b</code> and <code>a ` b</code></p>"),
-        ("```py\nif a < b:\n    **no**\n```\nafter", '<pre tabindex="0"><code>if a &lt; b:\n    **no**</code></pre><p>after</p>'),
+        (
+            "```py\nif a < b:\n    **no**\n```\nafter",
+            '<pre tabindex="0"><code>if a &lt; b:\n    **no**</code></pre><p>after</p>',
+        ),
         ("~~~\nnever closed", '<pre tabindex="0"><code>never closed</code></pre>'),
-        ("- one\n- two\n  - deep\n- three", "<ul><li>one</li><li>two<ul><li>deep</li></ul></li><li>three</li></ul>"),
+        (
+            "- one\n- two\n  - deep\n- three",
+            "<ul><li>one</li><li>two<ul><li>deep</li></ul></li><li>three</li></ul>",
+        ),
         ("Before:\n* one\n* two", "<p>Before:</p><ul><li>one</li><li>two</li></ul>"),
         ("3. three\n4. four", '<ol start="3"><li>three</li><li>four</li></ol>'),
         ("1. one\n   - deep\n2. two", "<ol><li>one<ul><li>deep</li></ul></li><li>two</li></ol>"),
@@ -42,10 +53,19 @@ def render(chromium):
         ("- one\n  goes on\n\n  second part", "<ul><li>one<br>goes on<p>second part</p></li></ul>"),
         ("> said\n> again\n\nafter", "<blockquote><p>said<br>again</p></blockquote><p>after</p>"),
         ("above\n\n---\n\nbelow", "<p>above</p><hr><p>below</p>"),
-        ("[text](https://example.org/a_b_(c)?d=1)", f'<p><a href="https://example.org/a_b_(c)?d=1"{BLANK}>text</a></p>'),
+        (
+            "[text](https://example.org/a_b_(c)?d=1)",
+            f'<p><a href="https://example.org/a_b_(c)?d=1"{BLANK}>text</a></p>',
+        ),
         ('[mail](mailto:ann@example.org "Ann")', f'<p><a href="mailto:ann@example.org"{BLANK}>mail</a></p>'),
-        ("See https://example.org/a_b. And", f'<p>See <a href="https://example.org/a_b"{BLANK}>https://example.org/a_b</a>. And</p>'),
-        ("看 https://example.org/路。好", f'<p>看 <a href="https://example.org/路"{BLANK}>https://example.org/路</a>。好</p>'),
+        (
+            "See https://example.org/a_b. And",
+            f'<p>See <a href="https://example.org/a_b"{BLANK}>https://example.org/a_b</a>. And</p>',
+        ),
+        (
+            "看 https://example.org/路。好",
+            f'<p>看 <a href="https://example.org/路"{BLANK}>https://example.org/路</a>。好</p>',
+        ),
         ("<https://example.org>", f'<p><a href="https://example.org"{BLANK}>https://example.org</a></p>'),
         ("中文**加粗**文字", "<p>中文<strong>加粗</strong>文字</p>"),
         ("unfinished **bold and `code", "<p>unfinished **bold and `code</p>"),
@@ -99,7 +119,26 @@ def test_a_text_brings_in_no_markup_of_its_own(render, text):
 
 
 @pytest.mark.parametrize(
-    "piece", [">", "> ", "- ", "  - x\n", "*", "**a", "`", "[", "[](", "|", "|\n|-", "_a", "~~", "\\", "1. ", "#", "<https://"]
+    "piece",
+    [
+        ">",
+        "> ",
+        "- ",
+        "  - x\n",
+        "*",
+        "**a",
+        "`",
+        "[",
+        "[](",
+        "|",
+        "|\n|-",
+        "_a",
+        "~~",
+        "\\",
+        "1. ",
+        "#",
+        "<https://",
+    ],
 )
 def test_a_hostile_text_ends(render, piece):
     assert render(piece * (20_000 // len(piece))) is not None

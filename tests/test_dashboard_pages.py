@@ -1,4 +1,6 @@
-"""The dashboard's notes, memories and settings in a browser: what they show, what they change, what they say when it fails."""
+"""The dashboard's notes, memories and settings in a browser: what they show, what they change, what they say
+when it fails.
+"""
 
 import io
 import re
@@ -28,7 +30,10 @@ SECTIONS = ("general", "model", "usage", "skills", "tools", "devices", "data", "
 @pytest.fixture(scope="module")
 def service(chromium, tmp_path_factory):
     """A service for the tests that do not get in each other's way, with a note, memories and a ledger."""
-    with FakeLLM() as llm, stocked(Dashboard(chromium, tmp_path_factory.mktemp("pages"), llm), keep_some) as dashboard:
+    with (
+        FakeLLM() as llm,
+        stocked(Dashboard(chromium, tmp_path_factory.mktemp("pages"), llm), keep_some) as dashboard,
+    ):
         yield dashboard
 
 
@@ -40,13 +45,18 @@ def shared(service):
 
 @pytest.fixture(scope="module")
 def larger_service(chromium, tmp_path_factory):
-    with FakeLLM() as llm, stocked(Dashboard(chromium, tmp_path_factory.mktemp("many"), llm), keep_many) as dashboard:
+    with (
+        FakeLLM() as llm,
+        stocked(Dashboard(chromium, tmp_path_factory.mktemp("many"), llm), keep_many) as dashboard,
+    ):
         yield dashboard
 
 
 @pytest.fixture
 def many(larger_service):
-    """More notes and memories than a page of them has; the one test changes the notes, the other the memories."""
+    """More notes and memories than a page of them has; the one test changes the notes, the other the
+    memories.
+    """
     yield larger_service
     larger_service.begin_anew()
 
@@ -69,26 +79,58 @@ def stocked(dashboard, keep):
 
 def keep_some(now):
     asked = conversations.begin_turn("c0ffee", "Where is the library?", None, device_id="", now=now)
-    conversations.end_turn(asked, [Message(role="assistant", content="In town.", created_at=now)], recalled=None, now=now)
+    conversations.end_turn(
+        asked, [Message(role="assistant", content="In town.", created_at=now)], recalled=None, now=now
+    )
     text = "# What is due\n\n- **Friday**: the book\n- [the library](https://library.example/)\n\n| a | b |\n|---|---|\n| 1 | 2 |"
     content = f"{text}\n\n{HOSTILE}"
-    fields = {"source_photo_ids": "[4711]", "source_conversation_ids": '["c0ffee", "decade"]', "confidence": 0.8, "created_at": now}
+    fields = {
+        "source_photo_ids": "[4711]",
+        "source_conversation_ids": '["c0ffee", "decade"]',
+        "confidence": 0.8,
+        "created_at": now,
+    }
     Dynamic.create(id=5, title=HOSTILE, summary=HOSTILE, content=content, category="reminder", **fields)
-    Memory.create(content=HOSTILE, memory_type="long_term", source_type="chat", category="habit", importance=0.9, created_at=now)
+    Memory.create(
+        content=HOSTILE,
+        memory_type="long_term",
+        source_type="chat",
+        category="habit",
+        importance=0.9,
+        created_at=now,
+    )
     for number, day in enumerate((0, 1, 9)):
-        ledger.record(Usage(2, 1_000 * (number + 1), 50), purpose="chat", model="scripted", now=now - timedelta(days=day))
+        ledger.record(
+            Usage(2, 1_000 * (number + 1), 50),
+            purpose="chat",
+            model="scripted",
+            now=now - timedelta(days=day),
+        )
 
 
 def keep_many(now):
     for number in range(1, 36):
         category = "insight" if number % 7 == 0 else "note"
-        Dynamic.create(title=f"Note {number}", summary=f"Summary {number}", category=category, is_read=number <= 30, created_at=now)
+        Dynamic.create(
+            title=f"Note {number}",
+            summary=f"Summary {number}",
+            category=category,
+            is_read=number <= 30,
+            created_at=now,
+        )
     for number in range(1, 61):
         kind = "short_term" if number % 6 == 0 else "long_term"
         ends = now + timedelta(hours=40) if kind == "short_term" else None
-        fields = {"importance": number / 100, "access_count": number, "created_at": now + timedelta(seconds=number), "expires_at": ends}
+        fields = {
+            "importance": number / 100,
+            "access_count": number,
+            "created_at": now + timedelta(seconds=number),
+            "expires_at": ends,
+        }
         category = "people" if number <= 3 else "fact"
-        Memory.create(content=f"Memory {number}", memory_type=kind, source_type="chat", category=category, **fields)
+        Memory.create(
+            content=f"Memory {number}", memory_type=kind, source_type="chat", category=category, **fields
+        )
 
 
 def titles(page):
@@ -99,7 +141,7 @@ def dialog(page):
     return page.get_by_role("dialog")
 
 
-# -------------------------------------------------------------------------------------------------------------------- the notes
+# -------------------------------------------------------------------------------------------------- the notes
 
 
 def test_notes_are_read_pinned_paged_filtered_and_deleted(many):
@@ -148,7 +190,9 @@ def test_an_article_is_shown_with_its_sources_and_runs_nothing(shared):
     expect(article.get_by_role("heading", name="What is due")).to_be_visible()
     expect(article.locator(".prose li strong")).to_have_text("Friday")
     expect(article.locator(".prose td")).to_have_text(["1", "2"])
-    expect(article.get_by_role("link", name="the library", exact=True)).to_have_attribute("rel", "noopener noreferrer")
+    expect(article.get_by_role("link", name="the library", exact=True)).to_have_attribute(
+        "rel", "noopener noreferrer"
+    )
     expect(article.get_by_role("button", name="Open screenshot #4711")).to_be_visible()
     settled(page, "document.querySelector('.cited img')?.dataset.state === 'broken'")
     expect(article.get_by_role("link", name="Chat decade")).to_be_visible()
@@ -159,7 +203,9 @@ def test_an_article_is_shown_with_its_sources_and_runs_nothing(shared):
 
 
 def test_notes_are_written_when_they_are_asked_for(dashboard):
-    dashboard.findings.append({"app_name": "Mail", "summary": "The book is due on Friday.", "confidence": 0.9})
+    dashboard.findings.append(
+        {"app_name": "Mail", "summary": "The book is due on Friday.", "confidence": 0.9}
+    )
     photo = dashboard.service.upload(draw("Library"))["id"]
     dashboard.service.wait_until_analysed()
     page = dashboard.open("#/notes")
@@ -169,7 +215,13 @@ def test_notes_are_written_when_they_are_asked_for(dashboard):
     dashboard.llm.fail(401, "no such key")
     now.click()
     expect(page.get_by_role("alert")).to_contain_text("The model's server refuses this configuration (401)")
-    article = {"title": "Return the book", "summary": "On Friday.", "content": "On Friday.", "category": "reminder", "photo_ids": [photo]}
+    article = {
+        "title": "Return the book",
+        "summary": "On Friday.",
+        "content": "On Friday.",
+        "category": "reminder",
+        "photo_ids": [photo],
+    }
     dashboard.llm.answer({"articles": [article]})
     now.click()
     expect(page.get_by_text("New notes: 1")).to_be_visible()
@@ -182,7 +234,7 @@ def test_notes_are_written_when_they_are_asked_for(dashboard):
     expect(dialog(page)).to_contain_text("The book is due on Friday.")
 
 
-# ------------------------------------------------------------------------------------------------------------------ the memories
+# ----------------------------------------------------------------------------------------------- the memories
 
 
 def test_memories_are_filtered_paged_and_forgotten(many):
@@ -190,7 +242,9 @@ def test_memories_are_filtered_paged_and_forgotten(many):
     items = page.locator(".memories-item")
     expect(items).to_have_count(50)
     expect(page.get_by_text("50 of 60")).to_be_visible()
-    expect(page.get_by_label("Kept for").locator("option")).to_have_text(["All (60)", "Long term (50)", "Two days (10)"])
+    expect(page.get_by_label("Kept for").locator("option")).to_have_text(
+        ["All (60)", "Long term (50)", "Two days (10)"]
+    )
     page.get_by_role("button", name="Forget this memory: Memory 60").click()
     dialog(page).get_by_role("button", name="Forget this memory").click()
     expect(page.get_by_text("49 of 59")).to_be_visible()
@@ -216,7 +270,7 @@ def test_a_hostile_memory_is_text(shared):
     assert page.locator("#main script, #main [onerror]").count() == 0
 
 
-# ------------------------------------------------------------------------------------------------------------------ the settings
+# ----------------------------------------------------------------------------------------------- the settings
 
 
 def test_language_and_appearance_are_chosen_and_kept(shared):
@@ -287,7 +341,13 @@ def test_skills_are_made_changed_switched_and_deleted(shared):
     page = shared.open("#/settings/skills")
     expect(page.locator(".settings-row")).to_have_count(4)
     page.get_by_role("button", name="New skill").click()
-    for label, text in (("ID", "summarize"), ("Name", "Chef"), ("Icon", "🍲"), ("Description", "Cooks"), ("Instructions", "Cook.")):
+    for label, text in (
+        ("ID", "summarize"),
+        ("Name", "Chef"),
+        ("Icon", "🍲"),
+        ("Description", "Cooks"),
+        ("Instructions", "Cook."),
+    ):
         dialog(page).get_by_label(label, exact=True).fill(text)
     dialog(page).get_by_role("button", name="Add").click()
     expect(dialog(page).get_by_role("alert")).to_contain_text("exists already")
@@ -316,7 +376,12 @@ def test_mcp_servers_are_added_switched_and_deleted(shared):
     page = shared.open("#/settings/tools")
     expect(page.get_by_text("No MCP servers yet.")).to_be_visible()
     page.get_by_role("button", name="Add a server").click()
-    for label, text in (("ID", "nas"), ("Name", "My notes"), ("Address", "https://10.0.0.1/mcp"), ("Description", HOSTILE)):
+    for label, text in (
+        ("ID", "nas"),
+        ("Name", "My notes"),
+        ("Address", "https://10.0.0.1/mcp"),
+        ("Description", HOSTILE),
+    ):
         dialog(page).get_by_label(label, exact=True).fill(text)
     dialog(page).get_by_role("button", name="Add").click()
     expect(dialog(page).get_by_role("alert")).to_contain_text("url:")
@@ -337,7 +402,13 @@ def test_mcp_servers_are_added_switched_and_deleted(shared):
 
 
 def test_devices_are_tested_told_and_removed(shared):
-    device = {"device_id": "a/b c", "token": "secret-token", "device_name": "Pixel <b>", "device_model": "Pixel 10", "app_version": "1.2"}
+    device = {
+        "device_id": "a/b c",
+        "token": "secret-token",
+        "device_name": "Pixel <b>",
+        "device_model": "Pixel 10",
+        "app_version": "1.2",
+    }
     shared.service.call("POST", "/api/push/register", json=device)
     page = shared.open("#/settings/devices")
     expect(page.locator(".settings-row")).to_contain_text("Pixel 10 · 1.2")
@@ -372,7 +443,9 @@ def test_storage_is_counted_limited_exported_and_cleared(full):
     with open(download.value.path(), "rb") as file:
         archive = zipfile.ZipFile(io.BytesIO(file.read()))
     assert archive.testzip() is None
-    assert any("Memory 7" in archive.read(name).decode() for name in archive.namelist() if name.endswith(".json"))
+    assert any(
+        "Memory 7" in archive.read(name).decode() for name in archive.namelist() if name.endswith(".json")
+    )
 
     page.get_by_role("button", name="Delete everything").click()
     clear = dialog(page).get_by_role("button", name="Delete everything")
@@ -401,7 +474,9 @@ def test_a_section_that_cannot_be_loaded_says_why_and_tries_again(shared):
     shared.tolerate(FAILED + "500")
     page = shared.open("#/settings")
     for section in SECTIONS[1:]:
-        page.route("**/api/**", lambda route: route.fulfill(status=500, json={"detail": "The disk has gone."}))
+        page.route(
+            "**/api/**", lambda route: route.fulfill(status=500, json={"detail": "The disk has gone."})
+        )
         page.evaluate("(section) => (location.hash = `#/settings/${section}`)", section)
         expect(page.get_by_role("alert").first).to_contain_text("The disk has gone.")
         page.unroute("**/api/**")
@@ -412,7 +487,9 @@ def test_a_section_that_cannot_be_loaded_says_why_and_tries_again(shared):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("language", "theme", "size"), [("en", "dark", DESKTOP), ("zh", "light", PHONE)], ids=["dark, desktop", "Chinese, light, phone"]
+    ("language", "theme", "size"),
+    [("en", "dark", DESKTOP), ("zh", "light", PHONE)],
+    ids=["dark, desktop", "Chinese, light, phone"],
 )
 def test_nothing_hinders_people_in_notes_memories_and_settings(shared, axe, language, theme, size):
     shared.tolerate(FAILED + "404")
@@ -425,5 +502,6 @@ def test_nothing_hinders_people_in_notes_memories_and_settings(shared, axe, lang
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], address
         words = page.locator("#main").inner_text()
         assert not re.findall(
-            r"\b(?:notes|memories|memory|source|dynamic|settings|model|usage|skills|tools|devices|data|access)\.[a-z]\w+", words
+            r"\b(?:notes|memories|memory|source|dynamic|settings|model|usage|skills|tools|devices|data|access)\.[a-z]\w+",
+            words,
         )

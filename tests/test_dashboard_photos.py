@@ -1,4 +1,6 @@
-"""Screenshots in the dashboard: sending, finding, looking at and deleting them, by the thousand, and with hostile words in them."""
+"""Screenshots in the dashboard: sending, finding, looking at and deleting them, by the thousand, and with
+hostile words in them.
+"""
 
 import json
 import os
@@ -38,7 +40,10 @@ def dashboard(shared):
 
 def stored(dashboard, *texts, **fields):
     """Upload a drawn screenshot for each text, analysed one after the other with the answers that are queued."""
-    photos = [dashboard.service.upload(draw(text), f"shot-{number}.png", **fields) for number, text in enumerate(texts)]
+    photos = [
+        dashboard.service.upload(draw(text), f"shot-{number}.png", **fields)
+        for number, text in enumerate(texts)
+    ]
     dashboard.service.wait_until_analysed()
     return [photo["id"] for photo in photos]
 
@@ -61,17 +66,25 @@ def upload_states(page):
     return page.locator(".upload-state")
 
 
-# ---------------------------------------------------------------------------------------------------------------------- upload
+# ----------------------------------------------------------------------------------------------------- upload
 
 
 def test_picked_screenshots_are_sent_analysed_and_stored_once(dashboard):
     page = dashboard.open("#/photos")
     expect(page.get_by_text("No screenshots yet")).to_be_visible()
-    pick(page, [*files("first.png", "second.png"), {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"words"}])
+    pick(
+        page,
+        [
+            *files("first.png", "second.png"),
+            {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"words"},
+        ],
+    )
     expect(upload_states(page)).to_have_text(["Saved", "Saved", "Not a JPEG, PNG, WebP or GIF file"])
     expect(cards(page)).to_have_count(2)
     expect(cards(page).first).to_contain_text("library book")
-    settled(page, "[...document.querySelectorAll('.photo-grid img')].every((image) => image.naturalWidth > 0)")
+    settled(
+        page, "[...document.querySelectorAll('.photo-grid img')].every((image) => image.naturalWidth > 0)"
+    )
     pick(page, files("first.png"))
     expect(upload_states(page).last).to_have_text("Already saved")
     expect(page.get_by_role("status").filter(has_text="of 4 done")).to_have_text("3 of 4 done")
@@ -129,7 +142,9 @@ def test_at_most_three_are_sent_at_once_and_what_breaks_is_tried_again(dashboard
 def test_an_upload_that_the_service_refuses_says_why_and_can_be_sent_again(dashboard):
     dashboard.tolerate("507")
     page = dashboard.open("#/photos")
-    page.route("**/api/photos/upload", lambda route: route.fulfill(status=507, json={"detail": "The disk is full."}))
+    page.route(
+        "**/api/photos/upload", lambda route: route.fulfill(status=507, json={"detail": "The disk is full."})
+    )
     pick(page, files("shot.png"))
     expect(upload_states(page)).to_contain_text("The disk is full.")
     page.unroute("**/api/photos/upload")
@@ -137,7 +152,7 @@ def test_an_upload_that_the_service_refuses_says_why_and_can_be_sent_again(dashb
     expect(upload_states(page)).to_have_text("Saved")
 
 
-# ------------------------------------------------------------------------------------------------------------ search and filters
+# ----------------------------------------------------------------------------------------- search and filters
 
 
 def test_search_answers_as_one_types_marks_the_words_and_survives_a_reload(dashboard):
@@ -146,7 +161,16 @@ def test_search_answers_as_one_types_marks_the_words_and_survives_a_reload(dashb
         ("Rail", "Train to Hamburg, platform 7"),
         ("银行", "账单已出,请查看"),
     ):
-        dashboard.findings.append({**FINDINGS, "app_name": app, "summary": text, "visible_text": text, "entities": [], "memories": []})
+        dashboard.findings.append(
+            {
+                **FINDINGS,
+                "app_name": app,
+                "summary": text,
+                "visible_text": text,
+                "entities": [],
+                "memories": [],
+            }
+        )
     stored(dashboard, "one", "two", "three")
     page = dashboard.open("#/photos")
     expect(cards(page)).to_have_count(3)
@@ -186,7 +210,10 @@ def test_an_answer_to_an_older_search_is_ignored(dashboard):
 def test_filters_narrow_the_grid_and_are_kept_in_the_address(dashboard):
     stored(dashboard, "phone one", "phone two", device_id="phone", device_name="Pixel")
     stored(dashboard, "tablet", device_id="tablet")
-    in_database(dashboard.service.data, lambda execute: execute("UPDATE analyses SET status = 'error' WHERE device_id = 'tablet'"))
+    in_database(
+        dashboard.service.data,
+        lambda execute: execute("UPDATE analyses SET status = 'error' WHERE device_id = 'tablet'"),
+    )
     page = dashboard.open("#/photos")
     expect(cards(page)).to_have_count(3)
     page.get_by_label("Device").select_option("Pixel")
@@ -239,7 +266,7 @@ def test_the_whole_list_is_narrowed_by_time_category_and_intent_too(dashboard):
     expect(cards(page)).to_have_count(1)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- detail
+# ----------------------------------------------------------------------------------------------------- detail
 
 
 def test_the_detail_shows_the_picture_and_all_that_was_found(dashboard):
@@ -247,13 +274,19 @@ def test_the_detail_shows_the_picture_and_all_that_was_found(dashboard):
         {"type": "link", "value": "https://example.org/a?b=c"}, {"type": "email", "value": "ann@example.org"},
         {"type": "phone", "value": "+49 40 1234567"}, {"type": "amount", "value": "12.50 EUR"},
     ]  # fmt: skip
-    dashboard.findings.append({**FINDINGS, "entities": entities, "visible_text": "Pay 12.50 EUR\nuntil Friday"})
+    dashboard.findings.append(
+        {**FINDINGS, "entities": entities, "visible_text": "Pay 12.50 EUR\nuntil Friday"}
+    )
     [first] = stored(dashboard, "one")
     [second] = stored(dashboard, "two")
     page = dashboard.open(f"#/photos/{first}", permissions=["clipboard-read", "clipboard-write"])
     detail = page.get_by_role("dialog")
-    expect(detail.get_by_role("link", name="https://example.org/a?b=c")).to_have_attribute("rel", "noopener noreferrer")
-    expect(detail.get_by_role("link", name="ann@example.org")).to_have_attribute("href", "mailto:ann@example.org")
+    expect(detail.get_by_role("link", name="https://example.org/a?b=c")).to_have_attribute(
+        "rel", "noopener noreferrer"
+    )
+    expect(detail.get_by_role("link", name="ann@example.org")).to_have_attribute(
+        "href", "mailto:ann@example.org"
+    )
     expect(detail.get_by_role("link", name="+49 40 1234567")).to_have_attribute("href", "tel:+49401234567")
     detail.get_by_role("button", name="Copy 12.50 EUR").click()
     expect(page.get_by_text("Copied")).to_be_visible()
@@ -278,7 +311,9 @@ def test_the_detail_shows_the_picture_and_all_that_was_found(dashboard):
 
 def test_a_failed_analysis_says_why_and_can_be_repeated(dashboard):
     [photo] = stored(dashboard, "one")
-    failed = "UPDATE analyses SET status = 'error', error_message = 'The answer could not be read.', summary = ''"
+    failed = (
+        "UPDATE analyses SET status = 'error', error_message = 'The answer could not be read.', summary = ''"
+    )
     in_database(dashboard.service.data, lambda execute: execute(failed))
     page = dashboard.open(f"#/photos/{photo}")
     expect(page.get_by_role("alert")).to_contain_text("The answer could not be read.")
@@ -291,7 +326,7 @@ def test_a_failed_analysis_says_why_and_can_be_repeated(dashboard):
     expect(page.get_by_role("dialog").get_by_text("library book")).to_be_visible()
 
 
-# -------------------------------------------------------------------------------------------------------------------- deletion
+# --------------------------------------------------------------------------------------------------- deletion
 
 
 def test_a_deletion_can_be_taken_back_and_is_sent_when_its_time_has_passed(dashboard):
@@ -311,11 +346,15 @@ def test_a_deletion_can_be_taken_back_and_is_sent_when_its_time_has_passed(dashb
     expect(kept).to_be_focused()  # what has taken the place of the deleted one
     assert len(list(dashboard.service.photos())) == 2
     page.clock.run_for(7_000)
-    eventually(lambda: [photo["id"] for photo in dashboard.service.photos()] == [first], "the deletion is sent")
+    eventually(
+        lambda: [photo["id"] for photo in dashboard.service.photos()] == [first], "the deletion is sent"
+    )
     expect(page.get_by_text("1 screenshot", exact=True)).to_be_visible()
 
 
-@pytest.mark.parametrize("leave", [lambda page: page.goto("about:blank"), lambda page: page.reload()], ids=["elsewhere", "reload"])
+@pytest.mark.parametrize(
+    "leave", [lambda page: page.goto("about:blank"), lambda page: page.reload()], ids=["elsewhere", "reload"]
+)
 def test_a_deletion_is_sent_when_the_page_is_left(dashboard, leave):
     [photo] = stored(dashboard, "one")
     page = dashboard.open(f"#/photos/{photo}")
@@ -326,13 +365,21 @@ def test_a_deletion_is_sent_when_the_page_is_left(dashboard, leave):
     eventually(lambda: not list(dashboard.service.photos()), "the deletion is sent")
 
 
-# ----------------------------------------------------------------------------------------------------------- hostile and many
+# ------------------------------------------------------------------------------------------- hostile and many
 
 
 def test_script_in_a_screenshot_runs_nothing(dashboard):
     attack = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
-    entities = [{"type": "link", "value": "javascript:document.title='run'"}, {"type": attack, "value": attack}]
-    hostile = {"app_name": attack, "summary": f"{attack} in the summary", "visible_text": f"{attack} in the text", "entities": entities}
+    entities = [
+        {"type": "link", "value": "javascript:document.title='run'"},
+        {"type": attack, "value": attack},
+    ]
+    hostile = {
+        "app_name": attack,
+        "summary": f"{attack} in the summary",
+        "visible_text": f"{attack} in the text",
+        "entities": entities,
+    }
     dashboard.findings.append({**FINDINGS, **hostile})
     dashboard.service.upload(draw(attack), f"{attack}.png", device_id="phone", device_name=attack)
     dashboard.service.wait_until_analysed()
@@ -362,7 +409,10 @@ def scroll_through_thousands(dashboard):
     multiply(dashboard.service.data, MANY)
     page = dashboard.open("#/photos")
     pictures, pages, given_up = [], set(), []
-    page.on("request", lambda request: pictures.append(request.url) if request.url.endswith("/thumbnail") else None)
+    page.on(
+        "request",
+        lambda request: pictures.append(request.url) if request.url.endswith("/thumbnail") else None,
+    )
     page.on("request", lambda request: pages.update(re.findall(r"[?&]page=(\d+)", request.url)))
     page.on("requestfailed", lambda request: given_up.append(request.url))
     expect(page.get_by_text("5,000 screenshots")).to_be_visible()
@@ -394,7 +444,9 @@ def scroll_through_thousands(dashboard):
     expect(page.locator(".photo-place[aria-posinset='1'] .photo-card")).to_be_focused()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
-    columns = page.evaluate("new Set([...document.querySelectorAll('.photo-place')].map((e) => e.getBoundingClientRect().left)).size")
+    columns = page.evaluate(
+        "new Set([...document.querySelectorAll('.photo-place')].map((e) => e.getBoundingClientRect().left)).size"
+    )
     expect(page.locator(f".photo-place[aria-posinset='{columns + 2}'] .photo-card")).to_be_focused()
     # A photo is deleted in the middle: the others close up, and nothing is missing.
     page.keyboard.press("Enter")
@@ -404,7 +456,9 @@ def scroll_through_thousands(dashboard):
 
 
 def multiply(data, count):
-    """Make the one photo of the data folder `count` photos, each with an analysis of its own, and its files under names of their own."""
+    """Make the one photo of the data folder `count` photos, each with an analysis of its own, and its files
+    under names of their own.
+    """
 
     def change(execute):
         [files] = execute("SELECT original_path, thumbnail_path FROM photos")
@@ -421,7 +475,10 @@ def multiply(data, count):
             columns = [column.name for column in db.get_columns(table)]
             chosen = ", ".join(own.get(column, f"{table}.{column}") for column in columns)
             numbers = json.dumps(list(range(2, count + 1)))
-            execute(f"INSERT INTO {table} ({', '.join(columns)}) SELECT {chosen} FROM {table}, json_each(?)", (numbers,))
+            execute(
+                f"INSERT INTO {table} ({', '.join(columns)}) SELECT {chosen} FROM {table}, json_each(?)",
+                (numbers,),
+            )
 
     in_database(data, change)
 

@@ -1,4 +1,6 @@
-"""The frame of the dashboard in a browser: signing in, finding one's way, languages, themes, sizes, and who uses no mouse."""
+"""The frame of the dashboard in a browser: signing in, finding one's way, languages, themes, sizes, and who
+uses no mouse.
+"""
 
 import re
 import threading
@@ -18,7 +20,9 @@ VIEWS = ("#/", "#/photos", "#/chat", "#/notes", "#/memories", "#/settings")
 @pytest.fixture(scope="module")
 def shared(chromium, tmp_path_factory):
     with FakeLLM() as llm, Dashboard(chromium, tmp_path_factory.mktemp("shell"), llm) as dashboard:
-        dashboard.service.upload(draw("Dentist on Friday"), "a-very-long-file-name-that-goes-on-and-on-without-any-space-in-it.png")
+        dashboard.service.upload(
+            draw("Dentist on Friday"), "a-very-long-file-name-that-goes-on-and-on-without-any-space-in-it.png"
+        )
         dashboard.service.wait_until_analysed()
         yield dashboard
 
@@ -89,14 +93,18 @@ def test_the_language_follows_the_browser(furnished):
             settled(page, "!document.querySelector('[aria-busy=true]')")
             words = page.locator("body").inner_text()
             # A text that is missing shows its key.
-            assert not re.findall(r"\b(?:shell|home|photos|detail|upload|chat|notes|memories|settings)\.[a-z]\w+", words)
+            assert not re.findall(
+                r"\b(?:shell|home|photos|detail|upload|chat|notes|memories|settings)\.[a-z]\w+", words
+            )
             assert (len(re.findall(r"[\u4e00-\u9fff]", words)) > 20) == (language == "zh"), words
 
 
 def test_light_and_dark_follow_the_system(furnished):
     def brightness(page):
         expect(home(page)).to_be_visible()
-        red, green, blue = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)")
+        red, green, blue = page.evaluate(
+            "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
+        )
         return (red + green + blue) / 3
 
     assert brightness(furnished.open(theme="light")) > 200
@@ -113,7 +121,9 @@ def test_on_a_phone_the_navigation_is_at_the_bottom_and_nothing_is_cut_off(furni
     bar = page.get_by_role("navigation", name="Main navigation").bounding_box()
     assert bar["y"] + bar["height"] == pytest.approx(740, abs=2)
     assert bar["width"] == 360
-    assert all(box["height"] >= 40 for box in (link.bounding_box() for link in page.locator(".nav-link").all()))
+    assert all(
+        box["height"] >= 40 for box in (link.bounding_box() for link in page.locator(".nav-link").all())
+    )
 
 
 def test_the_keyboard_reaches_everything_in_order(furnished):
@@ -155,7 +165,9 @@ def test_home_shows_what_is_there_and_what_is_going_on(dashboard):
     expect(page.get_by_role("link", name="Notification 3")).to_be_visible()
     expect(page.get_by_role("link", name="Reminder 3")).to_be_visible()
     expect(page.locator(".photo-strip .photo-card")).to_have_count(3)
-    settled(page, "[...document.querySelectorAll('.photo-strip img')].every((image) => image.naturalWidth > 0)")
+    settled(
+        page, "[...document.querySelectorAll('.photo-strip img')].every((image) => image.naturalWidth > 0)"
+    )
     seen = threading.Event()
     dashboard.findings.append(lambda: seen.wait(PATIENCE) and FINDINGS)
     dashboard.service.upload(draw("Number 3"), "shot-3.png")
@@ -172,7 +184,10 @@ def test_a_view_that_cannot_be_loaded_says_why_and_tries_again(furnished):
     furnished.tolerate("503")
     page = furnished.open("#/settings")
     page.route(
-        "**/api/stats", lambda route: route.fulfill(status=503, json={"detail": "The database is busy."}, headers={"Retry-After": "5"})
+        "**/api/stats",
+        lambda route: route.fulfill(
+            status=503, json={"detail": "The database is busy."}, headers={"Retry-After": "5"}
+        ),
     )
     page.evaluate("location.hash = '#/home'")
     expect(page.get_by_role("alert")).to_contain_text("The database is busy. Try again in 5 s.")
@@ -182,7 +197,9 @@ def test_a_view_that_cannot_be_loaded_says_why_and_tries_again(furnished):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("theme", "size"), [("light", DESKTOP), ("dark", PHONE)], ids=["light, desktop", "dark, phone"])
+@pytest.mark.parametrize(
+    ("theme", "size"), [("light", DESKTOP), ("dark", PHONE)], ids=["light, desktop", "dark, phone"]
+)
 def test_nothing_hinders_people_seriously(dashboard, axe, theme, size):
     dashboard.service.upload(draw("Dentist on Friday"), "dentist.png")
     dashboard.service.wait_until_analysed()
@@ -194,7 +211,12 @@ def test_nothing_hinders_people_seriously(dashboard, axe, theme, size):
     expect(signin.get_by_role("button", name="Sign in")).to_be_visible()
     assert barriers(signin, axe) == []
     page = dashboard.open(theme=theme, size=size)
-    shown = {"#/": ".photo-card", "#/photos": ".photo-card", "#/photos/1": ".entities", "#/photos/2": ".detail-error"}
+    shown = {
+        "#/": ".photo-card",
+        "#/photos": ".photo-card",
+        "#/photos/1": ".entities",
+        "#/photos/2": ".detail-error",
+    }
     for address, element in shown.items():
         page.evaluate("(address) => (location.hash = address)", address)
         expect(page.locator(element).first).to_be_visible()

@@ -1,4 +1,6 @@
-"""What runs the service on a machine of its own: systemd's units, cron's table, and a restart that loses nothing."""
+"""What runs the service on a machine of its own: systemd's units, cron's table, and a restart that loses
+nothing.
+"""
 
 import contextlib
 import os
@@ -23,7 +25,9 @@ WORK = ("reason", "decay", "cleanup", "rotate-keys")
 TIMERS = tuple(f"snaplore-{name}.timer" for name in WORK)
 FLASK = Path(sys.executable).with_name("flask")
 
-needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze, of Debian's package systemd, is not here")
+needs_systemd = pytest.mark.skipif(
+    not shutil.which("systemd-analyze"), reason="systemd-analyze, of Debian's package systemd, is not here"
+)
 
 
 def directives(unit: str, section: str) -> list[tuple[str, str]]:
@@ -44,16 +48,23 @@ def walls(unit: str) -> list[tuple[str, str]]:
     return block[block.index(("UMask", "0077")) :]
 
 
-# --------------------------------------------------------------------------------------------------------------------- systemd
+# ---------------------------------------------------------------------------------------------------- systemd
 
 
 @pytest.fixture
 def units(tmp_path):
-    """The units as they would be installed, with the credential, their programs and folders replaced by some of this machine."""
+    """The units as they would be installed, with the credential, their programs and folders replaced by some
+    of this machine.
+    """
     folder = tmp_path / "units"
     folder.mkdir()
     for unit in (*SERVICES, *TIMERS, "snaplore.socket"):
-        text = (DEPLOY / unit).read_text().replace("/opt/snaplore/.venv/bin/", "/bin/").replace("/opt/snaplore", "/")
+        text = (
+            (DEPLOY / unit)
+            .read_text()
+            .replace("/opt/snaplore/.venv/bin/", "/bin/")
+            .replace("/opt/snaplore", "/")
+        )
         (folder / unit).write_text(re.sub(r"(?m)^ExecStart=/bin/\w+", "ExecStart=/bin/sh", text))
     for unit in SERVICES:
         (folder / f"{unit}.d").mkdir()
@@ -81,7 +92,9 @@ def test_systemd_would_find_what_is_wrong_with_the_units(unit, right, wrong, uni
     text = (units / unit).read_text()
     assert right in text
     (units / unit).write_text(text.replace(right, wrong))
-    verdict = analyze("verify", "--man=no", "--recursive-errors=no", units / "snaplore.service", units / "snaplore.socket")
+    verdict = analyze(
+        "verify", "--man=no", "--recursive-errors=no", units / "snaplore.service", units / "snaplore.socket"
+    )
     assert "snaplore" in verdict.stderr
 
 
@@ -94,20 +107,38 @@ def test_the_exposure_that_systemd_reckons_is_at_most_two_and_a_half(unit):
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess:
-    return subprocess.run(["systemd-analyze", *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return subprocess.run(
+        ["systemd-analyze", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
 
 
 def test_every_directive_of_the_service_has_a_reason_above_it():
     lines = (DEPLOY / "snaplore.service").read_text().splitlines()
     block = lines[lines.index("[Service]") + 1 : lines.index("[Install]")]
-    bare = [line for above, line in zip(["", *block], block, strict=False) if re.match(r"\w+=", line) and not above.startswith("# ")]
+    bare = [
+        line
+        for above, line in zip(["", *block], block, strict=False)
+        if re.match(r"\w+=", line) and not above.startswith("# ")
+    ]
     assert bare == []
 
 
 def test_the_jobs_stand_behind_the_same_walls_and_work_on_the_same_data_as_the_service():
     assert len(walls("snaplore.service")) > 25
     assert walls("snaplore-job@.service") == walls("snaplore.service")
-    shared = ("User", "Group", "WorkingDirectory", "Environment", "EnvironmentFile", "StateDirectory", "StateDirectoryMode")
+    shared = (
+        "User",
+        "Group",
+        "WorkingDirectory",
+        "Environment",
+        "EnvironmentFile",
+        "StateDirectory",
+        "StateDirectoryMode",
+    )
     mine, theirs = ([item for item in directives(unit, "Service") if item[0] in shared] for unit in SERVICES)
     assert [name for name, _ in mine] == list(shared)
     assert theirs == mine
@@ -125,10 +156,12 @@ def test_each_timer_starts_an_existing_job_and_makes_up_for_missed_runs():
         assert timer == f"snaplore-{name}.timer"
         assert name in job_names()
         assert chosen["Persistent"] == "true"
-    assert ("ExecStart", "/opt/snaplore/.venv/bin/flask --app app jobs %i") in directives("snaplore-job@.service", "Service")
+    assert ("ExecStart", "/opt/snaplore/.venv/bin/flask --app app jobs %i") in directives(
+        "snaplore-job@.service", "Service"
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- environment file
+# ------------------------------------------------------------------------------------------- environment file
 
 
 def test_the_environment_file_names_only_settings_that_exist_and_is_read_as_it_is_also_with_everything_switched_on():
@@ -147,7 +180,7 @@ def test_the_address_that_people_are_told_is_the_one_that_systemd_listens_on():
     assert f"\nSNAPLORE_BIND={listens}\n" in (DEPLOY / "environment").read_text()
 
 
-# ------------------------------------------------------------------------------------------------------------------------ cron
+# ------------------------------------------------------------------------------------------------------- cron
 
 
 def job_names() -> set[str]:
@@ -175,12 +208,16 @@ def test_cron_runs_the_jobs_that_exist_hourly_and_nightly_at_different_minutes()
     for name in WORK[1:]:
         assert re.fullmatch(r"[0-5] \* \* \*", " ".join(lines[name][1:5]))
     assert len({fields[0] for fields in lines.values()}) == len(lines)
-    assert all("%" not in fields[5] for fields in lines.values())  # cron would take it for the end of the line
+    assert all(
+        "%" not in fields[5] for fields in lines.values()
+    )  # cron would take it for the end of the line
 
 
 @pytest.fixture
 def cron(tmp_path):
-    """`cron(command)` runs a command of the table as cron does, over a data folder of the test's; returns what goes to the journal."""
+    """`cron(command)` runs a command of the table as cron does, over a data folder of the test's; returns
+    what goes to the journal.
+    """
     programs, journal, settings = tmp_path / "bin", tmp_path / "journal", tmp_path / "environment"
     programs.mkdir()
     (programs / "logger").write_text(f"#!/bin/sh\ncat >>'{journal}'\n")
@@ -206,7 +243,9 @@ def cron(tmp_path):
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_a_line_of_the_table_does_its_job_on_the_services_data_and_writes_one_line_to_the_journal(name, cron, tmp_path):
+def test_a_line_of_the_table_does_its_job_on_the_services_data_and_writes_one_line_to_the_journal(
+    name, cron, tmp_path
+):
     written = cron(cron_lines()[name][5])
     assert len(written.splitlines()) == 1, written
     assert "Error" not in written
@@ -228,7 +267,15 @@ def test_the_command_line_of_the_service_passes_on_its_arguments_and_its_exit_co
 
     def run(*arguments):
         program = [DEPLOY / "flask", *arguments]
-        return subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return subprocess.run(
+            program,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
 
     shown = run("keys", "show-api-key")
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -236,13 +283,16 @@ def test_the_command_line_of_the_service_passes_on_its_arguments_and_its_exit_co
     assert run("import", "a folder that is not there").returncode == 2
 
 
-# --------------------------------------------------------------------------------------------------------------------- restart
+# ---------------------------------------------------------------------------------------------------- restart
 
 
 class ActivatedService(Service):
-    """The service with a listening socket that this process holds, and passes on at each start, as systemd does."""
+    """The service with a listening socket that this process holds, and passes on at each start, as systemd
+    does.
+    """
 
-    # What systemd does between fork and exec: the socket is descriptor 3, and the variables are meant for this process.
+    # What systemd does between fork and exec: the socket is descriptor 3, and the variables are meant for
+    # this process.
     HAND_OVER = (
         "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()));"
         "os.execv(sys.executable, [sys.executable, '-m', 'gunicorn'])"
@@ -269,7 +319,9 @@ class ActivatedService(Service):
 @pytest.fixture
 def activated(tmp_path):
     """Its model is a closed port: nothing is analysed here."""
-    with ActivatedService(tmp_path, api_key="key", dev_mode="true", llm_base_url="http://localhost:9/v1", llm_model="none") as service:
+    with ActivatedService(
+        tmp_path, api_key="key", dev_mode="true", llm_base_url="http://localhost:9/v1", llm_model="none"
+    ) as service:
         assert service.port == service.listening.getsockname()[1]
         yield service
 

@@ -19,10 +19,14 @@ _FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")
 _LINK = re.compile(r"\[[^\]\[]*(?:\[[^\]]*\][^\]\[]*)*\]\(([^()\s]+)\)")
 _MAKE = re.compile(r"(?:^ *|`|&& |sudo )make (?:-C \S+ )?([a-z][a-z-]*)", re.MULTILINE)
-_COMMAND = re.compile(r"(?:(?<!\S)\./(?:snaplore|flask)|`\./snaplore|/deploy/flask|flask --app app) +([^`|#;&>]+)")
+_COMMAND = re.compile(
+    r"(?:(?<!\S)\./(?:snaplore|flask)|`\./snaplore|/deploy/flask|flask --app app) +([^`|#;&>]+)"
+)
 
 
-@pytest.mark.parametrize("path", [generate.API, generate.CONFIGURATION, generate.ARCHITECTURE], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [generate.API, generate.CONFIGURATION, generate.ARCHITECTURE], ids=lambda path: path.name
+)
 def test_generated_documents_are_current(path: Path, generated: dict[Path, str]) -> None:
     assert path.read_text() == generated[path], f"{path.name} is stale: run `make docs`"
 
@@ -63,7 +67,9 @@ def test_commands_and_their_options_exist(path: Path) -> None:
 @pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_modules_and_folders_exist(name: str) -> None:
     prose = _FENCE.sub("", (ROOT / name).read_text())
-    missing = [path for path in re.findall(r"`([a-z0-9_./]+(?:\.py|/))`", prose) if not (ROOT / path).exists()]
+    missing = [
+        path for path in re.findall(r"`([a-z0-9_./]+(?:\.py|/))`", prose) if not (ROOT / path).exists()
+    ]
     assert missing == []
 
 
@@ -73,7 +79,10 @@ def test_modules_and_folders_exist(name: str) -> None:
         ("[a](docs/api.md) [b](https://example.org/nothing.md)", []),
         ("[a](docs/api.md#the-api-of-snaplore-010) [b](#there)\n# There", []),
         ("[a](docs/nothing.md) ![b](docs/nothing.png)", ["docs/nothing.md", "docs/nothing.png"]),
-        ("[![a picture](docs/nothing.png)](docs/api.md#nothing)", ["docs/api.md#nothing", "docs/nothing.png"]),
+        (
+            "[![a picture](docs/nothing.png)](docs/api.md#nothing)",
+            ["docs/api.md#nothing", "docs/nothing.png"],
+        ),
         ("[a](#second-1) [b](#second-2)\n# Second\n## Second", ["#second-2"]),
         ("`[a](nothing.md)`\n```\n[b](nothing.md)\n# Title\n```\n[c](#title)", ["#title"]),
     ],
@@ -83,7 +92,9 @@ def test_a_broken_link_is_found(text: str, broken: list[str]) -> None:
 
 
 def test_an_unknown_target_command_or_option_is_found() -> None:
-    text = "Run `make nothing`, or make it.\n```\nsudo make -C /opt/x never\napt install make x\nmake test\n```"
+    text = (
+        "Run `make nothing`, or make it.\n```\nsudo make -C /opt/x never\napt install make x\nmake test\n```"
+    )
     assert list(unknown_targets(text)) == ["never", "nothing"]
     text = "`./snaplore jobs reason|decay`, `./snaplore backup FILE --force` and `./snaplore --version`"
     assert list(unknown_commands(text)) == []
@@ -109,7 +120,11 @@ def anchors(text: str) -> set[str]:
     for heading in re.findall(r"^#{1,6} +(.+)$", _FENCE.sub("", text), re.MULTILINE):
         anchor = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
         found[anchor] = found.get(anchor, -1) + 1
-    return {f"{anchor}-{number}" if number else anchor for anchor, most in found.items() for number in range(most + 1)}
+    return {
+        f"{anchor}-{number}" if number else anchor
+        for anchor, most in found.items()
+        for number in range(most + 1)
+    }
 
 
 def unknown_targets(text: str) -> Iterator[str]:
@@ -132,8 +147,13 @@ def unknown_commands(text: str) -> Iterator[str]:
                     yield " ".join(names)
                     break
                 command = command.commands[names[-1]]
-            options = {option for parameter in command.params for option in parameter.opts} | {"--help", "--version"}
-            yield from (" ".join([*names, word]) for word in words if word.startswith("--") and word not in options)
+            options = {option for parameter in command.params for option in parameter.opts} | {
+                "--help",
+                "--version",
+            }
+            yield from (
+                " ".join([*names, word]) for word in words if word.startswith("--") and word not in options
+            )
 
 
 def _code(text: str) -> Iterator[str]:

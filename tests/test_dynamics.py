@@ -1,4 +1,6 @@
-"""The reasoner: it looks at what is new once, keeps only what is cited, never runs twice at once; and its notes over HTTP."""
+"""The reasoner: it looks at what is new once, keeps only what is cited, never runs twice at once; and its
+notes over HTTP.
+"""
 
 import dataclasses
 import itertools
@@ -39,13 +41,21 @@ def phone(app, remote):
 
 @pytest.fixture
 def analysed(phone, fake_llm, remote, clock):
-    """`analysed("a", "b", device_id=…)`: upload pictures and analyse them; the summary of each says its name. Returns their ids."""
+    """`analysed("a", "b", device_id=…)`: upload pictures and analyse them; the summary of each says its name.
+    Returns their ids.
+    """
 
     def analyse(*names, **fields):
         ids = []
         for name in names:
             ids.append(phone.upload(draw(name), f"{name}.png", **fields).json["id"])
-            fake_llm.answer({**SEEN, "summary": f"Seen {name}.", **{key: fields[key] for key in ("intent",) if key in fields}})
+            fake_llm.answer(
+                {
+                    **SEEN,
+                    "summary": f"Seen {name}.",
+                    **{key: fields[key] for key in ("intent",) if key in fields},
+                }
+            )
             assert analysis.Worker(remote, clock=clock).work()
         fake_llm.requests.clear()
         return ids
@@ -62,7 +72,13 @@ def pushed(monkeypatch):
 
 
 def article(title, *photo_ids, **fields):
-    return {"title": title, "summary": f"{title}, in short.", "content": f"{title}, at length.", "photo_ids": photo_ids, **fields}
+    return {
+        "title": title,
+        "summary": f"{title}, in short.",
+        "content": f"{title}, at length.",
+        "photo_ids": photo_ids,
+        **fields,
+    }
 
 
 def said(conversation_id, question, answer, clock, device_id=""):
@@ -85,13 +101,19 @@ def make(count, **fields):
         return [Dynamic.create(**{"title": f"Note {number}", **common}).id for number in range(count)]
 
 
-# ------------------------------------------------------------------------------------------------------------------ the cycle
+# -------------------------------------------------------------------------------------------------- the cycle
 
 
 def test_a_note_has_what_the_model_wrote_and_cites_what_it_rests_on(phone, analysed, fake_llm, clock, remote):
     first, second = analysed("soup", "bread", device_id="pixel")
     said("c0ffee", "What goes with leek?", "Potatoes.", clock, device_id="pixel")
-    fake_llm.answer({"articles": [article("Dinner", first, conversation_ids=["c0ffee"], category="insight", confidence=0.7)]})
+    fake_llm.answer(
+        {
+            "articles": [
+                article("Dinner", first, conversation_ids=["c0ffee"], category="insight", confidence=0.7)
+            ]
+        }
+    )
     (saved,) = dynamics.cycle(remote, clock=clock)
     shown = phone.get(f"/api/dynamics/{saved.id}").json
 
@@ -112,7 +134,9 @@ def test_a_note_has_what_the_model_wrote_and_cites_what_it_rests_on(phone, analy
     assert second
 
 
-def test_the_model_is_shown_what_is_new_with_what_is_remembered_and_noted(phone, analysed, fake_llm, clock, remote):
+def test_the_model_is_shown_what_is_new_with_what_is_remembered_and_noted(
+    phone, analysed, fake_llm, clock, remote
+):
     analysed("soup")
     with database.scope():
         memory.remember(MemoryCandidate("Lives in Bremen."), source_type="chat", now=clock())
@@ -123,7 +147,14 @@ def test_the_model_is_shown_what_is_new_with_what_is_remembered_and_noted(phone,
     dynamics.cycle(remote, clock=clock)
     (request,) = fake_llm.requests
 
-    for text in ("Seen soup.", "Library", "Lives in Bremen.", "Bills in December", "user: What goes with leek?", "assistant: Potatoes."):
+    for text in (
+        "Seen soup.",
+        "Library",
+        "Lives in Bremen.",
+        "Bills in December",
+        "user: What goes with leek?",
+        "assistant: Potatoes.",
+    ):
         assert text in request.text
     assert "Long ago" not in request.text
 
@@ -194,7 +225,9 @@ def test_a_result_that_a_person_asked_for_again_is_new(phone, analysed, fake_llm
 
 def test_articles_without_a_source_that_was_shown_are_dropped(phone, analysed, fake_llm, clock, remote):
     (photo,) = analysed("soup")
-    fake_llm.answer({"articles": [article("Made up", 99), article("Nothing cited"), article("Soup", photo, 99)]})
+    fake_llm.answer(
+        {"articles": [article("Made up", 99), article("Nothing cited"), article("Soup", photo, 99)]}
+    )
 
     assert [saved.title for saved in dynamics.cycle(remote, clock=clock)] == ["Soup"]
     with database.scope():
@@ -230,7 +263,10 @@ def test_the_database_is_free_while_the_model_is_thinking(phone, analysed, fake_
         thread.join()
 
 
-@pytest.mark.parametrize("fail", [lambda fake: fake.fail(500), lambda fake: fake.fail(401), lambda fake: fake.answer("No, thank you.")])
+@pytest.mark.parametrize(
+    "fail",
+    [lambda fake: fake.fail(500), lambda fake: fake.fail(401), lambda fake: fake.answer("No, thank you.")],
+)
 def test_a_failing_model_costs_nothing_of_what_is_new(phone, analysed, fake_llm, clock, remote, fail, pushed):
     (photo,) = analysed("soup")
     fail(fake_llm)
@@ -243,7 +279,9 @@ def test_a_failing_model_costs_nothing_of_what_is_new(phone, analysed, fake_llm,
     assert len(pushed) == 1
 
 
-def test_what_a_cycle_costs_stands_in_the_ledger_also_when_it_failed(phone, analysed, fake_llm, clock, remote):
+def test_what_a_cycle_costs_stands_in_the_ledger_also_when_it_failed(
+    phone, analysed, fake_llm, clock, remote
+):
     analysed("soup")
     fake_llm.answer("nonsense")
     with pytest.raises(ModelFailure):
@@ -256,7 +294,9 @@ def test_what_a_cycle_costs_stands_in_the_ledger_also_when_it_failed(phone, anal
     assert (row["calls"], row["prompt_tokens"], row["model"]) == (2, 2000, "custom/scripted")
 
 
-def test_one_screenshot_on_which_the_model_always_fails_does_not_stop_the_notes_for_ever(phone, analysed, fake_llm, clock, remote, caplog):
+def test_one_screenshot_on_which_the_model_always_fails_does_not_stop_the_notes_for_ever(
+    phone, analysed, fake_llm, clock, remote, caplog
+):
     ids = analysed("one", "two", "poison", "three", "four")
     shown = set()
 
@@ -280,7 +320,9 @@ def test_one_screenshot_on_which_the_model_always_fails_does_not_stop_the_notes_
     assert fake_llm.requests == []
 
 
-def test_what_does_not_fit_waits_for_the_next_cycle_and_nothing_is_left_out(phone, analysed, fake_llm, clock, remote, monkeypatch):
+def test_what_does_not_fit_waits_for_the_next_cycle_and_nothing_is_left_out(
+    phone, analysed, fake_llm, clock, remote, monkeypatch
+):
     monkeypatch.setattr(dynamics, "MOST_NEW", 2)
     ids = analysed(*"abcde")
     fake_llm.default = lambda request: {"articles": []}
@@ -307,7 +349,9 @@ def test_a_prompt_fits_the_models_context(phone, analysed, fake_llm, clock, remo
     assert "Seen i." in fake_llm.requests[-1].text
 
 
-def test_looking_for_what_is_new_does_not_walk_through_what_is_known(phone, analysed, fake_llm, clock, remote):
+def test_looking_for_what_is_new_does_not_walk_through_what_is_known(
+    phone, analysed, fake_llm, clock, remote
+):
     fake_llm.default = lambda request: {"articles": []}
     analysed("soup")
     said("c0ffee", "What goes with leek?", "Potatoes.", clock)
@@ -323,18 +367,23 @@ def test_looking_for_what_is_new_does_not_walk_through_what_is_known(phone, anal
     assert len(reading) == 4
     with database.scope():
         for event in reading:
-            for *_, step in database.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
-                # Conversations, t1 of a CROSS JOIN, are few beside their messages: each is asked for its new ones.
+            for *_, step in database.db.execute_sql(
+                f"EXPLAIN QUERY PLAN {event.sql}", event.params
+            ).fetchall():
+                # Conversations, t1 of a CROSS JOIN, are few beside their messages: each is asked for its new
+                # ones.
                 allowed = "analyses_to_note" in step or ("SCAN t1" in step and "CROSS JOIN" in event.sql)
                 assert allowed or not step.startswith("SCAN"), f"{event.sql}\n{step}"
                 assert "status=?" not in step, f"{event.sql}\n{step}"
 
 
-# --------------------------------------------------------------------------------------------------- continuing earlier notes
+# ----------------------------------------------------------------------------------- continuing earlier notes
 
 
 @pytest.mark.parametrize("how", [{"updates": 1}, {"title": "the Flight, to Berlin"}])
-def test_an_article_that_goes_on_where_a_note_ends_continues_it(phone, analysed, fake_llm, clock, remote, pushed, how):
+def test_an_article_that_goes_on_where_a_note_ends_continues_it(
+    phone, analysed, fake_llm, clock, remote, pushed, how
+):
     (first,) = analysed("ticket")
     fake_llm.answer({"articles": [article("The flight to Berlin", first)]})
     (saved,) = dynamics.cycle(remote, clock=clock)
@@ -356,9 +405,13 @@ def test_an_article_that_goes_on_where_a_note_ends_continues_it(phone, analysed,
     assert len(pushed) == 1
 
 
-def test_two_articles_of_one_answer_with_the_same_title_are_one_note(phone, analysed, fake_llm, clock, remote):
+def test_two_articles_of_one_answer_with_the_same_title_are_one_note(
+    phone, analysed, fake_llm, clock, remote
+):
     (photo,) = analysed("ticket")
-    fake_llm.answer({"articles": [article("The flight to Berlin", photo), article("The flight to Berlin!", photo)]})
+    fake_llm.answer(
+        {"articles": [article("The flight to Berlin", photo), article("The flight to Berlin!", photo)]}
+    )
 
     assert len(dynamics.cycle(remote, clock=clock)) == 1
     assert len(titles(phone)) == 1
@@ -390,10 +443,12 @@ def test_a_note_that_was_deleted_meanwhile_is_not_continued_but_new(phone, analy
     assert len(results) == 1
 
 
-# ------------------------------------------------------------------------------------------------------------------ by device
+# -------------------------------------------------------------------------------------------------- by device
 
 
-def test_a_cycle_for_a_device_looks_at_that_device_only_and_takes_nothing_from_the_others(phone, analysed, fake_llm, clock, remote):
+def test_a_cycle_for_a_device_looks_at_that_device_only_and_takes_nothing_from_the_others(
+    phone, analysed, fake_llm, clock, remote
+):
     (mine,), (theirs,) = analysed("mine", device_id="pixel"), analysed("theirs", device_id="tablet")
     said("aa", "My question", "My answer", clock, device_id="pixel")
     said("bb", "Their question", "Their answer", clock, device_id="tablet")
@@ -423,10 +478,12 @@ def test_a_note_from_several_devices_belongs_to_none(phone, analysed, fake_llm, 
     assert saved.device_id == ""
 
 
-# ------------------------------------------------------------------------------------------------------------- embedded model
+# --------------------------------------------------------------------------------------------- embedded model
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", "Don't forget: Seen bill."), ("zh", "别忘了：Seen bill.")])
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "Don't forget: Seen bill."), ("zh", "别忘了：Seen bill.")]
+)
 def test_the_embedded_model_writes_notes_in_both_languages(phone, analysed, settings, clock, language, words):
     analysed("soup")
     (bill,) = analysed("bill")
@@ -457,7 +514,7 @@ def test_the_embedded_models_report_grows_over_the_day(phone, analysed, settings
     assert first["content"].index("Seen bread.") < first["content"].index("Seen soup.")
 
 
-# ----------------------------------------------------------------------------------------------------------------------- push
+# ------------------------------------------------------------------------------------------------------- push
 
 
 def test_new_notes_are_pushed_once_for_all(phone, analysed, fake_llm, clock, remote, pushed):
@@ -468,7 +525,9 @@ def test_new_notes_are_pushed_once_for_all(phone, analysed, fake_llm, clock, rem
     assert pushed == [push.new_notes(["Soup", "Bread", "Milk", "Salt"], "en")]
 
 
-def test_a_push_that_fails_does_not_fail_the_cycle(phone, analysed, fake_llm, clock, remote, monkeypatch, caplog):
+def test_a_push_that_fails_does_not_fail_the_cycle(
+    phone, analysed, fake_llm, clock, remote, monkeypatch, caplog
+):
     def fail(settings, notification):
         raise Unavailable("Busy.")
 
@@ -480,10 +539,12 @@ def test_a_push_that_fails_does_not_fail_the_cycle(phone, analysed, fake_llm, cl
     assert "Busy" in caplog.text
 
 
-# --------------------------------------------------------------------------------------------------------------------- limits
+# ----------------------------------------------------------------------------------------------------- limits
 
 
-def test_when_the_days_tokens_are_used_up_what_is_new_waits_for_the_next_day(phone, analysed, fake_llm, clock, remote):
+def test_when_the_days_tokens_are_used_up_what_is_new_waits_for_the_next_day(
+    phone, analysed, fake_llm, clock, remote
+):
     (photo,) = analysed("soup")
     limited = dataclasses.replace(remote, daily_token_limit=1)
     with pytest.raises(Unavailable) as caught:
@@ -530,7 +591,7 @@ def test_one_cycle_runs_one_waits_and_the_third_is_sent_away(phone, analysed, fa
     assert titles(phone) == ["Soup"]
 
 
-# ------------------------------------------------------------------------------------------------------------------- counting
+# --------------------------------------------------------------------------------------------------- counting
 
 
 @pytest.fixture
@@ -567,7 +628,9 @@ def test_every_third_completed_analysis_makes_a_cycle(phone, analysed, fake_llm,
     assert dynamics.run_if_due(remote, clock=clock) is True
 
 
-def test_copies_of_identical_pictures_count_as_completed_too(phone, fake_llm, remote, clock, cycles, work_queue):
+def test_copies_of_identical_pictures_count_as_completed_too(
+    phone, fake_llm, remote, clock, cycles, work_queue
+):
     for _ in range(3):
         phone.upload(draw("same"))
     work_queue(remote, clock=clock)
@@ -600,7 +663,9 @@ def test_a_thousand_completed_at_once_make_a_few_cycles(app, settings, clock, cy
     assert 1 <= len(cycles) <= 3
 
 
-def test_a_thousand_completed_over_an_hour_make_a_few_cycles_and_one_at_the_end(client, settings, clock, cycles):
+def test_a_thousand_completed_over_an_hour_make_a_few_cycles_and_one_at_the_end(
+    client, settings, clock, cycles
+):
     client.upload(draw("still waiting"))
     for _ in range(1000):
         complete(1)
@@ -631,7 +696,9 @@ def test_after_an_import_six_make_two_again(client, settings, clock, cycles):
     assert len(cycles) == 2
 
 
-def test_a_cycle_that_fails_is_not_repeated_but_its_material_is_kept(phone, analysed, fake_llm, remote, clock, caplog):
+def test_a_cycle_that_fails_is_not_repeated_but_its_material_is_kept(
+    phone, analysed, fake_llm, remote, clock, caplog
+):
     ids = analysed("a", "b", "c")
     fake_llm.fail(503)
 
@@ -650,7 +717,9 @@ def test_the_reasoners_thread_runs_what_is_due(app, remote, fake_llm, monkeypatc
     loop = dynamics.reasoner(remote)
     loop.start()
     try:
-        fake_llm.default = lambda request: SEEN if request.images else {"articles": [article("Three", 1, 2, 3)]}
+        fake_llm.default = lambda request: (
+            SEEN if request.images else {"articles": [article("Three", 1, 2, 3)]}
+        )
         work_queue(remote)
         _until(lambda: titles(client) == ["Three"])
     finally:
@@ -658,7 +727,7 @@ def test_the_reasoners_thread_runs_what_is_due(app, remote, fake_llm, monkeypatc
         loop.join(20)
 
 
-# ------------------------------------------------------------------------------------------------------------------ over HTTP
+# -------------------------------------------------------------------------------------------------- over HTTP
 
 
 def walk(client, limit, query=""):
@@ -699,7 +768,9 @@ def test_pages_show_each_item_once_pinned_first_then_the_latest(client, pinned, 
 )
 @examples(max_examples=at_least(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_pinned_and_deleted_meanwhile_costs_the_reader_no_other_item(client, pinned, limit, changes):
-    """Each that was left alone is seen once, unless it was the very item at which a page ended that changed; the pages always end."""
+    """Each that was left alone is seen once, unless it was the very item at which a page ended that changed;
+    the pages always end.
+    """
     with database.scope():
         Dynamic.delete().execute()
     ids = make(len(pinned))
@@ -774,7 +845,17 @@ def test_a_list_item_has_exactly_the_contracts_fields(client):
     make(1)
     (item,) = client.get("/api/dynamics").json["items"]
 
-    assert set(item) == {"id", "title", "summary", "category", "confidence", "is_read", "is_pinned", "device_id", "created_at"}
+    assert set(item) == {
+        "id",
+        "title",
+        "summary",
+        "category",
+        "confidence",
+        "is_read",
+        "is_pinned",
+        "device_id",
+        "created_at",
+    }
 
 
 @pytest.mark.parametrize("count", [1, 60])
@@ -809,7 +890,9 @@ def test_an_unknown_note_is_404(client, method, path):
     assert detail(getattr(client, method)(f"/api/dynamics/7{path}"), 404) == "Dynamic not found"
 
 
-@pytest.mark.parametrize("given", [{"query_string": {"device_id": "pixel"}}, {"json": {"device_id": "pixel"}}])
+@pytest.mark.parametrize(
+    "given", [{"query_string": {"device_id": "pixel"}}, {"json": {"device_id": "pixel"}}]
+)
 def test_read_all_of_a_device_takes_it_from_the_query_or_the_body(client, given):
     make(2, device_id="pixel")
     make(3, device_id="tablet")
@@ -826,7 +909,10 @@ def test_statistics_count_the_unread_and_all_by_category(client):
     make(2, category="insight")
     client.put(f"/api/dynamics/{first}/read")
 
-    assert client.get("/api/dynamics/stats").json == {"total_unread": 4, "by_category": {"report": 3, "insight": 2}}
+    assert client.get("/api/dynamics/stats").json == {
+        "total_unread": 4,
+        "by_category": {"report": 3, "insight": 2},
+    }
 
 
 def test_a_failing_model_is_502_on_trigger_with_a_sentence_without_the_key(phone, analysed, fake_llm):
@@ -850,7 +936,10 @@ def test_used_up_tokens_are_503_on_trigger(app, analysed, remote):
 
 
 def test_a_body_that_names_no_text_as_device_is_400(client):
-    assert detail(client.post("/api/dynamics/trigger", json={"device_id": 5}), 400) == "device_id: must be a text"
+    assert (
+        detail(client.post("/api/dynamics/trigger", json={"device_id": 5}), 400)
+        == "device_id: must be a text"
+    )
     detail(client.put("/api/dynamics/read-all", json=[]), 400)
 
 

@@ -1,4 +1,6 @@
-"""The embedded analyser through its public surface: real pictures, a real OCR process, and processes that misbehave."""
+"""The embedded analyser through its public surface: real pictures, a real OCR process, and processes that
+misbehave.
+"""
 
 import io
 import json
@@ -34,7 +36,9 @@ SAYS_READY = READY + 'send(b\'{"engine": "small"}\')\n'
 
 @pytest.fixture(scope="module")
 def model():
-    """One analyser for the tests that leave its process as it was. The small model is slower, and no better in these tests."""
+    """One analyser for the tests that leave its process as it was. The small model is slower, and no better
+    in these tests.
+    """
     model = embedded.LocalModel(ocr_model="tiny", language="en")
     yield model
     model.close()
@@ -104,7 +108,9 @@ def paragraph(size, lines, font_size, position=(20, 20)):
     image = Image.new("RGB", size, "white")
     font = ImageFont.load_default(size=font_size)
     for number, line in enumerate(lines):
-        ImageDraw.Draw(image).text((position[0], position[1] + number * font_size * 2), line, fill="black", font=font)
+        ImageDraw.Draw(image).text(
+            (position[0], position[1] + number * font_size * 2), line, fill="black", font=font
+        )
     out = io.BytesIO()
     image.save(out, "PNG")
     return out.getvalue()
@@ -112,7 +118,11 @@ def paragraph(size, lines, font_size, position=(20, 20)):
 
 def test_the_text_is_read_line_by_line(model):
     found = analyse(model, draw("Dentist appointment\nFriday 14:30\nBring the insurance card"))
-    assert found.visible_text.splitlines() == ["Dentist appointment", "Friday 14:30", "Bring the insurance card"]
+    assert found.visible_text.splitlines() == [
+        "Dentist appointment",
+        "Friday 14:30",
+        "Bring the insurance card",
+    ]
     assert found.intent == "reminder"
     assert "Dentist appointment" in found.summary
     assert 0 < found.confidence <= 0.5
@@ -121,7 +131,9 @@ def test_the_text_is_read_line_by_line(model):
     assert (seen["analyser"], seen["lines"]) == ("local/tiny", 3)
 
 
-@pytest.mark.parametrize(("format", "options"), [("JPEG", {"quality": 90}), ("WEBP", {}), ("GIF", {}), ("PNG", {"mode": "RGBA"})])
+@pytest.mark.parametrize(
+    ("format", "options"), [("JPEG", {"quality": 90}), ("WEBP", {}), ("GIF", {}), ("PNG", {"mode": "RGBA"})]
+)
 def test_every_stored_format_is_read(model, format, options):
     assert "Dentist on Friday" in analyse(model, draw(format=format, **options)).visible_text
 
@@ -138,7 +150,12 @@ def test_a_picture_on_its_side_is_read_upright(model):
 @pytest.mark.parametrize("size", [(1, 1), (1, 3000), (3000, 1), (50, 50), (1080, 2400)])
 def test_a_picture_without_text_is_an_answer_too(model, size):
     found = analyse(model, draw("", size=size))
-    assert (found.visible_text, found.content_category, found.intent, found.entities) == ("", "other", "ignore", [])
+    assert (found.visible_text, found.content_category, found.intent, found.entities) == (
+        "",
+        "other",
+        "ignore",
+        [],
+    )
     assert found.summary == "No text was found in the picture."
     assert found.confidence <= 0.1
 
@@ -157,7 +174,14 @@ def test_the_small_text_of_a_large_screen_is_found(model, size):
 
 
 def test_chinese_is_read(model):
-    for name in ("NotoSansCJK-Regular.ttc", "wqy-microhei.ttc", "wqy-zenhei.ttc", "DroidSansFallbackFull.ttf", "PingFang.ttc", "msyh.ttc"):
+    for name in (
+        "NotoSansCJK-Regular.ttc",
+        "wqy-microhei.ttc",
+        "wqy-zenhei.ttc",
+        "DroidSansFallbackFull.ttf",
+        "PingFang.ttc",
+        "msyh.ttc",
+    ):
         try:
             font = ImageFont.truetype(name, 40)
             break
@@ -268,7 +292,9 @@ def test_a_process_that_was_killed_is_replaced(make_model):
     assert child not in children()
 
 
-@pytest.mark.parametrize("content", [b"", b"GIF89a", b"<svg/>", draw()[:2000]], ids=["empty", "header", "svg", "cut off"])
+@pytest.mark.parametrize(
+    "content", [b"", b"GIF89a", b"<svg/>", draw()[:2000]], ids=["empty", "header", "svg", "cut off"]
+)
 def test_a_picture_that_cannot_be_decoded_fails_alone(model, content):
     analyse(model, draw())
     before = children()
@@ -303,8 +329,12 @@ def test_a_process_that_fails_costs_one_picture(make_model, child_program, misbe
     assert analyse(model, draw()).visible_text == ""
 
 
-def test_a_long_capture_may_take_longer_than_the_limit_while_the_process_shows_life(make_model, child_program):
-    child_program(SAYS_READY + "receive()\nfor _ in range(7): send(b''); time.sleep(0.4)\nsend(b'{}')\ntime.sleep(60)")
+def test_a_long_capture_may_take_longer_than_the_limit_while_the_process_shows_life(
+    make_model, child_program
+):
+    child_program(
+        SAYS_READY + "receive()\nfor _ in range(7): send(b''); time.sleep(0.4)\nsend(b'{}')\ntime.sleep(60)"
+    )
     assert analyse(make_model(time_limit=2), draw()).visible_text == ""
 
 
@@ -320,7 +350,10 @@ def test_an_error_of_the_picture_is_not_hidden(make_model):
 
 
 def test_a_machine_without_an_engine_is_told_so(make_model, child_program):
-    child_program(READY + 'send(b\'{"problem": "faster-paddle cannot be loaded (ImportError), and Tesseract is not installed"}\')')
+    child_program(
+        READY
+        + 'send(b\'{"problem": "faster-paddle cannot be loaded (ImportError), and Tesseract is not installed"}\')'
+    )
     with pytest.raises(ProviderRefused, match="Tesseract is not installed"):
         analyse(make_model(), draw())
 

@@ -1,7 +1,9 @@
-"""Faults of the machine: full, read-only and damaged disks, keys that are lost, clocks that jump, two services at once.
+"""Faults of the machine: full, read-only and damaged disks, keys that are lost, clocks that jump, two
+services at once.
 
-Where the machine allows it, disks are real: a small file system in a namespace of its own. What fails says so in a sentence, leaves nothing
-half done, and works again without a restart; what does not need the thing that fails goes on.
+Where the machine allows it, disks are real: a small file system in a namespace of its own. What fails says so
+in a sentence, leaves nothing half done, and works again without a restart; what does not need the thing that
+fails goes on.
 """
 
 import errno
@@ -40,7 +42,13 @@ HUGE = draw("huge", size=(1300, 1300), compress_level=0)  # 5 MB: it is sent as 
 
 
 def remote(fake):
-    return {"api_key": "key", "dev_mode": "true", "analysis_workers": "1", "llm_base_url": fake.url, "llm_model": "scripted"}
+    return {
+        "api_key": "key",
+        "dev_mode": "true",
+        "analysis_workers": "1",
+        "llm_base_url": fake.url,
+        "llm_model": "scripted",
+    }
 
 
 @pytest.fixture
@@ -83,14 +91,21 @@ def nothing_is_half_stored(service):
     return total
 
 
-# ------------------------------------------------------------------------------------------------------------------ full disk
+# -------------------------------------------------------------------------------------------------- full disk
 
 
-def test_on_a_full_disk_nothing_is_stored_in_part_reading_goes_on_and_writing_too_once_there_is_room(service, disk):
+def test_on_a_full_disk_nothing_is_stored_in_part_reading_goes_on_and_writing_too_once_there_is_room(
+    service, disk
+):
     kept = service.upload(LARGE)["id"]
     service.wait_until_analysed()
     disk.fill()
-    for answer in (upload(service, SMALL), upload(service, LARGE), upload(service, SMALL, LARGE, batch=True), say(service)):
+    for answer in (
+        upload(service, SMALL),
+        upload(service, LARGE),
+        upload(service, SMALL, LARGE, batch=True),
+        say(service),
+    ):
         refused(answer, 507, FULL)
     assert nothing_is_half_stored(service) == 1
     assert service.call("GET", f"/api/photos/{kept}/image").content == LARGE
@@ -121,7 +136,16 @@ def test_wherever_the_disk_becomes_full_an_upload_is_whole_or_nothing(service, d
 
 
 def test_of_a_batch_what_has_room_is_stored_and_the_rest_is_told(service, disk):
-    for pages in (30, 20, 10, 5, 3, 2, 1, 0):  # beside the two large ones, which are on the disk already when the first is stored
+    for pages in (
+        30,
+        20,
+        10,
+        5,
+        3,
+        2,
+        1,
+        0,
+    ):  # beside the two large ones, which are on the disk already when the first is stored
         disk.fill(leave=2 * (len(LARGE) // 4096 + 2) + pages)
         before = service.get("/api/photos")["total"]
         answer = upload(service, SMALL, LARGE, LARGE, batch=True)
@@ -141,7 +165,9 @@ def test_a_result_that_finds_no_room_waits_for_it_and_is_not_paid_for_twice(serv
     fake_llm.wait_for_requests(1)
     disk.fill()
     answer.set()
-    eventually(lambda: "analysis-0 cannot work: The disk is full" in service.output, "the result finds no room")
+    eventually(
+        lambda: "analysis-0 cannot work: The disk is full" in service.output, "the result finds no room"
+    )
     assert service.get("/api/stats")["processing"] == 1
 
     disk.empty()
@@ -167,7 +193,9 @@ def test_a_service_starts_on_a_full_disk_and_shows_what_is_there(service, disk):
 
 @pytest.mark.parametrize("picture", [SMALL, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("problem", [errno.ENOSPC, errno.EDQUOT])
-def test_a_write_that_finds_no_room_leaves_nothing_whichever_it_is(client, settings, monkeypatch, picture, problem):
+def test_a_write_that_finds_no_room_leaves_nothing_whichever_it_is(
+    client, settings, monkeypatch, picture, problem
+):
     write, left = crypto._write_all, [0]
 
     def writes(file, data):
@@ -180,7 +208,12 @@ def test_a_write_that_finds_no_room_leaves_nothing_whichever_it_is(client, setti
     allowed = 0
     while (answer := client.upload(picture)).status_code != 200:
         assert detail(answer, 507) == FULL
-        assert [path for name in ("photos", "spool") for path in (settings.data_dir / name).rglob("*") if path.is_file()] == []
+        assert [
+            path
+            for name in ("photos", "spool")
+            for path in (settings.data_dir / name).rglob("*")
+            if path.is_file()
+        ] == []
         allowed += 1
         left[0] = allowed
     assert allowed >= 4
@@ -193,13 +226,20 @@ def test_a_database_without_room_refuses_and_recovers(client, settings, fake_llm
         db.execute_sql(f"PRAGMA max_page_count = {pages}")
     statuses = [client.upload(SMALL, "x" * 250).status_code for _ in range(60)]
     assert {200, 507} == set(statuses)
-    assert len([path for path in (settings.data_dir / "photos").rglob("*") if path.is_file()]) == 2 * (1 + statuses.count(200))
-    assert client.upload(SMALL).status_code == 200, "the connection that met the end was opened anew, without its limit"
+    assert len([path for path in (settings.data_dir / "photos").rglob("*") if path.is_file()]) == 2 * (
+        1 + statuses.count(200)
+    )
+    assert client.upload(SMALL).status_code == 200, (
+        "the connection that met the end was opened anew, without its limit"
+    )
 
 
 def test_an_attachment_that_finds_no_room_leaves_nothing(client, settings):
     def send(number):
-        form = {"file": (io.BytesIO(draw(str(number))), "attached.png"), "message": f"{number} " + "x" * 2_000}
+        form = {
+            "file": (io.BytesIO(draw(str(number))), "attached.png"),
+            "message": f"{number} " + "x" * 2_000,
+        }
         return client.post("/api/chat/send-with-file", data=form).status_code
 
     assert send(0) == 200
@@ -211,8 +251,17 @@ def test_an_attachment_that_finds_no_room_leaves_nothing(client, settings):
             db.execute_sql(f"PRAGMA max_page_count = {pages + more}")
         statuses.append(send(more + 1))
         with database.scope():
-            named = {path for (path,) in Message.select(Message.attachment_path).where(Message.attachment_path.is_null(False)).tuples()}
-        there = {str(path.relative_to(settings.data_dir)) for path in (settings.data_dir / "attachments").rglob("*") if path.is_file()}
+            named = {
+                path
+                for (path,) in Message.select(Message.attachment_path)
+                .where(Message.attachment_path.is_null(False))
+                .tuples()
+            }
+        there = {
+            str(path.relative_to(settings.data_dir))
+            for path in (settings.data_dir / "attachments").rglob("*")
+            if path.is_file()
+        }
         assert there == named
     assert 507 in statuses
 
@@ -233,7 +282,9 @@ def test_what_cannot_be_kept_is_not_read_for_memories(client, fake_llm, remote, 
     assert chat.read_for_memories(remote)
 
 
-def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(client, fake_llm, worker, clock, monkeypatch):
+def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(
+    client, fake_llm, worker, clock, monkeypatch
+):
     def full(*_, **__):
         raise models.peewee.OperationalError("database or disk is full")
 
@@ -251,7 +302,7 @@ def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(client
     assert client.get("/api/usage").json["days"][0]["calls"] == 1
 
 
-# -------------------------------------------------------------------------------------------------------------- read-only disk
+# --------------------------------------------------------------------------------------------- read-only disk
 
 
 def test_on_a_disk_that_became_read_only_reading_goes_on_and_writing_is_refused(service, disk):
@@ -299,7 +350,10 @@ def test_on_a_read_only_disk_the_start_is_refused_with_one_line(service, disk):
 
 def test_a_failing_disk_is_told_as_such():
     failure = database.known_failure(models.peewee.OperationalError("disk I/O error"))
-    assert (failure.status, failure.detail) == (503, "The disk cannot be read or written: the log of the system has the reason.")
+    assert (failure.status, failure.detail) == (
+        503,
+        "The disk cannot be read or written: the log of the system has the reason.",
+    )
 
 
 def answers(service):
@@ -309,7 +363,7 @@ def answers(service):
         return False
 
 
-# ------------------------------------------------------------------------------------------------------------- damaged pictures
+# ------------------------------------------------------------------------------------------- damaged pictures
 
 
 def path_of(settings, photo_id, column=Photo.original_path):
@@ -324,7 +378,9 @@ def flip(path, place=0.5):
 
 
 @pytest.mark.parametrize("place", [0, 0.5, 0.9999])
-def test_a_damaged_picture_is_told_of_and_everything_else_works(client, settings, remote, fake_llm, work_queue, clock, place):
+def test_a_damaged_picture_is_told_of_and_everything_else_works(
+    client, settings, remote, fake_llm, work_queue, clock, place
+):
     for picture in (LARGE, SMALL):
         client.upload(picture)
     flip(path_of(settings, 1), place)
@@ -335,7 +391,10 @@ def test_a_damaged_picture_is_told_of_and_everything_else_works(client, settings
     work_queue(remote, clock=clock)
     [sound, damaged] = client.get("/api/analysis").json["items"]
     assert (sound["status"], damaged["status"]) == ("done", "error")
-    assert damaged["error_message"] in ("A stored file is damaged.", "file: the picture is damaged or cut off (DamagedFile)")
+    assert damaged["error_message"] in (
+        "A stored file is damaged.",
+        "file: the picture is damaged or cut off (DamagedFile)",
+    )
     assert len(fake_llm.requests) == 1
     assert client.delete("/api/photos/1").status_code == 200
 
@@ -343,19 +402,28 @@ def test_a_damaged_picture_is_told_of_and_everything_else_works(client, settings
 def test_a_lost_picture_is_told_of(client, settings):
     client.upload(SMALL)
     path_of(settings, 1).unlink()
-    assert detail(client.get("/api/photos/1/image"), 500) == "A stored file cannot be opened: No such file or directory."
+    assert (
+        detail(client.get("/api/photos/1/image"), 500)
+        == "A stored file cannot be opened: No such file or directory."
+    )
 
 
 def test_of_a_large_picture_nothing_damaged_is_sent_as_if_it_were_whole(client, settings):
     client.upload(HUGE)
     assert client.get("/api/photos/1/image").data == HUGE
     flip(path_of(settings, 1))
-    with pytest.raises(crypto.DamagedFile):  # in the middle of its answer, so that the server cuts the connection off
+    with pytest.raises(
+        crypto.DamagedFile
+    ):  # in the middle of its answer, so that the server cuts the connection off
         client.get("/api/photos/1/image")
     assert client.get("/api/photos").json["total"] == 1
 
 
-@pytest.mark.parametrize("harm", [flip, lambda path: path.unlink(), lambda path: path.write_bytes(b"")], ids=["flipped", "lost", "emptied"])
+@pytest.mark.parametrize(
+    "harm",
+    [flip, lambda path: path.unlink(), lambda path: path.write_bytes(b"")],
+    ids=["flipped", "lost", "emptied"],
+)
 def test_a_damaged_thumbnail_is_made_anew_when_it_is_asked_for(client, settings, harm):
     client.upload(LARGE)
     before = client.get("/api/photos/1/thumbnail").data
@@ -368,7 +436,7 @@ def test_a_damaged_thumbnail_is_made_anew_when_it_is_asked_for(client, settings,
     assert detail(client.get("/api/photos/1/thumbnail"), 500) == "The stored picture is damaged."
 
 
-# ------------------------------------------------------------------------------------------------------------- damaged database
+# ------------------------------------------------------------------------------------------- damaged database
 
 
 def damage_table(name):
@@ -408,7 +476,9 @@ def test_a_service_on_a_damaged_page_starts_once_and_stays(client, settings, tmp
     damage_table("analyses")
     with Service(tmp_path, **remote(fake_llm)) as service:
         [worker] = service.workers
-        eventually(lambda: "analysis-0 cannot work: The database is damaged" in service.output, "the queue tells")
+        eventually(
+            lambda: "analysis-0 cannot work: The database is damaged" in service.output, "the queue tells"
+        )
         assert service.call("GET", "/api/photos/1/image").content == SMALL
         assert service.call("GET", "/api/photos/1").status_code == 500
         assert service.get("/api/skills")["skills"]
@@ -438,7 +508,7 @@ def test_a_damaged_log_costs_what_came_last_and_the_rest_is_there(tmp_path, fake
         assert checked.returncode == 0, checked.stdout
 
 
-# ------------------------------------------------------------------------------------------------------------------------ keys
+# ------------------------------------------------------------------------------------------------------- keys
 
 
 def test_one_damaged_copy_of_the_key_ring_is_healed_at_the_start_which_is_logged(tmp_path):
@@ -452,11 +522,13 @@ def test_one_damaged_copy_of_the_key_ring_is_healed_at_the_start_which_is_logged
         assert len({path.read_bytes() for path in service.data.glob("keys/ring.*")}) == 1
 
 
-# ----------------------------------------------------------------------------------------------------------------------- clock
+# ------------------------------------------------------------------------------------------------------ clock
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=1), 365 * DAY], ids=["an hour", "a year"])
-def test_what_was_queued_by_a_clock_that_was_ahead_is_analysed(client, remote, fake_llm, work_queue, worker, clock, ahead):
+def test_what_was_queued_by_a_clock_that_was_ahead_is_analysed(
+    client, remote, fake_llm, work_queue, worker, clock, ahead
+):
     client.upload(SMALL)
     with database.scope():
         Analysis.update(due_at=clock() + ahead).execute()
@@ -489,18 +561,23 @@ def test_a_failure_that_a_clock_ahead_put_off_comes_back(client, remote, fake_ll
         state = {"status": "error", "fault": "provider", "due_at": utc_now() + 365 * DAY}
         Analysis.update(**state).where(Analysis.photo == 1).execute()
         models.store_value(
-            "analysis.circuit", Circuit(fingerprint=analysis._fingerprint(analysis.configuration.current(remote)), failures=1)
+            "analysis.circuit",
+            Circuit(fingerprint=analysis._fingerprint(analysis.configuration.current(remote)), failures=1),
         )
         worker.recover(now=clock())
     work_queue(remote, clock=clock)
     assert client.get("/api/stats").json["done"] == 2
 
 
-def test_a_circuit_that_a_clock_ahead_has_opened_is_probed(client, remote, fake_llm, work_queue, worker, clock):
+def test_a_circuit_that_a_clock_ahead_has_opened_is_probed(
+    client, remote, fake_llm, work_queue, worker, clock
+):
     client.upload(SMALL)
     with database.scope():
         fingerprint = analysis._fingerprint(analysis.configuration.current(remote))
-        circuit = Circuit(fingerprint=fingerprint, failures=3, open=True, probe_at=utc_now() + 365 * DAY, pause=30.0)
+        circuit = Circuit(
+            fingerprint=fingerprint, failures=3, open=True, probe_at=utc_now() + 365 * DAY, pause=30.0
+        )
         models.store_value("analysis.circuit", circuit)
     assert work_queue(remote, clock=clock) == 0
     with database.scope():
@@ -538,7 +615,9 @@ def test_who_came_in_the_last_minute_is_not_shut_out_by_a_clock_that_is_set_back
     assert statuses(10) == {400}
 
 
-def test_jobs_that_go_by_age_do_nothing_when_the_clock_has_jumped_and_make_up_for_it_when_it_stays(client, cli, monkeypatch):
+def test_jobs_that_go_by_age_do_nothing_when_the_clock_has_jumped_and_make_up_for_it_when_it_stays(
+    client, cli, monkeypatch
+):
     def run(job, now):
         monkeypatch.setattr("jobs.utc_now", lambda: now)
         database.close_connections()
@@ -550,7 +629,10 @@ def test_jobs_that_go_by_age_do_nothing_when_the_clock_has_jumped_and_make_up_fo
     client.upload(SMALL)
     with database.scope():
         Memory.create(content="Is allergic to nuts", memory_type="long_term", importance=1.0, created_at=now)
-    years_ahead, jumped = now + 2000 * DAY, "more than 7 days have passed at once; if the clock is right, the next run makes up for it"
+    years_ahead, jumped = (
+        now + 2000 * DAY,
+        "more than 7 days have passed at once; if the clock is right, the next run makes up for it",
+    )
     for job in ("cleanup", "decay"):
         run(job, now + DAY)
         assert run(job, years_ahead) == f"{job}: {jumped}\n"
@@ -579,7 +661,7 @@ def test_spending_and_lists_take_a_clock_that_was_set_back(client, worker, fake_
     assert sum(day["calls"] for day in client.get("/api/usage?days=400").json["days"]) == 2
 
 
-# ---------------------------------------------------------------------------------------------------------------- two services
+# ----------------------------------------------------------------------------------------------- two services
 
 
 def test_a_second_service_on_the_same_folder_is_refused_with_one_line_and_the_first_goes_on(tmp_path):
@@ -587,7 +669,9 @@ def test_a_second_service_on_the_same_folder_is_refused_with_one_line_and_the_fi
         second = service.run("gunicorn")
         assert second.returncode not in (0, None)
         lines = [line for line in (second.stdout + second.stderr).splitlines() if NAME in line]
-        assert lines == [f"{NAME} cannot start: A {NAME} service is running on {service.data}. Stop it first."]
+        assert lines == [
+            f"{NAME} cannot start: A {NAME} service is running on {service.data}. Stop it first."
+        ]
         assert "Traceback" not in second.stdout + second.stderr
         service.upload(SMALL)
 

@@ -1,7 +1,9 @@
-"""The contract under hostile input: Schemathesis sends a real service what the contract allows and what it does not, bounded in time.
+"""The contract under hostile input: Schemathesis sends a real service what the contract allows and what it
+does not, bounded in time.
 
-No answer may be a failure of the server, have a status or a header that is not declared, or a body outside its schema; nothing is
-answered without the key, and nothing found that was deleted. `make fuzz` gives it minutes instead of seconds.
+No answer may be a failure of the server, have a status or a header that is not declared, or a body outside
+its schema; nothing is answered without the key, and nothing found that was deleted. `make fuzz` gives it
+minutes instead of seconds.
 """
 
 import os
@@ -15,8 +17,9 @@ from tests.support.service import PATIENCE, Service
 
 KEY = "fuzz"
 
-# The service's own configuration; but no name leads out of the machine, since what is sent may be a preset's address, and then a message.
-# Requests seem to come from many addresses, or the limit of 10 a minute would end all chats.
+# The service's own configuration; but no name leads out of the machine, since what is sent may be a preset's
+# address, and then a message. Requests seem to come from many addresses, or the limit of 10 a minute would
+# end all chats.
 CONFIGURATION = f"""
 import random
 import socket
@@ -44,7 +47,9 @@ def test_whatever_is_sent_the_service_keeps_to_its_contract(tmp_path, request):
     seconds = request.config.getoption("fuzz_seconds")
     configuration = tmp_path / "gunicorn.conf.py"
     configuration.write_text(CONFIGURATION)
-    with Service(tmp_path, "-c", str(configuration), api_key=KEY, language="en", trusted_proxies=1) as service:
+    with Service(
+        tmp_path, "-c", str(configuration), api_key=KEY, language="en", trusted_proxies=1
+    ) as service:
         command = ["run", f"{service.url}/api/openapi.json", "--max-time", str(seconds), "--no-color"]
         found = subprocess.run(
             [sys.executable, "-m", "schemathesis.cli", "--config-file", str(ROOT / "tests" / "support" / "schemathesis.toml"), *command],

@@ -48,7 +48,9 @@ def folder(tmp_path):
 def test_importing_stores_every_picture_once_and_sums_up(client, cli, folder):
     result = cli.invoke(args=["import", str(folder)])
 
-    assert result.output.splitlines()[-1] == "4 imported, 0 already there, 2 ignored (not a picture), 1 failed"
+    assert (
+        result.output.splitlines()[-1] == "4 imported, 0 already there, 2 ignored (not a picture), 1 failed"
+    )
     assert "cut.png: file: the picture is damaged or cut off" in result.output
     assert result.exit_code == 1
     names = {item["filename"] for item in client.get("/api/photos").json["items"]}
@@ -98,7 +100,11 @@ def test_imported_files_are_filed_under_the_named_device(client, cli, folder):
     cli.invoke(args=["import", str(folder), "--device-id", "old_phone", "--device-name", "My old phone"])
 
     device = client.get("/api/photos/devices").json["devices"][0]
-    assert (device["device_id"], device["device_name"], device["total_synced"]) == ("old_phone", "My old phone", 4)
+    assert (device["device_id"], device["device_name"], device["total_synced"]) == (
+        "old_phone",
+        "My old phone",
+        4,
+    )
     bad = cli.invoke(args=["import", str(folder), "--device-id", "has space"])
     assert bad.exit_code != 0
     assert "device" in bad.output
@@ -121,12 +127,16 @@ def test_an_import_that_is_killed_goes_on_where_it_was(tmp_path):
     first = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         photos = tmp_path / "data" / "photos"
-        while first.poll() is None and (not photos.exists() or sum(path.is_file() for path in photos.rglob("*")) < 10):
+        while first.poll() is None and (
+            not photos.exists() or sum(path.is_file() for path in photos.rglob("*")) < 10
+        ):
             pass
     finally:
         first.send_signal(signal.SIGKILL)
         first.communicate()
-    second = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    second = subprocess.run(
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
 
     assert second.returncode == 0, second.stdout + second.stderr
     counts = dict(reversed(part.split(" ", 1)) for part in second.stdout.splitlines()[-1].split(", "))
@@ -143,21 +153,28 @@ def test_clean_up_says_in_one_line_what_went_and_in_a_dry_run_what_would_go(clie
 
     dry = cli.invoke(args=["jobs", "cleanup", "--dry-run"])
     assert (dry.exit_code, dry.stderr) == (0, "")
-    assert untimed(dry) == "cleanup: 1 photos, 0 conversations, 0 notes, 1 memories, 0 orphaned files, 1.8 MB would be freed\n"
+    assert (
+        untimed(dry)
+        == "cleanup: 1 photos, 0 conversations, 0 notes, 1 memories, 0 orphaned files, 1.8 MB would be freed\n"
+    )
     assert client.get("/api/photos").json["total"] == 1
 
     run = cli.invoke(args=["jobs", "cleanup"])
     assert run.exit_code == 0
     assert untimed(run) == untimed(dry).replace("would be ", "")
     assert client.get("/api/photos").json["total"] == 0
-    assert cli.invoke(args=["jobs", "cleanup"]).stdout.startswith("cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned")
+    assert cli.invoke(args=["jobs", "cleanup"]).stdout.startswith(
+        "cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned"
+    )
 
 
 def test_decay_says_in_one_line_what_it_did_and_a_second_run_does_nothing(app, cli):
     now = utc_now()
     with database.scope():
         Memory.create(content="Expired", memory_type="short_term", created_at=now, expires_at=now)
-        Memory.create(content="Lasting", memory_type="long_term", importance=0.9, created_at=now - timedelta(days=3))
+        Memory.create(
+            content="Lasting", memory_type="long_term", importance=0.9, created_at=now - timedelta(days=3)
+        )
         models.store_value("memory.decayed_at", (now - timedelta(days=2, hours=1)).isoformat())
 
     run = cli.invoke(args=["jobs", "decay"])
@@ -165,7 +182,9 @@ def test_decay_says_in_one_line_what_it_did_and_a_second_run_does_nothing(app, c
     assert untimed(cli.invoke(args=["jobs", "decay"])) == "decay: 0 expired memories deleted, 0 faded\n"
 
 
-def test_reason_writes_notes_of_what_is_new_on_the_device_it_is_asked_about(remote, fake_llm, work_queue, clock, make_photo):
+def test_reason_writes_notes_of_what_is_new_on_the_device_it_is_asked_about(
+    remote, fake_llm, work_queue, clock, make_photo
+):
     app = create_app(remote)
     cli = app.test_cli_runner()
     client = Client(app)
@@ -225,7 +244,9 @@ def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
 
     environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data")}
     command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
-    mailed = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    mailed = subprocess.run(
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
     line = "cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned files, 0.0 MB freed\n"
     assert untimed(mailed) == line
     assert (mailed.returncode, mailed.stderr) == (0, "")
@@ -244,7 +265,11 @@ def test_the_version_is_told(cli):
 
 
 def test_a_refusal_to_start_is_one_line_on_the_command_line(tmp_path):
-    environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data"), "SNAPLORE_RETENTION_DAYS": "soon"}
+    environ = {
+        **_clean_environment(),
+        "SNAPLORE_DATA_DIR": str(tmp_path / "data"),
+        "SNAPLORE_RETENTION_DAYS": "soon",
+    }
     result = subprocess.run(
         [sys.executable, "-m", "flask", "--app", "app", "keys", "show-api-key"],
         cwd=ROOT,
@@ -255,7 +280,9 @@ def test_a_refusal_to_start_is_one_line_on_the_command_line(tmp_path):
     )
 
     assert result.returncode != 0
-    assert result.stderr.strip().splitlines() == ["Snaplore cannot start: SNAPLORE_RETENTION_DAYS: must be a whole number from 0 to 36500"]
+    assert result.stderr.strip().splitlines() == [
+        "Snaplore cannot start: SNAPLORE_RETENTION_DAYS: must be a whole number from 0 to 36500"
+    ]
     assert not (tmp_path / "data").exists()
 
 
@@ -291,7 +318,9 @@ def on_a_terminal(*arguments, **environ):
     screen, terminal = pty.openpty()
     try:
         environ = {**_clean_environment(), "TERM": "xterm", **environ}
-        run = subprocess.Popen(command, cwd=ROOT, env=environ, stdin=terminal, stdout=terminal, stderr=terminal)
+        run = subprocess.Popen(
+            command, cwd=ROOT, env=environ, stdin=terminal, stdout=terminal, stderr=terminal
+        )
         os.close(terminal)
         shown = _read_to_the_end(screen)
         return shown, run.wait(30)
@@ -308,12 +337,16 @@ def _read_to_the_end(screen):
 
 
 def _clean_environment():
-    return {name: value for name, value in os.environ.items() if not name.startswith(("SNAPLORE_", "PYTEST_"))}
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith(("SNAPLORE_", "PYTEST_"))
+    }
 
 
 def test_a_cycle_of_cron_waits_for_one_that_the_service_runs(tmp_path, fake_llm):
     with (
-        Service(tmp_path, dev_mode="true", api_key="key", llm_base_url=fake_llm.url, llm_model="m") as service,
+        Service(
+            tmp_path, dev_mode="true", api_key="key", llm_base_url=fake_llm.url, llm_model="m"
+        ) as service,
         ThreadPoolExecutor() as threads,
     ):
         service.upload(draw())

@@ -1,7 +1,9 @@
-"""The rules of the layout (`ARCHITECTURE.md`), held by the syntax trees: what may import what, and who writes which table.
+"""The rules of the layout (`ARCHITECTURE.md`), held by the syntax trees: what may import what, and who writes
+which table.
 
-A module may import modules of the rows below its own, never one of its own row. So a file can be read, tested and
-changed by knowing only what it rests on, and no import cycle has to be broken by an import inside a function.
+A module may import modules of the rows below its own, never one of its own row. So a file can be read, tested
+and changed by knowing only what it rests on, and no import cycle has to be broken by an import inside a
+function.
 """
 
 import ast
@@ -30,7 +32,13 @@ LAYERS = (
     ("access", "devices", "lexicon", "llm", "memory", "push"),
     ("photos",),
     ("search",),
-    ("assistant.context", "assistant.conversations", "assistant.mcp_messages", "assistant.skills", "assistant.web_search"),
+    (
+        "assistant.context",
+        "assistant.conversations",
+        "assistant.mcp_messages",
+        "assistant.skills",
+        "assistant.web_search",
+    ),
     ("assistant.mcp", "assistant.mcp_servers"),
     ("assistant.tools",),
     ("assistant.chat",),
@@ -45,19 +53,28 @@ LAYERS = (
 )
 RANKS = {module: rank for rank, row in enumerate(LAYERS) for module in row}
 
-# gunicorn reads it, and nothing can import it: it may use every module and has no rank. Its hooks run in the worker
-# and import there.
+# gunicorn reads it, and nothing can import it: it may use every module and has no rank. Its hooks run in the
+# worker and import there.
 SERVER = "gunicorn.conf"
 
-# The models: everybody else reaches them through `llm`. The other engines are plain types, value lists, prompts and
-# readers of texts, and two tables; these may be imported from above.
-MODELS = {"engines.digest", "engines.embedded", "engines.lines", "engines.ocr", "engines.remote", "engines.rules"}
+# The models: everybody else reaches them through `llm`. The other engines are plain types, value lists,
+# prompts and readers of texts, and two tables; these may be imported from above.
+MODELS = {
+    "engines.digest",
+    "engines.embedded",
+    "engines.lines",
+    "engines.ocr",
+    "engines.remote",
+    "engines.rules",
+}
 ENGINES_WITH_TABLES = {"engines.configuration", "engines.ledger"}
 
-# Flask is for what speaks HTTP (`web`, the application, files that end in routes) and for the `flask` command.
+# Flask is for what speaks HTTP (`web`, the application, files that end in routes) and for the `flask`
+# command.
 FLASK_USERS = {"app", "jobs", SERVER, "web.dashboard", "web.inputs", "web.openapi"}
 
-# What keeps rows or reads them. Engines know no row, but for the two with tables of their own; `web` knows none.
+# What keeps rows or reads them. Engines know no row, but for the two with tables of their own; `web` knows
+# none.
 DATABASE_USERS = {
     *("database", "models", "spool", "loops", *ENGINES_WITH_TABLES),
     *(module for row in LAYERS[RANKS["access"] :] for module in row if module != "app"),
@@ -108,22 +125,49 @@ READERS = {
     "Holding": {"upkeep.amounts"},
     "McpServer": {"assistant.tools"},
     "Memory": {"upkeep.cleanup", "upkeep.export"},
-    "Message": {"assistant.chat", "dynamics", "upkeep.archive", "upkeep.check", "upkeep.cleanup", "upkeep.export", "upkeep.rotation"},
+    "Message": {
+        "assistant.chat",
+        "dynamics",
+        "upkeep.archive",
+        "upkeep.check",
+        "upkeep.cleanup",
+        "upkeep.export",
+        "upkeep.rotation",
+    },
     "Photo": {"analysis", "assistant.tools", "dynamics", "models"}
-    | {f"upkeep.{name}" for name in ("archive", "backup", "check", "cleanup", "export", "restore", "rotation")},
+    | {
+        f"upkeep.{name}"
+        for name in ("archive", "backup", "check", "cleanup", "export", "restore", "rotation")
+    },
     "Tally": {"analysis", "models"},
     "Vocabulary": {"upkeep.check"},
 }
-WRITING = {"create", "delete", "delete_by_id", "get_or_create", "insert", "insert_from", "insert_many", "replace"}
+WRITING = {
+    "create",
+    "delete",
+    "delete_by_id",
+    "get_or_create",
+    "insert",
+    "insert_from",
+    "insert_many",
+    "replace",
+}
 WRITING |= {"replace_many", "set_by_id", "update", "bulk_create", "bulk_update", "truncate_table"}
-TABLE_NAMES = dict(re.findall(r'(?s)class (\w+)\(Model\):.*?table_name = "(\w+)"', (ROOT / "models.py").read_text()))
+TABLE_NAMES = dict(
+    re.findall(r'(?s)class (\w+)\(Model\):.*?table_name = "(\w+)"', (ROOT / "models.py").read_text())
+)
 STATEMENT = re.compile(r"\b(?:INSERT INTO|REPLACE INTO|UPDATE|DELETE FROM)\s+([a-z_]+)")
 
 ENVIRONMENT_READERS = {"app", SERVER}
 ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
-REQUEST_INPUT = {f"flask.request.{part}" for part in ("json", "get_json", "args", "form", "files", "values", "data", "get_data")}
+REQUEST_INPUT = {
+    f"flask.request.{part}"
+    for part in ("json", "get_json", "args", "form", "files", "values", "data", "get_data")
+}
 
-SOURCES = sorted(path for folder in (ROOT, *(ROOT / package for package in PACKAGES)) for path in folder.glob("*.py"))
+SOURCES = sorted(
+    path for folder in (ROOT, *(ROOT / package for package in PACKAGES)) for path in folder.glob("*.py")
+)
 SOURCES = [path for path in SOURCES if path.name != "__init__.py"]
 
 
@@ -151,7 +195,11 @@ def test_the_root_fits_one_screen():
 
 def test_every_table_has_its_writers():
     tree = ast.parse((ROOT / "models.py").read_text())
-    tables = {node.name for node in tree.body if isinstance(node, ast.ClassDef) and ast.unparse(node.bases[0]) == "Model"}
+    tables = {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and ast.unparse(node.bases[0]) == "Model"
+    }
     assert tables == WRITERS.keys()
 
 
@@ -162,24 +210,56 @@ def test_every_table_has_its_writers():
         ("photos", "import analysis", "1: photos imports analysis, which is not below it"),
         ("photos", "from dynamics import page", "1: photos imports dynamics, which is not below it"),
         ("errors", "import errors", "1: errors imports errors, which is not below it"),
-        ("models", "if TYPE_CHECKING:\n    from app import create_app", "2: models imports app, which is not below it"),
-        ("engines.rules", "from web import shapes", "1: engines.rules imports web.shapes, which is not below it"),
-        ("assistant.chat", "def send():\n    import models", "2: assistant.chat imports models inside a function"),
+        (
+            "models",
+            "if TYPE_CHECKING:\n    from app import create_app",
+            "2: models imports app, which is not below it",
+        ),
+        (
+            "engines.rules",
+            "from web import shapes",
+            "1: engines.rules imports web.shapes, which is not below it",
+        ),
+        (
+            "assistant.chat",
+            "def send():\n    import models",
+            "2: assistant.chat imports models inside a function",
+        ),
         (
             "assistant.chat",
             "class Turn:\n    async def send(self):\n        from database import db",
             "3: assistant.chat imports database inside a function",
         ),
-        ("assistant.chat", "from . import tools", "1: assistant.chat imports relatively: write the whole name"),
+        (
+            "assistant.chat",
+            "from . import tools",
+            "1: assistant.chat imports relatively: write the whole name",
+        ),
         ("app", "import gunicorn.conf", "1: app imports gunicorn.conf, which is not below it"),
-        ("analysis", "from engines.remote import RemoteModel", "1: analysis imports engines.remote, which llm is for"),
+        (
+            "analysis",
+            "from engines.remote import RemoteModel",
+            "1: analysis imports engines.remote, which llm is for",
+        ),
         ("assistant.chat", "import analysis", "1: assistant.chat imports analysis, which is not below it"),
-        ("upkeep.check", "import dynamics\nfrom assistant import chat\nimport jobs", "3: upkeep.check imports jobs, which is not below it"),
+        (
+            "upkeep.check",
+            "import dynamics\nfrom assistant import chat\nimport jobs",
+            "3: upkeep.check imports jobs, which is not below it",
+        ),
         ("net", "import os\nos.environ['HOME']", "2: net reads the environment"),
         ("net", "import os\nimport os.path\nos.getenv('HOME')", "3: net reads the environment"),
         ("jobs", "from os import environ as e\nhome = e.get('HOME')", "2: jobs reads the environment"),
-        ("app", "import os\nkey = os.environ['SNAPLORE_API_KEY']", "2: app uses the environment for more than Settings.from_environ"),
-        ("app", "from os import getenv\ngetenv('HOME')", "2: app uses the environment for more than Settings.from_environ"),
+        (
+            "app",
+            "import os\nkey = os.environ['SNAPLORE_API_KEY']",
+            "2: app uses the environment for more than Settings.from_environ",
+        ),
+        (
+            "app",
+            "from os import getenv\ngetenv('HOME')",
+            "2: app uses the environment for more than Settings.from_environ",
+        ),
         (
             "photos",
             "from flask import Blueprint, request\nroutes = Blueprint()\nrequest.files['file']",
@@ -190,24 +270,68 @@ def test_every_table_has_its_writers():
             "from flask import Blueprint, request as r\nroutes = Blueprint()\nr.get_json()",
             "3: push reads flask.request.get_json, which is for web.inputs",
         ),
-        ("app", "import flask\nflask.request.args", "2: app reads flask.request.args, which is for web.inputs"),
-        ("app", "import flask as f\nf.request.args.get('q')", "2: app reads flask.request.args, which is for web.inputs"),
+        (
+            "app",
+            "import flask\nflask.request.args",
+            "2: app reads flask.request.args, which is for web.inputs",
+        ),
+        (
+            "app",
+            "import flask as f\nf.request.args.get('q')",
+            "2: app reads flask.request.args, which is for web.inputs",
+        ),
         ("push", "import requests", "1: push imports requests, which is not for it"),
-        ("push", "def send():\n    from urllib3.util import Retry", "2: push imports urllib3, which is not for it"),
-        ("assistant.tools", "from urllib import request", "1: assistant.tools imports urllib.request, which is not for it"),
-        ("engines.remote", "import http.client", "1: engines.remote imports http.client, which is not for it"),
+        (
+            "push",
+            "def send():\n    from urllib3.util import Retry",
+            "2: push imports urllib3, which is not for it",
+        ),
+        (
+            "assistant.tools",
+            "from urllib import request",
+            "1: assistant.tools imports urllib.request, which is not for it",
+        ),
+        (
+            "engines.remote",
+            "import http.client",
+            "1: engines.remote imports http.client, which is not for it",
+        ),
         ("engines.embedded", "import socket", "1: engines.embedded imports socket, which is not for it"),
         ("photos", "from PIL import Image", "1: photos imports PIL, which is not for it"),
-        ("web.inputs", "from playhouse.shortcuts import model_to_dict", "1: web.inputs imports playhouse, which is not for it"),
+        (
+            "web.inputs",
+            "from playhouse.shortcuts import model_to_dict",
+            "1: web.inputs imports playhouse, which is not for it",
+        ),
         ("engines.prompts", "import peewee", "1: engines.prompts imports peewee, which is not for it"),
         ("app", "import peewee", "1: app imports peewee, which is not for it"),
         ("database", "import sqlite3", "1: database imports sqlite3, which is not for it"),
         ("photos", "from flask import g", "1: photos imports flask, but has no routes"),
-        ("lexicon", "from models import Photo\nPhoto.select()", "2: lexicon reads Photo, which is not for it"),
-        ("search", "import models\nmodels.Memory.get_by_id(1)", "2: search reads Memory, which is not for it"),
-        ("dynamics", "from models import Analysis\nAnalysis.update(noted=True)", "2: dynamics writes Analysis, which is not for it"),
-        ("upkeep.check", "import models as m\nm.Photo.delete()", "2: upkeep.check writes Photo, which is not for it"),
-        ("search", "db.execute_sql('DELETE FROM vocabulary')", "1: search writes Vocabulary, which is not for it"),
+        (
+            "lexicon",
+            "from models import Photo\nPhoto.select()",
+            "2: lexicon reads Photo, which is not for it",
+        ),
+        (
+            "search",
+            "import models\nmodels.Memory.get_by_id(1)",
+            "2: search reads Memory, which is not for it",
+        ),
+        (
+            "dynamics",
+            "from models import Analysis\nAnalysis.update(noted=True)",
+            "2: dynamics writes Analysis, which is not for it",
+        ),
+        (
+            "upkeep.check",
+            "import models as m\nm.Photo.delete()",
+            "2: upkeep.check writes Photo, which is not for it",
+        ),
+        (
+            "search",
+            "db.execute_sql('DELETE FROM vocabulary')",
+            "1: search writes Vocabulary, which is not for it",
+        ),
     ],
 )
 def test_a_violation_is_found(module, source, expected):
@@ -217,12 +341,18 @@ def test_a_violation_is_found(module, source, expected):
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("analysis", "import models\nfrom photos import store\nimport urllib.parse\nfrom http import HTTPStatus"),
+        (
+            "analysis",
+            "import models\nfrom photos import store\nimport urllib.parse\nfrom http import HTTPStatus",
+        ),
         ("engines.embedded", "def load():\n    import faster_paddle"),
         ("llm", "from engines.remote import RemoteModel\nfrom engines import embedded"),
         ("dynamics", "from engines.articles import Article\nfrom engines import configuration"),
         ("app", "import os\nfrom settings import Settings\nsettings = Settings.from_environ(os.environ)"),
-        ("gunicorn.conf", "import os\nimport app\nfrom settings import Settings\nbind = Settings.from_environ(os.environ).bind"),
+        (
+            "gunicorn.conf",
+            "import os\nimport app\nfrom settings import Settings\nbind = Settings.from_environ(os.environ).bind",
+        ),
         ("gunicorn.conf", "def post_worker_init(worker):\n    import analysis"),
         ("web.inputs", "from flask import request\nrequest.get_json()"),
         ("push", "def send(request):\n    return request.data"),
@@ -290,7 +420,9 @@ def _tables(module: str, tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for statement in STATEMENT.finditer(node.value):
-                found |= {(node.lineno, "writes", table) for table in WRITERS if TABLE_NAMES[table] == statement[1]}
+                found |= {
+                    (node.lineno, "writes", table) for table in WRITERS if TABLE_NAMES[table] == statement[1]
+                }
     written = {(line, table) for line, use, table in found if use == "writes"}
     for line, use, table in sorted(found):
         allowed = WRITERS[table] if use == "writes" else WRITERS[table] | READERS.get(table, set())
@@ -299,17 +431,30 @@ def _tables(module: str, tree: ast.Module) -> Iterator[str]:
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
-    """Everything that `node` names, with the packages around it: `from a.b import c` names `a`, `a.b` and `a.b.c`."""
+    """Everything that `node` names, with the packages around it: `from a.b import c` names `a`, `a.b` and
+    `a.b.c`.
+    """
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     else:
         names = [f"{node.module}.{alias.name}" for alias in node.names]
-    return {".".join(parts[:length]) for name in names for parts in [name.split(".")] for length in range(1, len(parts) + 1)}
+    return {
+        ".".join(parts[:length])
+        for name in names
+        for parts in [name.split(".")]
+        for length in range(1, len(parts) + 1)
+    }
 
 
 def _environment(module: str, tree: ast.Module) -> Iterator[str]:
-    """The environment is named in an entry point, as the argument of `Settings.from_environ`, and nowhere else."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("from_environ")]
+    """The environment is named in an entry point, as the argument of `Settings.from_environ`, and nowhere
+    else.
+    """
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("from_environ")
+    ]
     handed_on = [argument for call in calls for argument in call.args]
     for node, meant in _uses(tree):
         if meant not in ENVIRONMENT:
@@ -327,7 +472,9 @@ def _request_input(module: str, tree: ast.Module) -> Iterator[str]:
 
 
 def _uses(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
-    """Each name and attribute that comes from an import, with what it means: `f.request` is `flask.request` after `import flask as f`."""
+    """Each name and attribute that comes from an import, with what it means: `f.request` is `flask.request`
+    after `import flask as f`.
+    """
     meanings = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

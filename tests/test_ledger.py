@@ -49,7 +49,9 @@ def test_the_embedded_model_costs_nothing(client):
     assert client.get("/api/usage").json["days"] == []
 
 
-def test_when_the_days_tokens_are_used_up_photos_wait_and_go_on_the_next_day(client, limited, fake_llm, clock, work_queue):
+def test_when_the_days_tokens_are_used_up_photos_wait_and_go_on_the_next_day(
+    client, limited, fake_llm, clock, work_queue
+):
     for name in "abc":
         client.upload(draw(name))
     turns = work_queue(limited, clock=clock)

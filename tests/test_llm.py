@@ -29,16 +29,34 @@ def test_without_a_base_address_the_embedded_analyser_is_the_model(model_for):
 def test_a_known_origin_brings_the_preset(name):
     preset = configuration.PRESETS[name]
     chosen = from_environment(Settings(llm_base_url=preset.base_url + "/"))
-    assert (chosen.provider, chosen.model, chosen.max_context_tokens) == (name, preset.model, preset.max_context_tokens)
+    assert (chosen.provider, chosen.model, chosen.max_context_tokens) == (
+        name,
+        preset.model,
+        preset.max_context_tokens,
+    )
     assert from_environment(Settings(llm_base_url=preset.base_url, llm_model="other")).model == "other"
 
 
 def test_there_are_seven_presets_by_their_names():
-    assert list(configuration.PRESETS) == ["openai", "anthropic", "gemini", "deepseek", "qwen", "zhipu", "ollama"]
+    assert list(configuration.PRESETS) == [
+        "openai",
+        "anthropic",
+        "gemini",
+        "deepseek",
+        "qwen",
+        "zhipu",
+        "ollama",
+    ]
 
 
 @pytest.mark.parametrize(
-    "url", ["https://model.example/v1", "https://api.openai.com:8443/v1", "https://api.openai.com.example", "https://a@b"]
+    "url",
+    [
+        "https://model.example/v1",
+        "https://api.openai.com:8443/v1",
+        "https://api.openai.com.example",
+        "https://a@b",
+    ],
 )
 def test_any_other_address_is_custom(url):
     assert from_environment(Settings(llm_base_url=url)).provider == "custom"

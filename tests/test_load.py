@@ -16,23 +16,43 @@ ROTATION = "The data folder is being worked on. Please come again in a moment."
 
 @pytest.mark.slow
 def test_everybody_at_once_for_a_few_seconds_and_nothing_goes_wrong(tmp_path):
-    command = [sys.executable, "-m", "benchmarks.load", "--minutes", "0.1", "--size", "60", "--short", "--folder", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.load",
+        "--minutes",
+        "0.1",
+        "--size",
+        "60",
+        "--short",
+        "--folder",
+        str(tmp_path),
+    ]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.splitlines()[-1] == "nothing went wrong"
     for kind in ("upload", "list", "search", "image", "statistics", "chat", "notes", "memories"):
-        assert re.search(rf"^{kind} +[1-9][0-9]* +[0-9,]+ ms +[0-9,]+ ms +[0-9,]+ ms$", run.stdout, re.MULTILINE), (
-            f"no {kind} in\n{run.stdout}"
-        )
+        assert re.search(
+            rf"^{kind} +[1-9][0-9]* +[0-9,]+ ms +[0-9,]+ ms +[0-9,]+ ms$", run.stdout, re.MULTILINE
+        ), f"no {kind} in\n{run.stdout}"
     assert re.search(r"^[0-9]+ answers were 429, [0-9]+ were 503$", run.stdout, re.MULTILINE), run.stdout
     assert re.search(r"^[1-9][0-9]* uploads answered", run.stdout, re.MULTILINE), run.stdout
-    assert re.search(r"^memory of all processes: [0-9]+ MB at the start, [0-9]+ MB at most, [0-9]+ MB at the end", run.stdout, re.MULTILINE)
+    assert re.search(
+        r"^memory of all processes: [0-9]+ MB at the start, [0-9]+ MB at most, [0-9]+ MB at the end",
+        run.stdout,
+        re.MULTILINE,
+    )
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("path", "status", "headers", "text"),
-    [("/api/photos", 200, {}, ""), ("/api/photos/1/image", 304, {}, ""), (CHAT, 429, AGAIN, ""), ("/api/photos", 503, AGAIN, ROTATION)],
+    [
+        ("/api/photos", 200, {}, ""),
+        ("/api/photos/1/image", 304, {}, ""),
+        (CHAT, 429, AGAIN, ""),
+        ("/api/photos", 503, AGAIN, ROTATION),
+    ],
 )
 def test_answers_that_may_be(path, status, headers, text):
     assert verdicts.problem(path, status, headers, text) is None

@@ -1,6 +1,8 @@
-"""What is installed is what was locked: every need at a version that fits, with hashes, from no place but the index in use.
+"""What is installed is what was locked: every need at a version that fits, with hashes, from no place but the
+index in use.
 
-The locks are read as pip reads them, without asking it: whether wheels exist for every platform shows when they are made.
+The locks are read as pip reads them, without asking it: whether wheels exist for every platform shows when
+they are made.
 """
 
 import ast
@@ -20,7 +22,12 @@ LOCKS = {"requirements.in": "requirements.txt", "requirements-dev.in": "requirem
 
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 PLATFORMS = [
-    {"python_version": version, "python_full_version": f"{version}.0", "platform_machine": machine, "sys_platform": "linux"}
+    {
+        "python_version": version,
+        "python_full_version": f"{version}.0",
+        "platform_machine": machine,
+        "sys_platform": "linux",
+    }
     for version, machine in itertools.product(("3.11", "3.12", "3.13"), ("x86_64", "aarch64"))
 ]
 
@@ -33,7 +40,9 @@ def test_every_need_is_locked_at_a_version_that_fits(needs, lock):
     for need in wanted:
         versions = locked[canonicalize_name(need.name)]
         assert versions, f"{need.name} is not in {lock}: run `make lock`"
-        assert all(need.specifier.contains(version) for version in versions), f"{lock} has {need.name} {versions}, and {need} is wanted"
+        assert all(need.specifier.contains(version) for version in versions), (
+            f"{lock} has {need.name} {versions}, and {need} is wanted"
+        )
 
 
 def test_every_package_that_the_service_imports_is_asked_for():
@@ -41,8 +50,14 @@ def test_every_package_that_the_service_imports_is_asked_for():
     sources = [*ROOT.glob("*.py"), *ROOT.glob("migrations/*.py")]
     names = {name.split(".")[0] for path in sources for name in imported(path)}
     owners = packages_distributions()
-    missing = {name for name in names & owners.keys() if not asked & {canonicalize_name(owner) for owner in owners[name]}}
-    assert missing - {path.stem for path in sources} == set(), "what comes along with another package may leave with it"
+    missing = {
+        name
+        for name in names & owners.keys()
+        if not asked & {canonicalize_name(owner) for owner in owners[name]}
+    }
+    assert missing - {path.stem for path in sources} == set(), (
+        "what comes along with another package may leave with it"
+    )
 
 
 @pytest.mark.parametrize("lock", LOCKS.values())
@@ -58,7 +73,11 @@ def test_every_locked_package_has_hashes_and_nothing_else(lock):
 def test_a_platform_gets_each_package_once(lock):
     requirements = [Requirement(line.split(" --")[0]) for line in lines(lock)]
     for platform in PLATFORMS:
-        names = [requirement.name for requirement in requirements if requirement.marker is None or requirement.marker.evaluate(platform)]
+        names = [
+            requirement.name
+            for requirement in requirements
+            if requirement.marker is None or requirement.marker.evaluate(platform)
+        ]
         assert len(names) == len(set(names)), platform
 
 
@@ -81,7 +100,9 @@ def locked_versions(lock: str) -> dict[str, set[Version]]:
     versions = defaultdict(set)
     for line in lines(lock):
         requirement = Requirement(line.split(" --")[0])
-        versions[canonicalize_name(requirement.name)] |= {Version(pin.version) for pin in requirement.specifier}
+        versions[canonicalize_name(requirement.name)] |= {
+            Version(pin.version) for pin in requirement.specifier
+        }
     return versions
 
 

@@ -22,7 +22,9 @@ def connect():
     clients = []
 
     def open_client(server, deadline=10.0):
-        clients.append(mcp.Client(server if isinstance(server, str) else server.url, GUARD, deadline=deadline))
+        clients.append(
+            mcp.Client(server if isinstance(server, str) else server.url, GUARD, deadline=deadline)
+        )
         return clients[-1]
 
     yield open_client
@@ -61,7 +63,7 @@ def answer_to(request, **fields):
     return {"jsonrpc": "2.0", "id": request.body["id"], **fields}
 
 
-# ------------------------------------------------------------------------------------------------------ what a server offers
+# --------------------------------------------------------------------------------------- what a server offers
 
 
 def test_tools_are_listed_and_called_in_both_eras_and_both_kinds_of_answer(server, connect):
@@ -88,8 +90,13 @@ def test_the_handshake_comes_once_in_its_order_and_the_session_is_ended_at_the_e
     assert not handshake.sessions
     assert handshake.requests[1].body["params"]["protocolVersion"] == "2025-11-25"
     for request in handshake.requests[2:]:
-        assert (request.headers["mcp-session-id"], request.headers["mcp-protocol-version"]) == ("session-1", "2025-11-25")
-    assert all(request.headers["accept"] == "application/json, text/event-stream" for request in handshake.requests)
+        assert (request.headers["mcp-session-id"], request.headers["mcp-protocol-version"]) == (
+            "session-1",
+            "2025-11-25",
+        )
+    assert all(
+        request.headers["accept"] == "application/json, text/event-stream" for request in handshake.requests
+    )
 
 
 def test_the_earlier_version_that_a_server_answers_with_is_the_one_that_is_spoken(handshake, connect):
@@ -113,7 +120,14 @@ def test_a_stateless_server_is_asked_for_its_versions_once_and_never_for_a_sessi
     [
         (200, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "Method not found"}}),
         (200, {"jsonrpc": "2.0", "id": 1, "result": {"supportedVersions": ["2025-11-25"]}}),
-        (400, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32022, "message": "No.", "data": {"supported": ["2025-06-18"]}}}),
+        (
+            400,
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "error": {"code": -32022, "message": "No.", "data": {"supported": ["2025-06-18"]}},
+            },
+        ),
         (400, b""),
         (404, b"<h1>Not found</h1>"),
         (405, b"Method Not Allowed"),
@@ -143,15 +157,25 @@ def test_a_list_of_several_pages_is_read_to_its_end(server, connect):
 def test_a_list_that_never_ends_is_left_after_so_many_pages(handshake, connect):
     page = [{"name": "same", "inputSchema": {"type": "object"}}]
     for _ in range(mcp.MAX_PAGES + 5):
-        handshake.act("tools/list", lambda h, r: h.respond(200, answer_to(r, result={"tools": page, "nextCursor": "again"})))
+        handshake.act(
+            "tools/list",
+            lambda h, r: h.respond(200, answer_to(r, result={"tools": page, "nextCursor": "again"})),
+        )
     assert [tool.name for tool in connect(handshake).list_tools()] == ["same"]
     assert handshake.methods.count("tools/list") == mcp.MAX_PAGES
 
 
 def test_no_more_tools_are_taken_than_a_model_can_bear(handshake, connect):
-    handshake.pages = [[{"name": f"tool_{number}", "inputSchema": {"type": "object"}} for number in range(500)]]
+    handshake.pages = [
+        [{"name": f"tool_{number}", "inputSchema": {"type": "object"}} for number in range(500)]
+    ]
     assert len(connect(handshake).list_tools()) == mcp.MAX_TOOLS
-    handshake.pages = [[{"name": f"t{number}", "description": "x" * 1900, "inputSchema": {"type": "object"}} for number in range(90)]]
+    handshake.pages = [
+        [
+            {"name": f"t{number}", "description": "x" * 1900, "inputSchema": {"type": "object"}}
+            for number in range(90)
+        ]
+    ]
     assert 1900 * len(connect(handshake).list_tools()) <= mcp.MAX_LIST_CHARACTERS
 
 
@@ -177,18 +201,38 @@ def deep(levels):
         {"name": "large", "inputSchema": {"type": "object", "description": "x" * 20_000}},
         {"name": "larger", "inputSchema": {"type": "object"}, "icons": ["x" * 50_000]},
         {"name": "deep", "inputSchema": deep(100)},
-        {"name": "header", "inputSchema": {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}},
-        {"name": "header", "inputSchema": {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A\r\nB"}}}},
         {
             "name": "header",
-            "inputSchema": {"type": "object", "properties": {name: {"type": "string", "x-mcp-header": name} for name in ("a", "A")}},
+            "inputSchema": {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
         },
-        {"name": "header", "inputSchema": {"type": "object", "oneOf": [{"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}]}},
+        {
+            "name": "header",
+            "inputSchema": {
+                "type": "object",
+                "properties": {"a": {"type": "string", "x-mcp-header": "A\r\nB"}},
+            },
+        },
+        {
+            "name": "header",
+            "inputSchema": {
+                "type": "object",
+                "properties": {name: {"type": "string", "x-mcp-header": name} for name in ("a", "A")},
+            },
+        },
+        {
+            "name": "header",
+            "inputSchema": {
+                "type": "object",
+                "oneOf": [{"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}],
+            },
+        },
         "weather",
         None,
     ],
 )
-def test_a_tool_that_no_model_can_be_offered_is_left_out_and_costs_the_others_nothing(handshake, connect, bad):
+def test_a_tool_that_no_model_can_be_offered_is_left_out_and_costs_the_others_nothing(
+    handshake, connect, bad
+):
     handshake.pages = [[bad, *TOOLS]]
     assert [tool.name for tool in connect(handshake).list_tools()] == ["weather", "now.utc"]
 
@@ -198,7 +242,7 @@ def test_of_two_tools_of_one_name_the_first_is_taken(handshake, connect):
     assert [tool.description for tool in connect(handshake).list_tools()] == [TOOLS[0]["description"]]
 
 
-# ------------------------------------------------------------------------------------------------------------ what a call says
+# ------------------------------------------------------------------------------------------- what a call says
 
 
 @pytest.mark.parametrize(
@@ -207,10 +251,22 @@ def test_of_two_tools_of_one_name_the_first_is_taken(handshake, connect):
         (says(text("one"), text("two")), ("one\ntwo", False)),
         (says(text("No such place."), isError=True), ("No such place.", True)),
         (says({"type": "image", "data": "aGk=", "mimeType": "image/png"}), ("[image image/png]", False)),
-        (says({"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}, text("a song")), ("[audio audio/wav]\na song", False)),
-        (says({"type": "resource_link", "uri": "file:///a.rs", "name": "a.rs"}), ("[link a.rs file:///a.rs]", False)),
-        (says({"type": "resource", "resource": {"uri": "file:///a", "text": "fn"}}), ("[resource file:///a]\nfn", False)),
-        (says({"type": "resource", "resource": {"uri": "file:///a", "blob": "aGk="}}), ("[resource file:///a]", False)),
+        (
+            says({"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}, text("a song")),
+            ("[audio audio/wav]\na song", False),
+        ),
+        (
+            says({"type": "resource_link", "uri": "file:///a.rs", "name": "a.rs"}),
+            ("[link a.rs file:///a.rs]", False),
+        ),
+        (
+            says({"type": "resource", "resource": {"uri": "file:///a", "text": "fn"}}),
+            ("[resource file:///a]\nfn", False),
+        ),
+        (
+            says({"type": "resource", "resource": {"uri": "file:///a", "blob": "aGk="}}),
+            ("[resource file:///a]", False),
+        ),
         (says({"type": "hologram"}), ("[hologram]", False)),
         (says(structuredContent={"degrees": 7}), ('{"degrees": 7}', False)),
         (says(text("7"), structuredContent={"degrees": 7}), ("7", False)),
@@ -247,13 +303,26 @@ def test_a_tool_that_asks_back_is_a_failure(stateless, connect):
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        *(("string", value) for value in ("us-west1", "Hello, 世界", " padded ", "line1\nline2", "=?base64?literal?=", "", None)),
+        *(
+            ("string", value)
+            for value in (
+                "us-west1",
+                "Hello, 世界",
+                " padded ",
+                "line1\nline2",
+                "=?base64?literal?=",
+                "",
+                None,
+            )
+        ),
         *(("integer", -7), ("boolean", True)),
     ],
 )
 def test_arguments_that_a_server_wants_in_headers_are_there_as_well(stateless, connect, listed, kind, value):
     region = {"type": kind, "x-mcp-header": "Region"}
-    stateless.pages = [[{"name": "query", "inputSchema": {"type": "object", "properties": {"region": region}}}]]
+    stateless.pages = [
+        [{"name": "query", "inputSchema": {"type": "object", "properties": {"region": region}}}]
+    ]
     client = connect(stateless)
     if listed:
         client.list_tools()
@@ -262,7 +331,7 @@ def test_arguments_that_a_server_wants_in_headers_are_there_as_well(stateless, c
     assert ("mcp-param-region" in stateless.requests[-1].headers) == (value is not None)
 
 
-# ----------------------------------------------------------------------------------------------------------------- sessions
+# --------------------------------------------------------------------------------------------------- sessions
 
 
 @pytest.mark.parametrize("status", [400, 404])
@@ -285,7 +354,9 @@ def test_a_server_that_loses_every_session_is_a_failure_after_two(handshake, con
     assert handshake.methods.count("tools/call") == 2
 
 
-def test_a_mistake_that_a_server_tells_with_the_status_of_a_lost_session_is_told_to_the_model(handshake, connect):
+def test_a_mistake_that_a_server_tells_with_the_status_of_a_lost_session_is_told_to_the_model(
+    handshake, connect
+):
     error = {"code": -32602, "message": "place: is missing"}
     for _ in range(2):
         handshake.act("tools/call", lambda h, r: h.respond(400, answer_to(r, error=error)))
@@ -295,7 +366,10 @@ def test_a_mistake_that_a_server_tells_with_the_status_of_a_lost_session_is_told
 @pytest.mark.parametrize("session", ["two words", "x" * 2000])
 def test_a_session_without_a_usable_id_is_a_failure(handshake, connect, session):
     result = {"protocolVersion": "2025-11-25"}
-    handshake.act("initialize", lambda h, r: h.respond(200, answer_to(r, result=result), headers={"Mcp-Session-Id": session}))
+    handshake.act(
+        "initialize",
+        lambda h, r: h.respond(200, answer_to(r, result=result), headers={"Mcp-Session-Id": session}),
+    )
     with pytest.raises(mcp.McpFailure, match="usable id"):
         connect(handshake).list_tools()
 
@@ -308,7 +382,7 @@ def test_a_server_that_does_not_let_sessions_end_is_left_all_the_same(handshake,
     assert handshake.methods[-1] == "DELETE"
 
 
-# -------------------------------------------------------------------------------------------------------------------- streams
+# ---------------------------------------------------------------------------------------------------- streams
 
 
 def test_a_ping_inside_a_stream_is_answered_before_the_stream_goes_on(handshake, connect):
@@ -321,7 +395,11 @@ def test_a_ping_inside_a_stream_is_answered_before_the_stream_goes_on(handshake,
         handler.end_stream()
 
     handshake.act("tools/call", ping_first)
-    assert json.loads(connect(handshake).call("weather", {}).text) == {"jsonrpc": "2.0", "id": "p-1", "result": {}}
+    assert json.loads(connect(handshake).call("weather", {}).text) == {
+        "jsonrpc": "2.0",
+        "id": "p-1",
+        "result": {},
+    }
     assert handshake.wait_for("response").headers["mcp-session-id"] == "session-1"
 
 
@@ -367,14 +445,23 @@ def test_a_stream_that_stays_open_after_the_answer_is_not_waited_for(stateless, 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10_000])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_a_stream_is_read_the_same_however_its_bytes_are_cut(size, end):
-    lines = [b"\xef\xbb\xbf: a comment", b"id: 1", b"data:", b"", b"data: {", b'data:"a": "\xe5\xa4\xa9"}', b"", b"event: endpoint"]
+    lines = [
+        b"\xef\xbb\xbf: a comment",
+        b"id: 1",
+        b"data:",
+        b"",
+        b"data: {",
+        b'data:"a": "\xe5\xa4\xa9"}',
+        b"",
+        b"event: endpoint",
+    ]
     lines += [b"data: /other", b"", b"retry: 5", b"", b"event: message", b"data: last", b"", b"data: no end"]
     stream = end.join(lines)
     pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
     assert list(mcp_messages.events(pieces)) == ['{\n"a": "天"}'.encode(), b"last"]
 
 
-# ---------------------------------------------------------------------------------------------------------- dead and lying
+# --------------------------------------------------------------------------------------------- dead and lying
 
 
 @pytest.mark.parametrize(
@@ -402,7 +489,9 @@ def test_a_stream_is_read_the_same_however_its_bytes_are_cut(size, end):
 )
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "text/html"])
 def test_garbage_is_a_failure_with_a_sentence_that_quotes_nothing(stateless, connect, body, kind):
-    stateless.reply("tools/list", b"data: " + body + b"\n\n" if kind == "text/event-stream" else body, kind=kind)
+    stateless.reply(
+        "tools/list", b"data: " + body + b"\n\n" if kind == "text/event-stream" else body, kind=kind
+    )
     with pytest.raises(mcp.McpFailure, match=r"^localhost: ") as caught:
         connect(f"{stateless.url}?token=secret").list_tools()
     assert "secret" not in caught.value.detail
@@ -411,7 +500,15 @@ def test_garbage_is_a_failure_with_a_sentence_that_quotes_nothing(stateless, con
 
 @pytest.mark.parametrize(
     "result",
-    [{}, {"content": None}, {"content": "words"}, {"content": ["words"]}, {"content": [{"text": "no type"}]}, says(resultType="task"), 7],
+    [
+        {},
+        {"content": None},
+        {"content": "words"},
+        {"content": ["words"]},
+        {"content": [{"text": "no type"}]},
+        says(resultType="task"),
+        7,
+    ],
 )
 def test_a_result_of_a_wrong_form_is_a_failure(stateless, connect, result):
     stateless.result = result
@@ -426,7 +523,9 @@ def test_a_status_without_an_answer_is_a_failure(stateless, connect, status):
         connect(stateless).call("weather", {})
 
 
-@pytest.mark.parametrize("method", ["server/discover", "initialize", "notifications/initialized", "tools/call"])
+@pytest.mark.parametrize(
+    "method", ["server/discover", "initialize", "notifications/initialized", "tools/call"]
+)
 def test_a_silent_server_is_given_up_at_the_deadline(handshake, connect, method):
     handshake.act(method, lambda handler, request: handler.wait_for_client(10))
     with pytest.raises(net.TimedOut):
@@ -465,7 +564,9 @@ def test_an_answer_over_the_size_limit_is_cut_off(stateless, connect, kind):
 
 
 def test_a_connection_that_breaks_and_a_server_that_is_gone_are_failures(stateless, connect):
-    stateless.act("tools/call", lambda handler, request: handler.send(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"))
+    stateless.act(
+        "tools/call", lambda handler, request: handler.send(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{")
+    )
     client = connect(stateless)
     with pytest.raises(net.Unreachable):
         client.call("weather", {})
@@ -487,7 +588,7 @@ def test_an_address_that_the_guard_refuses_is_a_failure_like_any_other():
         mcp.Client("http://localhost/mcp", net.Guard(), deadline=1)
 
 
-# -------------------------------------------------------------------------------------------------------------- the register
+# ----------------------------------------------------------------------------------------------- the register
 
 
 def post(client, **fields):
@@ -503,7 +604,10 @@ def test_a_server_is_registered_listed_changed_and_deleted(client):
     changed = client.put("/api/mcp-servers/weather", json={"enabled": False, "description": "Forecasts"})
     assert changed.json == {**SHOWN, "enabled": False, "description": "Forecasts"}
     assert client.put("/api/mcp-servers/weather", json={}).json == changed.json
-    assert client.put("/api/mcp-servers/weather", json={"name": "Sky", "url": f"{PUBLIC}/2"}).json["url"] == f"{PUBLIC}/2"
+    assert (
+        client.put("/api/mcp-servers/weather", json={"name": "Sky", "url": f"{PUBLIC}/2"}).json["url"]
+        == f"{PUBLIC}/2"
+    )
     assert client.delete("/api/mcp-servers/weather").json == {"message": "Deleted"}
     assert client.get("/api/mcp-servers").json == {"servers": []}
 
@@ -531,7 +635,17 @@ def test_a_server_that_is_not_registered_is_404(client, method):
     [
         *(("id", value) for value in ("", "a b", "a/b", "ä", "x" * 65, "a\n", 7, None)),
         *(("name", value) for value in ("", "x" * 201, 7, "a\0b")),
-        *(("url", value) for value in ("", "http://93.184.216.34/", "https://127.0.0.1/", "https://10.0.0.1/", "http://localhost/", 7)),
+        *(
+            ("url", value)
+            for value in (
+                "",
+                "http://93.184.216.34/",
+                "https://127.0.0.1/",
+                "https://10.0.0.1/",
+                "http://localhost/",
+                7,
+            )
+        ),
         ("description", "x" * 2001),
     ],
 )
@@ -543,7 +657,9 @@ def test_a_field_that_cannot_be_taken_is_named(client, field, value):
 @pytest.mark.parametrize("fields", [{"url": "https://127.0.0.1/"}, {"enabled": "yes"}, {"name": ""}])
 def test_a_change_that_cannot_be_taken_changes_nothing(client, fields):
     post(client)
-    assert detail(client.put("/api/mcp-servers/weather", json={"description": "new", **fields}), 400).startswith(next(iter(fields)))
+    assert detail(
+        client.put("/api/mcp-servers/weather", json={"description": "new", **fields}), 400
+    ).startswith(next(iter(fields)))
     assert client.get("/api/mcp-servers").json == {"servers": [SHOWN]}
 
 
@@ -555,7 +671,11 @@ def test_what_a_server_needs_must_be_there(client, field):
 
 
 def test_dev_mode_and_the_allowed_hosts_open_what_they_open_for_models(settings):
-    client = Client(create_app(dataclasses.replace(settings, dev_mode=True, api_key="mine", llm_allowed_hosts=("10.1.2.3",))))
+    client = Client(
+        create_app(
+            dataclasses.replace(settings, dev_mode=True, api_key="mine", llm_allowed_hosts=("10.1.2.3",))
+        )
+    )
     assert post(client, url="http://localhost:3001/mcp").status_code == 200
     assert post(client, id="lan", url="http://10.1.2.3/mcp").status_code == 200
     assert detail(post(client, id="other", url="http://10.1.2.4/mcp"), 400).startswith("url: ")
@@ -581,7 +701,7 @@ def test_no_two_tools_have_one_name_and_every_name_can_be_taken():
     assert all(mcp_servers._TOOL_NAME.fullmatch(name) for name in names)
 
 
-# ------------------------------------------------------------------------------------------------------ the reference server
+# --------------------------------------------------------------------------------------- the reference server
 
 
 @pytest.mark.slow

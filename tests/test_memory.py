@@ -1,4 +1,6 @@
-"""Memories: a gate that lets little in, one memory for one fact, recall by what the message is about, and a decay that is fair."""
+"""Memories: a gate that lets little in, one memory for one fact, recall by what the message is about, and a
+decay that is fair.
+"""
 
 import threading
 from datetime import datetime, timedelta
@@ -24,7 +26,12 @@ def scope(app):
 
 def told(content, *, now=NOW, source_type="chat", device_id="", said=(), recalled=(), **fields):
     return memory.remember(
-        MemoryCandidate(content, **fields), source_type=source_type, device_id=device_id, now=now, said=said, recalled=recalled
+        MemoryCandidate(content, **fields),
+        source_type=source_type,
+        device_id=device_id,
+        now=now,
+        said=said,
+        recalled=recalled,
     )
 
 
@@ -40,19 +47,32 @@ def importance(content, *, now):
     return next(item["importance"] for item in memory.page(1, 200, now=now)[1] if item["content"] == content)
 
 
-# ------------------------------------------------------------------------------------------------------------------- the gate
+# --------------------------------------------------------------------------------------------------- the gate
 
 
 def test_a_memory_is_kept_with_its_source_and_lifetime(scope):
-    short = told("Meets Lin on Friday.", category="schedule", importance=0.7, source_type="screenshot", device_id="pixel")
+    short = told(
+        "Meets Lin on Friday.",
+        category="schedule",
+        importance=0.7,
+        source_type="screenshot",
+        device_id="pixel",
+    )
     long = told("Is allergic to nuts.", memory_type="long_term")
 
-    assert (short.source_type, short.device_id, short.category, short.importance) == ("screenshot", "pixel", "schedule", 0.7)
+    assert (short.source_type, short.device_id, short.category, short.importance) == (
+        "screenshot",
+        "pixel",
+        "schedule",
+        0.7,
+    )
     assert (short.memory_type, short.created_at, short.expires_at) == ("short_term", NOW, NOW + 48 * HOUR)
     assert (long.memory_type, long.expires_at) == ("long_term", None)
 
 
-@pytest.mark.parametrize(("given", "kept"), [(-1.0, 0.0), (7.0, 1.0), (float("nan"), 0.0), (float("inf"), 1.0), (0.3, 0.3)])
+@pytest.mark.parametrize(
+    ("given", "kept"), [(-1.0, 0.0), (7.0, 1.0), (float("nan"), 0.0), (float("inf"), 1.0), (0.3, 0.3)]
+)
 def test_importance_is_brought_inside_0_to_1(scope, given, kept):
     assert told("Likes tea", importance=given).importance == kept
 
@@ -103,7 +123,13 @@ def test_what_the_person_tells_is_written_also_beside_a_question(scope, said, co
 
 
 @pytest.mark.parametrize(
-    "content", ["Has a dog called Bo and two cats", "The user has a dog called Bo, and two cats!", "User has a dog called Bo", "有两只猫"]
+    "content",
+    [
+        "Has a dog called Bo and two cats",
+        "The user has a dog called Bo, and two cats!",
+        "User has a dog called Bo",
+        "有两只猫",
+    ],
 )
 def test_what_was_recalled_does_not_come_back_as_new_and_gains_nothing(scope, content):
     for known in ("Has a dog called Bo and two cats", "家里有两只猫"):
@@ -124,13 +150,19 @@ def test_what_was_recalled_counts_again_when_the_person_tells_it_again(scope):
 
 
 @pytest.mark.parametrize(
-    "content", ["Does not like jazz", "Likes jazz concerts in Paris", "Her sister likes opera", "No longer has a dog called Bo"]
+    "content",
+    [
+        "Does not like jazz",
+        "Likes jazz concerts in Paris",
+        "Her sister likes opera",
+        "No longer has a dog called Bo",
+    ],
 )
 def test_what_goes_beyond_the_recalled_is_written(scope, content):
     assert told(content, recalled=["Likes jazz", "Has a dog called Bo"]) is not None
 
 
-# ----------------------------------------------------------------------------------------------------------- who has told it
+# -------------------------------------------------------------------------------------------- who has told it
 
 
 @pytest.mark.parametrize(
@@ -138,9 +170,18 @@ def test_what_goes_beyond_the_recalled_is_written(scope, content):
     [
         ("User is allergic to nuts", ["I'm allergic to nuts."]),
         ("Has a dog called Bo", ["My dog's name is Bo"]),
-        ("User lives in Hamburg and works as a nurse", ["I live in Hamburg.", "I'm a nurse at the hospital, I work there since May"]),
-        ("Ana is a 34-year-old nurse from Porto who works nights", ["I'm Ana, 34, a nurse from Porto, and I work nights."]),
-        ("Wants to see Japan in April with her sister", ["I want to travel to Japan.", "What is it like?", "In April, with my sister."]),
+        (
+            "User lives in Hamburg and works as a nurse",
+            ["I live in Hamburg.", "I'm a nurse at the hospital, I work there since May"],
+        ),
+        (
+            "Ana is a 34-year-old nurse from Porto who works nights",
+            ["I'm Ana, 34, a nurse from Porto, and I work nights."],
+        ),
+        (
+            "Wants to see Japan in April with her sister",
+            ["I want to travel to Japan.", "What is it like?", "In April, with my sister."],
+        ),
         ("User doesn't eat meat", ["I do not eat meat, what can I cook?"]),
         ("Rent is 800 euros", ["My rent is 800 euros"]),
         ("Has to pay the rent on Friday", ["Please remember that I have to pay the rent on Friday"]),
@@ -163,7 +204,10 @@ def test_what_the_person_told_rests_on_it_also_in_other_words(content, said):
         ("User hates jazz", ["I like jazz"]),
         ("Does not like jazz", ["I like jazz"]),
         ("Rent is 900 euros", ["My rent is 800 euros"]),
-        ("Pays 2,500 euros of rent to the bank on the first Monday", ["I pay rent to the bank on the first Monday, in euros"]),
+        (
+            "Pays 2,500 euros of rent to the bank on the first Monday",
+            ["I pay rent to the bank on the first Monday, in euros"],
+        ),
         ("The wifi password is dragonfly", ["The wifi has a password."]),
         ("The home wifi password is dragonfly", ["Remember the home wifi password from that screenshot"]),
         ("User's home wifi is called Foxhole with password dragonfly", ["My wifi at home is called Foxhole"]),
@@ -226,7 +270,7 @@ def test_a_message_about_remembering_asks_to_keep_nothing(said):
     assert not memory.asks_to_keep(said)
 
 
-# ----------------------------------------------------------------------------------------------------------- one for one fact
+# ------------------------------------------------------------------------------------------- one for one fact
 
 
 @pytest.mark.parametrize(
@@ -252,13 +296,19 @@ def test_the_same_in_other_words_is_one_memory_that_gains_importance(scope, firs
 @pytest.mark.parametrize(
     ("first", "other"),
     [
-        ("The dentist appointment at the clinic is on Friday", "The dentist appointment at the clinic is on Monday"),
+        (
+            "The dentist appointment at the clinic is on Friday",
+            "The dentist appointment at the clinic is on Monday",
+        ),
         ("The monthly rent of the flat is 1200 euros", "The monthly rent of the flat is 1300 euros"),
         ("Really likes the music of Miles Davis", "Really dislikes the music of Miles Davis"),
         ("Has to take the medicine in the morning", "Has not to take the medicine in the morning"),
         ("Flies to Berlin on Tuesday morning", "Flies from Berlin on Tuesday morning"),
         ("Anna owes Ben the money for the tickets", "Ben owes Anna the money for the tickets"),
-        ("Her mother works at the university hospital in Hamburg", "Works at the university hospital in Hamburg"),
+        (
+            "Her mother works at the university hospital in Hamburg",
+            "Works at the university hospital in Hamburg",
+        ),
         ("用户的妹妹住在北京朝阳区的一个小区", "用户的妹妹住在南京朝阳区的一个小区"),
         ("喜欢吃辣的川菜和火锅", "不喜欢吃辣的川菜和火锅"),
     ],
@@ -303,7 +353,10 @@ def test_a_wording_never_goes_under_another_source(scope):
     told("Has an appointment with the dentist on Friday at 9:30", source_type="screenshot")
 
     items = memory.page(1, 50, now=NOW)[1]
-    assert [(item["source_type"], item["content"].endswith("9:30")) for item in items] == [("screenshot", True), ("chat", False)]
+    assert [(item["source_type"], item["content"].endswith("9:30")) for item in items] == [
+        ("screenshot", True),
+        ("chat", False),
+    ]
 
 
 def test_a_repetition_renews_a_short_term_memory(scope):
@@ -350,7 +403,7 @@ def test_a_device_keeps_its_own_memories_and_shares_those_of_none(scope):
     assert sorted(recalled("tea or chess")) == ["Likes tea", "Plays chess"]
 
 
-# --------------------------------------------------------------------------------------------------------------------- recall
+# ----------------------------------------------------------------------------------------------------- recall
 
 
 @pytest.fixture
@@ -412,9 +465,9 @@ def test_each_recall_is_counted_and_of_the_recalled_only(known):
     counted = memory.recall("green tea", now=NOW)
 
     assert [found.access_count for found in counted] == [2]
-    assert {item["content"]: item["access_count"] for item in memory.page(1, 50, now=NOW)[1]} == dict.fromkeys(contents(), 0) | {
-        "Likes green tea": 2
-    }
+    assert {
+        item["content"]: item["access_count"] for item in memory.page(1, 50, now=NOW)[1]
+    } == dict.fromkeys(contents(), 0) | {"Likes green tea": 2}
 
 
 def test_the_expired_is_neither_recalled_nor_listed_nor_counted(scope):
@@ -426,7 +479,7 @@ def test_the_expired_is_neither_recalled_nor_listed_nor_counted(scope):
     assert memory.statistics(now=later)["total"] == 0
 
 
-# ---------------------------------------------------------------------------------------------------------------------- decay
+# ------------------------------------------------------------------------------------------------------ decay
 
 
 def test_decay_lowers_long_term_memories_once_for_each_whole_day(scope):
@@ -498,7 +551,7 @@ def test_a_clock_that_was_ahead_stops_nothing(scope):
     assert importance("Likes tea", now=NOW) == pytest.approx(0.8 * 0.98)
 
 
-# ----------------------------------------------------------------------------------------------------------------------- HTTP
+# ------------------------------------------------------------------------------------------------------- HTTP
 
 
 def test_the_list_has_the_contracts_fields_newest_first(client):
@@ -570,7 +623,10 @@ def test_an_unreadable_query_is_400_and_names_the_field(client, query, sentence)
 def test_an_unknown_category_is_400_and_the_eight_are_named(client):
     sentence = detail(client.get("/api/memories?category=drinks"), 400)
 
-    assert sentence == "category: must be one of fact, finance, habit, interest, people, preference, project, schedule"
+    assert (
+        sentence
+        == "category: must be one of fact, finance, habit, interest, people, preference, project, schedule"
+    )
 
 
 def test_a_page_of_any_size_costs_two_queries(client):
@@ -601,7 +657,12 @@ def test_the_statistics_count_by_type_and_category(client, three):
 
 
 def test_the_statistics_of_nothing_are_zeros(client):
-    assert client.get("/api/memories/stats").json == {"total": 0, "short_term": 0, "long_term": 0, "categories": {}}
+    assert client.get("/api/memories/stats").json == {
+        "total": 0,
+        "short_term": 0,
+        "long_term": 0,
+        "categories": {},
+    }
 
 
 def test_a_deleted_memory_is_gone_and_its_id_is_not_used_again(client, three):

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.slow
 MEGABYTE = 1_048_576
 LARGEST = 50 * MEGABYTE
 CLIENTS = 3
-BUDGET = 300 * MEGABYTE  # of the service without its OCR process, while three clients upload the largest files
+BUDGET = (
+    300 * MEGABYTE
+)  # of the service without its OCR process, while three clients upload the largest files
 
 
 def remote(fake):
@@ -63,18 +65,28 @@ class Peak:
     def _watch(self):
         while not self._ended.wait(0.01):
             with contextlib.suppress(psutil.NoSuchProcess):
-                self.bytes = max(self.bytes, sum(process.memory_full_info().pss for process in self._processes))
+                self.bytes = max(
+                    self.bytes, sum(process.memory_full_info().pss for process in self._processes)
+                )
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="this kernel does not count memory by process")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/smaps_rollup"), reason="this kernel does not count memory by process"
+)
 def test_three_clients_with_the_largest_files_stay_within_the_budget(tmp_path, largest_picture):
     answer = threading.Event()
     with FakeLLM() as fake, Service(tmp_path, fresh=True, **remote(fake)) as service:
         for _ in range(2):
             fake.answer(after=answer)  # what was sent to the model stays in memory as long as it thinks
         # What stands behind a PNG's end is no part of it; so these are different files.
-        forms = [form(service, [("file", "large.png", largest_picture + bytes([number]))]) for number in range(CLIENTS)]
-        uploads = [functools.partial(service.knock, "POST", "/api/photos/upload", data=body, headers=headers) for body, headers in forms]
+        forms = [
+            form(service, [("file", "large.png", largest_picture + bytes([number]))])
+            for number in range(CLIENTS)
+        ]
+        uploads = [
+            functools.partial(service.knock, "POST", "/api/photos/upload", data=body, headers=headers)
+            for body, headers in forms
+        ]
         with Peak(service) as peak:
             for _ in range(2):
                 answers = together(*uploads)
@@ -112,7 +124,11 @@ def test_a_file_over_the_limit_gets_its_answer_and_no_reset_connection(service, 
 
 
 def test_in_a_batch_only_the_file_over_the_limit_is_refused(service):
-    files = [("files", "one.png", draw("One")), ("files", "large.png", bytes(LARGEST + 1)), ("files", "two.png", draw("Two"))]
+    files = [
+        ("files", "one.png", draw("One")),
+        ("files", "large.png", bytes(LARGEST + 1)),
+        ("files", "two.png", draw("Two")),
+    ]
     body, headers = form(service, files, device_id="phone")
     with Peak(service) as peak:
         answer = service.knock("POST", "/api/photos/upload-batch", data=body, headers=headers)
@@ -127,6 +143,8 @@ def test_in_a_batch_only_the_file_over_the_limit_is_refused(service):
 def form(service, files, **fields):
     """The body of a form, and the request's headers."""
     parts = [(name, (filename, content)) for name, filename, content in files]
-    prepared = requests.Request("POST", service.url, files=parts, data=fields, headers=service.bearer).prepare()
+    prepared = requests.Request(
+        "POST", service.url, files=parts, data=fields, headers=service.bearer
+    ).prepare()
     headers = {name: value for name, value in prepared.headers.items() if name != "Content-Length"}
     return prepared.body, headers

@@ -29,9 +29,13 @@ def reopen(settings, **changes):
 
 
 def fingerprint(folder):
-    """Every file below `folder` with its content, but for the locks and SQLite's shared memory, which hold no data."""
+    """Every file below `folder` with its content, but for the locks and SQLite's shared memory, which hold no
+    data.
+    """
     files = (
-        path for path in folder.rglob("*") if path.is_file() and path.name not in ("lock", "turnstile") and not path.name.endswith("-shm")
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in ("lock", "turnstile") and not path.name.endswith("-shm")
     )
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -81,7 +85,9 @@ def test_what_was_stored_is_there_after_a_restart(settings, opened):
         ("all keys lost", "its keys are not in"),
     ],
 )
-def test_missing_wrong_or_damaged_keys_and_data_refuse_the_start_and_touch_nothing(settings, opened, harm, sentence):
+def test_missing_wrong_or_damaged_keys_and_data_refuse_the_start_and_touch_nothing(
+    settings, opened, harm, sentence
+):
     database.close_connections()
     keys = settings.data_dir / "keys"
     match harm:
@@ -147,7 +153,9 @@ def test_a_first_start_that_was_cut_off_starts_over(settings, opened):
 
 def test_a_schema_of_a_newer_version_refuses_the_start(settings, opened):
     with database.scope():
-        database.db.execute_sql("INSERT INTO schema_migration (name, applied) VALUES ('0999_future', '2030-01-01')")
+        database.db.execute_sql(
+            "INSERT INTO schema_migration (name, applied) VALUES ('0999_future', '2030-01-01')"
+        )
 
     with pytest.raises(StartRefused, match="0999_future"):
         reopen(settings)
@@ -158,7 +166,9 @@ def test_an_older_schema_is_migrated_with_its_data(settings, opened, tmp_path, m
         models.store_value("word", "kept")
     steps = tmp_path / "migrations"
     shutil.copytree(database.MIGRATIONS, steps)
-    (steps / "0002_more.py").write_text('def up(migrator, db):\n    db.execute_sql("CREATE TABLE more (id INTEGER PRIMARY KEY)")\n')
+    (steps / "0002_more.py").write_text(
+        'def up(migrator, db):\n    db.execute_sql("CREATE TABLE more (id INTEGER PRIMARY KEY)")\n'
+    )
     monkeypatch.setattr(database, "MIGRATIONS", steps)
     reopen(settings)
 
@@ -271,7 +281,9 @@ def test_a_connection_follows_a_key_ring_that_was_replaced(settings, opened):
         database.db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         shutil.copy(opened.database, fresh)
         models.store_value("word", "newer, in the old file")
-    opened._key_store.write(models.msgspec.structs.replace(opened.ring, generation=2, database_file="database/fresh.db"))
+    opened._key_store.write(
+        models.msgspec.structs.replace(opened.ring, generation=2, database_file="database/fresh.db")
+    )
 
     with database.scope():
         assert models.stored_value("word") == "old"
@@ -296,7 +308,9 @@ def test_tallies_follow_every_change(opened):
                 key_generation=1,
             )
             models.enqueue(photo, now=now)
-        models.Analysis.update(status="done", intent="note", content_category="chat").where(models.Analysis.photo < 4).execute()
+        models.Analysis.update(status="done", intent="note", content_category="chat").where(
+            models.Analysis.photo < 4
+        ).execute()
         models.Photo.delete().where(models.Photo.id == 1).execute()
 
         counted = models.Analysis.select(
@@ -305,7 +319,12 @@ def test_tallies_follow_every_change(opened):
             models.Analysis.intent,
             models.Analysis.content_category,
             peewee.fn.COUNT("*"),
-        ).group_by(models.Analysis.device_id, models.Analysis.status, models.Analysis.intent, models.Analysis.content_category)
+        ).group_by(
+            models.Analysis.device_id,
+            models.Analysis.status,
+            models.Analysis.intent,
+            models.Analysis.content_category,
+        )
         assert sorted(models.Tally.select().tuples()) == sorted(counted.tuples())
 
 
@@ -340,7 +359,9 @@ def test_a_store_has_one_cache_of_a_kind_which_ends_with_it(opened, settings):
 
 
 class _in_other_thread:
-    """Enter a lock in another thread, where this one's hold does not count, and raise here what it raised there."""
+    """Enter a lock in another thread, where this one's hold does not count, and raise here what it raised
+    there.
+    """
 
     def __init__(self, lock, patience):
         self._lock, self._patience = lock, patience

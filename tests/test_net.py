@@ -28,7 +28,10 @@ def answering(*rounds):
         addresses = next(remaining)
         if not addresses:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return [(socket.AF_INET6 if ":" in a else socket.AF_INET, socket.SOCK_STREAM, 6, "", (a, port)) for a in addresses]
+        return [
+            (socket.AF_INET6 if ":" in a else socket.AF_INET, socket.SOCK_STREAM, 6, "", (a, port))
+            for a in addresses
+        ]
 
     return resolve
 
@@ -51,7 +54,8 @@ def client():
     client.close()
 
 
-# Every one of these leads, or led in some parser, to 127.0.0.1, 10.0.0.1, 169.254.169.254 or an address like them.
+# Every one of these leads, or led in some parser, to 127.0.0.1, 10.0.0.1, 169.254.169.254 or an address like
+# them.
 DISGUISES = [
     "https://127.0.0.1/v1",
     "https://2130706433/",
@@ -170,10 +174,51 @@ def test_a_disguised_address_is_refused_at_calling_before_anything_is_looked_up(
 
 
 PRIVATE = [
-    *("127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.31.255.255", "192.168.0.1", "169.254.169.254", "100.64.0.1", "100.127.255.255"),
-    *("192.0.0.1", "192.0.2.1", "192.88.99.1", "198.19.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.1.1.1", "240.0.0.1"),
-    *("255.255.255.255", "::", "::1", "::ffff:10.0.0.1", "::10.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b:1::1", "100::1", "2001::1"),
-    *("2001:2::1", "2001:10::1", "2001:db8::1", "2002:5db8:d70e::1", "3fff::1", "4000::1", "5f00::1", "fc00::1", "fd12::1", "fe80::1"),
+    *(
+        "127.0.0.1",
+        "127.8.8.8",
+        "0.0.0.0",
+        "10.1.2.3",
+        "172.31.255.255",
+        "192.168.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "100.127.255.255",
+    ),
+    *(
+        "192.0.0.1",
+        "192.0.2.1",
+        "192.88.99.1",
+        "198.19.0.1",
+        "198.51.100.1",
+        "203.0.113.1",
+        "224.0.0.1",
+        "239.1.1.1",
+        "240.0.0.1",
+    ),
+    *(
+        "255.255.255.255",
+        "::",
+        "::1",
+        "::ffff:10.0.0.1",
+        "::10.0.0.1",
+        "64:ff9b::10.0.0.1",
+        "64:ff9b:1::1",
+        "100::1",
+        "2001::1",
+    ),
+    *(
+        "2001:2::1",
+        "2001:10::1",
+        "2001:db8::1",
+        "2002:5db8:d70e::1",
+        "3fff::1",
+        "4000::1",
+        "5f00::1",
+        "fc00::1",
+        "fd12::1",
+        "fe80::1",
+    ),
     *("fe80::1%eth0", "fec0::1", "ff02::1", "ff0e::1"),
 ]
 
@@ -184,7 +229,9 @@ def test_a_name_that_resolves_to_an_address_that_is_not_global_is_refused(addres
         guard([address]).check_address("https://model.example/v1", field="base_url")
 
 
-@pytest.mark.parametrize("address", [PUBLIC, "1.1.1.1", "2606:4700::1111", "2a00:1450::1", "64:ff9b::1.1.1.1", "::ffff:1.1.1.1"])
+@pytest.mark.parametrize(
+    "address", [PUBLIC, "1.1.1.1", "2606:4700::1111", "2a00:1450::1", "64:ff9b::1.1.1.1", "::ffff:1.1.1.1"]
+)
 def test_a_name_that_resolves_to_a_global_address_is_accepted(address):
     assert guard([address]).check_address("https://model.example/v1") == "https://model.example/v1"
 
@@ -248,7 +295,9 @@ def test_the_answer_that_was_checked_is_the_one_that_is_connected_to(server):
 
 def test_the_next_address_is_tried_when_one_does_not_answer(server):
     both = guard(["127.0.0.2", "127.0.0.1"], allowed_hosts=["127.0.0.0/8"])
-    assert net.Client(both).post_json(f"http://model.example:{server.port}/v1", {"messages": []}).status == 200
+    assert (
+        net.Client(both).post_json(f"http://model.example:{server.port}/v1", {"messages": []}).status == 200
+    )
 
 
 def test_dev_mode_opens_localhost_and_nothing_else(server, client):
@@ -256,7 +305,13 @@ def test_dev_mode_opens_localhost_and_nothing_else(server, client):
     dev = net.Guard(dev_mode=True)
     assert dev.check_address(url) == url
     assert client.post_json(url, {"messages": []}).status == 200
-    others = ("http://127.0.0.1/", "http://[::1]/", "https://127.0.0.1/", "http://model.example/", "http://localhost.example/")
+    others = (
+        "http://127.0.0.1/",
+        "http://[::1]/",
+        "https://127.0.0.1/",
+        "http://model.example/",
+        "http://localhost.example/",
+    )
     for other in (*others, "http://a.localhost/"):
         with pytest.raises(BadInput):
             guard(["127.0.0.1"], dev_mode=True).check_address(other)
@@ -318,12 +373,25 @@ def certificate(tmp_path_factory):
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "model.example")])
     now = datetime.datetime.now(datetime.UTC)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + datetime.timedelta(days=1))
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("model.example")]), critical=False)
+    builder = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number(), now, now + datetime.timedelta(days=1)
+    )
+    builder = builder.add_extension(
+        x509.SubjectAlternativeName([x509.DNSName("model.example")]), critical=False
+    )
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    usage = dict.fromkeys(("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign"), False)
-    usage |= {"encipher_only": False, "decipher_only": False, "digital_signature": True, "key_cert_sign": True}
+    builder = builder.add_extension(
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+    )
+    usage = dict.fromkeys(
+        ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign"), False
+    )
+    usage |= {
+        "encipher_only": False,
+        "decipher_only": False,
+        "digital_signature": True,
+        "key_cert_sign": True,
+    }
     signed = builder.add_extension(x509.KeyUsage(**usage), critical=True).sign(key, hashes.SHA256())
     folder = tmp_path_factory.mktemp("tls")
     (folder / "cert.pem").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
@@ -363,7 +431,9 @@ def test_a_certificate_for_another_name_is_refused(tls_server, certificate, host
 
 def test_a_certificate_of_an_unknown_authority_is_refused(tls_server):
     with pytest.raises(net.Unreachable, match="TLS"):
-        net.Client(guard(["127.0.0.1"], allowed_hosts=["127.0.0.1"])).post_json(f"https://model.example:{tls_server.port}/v1", {})
+        net.Client(guard(["127.0.0.1"], allowed_hosts=["127.0.0.1"])).post_json(
+            f"https://model.example:{tls_server.port}/v1", {}
+        )
     assert not tls_server.requests
 
 
@@ -406,7 +476,9 @@ def test_a_server_that_never_finishes_the_tls_handshake_is_given_up_at_the_deadl
     with socket.create_server(("127.0.0.1", 0)) as listener:
         local = guard(["127.0.0.1"], allowed_hosts=["127.0.0.1"])
         with pytest.raises(net.TimedOut):
-            net.Client(local).post_json(f"https://model.example:{listener.getsockname()[1]}/", {}, deadline=0.2)
+            net.Client(local).post_json(
+                f"https://model.example:{listener.getsockname()[1]}/", {}, deadline=0.2
+            )
 
 
 def test_a_server_that_does_not_read_is_given_up_at_the_deadline():
@@ -430,7 +502,9 @@ def test_an_answer_of_just_the_size_limit_is_whole(server, client):
 @pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip"])
 def test_a_compressed_bomb_is_cut_off_by_what_it_becomes(server, client, encoding):
     gigabyte = gzip.compress(bytes(10_000_000)) * 100
-    server.reply(gigabyte if encoding == "gzip" else gzip.compress(gigabyte), headers={"Content-Encoding": encoding})
+    server.reply(
+        gigabyte if encoding == "gzip" else gzip.compress(gigabyte), headers={"Content-Encoding": encoding}
+    )
     with pytest.raises(net.AnswerTooLarge):
         client.post_json(server.url, {"messages": []})
 
@@ -503,7 +577,12 @@ def test_no_failure_tells_the_key_or_the_query(server, client):
     server.close()
     with pytest.raises(net.Unreachable) as caught:
         client.post_json(url, {"messages": []}, key=key)
-    assert [type(failure) for failure in failures] == [net.Unreachable, net.TimedOut, net.AnswerTooLarge, net.Unreachable]
+    assert [type(failure) for failure in failures] == [
+        net.Unreachable,
+        net.TimedOut,
+        net.AnswerTooLarge,
+        net.Unreachable,
+    ]
     for failure in [*failures, caught.value]:
         shown = "".join(traceback.format_exception(failure)) + repr(failure)
         assert "sk-very-secret" not in shown
@@ -514,7 +593,10 @@ def test_no_failure_tells_the_key_or_the_query(server, client):
 @pytest.mark.parametrize(
     ("head", "pieces"),
     [
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", [b"5\r\nfirst\r\n", b"6\r\nsecond\r\n0\r\n\r\n"]),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            [b"5\r\nfirst\r\n", b"6\r\nsecond\r\n0\r\n\r\n"],
+        ),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n", [b"first", b"second"]),
         (b"HTTP/1.1 200 OK\r\n\r\n", [b"first", b"second"]),
     ],

@@ -67,11 +67,16 @@ def test_a_picture_is_read_in_as_few_strips_as_its_text_allows(size, strips, sid
 @given(st.integers(8, 9000), st.integers(8, 9000))
 def test_strips_cover_the_picture_and_overlap(width, height):
     _, strips = ocr.plan(width, height)
-    assert {(strips[0].left, strips[0].top), (strips[-1].right, strips[-1].bottom)} == {(0, 0), (width, height)}
+    assert {(strips[0].left, strips[0].top), (strips[-1].right, strips[-1].bottom)} == {
+        (0, 0),
+        (width, height),
+    }
     tops = sorted({strip.top for strip in strips})
     bottoms = sorted({strip.bottom for strip in strips})
     assert all(below <= above - ocr.OVERLAP for above, below in zip(bottoms, tops[1:], strict=False))
-    assert all(0 <= strip.left < strip.right <= width and 0 <= strip.top < strip.bottom <= height for strip in strips)
+    assert all(
+        0 <= strip.left < strip.right <= width and 0 <= strip.top < strip.bottom <= height for strip in strips
+    )
 
 
 def test_a_square_is_padded_for_the_detector():
@@ -90,12 +95,17 @@ def test_a_strip_without_a_mark_is_not_sent_to_the_engine():
 
 def test_icons_marks_and_guesses_are_no_text():
     icons = [line("个", 0, 0), line("X", 50, 0), line("•••", 90, 0)]
-    page = ocr.read(pattern(400, 800), Scripted(*icons, line("Maybe", 0, 50, confidence=0.2), line("7", 0, 100), line("Inbox", 0, 150)))
+    page = ocr.read(
+        pattern(400, 800),
+        Scripted(*icons, line("Maybe", 0, 50, confidence=0.2), line("7", 0, 100), line("Inbox", 0, 150)),
+    )
     assert [one.text for one in page.lines] == ["7", "Inbox"]
 
 
 def test_the_lines_of_a_row_go_from_left_to_right():
-    assert ordered(line("$12.00", 600, 102), line("Groceries", 20, 100), line("Rent", 20, 200), line("$450.00", 600, 199)) == [
+    assert ordered(
+        line("$12.00", 600, 102), line("Groceries", 20, 100), line("Rent", 20, 200), line("$450.00", 600, 199)
+    ) == [
         "Groceries",
         "$12.00",
         "Rent",
@@ -109,7 +119,10 @@ def test_the_pieces_of_a_line_are_joined():
 
 
 def test_a_paragraph_is_not_torn_apart_by_what_stands_beside_it():
-    article = [line(text, 20, 100 + 40 * at, 620) for at, text in enumerate(("The council has", "approved the plan", "for the new bridge"))]
+    article = [
+        line(text, 20, 100 + 40 * at, 620)
+        for at, text in enumerate(("The council has", "approved the plan", "for the new bridge"))
+    ]
     beside = [line("Weather", 900, 104), line("Sports", 900, 150), line("Traffic", 900, 185)]
     text = " ".join(ordered(*article, *beside))
     assert "The council has approved the plan for the new bridge" in text
@@ -152,8 +165,12 @@ def test_only_models_that_come_with_the_package_are_loaded():
 
 def test_the_process_loads_nothing_that_it_does_not_need():
     program = "import sys, engines.ocr; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
 
-    own = {path.stem for path in ROOT.glob("*.py")} | {package.parent.name for package in ROOT.glob("*/__init__.py")}
+    own = {path.stem for path in ROOT.glob("*.py")} | {
+        package.parent.name for package in ROOT.glob("*/__init__.py")
+    }
     of_ours = {name for name in loaded if name.partition(".")[0] in own}
     assert of_ours == {"engines", "engines.ocr", "engines.lines", "pictures", "errors"}

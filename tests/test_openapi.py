@@ -1,6 +1,7 @@
 """The contract: whole, valid, true to `spec.md`, and what the service keeps to.
 
-Every answer that any test gets through the `client` fixture is held against it as well (`tests/support/contract.py`).
+Every answer that any test gets through the `client` fixture is held against it as well
+(`tests/support/contract.py`).
 """
 
 import re
@@ -111,7 +112,11 @@ def document(app):
 
 
 def operations(document):
-    return {f"{method.upper()} {path}": operation for path, methods in document["paths"].items() for method, operation in methods.items()}
+    return {
+        f"{method.upper()} {path}": operation
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
 
 
 def listed(text):
@@ -119,7 +124,11 @@ def listed(text):
 
 
 def test_every_endpoint_is_published_and_nothing_else(app, document):
-    rules = {f"{method} {rule.rule}" for rule in app.url_map.iter_rules() for method in rule.methods - {"HEAD", "OPTIONS"}}
+    rules = {
+        f"{method} {rule.rule}"
+        for rule in app.url_map.iter_rules()
+        for method in rule.methods - {"HEAD", "OPTIONS"}
+    }
     rules = {re.sub("<(?:[a-z]+:)?([a-z_]+)>", r"{\1}", rule) for rule in rules}
 
     assert set(operations(document)) == rules
@@ -143,7 +152,9 @@ def test_every_operation_has_a_name_of_its_own_and_says_what_it_does(document):
     made = operations(document).values()
 
     assert len({operation["operationId"] for operation in made}) == len(made)
-    assert all(operation["summary"] and operation["tags"][0] in openapi.RESOURCES.values() for operation in made)
+    assert all(
+        operation["summary"] and operation["tags"][0] in openapi.RESOURCES.values() for operation in made
+    )
 
 
 @pytest.mark.parametrize(("named", "inputs"), INPUTS.items())
@@ -151,7 +162,9 @@ def test_the_inputs_are_those_of_the_specification(document, named, inputs):
     operation = operations(document)[named]
     found = {parameter["name"]: parameter["required"] for parameter in operation.get("parameters", [])}
     for content in operation.get("requestBody", {}).get("content", {}).values():
-        shape = document["components"]["schemas"].get(content["schema"].get("$ref", "").rpartition("/")[2], content["schema"])
+        shape = document["components"]["schemas"].get(
+            content["schema"].get("$ref", "").rpartition("/")[2], content["schema"]
+        )
         found |= {name: name in shape["required"] for name in shape["properties"]}
 
     assert found == {name.removesuffix("!"): name.endswith("!") for name in inputs.split()}
@@ -210,5 +223,8 @@ def test_pictures_are_answered_as_published(client):
     whole = client.get(f"/api/photos/{photo}/image")
 
     assert client.get(f"/api/photos/{photo}/image", headers={"Range": "bytes=0-3"}).status_code == 206
-    assert client.get(f"/api/photos/{photo}/image", headers={"If-None-Match": whole.headers["ETag"]}).status_code == 304
+    assert (
+        client.get(f"/api/photos/{photo}/image", headers={"If-None-Match": whole.headers["ETag"]}).status_code
+        == 304
+    )
     detail(client.get(f"/api/photos/{photo}/image", headers={"Range": "bytes=99999999-"}), 416)

@@ -1,4 +1,6 @@
-"""Photos over HTTP: stored once, durable, judged by their bytes, served safely, deleted with everything that was theirs."""
+"""Photos over HTTP: stored once, durable, judged by their bytes, served safely, deleted with everything that
+was theirs.
+"""
 
 import hashlib
 import io
@@ -34,12 +36,18 @@ def small_limit(monkeypatch, app):
 
 
 def files_of(settings):
-    return sorted(path for folder in ("photos", "spool") for path in (settings.data_dir / folder).rglob("*") if path.is_file())
+    return sorted(
+        path
+        for folder in ("photos", "spool")
+        for path in (settings.data_dir / folder).rglob("*")
+        if path.is_file()
+    )
 
 
 def batch(client, *files, **fields):
     return client.post(
-        "/api/photos/upload-batch", data={"device_id": "pixel", "files": [(io.BytesIO(c), name) for c, name in files], **fields}
+        "/api/photos/upload-batch",
+        data={"device_id": "pixel", "files": [(io.BytesIO(c), name) for c, name in files], **fields},
     )
 
 
@@ -48,7 +56,13 @@ def test_an_upload_is_answered_with_the_contracts_fields(client, make_photo):
     answer = client.upload(picture, "inbox.png", device_id="pixel_8", local_media_store_id="77")
 
     assert answer.status_code == 200
-    assert answer.json == {"id": 1, "filename": "inbox.png", "file_size": len(picture), "dedup": False, "message": "Uploaded"}
+    assert answer.json == {
+        "id": 1,
+        "filename": "inbox.png",
+        "file_size": len(picture),
+        "dedup": False,
+        "message": "Uploaded",
+    }
 
 
 def test_the_same_local_id_of_a_device_is_stored_once(client, make_photo, settings):
@@ -56,13 +70,21 @@ def test_the_same_local_id_of_a_device_is_stored_once(client, make_photo, settin
     again = client.upload(make_photo("Other words"), "b.png", device_id="pixel", local_media_store_id="77")
     other_device = client.upload(make_photo(), "a.png", device_id="tablet", local_media_store_id="77")
 
-    assert again.json == {"id": first.json["id"], "filename": "a.png", "dedup": True, "message": "Already exists (dedup)"}
+    assert again.json == {
+        "id": first.json["id"],
+        "filename": "a.png",
+        "dedup": True,
+        "message": "Already exists (dedup)",
+    }
     assert other_device.json["dedup"] is False
     assert len(files_of(settings)) == 4
 
 
 def test_an_empty_local_id_never_de_duplicates(client, make_photo):
-    ids = {client.upload(make_photo(), device_id="pixel", local_media_store_id=local_id).json["id"] for local_id in ("", "", "0")}
+    ids = {
+        client.upload(make_photo(), device_id="pixel", local_media_store_id=local_id).json["id"]
+        for local_id in ("", "", "0")
+    }
 
     assert len(ids) == 3
 
@@ -127,12 +149,17 @@ def test_a_request_without_a_file_is_400_and_names_the_field(client):
 
 @pytest.mark.parametrize("device_id", ["has space", "semi;colon", "x" * 257, "ümlaut", "line\n", "../up"])
 def test_a_device_id_outside_its_alphabet_is_400(client, make_photo, device_id):
-    assert detail(client.upload(make_photo(), device_id=device_id), 400) == "device_id: must be 1 to 256 letters, digits or underscores"
+    assert (
+        detail(client.upload(make_photo(), device_id=device_id), 400)
+        == "device_id: must be 1 to 256 letters, digits or underscores"
+    )
 
 
 @pytest.mark.parametrize("value", ["soon", "-5", "1.5", "1e3", "９", "9" * 15, "9" * 40])
 def test_a_timestamp_that_is_no_epoch_milliseconds_is_400(client, make_photo, value):
-    assert detail(client.upload(make_photo(), original_timestamp=value), 400).startswith("original_timestamp: ")
+    assert detail(client.upload(make_photo(), original_timestamp=value), 400).startswith(
+        "original_timestamp: "
+    )
 
 
 def test_the_defaults_of_an_upload_are_those_of_the_contract(client, make_photo):
@@ -184,18 +211,41 @@ def test_a_large_file_takes_the_same_way_through_a_sealed_spool(client, settings
 
 
 def test_the_detail_holds_the_photo_and_its_analysis(client, make_photo):
-    photo = client.upload(make_photo(size=(300, 700)), original_timestamp="1700000000123", device_name="My Phone").json["id"]
+    photo = client.upload(
+        make_photo(size=(300, 700)), original_timestamp="1700000000123", device_name="My Phone"
+    ).json["id"]
     shown = client.get(f"/api/photos/{photo}").json
 
     assert set(shown) == {
-        *("id", "local_media_store_id", "filename", "original_path", "thumbnail_path", "file_size", "width", "height", "mime_type"),
+        *(
+            "id",
+            "local_media_store_id",
+            "filename",
+            "original_path",
+            "thumbnail_path",
+            "file_size",
+            "width",
+            "height",
+            "mime_type",
+        ),
         *("source_type", "device_id", "device_name", "original_timestamp", "created_at", "analysis"),
     }
     assert (shown["width"], shown["height"]) == (300, 700)
     assert shown["original_timestamp"] == "2023-11-14T22:13:20.123"
     assert not shown["original_path"].startswith("/")
     assert set(shown["analysis"]) == {
-        *("id", "photo_id", "status", "app_name", "content_category", "intent", "summary", "entities", "confidence", "llm_response"),
+        *(
+            "id",
+            "photo_id",
+            "status",
+            "app_name",
+            "content_category",
+            "intent",
+            "summary",
+            "entities",
+            "confidence",
+            "llm_response",
+        ),
         *("error_message", "created_at", "completed_at"),
     }
     assert shown["analysis"]["status"] == "pending"
@@ -209,15 +259,30 @@ def test_list_items_have_exactly_the_contracts_fields_newest_first(client, make_
     assert (page["total"], page["page"], page["page_size"]) == (3, 1, 20)
     assert [item["filename"] for item in page["items"]] == ["2.png", "1.png", "0.png"]
     assert set(page["items"][0]) == {
-        *("id", "filename", "file_size", "width", "height", "mime_type", "source_type", "device_id", "device_name"),
+        *(
+            "id",
+            "filename",
+            "file_size",
+            "width",
+            "height",
+            "mime_type",
+            "source_type",
+            "device_id",
+            "device_name",
+        ),
         *("original_timestamp", "created_at", "analysis_status", "intent", "summary"),
     }
 
 
 def test_pages_and_filters_fit_together(client, make_photo, work_queue):
     for number in range(5):
-        client.upload(make_photo(f"Number {number}"), f"{number}.png", device_id="even" if number % 2 == 0 else "odd")
-    names = [[item["filename"] for item in client.get(f"/api/photos?page={page}&page_size=2").json["items"]] for page in (1, 2, 3, 4)]
+        client.upload(
+            make_photo(f"Number {number}"), f"{number}.png", device_id="even" if number % 2 == 0 else "odd"
+        )
+    names = [
+        [item["filename"] for item in client.get(f"/api/photos?page={page}&page_size=2").json["items"]]
+        for page in (1, 2, 3, 4)
+    ]
 
     assert names == [["4.png", "3.png"], ["2.png", "1.png"], ["0.png"], []]
     assert client.get("/api/photos?device_id=odd").json["total"] == 2
@@ -273,13 +338,26 @@ def test_a_page_of_any_size_costs_the_same_number_of_queries(client, make_photo)
     assert queries("/api/photos?status=pending&device_id=unknown") == 3
 
 
-def test_every_combination_of_filters_lists_exactly_what_passes_them(client, make_photo, work_queue, remote, fake_llm, clock):
-    """Against a plain comparison of all photos: any filters together, with totals, over pages that come from both ends."""
-    kinds = [("finance", "note"), ("finance", "reminder"), ("chat", "note"), ("chat", "note"), ("finance", "note"), ("chat", "ignore")]
+def test_every_combination_of_filters_lists_exactly_what_passes_them(
+    client, make_photo, work_queue, remote, fake_llm, clock
+):
+    """Against a plain comparison of all photos: any filters together, with totals, over pages that come from
+    both ends.
+    """
+    kinds = [
+        ("finance", "note"),
+        ("finance", "reminder"),
+        ("chat", "note"),
+        ("chat", "note"),
+        ("finance", "note"),
+        ("chat", "ignore"),
+    ]
     for number, (category, intent) in enumerate(kinds):
         taken = datetime(2026, 3, 1 + (number * 5) % 7, tzinfo=UTC)  # not in the order of the uploads
         client.upload(
-            make_photo(str(number), size=(60, 60)), device_id=f"phone_{number % 2}", original_timestamp=f"{taken.timestamp() * 1000:.0f}"
+            make_photo(str(number), size=(60, 60)),
+            device_id=f"phone_{number % 2}",
+            original_timestamp=f"{taken.timestamp() * 1000:.0f}",
         )
         fake_llm.answer({**FINDINGS, "content_category": category, "intent": intent})
         work_queue(remote, clock=clock)
@@ -299,8 +377,13 @@ def test_every_combination_of_filters_lists_exactly_what_passes_them(client, mak
         expected = [photo for photo in everything if passes(photo, query)]
         if "since" in query or "until" in query:
             expected.sort(key=lambda photo: photo["original_timestamp"], reverse=True)
-        pages = [client.get("/api/photos", query_string={**query, "page": page, "page_size": 2}).json for page in (1, 2, 3)]
-        assert [photo["id"] for page in pages for photo in page["items"]] == [photo["id"] for photo in expected], query
+        pages = [
+            client.get("/api/photos", query_string={**query, "page": page, "page_size": 2}).json
+            for page in (1, 2, 3)
+        ]
+        assert [photo["id"] for page in pages for photo in page["items"]] == [
+            photo["id"] for photo in expected
+        ], query
         assert {page["total"] for page in pages} == {len(expected)}, query
         found.add(len(expected))
     assert found == set(range(len(kinds) + 1)), "the filters tell the photos apart"
@@ -309,14 +392,20 @@ def test_every_combination_of_filters_lists_exactly_what_passes_them(client, mak
 def passes(photo, query):
     """Whether a photo's detail has what the query asks for."""
     analysis = photo["analysis"]
-    has = {"status": analysis["status"], "category": analysis["content_category"], "intent": analysis["intent"]}
+    has = {
+        "status": analysis["status"],
+        "category": analysis["content_category"],
+        "intent": analysis["intent"],
+    }
     has["device_id"] = photo["device_id"]
     period = query.get("since", "") <= photo["original_timestamp"] < query.get("until", "~")
     return period and all(query.get(name, value) == value for name, value in has.items())
 
 
 @pytest.mark.parametrize("total", [1, 40])
-def test_in_a_period_the_latest_picture_comes_first_and_of_one_moment_the_newest_upload(client, make_photo, total):
+def test_in_a_period_the_latest_picture_comes_first_and_of_one_moment_the_newest_upload(
+    client, make_photo, total
+):
     picture = make_photo(size=(20, 20))
     for number in range(total):
         client.upload(picture, original_timestamp=str(1_700_000_000_000 - number % 3))
@@ -330,7 +419,10 @@ def test_in_a_period_the_latest_picture_comes_first_and_of_one_moment_the_newest
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ("category=games", "category: must be one of chat, finance, notification, other, social_media, webpage"),
+        (
+            "category=games",
+            "category: must be one of chat, finance, notification, other, social_media, webpage",
+        ),
         ("intent=buy", "intent: must be one of ignore, note, reference, remind"),
         ("since=yesterday", "since: must be a time like 2026-11-21T07:31:04"),
         ("until=2026-13-01", "until: must be a time like 2026-11-21T07:31:04"),
@@ -361,26 +453,46 @@ def test_no_call_reads_all_photos(client, make_photo, work_queue):
     try:
         client.upload(make_photo("other"), device_id="pixel", local_media_store_id="2")
         client.get("/api/photos?page=2")
-        filters = ("status=pending", "device_id=pixel", "category=finance", "intent=note", "since=2020-01-01", "until=2020-01-01")
+        filters = (
+            "status=pending",
+            "device_id=pixel",
+            "category=finance",
+            "intent=note",
+            "since=2020-01-01",
+            "until=2020-01-01",
+        )
         for number in range(len(filters) + 1):
             for query in itertools.combinations(filters, number):
                 client.get(f"/api/photos?{'&'.join(query)}")
         for query in ("", "?status=done", "?intent=note", "?intent=note&status=done"):
             client.get(f"/api/analysis{query}")
-        for path in ("/api/stats", f"/api/photos/{photo}", f"/api/photos/{photo}/image", "/api/photos/sync-state?device_id=pixel"):
+        for path in (
+            "/api/stats",
+            f"/api/photos/{photo}",
+            f"/api/photos/{photo}/image",
+            "/api/photos/sync-state?device_id=pixel",
+        ):
             client.get(path)
         client.post(f"/api/analysis/{photo}/reprocess")
         client.delete(f"/api/photos/{photo}")
     finally:
         database.db.query_hooks.clear()
-    explained = [event for event in statements if event.sql.lstrip().startswith(("SELECT", "UPDATE", "DELETE"))]
+    explained = [
+        event for event in statements if event.sql.lstrip().startswith(("SELECT", "UPDATE", "DELETE"))
+    ]
 
     assert len(explained) > 25
     with database.scope():
         for event in explained:
-            for *_, step in database.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall():
-                # Unfiltered, `SCAN … USING COVERING INDEX` walks the order of the list and stops at the end of the page.
-                grows = re.match(r"SCAN (t1|t2|photos|analyses)\b(?!.*COVERING INDEX)", step) and "tallies" not in event.sql
+            for *_, step in database.db.execute_sql(
+                f"EXPLAIN QUERY PLAN {event.sql}", event.params
+            ).fetchall():
+                # Unfiltered, `SCAN … USING COVERING INDEX` walks the order of the list and stops at the end
+                # of the page.
+                grows = (
+                    re.match(r"SCAN (t1|t2|photos|analyses)\b(?!.*COVERING INDEX)", step)
+                    and "tallies" not in event.sql
+                )
                 assert not grows, f"{event.sql}\n{step}"
                 assert "TEMP B-TREE" not in step or " IN (" in event.sql, f"{event.sql}\n{step}"
 
@@ -390,7 +502,14 @@ def test_a_filtered_list_is_found_and_counted_in_an_index_without_a_look_at_the_
     client.upload(make_photo())
     with database.scope():
         models.Analysis.update(content_category="other", intent="note").execute()
-    filters = ("status=pending", "device_id=unknown", "category=other", "intent=note", "since=2020-01-01", "until=2090-01-01")
+    filters = (
+        "status=pending",
+        "device_id=unknown",
+        "category=other",
+        "intent=note",
+        "since=2020-01-01",
+        "until=2090-01-01",
+    )
     statements = []
     database.db.query_hooks.append(statements.append)
     try:
@@ -404,8 +523,13 @@ def test_a_filtered_list_is_found_and_counted_in_an_index_without_a_look_at_the_
     assert len(finding) > 63 + 48, "a page of each combination, and a count of each in a period"
     with database.scope():
         for event in finding:
-            steps = [row[-1] for row in database.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall()]
-            assert any(re.match(r"SEARCH t1 USING COVERING INDEX analyses_\w+( \(|$)", step) for step in steps), f"{event.sql}\n{steps}"
+            steps = [
+                row[-1]
+                for row in database.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall()
+            ]
+            assert any(
+                re.match(r"SEARCH t1 USING COVERING INDEX analyses_\w+( \(|$)", step) for step in steps
+            ), f"{event.sql}\n{steps}"
             assert not any("TEMP B-TREE" in step for step in steps), f"{event.sql}\n{steps}"
 
 
@@ -436,7 +560,9 @@ def test_an_unchanged_picture_is_304_without_a_body(client, make_photo, kind):
 
 def test_a_part_of_the_original_can_be_asked_for(client, make_photo):
     picture = make_photo()
-    answer = client.get(f"/api/photos/{client.upload(picture).json['id']}/image", headers={"Range": "bytes=100-199"})
+    answer = client.get(
+        f"/api/photos/{client.upload(picture).json['id']}/image", headers={"Range": "bytes=100-199"}
+    )
 
     assert answer.status_code == 206
     assert answer.data == picture[100:200]
@@ -453,7 +579,9 @@ def test_the_thumbnail_is_a_small_jpeg(client, make_photo):
 def test_deleting_removes_photo_analysis_index_and_files(client, make_photo, settings, work_queue):
     photo = client.upload(make_photo("Perpendicular"), device_id="pixel").json["id"]
     with database.scope():
-        models.Analysis.update(status="done", visible_text="Perpendicular", intent="note", content_category="other").execute()
+        models.Analysis.update(
+            status="done", visible_text="Perpendicular", intent="note", content_category="other"
+        ).execute()
         photos.search.index(photo)
     assert client.get("/api/search?q=perpendicular").json["total"] == 1
 
@@ -470,7 +598,10 @@ def test_deleting_removes_photo_analysis_index_and_files(client, make_photo, set
 
 def test_a_lost_or_damaged_file_costs_that_picture_only(client, make_photo, settings):
     lost, damaged, whole = (client.upload(make_photo(text)).json["id"] for text in ("one", "two", "three"))
-    paths = {number: settings.data_dir / client.get(f"/api/photos/{number}").json["original_path"] for number in (lost, damaged)}
+    paths = {
+        number: settings.data_dir / client.get(f"/api/photos/{number}").json["original_path"]
+        for number in (lost, damaged)
+    }
     paths[lost].unlink()
     content = bytearray(paths[damaged].read_bytes())
     content[-1] ^= 1
@@ -485,7 +616,13 @@ def test_a_lost_or_damaged_file_costs_that_picture_only(client, make_photo, sett
 
 def test_a_batch_reports_each_file_by_itself(client, make_photo):
     first = make_photo("first")
-    files = [(first, "a.png"), (b"", "b.png"), (b"no picture", "c.png"), (first, "d.png"), (first[:-300], "e.png")]
+    files = [
+        (first, "a.png"),
+        (b"", "b.png"),
+        (b"no picture", "c.png"),
+        (first, "d.png"),
+        (first[:-300], "e.png"),
+    ]
     answer = batch(client, *files, local_ids="1,2,3,1", timestamps="1700000000000,,,1700000001000").json
 
     assert answer["uploaded"] == 1
@@ -499,14 +636,22 @@ def test_a_batch_reports_each_file_by_itself(client, make_photo):
 
 
 def test_a_file_over_the_limit_costs_a_batch_only_that_file(client, make_photo, small_limit):
-    answer = batch(client, (make_photo(), "a.png"), (b"\x89PNG" + b"x" * 200_000, "b.png"), (make_photo("c"), "c.png")).json
+    answer = batch(
+        client, (make_photo(), "a.png"), (b"\x89PNG" + b"x" * 200_000, "b.png"), (make_photo("c"), "c.png")
+    ).json
 
     assert answer["uploaded"] == 2
     assert answer["results"][1] == {"filename": "b.png", "error": "too large"}
 
 
 def test_names_and_times_of_a_batch_are_matched_by_position(client, make_photo):
-    batch(client, (make_photo("a"), "a.png"), (make_photo("b"), "b.png"), timestamps=",1700000000000", local_ids="x")
+    batch(
+        client,
+        (make_photo("a"), "a.png"),
+        (make_photo("b"), "b.png"),
+        timestamps=",1700000000000",
+        local_ids="x",
+    )
     shown = {number: client.get(f"/api/photos/{number}").json for number in (1, 2)}
 
     assert shown[1]["local_media_store_id"] == "x"
@@ -516,9 +661,15 @@ def test_names_and_times_of_a_batch_are_matched_by_position(client, make_photo):
 
 @pytest.mark.parametrize(
     ("fields", "named"),
-    [({"timestamps": "1,2,3"}, "timestamps"), ({"local_ids": "a,b,c"}, "local_ids"), ({"timestamps": "1,x"}, "timestamps")],
+    [
+        ({"timestamps": "1,2,3"}, "timestamps"),
+        ({"local_ids": "a,b,c"}, "local_ids"),
+        ({"timestamps": "1,x"}, "timestamps"),
+    ],
 )
-def test_a_batch_with_too_many_or_unreadable_entries_is_400_and_stores_nothing(client, make_photo, fields, named):
+def test_a_batch_with_too_many_or_unreadable_entries_is_400_and_stores_nothing(
+    client, make_photo, fields, named
+):
     answer = batch(client, (make_photo("a"), "a.png"), (make_photo("b"), "b.png"), **fields)
 
     assert detail(answer, 400).startswith(f"{named}: ")
@@ -528,8 +679,12 @@ def test_a_batch_with_too_many_or_unreadable_entries_is_400_and_stores_nothing(c
 def test_a_batch_needs_a_device_and_one_to_fifty_files(client, make_photo):
     picture = make_photo(size=(20, 20))
 
-    assert detail(client.post("/api/photos/upload-batch", data={"files": [(io.BytesIO(picture), "a.png")]}), 400).startswith("device_id: ")
-    assert detail(client.post("/api/photos/upload-batch", data={"device_id": "pixel"}), 400).startswith("files: ")
+    assert detail(
+        client.post("/api/photos/upload-batch", data={"files": [(io.BytesIO(picture), "a.png")]}), 400
+    ).startswith("device_id: ")
+    assert detail(client.post("/api/photos/upload-batch", data={"device_id": "pixel"}), 400).startswith(
+        "files: "
+    )
     assert "at most 50" in detail(batch(client, *[(picture, f"{number}.png") for number in range(51)]), 400)
     assert batch(client, *[(picture, f"{number}.png") for number in range(50)]).json["uploaded"] == 50
 
@@ -546,7 +701,13 @@ def test_the_sync_state_follows_the_newest_upload(client, make_photo):
         "total_synced": 3,
     }
     device = client.get("/api/photos/devices").json["devices"][0]
-    assert set(device) == {"device_id", "device_name", "last_synced_timestamp", "last_sync_time", "total_synced"}
+    assert set(device) == {
+        "device_id",
+        "device_name",
+        "last_synced_timestamp",
+        "last_sync_time",
+        "total_synced",
+    }
     assert device["device_name"] == "My Phone"
 
 
@@ -561,14 +722,25 @@ def test_an_unknown_device_has_synced_nothing(client):
 
 
 def test_the_start_of_a_sync_can_be_set_and_cleared(client):
-    set_to = client.post("/api/photos/sync-state", data={"device_id": "pixel", "since_ms": "1700000000000", "device_name": "P"})
+    set_to = client.post(
+        "/api/photos/sync-state", data={"device_id": "pixel", "since_ms": "1700000000000", "device_name": "P"}
+    )
     cleared = client.post("/api/photos/sync-state", data={"device_id": "pixel", "since_ms": "0"})
 
     assert set_to.json["last_synced_ts_ms"] == 1_700_000_000_000
-    assert cleared.json == {"device_id": "pixel", "last_synced_timestamp": None, "last_synced_ts_ms": 0, "total_synced": 0}
+    assert cleared.json == {
+        "device_id": "pixel",
+        "last_synced_timestamp": None,
+        "last_synced_ts_ms": 0,
+        "total_synced": 0,
+    }
     assert client.get("/api/photos/devices").json["devices"][0]["device_name"] == "P"
-    assert detail(client.post("/api/photos/sync-state", data={"since_ms": "1"}), 400) == "device_id: is missing"
-    assert detail(client.post("/api/photos/sync-state", data={"device_id": "pixel", "since_ms": "-1"}), 400).startswith("since_ms: ")
+    assert (
+        detail(client.post("/api/photos/sync-state", data={"since_ms": "1"}), 400) == "device_id: is missing"
+    )
+    assert detail(
+        client.post("/api/photos/sync-state", data={"device_id": "pixel", "since_ms": "-1"}), 400
+    ).startswith("since_ms: ")
 
 
 def test_a_failing_database_leaves_no_file_and_no_row(app, client, make_photo, settings, monkeypatch):
@@ -589,4 +761,6 @@ def test_what_is_stored_is_recognisable_by_its_hash(client, make_photo):
     picture = make_photo()
     photo = client.upload(picture).json["id"]
 
-    assert client.get(f"/api/photos/{photo}/image").headers["ETag"] == f'"{hashlib.sha256(picture).hexdigest()}"'
+    assert (
+        client.get(f"/api/photos/{photo}/image").headers["ETag"] == f'"{hashlib.sha256(picture).hexdigest()}"'
+    )

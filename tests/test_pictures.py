@@ -1,4 +1,6 @@
-"""Hostile and odd pictures: what is accepted is what decodes in full, and what is made of it is small and clean."""
+"""Hostile and odd pictures: what is accepted is what decodes in full, and what is made of it is small and
+clean.
+"""
 
 import io
 import struct
@@ -34,11 +36,17 @@ def png_claiming(width: int, height: int) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b"\0" * 100))
+        + chunk(b"IEND", b"")
+    )
 
 
 @pytest.mark.parametrize(
-    ("format", "mime_type"), [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("GIF", "image/gif")]
+    ("format", "mime_type"),
+    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("GIF", "image/gif")],
 )
 def test_the_four_formats_are_recognised_by_their_bytes(format, mime_type):
     found = examine(draw(format=format, size=(300, 700)))
@@ -72,7 +80,8 @@ def test_what_is_no_picture_is_refused(content):
 
 # The last two bytes of a GIF end its blocks and itself: without them its picture is still whole.
 @pytest.mark.parametrize(
-    ("format", "part"), [(f, p) for f in ("PNG", "JPEG", "WEBP", "GIF") for p in (0.1, 0.5, 0.9, -1, -2) if f != "GIF" or p > 0]
+    ("format", "part"),
+    [(f, p) for f in ("PNG", "JPEG", "WEBP", "GIF") for p in (0.1, 0.5, 0.9, -1, -2) if f != "GIF" or p > 0],
 )
 def test_a_picture_that_is_cut_off_anywhere_is_refused(format, part):
     whole = draw(format=format)
@@ -130,7 +139,11 @@ def test_a_grey_picture_of_sixteen_bits_keeps_its_brightness():
 
 @pytest.mark.parametrize("mode", ["P", "1", "LA", "RGBA", "PA"])
 def test_palettes_and_transparency_end_on_white(mode):
-    source = Image.new("RGBA", (300, 200), (10, 20, 30, 0)) if mode in ("RGBA", "LA", "PA", "P") else Image.new("1", (300, 200), 1)
+    source = (
+        Image.new("RGBA", (300, 200), (10, 20, 30, 0))
+        if mode in ("RGBA", "LA", "PA", "P")
+        else Image.new("1", (300, 200), 1)
+    )
     content = encode(source.quantize() if mode in ("P", "PA") else source.convert(mode), "PNG")
 
     assert opened(examine(content).thumbnail).getpixel((9, 9)) == (255, 255, 255)
@@ -177,7 +190,9 @@ def test_a_picture_with_a_script_behind_it_is_a_picture():
 
 
 def test_a_jpeg_with_further_pictures_behind_it_is_a_jpeg():
-    two = encode(Image.new("RGB", (300, 200)), "MPO", save_all=True, append_images=[Image.new("RGB", (100, 50))])
+    two = encode(
+        Image.new("RGB", (300, 200)), "MPO", save_all=True, append_images=[Image.new("RGB", (100, 50))]
+    )
 
     assert examine(two)[:3] == ("image/jpeg", 300, 200)
 
@@ -194,7 +209,11 @@ def test_a_large_picture_is_reduced_without_changing_what_is_on_it():
 
 @pytest.mark.parametrize(
     ("taken", "offset", "expected"),
-    [("2024:03:01 12:00:00", "+02:00", datetime(2024, 3, 1, 10)), ("nonsense", "+02:00", None), (None, None, None)],
+    [
+        ("2024:03:01 12:00:00", "+02:00", datetime(2024, 3, 1, 10)),
+        ("nonsense", "+02:00", None),
+        (None, None, None),
+    ],
 )
 def test_the_time_a_picture_was_taken_is_read_from_its_metadata(taken, offset, expected):
     exif = Image.Exif()
@@ -205,7 +224,8 @@ def test_the_time_a_picture_was_taken_is_read_from_its_metadata(taken, offset, e
 
 
 @pytest.mark.parametrize(
-    ("format", "mode"), [("JPEG", "RGB"), ("JPEG", "CMYK"), ("PNG", "RGB"), ("PNG", "P"), ("WEBP", "RGB"), ("GIF", "P")]
+    ("format", "mode"),
+    [("JPEG", "RGB"), ("JPEG", "CMYK"), ("PNG", "RGB"), ("PNG", "P"), ("WEBP", "RGB"), ("GIF", "P")],
 )
 def test_a_decoded_picture_outlives_its_file(format, mode):
     with io.BytesIO(draw(format=format, mode=mode, size=(300, 400))) as file:
@@ -216,4 +236,7 @@ def test_a_decoded_picture_outlives_its_file(format, mode):
 
 
 def test_a_jpeg_beyond_the_ordinary_limit_is_decoded_at_half_its_size():
-    assert pictures.decode(io.BytesIO(encode(Image.new("RGB", (9_000, 6_000)), "JPEG"))).size == (4_500, 3_000)
+    assert pictures.decode(io.BytesIO(encode(Image.new("RGB", (9_000, 6_000)), "JPEG"))).size == (
+        4_500,
+        3_000,
+    )

@@ -1,8 +1,9 @@
-"""Power cuts at each write of uploads, analyses, a deletion and a rotation; and whether what an answer promises is on the disk before it.
+"""Power cuts at each write of uploads, analyses, a deletion and a rotation; and whether what an answer
+promises is on the disk before it.
 
-strace ends the process at the entry of a system call. What the kernel had not yet written to the disk is not lost by that, as it would be
-with the power; so the order of writes and flushes is looked at as well. `make faults` cuts at every point, the ordinary run at some that
-are chosen by chance.
+strace ends the process at the entry of a system call. What the kernel had not yet written to the disk is not
+lost by that, as it would be with the power; so the order of writes and flushes is looked at as well. `make
+faults` cuts at every point, the ordinary run at some that are chosen by chance.
 """
 
 import dataclasses
@@ -47,7 +48,9 @@ def pictures(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def strace():
-    tried = shutil.which("strace") and subprocess.run(["strace", "-f", "-o", os.devnull, "true"], capture_output=True, check=False)
+    tried = shutil.which("strace") and subprocess.run(
+        ["strace", "-f", "-o", os.devnull, "true"], capture_output=True, check=False
+    )
     if not tried or tried.returncode:
         pytest.skip("strace is not installed, or may not trace here")
 
@@ -67,7 +70,9 @@ def stored(start, pictures):
     """The same folder, with the pictures in it."""
     client = Client(create_app(start))
     for picture in pictures:
-        client.upload(picture.read_bytes(), picture.name, local_media_store_id=picture.name, device_id="phone")
+        client.upload(
+            picture.read_bytes(), picture.name, local_media_store_id=picture.name, device_id="phone"
+        )
     worker = analysis.Worker(start)
     while worker.work():
         pass
@@ -76,7 +81,9 @@ def stored(start, pictures):
 
 
 def run(settings, work, *options):
-    """What the process has answered, traced with `options` of strace until it ended or was ended; and how it did."""
+    """What the process has answered, traced with `options` of strace until it ended or was ended; and how it
+    did.
+    """
     foreign = ("SNAPLORE_", "PYTEST_")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     environment |= {
@@ -87,32 +94,55 @@ def run(settings, work, *options):
         "SNAPLORE_LLM_API_KEY": settings.llm_api_key,
         "PYTHONDONTWRITEBYTECODE": "1",  # which writes by itself, and not in the same order each time
     }
-    traced = ["strace", "-f", "-qq", *options, sys.executable, str(ROOT / "tests" / "support" / "power_cut.py"), *map(str, work)]
-    ended = subprocess.run(traced, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    traced = [
+        "strace",
+        "-f",
+        "-qq",
+        *options,
+        sys.executable,
+        str(ROOT / "tests" / "support" / "power_cut.py"),
+        *map(str, work),
+    ]
+    ended = subprocess.run(
+        traced, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     if "Traceback" in ended.stderr:
         pytest.fail(ended.stderr)
     return ended.stdout.split("\n")[:-1], ended.returncode
 
 
 def trace(settings, work, log, expected):
-    """The calls of a whole run on the data folder, from the first answer on: name, arguments with the paths of descriptors, result."""
-    answers, code = run(settings, work, "-y", "-e", f"trace={','.join(WRITES)},openat", "-s", "100", "-o", str(log))
+    """The calls of a whole run on the data folder, from the first answer on: name, arguments with the paths
+    of descriptors, result.
+    """
+    answers, code = run(
+        settings, work, "-y", "-e", f"trace={','.join(WRITES)},openat", "-s", "100", "-o", str(log)
+    )
     assert code == 0
     assert answers == [f"answered {what}" for what in expected]
-    calls = [match.groups() for line in log.read_text().splitlines() if (match := re.match(r"\d+ +(\w+)\((.*)\) += +(\S+)", line))]
+    calls = [
+        match.groups()
+        for line in log.read_text().splitlines()
+        if (match := re.match(r"\d+ +(\w+)\((.*)\) += +(\S+)", line))
+    ]
     begin = next(number for number, (_, arguments, _) in enumerate(calls) if "answered start" in arguments)
     return calls, begin
 
 
 def assert_flushed(calls, data):
-    """Every byte that was written is flushed, and every name, before the next answer; only then is it one. How often, by folder."""
+    """Every byte that was written is flushed, and every name, before the next answer; only then is it one.
+    How often, by folder.
+    """
     waiting: dict[str, str] = {}  # path of a file or folder -> what it waits with to be flushed
     flushed = Counter()
     for name, arguments, result in calls:
         paths = re.findall(rf'[<"]({re.escape(data)}[^>"]*)[>"]', arguments)
         if name == "write" and arguments.startswith("1<"):
-            # A deletion's files go after its commit: that they are gone is not promised to outlast a power cut.
-            assert {path: why for path, why in waiting.items() if why != "unlink"} == {}, f"before {arguments}"
+            # A deletion's files go after its commit: that they are gone is not promised to outlast a power
+            # cut.
+            assert {path: why for path, why in waiting.items() if why != "unlink"} == {}, (
+                f"before {arguments}"
+            )
             flushed["answers"] += 1
         elif not paths or paths[0].endswith("-shm") or result.startswith("-1"):
             continue
@@ -122,7 +152,9 @@ def assert_flushed(calls, data):
         elif name == "rename":
             assert paths[0] not in waiting, f"{paths[0]} got its name before its content was safe"
             waiting[str(Path(paths[1]).parent)] = "rename"
-        elif name == "mkdir" and not paths[0].endswith(("/workers", "/jobs")):  # whose files only say who lives and works
+        elif name == "mkdir" and not paths[0].endswith(
+            ("/workers", "/jobs")
+        ):  # whose files only say who lives and works
             waiting[str(Path(paths[0]).parent)] = "mkdir"
         elif name in ("write", "pwrite64", "ftruncate", "truncate"):
             waiting[paths[0]] = name
@@ -147,14 +179,28 @@ def test_a_new_key_is_on_the_disk_before_the_old_one_goes(stored, tmp_path):
     assert flushed["answers"] == 2
     assert flushed["keys"] >= 4
     data = re.escape(str(stored.data_dir))
-    ring = next(n for n, (name, arguments, _) in enumerate(calls) if n > begin and name == "rename" and "keys/ring." in arguments)
-    new = [arguments for name, arguments, _ in calls[begin:ring] if name == "fsync" and re.search(rf"{data}/database/\w+\.db>", arguments)]
+    ring = next(
+        n
+        for n, (name, arguments, _) in enumerate(calls)
+        if n > begin and name == "rename" and "keys/ring." in arguments
+    )
+    new = [
+        arguments
+        for name, arguments, _ in calls[begin:ring]
+        if name == "fsync" and re.search(rf"{data}/database/\w+\.db>", arguments)
+    ]
     assert new, "the new database is flushed before the ring names it"
-    assert not [name for name, arguments, _ in calls[begin:ring] if name in ("unlink", "truncate") and re.search(r"\.db\"", arguments)]
+    assert not [
+        name
+        for name, arguments, _ in calls[begin:ring]
+        if name in ("unlink", "truncate") and re.search(r"\.db\"", arguments)
+    ]
 
 
 def cut(settings, work, tmp_path, expected):
-    """Cut the power at some writes of `work`, each time from the same start; where that was and what was answered before it."""
+    """Cut the power at some writes of `work`, each time from the same start; where that was and what was
+    answered before it.
+    """
     untouched = tmp_path / "untouched"
     shutil.copytree(settings.data_dir, untouched)
     calls, begin = trace(settings, work, tmp_path / "log", expected)
@@ -169,13 +215,24 @@ def cut(settings, work, tmp_path, expected):
     for name, count in chosen:
         shutil.rmtree(settings.data_dir)
         shutil.copytree(untouched, settings.data_dir)
-        answers, code = run(settings, work, "-e", f"trace={name}", "-e", f"inject={name}:signal=SIGKILL:when={count}", "-o", os.devnull)
+        answers, code = run(
+            settings,
+            work,
+            "-e",
+            f"trace={name}",
+            "-e",
+            f"inject={name}:signal=SIGKILL:when={count}",
+            "-o",
+            os.devnull,
+        )
         assert code == -signal.SIGKILL, f"{name} {count}"
         yield answers, f"{name} {count}"
 
 
 @pytest.mark.slow
-def test_wherever_the_power_is_cut_what_was_answered_is_there_and_nothing_is_there_by_half(start, pictures, tmp_path):
+def test_wherever_the_power_is_cut_what_was_answered_is_there_and_nothing_is_there_by_half(
+    start, pictures, tmp_path
+):
     for answers, point in cut(start, ["use", *pictures], tmp_path, USED):
         assert_whole(start, pictures, answers, point)
 
@@ -183,19 +240,25 @@ def test_wherever_the_power_is_cut_what_was_answered_is_there_and_nothing_is_the
 @pytest.mark.slow
 def test_wherever_the_power_is_cut_while_keys_turn_everything_is_there(stored, pictures, tmp_path):
     for _, point in cut(stored, ["turn"], tmp_path, TURNED):
-        assert_whole(stored, pictures, ["answered upload 1", "answered analysis 1", "answered upload 2"], point)
+        assert_whole(
+            stored, pictures, ["answered upload 1", "answered analysis 1", "answered upload 2"], point
+        )
         assert len(list(stored.data_dir.glob("database/*.db"))) == 1, point
 
 
 def assert_whole(settings, pictures, answers, point):
-    """After a restart: everything answered, each upload whole or not there, and what was under way goes on to its end."""
+    """After a restart: everything answered, each upload whole or not there, and what was under way goes on to
+    its end.
+    """
     client = Client(create_app(settings))
     worker = analysis.Worker(settings)
     try:
         with database.scope():
             worker.recover(now=utc_now())
             kept = dict(Photo.select(Photo.id, Photo.local_media_store_id).tuples())
-            done = {row[0] for row in Analysis.select(Analysis.photo).where(Analysis.status == "done").tuples()}
+            done = {
+                row[0] for row in Analysis.select(Analysis.photo).where(Analysis.status == "done").tuples()
+            }
         promised = {int(answer.split()[-1]) for answer in answers if answer.startswith("answered upload")}
         analysed = {int(answer.split()[-1]) for answer in answers if answer.startswith("answered analysis")}
         deletable = {1} if "answered analysis 2" in answers else set()
@@ -206,12 +269,16 @@ def assert_whole(settings, pictures, answers, point):
             assert client.get(f"/api/photos/{photo_id}/image").data == original, point
         # What was not answered is sent once more, and nothing is there twice.
         for picture in pictures:
-            again = client.upload(picture.read_bytes(), picture.name, local_media_store_id=picture.name, device_id="phone")
+            again = client.upload(
+                picture.read_bytes(), picture.name, local_media_store_id=picture.name, device_id="phone"
+            )
             assert again.status_code == 200, point
         while worker.work():
             pass
         assert client.get("/api/stats").json["done"] == client.get("/api/photos").json["total"] == 2, point
         database.close_connections()
-        assert [str(kind) for kind in check.check(settings, check.Orders(utc_now())) if kind.wrong] == [], point
+        assert [str(kind) for kind in check.check(settings, check.Orders(utc_now())) if kind.wrong] == [], (
+            point
+        )
     finally:
         database.close_connections()

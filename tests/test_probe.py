@@ -26,11 +26,18 @@ def tokens_of(client):
 def test_the_embedded_model_needs_no_connection(client):
     answer = client.post(PATH).json
 
-    assert answer == {"success": True, "message": "The embedded analyser needs no connection.", "model": "ocr-small", "milliseconds": 0}
+    assert answer == {
+        "success": True,
+        "message": "The embedded analyser needs no connection.",
+        "model": "ocr-small",
+        "milliseconds": 0,
+    }
     assert client.get("/api/usage").json["days"] == []
 
 
-def test_a_model_that_answers_is_asked_for_one_word_with_its_key_and_what_it_costs_is_counted(remote_client, fake_llm):
+def test_a_model_that_answers_is_asked_for_one_word_with_its_key_and_what_it_costs_is_counted(
+    remote_client, fake_llm
+):
     fake_llm.answer("ok", usage={"prompt_tokens": 20, "completion_tokens": 1})
     answer = remote_client.post(PATH)
 
@@ -53,14 +60,20 @@ def test_what_was_just_stored_is_what_is_tested(remote_client, fake_llm):
 @pytest.mark.parametrize(
     ("status", "said", "sentence"),
     [
-        (401, f"Incorrect API key provided: {KEY}", "refuses this configuration (401): Incorrect API key provided: [key]"),
+        (
+            401,
+            f"Incorrect API key provided: {KEY}",
+            "refuses this configuration (401): Incorrect API key provided: [key]",
+        ),
         (404, "No such model", "refuses this configuration (404): No such model"),
         (429, "Slow down", "cannot answer now (429): Slow down"),
         (500, "Oops", "cannot answer now (500): Oops"),
         (400, "Nonsense", "refuses this request (400): Nonsense"),
     ],
 )
-def test_a_failure_of_the_provider_is_told_in_a_sentence_without_the_key(remote_client, fake_llm, status, said, sentence):
+def test_a_failure_of_the_provider_is_told_in_a_sentence_without_the_key(
+    remote_client, fake_llm, status, said, sentence
+):
     fake_llm.fail(status, said)
     answer = remote_client.post(PATH)
 
@@ -82,7 +95,10 @@ def test_nobody_at_the_address_and_an_address_that_may_not_be_called_are_told(se
     fake_llm.close()
     gone = dataclasses.replace(settings, dev_mode=True, api_key="mine", llm_base_url=fake_llm.url)
     private = dataclasses.replace(settings, api_key="mine", llm_base_url="https://10.0.0.1/v1")
-    for unreachable, sentence in ((gone, "cannot be reached"), (private, "cannot be called as it is configured")):
+    for unreachable, sentence in (
+        (gone, "cannot be reached"),
+        (private, "cannot be called as it is configured"),
+    ):
         answer = Client(create_app(unreachable)).post(PATH)
         assert (answer.status_code, answer.json["success"]) == (200, False)
         assert sentence in answer.json["message"]

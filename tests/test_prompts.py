@@ -30,7 +30,12 @@ def test_the_model_is_shown_everything_that_is_new_and_what_is_known_beside_it()
     assert shown[0] == json.loads(msgspec.json.encode(BILL))
     assert json.loads(conversations)["said"] == ["user: What goes with leek?", "assistant: Potatoes."]
     assert json.loads(memories) == "Lives in Bremen."
-    assert json.loads(recent) == {"id": 5, "title": "Bills in December", "summary": "Rent is due.", "category": "reminder"}
+    assert json.loads(recent) == {
+        "id": 5,
+        "title": "Bills in December",
+        "summary": "Rent is due.",
+        "category": "reminder",
+    }
 
 
 def test_what_there_is_nothing_of_is_not_announced():

@@ -1,4 +1,6 @@
-"""Push: devices come, are listed and go; a receiver on loopback gets what the contract says, once, signed, whatever others do."""
+"""Push: devices come, are listed and go; a receiver on loopback gets what the contract says, once, signed,
+whatever others do.
+"""
 
 import dataclasses
 import functools
@@ -48,7 +50,9 @@ class Call:
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """The operator's webhook. `answer` is a function of the call that gives a status, a status with headers, HANG or BREAK."""
+    """The operator's webhook. `answer` is a function of the call that gives a status, a status with headers,
+    HANG or BREAK.
+    """
 
     request_queue_size = 64
 
@@ -67,7 +71,9 @@ class Receiver(http.server.ThreadingHTTPServer):
 
     def wait_for_calls(self, count):
         with self.changed:
-            assert self.changed.wait_for(lambda: len(self.calls) >= count, PATIENCE), f"{len(self.calls)} of {count} calls came"
+            assert self.changed.wait_for(lambda: len(self.calls) >= count, PATIENCE), (
+                f"{len(self.calls)} of {count} calls came"
+            )
 
     def calls_for(self, device_id):
         return [call for call in self.calls if call.payload["device_id"] == device_id]
@@ -126,7 +132,9 @@ def register(client):
 
     def register(*device_ids):
         for device_id in device_ids:
-            answer = client.post("/api/push/register", json={"device_id": device_id, "token": f"token-of-{device_id}"})
+            answer = client.post(
+                "/api/push/register", json={"device_id": device_id, "token": f"token-of-{device_id}"}
+            )
             assert answer.json == {"message": "Registered", "device_id": device_id}
 
     return register
@@ -150,12 +158,15 @@ def deliver(client):
     return answer.json["count"]
 
 
-# -------------------------------------------------------------------------------------------------------------------- devices
+# ---------------------------------------------------------------------------------------------------- devices
 
 
 def test_a_registered_device_is_listed_with_everything_it_said(client, clock, monkeypatch):
     monkeypatch.setattr(push, "utc_now", clock)
-    assert client.post("/api/push/register", json=PIXEL).json == {"message": "Registered", "device_id": "pixel"}
+    assert client.post("/api/push/register", json=PIXEL).json == {
+        "message": "Registered",
+        "device_id": "pixel",
+    }
     moment = clock.now.isoformat(timespec="milliseconds")
 
     assert listed(client) == [{"id": 1, **PIXEL, "last_seen": moment, "created_at": moment}]
@@ -224,7 +235,9 @@ def test_a_listing_of_any_length_costs_one_query(client, register):
     assert queries() == none == 1
 
 
-@pytest.mark.parametrize("device_id", ["pixel", "with space", "50%", "a/b", "https://push.example//x/?y#z", "手机", "x" * 256])
+@pytest.mark.parametrize(
+    "device_id", ["pixel", "with space", "50%", "a/b", "https://push.example//x/?y#z", "手机", "x" * 256]
+)
 def test_a_deleted_device_is_gone_whatever_its_id_looks_like(client, register, device_id):
     register("other", device_id)
     path = f"/api/push/devices/{quote(device_id, safe='')}"
@@ -242,7 +255,8 @@ def test_devices_survive_a_restart(client, client_with):
 
 
 @pytest.mark.parametrize(
-    ("field", "length"), [("token", 1024), ("platform", 64), ("device_name", 256), ("device_model", 256), ("app_version", 32)]
+    ("field", "length"),
+    [("token", 1024), ("platform", 64), ("device_name", 256), ("device_model", 256), ("app_version", 32)],
 )
 def test_every_field_takes_its_limit_and_no_more(client, field, length):
     client.post("/api/push/register", json={**PIXEL, field: "字" * length})
@@ -282,7 +296,7 @@ def test_a_registration_needs_an_id_and_a_token(client, missing):
     assert detail(client.post("/api/push/register", json=given), 400) == f"{missing}: is missing"
 
 
-# ------------------------------------------------------------------------------------------------------------------ the events
+# ------------------------------------------------------------------------------------------------- the events
 
 
 def test_the_receiver_gets_exactly_the_payload_of_the_contract(client, receiver):
@@ -312,7 +326,9 @@ def test_a_device_without_a_name_is_called_by_its_id(client, register, receiver)
 
 
 @pytest.mark.parametrize(("language", "body"), [("zh", "新消息"), ("en", "New message")])
-def test_a_broadcast_of_nothing_says_that_there_is_something_new(client_with, register, receiver, language, body):
+def test_a_broadcast_of_nothing_says_that_there_is_something_new(
+    client_with, register, receiver, language, body
+):
     register("pixel")
     assert deliver(client_with(language=language)) == 1
 
@@ -329,7 +345,9 @@ def test_a_broadcast_of_nothing_says_that_there_is_something_new(client_with, re
         ("?title=", {"body": ""}, ("Snaplore", "New message")),
     ],
 )
-def test_the_texts_of_a_broadcast_come_from_the_query_or_the_body(client, register, receiver, query, sent, expected):
+def test_the_texts_of_a_broadcast_come_from_the_query_or_the_body(
+    client, register, receiver, query, sent, expected
+):
     register("pixel")
     client.post(f"/api/push/broadcast{query}", json=sent)
 
@@ -342,7 +360,9 @@ def test_the_texts_of_a_broadcast_have_limits(client, field, length):
 
     sentence = f"{field}: must be at most {length:,} characters"
     assert detail(client.post("/api/push/broadcast", json={field: "x" * (length + 1)}), 400) == sentence
-    assert detail(client.post("/api/push/broadcast", query_string={field: "x" * (length + 1)}), 400) == sentence
+    assert (
+        detail(client.post("/api/push/broadcast", query_string={field: "x" * (length + 1)}), 400) == sentence
+    )
 
 
 @pytest.mark.parametrize(
@@ -382,7 +402,9 @@ def test_a_send_goes_to_its_device_alone(register, settings, receiver):
     register("pixel", "tablet")
 
     assert push.send(settings, "pixel", push.Notification("T", "B", {"a": 1})) is True
-    assert [(call.payload["device_id"], call.payload["data"]) for call in receiver.calls] == [("pixel", {"a": 1})]
+    assert [(call.payload["device_id"], call.payload["data"]) for call in receiver.calls] == [
+        ("pixel", {"a": 1})
+    ]
 
 
 @pytest.mark.parametrize(
@@ -394,7 +416,9 @@ def test_a_send_goes_to_its_device_alone(register, settings, receiver):
         (["A", "B", "C", "D"], "en", "Snaplore new notes", "4 new notes: A, B, C"),
     ],
 )
-def test_new_notes_are_told_with_their_number_and_the_first_titles(register, settings, receiver, titles, language, title, body):
+def test_new_notes_are_told_with_their_number_and_the_first_titles(
+    register, settings, receiver, titles, language, title, body
+):
     register("pixel")
 
     assert push.broadcast(settings, push.new_notes(titles, language)) == 1
@@ -407,7 +431,9 @@ def test_a_broadcast_to_nobody_counts_none(client, receiver):
     assert receiver.calls == []
 
 
-def test_without_an_address_everything_is_only_logged_and_counts_as_sent(client_with, register, receiver, caplog):
+def test_without_an_address_everything_is_only_logged_and_counts_as_sent(
+    client_with, register, receiver, caplog
+):
     caplog.set_level(logging.INFO)
     register("pixel", "tablet")
     client = client_with(push_webhook_url=None)
@@ -416,13 +442,16 @@ def test_without_an_address_everything_is_only_logged_and_counts_as_sent(client_
     assert answer.json["count"] == 2
     lines = [record.getMessage() for record in caplog.records if record.name == "push"]
     assert all("'Hello'" in line for line in lines)
-    assert [device_id in line for line, device_id in zip(lines, ("'tablet'", "'pixel'"), strict=True)] == [True, True]
+    assert [device_id in line for line, device_id in zip(lines, ("'tablet'", "'pixel'"), strict=True)] == [
+        True,
+        True,
+    ]
     assert client.post("/api/push/test", json={"device_id": "pixel"}).json["success"] is True
     assert detail(client.post("/api/push/test", json={"device_id": "nobody"}), 404) == "Device not found"
     assert receiver.calls == []
 
 
-# -------------------------------------------------------------------------------------------------------------------- delivery
+# --------------------------------------------------------------------------------------------------- delivery
 
 
 @pytest.mark.parametrize(
@@ -437,7 +466,9 @@ def test_without_an_address_everything_is_only_logged_and_counts_as_sent(client_
         ([(429, {"Retry-After": "²"}), (429, {"Retry-After": "-5"}), 200], [1.0, 3.0]),
     ],
 )
-def test_what_may_pass_is_tried_again_with_the_same_bytes(client, register, receiver, pauses, answers, waited):
+def test_what_may_pass_is_tried_again_with_the_same_bytes(
+    client, register, receiver, pauses, answers, waited
+):
     register("pixel")
     receiver.queue(*answers)
 
@@ -506,7 +537,9 @@ def test_one_dead_device_of_five_costs_the_others_nothing(client, register, rece
 
 def test_devices_are_served_side_by_side(client, register, receiver):
     register("one", "two", "three", "four", "five")
-    together = threading.Barrier(5)  # broken, and then nobody is answered with 200, unless all five calls are open at once
+    together = threading.Barrier(
+        5
+    )  # broken, and then nobody is answered with 200, unless all five calls are open at once
 
     def meet(call):
         together.wait(PATIENCE)
@@ -528,7 +561,9 @@ def test_a_broadcast_ends_in_time_however_many_devices_hang(client, register, re
     assert failures == ["TimedOut"] * push.THREADS + ["no time was left"] * 4
 
 
-def test_no_pause_is_begun_that_would_end_after_the_broadcast(client, register, receiver, pauses, monkeypatch):
+def test_no_pause_is_begun_that_would_end_after_the_broadcast(
+    client, register, receiver, pauses, monkeypatch
+):
     monkeypatch.setattr(push, "BROADCAST_SECONDS", 5.0)
     register("pixel")
     receiver.queue((503, {"Retry-After": "9"}))
@@ -564,7 +599,10 @@ def test_a_third_request_that_would_wait_for_a_webhook_is_told_to_come_again(app
         pending = [threads.submit(deliver, Client(app)) for _ in range(push.MOST_AT_ONCE)]
         try:
             receiver.wait_for_calls(push.MOST_AT_ONCE)
-            refused = [client.post("/api/push/broadcast"), client.post("/api/push/test", json={"device_id": "pixel"})]
+            refused = [
+                client.post("/api/push/broadcast"),
+                client.post("/api/push/test", json={"device_id": "pixel"}),
+            ]
         finally:
             go_on.set()
         assert [waiting.result() for waiting in pending] == [1, 1]
@@ -575,7 +613,7 @@ def test_a_third_request_that_would_wait_for_a_webhook_is_told_to_come_again(app
     assert deliver(client) == 1
 
 
-# ------------------------------------------------------------------------------------------------------ signatures and secrets
+# ------------------------------------------------------------------------------------- signatures and secrets
 
 
 @pytest.mark.parametrize(
@@ -589,7 +627,12 @@ def test_a_third_request_that_would_wait_for_a_webhook_is_told_to_come_again(app
 )
 def test_the_official_library_verifies_every_call(client_with, register, receiver, secret, known_to_receiver):
     register("pixel", "tablet")
-    assert client_with(push_webhook_secret=secret).post("/api/push/broadcast", json={"body": "截图 & ümlaut"}).json["count"] == 2
+    assert (
+        client_with(push_webhook_secret=secret)
+        .post("/api/push/broadcast", json={"body": "截图 & ümlaut"})
+        .json["count"]
+        == 2
+    )
 
     for call in receiver.calls:
         assert Webhook(known_to_receiver).verify(call.raw, call.headers)["body"] == "截图 & ümlaut"
@@ -620,7 +663,10 @@ def test_without_a_secret_nothing_is_signed(client, register, receiver):
     assert not [name for name in receiver.calls[0].headers if name.startswith("webhook-")]
 
 
-@pytest.mark.parametrize("secret", ["whsec_", "whsec_===", "whsec_abcd efgh", "whsec_abcde", "whsec_abcd!efgh", "whsec_ab-_", "whsec_密码"])
+@pytest.mark.parametrize(
+    "secret",
+    ["whsec_", "whsec_===", "whsec_abcd efgh", "whsec_abcde", "whsec_abcd!efgh", "whsec_ab-_", "whsec_密码"],
+)
 def test_a_secret_that_is_marked_as_base64_and_is_none_stops_the_start(settings, secret):
     with pytest.raises(StartRefused) as refusal:
         push.announce(dataclasses.replace(settings, push_webhook_secret=secret))
@@ -628,7 +674,9 @@ def test_a_secret_that_is_marked_as_base64_and_is_none_stops_the_start(settings,
     assert str(refusal.value) == "SNAPLORE_PUSH_WEBHOOK_SECRET: must be base64 after whsec_"
 
 
-@pytest.mark.parametrize("url", ["http://anna:word@nas.lan/hook", "https://nas.lan/hook#part", "https://密码.example/"])
+@pytest.mark.parametrize(
+    "url", ["http://anna:word@nas.lan/hook", "https://nas.lan/hook#part", "https://密码.example/"]
+)
 def test_an_address_that_could_never_be_called_stops_the_start_and_is_not_quoted(settings, url):
     with pytest.raises(StartRefused) as refusal:
         push.announce(dataclasses.replace(settings, push_webhook_url=url))
@@ -637,7 +685,15 @@ def test_an_address_that_could_never_be_called_stops_the_start_and_is_not_quoted
     assert not [part for part in ("anna", "nas.lan", "密码") if part in str(refusal.value)]
 
 
-@pytest.mark.parametrize("url", ["http://nas.lan:8080/hook", "http://192.168.1.5/", "http://[fd00::5]:81/a?b=c", "https://ntfy.example/x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://nas.lan:8080/hook",
+        "http://192.168.1.5/",
+        "http://[fd00::5]:81/a?b=c",
+        "https://ntfy.example/x",
+    ],
+)
 def test_an_address_on_the_lan_and_without_tls_is_the_operators_choice(settings, url, caplog):
     caplog.set_level(logging.INFO)
     push.announce(dataclasses.replace(settings, push_webhook_url=url))
@@ -645,7 +701,10 @@ def test_an_address_on_the_lan_and_without_tls_is_the_operators_choice(settings,
     assert not caplog.records
 
 
-@pytest.mark.parametrize("changes", [{"fcm_project_id": "project-7"}, {"fcm_credentials_json": '{"private_key": "secret-of-the-channel"}'}])
+@pytest.mark.parametrize(
+    "changes",
+    [{"fcm_project_id": "project-7"}, {"fcm_credentials_json": '{"private_key": "secret-of-the-channel"}'}],
+)
 def test_the_reserved_channel_is_accepted_and_said_to_be_inactive(settings, caplog, changes):
     caplog.set_level(logging.INFO)
     push.announce(dataclasses.replace(settings, **changes))
@@ -657,7 +716,9 @@ def test_the_reserved_channel_is_accepted_and_said_to_be_inactive(settings, capl
 
 
 @pytest.mark.parametrize("answer", [200, 500, 307, BREAK, HANG])
-def test_no_token_address_or_secret_is_in_the_log(client_with, register, receiver, monkeypatch, caplog, answer):
+def test_no_token_address_or_secret_is_in_the_log(
+    client_with, register, receiver, monkeypatch, caplog, answer
+):
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(push, "CALL_SECONDS", 0.2)
     client = client_with(push_webhook_secret=SECRET)
@@ -666,5 +727,11 @@ def test_no_token_address_or_secret_is_in_the_log(client_with, register, receive
     deliver(client)
 
     assert ("push to device 'pixel' failed" in caplog.text) == (answer != 200)
-    for private in ("token-of-pixel", "secret-of-the", "localhost", str(receiver.server_port), SECRET.removeprefix("whsec_")):
+    for private in (
+        "token-of-pixel",
+        "secret-of-the",
+        "localhost",
+        str(receiver.server_port),
+        SECRET.removeprefix("whsec_"),
+    ):
         assert private not in caplog.text

@@ -1,6 +1,8 @@
-"""No list reads more than its page: the plans of the statements that SQLite was really given, for each request in all its forms.
+"""No list reads more than its page: the plans of the statements that SQLite was really given, for each
+request in all its forms.
 
-Without statistics, which are never gathered, a plan is the same for ten rows and for a million, so a small folder tells.
+Without statistics, which are never gathered, a plan is the same for ten rows and for a million, so a small
+folder tells.
 """
 
 import itertools
@@ -22,12 +24,30 @@ from settings import Settings
 from tests.support.client import Client
 from upkeep import cleanup
 
-# Tables that may be read whole: rows for each device, combination of values or thing that a person has set up. Every other one grows.
-FEW = {"push_devices", "sync_states", "tallies", "skills", "mcp_servers", "settings", "spend_ledger", "schema_migration", "holdings"}
+# Tables that may be read whole: rows for each device, combination of values or thing that a person has set
+# up. Every other one grows.
+FEW = {
+    "push_devices",
+    "sync_states",
+    "tallies",
+    "skills",
+    "mcp_servers",
+    "settings",
+    "spend_ledger",
+    "schema_migration",
+    "holdings",
+}
 # Of these, those that are also sorted. The ledger is asked for a month.
 SORTED = {"sync_states", "skills", "mcp_servers", "spend_ledger"}
 
-PHOTO_FILTERS = ("status=done", "device_id=phone_1", "category=chat", "intent=note", "since=2020-01-01", "until=2090-01-01")
+PHOTO_FILTERS = (
+    "status=done",
+    "device_id=phone_1",
+    "category=chat",
+    "intent=note",
+    "since=2020-01-01",
+    "until=2090-01-01",
+)
 
 
 def combined(path, filters, also=("",)):
@@ -47,7 +67,11 @@ def combinations(filters):
 
 PAGED = (
     *combined("/api/photos", PHOTO_FILTERS, also=("", "page=2&page_size=1", "page=17&page_size=1")),
-    *combined("/api/analysis", ("status=done", "intent=note"), also=("", "page=2&page_size=1", "page=17&page_size=1")),
+    *combined(
+        "/api/analysis",
+        ("status=done", "intent=note"),
+        also=("", "page=2&page_size=1", "page=17&page_size=1"),
+    ),
 )
 LISTS = (
     *PAGED,
@@ -55,8 +79,16 @@ LISTS = (
     "/api/chat/conversations/cafe",
     "/api/chat/conversations/cafe/messages",
     "/api/chat/conversations/cafe/messages?after_id=1",
-    *combined("/api/dynamics", ("category=note", "device_id=phone_1"), also=("", "limit=1", "limit=1&cursor=2", "limit=1&cursor=3")),
-    *combined("/api/memories", ("memory_type=long_term", "category=fact", "device_id=phone_1"), also=("", "page=2&page_size=1")),
+    *combined(
+        "/api/dynamics",
+        ("category=note", "device_id=phone_1"),
+        also=("", "limit=1", "limit=1&cursor=2", "limit=1&cursor=3"),
+    ),
+    *combined(
+        "/api/memories",
+        ("memory_type=long_term", "category=fact", "device_id=phone_1"),
+        also=("", "page=2&page_size=1"),
+    ),
     "/api/push/devices",
     "/api/photos/devices",
     "/api/skills",
@@ -68,7 +100,9 @@ OTHERS = (
     "/api/photos/sync-state?device_id=phone_1",
     *("/api/stats", "/api/dynamics/stats", "/api/memories/stats", "/api/dynamics/1"),
     *combined(
-        "/api/search", ("intent=note", "category=chat", "device_id=phone_1", "since=2020-01-01"), also=("q=the+mail", "q=%22mail%22")
+        "/api/search",
+        ("intent=note", "category=chat", "device_id=phone_1", "since=2020-01-01"),
+        also=("q=the+mail", "q=%22mail%22"),
     ),
 )
 
@@ -85,7 +119,9 @@ def client(tmp_path_factory):
             device_id, moment = f"phone_{number}", now + timedelta(seconds=number)
             about = {"device_id": device_id, "created_at": moment}
             Conversation.create(id=f"cafe{number or ''}", title="Soup", updated_at=moment, **about)
-            Message.create(conversation=f"cafe{number or ''}", role="user", content="Which soup?", created_at=moment)
+            Message.create(
+                conversation=f"cafe{number or ''}", role="user", content="Which soup?", created_at=moment
+            )
             Dynamic.create(title="Soup", category="note", is_pinned=number == 1, **about)
             Memory.create(content="Likes soup", memory_type="long_term", **about)
             PushDevice.create(token="token", last_seen=moment, **about)
@@ -94,7 +130,9 @@ def client(tmp_path_factory):
 
 
 class Trace:
-    """The statements that SQLite runs for this thread while the context lasts, values filled in; without those of triggers."""
+    """The statements that SQLite runs for this thread while the context lasts, values filled in; without
+    those of triggers.
+    """
 
     def __init__(self):
         self.statements = []
@@ -112,7 +150,11 @@ class Trace:
 
     def reading(self):
         """Those that look for rows. `0 = 1` is peewee's "in none of them", which looks for nothing."""
-        return [sql for sql in self.statements if sql.lstrip().startswith(("SELECT", "UPDATE", "DELETE")) and "(0 = 1)" not in sql]
+        return [
+            sql
+            for sql in self.statements
+            if sql.lstrip().startswith(("SELECT", "UPDATE", "DELETE")) and "(0 = 1)" not in sql
+        ]
 
 
 def plan(sql):
@@ -163,7 +205,9 @@ def test_which_photos_a_page_shows_is_told_by_an_index_alone(client, path):
     """The rows are long: whatever a list is filtered by, none is read before it is known to be shown."""
     with Trace() as trace:
         client.get(path)
-    paging = [sql for sql in trace.reading() if "analyses" in sql and "ORDER BY" in sql and " IN (" not in sql]
+    paging = [
+        sql for sql in trace.reading() if "analyses" in sql and "ORDER BY" in sql and " IN (" not in sql
+    ]
 
     for sql in paging:
         for step in plan(sql):
@@ -172,10 +216,14 @@ def test_which_photos_a_page_shows_is_told_by_an_index_alone(client, path):
 
 
 @pytest.mark.parametrize(
-    "arguments", list(combinations({"category": "chat", "intent": "note", "device_id": "phone_1", "since": "2020-01-01"}))
+    "arguments",
+    list(combinations({"category": "chat", "intent": "note", "device_id": "phone_1", "since": "2020-01-01"})),
 )
 def test_the_assistant_finds_the_newest_screenshots_without_reading_the_others(client, arguments):
-    with tools.Toolbox(client.app.settings, device_id="", said=(), recalled=(), clock=utc_now) as box, Trace() as trace:
+    with (
+        tools.Toolbox(client.app.settings, device_id="", said=(), recalled=(), clock=utc_now) as box,
+        Trace() as trace,
+    ):
         assert "error" not in box.run("search_knowledge_base", json.dumps(arguments))
 
     assert trace.reading()

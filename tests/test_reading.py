@@ -17,7 +17,14 @@ WHOLE = {
     "entities": [{"type": "person", "value": "Lin"}, {"type": "date", "value": "Friday 18:30"}],
     "confidence": 0.85,
     "visible_text": "Lin\nFriday 18:30?",
-    "memories": [{"content": "Meets Lin on Friday.", "category": "schedule", "memory_type": "short_term", "importance": 0.7}],
+    "memories": [
+        {
+            "content": "Meets Lin on Friday.",
+            "category": "schedule",
+            "memory_type": "short_term",
+            "importance": 0.7,
+        }
+    ],
 }
 TEXT = json.dumps(WHOLE)
 
@@ -29,7 +36,12 @@ def read(**fields):
 
 def test_a_whole_answer_is_read_field_by_field():
     found = reading.read_findings(TEXT)
-    assert (found.app_name, found.content_category, found.intent, found.confidence) == ("WeChat", "chat", "reminder", 0.85)
+    assert (found.app_name, found.content_category, found.intent, found.confidence) == (
+        "WeChat",
+        "chat",
+        "reminder",
+        0.85,
+    )
     assert found.summary == WHOLE["summary"]
     assert found.visible_text == "Lin\nFriday 18:30?"
     assert found.entities == [Entity("person", "Lin"), Entity("date", "Friday 18:30")]
@@ -63,8 +75,27 @@ def test_an_answer_that_is_nearly_json_is_repaired(answer):
 @pytest.mark.parametrize(
     "answer",
     [
-        *("", "   ", "I cannot help with that.", "null", "true", "42", '"summary"', "[]", "{}", "[[1, 2], 3]", '{"answer": "yes"}'),
-        *("<think>" + TEXT, "```json\n```", "{" * 100, "<html><body>502 Bad Gateway</body></html>", "\x00\x01\x02", "\ud800"),
+        *(
+            "",
+            "   ",
+            "I cannot help with that.",
+            "null",
+            "true",
+            "42",
+            '"summary"',
+            "[]",
+            "{}",
+            "[[1, 2], 3]",
+            '{"answer": "yes"}',
+        ),
+        *(
+            "<think>" + TEXT,
+            "```json\n```",
+            "{" * 100,
+            "<html><body>502 Bad Gateway</body></html>",
+            "\x00\x01\x02",
+            "\ud800",
+        ),
     ],
 )
 def test_an_answer_without_any_of_the_fields_is_unusable(answer):
@@ -95,8 +126,18 @@ def test_a_bomb_is_unusable_or_harmless(answer, reason):
 
 
 def test_ten_megabytes_of_valid_json_are_cut_to_size():
-    found = read(summary="s" * 5_000_000, visible_text="v" * 5_000_000, entities=["e"] * 100_000, memories=["m"] * 100_000)
-    assert (len(found.summary), len(found.visible_text), len(found.entities), len(found.memories)) == (4_000, 100_000, 100, 10)
+    found = read(
+        summary="s" * 5_000_000,
+        visible_text="v" * 5_000_000,
+        entities=["e"] * 100_000,
+        memories=["m"] * 100_000,
+    )
+    assert (len(found.summary), len(found.visible_text), len(found.entities), len(found.memories)) == (
+        4_000,
+        100_000,
+        100,
+        10,
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +156,17 @@ def test_ten_megabytes_of_valid_json_are_cut_to_size():
             ("1", 1.0),
             (-3, 0.0),
         ),
-        *((1e400, 1.0), (10**400, 0.0), ("NaN", 0.0), (math.nan, 0.0), ("high", 0.0), (None, 0.0), (True, 0.0), ([0.9], 0.0), ({}, 0.0)),
+        *(
+            (1e400, 1.0),
+            (10**400, 0.0),
+            ("NaN", 0.0),
+            (math.nan, 0.0),
+            ("high", 0.0),
+            (None, 0.0),
+            (True, 0.0),
+            ([0.9], 0.0),
+            ({}, 0.0),
+        ),
     ],
 )
 def test_confidence_is_brought_between_0_and_1(given, confidence):
@@ -126,7 +177,10 @@ def test_confidence_is_brought_between_0_and_1(given, confidence):
     ("given", "entities"),
     [
         ([{"type": "email", "value": "a@b.example"}], [Entity("email", "a@b.example")]),
-        ({"email": "a@b.example", "phone": ["1", 2]}, [Entity("email", "a@b.example"), Entity("phone", "1"), Entity("phone", "2")]),
+        (
+            {"email": "a@b.example", "phone": ["1", 2]},
+            [Entity("email", "a@b.example"), Entity("phone", "1"), Entity("phone", "2")],
+        ),
         (["Lin", "Friday"], [Entity("text", "Lin"), Entity("text", "Friday")]),
         ("Lin", [Entity("text", "Lin")]),
         ([{"email": "a@b.example"}], [Entity("email", "a@b.example")]),
@@ -135,7 +189,16 @@ def test_confidence_is_brought_between_0_and_1(given, confidence):
         ([{"type": "amount", "value": ["1", "2"]}], [Entity("amount", "1"), Entity("amount", "2")]),
         ([{"value": "Lin"}], [Entity("text", "Lin")]),
         ([{"type": None, "value": "Lin"}], [Entity("text", "Lin")]),
-        ([{"type": "person"}, {"type": "person", "value": None}, {"type": "person", "value": "  "}, None, 7], [Entity("text", "7")]),
+        (
+            [
+                {"type": "person"},
+                {"type": "person", "value": None},
+                {"type": "person", "value": "  "},
+                None,
+                7,
+            ],
+            [Entity("text", "7")],
+        ),
         (None, []),
         (False, []),
     ],
@@ -150,7 +213,12 @@ def test_entities_are_read_from_any_shape(given, entities):
         ({"content": "Likes tea."}, MemoryCandidate("Likes tea.", "fact", "short_term", 0.5)),
         ("Likes tea.", MemoryCandidate("Likes tea.", "fact", "short_term", 0.5)),
         (
-            {"content": "Likes tea.", "category": "Preference", "memory_type": "long-term", "importance": "80%"},
+            {
+                "content": "Likes tea.",
+                "category": "Preference",
+                "memory_type": "long-term",
+                "importance": "80%",
+            },
             MemoryCandidate("Likes tea.", "preference", "long_term", 0.8),
         ),
         (
@@ -170,7 +238,13 @@ def test_a_list_of_lines_is_a_text_and_null_is_an_empty_one():
 
 @pytest.mark.parametrize(
     ("given", "category"),
-    [("Social Media", "social_media"), ("CHAT", "chat"), ("social-media", "social_media"), ("meme", "other"), (["chat"], "chat")],
+    [
+        ("Social Media", "social_media"),
+        ("CHAT", "chat"),
+        ("social-media", "social_media"),
+        ("meme", "other"),
+        (["chat"], "chat"),
+    ],
 )
 def test_a_category_is_recognised_in_other_spellings_and_brought_inside_the_list(given, category):
     assert read(summary="s", content_category=given).content_category == category
@@ -189,13 +263,22 @@ def test_half_characters_and_nul_are_dropped_everywhere():
         assert "\0" not in text
 
 
-# ----------------------------------------------------------------------------------------------------------------- whatever comes
+# --------------------------------------------------------------------------------------------- whatever comes
 
 FIELDS = st.sampled_from([*sorted(reading.EXPECTED_FIELDS), "type", "value", "content", "importance", "x"])
 LEAVES = (
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8) | st.sampled_from(["chat", "85%", "\0"])
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(), max_size=8)
+    | st.sampled_from(["chat", "85%", "\0"])
 )
-OBJECTS = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(FIELDS, inner, max_size=4), max_leaves=12)
+OBJECTS = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(FIELDS, inner, max_size=4),
+    max_leaves=12,
+)
 JUNK = st.text(alphabet='{}[]",:\\ \n`ae1-\ud800', max_size=12)
 
 
@@ -245,7 +328,10 @@ def test_no_answer_breaks_the_reading_of_memories(answer):
 )
 def test_words_around_a_whole_object_change_nothing(fields, before):
     whole = {**fields, "summary": "Lin asks."}
-    plain, wrapped = (reading.read_findings(text) for text in (json.dumps(whole), f"{before}```json\n{json.dumps(whole)}\n```"))
+    plain, wrapped = (
+        reading.read_findings(text)
+        for text in (json.dumps(whole), f"{before}```json\n{json.dumps(whole)}\n```")
+    )
 
     assert wrapped.summary == plain.summary
     assert wrapped.app_name == plain.app_name

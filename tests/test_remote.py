@@ -47,12 +47,17 @@ def fails(model, kind):
     return caught.value
 
 
-# ------------------------------------------------------------------------------------------------------------------- asking
+# ----------------------------------------------------------------------------------------------------- asking
 
 
 def test_a_screenshot_is_asked_about_once_and_the_answer_is_read(model, fake_llm):
     found = model.analyse(picture())
-    assert (found.app_name, found.content_category, found.intent, found.confidence) == ("Mail", "notification", "reminder", 0.9)
+    assert (found.app_name, found.content_category, found.intent, found.confidence) == (
+        "Mail",
+        "notification",
+        "reminder",
+        0.9,
+    )
     assert found.entities == [Entity("date", "Friday")]
     assert json.loads(found.raw) == FINDINGS
     assert found.usage == Usage(calls=1, prompt_tokens=1000, completion_tokens=100)
@@ -65,15 +70,30 @@ def test_a_screenshot_is_asked_about_once_and_the_answer_is_read(model, fake_llm
     assert request.body["max_tokens"] >= 4096
 
 
-def test_the_prompt_spells_out_the_value_lists_the_language_and_that_pictures_give_no_orders(fake_llm, model_for):
+def test_the_prompt_spells_out_the_value_lists_the_language_and_that_pictures_give_no_orders(
+    fake_llm, model_for
+):
     for language, name in (("zh", "Simplified Chinese"), ("en", "English")):
         model_for(settings_for(fake_llm.url, language=language)).analyse(picture())
         text = fake_llm.requests[-1].text
         assert name in text
-        lists = ("chat, webpage, finance, notification, social_media, other", "reference, reminder, research, note, ignore")
+        lists = (
+            "chat, webpage, finance, notification, social_media, other",
+            "reference, reminder, research, note, ignore",
+        )
         for word in (*lists, "JSON"):
             assert word in text
-        for field in ("app_name", "summary", "entities", "confidence", "visible_text", "memories", "memory_type", "importance", "habit"):
+        for field in (
+            "app_name",
+            "summary",
+            "entities",
+            "confidence",
+            "visible_text",
+            "memories",
+            "memory_type",
+            "importance",
+            "habit",
+        ):
             assert field in text
         assert "never\nfollow it" in text
 
@@ -125,21 +145,53 @@ def test_tools_are_offered_and_their_calls_come_back(model, fake_llm):
     assert "response_format" not in fake_llm.requests[0].body
 
 
-# ------------------------------------------------------------------------------------------------------- refused parameters
+# ----------------------------------------------------------------------------------------- refused parameters
 
 
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (400, {"error": {"message": "Unsupported parameter.", "param": "response_format", "code": "unsupported_parameter"}}),
+        (
+            400,
+            {
+                "error": {
+                    "message": "Unsupported parameter.",
+                    "param": "response_format",
+                    "code": "unsupported_parameter",
+                }
+            },
+        ),
         (400, {"error": {"message": "'response_format' is not supported", "param": ["odd"]}}),
         (400, {"error": "unknown field: response_format"}),
-        (422, {"detail": [{"loc": ["body", "response_format"], "msg": "extra fields not permitted", "type": "value_error"}]}),
-        (400, [{"error": {"code": 400, "message": 'Invalid JSON payload received. Unknown name "response_format"'}}]),
+        (
+            422,
+            {
+                "detail": [
+                    {
+                        "loc": ["body", "response_format"],
+                        "msg": "extra fields not permitted",
+                        "type": "value_error",
+                    }
+                ]
+            },
+        ),
+        (
+            400,
+            [
+                {
+                    "error": {
+                        "code": 400,
+                        "message": 'Invalid JSON payload received. Unknown name "response_format"',
+                    }
+                }
+            ],
+        ),
         (400, b"Bad request: response_format?"),
     ],
 )
-def test_a_server_that_refuses_a_parameter_is_asked_again_without_it_and_never_with_it_again(model, fake_llm, status, error):
+def test_a_server_that_refuses_a_parameter_is_asked_again_without_it_and_never_with_it_again(
+    model, fake_llm, status, error
+):
     fake_llm.reply(error, status=status)
     assert model.analyse(picture()).usage == Usage(calls=1, prompt_tokens=1000, completion_tokens=100)
     model.analyse(picture())
@@ -158,7 +210,9 @@ def test_several_parameters_can_be_refused_and_max_tokens_has_a_second_name(mode
     assert fake_llm.requests[2].body["max_completion_tokens"] == fake_llm.requests[0].body["max_tokens"]
 
 
-def test_a_server_that_objects_to_everything_is_asked_only_as_often_as_there_is_something_to_leave_out(model, fake_llm):
+def test_a_server_that_objects_to_everything_is_asked_only_as_often_as_there_is_something_to_leave_out(
+    model, fake_llm
+):
     for _ in range(10):
         fake_llm.fail(400, "response_format, temperature, max_tokens and max_completion_tokens are all wrong")
     fails(model, AnswerUnusable)
@@ -174,12 +228,14 @@ def test_what_did_not_help_is_not_remembered(model, fake_llm):
     assert "temperature" in fake_llm.requests[-1].body
 
 
-# ------------------------------------------------------------------------------------------------------------------ reading
+# ---------------------------------------------------------------------------------------------------- reading
 
 
 def test_content_may_come_in_parts(model, fake_llm):
     text = json.dumps(FINDINGS)
-    fake_llm.answer([{"type": "text", "text": text[:20]}, {"type": "text", "text": text[20:]}, {"type": "other"}, None])
+    fake_llm.answer(
+        [{"type": "text", "text": text[:20]}, {"type": "text", "text": text[20:]}, {"type": "other"}, None]
+    )
     assert model.analyse(picture()).summary == FINDINGS["summary"]
 
 
@@ -271,7 +327,7 @@ def test_usage_is_read_within_bounds(model, fake_llm, counts, usage):
     assert model.analyse(picture()).usage == usage
 
 
-# ----------------------------------------------------------------------------------------------------------------- failures
+# --------------------------------------------------------------------------------------------------- failures
 
 
 @pytest.mark.parametrize("status", [402, 408, 429, 500, 502, 503, 504, 529])
@@ -287,7 +343,10 @@ def test_a_provider_that_cannot_answer_now_is_down(model, fake_llm, status):
 @pytest.mark.parametrize("status", [401, 403, 404, 301, 307])
 def test_a_provider_that_says_no_to_the_configuration_refuses(model, fake_llm, status):
     fake_llm.fail(status, "No.", headers={"Location": "https://elsewhere.example/"})
-    assert fails(model, ProviderRefused).detail == f"The model's server refuses this configuration ({status}): No."
+    assert (
+        fails(model, ProviderRefused).detail
+        == f"The model's server refuses this configuration ({status}): No."
+    )
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
@@ -299,8 +358,22 @@ def test_a_request_that_is_refused_is_unusable(model, fake_llm, status):
 @pytest.mark.parametrize(
     ("given", "seconds"),
     [
-        *(("7", 7), ("0.5", 0.5), ("0", 0), ("-3", 0), ("99999999", 86_400), ("inf", 86_400), ("nan", None), ("soon", None), ("", None)),
-        *(("Fri, 01 Jan 2100 00:00:00 GMT", 86_400), ("Sun, 06 Nov 1994 08:49:37 GMT", 0), ("Sun, 99 Nov 9999999 08:49:37 GMT", None)),
+        *(
+            ("7", 7),
+            ("0.5", 0.5),
+            ("0", 0),
+            ("-3", 0),
+            ("99999999", 86_400),
+            ("inf", 86_400),
+            ("nan", None),
+            ("soon", None),
+            ("", None),
+        ),
+        *(
+            ("Fri, 01 Jan 2100 00:00:00 GMT", 86_400),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 0),
+            ("Sun, 99 Nov 9999999 08:49:37 GMT", None),
+        ),
     ],
 )
 def test_retry_after_is_read_as_seconds_or_as_a_date_and_bounded_to_a_day(model, fake_llm, given, seconds):
@@ -330,7 +403,10 @@ def test_an_answer_that_breaks_off_is_the_provider_s_fault(model, fake_llm):
 
 def test_a_provider_that_is_not_there_is_down(model, fake_llm):
     fake_llm.close()
-    assert fails(model, ProviderDown).detail == f"The model cannot be reached (localhost: no connection to port {fake_llm.port})."
+    assert (
+        fails(model, ProviderDown).detail
+        == f"The model cannot be reached (localhost: no connection to port {fake_llm.port})."
+    )
 
 
 def test_a_provider_that_drips_is_down_at_the_deadline(fake_llm):
@@ -347,24 +423,36 @@ def test_a_name_that_leads_to_a_private_address_is_down_because_names_change():
     assert "resolves to a private address" in fails(model, ProviderDown).detail
 
 
-@pytest.mark.parametrize("url", ["http://192.168.1.5:11434/v1", "https://10.0.0.1/v1", "http://model.example", "https://a@model.example"])
+@pytest.mark.parametrize(
+    "url",
+    ["http://192.168.1.5:11434/v1", "https://10.0.0.1/v1", "http://model.example", "https://a@model.example"],
+)
 def test_an_address_that_must_not_be_called_is_a_refused_configuration(url, model_for):
     assert "as it is configured" in fails(model_for(Settings(llm_base_url=url)), ProviderRefused).detail
 
 
 def test_a_key_that_cannot_be_sent_is_a_refused_configuration_and_is_not_quoted(fake_llm, model_for):
-    failure = fails(model_for(dataclasses.replace(settings_for(fake_llm.url), llm_api_key="geheim geheim")), ProviderRefused)
+    failure = fails(
+        model_for(dataclasses.replace(settings_for(fake_llm.url), llm_api_key="geheim geheim")),
+        ProviderRefused,
+    )
     assert "geheim" not in failure.detail
     assert not fake_llm.requests
 
 
 def test_no_failure_tells_the_key(model, fake_llm):
-    for status, kind in ((400, AnswerUnusable), (401, ProviderRefused), (404, ProviderRefused), (429, ProviderDown), (500, ProviderDown)):
+    for status, kind in (
+        (400, AnswerUnusable),
+        (401, ProviderRefused),
+        (404, ProviderRefused),
+        (429, ProviderDown),
+        (500, ProviderDown),
+    ):
         fake_llm.fail(status, f"Your key is {KEY}.")
         assert KEY not in str(fails(model, kind))
 
 
-# ------------------------------------------------------------------------------------------- a server that is not this suite's
+# -------------------------------------------------------------------------- a server that is not this suite's
 
 
 def test_a_rate_limit_a_server_error_and_a_reply_of_another_fake_provider(llmock, model_for):

@@ -1,4 +1,6 @@
-"""Keys turn: beside a running service, killed at any point, on and off, for the database, for files and for the master key."""
+"""Keys turn: beside a running service, killed at any point, on and off, for the database, for files and for
+the master key.
+"""
 
 import contextlib
 import dataclasses
@@ -42,18 +44,26 @@ def rotate(**moment):
 
 
 def filled(client, count=3):
-    """A folder with pictures, a chat with an attachment, a note's worth of text; what it must still answer afterwards."""
+    """A folder with pictures, a chat with an attachment, a note's worth of text; what it must still answer
+    afterwards.
+    """
     pictures = [draw(f"Number {number}") for number in range(count)]
     ids = [client.upload(picture, device_id="phone").json["id"] for picture in pictures]
     with database.scope():
-        conversations.begin_turn("cafe", "Look", draw("a cat", format="JPEG"), device_id="phone", now=utc_now())
+        conversations.begin_turn(
+            "cafe", "Look", draw("a cat", format="JPEG"), device_id="phone", now=utc_now()
+        )
     return dict(zip(ids, pictures, strict=True))
 
 
 def attachment_of(conversation_id):
     with database.scope():
-        message = models.Message.get(models.Message.attachment_path.is_null(False), models.Message.conversation == conversation_id)
-        with crypto.open_sealed(database.store().folder / message.attachment_path, message.attachment_key) as file:
+        message = models.Message.get(
+            models.Message.attachment_path.is_null(False), models.Message.conversation == conversation_id
+        )
+        with crypto.open_sealed(
+            database.store().folder / message.attachment_path, message.attachment_key
+        ) as file:
             return file.read()
 
 
@@ -73,10 +83,12 @@ def all_bytes(settings):
     return b"".join(path.read_bytes() for path in settings.data_dir.rglob("*") if path.is_file())
 
 
-# ------------------------------------------------------------------------------------------------------------------- database
+# --------------------------------------------------------------------------------------------------- database
 
 
-def test_a_rotation_gives_the_database_a_new_file_and_key_and_loses_nothing(client, settings, work_queue, clock):
+def test_a_rotation_gives_the_database_a_new_file_and_key_and_loses_nothing(
+    client, settings, work_queue, clock
+):
     pictures = filled(client)
     work_queue(clock=clock)
     found = client.get("/api/search?q=number").json
@@ -119,7 +131,10 @@ def test_what_a_database_cannot_copy_by_itself_is_the_same_afterwards(client, se
     def facts():
         with database.scope():
             ask = database.db.execute_sql
-            pragmas = [ask(f"PRAGMA {name}").fetchone()[0] for name in ("auto_vacuum", "user_version", "journal_mode", "page_size")]
+            pragmas = [
+                ask(f"PRAGMA {name}").fetchone()[0]
+                for name in ("auto_vacuum", "user_version", "journal_mode", "page_size")
+            ]
             sequences = ask("SELECT * FROM sqlite_sequence ORDER BY name").fetchall()
             checks = ask("PRAGMA foreign_key_check").fetchall(), ask("PRAGMA integrity_check").fetchall()
             return pragmas, sequences, checks, ask("SELECT * FROM tallies").fetchall()
@@ -144,7 +159,9 @@ def test_the_job_turns_the_key_by_its_age_or_when_told_to(client, cli, settings)
     assert forced.exit_code == 0
     assert forced.stdout.startswith("rotate-keys: the database has a new key, after ")
     ring = database.store().ring
-    database.store().replace_ring(msgspec.structs.replace(ring, created_at=utc_now() - timedelta(days=90, minutes=1)))
+    database.store().replace_ring(
+        msgspec.structs.replace(ring, created_at=utc_now() - timedelta(days=90, minutes=1))
+    )
     by_age = cli.invoke(args=["jobs", "rotate-keys"])
     assert "new key" in by_age.stdout
     assert database.store().ring.generation == 3
@@ -204,7 +221,9 @@ def test_a_copy_that_the_disk_has_changed_is_thrown_away(client, settings, monke
 
 
 @pytest.mark.parametrize("copy", ["ring.1", "ring.2"])
-def test_a_key_ring_that_cannot_be_written_whole_leaves_one_state_or_the_other(client, settings, monkeypatch, copy):
+def test_a_key_ring_that_cannot_be_written_whole_leaves_one_state_or_the_other(
+    client, settings, monkeypatch, copy
+):
     pictures = filled(client)
     rename = crypto.durable_rename
 
@@ -225,7 +244,9 @@ def test_a_key_ring_that_cannot_be_written_whole_leaves_one_state_or_the_other(c
 
 
 def test_a_ring_of_which_only_one_copy_was_replaced_is_followed_by_who_runs(client, settings):
-    """A rotation that is killed between the two: a service that kept to the old file would write what the next start does not see."""
+    """A rotation that is killed between the two: a service that kept to the old file would write what the
+    next start does not see.
+    """
     pictures = filled(client)
     old_second = (settings.data_dir / "keys" / "ring.2").read_bytes()
     store = database.store()
@@ -254,7 +275,7 @@ def test_a_start_removes_what_a_killed_rotation_has_left(client, settings):
     assert other.exists()
 
 
-# ------------------------------------------------------------------------------------------------------------------ by kill -9
+# ------------------------------------------------------------------------------------------------- by kill -9
 
 
 @pytest.fixture
@@ -270,7 +291,9 @@ def test_a_rotation_killed_at_any_point_beside_a_busy_service_loses_nothing(tmp_
     chance = random.Random(seed)
     stored: dict[int, str] = {}
     refused: list[int] = []
-    with Service(tmp_path, api_key="key", dev_mode="true", llm_base_url="http://localhost:9/v1", llm_model="none") as service:
+    with Service(
+        tmp_path, api_key="key", dev_mode="true", llm_base_url="http://localhost:9/v1", llm_model="none"
+    ) as service:
         _fill(service, stored, photos)
         end = threading.Event()
         with ThreadPoolExecutor(3) as clients:
@@ -323,7 +346,9 @@ def _keep_uploading(service, stored, refused, end):
 
 def _rotation(service):
     command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "rotate-keys", "--force"]
-    return subprocess.Popen(command, cwd=ROOT, env=service.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return subprocess.Popen(
+        command, cwd=ROOT, env=service.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
 
 
 def _timed_rotation(service):
@@ -363,7 +388,9 @@ def test_requests_beside_a_rotation_wait_and_then_go_on_under_the_new_key(tmp_pa
         assert len(_names(service)) == 1
 
 
-def test_who_has_waited_too_long_for_a_rotation_gets_a_503_and_nothing_is_half_stored(client, settings, monkeypatch):
+def test_who_has_waited_too_long_for_a_rotation_gets_a_503_and_nothing_is_half_stored(
+    client, settings, monkeypatch
+):
     pictures = filled(client)
     shared = models.FolderLock.shared
     monkeypatch.setattr(models.FolderLock, "shared", lambda lock: shared(lock, patience=0.05))
@@ -386,12 +413,17 @@ def test_who_has_waited_too_long_for_a_rotation_gets_a_503_and_nothing_is_half_s
     assert not list((settings.data_dir / "spool").iterdir())
 
 
-# ---------------------------------------------------------------------------------------------------------------------- files
+# ------------------------------------------------------------------------------------------------------ files
 
 
 def paths_of(settings):
     folder = settings.data_dir
-    return {path.relative_to(folder) for kind in ("photos", "attachments") for path in (folder / kind).rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder)
+        for kind in ("photos", "attachments")
+        for path in (folder / kind).rglob("*")
+        if path.is_file()
+    }
 
 
 def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
@@ -470,7 +502,7 @@ def test_a_damaged_picture_is_named_by_the_status_and_stays_as_it_is(client, cli
     assert f"Unreadable:   1\n  {place} (picture 2)" in status.stdout
 
 
-# ----------------------------------------------------------------------------------------------------------- switching on, off
+# ------------------------------------------------------------------------------------------ switching on, off
 
 
 def switch(settings, *, on):
@@ -506,7 +538,10 @@ def test_encryption_is_switched_off_and_on_again_for_all_that_is_stored(client, 
     content = all_bytes(plain)
     assert all(picture in content for picture in pictures.values())
     assert b"SQLite format 3" in content
-    assert "encryption is off" in create_app(plain).test_cli_runner().invoke(args=["jobs", "rotate-keys", "--force"]).stdout
+    assert (
+        "encryption is off"
+        in create_app(plain).test_cli_runner().invoke(args=["jobs", "rotate-keys", "--force"]).stdout
+    )
 
     sealed = switch(settings, on=True)
     with pytest.raises(StartRefused, match=r"SNAPLORE_ENCRYPTION is true.*flask keys apply"):
@@ -547,7 +582,11 @@ def test_switching_that_is_cut_off_is_called_again(client, settings, monkeypatch
         else:
             rename = crypto.durable_rename
             cut = {"before the ring": "ring.1", "between its copies": "ring.2"}[moment]
-            patch.setattr(crypto, "durable_rename", lambda source, place: _interrupted() if place.name == cut else rename(source, place))
+            patch.setattr(
+                crypto,
+                "durable_rename",
+                lambda source, place: _interrupted() if place.name == cut else rename(source, place),
+            )
         with contextlib.suppress(KeyboardInterrupt):
             apply(target)
     again = apply(target)
@@ -573,7 +612,7 @@ def test_encryption_is_not_switched_under_a_running_service(tmp_path):
         assert service.get("/api/stats")["total_photos"] == 1
 
 
-# ----------------------------------------------------------------------------------------------------------------- master key
+# ------------------------------------------------------------------------------------------------- master key
 
 
 def test_the_master_key_changes_beside_a_running_service(tmp_path):
@@ -589,9 +628,15 @@ def test_the_master_key_changes_beside_a_running_service(tmp_path):
         service.start()
         assert service.get(f"/api/photos/{photo}")["id"] == photo
         assert (service.data / "keys" / "master.key").read_text() != old
-        assert sorted(path.name for path in (service.data / "keys").iterdir()) == ["master.key", "ring.1", "ring.2"]
+        assert sorted(path.name for path in (service.data / "keys").iterdir()) == [
+            "master.key",
+            "ring.1",
+            "ring.2",
+        ]
         (service.data / "keys" / "master.key").write_text(old)
-        assert not KeyStore(service.data / "keys", crypto.read_master_key(service.data / "keys" / "master.key")).opens()
+        assert not KeyStore(
+            service.data / "keys", crypto.read_master_key(service.data / "keys" / "master.key")
+        ).opens()
 
 
 @pytest.mark.parametrize("moment", ["ring.1", "ring.2", "master.key"])
@@ -599,7 +644,11 @@ def test_a_master_key_change_that_is_cut_off_leaves_one_whole_pair(client, setti
     pictures = filled(client)
     rename = crypto.durable_rename
     with monkeypatch.context() as patch:
-        patch.setattr(crypto, "durable_rename", lambda source, place: _interrupted() if place.name == moment else rename(source, place))
+        patch.setattr(
+            crypto,
+            "durable_rename",
+            lambda source, place: _interrupted() if place.name == moment else rename(source, place),
+        )
         with pytest.raises(KeyboardInterrupt):
             rotation.change_master_key(crypto.new_key())
     database.close_connections()

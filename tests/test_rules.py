@@ -13,7 +13,9 @@ SIZE = (1080, 2400)
 
 
 def page(*texts, size=SIZE, tall=(), confidence=0.98):
-    """A page with a line for each text, the first below the status bar; those in `tall` are set five times as large."""
+    """A page with a line for each text, the first below the status bar; those in `tall` are set five times as
+    large.
+    """
     lines, top = [], 160
     for text in texts:
         height = 200 if text in tall else 40
@@ -30,13 +32,47 @@ def entities(text):
     return [(entity.type, entity.value) for entity in rules.entities_in(text)]
 
 
-CHAT = ("Anna", "online", "Are you coming tonight?", "18:02", "Yes, at eight", "18:04", "Great, see you", "18:05", "Type a message")
+CHAT = (
+    "Anna",
+    "online",
+    "Are you coming tonight?",
+    "18:02",
+    "Yes, at eight",
+    "18:04",
+    "Great, see you",
+    "18:05",
+    "Type a message",
+)
 CHAT_ZH = ("王芳", "你到哪里了", "10:21", "快到地铁站了", "10:22", "好的，我在门口等你", "10:22", "按住 说话")
-FINANCE = ("Transactions", "Balance", "$1,204.50", "Coffee House", "-$4.20", "Rent", "-$950.00", "Salary", "+$3,200.00")
+FINANCE = (
+    "Transactions",
+    "Balance",
+    "$1,204.50",
+    "Coffee House",
+    "-$4.20",
+    "Rent",
+    "-$950.00",
+    "Salary",
+    "+$3,200.00",
+)
 FINANCE_ZH = ("账单", "本月支出 ¥2,318.60", "收入 ¥8,000.00", "美团外卖", "-32.50", "转账", "-200.00")
-NOTIFICATION = ("Notifications", "Calendar · 5m", "Standup in ten minutes", "Backup · 1h", "The backup completed", "Clear all")
+NOTIFICATION = (
+    "Notifications",
+    "Calendar · 5m",
+    "Standup in ten minutes",
+    "Backup · 1h",
+    "The backup completed",
+    "Clear all",
+)
 NOTIFICATION_ZH = ("通知中心", "中国移动", "刚刚", "您的验证码是 482913，5分钟内有效")
-SOCIAL = ("Maria", "@maria_travels", "Sunrise above the clouds #alps", "1,204 likes", "86 comments", "@jonas Wonderful!")
+SOCIAL = (
+    "Maria",
+    "@maria_travels",
+    "Sunrise above the clouds #alps",
+    "1,204 likes",
+    "86 comments",
+    "@jonas Wonderful!",
+)
 SOCIAL_ZH = ("旅行日记", "云海日出 #周末去哪儿", "1.2万 点赞", "356 评论", "关注", "转发")
 WEBPAGE = (
     "https://en.wikipedia.org/wiki/Alps", "Alps", "From Wikipedia, the free encyclopedia",
@@ -122,7 +158,10 @@ def test_an_app_is_named_when_its_name_stands_alone_at_the_top():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("see https://example.com/a?b=1, or www.example.org.", [("link", "https://example.com/a?b=1"), ("link", "www.example.org")]),
+        (
+            "see https://example.com/a?b=1, or www.example.org.",
+            [("link", "https://example.com/a?b=1"), ("link", "www.example.org")],
+        ),
         ("github.com/login", [("link", "github.com/login")]),
         ("网址：https://example.cn/新闻。更多", [("link", "https://example.cn/新闻")]),
         ("https://example.com/very-lo...", []),
@@ -133,11 +172,20 @@ def test_an_app_is_named_when_its_name_stands_alone_at_the_top():
         ("电话：138 0013 8000", [("phone", "138 0013 8000")]),
         ("(415) 555-0123 or 010-62345678", [("phone", "(415) 555-0123"), ("phone", "010-62345678")]),
         ("serial 12345678901234567890", []),
-        ("total $1,204.50 and 12,50 € and ¥88", [("amount", "$1,204.50"), ("amount", "12,50 €"), ("amount", "¥88")]),
+        (
+            "total $1,204.50 and 12,50 € and ¥88",
+            [("amount", "$1,204.50"), ("amount", "12,50 €"), ("amount", "¥88")],
+        ),
         ("实付 199元，余额 3.5万元", [("amount", "199元"), ("amount", "3.5万元")]),
         ("-$450.00 and 20 USD", [("amount", "-$450.00"), ("amount", "20 USD")]),
-        ("on 2026-11-21, 21.11.2026 or 11/21/2026", [("date", "2026-11-21"), ("date", "21.11.2026"), ("date", "11/21/2026")]),
-        ("November 21, 2026 and 3 Mar and 17. März", [("date", "November 21, 2026"), ("date", "3 Mar"), ("date", "17. März")]),
+        (
+            "on 2026-11-21, 21.11.2026 or 11/21/2026",
+            [("date", "2026-11-21"), ("date", "21.11.2026"), ("date", "11/21/2026")],
+        ),
+        (
+            "November 21, 2026 and 3 Mar and 17. März",
+            [("date", "November 21, 2026"), ("date", "3 Mar"), ("date", "17. März")],
+        ),
         ("2026年11月21日，3月5号", [("date", "2026年11月21日"), ("date", "3月5号")]),
         ("2026-13-45 and 10.0.2026", []),
         ("at 14:30 or 9:05 PM or 7 am", [("time", "14:30"), ("time", "9:05 PM"), ("time", "7 am")]),
@@ -173,12 +221,19 @@ def test_the_summary_tells_category_app_title_and_content():
 
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_a_summary_is_short(language):
-    found = judge(*["A sentence that goes on for quite a while " + "x" * number for number in range(30)], language=language)
+    found = judge(
+        *["A sentence that goes on for quite a while " + "x" * number for number in range(30)],
+        language=language,
+    )
     assert 100 < len(found.summary) <= rules.SUMMARY_LENGTH
 
 
 def test_the_status_bar_is_text_but_says_nothing():
-    lines = [Line("18:04", 0.9, 20, 10, 120, 50), Line("5G 80%", 0.9, 900, 10, 1040, 50), *page("Shopping list", "Milk, bread").lines]
+    lines = [
+        Line("18:04", 0.9, 20, 10, 120, 50),
+        Line("5G 80%", 0.9, 900, 10, 1040, 50),
+        *page("Shopping list", "Milk, bread").lines,
+    ]
     found = rules.judge(Page(*SIZE, lines), analyser="local/small", language="en")
     assert found.visible_text.splitlines()[:2] == ["18:04", "5G 80%"]
     assert found.entities == []
@@ -209,7 +264,10 @@ def test_no_text_is_too_odd_for_the_rules(texts):
     assert found.summary
 
 
-@pytest.mark.parametrize("unit", ["1", "1 ", "1,", "a.", "a-", "@", "a@a.", "1:", "+1 ", "$1 ", "http://", "1.1.", "年1月", "- ", "·"])
+@pytest.mark.parametrize(
+    "unit",
+    ["1", "1 ", "1,", "a.", "a-", "@", "a@a.", "1:", "+1 ", "$1 ", "http://", "1.1.", "年1月", "- ", "·"],
+)
 def test_hostile_repetition_is_read_in_linear_time(unit):
     hostile = unit * 20_000
     judge(hostile[:20_000], *["word"] * 3)

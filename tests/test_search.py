@@ -28,10 +28,12 @@ def library(tmp_path):
 def words_of(seed, number):
     """Random words, none of which is a word of the tests."""
     letters = random.Random(seed)
-    return ["".join(letters.choice("bdgkvwz") + letters.choice("aeiou") for _ in range(4)) for _ in range(number)]
+    return [
+        "".join(letters.choice("bdgkvwz") + letters.choice("aeiou") for _ in range(4)) for _ in range(number)
+    ]
 
 
-# ------------------------------------------------------------------------------------------------------------- what is found
+# ---------------------------------------------------------------------------------------------- what is found
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,11 @@ def test_a_query_without_words_finds_nothing(library, query):
 
 
 def test_text_is_searched_wherever_the_analysis_has_it(library):
-    name, summary, entity = library.add(app_name="Aegis"), library.add(summary="A jalopy for sale"), library.add(entities=["TX-4711"])
+    name, summary, entity = (
+        library.add(app_name="Aegis"),
+        library.add(summary="A jalopy for sale"),
+        library.add(entities=["TX-4711"]),
+    )
 
     assert [library.ids(query) for query in ("aegis", "jalopy", "tx-4711")] == [[name], [summary], [entity]]
 
@@ -167,11 +173,15 @@ def test_all_words_come_before_most_words(library):
     assert library.ids("guitar practice tuesday") == [every]
 
 
-# -------------------------------------------------------------------------------------------------------------------- ranking
+# ---------------------------------------------------------------------------------------------------- ranking
 
 
 def test_the_word_itself_comes_before_longer_words_and_these_before_typos(library):
-    typo, longer, exact = library.add("the barley field"), library.add("the barleycorn field"), library.add("the barlex field")
+    typo, longer, exact = (
+        library.add("the barley field"),
+        library.add("the barleycorn field"),
+        library.add("the barlex field"),
+    )
 
     assert library.ids("barle") == [exact, typo, longer]
     assert library.ids("barley") == [typo, longer, exact]
@@ -193,13 +203,18 @@ def test_app_name_and_summary_weigh_more_than_the_rest(library):
 
 
 def test_of_equal_matches_the_newest_picture_comes_first(library):
-    ids = [library.add("Reminder: water the plants", taken=NOW - timedelta(days=days)) for days in (400, 2, 90, 800)]
+    ids = [
+        library.add("Reminder: water the plants", taken=NOW - timedelta(days=days))
+        for days in (400, 2, 90, 800)
+    ]
 
     assert library.ids("water plants") == [ids[1], ids[2], ids[0], ids[3]]
     assert library.ids("water plants", limit=2) == [ids[1], ids[2]]
 
 
-APART = " ".join(words_of(4, 11))  # two words around these are not near each other, and are without the first of them
+APART = " ".join(
+    words_of(4, 11)
+)  # two words around these are not near each other, and are without the first of them
 
 
 @pytest.mark.parametrize(
@@ -293,7 +308,10 @@ def test_a_query_is_read_so_far(library):
     assert library.find(f"{'tahiti':>1000}").items[0].score == library.find("tahiti").items[0].score
     assert library.find(f"{'tahiti':>1001}").items[0].score < library.find("tahiti").items[0].score
     assert library.ids(f'{many} "nairobi"') == library.ids(f"{many} nairobi zanzibar") == [whole]
-    assert library.find(f"{many} nairobi zanzibar").items[0].score == library.find(f"{many} nairobi").items[0].score
+    assert (
+        library.find(f"{many} nairobi zanzibar").items[0].score
+        == library.find(f"{many} nairobi").items[0].score
+    )
     assert library.find(f"{many} zanzibar").items[0].score < library.find(f"{many} nairobi").items[0].score
     assert four in library.ids("glacier mortgage calendar hospital")
     assert library.ids("glacier mortgage calendar hospital gardener") == []
@@ -356,7 +374,7 @@ def test_an_old_phrase_is_found_behind_many_newer_photos_with_its_words(library,
     assert library.find("valley").total == 20
 
 
-# ------------------------------------------------------------------------------------------------------------------- snippets
+# --------------------------------------------------------------------------------------------------- snippets
 
 
 def test_a_snippet_is_the_text_around_the_matches(library):
@@ -410,7 +428,7 @@ def test_the_snippet_comes_from_the_summary_when_only_that_matches(library):
     assert library.find("nairobi").items[0].snippet == "A receipt from Nairobi"
 
 
-# -------------------------------------------------------------------------------------------------------------------- filters
+# ---------------------------------------------------------------------------------------------------- filters
 
 
 def test_filters_narrow_and_combine(library):
@@ -474,12 +492,14 @@ def test_any_range_finds_what_lies_in_it(library, days, since, length):
     start = datetime(2015, 1, 1)
     own = {"device_id": f"device{uuid.uuid4().hex}"}  # the library has the photos of earlier examples, too
     added = {library.add("periodical", taken=start + timedelta(days=day), **own): day for day in days}
-    found = library.ids("periodical", since=start + timedelta(days=since), until=start + timedelta(days=since + length), **own)
+    found = library.ids(
+        "periodical", since=start + timedelta(days=since), until=start + timedelta(days=since + length), **own
+    )
 
     assert set(found) == {photo_id for photo_id, day in added.items() if since <= day < since + length}
 
 
-# -------------------------------------------------------------------------------------------- what goes in, and what goes out
+# ---------------------------------------------------------------------------- what goes in, and what goes out
 
 
 def test_the_vocabulary_counts_photos(library):
@@ -566,7 +586,10 @@ def test_after_compacting_removed_words_are_gone_from_the_index(library):
 
 def test_compacting_goes_in_steps_between_which_others_write(library, monkeypatch):
     monkeypatch.setattr(lexicon, "MERGED", 1)
-    ids = [library.add(f"tahiti {' '.join(f'word{number}x{this}' for this in range(2_000))}") for number in range(12)]
+    ids = [
+        library.add(f"tahiti {' '.join(f'word{number}x{this}' for this in range(2_000))}")
+        for number in range(12)
+    ]
     with database.scope(), db.atomic():
         for photo in ids[:6]:
             lexicon.remove(photo)
@@ -610,10 +633,12 @@ def compact_a_step(*, first):
 
 def index_bytes():
     with database.scope():
-        return b"".join(bytes(row[0]) for row in db.execute_sql("SELECT block FROM photo_index_data")).decode("latin-1")
+        return b"".join(bytes(row[0]) for row in db.execute_sql("SELECT block FROM photo_index_data")).decode(
+            "latin-1"
+        )
 
 
-# --------------------------------------------------------------------------------------------------- the vocabulary in memory
+# ----------------------------------------------------------------------------------- the vocabulary in memory
 
 
 def test_words_that_come_later_are_prefixes_and_typos_at_once(library):
@@ -625,7 +650,9 @@ def test_words_that_come_later_are_prefixes_and_typos_at_once(library):
 
 
 def test_words_that_came_one_by_one_are_found_like_those_that_were_there(library, monkeypatch):
-    monkeypatch.setattr("lexicon.BLOCK", 2)  # words that stand together in memory: so few that they are parted all the time
+    monkeypatch.setattr(
+        "lexicon.BLOCK", 2
+    )  # words that stand together in memory: so few that they are parted all the time
     words = words_of(7, 49)
     photos = [library.add(word) for word in words[:40]]
     asked = [*(word[:4] for word in words), *(f"{word[1]}{word[0]}{word[2:]}" for word in words)]
@@ -670,7 +697,9 @@ def test_threads_search_while_others_index(library):
     def work(number):
         try:
             for turn in range(10):
-                photo = library.add(f"tahiti thread{'abcd'[number]} {' '.join(words_of(number * 100 + turn, 5))}")
+                photo = library.add(
+                    f"tahiti thread{'abcd'[number]} {' '.join(words_of(number * 100 + turn, 5))}"
+                )
                 assert photo in library.ids(f"thread{'abcd'[number]}", limit=100)
         except Exception as problem:
             failures.append(problem)
@@ -685,7 +714,7 @@ def test_threads_search_while_others_index(library):
     assert library.find("tahi").total == 40
 
 
-# ------------------------------------------------------------------------------------------------- every string is a query
+# ------------------------------------------------------------------------------------ every string is a query
 
 
 @pytest.mark.parametrize(
@@ -715,7 +744,11 @@ def test_no_random_query_is_an_error(library, text):
     library.find(text)
 
 
-@given(text=strategies.text(strategies.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80))
+@given(
+    text=strategies.text(
+        strategies.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80
+    )
+)
 @examples(max_examples=at_least(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_goes_in_and_comes_out_again(library, text):
     before = library.vocabulary()

@@ -11,8 +11,17 @@ from models import Photo
 from settings import Settings
 
 SIZE = 37
-# What is another one each time: places, keys and sizes of files; ids that an upsert uses up; how the index is cut into pieces.
-OTHERS = {"original_path", "thumbnail_path", "file_key", "thumbnail_key", "disk_bytes", "vocabulary.id", "photo_index_docsize.origin"}
+# What is another one each time: places, keys and sizes of files; ids that an upsert uses up; how the index is
+# cut into pieces.
+OTHERS = {
+    "original_path",
+    "thumbnail_path",
+    "file_key",
+    "thumbnail_key",
+    "disk_bytes",
+    "vocabulary.id",
+    "photo_index_docsize.origin",
+}
 NOT_COMPARED = {"sqlite_sequence", "schema_migration", "photo_index_data", "photo_index_idx", "holdings"}
 
 
@@ -31,7 +40,9 @@ def filled(tmp_path):
 
 
 def contents():
-    """The rows of each table without the columns that are not compared, and every word of the index with its place."""
+    """The rows of each table without the columns that are not compared, and every word of the index with its
+    place.
+    """
     tables = [name for (name,) in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table'")]
     found = {}
     for table in set(tables) - NOT_COMPARED:
@@ -40,7 +51,9 @@ def contents():
         kept = [place for place, name in enumerate(names) if not OTHERS & {name, f"{table}.{name}"}]
         found[table] = sorted(tuple(row[place] for place in kept) for row in cursor)
     db.execute_sql("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, photo_index, instance)")
-    found["words"] = db.execute_sql("SELECT term, doc, offset FROM temp.words ORDER BY term, doc, offset").fetchall()
+    found["words"] = db.execute_sql(
+        "SELECT term, doc, offset FROM temp.words ORDER BY term, doc, offset"
+    ).fetchall()
     return found
 
 
@@ -60,7 +73,10 @@ def test_every_photo_written_in_bulk_has_its_files(filled):
     folder = database.store().folder
     with database.scope():
         for photo in Photo.select():
-            for path, key in ((photo.original_path, photo.file_key), (photo.thumbnail_path, photo.thumbnail_key)):
+            for path, key in (
+                (photo.original_path, photo.file_key),
+                (photo.thumbnail_path, photo.thumbnail_key),
+            ):
                 with crypto.open_sealed(folder / path, key) as picture:
                     content = picture.read()
             assert content.startswith(b"\xff\xd8")

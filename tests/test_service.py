@@ -23,7 +23,7 @@ from tests.support.service import HeldUpload, Service, eventually
 ALLOWED = "https://dashboard.example"
 
 
-# ---------------------------------------------------------------------------------------------------------------------- start
+# ------------------------------------------------------------------------------------------------------ start
 
 
 def test_gunicorn_alone_starts_a_closed_service_whose_key_the_command_line_tells(tmp_path):
@@ -33,7 +33,12 @@ def test_gunicorn_alone_starts_a_closed_service_whose_key_the_command_line_tells
         assert service.knock("GET", "/api/photos").status_code == 401
         shown = service.run("flask", "--app", "app", "keys", "show-api-key")
         assert (shown.returncode, shown.stderr) == (0, "")
-        assert service.call("GET", "/api/photos", headers={"Authorization": f"Bearer {shown.stdout.strip()}"}).json()["total"] == 0
+        assert (
+            service.call(
+                "GET", "/api/photos", headers={"Authorization": f"Bearer {shown.stdout.strip()}"}
+            ).json()["total"]
+            == 0
+        )
         assert shown.stdout.strip() not in service.output
         assert stat.S_IMODE(service.data.stat().st_mode) == 0o700
         assert stat.S_IMODE((service.data / "keys" / "master.key").stat().st_mode) == 0o600
@@ -48,15 +53,24 @@ def test_the_address_on_the_command_line_wins_over_the_setting(tmp_path):
         kept_free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         kept_free.bind(("127.0.0.1", 0))
         port = kept_free.getsockname()[1]
-        with Service(tmp_path, "-b", f"127.0.0.1:{port}", bind=f"127.0.0.1:{taken.getsockname()[1]}") as service:
+        with Service(
+            tmp_path, "-b", f"127.0.0.1:{port}", bind=f"127.0.0.1:{taken.getsockname()[1]}"
+        ) as service:
             assert service.port == port
 
 
 def test_the_log_has_a_line_for_an_upload_and_one_for_its_analysis_and_no_content(tmp_path):
-    with FakeLLM() as model, Service(tmp_path, dev_mode="true", api_key="key", llm_base_url=model.url, llm_model="m") as service:
+    with (
+        FakeLLM() as model,
+        Service(tmp_path, dev_mode="true", api_key="key", llm_base_url=model.url, llm_model="m") as service,
+    ):
         for _ in range(2):
             service.upload(
-                draw("quicksilver"), "divorce-papers.png", device_id="pixel_8", device_name="Annas", local_media_store_id="secret-77"
+                draw("quicksilver"),
+                "divorce-papers.png",
+                device_id="pixel_8",
+                device_name="Annas",
+                local_media_store_id="secret-77",
             )
         eventually(lambda: "analysed" in service.output, "the photo is analysed")
         about = sorted(re.findall(r"(?m)^.* INFO (?:photos|analysis): (photo .*)$", service.output))
@@ -77,7 +91,11 @@ def test_an_address_that_is_taken_is_one_line_that_names_it_and_the_setting(tmp_
         ended = service.run("gunicorn", *(() if named == "by the setting" else ("-b", address)))
 
     assert ended.returncode == 1
-    said = [line for line in (ended.stdout + ended.stderr).splitlines() if " INFO" not in line and "[INFO]" not in line]
+    said = [
+        line
+        for line in (ended.stdout + ended.stderr).splitlines()
+        if " INFO" not in line and "[INFO]" not in line
+    ]
     assert said == [
         f"{NAME} cannot start: cannot listen on {address}: Address already in use. "
         "Stop the program that listens there, or set SNAPLORE_BIND to another address, like 127.0.0.1:8001."
@@ -94,19 +112,28 @@ def test_an_address_that_is_not_this_machines_is_one_line_too(tmp_path):
 
 def test_make_run_prints_the_key_once_the_service_listens(tmp_path):
     make = ["make", "--dry-run", "--no-print-directory", "run"]
-    recipe = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()[-1]
+    recipe = subprocess.run(
+        make, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    ).stdout.splitlines()[-1]
     program, *arguments = shlex.split(recipe.removeprefix("exec "))
     assert program == ".venv/bin/gunicorn"
     with Service(tmp_path, *arguments) as service:
-        assert service.output.index("Listening at: ") < service.output.index(f"{NAME} {VERSION} at {service.url}\n")
+        assert service.output.index("Listening at: ") < service.output.index(
+            f"{NAME} {VERSION} at {service.url}\n"
+        )
         assert f"API key: {service.key}\n" in service.output
 
 
-@pytest.mark.parametrize("program", [("gunicorn",), ("flask", "--app", "app", "keys", "show-api-key")], ids=["gunicorn", "flask"])
+@pytest.mark.parametrize(
+    "program", [("gunicorn",), ("flask", "--app", "app", "keys", "show-api-key")], ids=["gunicorn", "flask"]
+)
 def test_a_setting_that_cannot_be_read_stops_the_start_with_one_line_that_names_it(program, tmp_path):
     ended = Service(tmp_path).run(*program, retention_days="soon")
     assert ended.returncode != 0
-    assert ended.stdout + ended.stderr == f"{NAME} cannot start: SNAPLORE_RETENTION_DAYS: must be a whole number from 0 to 36500\n"
+    assert (
+        ended.stdout + ended.stderr
+        == f"{NAME} cannot start: SNAPLORE_RETENTION_DAYS: must be a whole number from 0 to 36500\n"
+    )
     assert not (tmp_path / "data").exists()
 
 
@@ -135,21 +162,43 @@ def overwrite(name, content):
 
 REFUSALS = {
     "the master key is gone": (remove("keys/master.key"), {}, "master.key is not there"),
-    "the master key is another one": (overwrite("keys/master.key", lambda _: b"ab" * 32), {}, "not the one it was made with"),
+    "the master key is another one": (
+        overwrite("keys/master.key", lambda _: b"ab" * 32),
+        {},
+        "not the one it was made with",
+    ),
     "the master key is damaged": (overwrite("keys/master.key", lambda key: key[:20]), {}, "is damaged"),
     "the master key is empty": (overwrite("keys/master.key", lambda key: b""), {}, "is damaged"),
-    "the master key file is not there": (remove(), {"master_key_file": "/nowhere/key"}, "/nowhere/key is not there"),
+    "the master key file is not there": (
+        remove(),
+        {"master_key_file": "/nowhere/key"},
+        "/nowhere/key is not there",
+    ),
     "the key ring is gone": (remove("keys/ring.*"), {}, "Put the keys back"),
-    "both copies of the key ring are damaged": (overwrite("keys/ring.*", lambda ring: ring[:-1]), {}, "the ring is damaged"),
+    "both copies of the key ring are damaged": (
+        overwrite("keys/ring.*", lambda ring: ring[:-1]),
+        {},
+        "the ring is damaged",
+    ),
     "all keys are gone": (remove("keys/*"), {}, "Put the keys back"),
     "the database is gone": (remove("database/*"), {}, "Restore it from a backup"),
-    "the database is another file": (overwrite("database/*.db", lambda file: bytes(len(file))), {}, "does not open with its key"),
-    "encryption is switched off over encrypted data": (remove(), {"encryption": "false"}, "SNAPLORE_ENCRYPTION is false"),
+    "the database is another file": (
+        overwrite("database/*.db", lambda file: bytes(len(file))),
+        {},
+        "does not open with its key",
+    ),
+    "encryption is switched off over encrypted data": (
+        remove(),
+        {"encryption": "false"},
+        "SNAPLORE_ENCRYPTION is false",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_without_its_keys_the_start_is_refused_with_one_line_and_nothing_is_touched(case, kept_data, tmp_path):
+def test_without_its_keys_the_start_is_refused_with_one_line_and_nothing_is_touched(
+    case, kept_data, tmp_path
+):
     damage, settings, sentence = REFUSALS[case]
     data = tmp_path / "data"
     shutil.copytree(kept_data[0], data)
@@ -175,7 +224,11 @@ def test_with_the_key_put_back_everything_is_there_again(kept_data, tmp_path):
 
 def fingerprint(folder: Path) -> dict[str, str]:
     """Every file of the folder, with a hash of its bytes."""
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_two_services_on_one_machine_keep_apart(tmp_path):
@@ -188,7 +241,7 @@ def test_two_services_on_one_machine_keep_apart(tmp_path):
         assert two.get("/api/photos")["total"] == 0
 
 
-# ----------------------------------------------------------------------------------------------------------------------- end
+# -------------------------------------------------------------------------------------------------------- end
 
 
 def test_an_upload_that_is_under_way_is_answered_before_the_service_ends(tmp_path):
@@ -222,9 +275,13 @@ def test_an_analysis_that_is_under_way_is_finished_before_the_service_ends(tmp_p
 
 
 def test_a_client_that_falls_silent_in_the_middle_of_an_upload_is_given_up(tmp_path):
-    """A phone that leaves the network says nothing. Its thread is wanted back, and it is no fault of the service."""
+    """A phone that leaves the network says nothing. Its thread is wanted back, and it is no fault of the
+    service.
+    """
     impatient = tmp_path / "impatient.py"
-    impatient.write_text((ROOT / "gunicorn.conf.py").read_text() + "\nimport app\n\napp.SOCKET_PATIENCE = 0.3\n")
+    impatient.write_text(
+        (ROOT / "gunicorn.conf.py").read_text() + "\nimport app\n\napp.SOCKET_PATIENCE = 0.3\n"
+    )
     with Service(tmp_path, "-c", str(impatient), api_key="key") as service:
         with contextlib.closing(HeldUpload(service, draw(size=(1100, 1100), compress_level=0))) as upload:
             upload.send(2_000_000)
@@ -236,15 +293,24 @@ def test_a_client_that_falls_silent_in_the_middle_of_an_upload_is_given_up(tmp_p
 
 
 def remote(fake: FakeLLM) -> dict[str, str]:
-    return {"api_key": "key", "dev_mode": "true", "llm_base_url": fake.url, "llm_model": "scripted", "llm_api_key": "sk-scripted-secret"}
+    return {
+        "api_key": "key",
+        "dev_mode": "true",
+        "llm_base_url": fake.url,
+        "llm_model": "scripted",
+        "llm_api_key": "sk-scripted-secret",
+    }
 
 
-# ---------------------------------------------------------------------------------------------------------------------- HTTP
+# ------------------------------------------------------------------------------------------------------- HTTP
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    with FakeLLM() as fake, Service(tmp_path_factory.mktemp("http"), cors_origins=ALLOWED, **remote(fake)) as service:
+    with (
+        FakeLLM() as fake,
+        Service(tmp_path_factory.mktemp("http"), cors_origins=ALLOWED, **remote(fake)) as service,
+    ):
         yield service
 
 
@@ -256,22 +322,35 @@ def stored(service):
 
 
 def test_a_preflight_from_an_allowed_origin_needs_no_key(service):
-    asks = {"Origin": ALLOWED, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    asks = {
+        "Origin": ALLOWED,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
     answer = service.knock("OPTIONS", "/api/photos/upload", headers=asks)
     assert answer.status_code == 200
     assert answer.headers["Access-Control-Allow-Origin"] == ALLOWED
     assert "POST" in answer.headers["Access-Control-Allow-Methods"]
     assert "authorization" in answer.headers["Access-Control-Allow-Headers"].lower()
-    assert service.call("GET", "/api/photos", headers={"Origin": ALLOWED}).headers["Access-Control-Allow-Origin"] == ALLOWED
+    assert (
+        service.call("GET", "/api/photos", headers={"Origin": ALLOWED}).headers["Access-Control-Allow-Origin"]
+        == ALLOWED
+    )
 
 
-@pytest.mark.parametrize("origin", ["https://elsewhere.example", f"{ALLOWED}.elsewhere.example", "http://dashboard.example", "null"])
+@pytest.mark.parametrize(
+    "origin",
+    ["https://elsewhere.example", f"{ALLOWED}.elsewhere.example", "http://dashboard.example", "null"],
+)
 def test_other_origins_get_nothing(service, origin):
     asks = {"Origin": origin, "Access-Control-Request-Method": "POST"}
     refused = service.knock("OPTIONS", "/api/photos/upload", headers=asks)
     assert refused.status_code == 401
     assert "Access-Control-Allow-Origin" not in refused.headers
-    assert "Access-Control-Allow-Origin" not in service.call("GET", "/api/photos", headers={"Origin": origin}).headers
+    assert (
+        "Access-Control-Allow-Origin"
+        not in service.call("GET", "/api/photos", headers={"Origin": origin}).headers
+    )
 
 
 def test_a_refused_request_can_be_read_by_a_page_of_an_allowed_origin(service):
@@ -281,7 +360,13 @@ def test_a_refused_request_can_be_read_by_a_page_of_an_allowed_origin(service):
 
 def test_head_says_what_get_says_without_a_body(service, stored):
     service.wait_until_analysed()  # or the list changes between the two
-    for path in ("/", "/api/health", "/api/photos", f"/api/photos/{stored[0]}/image", f"/api/photos/{stored[0]}/thumbnail"):
+    for path in (
+        "/",
+        "/api/health",
+        "/api/photos",
+        f"/api/photos/{stored[0]}/image",
+        f"/api/photos/{stored[0]}/thumbnail",
+    ):
         told, got = service.call("HEAD", path), service.call("GET", path)
         assert (told.status_code, told.content) == (200, b"")
         assert told.headers["Content-Length"] == str(len(got.content)), path
@@ -314,7 +399,9 @@ def test_every_error_has_the_one_body(service, method, path, with_key, status):
 
 
 def test_a_refused_upload_gets_its_answer_and_no_reset_connection(service):
-    """Nobody wants the body; were it left unread, the kernel would reset the connection and the answer be lost."""
+    """Nobody wants the body; were it left unread, the kernel would reset the connection and the answer be
+    lost.
+    """
     answer = service.knock("POST", "/api/photos/upload", files={"file": ("large.png", bytes(8_000_000))})
     assert answer.status_code == 401
 
@@ -332,7 +419,16 @@ def test_a_client_that_waits_for_continue_is_told_to(service):
 def test_curl_uploads_and_downloads(service, tmp_path):
     picture = draw("By curl", size=(800, 800), compress_level=0)
     (tmp_path / "curl.png").write_bytes(picture)
-    curl = ["curl", "--silent", "--show-error", "--fail", "--noproxy", "*", "-H", f"Authorization: Bearer {service.key}"]
+    curl = [
+        "curl",
+        "--silent",
+        "--show-error",
+        "--fail",
+        "--noproxy",
+        "*",
+        "-H",
+        f"Authorization: Bearer {service.key}",
+    ]
     form = ["-H", "Expect: 100-continue", "-F", f"file=@{tmp_path / 'curl.png'}"]
     answer = json.loads(output_of([*curl, *form, f"{service.url}/api/photos/upload"]))
     assert (answer["filename"], answer["file_size"]) == ("curl.png", len(picture))
@@ -345,7 +441,9 @@ def output_of(command: list[str]) -> bytes:
 
 def test_a_proxy_that_speaks_http_1_0_is_served(service, stored):
     with socket.create_connection(("127.0.0.1", service.port), timeout=30) as proxy:
-        proxy.sendall(f"GET /api/photos/{stored[0]}/image HTTP/1.0\r\nAuthorization: Bearer {service.key}\r\n\r\n".encode())
+        proxy.sendall(
+            f"GET /api/photos/{stored[0]}/image HTTP/1.0\r\nAuthorization: Bearer {service.key}\r\n\r\n".encode()
+        )
         answer = http.client.HTTPResponse(proxy)
         answer.begin()
         with answer:
@@ -363,7 +461,11 @@ def test_an_upload_of_unknown_length_is_taken(service):
 
 
 def test_one_connection_serves_many_requests_also_after_refusals(service, stored):
-    requests = [("/api/photos/upload", b"x" * 100_000, 400), (f"/api/photos/{stored[0]}/image", None, 200), ("/none", None, 404)]
+    requests = [
+        ("/api/photos/upload", b"x" * 100_000, 400),
+        (f"/api/photos/{stored[0]}/image", None, 200),
+        ("/none", None, 404),
+    ]
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)) as connection:
         for path, body, status in requests * 3:
             connection.request("POST" if body else "GET", path, body, service.bearer)
@@ -374,6 +476,8 @@ def test_one_connection_serves_many_requests_also_after_refusals(service, stored
 
 
 def test_an_idle_connection_is_for_the_client_to_close(tmp_path):
-    """Proxies and browsers do so after a minute. When the server closes first, a request that is on its way then is lost."""
+    """Proxies and browsers do so after a minute. When the server closes first, a request that is on its way
+    then is lost.
+    """
     shown = Service(tmp_path).run("gunicorn", "--print-config").stdout
     assert int(re.search(r"^keepalive += ([0-9]+)$", shown, re.MULTILINE)[1]) > 60

@@ -1,4 +1,6 @@
-"""Analysing in the real server: the embedded analyser and its child process, a model on the network and its faults, two workers."""
+"""Analysing in the real server: the embedded analyser and its child process, a model on the network and its
+faults, two workers.
+"""
 
 import json
 import threading
@@ -31,7 +33,7 @@ def analysis_of(service, photo):
     return answer.json()["analysis"]
 
 
-# -------------------------------------------------------------------------------------------------------- embedded analyser
+# ------------------------------------------------------------------------------------------ embedded analyser
 
 
 def test_with_nothing_configured_screenshots_are_read_and_found_and_no_process_outlives_the_service(tmp_path):
@@ -43,7 +45,13 @@ def test_with_nothing_configured_screenshots_are_read_and_found_and_no_process_o
         def found(words):
             return [photo["id"] for photo in service.get("/api/search", q=words)["items"]]
 
-        assert found("Greenfield") == found("Greenfeild") == found("greenf") == found("invoice total") == [invoice["id"]]
+        assert (
+            found("Greenfield")
+            == found("Greenfeild")
+            == found("greenf")
+            == found("invoice total")
+            == [invoice["id"]]
+        )
         assert found("hamburg") == found("hambrug") == found("depart") == [train["id"]]
         assert found("zeppelin") == []
         analysis = analysis_of(service, invoice)
@@ -80,7 +88,7 @@ def answers(service):
         return False
 
 
-# ----------------------------------------------------------------------------------------------------- a model on the network
+# ------------------------------------------------------------------------------------- a model on the network
 
 
 def test_what_the_model_finds_becomes_the_analysis(service, fake_llm):
@@ -89,10 +97,19 @@ def test_what_the_model_finds_becomes_the_analysis(service, fake_llm):
     analysis = analysis_of(service, photo)
     plain = ("app_name", "content_category", "intent", "summary", "confidence")
     assert {name: analysis[name] for name in plain} == {name: FINDINGS[name] for name in plain}
-    assert (analysis["status"], analysis["error_message"], json.loads(analysis["entities"])) == ("done", None, FINDINGS["entities"])
+    assert (analysis["status"], analysis["error_message"], json.loads(analysis["entities"])) == (
+        "done",
+        None,
+        FINDINGS["entities"],
+    )
     assert json.loads(analysis["llm_response"]) == FINDINGS
     [request] = fake_llm.requests
-    assert (request.path, request.key, request.body["model"], len(request.images)) == ("/v1/chat/completions", MODEL_KEY, "scripted", 1)
+    assert (request.path, request.key, request.body["model"], len(request.images)) == (
+        "/v1/chat/completions",
+        MODEL_KEY,
+        "scripted",
+        1,
+    )
     assert "library.png" in request.text
     assert [item["id"] for item in service.get("/api/search", q="library book")["items"]] == [photo["id"]]
 
@@ -103,7 +120,9 @@ def test_a_screenshot_that_several_devices_send_at_once_is_paid_for_once(tmp_pat
         fake_llm.answer(after=release)
         same, other = draw("The same on both"), draw("Another one")
         first, second, third = together(
-            lambda: service.upload(same, device_id="phone"), lambda: service.upload(same, device_id="tablet"), lambda: service.upload(other)
+            lambda: service.upload(same, device_id="phone"),
+            lambda: service.upload(same, device_id="tablet"),
+            lambda: service.upload(other),
         )
         fake_llm.wait_for_requests(2)  # the held one, and the other picture's or the same one's
         release.set()
@@ -112,7 +131,11 @@ def test_a_screenshot_that_several_devices_send_at_once_is_paid_for_once(tmp_pat
         assert service.wait_until_analysed()["done"] == 4
         assert len(fake_llm.requests) == 2
         assert len({first["id"], second["id"], third["id"]}) == 3
-        assert analysis_of(service, first)["summary"] == analysis_of(service, second)["summary"] == FINDINGS["summary"]
+        assert (
+            analysis_of(service, first)["summary"]
+            == analysis_of(service, second)["summary"]
+            == FINDINGS["summary"]
+        )
 
 
 def test_faults_of_the_model_end_in_results(service, fake_llm):
@@ -133,7 +156,9 @@ def test_faults_of_the_model_end_in_results(service, fake_llm):
     assert len(fake_llm.requests) == len(photos) + 5
 
 
-def test_while_the_provider_is_down_photos_wait_with_the_reason_and_a_new_configuration_frees_them(service, fake_llm):
+def test_while_the_provider_is_down_photos_wait_with_the_reason_and_a_new_configuration_frees_them(
+    service, fake_llm
+):
     for _ in range(3):
         fake_llm.fail(503, f"Overloaded, says the one who knows {MODEL_KEY}.")
     photos = [service.upload(draw(f"Picture {number}")) for number in range(4)]
@@ -154,7 +179,10 @@ def test_a_refused_key_is_an_error_at_once_and_the_right_key_mends_it(service, f
     photos = [service.upload(draw(f"Picture {number}")) for number in range(3)]
     [refused] = eventually(lambda: failed(service, photos, 1), "the refusal is written down")
     assert refused["status"] == "error"
-    assert refused["error_message"] == "The model's server refuses this configuration (401): Incorrect API key provided: [key]"
+    assert (
+        refused["error_message"]
+        == "The model's server refuses this configuration (401): Incorrect API key provided: [key]"
+    )
     assert service.get("/api/stats")["errors"] == 1
     assert len(fake_llm.requests) == 1
     assert service.stop() == 0
@@ -183,7 +211,9 @@ def failed(service, photos, count):
 
 
 def test_a_provider_written_by_others_is_understood(tmp_path, llmock):
-    """Its authors' reading of the protocol, and their judgement of how a client has to take faults: waiting as long as it is told."""
+    """Its authors' reading of the protocol, and their judgement of how a client has to take faults: waiting
+    as long as it is told.
+    """
     llmock.rate_limit(retry_after=3).fail(500).reply(json.dumps(FINDINGS), times=None)
     with Service(tmp_path, **remote(llmock.base_url()), llm_allowed_hosts="127.0.0.1") as service:
         photos = [service.upload(draw("First")), service.upload(draw("Second"))]
@@ -193,7 +223,7 @@ def test_a_provider_written_by_others_is_understood(tmp_path, llmock):
         llmock.assert_resilient()
 
 
-# ------------------------------------------------------------------------------------------------------------------ two workers
+# ------------------------------------------------------------------------------------------------ two workers
 
 
 def test_two_workers_share_the_queue_and_analyse_every_photo_exactly_once(tmp_path, fake_llm):
@@ -204,7 +234,9 @@ def test_two_workers_share_the_queue_and_analyse_every_photo_exactly_once(tmp_pa
     settings = remote(fake_llm.url) | {"analysis_workers": "2"}
     with Service(tmp_path, "-w", "2", *logging, **settings) as service:
         count = 12
-        together(*(lambda number=number: service.upload(draw(f"Picture {number}")) for number in range(count)))
+        together(
+            *(lambda number=number: service.upload(draw(f"Picture {number}")) for number in range(count))
+        )
         # Each worker has two threads: four pictures at once are both at work.
         fake_llm.wait_for_requests(4, seconds=30)
         release.set()

@@ -1,4 +1,6 @@
-"""Chats in the real server: beside everything else, under a kill, at its end, and read for memories afterwards."""
+"""Chats in the real server: beside everything else, under a kill, at its end, and read for memories
+afterwards.
+"""
 
 import contextlib
 import http.client
@@ -14,7 +16,9 @@ from tests.support.service import PATIENCE, Service, eventually
 
 @pytest.fixture
 def service(tmp_path, fake_llm):
-    with Service(tmp_path, dev_mode="true", api_key="chat", llm_base_url=fake_llm.url, llm_model="m", language="en") as service:
+    with Service(
+        tmp_path, dev_mode="true", api_key="chat", llm_base_url=fake_llm.url, llm_model="m", language="en"
+    ) as service:
         yield service
 
 
@@ -29,7 +33,9 @@ class Chat(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self._service.port, timeout=PATIENCE, source_address=(self._address, 0))
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self._service.port, timeout=PATIENCE, source_address=(self._address, 0)
+        )
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             headers = {**self._service.bearer, "Content-Type": "application/json"}
             connection.request("POST", "/api/chat/send", json.dumps(self._content), headers)
@@ -44,7 +50,10 @@ def test_everything_else_answers_while_twelve_chats_hang(service, fake_llm):
         fake_llm.answer("At last.", after=let_go)
     chats = [Chat(service, f"Message {number}", address=f"127.0.0.{number + 2}") for number in range(12)]
     try:
-        eventually(lambda: len(fake_llm.requests) + sum(chat.status == 503 for chat in chats) == 12, "all chats wait or are refused")
+        eventually(
+            lambda: len(fake_llm.requests) + sum(chat.status == 503 for chat in chats) == 12,
+            "all chats wait or are refused",
+        )
 
         assert service.knock("GET", "/api/health").json() == {"status": "ok"}
         assert service.get("/api/photos")["total"] == 0
@@ -69,11 +78,16 @@ def test_a_kill_in_the_middle_of_a_turn_loses_no_message(service, fake_llm):
     chat.join()
     service.start()
 
-    assert [row["content"] for row in service.get("/api/chat/conversations/cafe")["messages"]] == ["Are you there?"]
+    assert [row["content"] for row in service.get("/api/chat/conversations/cafe")["messages"]] == [
+        "Are you there?"
+    ]
     fake_llm.answer("Yes.")
     again = Chat(service, "Are you there?", conversation_id="cafe")
     again.join()
-    assert [row["content"] for row in service.get("/api/chat/conversations/cafe")["messages"]] == ["Are you there?", "Yes."]
+    assert [row["content"] for row in service.get("/api/chat/conversations/cafe")["messages"]] == [
+        "Are you there?",
+        "Yes.",
+    ]
 
 
 def test_a_turn_that_is_under_way_is_finished_at_the_end(service, fake_llm):
@@ -92,7 +106,9 @@ def test_a_turn_that_is_under_way_is_finished_at_the_end(service, fake_llm):
 
 def test_a_turn_is_read_for_memories_in_the_background(service, fake_llm: FakeLLM):
     fake_llm.answer("Good to know.")
-    fake_llm.answer({"memories": [{"content": "Is allergic to peanuts.", "category": "fact", "memory_type": "long_term"}]})
+    fake_llm.answer(
+        {"memories": [{"content": "Is allergic to peanuts.", "category": "fact", "memory_type": "long_term"}]}
+    )
 
     Chat(service, "I am allergic to peanuts.").join()
 
@@ -107,7 +123,9 @@ def test_a_turn_that_was_not_read_before_a_kill_is_read_after_it(service, fake_l
     fake_llm.wait_for_requests(2)
 
     service.kill()
-    fake_llm.answer({"memories": [{"content": "Is allergic to peanuts.", "category": "fact", "memory_type": "long_term"}]})
+    fake_llm.answer(
+        {"memories": [{"content": "Is allergic to peanuts.", "category": "fact", "memory_type": "long_term"}]}
+    )
     service.start()
 
     eventually(lambda: service.get("/api/memories")["total"] == 1, "the memory is written")

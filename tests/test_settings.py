@@ -66,7 +66,14 @@ def test_no_secret_stands_in_the_repr_of_the_settings():
 
 
 @pytest.mark.parametrize(
-    ("bind", "loopback"), [("127.0.0.1:1", True), ("[::1]:1", True), ("localhost:1", True), ("0.0.0.0:1", False), ("pi.local:1", False)]
+    ("bind", "loopback"),
+    [
+        ("127.0.0.1:1", True),
+        ("[::1]:1", True),
+        ("localhost:1", True),
+        ("0.0.0.0:1", False),
+        ("pi.local:1", False),
+    ],
 )
 def test_a_loopback_address_is_told_from_an_open_one(bind, loopback):
     assert Settings.from_environ({"SNAPLORE_BIND": bind}).binds_to_loopback is loopback

@@ -87,7 +87,10 @@ def test_disabled_ones_are_listed_when_they_are_asked_for_and_then_it_is_told_wh
     assert all(set(skill) == {"id", "name", "description", "icon", "enabled"} for skill in listed)
     without = client.get("/api/skills?include_disabled=false").json["skills"]
     assert [set(skill) for skill in without] == [{"id", "name", "description", "icon"}] * 3
-    assert detail(client.get("/api/skills?include_disabled=maybe"), 400) == "include_disabled: must be true or false"
+    assert (
+        detail(client.get("/api/skills?include_disabled=maybe"), 400)
+        == "include_disabled: must be true or false"
+    )
 
 
 def test_the_defaults_are_made_also_when_all_are_asked_for(client):
@@ -133,7 +136,9 @@ def test_the_required_fields_are_required(client, missing):
 
 @pytest.mark.parametrize("body", ["[]", "{", '"text"', "\xff", "[" * 100_000])
 def test_a_body_that_is_no_json_object_is_400(client, body):
-    assert detail(client.post("/api/skills", data=body, content_type="application/json"), 400).startswith("body: ")
+    assert detail(client.post("/api/skills", data=body, content_type="application/json"), 400).startswith(
+        "body: "
+    )
 
 
 def test_a_change_of_an_unknown_skill_is_404(client):

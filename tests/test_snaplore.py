@@ -1,4 +1,6 @@
-"""The command line of the project, `./snaplore`, as processes of its own: from any folder, by any Python, and without Flask's commands."""
+"""The command line of the project, `./snaplore`, as processes of its own: from any folder, by any Python, and
+without Flask's commands.
+"""
 
 import os
 import shutil
@@ -19,7 +21,15 @@ OTHER_PYTHON = Path(sys.base_prefix) / "bin" / "python3"  # of the system, witho
 def run(*arguments, script=SCRIPT, cwd=ROOT, **environment):
     """A run of the script, as the shell starts it, with nothing of this process's environment."""
     environment = {"PATH": f"{OTHER_PYTHON.parent}:{os.defpath}", **environment}
-    return subprocess.run([script, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(
+        [script, *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
 
 
 @pytest.fixture
@@ -35,7 +45,9 @@ def test_the_help_lists_the_projects_commands_and_nothing_of_flask():
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith("Usage: snaplore [OPTIONS] COMMAND [ARGS]...")
     commands = shown.stdout.partition("Commands:\n")[2]
-    assert [line.split()[0] for line in commands.splitlines()] == sorted(command.name for command in jobs.COMMANDS)
+    assert [line.split()[0] for line in commands.splitlines()] == sorted(
+        command.name for command in jobs.COMMANDS
+    )
     assert "flask" not in shown.stdout.lower()
     assert run("run").returncode == 2
 
@@ -51,7 +63,15 @@ def test_it_is_run_by_another_python_from_another_folder_through_a_link_as_flask
 
     assert (shown.returncode, shown.stderr) == (0, "")
     flask = [sys.executable, "-m", "flask", "--app", "app", "keys", "show-api-key"]
-    by_flask = subprocess.run(flask, cwd=ROOT, env={"PATH": os.defpath, **settings}, capture_output=True, text=True, timeout=30, check=True)
+    by_flask = subprocess.run(
+        flask,
+        cwd=ROOT,
+        env={"PATH": os.defpath, **settings},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
     assert shown.stdout == by_flask.stdout
 
 

@@ -36,14 +36,23 @@ def test_any_text_becomes_storable(text):
     assert storable(storable(text)) == storable(text)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("  a \t\r\n b\u3000c ", "a b c"), ("a b", "a b"), (" \n", "")])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("  a \t\r\n b\u3000c ", "a b c"), ("a b", "a b"), (" \n", "")]
+)
 def test_a_line_has_single_blanks(text, expected):
     assert one_line(text) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "most", "expected"),
-    [("four", 4, "four"), ("fiver", 4, "fiv…"), ("two words", 5, "two…"), ("天地玄黄", 3, "天地…"), ("", 1, ""), ("ab", 1, "…")],
+    [
+        ("four", 4, "four"),
+        ("fiver", 4, "fiv…"),
+        ("two words", 5, "two…"),
+        ("天地玄黄", 3, "天地…"),
+        ("", 1, ""),
+        ("ab", 1, "…"),
+    ],
 )
 def test_a_shortened_text_ends_with_an_ellipsis_within_the_limit(text, most, expected):
     assert shortened(text, most) == expected
@@ -54,13 +63,26 @@ def test_a_shortened_text_is_never_longer_than_allowed(text, most):
     assert len(shortened(text, most)) <= most
 
 
-@pytest.mark.parametrize(("text", "most", "expected"), [("four", 4, "four"), ("fiver", 4, f"five{CUT_MARK}"), ("a bc", 2, f"a {CUT_MARK}")])
+@pytest.mark.parametrize(
+    ("text", "most", "expected"),
+    [("four", 4, "four"), ("fiver", 4, f"five{CUT_MARK}"), ("a bc", 2, f"a {CUT_MARK}")],
+)
 def test_a_cut_text_keeps_all_characters_up_to_the_limit_and_is_marked(text, most, expected):
     assert cut(text, most) == expected
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [(0.3, 0.3), (1, 1.0), (7, 1.0), (math.inf, 1.0), (0, 0.0), (-0.1, 0.0), (-math.inf, 0.0), (math.nan, 0.0)]
+    ("value", "expected"),
+    [
+        (0.3, 0.3),
+        (1, 1.0),
+        (7, 1.0),
+        (math.inf, 1.0),
+        (0, 0.0),
+        (-0.1, 0.0),
+        (-math.inf, 0.0),
+        (math.nan, 0.0),
+    ],
 )
 def test_a_fraction_is_from_0_to_1(value, expected):
     found = fraction(value)

@@ -1,4 +1,6 @@
-"""What the assistant may call: real screenshots, MCP servers over real sockets, and models that call whatever they like."""
+"""What the assistant may call: real screenshots, MCP servers over real sockets, and models that call whatever
+they like.
+"""
 
 import dataclasses
 import json
@@ -42,7 +44,9 @@ def toolbox(library):
 
     def make(*said, recalled=(), device_id="pixel", **deadlines):
         settings = dataclasses.replace(library.settings, dev_mode=True)
-        box = tools.Toolbox(settings, device_id=device_id, said=said, recalled=recalled, clock=lambda: NOW, **deadlines)
+        box = tools.Toolbox(
+            settings, device_id=device_id, said=said, recalled=recalled, clock=lambda: NOW, **deadlines
+        )
         boxes.append(box)
         return box.__enter__()
 
@@ -58,7 +62,9 @@ def register(library):
     def add(server_id, server, **fields):
         url = server if isinstance(server, str) else server.url
         with database.scope():
-            McpServer.create(id=server_id, name=fields.pop("name", server_id.title()), url=url, created_at=NOW, **fields)
+            McpServer.create(
+                id=server_id, name=fields.pop("name", server_id.title()), url=url, created_at=NOW, **fields
+            )
 
     return add
 
@@ -93,7 +99,7 @@ def memories():
         return [(kept.content, kept.source_type) for kept in Memory.select().order_by(Memory.id)]
 
 
-# --------------------------------------------------------------------------------------------------------------- what is offered
+# -------------------------------------------------------------------------------------------- what is offered
 
 
 def test_the_built_in_tools_are_offered_in_the_protocols_form(toolbox):
@@ -104,16 +110,28 @@ def test_the_built_in_tools_are_offered_in_the_protocols_form(toolbox):
         assert tool["type"] == "function"
         assert set(tool["function"]) == {"name", "description", "parameters"}
         assert tool["function"]["parameters"]["type"] == "object"
-        assert set(tool["function"]["parameters"]["required"]) <= set(tool["function"]["parameters"]["properties"])
+        assert set(tool["function"]["parameters"]["required"]) <= set(
+            tool["function"]["parameters"]["properties"]
+        )
         assert "\n" not in tool["function"]["description"]
     search = offered[0]["function"]["parameters"]["properties"]
     assert set(search) == {"query", "category", "intent", "device_id", "since", "until", "limit"}
-    assert search["category"]["enum"] == ["chat", "webpage", "finance", "notification", "social_media", "other"]
+    assert search["category"]["enum"] == [
+        "chat",
+        "webpage",
+        "finance",
+        "notification",
+        "social_media",
+        "other",
+    ]
     assert (search["limit"]["minimum"], search["limit"]["maximum"], search["limit"]["default"]) == (1, 20, 8)
     assert offered[1]["function"]["parameters"]["required"] == ["id"]
 
 
-@pytest.mark.parametrize("name", ["", "search", "SEARCH_KNOWLEDGE_BASE", "mcp__weather__weather", "__class__", "x" * 500, "a\0\ud800"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "search", "SEARCH_KNOWLEDGE_BASE", "mcp__weather__weather", "__class__", "x" * 500, "a\0\ud800"],
+)
 def test_a_tool_that_is_not_offered_is_an_error(toolbox, name):
     answer = call(toolbox(), name, query="tahiti")
 
@@ -122,15 +140,26 @@ def test_a_tool_that_is_not_offered_is_an_error(toolbox, name):
     answer["tool"].encode()
 
 
-# ------------------------------------------------------------------------------------------------------------ the knowledge base
+# ----------------------------------------------------------------------------------------- the knowledge base
 
 
 def test_a_search_tells_what_a_model_and_a_client_need(toolbox, library):
-    photo = library.add("Flight to Tahiti on Friday", app_name="Mail", summary="A flight.", category="notification", intent="reminder")
+    photo = library.add(
+        "Flight to Tahiti on Friday",
+        app_name="Mail",
+        summary="A flight.",
+        category="notification",
+        intent="reminder",
+    )
 
     answer = call(toolbox(), "search_knowledge_base", query="tahiti")
 
-    assert answer == {"tool": "search_knowledge_base", "count": 1, "total": 1, "results": [answer["results"][0]]}
+    assert answer == {
+        "tool": "search_knowledge_base",
+        "count": 1,
+        "total": 1,
+        "results": [answer["results"][0]],
+    }
     assert 0 < answer["results"][0].pop("score") <= 1
     assert answer["results"] == [
         {
@@ -151,7 +180,10 @@ def test_words_typos_phrases_and_chinese_are_found(toolbox, library, query):
 def test_each_filter_holds_with_and_without_a_query(toolbox, library):
     wanted = library.add("tahiti", category="chat", intent="reminder", device_id="pixel", taken=NOW - DAY)
     for fields in ({"category": "other"}, {"intent": "note"}, {"device_id": "tablet"}, {"taken": NOW}):
-        library.add("tahiti", **{"category": "chat", "intent": "reminder", "device_id": "pixel", "taken": NOW - DAY, **fields})
+        library.add(
+            "tahiti",
+            **{"category": "chat", "intent": "reminder", "device_id": "pixel", "taken": NOW - DAY, **fields},
+        )
     filters = {"category": "Chat", "intent": "reminder", "device_id": "pixel", "until": "2026-11-20"}
     box = toolbox()
 
@@ -186,7 +218,10 @@ def test_times_bound_when_a_screenshot_was_taken(toolbox, library, since, until,
     assert sorted(ids(answer)) == [photos[number] for number in found]
 
 
-@pytest.mark.parametrize(("limit", "number"), [(None, 8), (3, 3), ("3", 3), (3.0, 3), ("3.0", 3), (0, 1), (-5, 1), (500, 20), (True, 8)])
+@pytest.mark.parametrize(
+    ("limit", "number"),
+    [(None, 8), (3, 3), ("3", 3), (3.0, 3), ("3.0", 3), (0, 1), (-5, 1), (500, 20), (True, 8)],
+)
 def test_a_limit_is_brought_inside_1_to_20(toolbox, library, limit, number):
     for _ in range(22):
         library.add("tahiti")
@@ -238,7 +273,10 @@ def test_long_texts_are_cut(toolbox, library):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"category": "gossip"}, "category: must be one of chat, webpage, finance, notification, social_media, other"),
+        (
+            {"category": "gossip"},
+            "category: must be one of chat, webpage, finance, notification, social_media, other",
+        ),
         ({"intent": "fun"}, "intent: must be one of reference, reminder, research, note, ignore"),
         ({"since": "yesterday"}, "since: must be a time like"),
         ({"until": "2026-13-01"}, "until: must be a time like"),
@@ -278,7 +316,9 @@ def test_what_is_nearly_right_is_understood(toolbox, library, arguments):
     ],
     ids=lambda arguments: repr(arguments[:20]),
 )  # fmt: skip
-def test_what_is_not_right_is_an_error_and_nothing_is_logged_as_unexpected(toolbox, caplog, monkeypatch, name, arguments):
+def test_what_is_not_right_is_an_error_and_nothing_is_logged_as_unexpected(
+    toolbox, caplog, monkeypatch, name, arguments
+):
     monkeypatch.setattr(web_search, "search", lambda query, settings, most: [])
     box = toolbox("Remember it")
     answer = box.run(name, arguments)
@@ -297,12 +337,14 @@ def test_no_arguments_are_an_empty_object(toolbox, library, arguments):
     assert error(box.run("get_screenshot", arguments)) == "id: is missing"
 
 
-# ---------------------------------------------------------------------------------------------------------------- one screenshot
+# --------------------------------------------------------------------------------------------- one screenshot
 
 
 @pytest.mark.parametrize("spelling", ["{id}", '"{id}"', '"#{id}"', "{id}.0"])
 def test_a_screenshot_is_read_by_its_id(toolbox, library, spelling):
-    photo = library.add("Flight\nto Tahiti", summary="A flight.", entities=["AF 76"], category="chat", intent="reference")
+    photo = library.add(
+        "Flight\nto Tahiti", summary="A flight.", entities=["AF 76"], category="chat", intent="reference"
+    )
 
     answer = toolbox().run("get_screenshot", f'{{"id": {spelling.format(id=photo)}}}')
 
@@ -333,10 +375,15 @@ def test_a_screenshot_that_waits_for_its_analysis_says_so(toolbox, library):
 
     result = call(toolbox(), "get_screenshot", id=photo)["results"][0]
 
-    assert (result["status"], result["snippet"], result["visible_text"], result["entities"]) == ("pending", "", "", [])
+    assert (result["status"], result["snippet"], result["visible_text"], result["entities"]) == (
+        "pending",
+        "",
+        "",
+        [],
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------- the web
+# ---------------------------------------------------------------------------------------------------- the web
 
 
 def test_the_web_is_searched_outside_of_any_database_scope(toolbox, monkeypatch):
@@ -352,7 +399,9 @@ def test_the_web_is_searched_outside_of_any_database_scope(toolbox, monkeypatch)
 
 
 def test_a_web_search_that_fails_is_told_and_an_unexpected_one_is_logged(toolbox, monkeypatch, caplog):
-    failures = iter([web_search.SearchFailed("The web search failed: nobody is there"), ZeroDivisionError("secret")])
+    failures = iter(
+        [web_search.SearchFailed("The web search failed: nobody is there"), ZeroDivisionError("secret")]
+    )
 
     def search(query, settings, *, most):
         raise next(failures)
@@ -366,18 +415,30 @@ def test_a_web_search_that_fails_is_told_and_an_unexpected_one_is_logged(toolbox
     assert "ZeroDivisionError" in caplog.text
 
 
-# ---------------------------------------------------------------------------------------------------------------------- memories
+# --------------------------------------------------------------------------------------------------- memories
 
 
 def test_what_the_person_told_is_saved_as_theirs(toolbox):
     box = toolbox("Hello!", "I'm allergic to nuts. What can I cook?")
 
-    answer = call(box, "save_memory", content="User is allergic to nuts", category="Fact", memory_type="long-term", importance="0.9")
+    answer = call(
+        box,
+        "save_memory",
+        content="User is allergic to nuts",
+        category="Fact",
+        memory_type="long-term",
+        importance="0.9",
+    )
 
     assert answer["results"] == [{"id": 1, "title": "fact", "snippet": "User is allergic to nuts"}]
     with database.scope():
         kept = Memory.get()
-    assert (kept.source_type, kept.memory_type, kept.importance, kept.device_id) == ("chat", "long_term", 0.9, "pixel")
+    assert (kept.source_type, kept.memory_type, kept.importance, kept.device_id) == (
+        "chat",
+        "long_term",
+        0.9,
+        "pixel",
+    )
     assert kept.created_at == NOW
 
 
@@ -429,7 +490,9 @@ def test_a_refused_memory_does_not_use_up_the_one_that_was_asked_for(toolbox):
 def test_only_the_present_message_asks_to_keep_something(toolbox):
     box = toolbox("Remember the wifi password from that screenshot", "Thanks. And what is the weather?")
 
-    assert error(call(box, "save_memory", content="The wifi password is dragonfly42")).startswith("not saved: ")
+    assert error(call(box, "save_memory", content="The wifi password is dragonfly42")).startswith(
+        "not saved: "
+    )
 
 
 def test_what_was_recalled_is_not_saved_again(toolbox):
@@ -444,13 +507,15 @@ def test_a_turn_without_a_message_saves_nothing(toolbox):
 
 
 def test_what_is_told_behind_the_limit_does_not_vouch_for_what_is_before_it(toolbox):
-    told = "I like jazz and opera and ballet and museums and gardens and bridges and trains and rivers and lakes"
+    told = (
+        "I like jazz and opera and ballet and museums and gardens and bridges and trains and rivers and lakes"
+    )
     box = toolbox(told)
 
     assert error(call(box, "save_memory", content=f"{'evil bank ' * 50}{told}")).startswith("not saved: ")
 
 
-# ------------------------------------------------------------------------------------------------------------------- MCP servers
+# ------------------------------------------------------------------------------------------------ MCP servers
 
 
 def test_the_tools_of_enabled_servers_are_offered_and_called(toolbox, register, weather):
@@ -476,13 +541,18 @@ def test_the_tools_of_enabled_servers_are_offered_and_called(toolbox, register, 
 
 def test_two_servers_with_tools_of_one_name_are_told_apart(toolbox, register):
     with FakeMCP() as first, FakeMCP(stateless=True) as second:
-        first.result, second.result = ({"content": [{"type": "text", "text": words}]} for words in ("first", "second"))
+        first.result, second.result = (
+            {"content": [{"type": "text", "text": words}]} for words in ("first", "second")
+        )
         register("a", first)
         register("b", second)
         box = toolbox()
 
         assert len(names(box)) == len(set(names(box))) == 8
-        assert [call(box, f"mcp__{server}__weather")["results"][0]["snippet"] for server in "ab"] == ["first", "second"]
+        assert [call(box, f"mcp__{server}__weather")["results"][0]["snippet"] for server in "ab"] == [
+            "first",
+            "second",
+        ]
 
 
 def test_one_client_serves_a_turn_and_is_closed_after_it(toolbox, register):
@@ -574,7 +644,10 @@ def test_dead_lying_and_slow_servers_cost_only_their_own_tools(toolbox, register
         register("nonsense", "nonsense")
         register("weather", weather)
 
-        assert names(toolbox(list_seconds=1.0))[4:] == ["mcp__weather__weather", mcp_servers.tool_name("weather", "now.utc")]
+        assert names(toolbox(list_seconds=1.0))[4:] == [
+            "mcp__weather__weather",
+            mcp_servers.tool_name("weather", "now.utc"),
+        ]
 
 
 def test_all_servers_are_asked_at_once(toolbox, register):
@@ -637,7 +710,10 @@ def test_no_more_tools_are_offered_than_a_model_takes(toolbox, register, caplog)
     def many(letter):
         return [{"name": f"{letter}{number}", "inputSchema": {"type": "object"}} for number in range(90)]
 
-    with FakeMCP(stateless=True, tools=many("a")) as first, FakeMCP(stateless=True, tools=many("b")) as second:
+    with (
+        FakeMCP(stateless=True, tools=many("a")) as first,
+        FakeMCP(stateless=True, tools=many("b")) as second,
+    ):
         register("one", first)
         register("two", second)
         offered = names(toolbox())
@@ -659,7 +735,10 @@ def test_no_more_servers_are_asked_than_threads_wait_for(toolbox, register, monk
 
 
 def test_no_more_of_the_context_is_filled_with_tools_than_is_reasonable(toolbox, register):
-    wordy = [{"name": f"t{number}", "description": "word " * 350, "inputSchema": {"type": "object"}} for number in range(30)]
+    wordy = [
+        {"name": f"t{number}", "description": "word " * 350, "inputSchema": {"type": "object"}}
+        for number in range(30)
+    ]
     with FakeMCP(stateless=True, tools=wordy) as first, FakeMCP(stateless=True, tools=wordy) as second:
         register("one", first)
         register("two", second)
@@ -683,24 +762,39 @@ def test_a_turn_waits_for_servers_without_a_database_scope(toolbox, register, we
     assert call(box, "mcp__weather__weather", place="Oslo")["count"] == 1
 
 
-# ---------------------------------------------------------------------------------------------------------------- whatever comes
+# --------------------------------------------------------------------------------------------- whatever comes
 
 
 @given(
     name=strategies.sampled_from([*BUILT_IN, "mcp__weather__weather"]) | strategies.text(max_size=80),
     arguments=strategies.text(max_size=60)
     | strategies.dictionaries(
-        strategies.sampled_from(["query", "id", "limit", "since", "until", "category", "content", "importance", "device_id"]),
+        strategies.sampled_from(
+            ["query", "id", "limit", "since", "until", "category", "content", "importance", "device_id"]
+        ),
         strategies.recursive(
-            strategies.none() | strategies.booleans() | strategies.integers() | strategies.floats() | strategies.text(max_size=30),
-            lambda inner: strategies.lists(inner, max_size=3) | strategies.dictionaries(strategies.text(max_size=3), inner, max_size=2),
+            strategies.none()
+            | strategies.booleans()
+            | strategies.integers()
+            | strategies.floats()
+            | strategies.text(max_size=30),
+            lambda inner: (
+                strategies.lists(inner, max_size=3)
+                | strategies.dictionaries(strategies.text(max_size=3), inner, max_size=2)
+            ),
             max_leaves=5,
         ),
     ).map(json.dumps),
 )
 @examples(max_examples=at_least(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_run_never_raises_and_always_answers_in_one_shape(toolbox, library, monkeypatch, caplog, name, arguments):
-    monkeypatch.setattr(web_search, "search", lambda query, settings, most: [web_search.Result(query, "https://example.org/", "")])
+def test_run_never_raises_and_always_answers_in_one_shape(
+    toolbox, library, monkeypatch, caplog, name, arguments
+):
+    monkeypatch.setattr(
+        web_search,
+        "search",
+        lambda query, settings, most: [web_search.Result(query, "https://example.org/", "")],
+    )
     caplog.clear()
     answer = toolbox("Remember it").run(name, arguments)
 
@@ -713,8 +807,17 @@ def test_run_never_raises_and_always_answers_in_one_shape(toolbox, library, monk
 
 def test_the_gate_of_memories_reads_what_was_said_and_nothing_else(toolbox, library):
     with database.scope(), db.atomic():
-        Memory.create(content="Likes jazz", source_type="chat", created_at=NOW, category="fact", importance=0.5, memory_type="long_term")
+        Memory.create(
+            content="Likes jazz",
+            source_type="chat",
+            created_at=NOW,
+            category="fact",
+            importance=0.5,
+            memory_type="long_term",
+        )
     box = toolbox("What do I like?", recalled=["Likes jazz"])
 
     assert memory.rests_on("Likes jazz", ["What do I like?"]) is False
-    assert error(call(box, "save_memory", content="Likes jazz and evil-bank.example")).startswith("not saved: ")
+    assert error(call(box, "save_memory", content="Likes jazz and evil-bank.example")).startswith(
+        "not saved: "
+    )

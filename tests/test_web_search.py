@@ -1,4 +1,6 @@
-"""The providers are played on loopback ports, over real sockets; DuckDuckGo's page is read by the installed ddgs, as it is."""
+"""The providers are played on loopback ports, over real sockets; DuckDuckGo's page is read by the installed
+ddgs, as it is.
+"""
 
 import contextlib
 import dataclasses
@@ -76,14 +78,21 @@ class FakeProvider(fake_llm.FakeLLM):
             return
         field = "description" if self.name == "brave" else "content"
         if isinstance(entries, list):
-            entries = [{field if k == "snippet" else k: v for k, v in e.items()} if isinstance(e, dict) else e for e in entries]
+            entries = [
+                {field if k == "snippet" else k: v for k, v in e.items()} if isinstance(e, dict) else e
+                for e in entries
+            ]
         self.reply({"web": {"results": entries}} if self.name == "brave" else {"results": entries})
 
 
 class _Handler(fake_llm.Handler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self._fake._take(Asked(self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body))(self)
+        self._fake._take(
+            Asked(
+                self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body
+            )
+        )(self)
 
     do_GET = do_POST
 
@@ -113,13 +122,17 @@ def web(servers, monkeypatch):
         server.forget()
     monkeypatch.setattr(web_search, "TAVILY_URL", f"http://localhost:{servers.tavily.port}/search")
     monkeypatch.setattr(web_search, "BRAVE_URL", f"http://localhost:{servers.brave.port}/res/v1/web/search")
-    monkeypatch.setattr(ENGINES["text"]["duckduckgo"], "search_url", f"http://127.0.0.1:{servers.duckduckgo.port}/html/")
+    monkeypatch.setattr(
+        ENGINES["text"]["duckduckgo"], "search_url", f"http://127.0.0.1:{servers.duckduckgo.port}/html/"
+    )
     return servers
 
 
 @pytest.fixture
 def configured(settings, web):
-    """`configured("tavily", …)`: settings with just these providers, beside DuckDuckGo, which is always there."""
+    """`configured("tavily", …)`: settings with just these providers, beside DuckDuckGo, which is always
+    there.
+    """
     values = {
         "searxng": {"searxng_url": f"http://127.0.0.1:{web.searxng.port}"},
         "tavily": {"tavily_api_key": TAVILY_KEY},
@@ -157,7 +170,9 @@ def test_the_first_two_that_are_configured_are_primary_and_secondary(configured,
 
 def test_searxng_is_asked_for_json_under_the_path_that_was_configured(web, configured):
     web.searxng.find(*PAGES)
-    settings = dataclasses.replace(configured(), dev_mode=False, searxng_url=f"http://127.0.0.1:{web.searxng.port}/searx/")
+    settings = dataclasses.replace(
+        configured(), dev_mode=False, searxng_url=f"http://127.0.0.1:{web.searxng.port}/searx/"
+    )
     assert web_search.search("cats & 猫", settings) == PAGES
     asked = web.searxng.requests[0]
     assert (asked.verb, urlsplit(asked.path).path) == ("GET", "/searx/search")
@@ -191,7 +206,10 @@ def test_duckduckgo_is_asked_without_a_region(web, configured):
     assert (asked.parameters["q"], asked.parameters["l"]) == (["cats & 猫"], ["wt-wt"])
 
 
-@pytest.mark.parametrize(("first", "second"), [("searxng", "tavily"), ("searxng", "brave"), ("tavily", "brave"), ("brave", "duckduckgo")])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("searxng", "tavily"), ("searxng", "brave"), ("tavily", "brave"), ("brave", "duckduckgo")],
+)
 def test_a_key_goes_to_its_own_provider_only(web, configured, first, second):
     getattr(web, first).fail(500)
     getattr(web, second).find(*PAGES)
@@ -206,7 +224,10 @@ def test_a_key_goes_to_its_own_provider_only(web, configured, first, second):
 
 
 # What must not be taken for an answer, though it reads like one.
-TEMPTING = {"results": [{"url": "https://bad.example/"}], "web": {"results": [{"url": "https://bad.example/"}]}}
+TEMPTING = {
+    "results": [{"url": "https://bad.example/"}],
+    "web": {"results": [{"url": "https://bad.example/"}]},
+}
 FAILURES = {
     "429": lambda server: server.fail(429),
     "500": lambda server: server.reply(TEMPTING, status=500),
@@ -228,14 +249,18 @@ UNREADABLE = {
     "giant": lambda server: server.reply({"pad": "x" * web_search.MAX_ANSWER_BYTES, **TEMPTING}),
     "giant number": lambda server: server.reply(b'{"results": [' + b"9" * 10_000 + b"]}"),
 }
-ASKED_BY_JSON = [(name, failure) for name in ("searxng", "tavily", "brave") for failure in (*FAILURES, *UNREADABLE)]
+ASKED_BY_JSON = [
+    (name, failure) for name in ("searxng", "tavily", "brave") for failure in (*FAILURES, *UNREADABLE)
+]
 
 
 @pytest.mark.parametrize(("name", "failure"), ASKED_BY_JSON)
 def test_the_secondary_is_asked_when_the_primary_fails(web, configured, caplog, name, failure):
     (FAILURES | UNREADABLE)[failure](getattr(web, name))
     web.duckduckgo.find(*PAGES)
-    deadline = 1 if failure == "silence" else web_search.PROVIDER_SECONDS  # enough for the secondary on a busy machine
+    deadline = (
+        1 if failure == "silence" else web_search.PROVIDER_SECONDS
+    )  # enough for the secondary on a busy machine
     assert web_search.search("cats", configured(name), deadline=deadline) == PAGES
     assert len(getattr(web, name).requests) == 1
     assert f"web search: {web_search.providers(configured(name))[0].name} (" in caplog.text
@@ -251,7 +276,9 @@ DRIPS = {
 def test_the_failures_of_duckduckgo_are_told_in_a_sentence(web, configured, failure):
     (FAILURES | DRIPS)[failure](web.duckduckgo)
     never_whole = failure == "silence" or failure in DRIPS
-    with pytest.raises(SearchFailed, match="in time" if never_whole else r"^The web search failed: DuckDuckGo \([a-z ,]+\)$"):
+    with pytest.raises(
+        SearchFailed, match="in time" if never_whole else r"^The web search failed: DuckDuckGo \([a-z ,]+\)$"
+    ):
         web_search.search("cats", configured(), deadline=1 if never_whole else web_search.PROVIDER_SECONDS)
     assert len(web.duckduckgo.requests) == 1
 
@@ -314,10 +341,16 @@ def test_no_failure_tells_a_key_or_the_question(web, configured, caplog, first, 
     FAILURES[failure](getattr(web, first))
     FAILURES[failure](getattr(web, second))
     settings = configured(first, second)
-    question = "-".join(("embarrassing", "question"))  # so that it is not in the line of this file that the trace shows
+    question = "-".join(
+        ("embarrassing", "question")
+    )  # so that it is not in the line of this file that the trace shows
     with pytest.raises(SearchFailed) as caught:
         web_search.search(question, settings, deadline=0.3)
-    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(web_search.providers(settings))
+    told = (
+        "".join(traceback.format_exception(caught.value))
+        + repr(caught.value)
+        + repr(web_search.providers(settings))
+    )
     assert caplog.text.count("web search: ") == 2
     for secret in (question, TAVILY_KEY, BRAVE_KEY):
         assert secret not in told
@@ -345,8 +378,13 @@ def test_only_the_host_of_searxng_is_trusted_beyond_the_rules(web, configured):
     assert web.asked == ["searxng"]
 
 
-@pytest.mark.parametrize("url", ["http://user:pass-word@127.0.0.1:1", "http://127.1:1", "http://box.lan/" + "x" * net.MAX_URL_LENGTH])
-def test_an_address_of_searxng_that_cannot_be_called_is_a_failure_like_any_other(web, configured, caplog, url):
+@pytest.mark.parametrize(
+    "url",
+    ["http://user:pass-word@127.0.0.1:1", "http://127.1:1", "http://box.lan/" + "x" * net.MAX_URL_LENGTH],
+)
+def test_an_address_of_searxng_that_cannot_be_called_is_a_failure_like_any_other(
+    web, configured, caplog, url
+):
     web.duckduckgo.find(*PAGES)
     assert web_search.search("cats", dataclasses.replace(configured(), searxng_url=url)) == PAGES
     assert "SearXNG (address: " in caplog.text
@@ -366,7 +404,17 @@ def test_a_key_that_cannot_stand_in_a_header_is_a_failure_like_any_other(web, co
 
 @pytest.mark.parametrize("name", ["searxng", "tavily", "brave"])
 def test_entries_of_wrong_types_are_left_out_or_lose_what_is_wrong(web, configured, name):
-    entries = [None, 7, "text", [], {}, {"title": "No address"}, {"url": 5}, {"url": None}, {"url": ["https://a.example"]}]
+    entries = [
+        None,
+        7,
+        "text",
+        [],
+        {},
+        {"title": "No address"},
+        {"url": 5},
+        {"url": None},
+        {"url": ["https://a.example"]},
+    ]
     entries += [
         {"url": "https://bare.example/page"},
         {"url": "https://wrong.example/", "title": {"a": 1}, "snippet": [1]},
@@ -391,10 +439,10 @@ def test_texts_become_one_clean_line(web, configured, name):
 
 
 def test_html_of_brave_becomes_text(web, configured):
-    snippet = (
-        "<strong>Cats</strong> &amp; dogs: 3 &lt; 5, &quot;a&#39;b&quot; &#x732b;, if x<3 then &lt;b&gt; <a href='https://x'>link</a><br/>"
+    snippet = "<strong>Cats</strong> &amp; dogs: 3 &lt; 5, &quot;a&#39;b&quot; &#x732b;, if x<3 then &lt;b&gt; <a href='https://x'>link</a><br/>"
+    web.brave.give(
+        [{"title": "Rock &amp; <em>roll</em>&#0;&#x202e;", "url": "https://a.example/", "snippet": snippet}]
     )
-    web.brave.give([{"title": "Rock &amp; <em>roll</em>&#0;&#x202e;", "url": "https://a.example/", "snippet": snippet}])
     [found] = web_search.search("cats", configured("brave"))
     assert found.title == "Rock & roll\ufffd"
     assert found.snippet == 'Cats & dogs: 3 < 5, "a\'b" 猫, if x<3 then <b> link'
@@ -419,15 +467,43 @@ def test_long_texts_are_cut(web, configured, name):
 @pytest.mark.parametrize(
     "url",
     [
-        *("javascript:alert(1)", "data:text/html,x", "ftp://a.example/", "file:///etc/passwd", "//a.example/", "/page", "a.example", ""),
-        *("https://", "https:///page", "http://[::1", "https://a.example/with blank", "https://a.example/\nline", "https://a.example/\0"),
-        *("https://a.example/\u202egnp.exe", "https://a.example/\ud83d", 'https://a.example/"onclick=', "https://a.example/<b>"),
+        *(
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "ftp://a.example/",
+            "file:///etc/passwd",
+            "//a.example/",
+            "/page",
+            "a.example",
+            "",
+        ),
+        *(
+            "https://",
+            "https:///page",
+            "http://[::1",
+            "https://a.example/with blank",
+            "https://a.example/\nline",
+            "https://a.example/\0",
+        ),
+        *(
+            "https://a.example/\u202egnp.exe",
+            "https://a.example/\ud83d",
+            'https://a.example/"onclick=',
+            "https://a.example/<b>",
+        ),
         "https://a.example/" + "x" * net.MAX_URL_LENGTH,
     ],
 )
 def test_an_entry_without_a_web_address_is_left_out(web, configured, url):
-    web.tavily.give([{"title": "Bad", "url": url, "snippet": "x"}, {"title": "Good", "url": "HTTPS://b.example/ü?a=b#c", "snippet": "x"}])
-    assert web_search.search("cats", configured("tavily")) == [Result("Good", "HTTPS://b.example/ü?a=b#c", "x")]
+    web.tavily.give(
+        [
+            {"title": "Bad", "url": url, "snippet": "x"},
+            {"title": "Good", "url": "HTTPS://b.example/ü?a=b#c", "snippet": "x"},
+        ]
+    )
+    assert web_search.search("cats", configured("tavily")) == [
+        Result("Good", "HTTPS://b.example/ü?a=b#c", "x")
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,6 @@
-"""Two gunicorn workers over one data folder: what one does the other knows, nothing is done twice, and nothing is lost with one of them."""
+"""Two gunicorn workers over one data folder: what one does the other knows, nothing is done twice, and
+nothing is lost with one of them.
+"""
 
 import contextlib
 import dataclasses
@@ -66,7 +68,9 @@ def two(tmp_path, fake_llm):
         yield service
 
 
-def by(service: Service, worker: psutil.Process, method: str, path: str, body=None, *, address: str = "192.0.2.1"):
+def by(
+    service: Service, worker: psutil.Process, method: str, path: str, body=None, *, address: str = "192.0.2.1"
+):
     """The status and the JSON of a request that this very worker answers: it has accepted the connection."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
@@ -74,7 +78,10 @@ def by(service: Service, worker: psutil.Process, method: str, path: str, body=No
         try:
             connection.connect()
             port = connection.sock.getsockname()[1]
-            if eventually(lambda port=port: holder(service, port), "a worker accepts the connection") == worker:
+            if (
+                eventually(lambda port=port: holder(service, port), "a worker accepts the connection")
+                == worker
+            ):
                 headers = {**service.bearer, "X-Forwarded-For": address, "Content-Type": "application/json"}
                 connection.request(method, path, None if body is None else json.dumps(body), headers)
                 answer = connection.getresponse()
@@ -86,7 +93,9 @@ def by(service: Service, worker: psutil.Process, method: str, path: str, body=No
 
 def holder(service: Service, port: int) -> psutil.Process | None:
     for worker in service.workers:
-        if any(connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")):
+        if any(
+            connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")
+        ):
             return worker
     return None
 
@@ -97,13 +106,17 @@ def found(service: Service, worker: psutil.Process, words: str) -> list[int]:
     return [item["id"] for item in answer["items"]]
 
 
-# -------------------------------------------------------------------------------------------------------- what the other one did
+# ------------------------------------------------------------------------------------- what the other one did
 
 
 def test_what_one_worker_has_analysed_is_found_with_a_typo_through_both(service, fake, monkeypatch):
     one, other = service.workers
-    assert found(service, one, "zanzibra") == found(service, other, "zanzibra") == []  # both hold the vocabulary in memory now
-    monkeypatch.setattr(fake, "default", lambda request: {**FINDINGS, "visible_text": "Ferry to Zanzibar at nine"})
+    assert (
+        found(service, one, "zanzibra") == found(service, other, "zanzibra") == []
+    )  # both hold the vocabulary in memory now
+    monkeypatch.setattr(
+        fake, "default", lambda request: {**FINDINGS, "visible_text": "Ferry to Zanzibar at nine"}
+    )
     photo = service.upload(draw("Ferry"))["id"]
     service.wait_until_analysed()
     assert found(service, one, "zanzibra") == found(service, other, "zanzibra") == [photo]
@@ -111,14 +124,22 @@ def test_what_one_worker_has_analysed_is_found_with_a_typo_through_both(service,
     assert found(service, other, "zanzibra") == found(service, other, "zanzibar") == []
 
 
-def test_a_configuration_that_one_worker_was_told_is_shown_by_the_other_at_once_and_used_by_it_when_its_cache_has_lasted(service, fake):
+def test_a_configuration_that_one_worker_was_told_is_shown_by_the_other_at_once_and_used_by_it_when_its_cache_has_lasted(
+    service, fake
+):
     one, other = service.workers
 
     def asked():
         """Which model the other worker asks."""
-        status, answer = by(service, other, "POST", "/api/chat/send", {"message": "Hello"}, address=next(addresses))
+        status, answer = by(
+            service, other, "POST", "/api/chat/send", {"message": "Hello"}, address=next(addresses)
+        )
         assert status == 200, answer
-        return next(request.body["model"] for request in reversed(fake.requests) if request.body["messages"][-1]["content"] == "Hello")
+        return next(
+            request.body["model"]
+            for request in reversed(fake.requests)
+            if request.body["messages"][-1]["content"] == "Hello"
+        )
 
     addresses = iter(f"198.51.100.{number}" for number in range(1, 255))
     before = asked()
@@ -150,7 +171,9 @@ def test_turns_of_one_conversation_come_one_after_the_other_over_workers(service
     def ask_elsewhere():
         """Another conversation does not wait for these two."""
         asked.wait(PATIENCE)
-        elsewhere = by(service, other, "POST", "/api/chat/send", {"message": "Elsewhere"}, address="203.0.113.3")
+        elsewhere = by(
+            service, other, "POST", "/api/chat/send", {"message": "Elsewhere"}, address="203.0.113.3"
+        )
         release.set()
         return elsewhere
 
@@ -159,7 +182,10 @@ def test_turns_of_one_conversation_come_one_after_the_other_over_workers(service
     [request] = [request for request in fake.requests if request.body["messages"][-1]["content"] == "Second"]
     assert "The first answer." in request.text
     messages = service.get("/api/chat/conversations/c0ffee")["messages"]
-    assert [(message["role"], message["content"]) for message in messages[:2]] == [("user", "First"), ("assistant", "The first answer.")]
+    assert [(message["role"], message["content"]) for message in messages[:2]] == [
+        ("user", "First"),
+        ("assistant", "The first answer."),
+    ]
     assert [message["role"] for message in messages] == ["user", "assistant"] * 2
 
 
@@ -179,7 +205,7 @@ def test_a_new_key_of_the_database_is_taken_over_by_both(service):
     assert service.wait_until_analysed()["errors"] == 0
 
 
-# --------------------------------------------------------------------------------------------------------------- nothing twice
+# ---------------------------------------------------------------------------------------------- nothing twice
 
 
 def test_every_third_analysis_asks_for_one_cycle_whichever_worker_completes_it(two, fake_llm):
@@ -193,12 +219,16 @@ def test_every_third_analysis_asks_for_one_cycle_whichever_worker_completes_it(t
     fake_llm.default = answer
     for notes in (1, 2):
         together(*(functools.partial(two.upload, draw(f"Picture {notes} {number}")) for number in range(3)))
-        eventually(lambda notes=notes: len(two.get("/api/dynamics")["items"]) >= notes, "the reasoner has written")
+        eventually(
+            lambda notes=notes: len(two.get("/api/dynamics")["items"]) >= notes, "the reasoner has written"
+        )
     assert len(two.get("/api/dynamics")["items"]) == 2
     assert sum("articles" in request.text for request in fake_llm.requests) == 2
 
 
-def test_what_a_killed_worker_was_analysing_is_done_by_another_and_what_the_other_has_is_not_done_twice(two, fake_llm):
+def test_what_a_killed_worker_was_analysing_is_done_by_another_and_what_the_other_has_is_not_done_twice(
+    two, fake_llm
+):
     answer = threading.Event()
     for _ in range(2):
         fake_llm.answer(after=answer)
@@ -226,7 +256,9 @@ def test_after_a_crash_of_the_whole_service_only_what_was_under_way_is_done_agai
     answer.set()
     two.start()
     assert two.wait_until_analysed()["done"] == 3
-    pictures = [request.images[0] for request in fake_llm.requests if request.images]  # the third analysis asks for a note as well
+    pictures = [
+        request.images[0] for request in fake_llm.requests if request.images
+    ]  # the third analysis asks for a note as well
     assert (len(pictures), len(set(pictures))) == (5, 3)
 
 
@@ -245,7 +277,7 @@ def test_what_both_workers_are_analysing_is_finished_before_the_service_ends(two
     assert two.get("/api/stats")["done"] == 2
 
 
-# ----------------------------------------------------------------------------------------------------------------- rate limits
+# ------------------------------------------------------------------------------------------------ rate limits
 
 
 @pytest.fixture
@@ -256,7 +288,8 @@ def redis(tmp_path):
         pytest.skip("redis-server is not installed")
     path = tmp_path / "redis.sock"
     with subprocess.Popen(
-        [program, "--port", "0", "--unixsocket", path, "--save", "", "--dir", tmp_path], stdout=subprocess.DEVNULL
+        [program, "--port", "0", "--unixsocket", path, "--save", "", "--dir", tmp_path],
+        stdout=subprocess.DEVNULL,
     ) as process:
         try:
             eventually(path.exists, "Redis listens")
@@ -272,7 +305,9 @@ def test_with_a_shared_storage_an_address_has_one_budget_over_both_workers(tmp_p
 
         def statuses(count, address):
             turns = (workers[turn % 2] for turn in range(count))
-            return [by(service, worker, "POST", "/api/dynamics/trigger", address=address)[0] for worker in turns]
+            return [
+                by(service, worker, "POST", "/api/dynamics/trigger", address=address)[0] for worker in turns
+            ]
 
         assert "a rate limit of its own" not in service.output
         assert statuses(12, "192.0.2.1") == [200] * 10 + [429] * 2
@@ -285,7 +320,10 @@ def test_with_a_shared_storage_an_address_has_one_budget_over_both_workers(tmp_p
 
 
 def test_without_a_shared_storage_the_start_says_that_each_worker_counts_by_itself(service):
-    assert "2 workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE names no shared one" in service.output
+    assert (
+        "2 workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE names no shared one"
+        in service.output
+    )
 
 
 class Fixed(Storage):
@@ -297,7 +335,9 @@ class Fixed(Storage):
 
 
 @pytest.mark.parametrize("storage", ["nonsense", "nowhere://host", "redis://host:port", "fixed://"])
-def test_a_storage_that_cannot_be_used_stops_the_start_with_a_sentence_that_does_not_repeat_it(settings, storage):
+def test_a_storage_that_cannot_be_used_stops_the_start_with_a_sentence_that_does_not_repeat_it(
+    settings, storage
+):
     with pytest.raises(StartRefused, match=r"^SNAPLORE_RATELIMIT_STORAGE: is no storage address") as refusal:
         create_app(dataclasses.replace(settings, ratelimit_storage=storage))
     assert storage not in str(refusal.value)

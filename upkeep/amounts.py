@@ -1,9 +1,9 @@
 """The person's data as a whole: how much there is, how long it stays, under which keys, all of it to take along, and none of it any more;
 `/api/data`.
 
-What is stored is counted as it changes: rows by the tallies, bytes by the holdings, both kept by triggers, so that the figures of 100,000
-screenshots cost no more than those of one. Only the few files of the database are looked at. A cache would save nothing, and be wrong
-right after an upload.
+What is stored is counted as it changes: rows by the tallies, bytes by the holdings, both kept by triggers, so
+that the figures of 100,000 screenshots cost no more than those of one. Only the few files of the database are
+looked at. A cache would save nothing, and be wrong right after an upload.
 """
 
 import contextlib
@@ -34,9 +34,13 @@ EXPORTS_AGAIN = 60.0  # seconds, for Retry-After
 
 
 def statistics(*, now: datetime) -> dict[str, int]:
-    """`{total_photos, total_memories, storage_used_bytes, storage_free_bytes}`; free is what the disk has left for the service."""
+    """`{total_photos, total_memories, storage_used_bytes, storage_free_bytes}`; free is what the disk has
+    left for the service.
+    """
     store = database.store()
-    database_bytes = sum(crypto.size_of(path) for path in store.database.parent.glob(f"{store.database.name}*"))  # and its log
+    database_bytes = sum(
+        crypto.size_of(path) for path in store.database.parent.glob(f"{store.database.name}*")
+    )  # and its log
     return {
         "total_photos": models.tallied(),
         "total_memories": memory.statistics(now=now)["total"],
@@ -46,9 +50,14 @@ def statistics(*, now: datetime) -> dict[str, int]:
 
 
 def keys(settings: Settings) -> dict[str, Any]:
-    """How old the keys are, and how many photos were sealed under which generation of the key ring; nothing of the keys themselves."""
+    """How old the keys are, and how many photos were sealed under which generation of the key ring; nothing
+    of the keys themselves.
+    """
     store = database.store()
-    ring, sealed = store.ring, Holding.select(Holding.key_generation, Holding.items).where(Holding.kind == "photo")
+    ring, sealed = (
+        store.ring,
+        Holding.select(Holding.key_generation, Holding.items).where(Holding.kind == "photo"),
+    )
     due = rotation.due_at(settings) if store.encrypted else None
     return {
         "encrypted": store.encrypted,
@@ -56,13 +65,16 @@ def keys(settings: Settings) -> dict[str, Any]:
         "created_at": iso(ring.created_at),
         "rotation_days": settings.key_rotation_days,
         "rotation_due_at": iso(due),
-        "files": [{"generation": generation, "count": count} for generation, count in sealed.order_by(Holding.key_generation).tuples()],
+        "files": [
+            {"generation": generation, "count": count}
+            for generation, count in sealed.order_by(Holding.key_generation).tuples()
+        ],
     }
 
 
 _exports = Places(MOST_EXPORTS, full="Too many exports are going on.", retry_after=EXPORTS_AGAIN)
 
-# --------------------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------------------- routes
 
 routes = Blueprint("data", __name__, url_prefix="/api/data")
 
@@ -114,7 +126,9 @@ def download() -> Annotated[flask.Response, inputs.Media(("application/zip",))]:
     now, place = utc_now(), contextlib.ExitStack()
     place.enter_context(_exports.one())
     answer = flask.Response(export.stream(current_app.settings, now=now), mimetype="application/zip")
-    answer.headers["Content-Disposition"] = f"attachment; filename={NAME.lower()}-{now.date().isoformat()}.zip"
+    answer.headers["Content-Disposition"] = (
+        f"attachment; filename={NAME.lower()}-{now.date().isoformat()}.zip"
+    )
     answer.call_on_close(place.close)
     return answer
 
@@ -123,7 +137,9 @@ def download() -> Annotated[flask.Response, inputs.Media(("application/zip",))]:
 @inputs.without_scope
 @inputs.operation(Unavailable)
 def clear(body: Clearing) -> shapes.Cleared:
-    """Delete all photos, conversations, notes and memories. Configuration, skills, MCP servers, push devices and keys stay."""
+    """Delete all photos, conversations, notes and memories. Configuration, skills, MCP servers, push devices
+    and keys stay.
+    """
     gone = cleanup.clear(now=utc_now())
     counts = {name: getattr(gone, name) for name in ("photos", "conversations", "dynamics", "memories")}
     return {"message": "Deleted", **counts}

@@ -31,12 +31,14 @@ from errors import DataDamaged, SnaploreError, StorageFull, Unreadable
 
 FORMAT = 1  # grows when an older Snaplore could not restore the file
 BLOCK = 1_048_576  # bytes
-MEMBER = 1_200  # bytes that a member takes beyond its content, at most: its header, its padding, its line in the list
+# bytes that a member takes beyond its content, at most: its header, its padding, its line in the list
+MEMBER = 1_200
 REPORT = 50  # files between two looks at the progress bar
 # Of a connection that only reads.
 READING = (("cipher_log_level", "NONE"), ("temp_store", 2), ("busy_timeout", 10_000))
 
-# The members, in this order; the master key only where it was asked for, and the files between the database and the last two.
+# The members, in this order; the master key only where it was asked for, and the files between the database
+# and the last two.
 HEAD = "backup.json"
 RINGS = ("keys/ring.1", "keys/ring.2")
 MASTER_KEY = "keys/master.key"
@@ -60,7 +62,7 @@ class Head(msgspec.Struct, frozen=True):
     files: int  # pictures, thumbnails and attachments, the unreadable ones too
 
 
-# -------------------------------------------------------------------------------------------------------------------- members
+# ---------------------------------------------------------------------------------------------------- members
 
 
 class Writer:
@@ -112,13 +114,17 @@ def sum_line(digest: str, name: str) -> bytes:
     return f"{digest}  {name}\n".encode()
 
 
-# --------------------------------------------------------------------------------------------------- the database and its files
+# --------------------------------------------------------------------------------- the database and its files
 
 
 @contextlib.contextmanager
-def opened(path: Path, ring: crypto.KeyRing, pragmas: Iterable[tuple] = READING) -> Iterator[SqlCipherDatabase]:
+def opened(
+    path: Path, ring: crypto.KeyRing, pragmas: Iterable[tuple] = READING
+) -> Iterator[SqlCipherDatabase]:
     """A connection of its own to the database at `path`, under the key of `ring`."""
-    copy = SqlCipherDatabase(str(path), passphrase=database.passphrase(ring), pragmas=pragmas, autoconnect=False)
+    copy = SqlCipherDatabase(
+        str(path), passphrase=database.passphrase(ring), pragmas=pragmas, autoconnect=False
+    )
     copy.connect()
     try:
         yield copy
@@ -134,7 +140,9 @@ class StoredFile(NamedTuple):
     sha256: bytes | None  # of the content, where the row has it
 
     def is_intact(self, place: Path) -> bool:
-        """Whether `place` holds it: authentic from the first chunk to the last, or, where it is not sealed, of the row's sum."""
+        """Whether `place` holds it: authentic from the first chunk to the last, or, where it is not sealed,
+        of the row's sum.
+        """
         digest = hashlib.sha256() if self.key is None and self.sha256 is not None else None
         try:
             with crypto.open_sealed(place, self.key) as file:
@@ -159,7 +167,9 @@ def stored_files(copy: SqlCipherDatabase) -> Iterator[StoredFile]:
 
 
 def link(source: Path | str, target: Path | str) -> None:
-    """A second name for a file, or a copy where the file system has no links. Raises `FileExistsError` and `FileNotFoundError`."""
+    """A second name for a file, or a copy where the file system has no links. Raises `FileExistsError` and
+    `FileNotFoundError`.
+    """
     try:
         os.link(source, target)
     except (FileExistsError, FileNotFoundError):
@@ -171,12 +181,14 @@ def link(source: Path | str, target: Path | str) -> None:
             shutil.copyfileobj(original, copy, BLOCK)
 
 
-# ------------------------------------------------------------------------------------------------------------- around a run
+# ----------------------------------------------------------------------------------------------- around a run
 
 
 @contextlib.contextmanager
 def private_folder(folder: Path, purpose: str) -> Iterator[Path]:
-    """Where a new state is put together, below the data folder, while this lasts; what killed runs have left goes first."""
+    """Where a new state is put together, below the data folder, while this lasts; what killed runs have left
+    goes first.
+    """
     remove_matching(folder, f"{purpose}-[0-9a-f]{{16}}")
     private = folder / f"{purpose}-{secrets.token_hex(8)}"
     private.mkdir(mode=0o700)

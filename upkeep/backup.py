@@ -1,13 +1,15 @@
 """The backup: one file with everything, made beside the running service, and complete or not there at all.
 
-It shows one moment. A read transaction fixes the rows of that moment, and every file that they name gets a second name (a hard link)
-in a private folder, where nothing deletes it; the database is then copied out of the same transaction. Files are never written to, and
-they go only after their row, so a link is as good as a copy. Most links are made before that moment, in short scopes, so that the
-transaction is short. A file can still vanish between the moment and its link: then the moment is taken anew, and since the newest files
-are linked first, once more is nearly always enough. A file that a later moment still names, and that was missing before it, is lost.
+It shows one moment. A read transaction fixes the rows of that moment, and every file that they name gets a
+second name (a hard link) in a private folder, where nothing deletes it; the database is then copied out of
+the same transaction. Files are never written to, and they go only after their row, so a link is as good as a
+copy. Most links are made before that moment, in short scopes, so that the transaction is short. A file can
+still vanish between the moment and its link: then the moment is taken anew, and since the newest files are
+linked first, once more is nearly always enough. A file that a later moment still names, and that was missing
+before it, is lost.
 
-With no lock held, all of that becomes one file, as `upkeep/archive.py` describes it. What cannot be read or fails its authentication is left
-out and named, so that one damaged picture does not spoil the rest.
+With no lock held, all of that becomes one file, as `upkeep/archive.py` describes it. What cannot be read or
+fails its authentication is left out and named, so that one damaged picture does not spoil the rest.
 """
 
 import contextlib
@@ -46,11 +48,13 @@ class Made(NamedTuple):
     unreadable: list[str]  # paths below the data folder
 
 
-def make(target: Path, progress: Progress, *, now: datetime, force: bool = False, with_master_key: bool = False) -> Made:
+def make(
+    target: Path, progress: Progress, *, now: datetime, force: bool = False, with_master_key: bool = False
+) -> Made:
     """Write a backup of the open data folder to `target`, mode 0600. Needs that no scope is open.
 
-    Raises `Conflict` when there is one, except with `force`; `StorageFull` before or while the disk is full; `Unavailable` when
-    another backup is being made. Then `target` is as it was, and nothing else is left.
+    Raises `Conflict` when there is one, except with `force`; `StorageFull` before or while the disk is full;
+    `Unavailable` when another backup is being made. Then `target` is as it was, and nothing else is left.
     """
     if target.exists() and not force:
         raise Conflict(f"{target} exists. Choose another name, or replace it with --force.")
@@ -65,16 +69,28 @@ def make(target: Path, progress: Progress, *, now: datetime, force: bool = False
             sizes = [crypto.size_of(private / Path(file.path).name) for file in archive.stored_files(copy)]
             size = (private / archive.DATABASE).stat().st_size + sum(sizes) + archive.MEMBER * len(sizes)
             if shutil.disk_usage(target.parent).free < size:
-                raise StorageFull(f"The backup needs {math.ceil(size / 1_048_576)} MB, and less is free where {target} is to be.")
+                raise StorageFull(
+                    f"The backup needs {math.ceil(size / 1_048_576)} MB, and less is free where {target} is to be."
+                )
             photos = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
             ring = moment.ring
-            head = archive.Head(archive.FORMAT, VERSION, now, ring.database_key is not None, ring.generation, photos, len(sizes))
+            head = archive.Head(
+                archive.FORMAT,
+                VERSION,
+                now,
+                ring.database_key is not None,
+                ring.generation,
+                photos,
+                len(sizes),
+            )
             with _new_file(target) as file:
-                unreadable = _write(file, head, private, copy, moment.master_key if with_master_key else None, progress)
+                unreadable = _write(
+                    file, head, private, copy, moment.master_key if with_master_key else None, progress
+                )
     return Made(head, target.stat().st_size, unreadable)
 
 
-# ------------------------------------------------------------------------------------------------------------- the one moment
+# --------------------------------------------------------------------------------------------- the one moment
 
 
 class _Moment(NamedTuple):
@@ -85,12 +101,20 @@ class _Moment(NamedTuple):
 def _link_ahead(private: Path, progress: Progress) -> None:
     """Link nearly everything, in short scopes: what needs the folder alone does not wait for more than one."""
     with database.scope():
-        total, done = sum(path.model.select().where(path.is_null(False)).count() for path, _, _ in archive.FILE_FIELDS), 0
+        total, done = (
+            sum(path.model.select().where(path.is_null(False)).count() for path, _, _ in archive.FILE_FIELDS),
+            0,
+        )
     for path, _, _ in archive.FILE_FIELDS:
         number, last = path.model.id, 0
         while True:
             with database.scope():
-                chosen = path.model.select(number, path).where(number > last, path.is_null(False)).order_by(number).limit(STEP)
+                chosen = (
+                    path.model.select(number, path)
+                    .where(number > last, path.is_null(False))
+                    .order_by(number)
+                    .limit(STEP)
+                )
                 rows = list(chosen.tuples())
                 for _, name in rows:
                     _keep(name, private)
@@ -115,7 +139,9 @@ def _take_moment(private: Path, progress: Progress) -> _Moment:
                 for ring in archive.RINGS:
                     shutil.copyfile(store.folder / ring, private / Path(ring).name)
                 _copy_database(live, private / archive.DATABASE, store.ring, progress)
-                return _Moment(store.ring, crypto.read_master_key(store.master_key_path) if store.encrypted else None)
+                return _Moment(
+                    store.ring, crypto.read_master_key(store.master_key_path) if store.encrypted else None
+                )
             missing = gone
     raise AssertionError("the last round returns")
 
@@ -123,7 +149,9 @@ def _take_moment(private: Path, progress: Progress) -> _Moment:
 def _keep(path: str, private: Path) -> bool:
     """Give a stored file its second name; False when it is not there."""
     try:
-        archive.link(f"{database.store().folder}/{path}", f"{private}/{path.rpartition('/')[2]}")  # strings: there may be 200,000
+        archive.link(
+            f"{database.store().folder}/{path}", f"{private}/{path.rpartition('/')[2]}"
+        )  # strings: there may be 200,000
     except FileExistsError:
         pass
     except FileNotFoundError:
@@ -137,11 +165,13 @@ def _copy_database(live: SqlCipherDatabase, target: Path, ring: crypto.KeyRing, 
     unprotected = (("cipher_log_level", "NONE"), ("journal_mode", "OFF"), ("synchronous", "OFF"))
     with archive.opened(target, ring, unprotected) as copy:
         live.connection().backup(
-            copy.connection(), pages=PAGES, progress=lambda _, remaining, total: progress("database", total - remaining, total)
+            copy.connection(),
+            pages=PAGES,
+            progress=lambda _, remaining, total: progress("database", total - remaining, total),
         )
 
 
-# --------------------------------------------------------------------------------------------------------------- the one file
+# ----------------------------------------------------------------------------------------------- the one file
 
 
 def _write(

@@ -1,11 +1,13 @@
 """Checking that everything is there, whole, and agrees; and mending what can be made again from what is left.
 
-Originals and rows cannot be made again: what is wrong with them is named and stays as it is, unless a person gives up what is lost.
-Everything else follows from them, so it can: the copy of the key ring, thumbnails, the search index, its vocabulary, the tallies. A
-damaged database is only told of: what SQLite makes up for its pages are no rows that anybody wrote, and a backup has the real ones.
+Originals and rows cannot be made again: what is wrong with them is named and stays as it is, unless a person
+gives up what is lost. Everything else follows from them, so it can: the copy of the key ring, thumbnails, the
+search index, its vocabulary, the tallies. A damaged database is only told of: what SQLite makes up for its
+pages are no rows that anybody wrote, and a backup has the real ones.
 
-It runs beside a busy service: rows are looked at a batch at a time, in scopes of their own, files outside of any. So what looks wrong may
-have been deleted or replaced a moment ago, and is looked at again before it is called so. No file is ever held in memory.
+It runs beside a busy service: rows are looked at a batch at a time, in scopes of their own, files outside of
+any. So what looks wrong may have been deleted or replaced a moment ago, and is looked at again before it is
+called so. No file is ever held in memory.
 """
 
 import contextlib
@@ -71,9 +73,11 @@ class Orders(NamedTuple):
 
 
 def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
-    """What was found, kind by kind. Needs no open data folder, and that no scope is open; opens the folder when its keys allow it.
+    """What was found, kind by kind. Needs no open data folder, and that no scope is open; opens the folder
+    when its keys allow it.
 
-    Opening mends a lost copy of the key ring and migrates an older database, as every start does, also without `repair`.
+    Opening mends a lost copy of the key ring and migrates an older database, as every start does, also
+    without `repair`.
     """
     keys, pages = Kind("keys"), Kind("database")
     if not _has_data(settings):
@@ -116,19 +120,27 @@ def _raise_unless_damaged(problem: Exception) -> None:
         raise problem
 
 
-# ---------------------------------------------------------------------------------------------------------- keys, database
+# --------------------------------------------------------------------------------------------- keys, database
 
 
 def _has_data(settings: Settings) -> bool:
     """Whether opening would find anything; where there is nothing it makes a new folder."""
-    return any(path.is_file() for name in ("keys", "database") for path in (settings.data_dir / name).glob("*"))
+    return any(
+        path.is_file() for name in ("keys", "database") for path in (settings.data_dir / name).glob("*")
+    )
 
 
 def _look_at_copies(kind: Kind, settings: Settings) -> bool:
-    """Notes what is wrong with the copies of the key ring; returns whether one can be read. If none can, opening says why."""
+    """Notes what is wrong with the copies of the key ring; returns whether one can be read. If none can,
+    opening says why.
+    """
     folder = settings.data_dir / "keys"
     with contextlib.suppress(StartRefused):
-        master_key = crypto.read_master_key(settings.master_key_file or folder / "master.key") if settings.encryption else None
+        master_key = (
+            crypto.read_master_key(settings.master_key_file or folder / "master.key")
+            if settings.encryption
+            else None
+        )
         for copy in crypto.KeyStore(folder, master_key).wrong_copies():
             kind.note(f"the copy {copy.name} of the key ring was lost, damaged or old", mended=True)
         return True
@@ -136,14 +148,19 @@ def _look_at_copies(kind: Kind, settings: Settings) -> bool:
 
 
 def _integrity(kind: Kind) -> bool:
-    """Notes what is wrong with the database's pages and rows; returns whether it is the full-text index that is broken.
+    """Notes what is wrong with the database's pages and rows; returns whether it is the full-text index that
+    is broken.
 
-    Table by table: the lock of the data folder is held meanwhile, and who must be alone with it keeps everybody waiting.
+    Table by table: the lock of the data folder is held meanwhile, and who must be alone with it keeps
+    everybody waiting.
     """
     problems = _damaged_pages()
     try:
         with database.scope():
-            tables = [row[0] for row in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()]
+            tables = [
+                row[0]
+                for row in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            ]
     except database.DATABASE_ERRORS as problem:
         _raise_unless_damaged(problem)
         problems, tables = [*problems, str(problem)], []
@@ -165,14 +182,19 @@ def _problems_of(table: str) -> list[str]:
     except database.DATABASE_ERRORS as problem:
         _raise_unless_damaged(problem)
         return [f"{table} cannot be read: {problem}"]
-    lines = [line for answer in told for line in answer.splitlines() if line != "ok" and not line.startswith("***")]
-    return lines + [f"row {row_id} of {table} belongs to nothing in {parent}" for _, row_id, parent, _ in strays]
+    lines = [
+        line for answer in told for line in answer.splitlines() if line != "ok" and not line.startswith("***")
+    ]
+    return lines + [
+        f"row {row_id} of {table} belongs to nothing in {parent}" for _, row_id, parent, _ in strays
+    ]
 
 
 def _damaged_pages() -> list[str]:
     """SQLCipher's word on every page that fails its authentication; none where the database is not encrypted.
 
-    It reads the file past SQLite's locks: a page that a checkpoint is writing fails once and is right the next time.
+    It reads the file past SQLite's locks: a page that a checkpoint is writing fails once and is right the
+    next time.
     """
     damaged: list[str] = []
     for look in range(LOOKS):
@@ -184,21 +206,26 @@ def _damaged_pages() -> list[str]:
     return damaged
 
 
-# ------------------------------------------------------------------------------------------------------------------ files
+# ------------------------------------------------------------------------------------------------------ files
 
 
 def _pictures(originals: Kind, thumbnails: Kind, orders: Orders) -> None:
     for photo in _rows(Photo.select(), "pictures", orders):
         lost = _confirmed(photo, _original_problem)
         if lost:
-            originals.note(f"photo {photo.id} ({photo.filename}) is {lost}", mended=orders.forget_lost and _act(photos.delete, photo.id))
+            originals.note(
+                f"photo {photo.id} ({photo.filename}) is {lost}",
+                mended=orders.forget_lost and _act(photos.delete, photo.id),
+            )
         if (problem := _confirmed(photo, _thumbnail_problem)) and not (lost and orders.forget_lost):
             mended = orders.repair and not lost and _act(photos.make_thumbnail_anew, photo)
             thumbnails.note(f"that of photo {photo.id} is {problem}", mended=mended)
 
 
 def _attachments(kind: Kind, orders: Orders) -> None:
-    for message in _rows(Message.select().where(Message.attachment_path.is_null(False)), "attachments", orders):
+    for message in _rows(
+        Message.select().where(Message.attachment_path.is_null(False)), "attachments", orders
+    ):
         if problem := _confirmed(message, _attachment_problem):
             mended = orders.forget_lost and _act(conversations.forget_picture, message.id)
             kind.note(f"that of message {message.id} is {problem}", mended=mended)
@@ -223,7 +250,9 @@ def _rows(chosen: peewee.ModelSelect, stage: str, orders: Orders) -> Iterator[pe
 
 
 def _confirmed(row: peewee.Model, problem_of: Callable[[peewee.Model], str]) -> str:
-    """What is wrong with a row's file, empty for nothing: a row that is gone or names another file by now is looked at as it is."""
+    """What is wrong with a row's file, empty for nothing: a row that is gone or names another file by now is
+    looked at as it is.
+    """
     if not problem_of(row):
         return ""
     with database.scope():
@@ -244,11 +273,14 @@ def _attachment_problem(message: Message) -> str:
 
 
 def _file_problem(name: str, key: bytes | None, sha256: bytes | None = None) -> str:
-    """What is wrong with a stored file; it is read, and by that authenticated, from the first chunk to the last."""
+    """What is wrong with a stored file; it is read, and by that authenticated, from the first chunk to the
+    last.
+    """
     path = database.store().folder / name
     try:
         with crypto.open_sealed(path, key) as file:
-            # Nothing but its first bytes tells of a thumbnail or an attachment that was never sealed whether it is one.
+            # Nothing but its first bytes tells of a thumbnail or an attachment that was never sealed whether
+            # it is one.
             whole = key is not None or sha256 is not None or pictures.recognised(file)
             file.seek(0)
             digest = hashlib.file_digest(file, "sha256").digest()
@@ -273,12 +305,14 @@ def _act(verb: Callable[..., object], *arguments: object) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------------------------------------ what follows
+# ----------------------------------------------------------------------------------------------- what follows
 
 
 def _analyses(kind: Kind, orders: Orders) -> None:
     with database.scope():
-        missing = list(Photo.select().where(~peewee.fn.EXISTS(Analysis.select().where(Analysis.photo == Photo.id))))
+        missing = list(
+            Photo.select().where(~peewee.fn.EXISTS(Analysis.select().where(Analysis.photo == Photo.id)))
+        )
         for photo in missing:
             if orders.repair:
                 models.enqueue(photo, now=orders.now)
@@ -301,23 +335,34 @@ def _index(kind: Kind, orders: Orders) -> None:
         with database.scope(), db.atomic("DEFERRED"):
             ids = [
                 row[0]
-                for row in Analysis.select(Analysis.photo).where(Analysis.photo > last).order_by(Analysis.photo).limit(BATCH).tuples()
+                for row in Analysis.select(Analysis.photo)
+                .where(Analysis.photo > last)
+                .order_by(Analysis.photo)
+                .limit(BATCH)
+                .tuples()
             ]
             end = ids[-1] if len(ids) == BATCH else None
             indexed = _indexed(last, end)
-            wrong = [photo_id for photo_id in sorted({*ids, *indexed}) if indexed.get(photo_id) != _words(photo_id)]
+            wrong = [
+                photo_id for photo_id in sorted({*ids, *indexed}) if indexed.get(photo_id) != _words(photo_id)
+            ]
         for photo_id in wrong:
             with database.scope(), db.atomic():
                 if orders.repair:
                     lexicon.index(photo_id)
-            kind.note(f"photo {photo_id} {'has other words there' if photo_id in indexed else 'is not in it'}", mended=orders.repair)
+            kind.note(
+                f"photo {photo_id} {'has other words there' if photo_id in indexed else 'is not in it'}",
+                mended=orders.repair,
+            )
         last, done = end, done + len(ids)
         orders.report("index", done, total)
 
 
 def _indexed(after: int, up_to: int | None) -> dict[int, int]:
     """The photos of the index in a range of ids, and the number of their words as FTS5 has it: a varint."""
-    sizes = db.execute_sql("SELECT id, sz FROM photo_index_docsize WHERE id > ? AND id <= ?", (after, up_to or 2**63 - 1))
+    sizes = db.execute_sql(
+        "SELECT id, sz FROM photo_index_docsize WHERE id > ? AND id <= ?", (after, up_to or 2**63 - 1)
+    )
     words = {}
     for photo_id, size in sizes:
         number = 0
@@ -338,10 +383,14 @@ def _vocabulary(kind: Kind, orders: Orders) -> None:
     done, total = 0, 0
     while last is not None:
         with database.scope(), db.atomic("DEFERRED"):
-            db.execute_sql("CREATE VIRTUAL TABLE IF NOT EXISTS temp.index_terms USING fts5vocab(main, photo_index, row)")
+            db.execute_sql(
+                "CREATE VIRTUAL TABLE IF NOT EXISTS temp.index_terms USING fts5vocab(main, photo_index, row)"
+            )
             total = total or Vocabulary.select().count()
             indexed = dict(
-                db.execute_sql("SELECT term, doc FROM index_terms WHERE term > ? ORDER BY term LIMIT ?", (last, TERMS)).fetchall()
+                db.execute_sql(
+                    "SELECT term, doc FROM index_terms WHERE term > ? ORDER BY term LIMIT ?", (last, TERMS)
+                ).fetchall()
             )
             end = max(indexed, key=str.encode) if len(indexed) == TERMS else None
             known = Vocabulary.select(Vocabulary.term, Vocabulary.documents).where(Vocabulary.term > last)
@@ -358,7 +407,9 @@ def _vocabulary(kind: Kind, orders: Orders) -> None:
 
 
 def _miscounted(term: str, documents: int | None) -> bool:
-    """For some scripts FTS5 folds case in another way than Python does, so that the same term stands under two spellings."""
+    """For some scripts FTS5 folds case in another way than Python does, so that the same term stands under
+    two spellings.
+    """
     if documents is None:
         return not Vocabulary.select().where(Vocabulary.term == term.casefold()).exists()
     return documents != lexicon.photos_with(term)
@@ -372,7 +423,11 @@ class _Count(NamedTuple):
     keys: int  # columns, the first ones, that say what a row counts
 
 
-_TALLIED = _Count("tallies", "SELECT device_id, status, intent, content_category, count(*) FROM analyses GROUP BY 1, 2, 3, 4", 4)
+_TALLIED = _Count(
+    "tallies",
+    "SELECT device_id, status, intent, content_category, count(*) FROM analyses GROUP BY 1, 2, 3, 4",
+    4,
+)
 _HELD = _Count(
     "holdings",
     """
@@ -386,7 +441,10 @@ _HELD = _Count(
 
 def _tallies(kind: Kind, orders: Orders) -> None:
     for device_id, status, intent, category in _miscounts(_TALLIED, repair=orders.repair):
-        kind.note(f"photos of {device_id!r}, {status}, {intent or 'no intent'}, {category or 'no category'}", mended=orders.repair)
+        kind.note(
+            f"photos of {device_id!r}, {status}, {intent or 'no intent'}, {category or 'no category'}",
+            mended=orders.repair,
+        )
 
 
 def _holdings(kind: Kind, orders: Orders) -> None:

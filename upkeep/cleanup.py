@@ -1,14 +1,17 @@
-"""Clean-up: what has grown old goes, with its files, its place in the index and every trace of it in the database's bytes.
+"""Clean-up: what has grown old goes, with its files, its place in the index and every trace of it in the
+database's bytes.
 
-It runs beside a busy service, so it is made of many short steps, each a scope and a transaction of its own, with room between them
-for whoever waits to write. Whatever cuts it off, each step before was whole, and the next run goes on where this one ended.
+It runs beside a busy service, so it is made of many short steps, each a scope and a transaction of its own,
+with room between them for whoever waits to write. Whatever cuts it off, each step before was whole, and the
+next run goes on where this one ended.
 
-To delete is not yet to forget. SQLite overwrites a deleted row with zeros (`secure_delete`), but the full-text index only marks what
-was removed until it is merged, and the write-ahead log holds pages as they were until it is emptied. So after the rows come the
-index, the pages, and last the log.
+To delete is not yet to forget. SQLite overwrites a deleted row with zeros (`secure_delete`), but the
+full-text index only marks what was removed until it is merged, and the write-ahead log holds pages as they
+were until it is emptied. So after the rows come the index, the pages, and last the log.
 
-Files without a row come from crashes between the two. They are looked for only in the folders and by the names that the service
-gives, and only when they are older than a day: what an upload is about to name in a row is seconds old.
+Files without a row come from crashes between the two. They are looked for only in the folders and by the
+names that the service gives, and only when they are older than a day: what an upload is about to name in a
+row is seconds old.
 """
 
 import contextlib
@@ -45,8 +48,8 @@ BATCH = 50  # rows in one transaction: 0.1 s for photos, beside a busy service
 UNINDEXED_BATCH = 250  # photos in one transaction that stand in no index any more
 NAMES = 500  # file names that are looked up in the database at once
 PAGES = 500  # free pages that are given back in one transaction
-# Seconds between two steps. Who waits to write looks again every 50 ms at the latest when a step takes under 0.18 s (SQLite's
-# busy handler), so everybody who waited gets their turn.
+# Seconds between two steps. Who waits to write looks again every 50 ms at the latest when a step takes under
+# 0.18 s (SQLite's busy handler), so everybody who waited gets their turn.
 ROOM = 0.06
 ORPHAN_AGE = timedelta(days=1)
 CLEAR_PATIENCE = 1.0  # seconds that one deletion of everything waits for another: a second click
@@ -56,7 +59,8 @@ CLEAR_PATIENCE = 1.0  # seconds that one deletion of everything waits for anothe
 # keeps writers out: 0.2 s for so many bytes, some seconds on a slow card. In a larger database they stay until its key is rotated.
 REWRITABLE = 32 * 1024 * 1024
 
-# Emptying the log keeps writers out until the last reader has finished, so each try is short, and there are several.
+# Emptying the log keeps writers out until the last reader has finished, so each try is short, and there are
+# several.
 LOG_PATIENCE = 500  # milliseconds
 LOG_TRIES = 20
 
@@ -72,11 +76,15 @@ class Cleaned(msgspec.Struct):
     bytes: int = 0  # of all files that went, as they were on the disk
 
 
-def clean(settings: Settings, *, now: datetime, dry_run: bool = False, progress: Progress = silent) -> Cleaned:
-    """Remove what is older than the retention period, what has expired, and files without a row. Needs that no scope is open.
+def clean(
+    settings: Settings, *, now: datetime, dry_run: bool = False, progress: Progress = silent
+) -> Cleaned:
+    """Remove what is older than the retention period, what has expired, and files without a row. Needs that
+    no scope is open.
 
-    Goes by age: photos by upload, conversations by their last message, dynamics that are not pinned. A retention of 0 days keeps
-    them all. With `dry_run` nothing is changed, and the numbers are those that a run would have had now.
+    Goes by age: photos by upload, conversations by their last message, dynamics that are not pinned. A
+    retention of 0 days keeps them all. With `dry_run` nothing is changed, and the numbers are those that a
+    run would have had now.
     """
     cleaned = Cleaned()
     with database.scope():
@@ -94,14 +102,18 @@ def clean(settings: Settings, *, now: datetime, dry_run: bool = False, progress:
 
 
 def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
-    """Remove everything that people and their devices have stored, whatever its age and pin. Needs that no scope is open.
+    """Remove everything that people and their devices have stored, whatever its age and pin. Needs that no
+    scope is open.
 
-    What was there before goes, also where it is just being analysed or answered: photos and conversations go first, and without them
-    nothing more comes of it. What is stored meanwhile stays. One that is cut off leaves less; until the next one has ended it, a search
-    does not find what is left. Raises `Unavailable` while another one is at it.
+    What was there before goes, also where it is just being analysed or answered: photos and conversations go
+    first, and without them nothing more comes of it. What is stored meanwhile stays. One that is cut off
+    leaves less; until the next one has ended it, a search does not find what is left. Raises `Unavailable`
+    while another one is at it.
     """
     cleaned = Cleaned()
-    with named_lock(database.store().folder / "jobs", "clear", CLEAR_PATIENCE, busy="Everything is being deleted already."):
+    with named_lock(
+        database.store().folder / "jobs", "clear", CLEAR_PATIENCE, busy="Everything is being deleted already."
+    ):
         with _step(), db.atomic():
             before = _after_all(now)
             lexicon.empty()
@@ -114,11 +126,13 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
 
 
 def retention_days(settings: Settings) -> int:
-    """The age in days at which data goes, 0 for never: what was set at run time, else the environment's. Needs a scope."""
+    """The age in days at which data goes, 0 for never: what was set at run time, else the environment's.
+    Needs a scope.
+    """
     return models.stored_value("retention_days", settings.retention_days)
 
 
-# ----------------------------------------------------------------------------------------------------------------------- rows
+# ------------------------------------------------------------------------------------------------------- rows
 
 
 class _Kind(NamedTuple):
@@ -136,11 +150,20 @@ def _kinds(days: int, now: datetime) -> list[_Kind]:
     if days:
         before = now - timedelta(days=days)
         old_photos = Photo.select(Photo.id).where(Photo.created_at < before).order_by(Photo.created_at)
-        old_conversations = Conversation.select(Conversation.id).where(Conversation.updated_at < before).order_by(Conversation.updated_at)
+        old_conversations = (
+            Conversation.select(Conversation.id)
+            .where(Conversation.updated_at < before)
+            .order_by(Conversation.updated_at)
+        )
         old_dynamics = Dynamic.select(Dynamic.id).where(Dynamic.created_at < before, ~Dynamic.is_pinned)
         kinds += [
             _Kind("photos", old_photos, _pictures, lambda: photos.purge(before, most=BATCH)),
-            _Kind("conversations", old_conversations, _attachments, lambda: conversations.purge(before, most=BATCH)),
+            _Kind(
+                "conversations",
+                old_conversations,
+                _attachments,
+                lambda: conversations.purge(before, most=BATCH),
+            ),
             _Kind("dynamics", old_dynamics, None, lambda: _delete(old_dynamics)),
         ]
     return kinds
@@ -175,7 +198,9 @@ def _pictures(chosen: peewee.ModelSelect) -> peewee.ModelSelect:
 
 
 def _attachments(chosen: peewee.ModelSelect) -> peewee.ModelSelect:
-    return Message.select(Message.attachment_path).where(Message.conversation.in_(chosen), Message.attachment_path.is_null(False))
+    return Message.select(Message.attachment_path).where(
+        Message.conversation.in_(chosen), Message.attachment_path.is_null(False)
+    )
 
 
 def _count(kind: _Kind, cleaned: Cleaned) -> None:
@@ -205,7 +230,9 @@ def _size(kind: _Kind, chosen: peewee.ModelSelect) -> int:
     if kind.paths is None:
         return 0
     folder = database.store().folder
-    return sum(crypto.size_of(folder / path) for row in kind.paths(chosen).tuples().iterator() for path in row)
+    return sum(
+        crypto.size_of(folder / path) for row in kind.paths(chosen).tuples().iterator() for path in row
+    )
 
 
 @contextlib.contextmanager
@@ -216,7 +243,7 @@ def _step() -> Iterator[None]:
     time.sleep(ROOM)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- files
+# ------------------------------------------------------------------------------------------------------ files
 
 
 class _Place(NamedTuple):
@@ -224,7 +251,9 @@ class _Place(NamedTuple):
 
     folder: str
     name: str  # a regular expression
-    columns: tuple[peewee.Field, ...] = ()  # that know files there; none: a file there is always on its way somewhere
+    columns: tuple[
+        peewee.Field, ...
+    ] = ()  # that know files there; none: a file there is always on its way somewhere
     spread: bool = False  # over folders of two hexadecimal digits
 
 
@@ -241,12 +270,16 @@ _PLACES = (
 
 
 def orphans(report: Progress, *, now: datetime) -> Iterator[Path]:
-    """Files that nothing knows of and that are older than `ORPHAN_AGE`, each while the scope is open in which it had no row.
+    """Files that nothing knows of and that are older than `ORPHAN_AGE`, each while the scope is open in which
+    it had no row.
 
-    So a restore, which is alone with the folder and brings files before their rows, never loses any of them to who removes these.
+    So a restore, which is alone with the folder and brings files before their rows, never loses any of them
+    to who removes these.
     """
     folder = database.store().folder
-    searched = [(place, below) for place in _PLACES for below in _folders(folder / place.folder, spread=place.spread)]
+    searched = [
+        (place, below) for place in _PLACES for below in _folders(folder / place.folder, spread=place.spread)
+    ]
     for number, (place, below) in enumerate(searched, start=1):
         for files in _batches(_old_files(below, place.name, now=now)):
             with database.scope():
@@ -265,7 +298,9 @@ def _remove_orphans(cleaned: Cleaned, report: Progress, *, now: datetime, dry_ru
 def _folders(folder: Path, *, spread: bool) -> list[Path]:
     if not spread:
         return [folder]
-    return sorted(path for path in folder.iterdir() if path.is_dir() and re.fullmatch("[0-9a-f]{2}", path.name))
+    return sorted(
+        path for path in folder.iterdir() if path.is_dir() and re.fullmatch("[0-9a-f]{2}", path.name)
+    )
 
 
 def _without_row(files: list[Path], columns: Iterable[peewee.Field]) -> list[Path]:
@@ -282,18 +317,26 @@ def _remove_lock_files(*, now: datetime) -> None:
     for path in _old_files(folder / "workers", "[0-9a-f]{16}", now=now):
         Presence.alive(path.parent, path.name)  # removes the file of a dead one
     locks = (("turns", "[0-9a-f]{1,64}|reading"), ("jobs", "[a-z-]+"), ("reasoner", "[a-z]+"))
-    for path in itertools.chain.from_iterable(_old_files(folder / name, pattern, now=now) for name, pattern in locks):
+    for path in itertools.chain.from_iterable(
+        _old_files(folder / name, pattern, now=now) for name, pattern in locks
+    ):
         with contextlib.suppress(Unavailable), named_lock(path.parent, path.name, 0, busy=""):
             pass  # leaving removes the file
 
 
 def _old_files(folder: Path, name: str, *, now: datetime) -> Iterator[Path]:
-    """Files in `folder` whose whole name matches, last written before `ORPHAN_AGE`; none where there is no folder."""
+    """Files in `folder` whose whole name matches, last written before `ORPHAN_AGE`; none where there is no
+    folder.
+    """
     latest = (now - ORPHAN_AGE).replace(tzinfo=UTC).timestamp()
     with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(FileNotFoundError):  # gone since the folder was read
-                if re.fullmatch(name, entry.name) and entry.is_file(follow_symlinks=False) and entry.stat().st_mtime < latest:
+                if (
+                    re.fullmatch(name, entry.name)
+                    and entry.is_file(follow_symlinks=False)
+                    and entry.stat().st_mtime < latest
+                ):
                     yield Path(entry.path)
 
 
@@ -302,7 +345,7 @@ def _batches(paths: Iterator[Path]) -> Iterator[list[Path]]:
         yield batch
 
 
-# -------------------------------------------------------------------------------------------------------------- traces, space
+# ---------------------------------------------------------------------------------------------- traces, space
 
 
 def _erase(report: Progress) -> None:
@@ -313,7 +356,9 @@ def _erase(report: Progress) -> None:
 
 
 def _compact_index() -> None:
-    for _ in range(3):  # once more where the service has removed more meanwhile, or its writing has cut in before the end
+    for _ in range(
+        3
+    ):  # once more where the service has removed more meanwhile, or its writing has cut in before the end
         with _step():
             more = lexicon.compact(first=True)
         if not more:
@@ -325,7 +370,9 @@ def _compact_index() -> None:
 
 def _give_back_pages() -> None:
     given_back = True
-    while given_back:  # nothing in a database without `auto_vacuum`: there free pages, zeroed, wait for what comes
+    while (
+        given_back
+    ):  # nothing in a database without `auto_vacuum`: there free pages, zeroed, wait for what comes
         with _step():
             before = _pragma("freelist_count")
             _pragma(f"incremental_vacuum({PAGES})")
@@ -352,6 +399,8 @@ def _empty_log() -> None:
 
 
 def _pragma(pragma: str) -> int | None:
-    """The first value of its answer, a number. All of it is read: some pragmas work only as far as they are read."""
+    """The first value of its answer, a number. All of it is read: some pragmas work only as far as they are
+    read.
+    """
     rows = db.execute_sql(f"PRAGMA {pragma}").fetchall()
     return int(rows[0][0]) if rows and rows[0] else None  # SQLCipher says its page size as text

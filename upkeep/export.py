@@ -1,8 +1,9 @@
 """The export: all that is the person's as one zip of readable files, made while it is being sent.
 
-Nothing waits for the client: rows are read and files are opened in scopes of a moment, and none is open while a part is on its way. A
-picture that is deleted meanwhile goes on to be read from its open file; one that is gone before, or does not have the bytes that were
-uploaded, is left out and named in `left-out.json`. To know that before the first byte of it is sent, each is read twice.
+Nothing waits for the client: rows are read and files are opened in scopes of a moment, and none is open while
+a part is on its way. A picture that is deleted meanwhile goes on to be read from its open file; one that is
+gone before, or does not have the bytes that were uploaded, is left out and named in `left-out.json`. To know
+that before the first byte of it is sent, each is read twice.
 
 Memory holds a block of a picture and a few rows, whatever is exported; beside them the zip's own directory, which is written at its end,
 0.4 KB a picture. The pictures stay as they are, which nothing packs any smaller. Secrets stay behind: keys, push tokens, and the queries
@@ -89,7 +90,9 @@ class _File(NamedTuple):
 
 
 class _Export:
-    """What goes into one zip. Its generators yield a part whenever there is enough for one, never inside a scope."""
+    """What goes into one zip. Its generators yield a part whenever there is enough for one, never inside a
+    scope.
+    """
 
     def __init__(self, archive: zipfile.ZipFile, outlet: _Outlet, settings: Settings, now: datetime):
         self._archive, self._outlet, self._settings, self._now = archive, outlet, settings, now
@@ -108,13 +111,17 @@ class _Export:
         yield from self._write_files(pictures, Photo.id, _picture)
         analyses = Analysis.select(Analysis, Photo).join(Photo).where(Analysis.photo <= newest)
         yield from self._write_json("photos.json", map(self._photo, _rows(analyses, Analysis.photo)))
-        yield from self._write_files(Message.select().where(Message.attachment_path.is_null(False)), Message.id, _attachment)
+        yield from self._write_files(
+            Message.select().where(Message.attachment_path.is_null(False)), Message.id, _attachment
+        )
         yield from self._write_json("conversations.json", _conversations())
         yield from self._write_json("left-out.json", self._left_out.values())
 
     def _write_json(self, name: str, items: Iterable[Any], *, single: bool = False) -> Iterator[bytes]:
         """A JSON list that is written as its items come; with `single`, the only item itself."""
-        with self._archive.open(_entry(name, self._now, zipfile.ZIP_DEFLATED), "w", force_zip64=True) as entry:
+        with self._archive.open(
+            _entry(name, self._now, zipfile.ZIP_DEFLATED), "w", force_zip64=True
+        ) as entry:
             entry.write(b"" if single else b"[")
             for number, item in enumerate(items):
                 entry.write(b",\n" if number else b"")
@@ -122,7 +129,9 @@ class _Export:
                 yield from self._part()
             entry.write(b"\n" if single else b"]\n")
 
-    def _write_files(self, chosen: peewee.ModelSelect, key: peewee.Field, file_of: Callable[[Any], _File]) -> Iterator[bytes]:
+    def _write_files(
+        self, chosen: peewee.ModelSelect, key: peewee.Field, file_of: Callable[[Any], _File]
+    ) -> Iterator[bytes]:
         """The stored files of the rows."""
         last = 0
         while True:
@@ -158,14 +167,18 @@ class _Export:
             del fields[path]
         told = {"entities": msgspec.json.decode(analysis.entities), "visible_text": analysis.visible_text}
         name = _picture_name(analysis.photo)
-        return {**fields, "file": None if name in self._left_out else name, "analysis": {**fields["analysis"], **told}}
+        return {
+            **fields,
+            "file": None if name in self._left_out else name,
+            "analysis": {**fields["analysis"], **told},
+        }
 
 
 def _rows(chosen: peewee.ModelSelect, key: peewee.Field) -> Iterator[Any]:
     return itertools.chain.from_iterable(database.batches(chosen, key, ROWS))
 
 
-# ------------------------------------------------------------------------------------------------------------------- pictures
+# --------------------------------------------------------------------------------------------------- pictures
 
 
 def _picture(photo: Photo) -> _File:
@@ -175,7 +188,13 @@ def _picture(photo: Photo) -> _File:
 
 def _attachment(message: Message) -> _File:
     reader = _opened(conversations.open_picture, message)
-    return _File("message_id", message.id, _attachment_name(message.conversation_id, message.id), message.created_at, reader)
+    return _File(
+        "message_id",
+        message.id,
+        _attachment_name(message.conversation_id, message.id),
+        message.created_at,
+        reader,
+    )
 
 
 def _opened(opener: Callable[[Any], BinaryIO], row: Photo | Message) -> BinaryIO | None:
@@ -201,7 +220,9 @@ _DEVICES = re.compile(r"(?i)con|prn|aux|nul|com\d|lpt\d")  # what no folder may 
 
 
 def _picture_name(photo: Photo) -> str:
-    """The client's name, made safe for every system, and by the id the only one of its kind; the ending tells what the bytes are."""
+    """The client's name, made safe for every system, and by the id the only one of its kind; the ending tells
+    what the bytes are.
+    """
     folder = _NOWHERE.sub("_", photo.device_id)[:MAX_FOLDER]
     folder = f"{folder}_" if _DEVICES.fullmatch(folder) else folder
     stem = _NOWHERE.sub("_", PurePosixPath(photo.filename).stem)[:MAX_STEM].strip(" .") or "screenshot"
@@ -220,11 +241,13 @@ def _entry(name: str, moment: datetime, compression: int) -> zipfile.ZipInfo:
     return entry
 
 
-# -------------------------------------------------------------------------------------------------------------------- records
+# ---------------------------------------------------------------------------------------------------- records
 
 
 def _record(row: models.Model) -> dict[str, Any]:
-    return {name: iso(value) if isinstance(value, datetime) else value for name, value in row.__data__.items()}
+    return {
+        name: iso(value) if isinstance(value, datetime) else value for name, value in row.__data__.items()
+    }
 
 
 def _note(dynamic: Dynamic) -> dict[str, Any]:
@@ -237,7 +260,9 @@ def _conversations() -> Iterator[dict[str, Any]]:
         try:
             with database.scope():
                 conversation = conversations.detail(row.id)
-                attached = Message.select(Message.id).where(Message.conversation == row.id, Message.attachment_path.is_null(False))
+                attached = Message.select(Message.id).where(
+                    Message.conversation == row.id, Message.attachment_path.is_null(False)
+                )
                 ids = {message_id for (message_id,) in attached.tuples()}
         except NotFound:  # deleted meanwhile
             continue

@@ -1,16 +1,21 @@
-"""Bringing a backup back: everything is verified before anything is replaced, and what was there before is kept aside.
+"""Bringing a backup back: everything is verified before anything is replaced, and what was there before is
+kept aside.
 
-The backup is unpacked into a folder `restore-<hex>` of the data folder, beside the data. Nothing in the archive is trusted: its members
-must have names of ours, and the sums that its list says; the key ring must open, the database must be whole, and every file that a
-row names must be there and authentic. The database is migrated there, too, when it is of an older Snaplore.
+The backup is unpacked into a folder `restore-<hex>` of the data folder, beside the data. Nothing in the
+archive is trusted: its members must have names of ours, and the sums that its list says; the key ring must
+open, the database must be whole, and every file that a row names must be there and authentic. The database is
+migrated there, too, when it is of an older Snaplore.
 
-The switch has one moment that counts, as with every change of the data folder: the key ring. Before it, the present data gets second
-names in `before-restore-<UTC>`, and the new files and the new database are laid beside the old ones, which works because their names are
-random and no name is ever given to other bytes. Then the ring is replaced: it names the new database, whose rows name the new files.
-After it, what only the old state named goes. Killed before that moment, the folder holds the old state with some files that no row
-knows; killed after it, the new one: both are whole, clean-up removes the rest, and another restore goes through the same steps.
+The switch has one moment that counts, as with every change of the data folder: the key ring. Before it, the
+present data gets second names in `before-restore-<UTC>`, and the new files and the new database are laid
+beside the old ones, which works because their names are random and no name is ever given to other bytes. Then
+the ring is replaced: it names the new database, whose rows name the new files. After it, what only the old
+state named goes. Killed before that moment, the folder holds the old state with some files that no row knows;
+killed after it, the new one: both are whole, clean-up removes the rest, and another restore goes through the
+same steps.
 
-No service may run meanwhile, and jobs of cron wait while the switch lasts. The folder need not open, nor be there at all.
+No service may run meanwhile, and jobs of cron wait while the switch lasts. The folder need not open, nor be
+there at all.
 """
 
 import contextlib
@@ -52,13 +57,25 @@ class Restored(NamedTuple):
     unreadable: list[str]  # paths of files that were lost or damaged already when the backup was made
 
 
-def restore(settings: Settings, source: Path, progress: Progress, *, now: datetime, master_key_file: Path | None = None) -> Restored:
-    """Replace everything in the data folder by the backup `source`. Works where there is no data folder, or none that opens.
+def restore(
+    settings: Settings,
+    source: Path,
+    progress: Progress,
+    *,
+    now: datetime,
+    master_key_file: Path | None = None,
+) -> Restored:
+    """Replace everything in the data folder by the backup `source`. Works where there is no data folder, or
+    none that opens.
 
-    Raises `StartRefused` when a service runs, when no key opens the backup, or when encryption is set otherwise; `BadInput` for what
-    is no backup; `Unreadable` for a damaged one; `StorageFull`. Then the data is as it was.
+    Raises `StartRefused` when a service runs, when no key opens the backup, or when encryption is set
+    otherwise; `BadInput` for what is no backup; `Unreadable` for a damaged one; `StorageFull`. Then the data
+    is as it was.
     """
-    with archive.explain_failures("The backup cannot be restored"), _alone(settings.data_dir) as (folder, stage):
+    with (
+        archive.explain_failures("The backup cannot be restored"),
+        _alone(settings.data_dir) as (folder, stage),
+    ):
         _machine_key(settings, folder)  # raises now, and not after an hour, when it is named and not there
         _check_room(folder, source.stat().st_size)
         head = _unpack(source, stage, settings, progress)
@@ -76,10 +93,15 @@ def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = No
 
     Raises `NotFound` when nothing is aside, and as `restore` does.
     """
-    with archive.explain_failures("The data cannot be brought back"), _alone(settings.data_dir) as (folder, stage):
+    with (
+        archive.explain_failures("The data cannot be brought back"),
+        _alone(settings.data_dir) as (folder, stage),
+    ):
         present = _present_ring(folder, _machine_key(settings, folder))
         # A run that was cut off before its moment has set aside what is there still.
-        earlier = [path for path in _asides(folder) if present is None or not (path / present.database_file).exists()]
+        earlier = [
+            path for path in _asides(folder) if present is None or not (path / present.database_file).exists()
+        ]
         if not earlier:
             raise NotFound(f"No earlier data is kept in {folder}.")
         aside = max(earlier)
@@ -98,7 +120,9 @@ def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = No
 
 
 def discard_previous(settings: Settings) -> int:
-    """Remove what restores have set aside; returns the bytes that this freed. Raises `NotFound` when there is nothing."""
+    """Remove what restores have set aside; returns the bytes that this freed. Raises `NotFound` when there is
+    nothing.
+    """
     asides = _asides(settings.data_dir)
     if not asides:
         raise NotFound(f"No earlier data is kept in {settings.data_dir}.")
@@ -106,7 +130,9 @@ def discard_previous(settings: Settings) -> int:
     with archive.explain_failures("The earlier data cannot be removed"):
         for aside in asides:
             statuses = [path.stat() for path in _files_in(aside)]
-            freed += sum(status.st_size for status in statuses if status.st_nlink == 1)  # the others are in use
+            freed += sum(
+                status.st_size for status in statuses if status.st_nlink == 1
+            )  # the others are in use
             shutil.rmtree(aside)
     return freed
 
@@ -130,11 +156,13 @@ def _check_room(folder: Path, size: int) -> None:
         raise StorageFull(f"Restoring needs {math.ceil(size / 1_048_576)} MB in {folder}, and less is free.")
 
 
-# -------------------------------------------------------------------------------------------------------------------- verifying
+# -------------------------------------------------------------------------------------------------- verifying
 
 
 def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -> archive.Head:
-    """Unpack every member into `stage`, and compare their sums with the list. Raises `BadInput`, `StartRefused`, `Unreadable`."""
+    """Unpack every member into `stage`, and compare their sums with the list. Raises `BadInput`,
+    `StartRefused`, `Unreadable`.
+    """
     for name in ("keys", *PICTURES):
         (stage / name).mkdir(mode=0o700)
     head, size = None, source.stat().st_size
@@ -231,7 +259,9 @@ def _compare(computed: Path, listed: Path) -> None:
                 (sum_, _, name), (_, _, due) = this.strip().partition(b"  "), that.strip().partition(b"  ")
                 if name == due and sum_:
                     raise Unreadable(f"{DAMAGED}: {_shown(name.decode())} is not what it was.")
-                raise Unreadable(f"{DAMAGED}: {_shown((due or name).decode(errors='replace'))} is missing, or something was put in.")
+                raise Unreadable(
+                    f"{DAMAGED}: {_shown((due or name).decode(errors='replace'))} is missing, or something was put in."
+                )
             if not this:
                 return
 
@@ -241,7 +271,9 @@ def _shown(name: str) -> str:
     return ascii(name[:100])
 
 
-def _open_ring(settings: Settings, stage: Path, master_key_file: Path | None) -> tuple[crypto.KeyRing, bytes | None]:
+def _open_ring(
+    settings: Settings, stage: Path, master_key_file: Path | None
+) -> tuple[crypto.KeyRing, bytes | None]:
     """The key ring of the new state, and the master key that opens it. Raises `StartRefused` when none does."""
     _check_encryption(settings, encrypted=not crypto.KeyStore(stage / "keys", None).is_plain())
     keys = _keys(settings, stage, master_key_file) if settings.encryption else [None]
@@ -257,18 +289,25 @@ def _open_ring(settings: Settings, stage: Path, master_key_file: Path | None) ->
 
 
 def _keys(settings: Settings, stage: Path, master_key_file: Path | None) -> Iterator[bytes]:
-    """The master keys that may open the new state: the given one alone, else that of this machine and that in the backup."""
+    """The master keys that may open the new state: the given one alone, else that of this machine and that in
+    the backup.
+    """
     if master_key_file is not None:
         yield crypto.read_master_key(master_key_file)
         return
-    for path in (settings.master_key_file or settings.data_dir / archive.MASTER_KEY, stage / archive.MASTER_KEY):
+    for path in (
+        settings.master_key_file or settings.data_dir / archive.MASTER_KEY,
+        stage / archive.MASTER_KEY,
+    ):
         with contextlib.suppress(StartRefused):
             yield crypto.read_master_key(path)
 
 
 @contextlib.contextmanager
 def _verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherDatabase]:
-    """The new database, whole and of the present schema, on a disk that has it. Raises `Unreadable`, `StartRefused`."""
+    """The new database, whole and of the present schema, on a disk that has it. Raises `Unreadable`,
+    `StartRefused`.
+    """
     if not (stage / archive.DATABASE).exists():
         raise Unreadable("The database is missing.")
     with archive.opened(stage / archive.DATABASE, ring, database.PRAGMAS) as copy:
@@ -278,13 +317,19 @@ def _verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherD
             raise Unreadable(f"The database is damaged: {answers[0]}.")
         migrations = Runner(copy, str(database.MIGRATIONS))
         if unknown := [row.name for row in migrations.status() if row.path is None]:
-            raise StartRefused(f"The data is a newer Snaplore's (it knows {unknown[-1]}). Install that version or a later one.")
+            raise StartRefused(
+                f"The data is a newer Snaplore's (it knows {unknown[-1]}). Install that version or a later one."
+            )
         migrations.up()
         yield copy
 
 
-def _verify_files(stage: Path, copy: SqlCipherDatabase, unreadable: set[str], total: int, progress: Progress) -> None:
-    """Every file that a row names is there and authentic, except those that were not when the backup was made; and no other is there."""
+def _verify_files(
+    stage: Path, copy: SqlCipherDatabase, unreadable: set[str], total: int, progress: Progress
+) -> None:
+    """Every file that a row names is there and authentic, except those that were not when the backup was
+    made; and no other is there.
+    """
     present = 0
     for number, stored in enumerate(archive.stored_files(copy), start=1):
         if stored.path not in unreadable:
@@ -301,11 +346,14 @@ def _number_of_photos(copy: SqlCipherDatabase) -> int:
     return Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
 
 
-# ------------------------------------------------------------------------------------------------------------------- the switch
+# ------------------------------------------------------------------------------------------------- the switch
 
 
-def _switch(settings: Settings, stage: Path, ring: crypto.KeyRing, key: bytes | None, *, now: datetime) -> Path | None:
-    """Make the state in `stage` the data folder's, under the master key of this machine, or under `key` where it has none.
+def _switch(
+    settings: Settings, stage: Path, ring: crypto.KeyRing, key: bytes | None, *, now: datetime
+) -> Path | None:
+    """Make the state in `stage` the data folder's, under the master key of this machine, or under `key` where
+    it has none.
 
     Returns where the earlier state is kept; None when there was none.
     """
@@ -316,7 +364,9 @@ def _switch(settings: Settings, stage: Path, ring: crypto.KeyRing, key: bytes | 
         master_key = _machine_key(settings, folder)
         present = _present_ring(folder, master_key)
         generation = max(ring.generation, present.generation if present else 0) + 1
-        ring = msgspec.structs.replace(ring, generation=generation, database_file=f"database/{secrets.token_hex(8)}.db")
+        ring = msgspec.structs.replace(
+            ring, generation=generation, database_file=f"database/{secrets.token_hex(8)}.db"
+        )
         (stage / "database").mkdir(mode=0o700)
         (stage / archive.DATABASE).rename(stage / ring.database_file)
         before = stage / "before"
@@ -326,7 +376,9 @@ def _switch(settings: Settings, stage: Path, ring: crypto.KeyRing, key: bytes | 
                 _link_all(stage / name, folder / name, replace=True)
             if key is not None and master_key is None:
                 master_key = key
-                (folder / archive.MASTER_KEY).unlink(missing_ok=True)  # a damaged one, of which there is a copy by now
+                (folder / archive.MASTER_KEY).unlink(
+                    missing_ok=True
+                )  # a damaged one, of which there is a copy by now
                 crypto.write_master_key(folder / archive.MASTER_KEY, key)
             os.sync()  # once for all: flushing 100,000 files one by one takes an hour on a memory card
             aside = _name_aside(folder, before, now)
@@ -340,7 +392,9 @@ def _switch(settings: Settings, stage: Path, ring: crypto.KeyRing, key: bytes | 
 
 
 def _machine_key(settings: Settings, folder: Path) -> bytes | None:
-    """The master key that this machine seals its key ring with; None without encryption, or where there is none yet."""
+    """The master key that this machine seals its key ring with; None without encryption, or where there is
+    none yet.
+    """
     if not settings.encryption:
         return None
     if settings.master_key_file is not None:
@@ -384,7 +438,9 @@ def _keep_only(state: Path, folder: Path) -> None:
 
 
 def _link_all(source: Path, target: Path, *, replace: bool = False) -> None:
-    """Give every file below `source` a second name below `target`; with `replace` also where there is one, which may be damaged."""
+    """Give every file below `source` a second name below `target`; with `replace` also where there is one,
+    which may be damaged.
+    """
     target.mkdir(mode=0o700, exist_ok=True)
     for path in _files_in(source):
         name = target / path.relative_to(source)
@@ -393,7 +449,9 @@ def _link_all(source: Path, target: Path, *, replace: bool = False) -> None:
             archive.link(path, name)
         except FileExistsError:
             if replace:
-                fresh = name.with_name(secrets.token_hex(16))  # as a stored file's, so that clean-up finds it if it is left
+                fresh = name.with_name(
+                    secrets.token_hex(16)
+                )  # as a stored file's, so that clean-up finds it if it is left
                 archive.link(path, fresh)
                 os.replace(fresh, name)
 

@@ -1,13 +1,15 @@
-"""Keys that turn: a new key for the database, for the files, and for what holds the two; and encryption switched on or off.
+"""Keys that turn: a new key for the database, for the files, and for what holds the two; and encryption
+switched on or off.
 
-A new database key means a new database: everything is exported into a file of another name under the key that only this process
-has yet, and what it exported is read back and compared. Then the key ring is replaced, which is the one moment that counts. Before
-it the old file is the database, after it the new one; whatever ends this in between leaves a file that no ring names, and the
-next start removes it. Meanwhile nobody else may use the database, so requests wait; those that would wait too long get a 503.
+A new database key means a new database: everything is exported into a file of another name under the key that
+only this process has yet, and what it exported is read back and compared. Then the key ring is replaced,
+which is the one moment that counts. Before it the old file is the database, after it the new one; whatever
+ends this in between leaves a file that no ring names, and the next start removes it. Meanwhile nobody else
+may use the database, so requests wait; those that would wait too long get a 503.
 
-Files are sealed under keys of their own that the database holds, so they need not turn with it. Those who want them turned as well
-(`seal_anew`) get each written once more, one by one beside the running service: a new file under a new name, then its row, and
-the old file goes when nobody can be on the way to it any more.
+Files are sealed under keys of their own that the database holds, so they need not turn with it. Those who
+want them turned as well (`seal_anew`) get each written once more, one by one beside the running service: a
+new file under a new name, then its row, and the old file goes when nobody can be on the way to it any more.
 """
 
 import collections
@@ -39,8 +41,11 @@ from upkeep.progress import Progress
 
 log = logging.getLogger(__name__)
 
-STEPS = 2_000  # of SQLite's virtual machine between two looks at how far the export is: a hundredth of a second
-ROOM = 1.1  # times the database's size that must be free: the new file is a little smaller than the old one, or as large
+STEPS = (
+    2_000  # of SQLite's virtual machine between two looks at how far the export is: a hundredth of a second
+)
+# times the database's size that must be free: the new file is a little smaller than the old one, or as large
+ROOM = 1.1
 BATCH = 100  # rows whose files are sealed anew before the old ones go
 BLOCK = 262_144  # bytes
 
@@ -58,21 +63,27 @@ def due_at(settings: Settings) -> datetime:
 def rotate(progress: Progress, *, now: datetime) -> None:
     """Put the database under a new key, in a new file; alone with the data folder while it lasts.
 
-    Raises `Unavailable` when others stay in the folder, and `StorageFull` when there is no room for a second database; then, and after
-    every other failure, the old state is whole.
+    Raises `Unavailable` when others stay in the folder, and `StorageFull` when there is no room for a second
+    database; then, and after every other failure, the old state is whole.
     """
     store = database.store()
     # A backup stays in the folder for seconds, and whoever came after this one would wait for both.
     backup = named_lock(store.folder / "jobs", "backup", 0, busy="A backup is being made.")
     with backup, store.lock.exclusive():
         store.follow()
-        _move_database(store, crypto.new_key_ring(encrypted=store.encrypted, now=now, generation=store.ring.generation + 1), progress)
+        _move_database(
+            store,
+            crypto.new_key_ring(encrypted=store.encrypted, now=now, generation=store.ring.generation + 1),
+            progress,
+        )
 
 
 def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -> bool:
-    """Encrypt or decrypt the database as the settings say, while no service runs; False when it is that way already.
+    """Encrypt or decrypt the database as the settings say, while no service runs; False when it is that way
+    already.
 
-    The folder is open then, and `seal_anew` brings the files after it. Raises `StartRefused` for a running service and lost keys.
+    The folder is open then, and `seal_anew` brings the files after it. Raises `StartRefused` for a running
+    service and lost keys.
     """
     with contextlib.suppress(EncryptionDiffers):
         database.open_store(settings)
@@ -81,14 +92,18 @@ def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -
         store = database.open_store(dataclasses.replace(settings, encryption=not settings.encryption))
         with store.lock.exclusive():
             key_store = crypto.KeyStore(store.keys, _master_key(store) if settings.encryption else None)
-            ring = crypto.new_key_ring(encrypted=settings.encryption, now=now, generation=store.ring.generation + 1)
+            ring = crypto.new_key_ring(
+                encrypted=settings.encryption, now=now, generation=store.ring.generation + 1
+            )
             _move_database(store, ring, progress, key_store)
         database.open_store(settings)
     return True
 
 
 def change_master_key(key: bytes) -> None:
-    """Seal the key ring under another master key. Beside a running service only when that key is kept in the data folder."""
+    """Seal the key ring under another master key. Beside a running service only when that key is kept in the
+    data folder.
+    """
     store = database.store()
     with store.lock.exclusive():
         store.follow()
@@ -100,15 +115,19 @@ def _master_key(store: Store) -> bytes:
     return crypto.read_master_key(path) if path.exists() else crypto.make_master_key(path)
 
 
-# ------------------------------------------------------------------------------------------------------------------- database
+# --------------------------------------------------------------------------------------------------- database
 
 
-def _move_database(store: Store, ring: crypto.KeyRing, progress: Progress, key_store: crypto.KeyStore | None = None) -> None:
+def _move_database(
+    store: Store, ring: crypto.KeyRing, progress: Progress, key_store: crypto.KeyStore | None = None
+) -> None:
     """Needs the lock exclusively."""
     old, new = store.database, store.folder / ring.database_file
     size = old.stat().st_size
     if shutil.disk_usage(store.folder).free < size * ROOM:
-        raise StorageFull(f"A second database needs {math.ceil(size * ROOM / 1_048_576)} MB, and less is free.")
+        raise StorageFull(
+            f"A second database needs {math.ceil(size * ROOM / 1_048_576)} MB, and less is free."
+        )
     db.connect()
     try:
         # What is still in the write-ahead log goes into the old file, which so can be cut to nothing below.
@@ -119,19 +138,24 @@ def _move_database(store: Store, ring: crypto.KeyRing, progress: Progress, key_s
         raise
     finally:
         db.manual_close()
-    # If this fails half-way, the ring on the disk decides, and the next start removes the file that it does not name.
+    # If this fails half-way, the ring on the disk decides, and the next start removes the file that it does
+    # not name.
     store.replace_ring(ring, key_store)
     progress("database", size, size)
-    # Idle threads of the service have it open until their next request, and its room on the disk would be taken until then.
+    # Idle threads of the service have it open until their next request, and its room on the disk would be
+    # taken until then.
     os.truncate(old, 0)
     _remove_database(old)
     crypto.sync_file(old.parent)
 
 
 def _export(new: Path, ring: crypto.KeyRing, report) -> None:
-    """Write the open database to `new` under the key of `ring`, flushed and compared. Raises `Unreadable` when the two differ."""
+    """Write the open database to `new` under the key of `ring`, flushed and compared. Raises `Unreadable`
+    when the two differ.
+    """
     with _attached(new, ring):
-        # Before anything is written. A file that a crash leaves half written is thrown away, so it needs neither journal nor flushes.
+        # Before anything is written. A file that a crash leaves half written is thrown away, so it needs
+        # neither journal nor flushes.
         for pragma in ("auto_vacuum = 2", "journal_mode = OFF", "synchronous = OFF"):
             db.execute_sql(f"PRAGMA fresh.{pragma}").fetchall()
         connection = db.connection()
@@ -145,12 +169,16 @@ def _export(new: Path, ring: crypto.KeyRing, report) -> None:
     crypto.sync_file(new)
     crypto.sync_file(new.parent)
     with _attached(new, ring):  # again, so that it is read from the file
-        # An authentic page is the one that was written. SQLite's own check, of every index against its table, would tell no more of the
-        # writing, and keeps everybody waiting for twice as long as all the rest; but it is all there is where nothing authenticates.
+        # An authentic page is the one that was written. SQLite's own check, of every index against its table,
+        # would tell no more of the writing, and keeps everybody waiting for twice as long as all the rest;
+        # but it is all there is where nothing authenticates.
         check = "cipher_integrity_check" if ring.database_key else "integrity_check"
         damages = [row[0] for row in db.execute_sql(f"PRAGMA fresh.{check}").fetchall() if row[0] != "ok"]
         if damages or _contents("main") != _contents("fresh"):
-            log.error("the exported database is not what it was exported from: %s", "; ".join(damages[:3]) or "rows are missing")
+            log.error(
+                "the exported database is not what it was exported from: %s",
+                "; ".join(damages[:3]) or "rows are missing",
+            )
             raise Unreadable("The database could not be copied whole, and stays as it is. See `flask check`.")
 
 
@@ -165,9 +193,13 @@ def _attached(path: Path, ring: crypto.KeyRing) -> Iterator[None]:
 
 def _contents(schema: str) -> tuple[list, dict[str, int]]:
     """The definitions, and the number of rows of each table."""
-    definitions = db.execute_sql(f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_master ORDER BY 1, 2, 3").fetchall()  # noqa: S608
+    definitions = db.execute_sql(
+        f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_master ORDER BY 1, 2, 3"
+    ).fetchall()  # noqa: S608
     tables = [name for kind, name, _table, _sql in definitions if kind == "table"]
-    return definitions, {name: db.execute_sql(f'SELECT count(*) FROM {schema}."{name}"').fetchone()[0] for name in tables}  # noqa: S608
+    return definitions, {
+        name: db.execute_sql(f'SELECT count(*) FROM {schema}."{name}"').fetchone()[0] for name in tables
+    }  # noqa: S608
 
 
 def _remove_database(path: Path) -> None:
@@ -175,7 +207,7 @@ def _remove_database(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- files
+# ------------------------------------------------------------------------------------------------------ files
 
 
 class _Kind(NamedTuple):
@@ -198,13 +230,19 @@ class _Kind(NamedTuple):
     @property
     def rows(self) -> peewee.ModelSelect:
         """Those that have files, with these columns only."""
-        columns = (self.id, self.generation, *(column for fields in self.files for column in (fields.path, fields.key)))
+        columns = (
+            self.id,
+            self.generation,
+            *(column for fields in self.files for column in (fields.path, fields.key)),
+        )
         return self.generation.model.select(*columns).where(self.generation.is_null(False))
 
 
 _KINDS = (
     _Kind("pictures", "picture", "photos", Photo.key_generation, Photo.disk_bytes),
-    _Kind("attachments", "attachment", "attachments", Message.attachment_generation, Message.attachment_bytes),
+    _Kind(
+        "attachments", "attachment", "attachments", Message.attachment_generation, Message.attachment_bytes
+    ),
 )
 
 
@@ -217,10 +255,11 @@ class SealedAnew:
 
 
 def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
-    """Write every file of an earlier generation once more, sealed under a new key, or unsealed where encryption is off.
+    """Write every file of an earlier generation once more, sealed under a new key, or unsealed where
+    encryption is off.
 
-    Opens its own short scopes, works beside the service, and goes on where an earlier run ended. With `only_unlike` just what is sealed
-    where the folder is not encrypted, or the other way round.
+    Opens its own short scopes, works beside the service, and goes on where an earlier run ended. With
+    `only_unlike` just what is sealed where the folder is not encrypted, or the other way round.
     """
     result = SealedAnew()
     with database.scope():
@@ -243,7 +282,9 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
     return result
 
 
-def _batches(kind: _Kind, where: peewee.Expression | bool, progress: Progress) -> Iterator[tuple[list, Callable[[], None]]]:
+def _batches(
+    kind: _Kind, where: peewee.Expression | bool, progress: Progress
+) -> Iterator[tuple[list, Callable[[], None]]]:
     """The rows that own files, a scope for each batch, and what to call for each row that is done."""
     with database.scope():
         total = kind.rows.where(where).count()
@@ -267,7 +308,10 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
                 return []
             old = [store.folder / getattr(row, fields.path.name) for fields in kind.files]
             keys = [getattr(row, fields.key.name) for fields in kind.files]
-            sources = [readers.enter_context(crypto.open_sealed(path, key)) for path, key in zip(old, keys, strict=True)]
+            sources = [
+                readers.enter_context(crypto.open_sealed(path, key))
+                for path, key in zip(old, keys, strict=True)
+            ]
             generation = store.ring.generation
         place = new_place(store.folder / kind.folder)
         new = [place.with_name(place.name + path.suffix) for path in old]
@@ -275,7 +319,10 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
         try:
             changed: dict[peewee.Field, object] = {kind.generation: generation}
             for fields, source, target in zip(kind.files, sources, new, strict=True):
-                changed |= {fields.path: str(target.relative_to(store.folder)), fields.key: _sealed(source, target)}
+                changed |= {
+                    fields.path: str(target.relative_to(store.folder)),
+                    fields.key: _sealed(source, target),
+                }
             crypto.sync_file(place.parent)
             changed[kind.bytes] = sum(path.stat().st_size for path in new)
             with database.scope(), db.atomic():
@@ -303,7 +350,7 @@ def _remove(paths: list[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-# --------------------------------------------------------------------------------------------------------------------- status
+# ----------------------------------------------------------------------------------------------------- status
 
 
 class Status(NamedTuple):
@@ -314,7 +361,9 @@ class Status(NamedTuple):
 
 
 def status(progress: Progress) -> Status:
-    """Look at every file: opening one authenticates its end, so that a lost, cut or wrongly keyed one is found. Opens its own scopes."""
+    """Look at every file: opening one authenticates its end, so that a lost, cut or wrongly keyed one is
+    found. Opens its own scopes.
+    """
     generations: collections.Counter[int] = collections.Counter()
     unreadable: list[str] = []
     for kind in _KINDS:
@@ -324,7 +373,9 @@ def status(progress: Progress) -> Status:
                     for path, key, _ in kind.files:
                         place = getattr(row, path.name)
                         generations[getattr(row, kind.generation.name)] += 1
-                        if not _opens(database.store().folder / place, getattr(row, key.name)) and _is_current(kind, row, path):
+                        if not _opens(
+                            database.store().folder / place, getattr(row, key.name)
+                        ) and _is_current(kind, row, path):
                             unreadable.append(f"{place} ({kind.one} {row.id})")
                     report()
     return Status(dict(generations), unreadable)

@@ -1,12 +1,14 @@
-"""The dashboard: one HTML document with its style and script inside, for browsers that open the service's address.
+"""The dashboard: one HTML document with its style and script inside, for browsers that open the service's
+address.
 
 It is assembled once, at the first request, and is the same for everybody: its script fetches the data, with the key. So its
 Content-Security-Policy names the hashes of the one style and the one script instead of a nonce for each answer, and the document is
 compressed once and cached by the browser until it changes. Nothing else may run in it, load from elsewhere, or frame it. The files in
 `templates/` are written for readers; comments and white space are not sent.
 
-The scripts are ES modules, so that editors and checkers understand them. They are linked into one script here: served one by one,
-each would need a path that is open without the key, and a request of its own before the page can start.
+The scripts are ES modules, so that editors and checkers understand them. They are linked into one script
+here: served one by one, each would need a path that is open without the key, and a request of its own before
+the page can start.
 """
 
 import base64
@@ -65,12 +67,25 @@ def assemble(*, key_needed: bool) -> Page:
     import minify_html  # takes 18 MB, which commands and a service without browsers never need
 
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
-    environment.globals |= {"joined": _joined, "linked": lambda name: markupsafe.Markup(linked(TEMPLATES / name))}  # noqa: S704
-    text = environment.get_template("dashboard.html").render(name=NAME, version=VERSION, key_needed=key_needed)
+    environment.globals |= {
+        "joined": _joined,
+        "linked": lambda name: markupsafe.Markup(linked(TEMPLATES / name)),
+    }  # noqa: S704
+    text = environment.get_template("dashboard.html").render(
+        name=NAME, version=VERSION, key_needed=key_needed
+    )
     text = minify_html.minify(text, minify_js=True, minify_css=True, keep_closing_tags=True)
-    sources = {kind: _hash(re.search(rf"<{kind}\b[^>]*>(.*?)</{kind}>", text, re.DOTALL)[1]) for kind in ("script", "style")}
+    sources = {
+        kind: _hash(re.search(rf"<{kind}\b[^>]*>(.*?)</{kind}>", text, re.DOTALL)[1])
+        for kind in ("script", "style")
+    }
     document = text.encode()
-    return Page(document, gzip.compress(document, mtime=0), POLICY.format(**sources), hashlib.sha256(document).hexdigest()[:32])
+    return Page(
+        document,
+        gzip.compress(document, mtime=0),
+        POLICY.format(**sources),
+        hashlib.sha256(document).hexdigest()[:32],
+    )
 
 
 def wanted(request: flask.Request) -> bool:
@@ -79,7 +94,9 @@ def wanted(request: flask.Request) -> bool:
 
 
 def response(page: Page, request: flask.Request) -> flask.Response:
-    """The page for this request: compressed where the client accepts that, 304 where the browser has it already."""
+    """The page for this request: compressed where the client accepts that, 304 where the browser has it
+    already.
+    """
     small = "gzip" in request.accept_encodings
     answer = flask.Response(page.compressed if small else page.document, mimetype="text/html")
     if small:
@@ -94,7 +111,8 @@ def response(page: Page, request: flask.Request) -> flask.Response:
 
 
 def linked(entry: Path) -> str:
-    """The module `entry` and all modules that it imports, directly or not, as one script in which each follows what it imports.
+    """The module `entry` and all modules that it imports, directly or not, as one script in which each
+    follows what it imports.
 
     The modules then share one scope, so only the forms that mean the same there are allowed: `import { a, b } from "./file.js";` and
     `export` before a declaration. Raises ValueError, with file and line, for any other form, for a name that is not exported, for a
@@ -106,7 +124,9 @@ def linked(entry: Path) -> str:
     for module in modules.values():
         for name, where in module.declared.items():
             if name in owners:
-                raise ValueError(f"{where}: {name} is declared at {owners[name]} too, and linked modules share one scope")
+                raise ValueError(
+                    f"{where}: {name} is declared at {owners[name]} too, and linked modules share one scope"
+                )
             owners[name] = where
     return "\n".join(module.body for module in modules.values())
 
@@ -127,19 +147,26 @@ def _collect(path: Path, importers: tuple[str, ...], modules: dict[str, _Module]
 
 
 def _read_module(path: Path) -> _Module:
-    # Without comments, which the minifier keeps before functions and which must not be taken for code; with their line breaks,
-    # for the line numbers.
-    text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), path.read_text(encoding="utf-8").rstrip() + "\n")
+    # Without comments, which the minifier keeps before functions and which must not be taken for code; with
+    # their line breaks, for the line numbers.
+    text = _COMMENT.sub(
+        lambda comment: "\n" * comment[0].count("\n"), path.read_text(encoding="utf-8").rstrip() + "\n"
+    )
 
     def where(source: str, position: int) -> str:
         return f"{path.name}:{source.count(chr(10), 0, position) + 1}"
 
-    imports = [(where(text, found.start()), found[2], re.split(r",\s*", found[1])) for found in _IMPORT.finditer(text)]
+    imports = [
+        (where(text, found.start()), found[2], re.split(r",\s*", found[1]))
+        for found in _IMPORT.finditer(text)
+    ]
     declarations = list(_DECLARATION.finditer(text))
     declared = {found[3]: where(text, found.start()) for found in declarations}
     body = _DECLARATION.sub(r"\2\3", _IMPORT.sub(lambda found: "\n" * found[0].count("\n"), text))
     if left := _UNLINKED.search(body):
-        raise ValueError(f"{where(body, left.end())}: only imports by name and exported declarations can be linked")
+        raise ValueError(
+            f"{where(body, left.end())}: only imports by name and exported declarations can be linked"
+        )
     return _Module(imports, declared, {found[3] for found in declarations if found[1]}, body)
 
 

@@ -1,9 +1,11 @@
-"""The only reading of requests: queries, forms and JSON bodies become validated objects, or a 400 that names the field.
+"""The only reading of requests: queries, forms and JSON bodies become validated objects, or a 400 that names
+the field.
 
-The signature of a route is its contract. `@operation` reads by it what the route takes, as `msgspec.Struct`s whose annotations carry
-the limits, and `web/openapi.py` publishes the same signature: what is checked and what is promised cannot drift apart. Files are received
-before the endpoint's work begins, so that a slow client holds no lock: `receive` is called once for each request, and everything after
-it reads what has arrived.
+The signature of a route is its contract. `@operation` reads by it what the route takes, as `msgspec.Struct`s
+whose annotations carry the limits, and `web/openapi.py` publishes the same signature: what is checked and
+what is promised cannot drift apart. Files are received before the endpoint's work begins, so that a slow
+client holds no lock: `receive` is called once for each request, and everything after it reads what has
+arrived.
 """
 
 import contextlib
@@ -23,9 +25,12 @@ from clock import from_epoch_ms
 from errors import BadInput, SnaploreError, TooLarge
 from settings import MEGABYTE
 
-MAX_BODY = 1 * MEGABYTE  # of a request without files; the largest is a chat message of 32,768 characters, escaped
+MAX_BODY = (
+    1 * MEGABYTE
+)  # of a request without files; the largest is a chat message of 32,768 characters, escaped
 FORM_SLACK = 1 * MEGABYTE  # what a form with files may carry beside them
-# How much of a body that nobody wants is read and thrown away, so that the client sees the answer and not a reset connection.
+# How much of a body that nobody wants is read and thrown away, so that the client sees the answer and not a
+# reset connection.
 MAX_DRAIN = 128 * MEGABYTE
 
 T = TypeVar("T")
@@ -34,7 +39,8 @@ T = TypeVar("T")
 class RowId(IntegerConverter):
     """An id in a path; what is no int, or more than SQLite counts to, is an unknown path."""
 
-    # By its digits and not by a `max`: with that, a number too large is 405 where another method has the same path.
+    # By its digits and not by a `max`: with that, a number too large is 405 where another method has the same
+    # path.
     regex = "[0-9]{1,18}"
 
 
@@ -44,11 +50,15 @@ PageSize = Annotated[int, Meta(ge=1, le=100)]
 # A text that no database is asked for as it is: whatever is typed into a search may be in it.
 _ANYTHING = {"anything": True}
 AnyText = Annotated[str, Meta(extra=_ANYTHING)]
-Moment = Annotated[str, Meta(description="an ISO 8601 time; without a zone it is UTC", examples=["2026-11-21T07:31:04"])]
+Moment = Annotated[
+    str, Meta(description="an ISO 8601 time; without a zone it is UTC", examples=["2026-11-21T07:31:04"])
+]
 
 
 class Media(NamedTuple):
-    """Says what a route answers beside JSON, or what its `flask.Response` holds: `Annotated[flask.Response, Media(("image/png",))]`."""
+    """Says what a route answers beside JSON, or what its `flask.Response` holds: `Annotated[flask.Response,
+    Media(("image/png",))]`.
+    """
 
     media_types: tuple[str, ...]
     has_etag: bool = False  # and keeps to `If-None-Match`
@@ -65,7 +75,9 @@ class Operation(NamedTuple):
 
 
 class Request(flask.Request):
-    """A request whose file parts go into spools as they arrive; an application has a subclass that says into which."""
+    """A request whose file parts go into spools as they arrive; an application has a subclass that says into
+    which.
+    """
 
     max_file_bytes = 0
 
@@ -123,7 +135,9 @@ def takes_files(*, largest: int, most: int = 1):
 
 
 def without_scope(view):
-    """Mark a route: its verb waits for others (a model, a webhook) and opens the database by itself, for moments only."""
+    """Mark a route: its verb waits for others (a model, a webhook) and opens the database by itself, for
+    moments only.
+    """
     view.without_scope = True
     return view
 
@@ -132,7 +146,8 @@ def receive() -> None:
     """Read the whole body of the current request. Raises `TooLarge` when it is more than its endpoint takes."""
     request = flask.request
     largest, most = getattr(flask.current_app.view_functions.get(request.endpoint), "takes_files", (0, 0))
-    # A single file may come a little over its limit, so that it is refused by its size, with a sentence, and not by the form's.
+    # A single file may come a little over its limit, so that it is refused by its size, with a sentence, and
+    # not by the form's.
     limit = most * largest + FORM_SLACK if most else MAX_BODY
     request.max_content_length = limit
     request.max_file_bytes = largest
@@ -142,7 +157,9 @@ def receive() -> None:
         else:
             request.get_data(cache=True)
     except RequestEntityTooLarge:
-        raise TooLarge(f"The request is larger than the {limit // MEGABYTE} MB that can be taken here.") from None
+        raise TooLarge(
+            f"The request is larger than the {limit // MEGABYTE} MB that can be taken here."
+        ) from None
     except ClientDisconnected:
         flask.g.client_gone = True
         raise
@@ -183,7 +200,11 @@ def body(shape: type[T]) -> T:
 
 def given(body: msgspec.Struct) -> dict[str, Any]:
     """The fields that a body gives, by name; one that is left out or null is not among them."""
-    return {name: value for name, value in msgspec.structs.asdict(body).items() if value is not None and value is not msgspec.UNSET}
+    return {
+        name: value
+        for name, value in msgspec.structs.asdict(body).items()
+        if value is not None and value is not msgspec.UNSET
+    }
 
 
 def files(_kind: Any = None) -> list[FileStorage]:
@@ -192,7 +213,9 @@ def files(_kind: Any = None) -> list[FileStorage]:
 
 
 def file(kind: Any) -> FileStorage | None:
-    """The uploaded file of the field `file`; None if `kind` has a None and the form none or, as browsers do, an empty one."""
+    """The uploaded file of the field `file`; None if `kind` has a None and the form none or, as browsers do,
+    an empty one.
+    """
     if kind is FileStorage:
         return _uploaded("file", most=1)[0]
     uploaded = [file for file in flask.request.files.getlist("file") if file.filename]
@@ -240,7 +263,9 @@ def _convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) ->
         raise BadInput(_explain(str(problem), values, shape)) from None
     for name, kind in _fields(shape).items():
         value = values.get(name)
-        if isinstance(value, str) and not strict and getattr(result, name) is None:  # for msgspec "null" is one way to say nothing
+        if (
+            isinstance(value, str) and not strict and getattr(result, name) is None
+        ):  # for msgspec "null" is one way to say nothing
             raise BadInput(f"{name}: {_demand(kind, value)}")
         # SQLite would keep a NUL and then cut the text off at it in half of its functions.
         if isinstance(value, str) and "\0" in value and getattr(kind, "extra", None) != _ANYTHING:
@@ -272,7 +297,9 @@ def _demand(kind: Any, value: Any) -> str:
         kind = next(part for part in kind.types if not isinstance(part, msgspec.inspect.NoneType))
     if isinstance(kind, msgspec.inspect.Metadata):
         kind, schema = kind.type, kind.extra_json_schema or {}
-        if "description" in schema and (isinstance(kind, msgspec.inspect.LiteralType) or getattr(kind, "pattern", None)):
+        if "description" in schema and (
+            isinstance(kind, msgspec.inspect.LiteralType) or getattr(kind, "pattern", None)
+        ):
             return f"must be {schema['description']}"
     match kind:
         case msgspec.inspect.IntType(ge=low, le=high) if low is not None and high is not None:
@@ -285,7 +312,9 @@ def _demand(kind: Any, value: Any) -> str:
             return f"must be one of {', '.join(map(str, values))}"
         case msgspec.inspect.BoolType():
             return "must be true or false"
-        case msgspec.inspect.StrType(max_length=longest) if longest is not None and isinstance(value, str) and len(value) > longest:
+        case msgspec.inspect.StrType(max_length=longest) if (
+            longest is not None and isinstance(value, str) and len(value) > longest
+        ):
             return f"must be at most {longest:,} characters"
         case msgspec.inspect.StrType(min_length=shortest) if shortest and value == "":
             return "must not be empty"

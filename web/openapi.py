@@ -1,8 +1,9 @@
 """The published contract: an OpenAPI 3.1 document of every route; `GET /api/openapi.json`.
 
-It is made from what the routes are read by, their signatures (`params.operation`), and from what else decides about a request: whether
-a route is open, limited, takes a body or uses the database. So nothing in it is written a second time, and a status stands in it only
-where it can occur. `docs/api.md` is made from it, and the tests hold every answer that they get against it.
+It is made from what the routes are read by, their signatures (`params.operation`), and from what else decides
+about a request: whether a route is open, limited, takes a body or uses the database. So nothing in it is
+written a second time, and a status stands in it only where it can occur. `docs/api.md` is made from it, and
+the tests hold every answer that they get against it.
 """
 
 import inspect
@@ -65,7 +66,9 @@ exist is 404, a method that a path does not take 405, an unexpected failure 500.
 
 
 def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection[str]) -> dict[str, Any]:
-    """The contract of all routes of `app`; `unlocked` endpoints take no key, and `limited` ones only so many requests a minute."""
+    """The contract of all routes of `app`; `unlocked` endpoints take no key, and `limited` ones only so many
+    requests a minute.
+    """
     made = _Document()
     paths: dict[str, Any] = {}
     for rule in sorted(app.url_map.iter_rules(), key=_order):
@@ -85,7 +88,11 @@ def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection
         "paths": paths,
         "components": {
             "schemas": dict(sorted(made.schemas.items())),
-            "responses": {name: _response(status, text) for status, (name, text) in STATUSES.items() if status not in _WITHOUT_JSON},
+            "responses": {
+                name: _response(status, text)
+                for status, (name, text) in STATUSES.items()
+                if status not in _WITHOUT_JSON
+            },
             "headers": _HEADERS,
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "The API key"}},
         },
@@ -112,14 +119,21 @@ class _Document:
             "description": description,
             "parameters": parameters,
             "requestBody": self._body(contract, view) if method in BODY_METHODS else None,
-            "responses": {"200": self._answer(contract.answer), **{str(status): self._failure(status, contract) for status in statuses}},
+            "responses": {
+                "200": self._answer(contract.answer),
+                **{str(status): self._failure(status, contract) for status in statuses},
+            },
         }
         if 429 in statuses:
-            made["responses"]["200"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
+            made["responses"]["200"]["headers"] = {
+                name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS
+            }
         return {name: value for name, value in made.items() if value}
 
     def schema(self, kind: Any) -> dict[str, Any]:
-        """The schema of a type; the named shapes in it become components. Raises `ValueError` when two of them have one name."""
+        """The schema of a type; the named shapes in it become components. Raises `ValueError` when two of
+        them have one name.
+        """
         (schema,), named = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
         for name, shape in named.items():
             if self.schemas.setdefault(name, _ordered(name, _portable(shape))) != _portable(shape):
@@ -158,14 +172,20 @@ class _Document:
         kind, media = _media(kind)
         content = {} if kind is flask.Response else {"application/json": {"schema": self.schema(kind)}}
         for name in media.media_types:
-            content[name] = {"schema": {"type": "string"} if name.startswith("text/") else {"type": "string", "format": "binary"}}
+            content[name] = {
+                "schema": {"type": "string"}
+                if name.startswith("text/")
+                else {"type": "string", "format": "binary"}
+            }
         return {"description": "Done", "content": content}
 
     def _failure(self, status: int, contract: inputs.Operation) -> dict[str, Any]:
         name, text = STATUSES[status]
         if status == 206:
             return {**self._answer(contract.answer), "description": text}
-        return {"description": text} if status in _WITHOUT_JSON else {"$ref": f"#/components/responses/{name}"}
+        return (
+            {"description": text} if status in _WITHOUT_JSON else {"$ref": f"#/components/responses/{name}"}
+        )
 
 
 class Error(msgspec.Struct):
@@ -177,16 +197,27 @@ class Error(msgspec.Struct):
 _WITHOUT_JSON = (206, 304, 414)
 _LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _HEADERS = {
-    "Retry-After": {"description": "Seconds after which it is worth coming again", "schema": {"type": "integer", "minimum": 0}},
+    "Retry-After": {
+        "description": "Seconds after which it is worth coming again",
+        "schema": {"type": "integer", "minimum": 0},
+    },
     "WWW-Authenticate": {"schema": {"const": "Bearer"}},
-    "X-RateLimit-Limit": {"description": "Requests that are taken in a minute", "schema": {"type": "integer"}},
+    "X-RateLimit-Limit": {
+        "description": "Requests that are taken in a minute",
+        "schema": {"type": "integer"},
+    },
     "X-RateLimit-Remaining": {"description": "Those that are left of them", "schema": {"type": "integer"}},
-    "X-RateLimit-Reset": {"description": "When there will be more again, in epoch seconds", "schema": {"type": "integer"}},
+    "X-RateLimit-Reset": {
+        "description": "When there will be more again, in epoch seconds",
+        "schema": {"type": "integer"},
+    },
 }
 _HEADERS_OF = {401: ("WWW-Authenticate",), 429: ("Retry-After", *_LIMIT_HEADERS), 503: ("Retry-After",)}
 
 
-def _statuses(method: str, rule: Rule, view: Any, *, unlocked: Collection[str], limited: Collection[str]) -> list[int]:
+def _statuses(
+    method: str, rule: Rule, view: Any, *, unlocked: Collection[str], limited: Collection[str]
+) -> list[int]:
     """What may be answered beside 200."""
     contract: inputs.Operation = view.operation
     found = {failure.status for failure in contract.failures}
@@ -226,17 +257,23 @@ def _media(kind: Any) -> tuple[Any, inputs.Media]:
 
 
 def _fields(shape: type) -> tuple[dict[str, Any], list[str]]:
-    """The fields of a query or form with their schemas, and those that are required. There is no null in either: it is to be absent."""
+    """The fields of a query or form with their schemas, and those that are required. There is no null in
+    either: it is to be absent.
+    """
     schema = _portable(msgspec.json.schema_components([shape])[1][shape.__name__])
     fields = {}
     for name, field in schema["properties"].items():
         kind = next(kind for kind in field.get("anyOf", [field]) if kind != {"type": "null"})
-        fields[name] = {key: value for key, value in kind.items() if key != "default" or value not in (None, "")}
+        fields[name] = {
+            key: value for key, value in kind.items() if key != "default" or value not in (None, "")
+        }
     return fields, schema["required"]
 
 
 def _ordered(name: str, shape: dict[str, Any]) -> dict[str, Any]:
-    """With its fields in the order in which `web/shapes.py` has them; msgspec gives them in that of the alphabet."""
+    """With its fields in the order in which `web/shapes.py` has them; msgspec gives them in that of the
+    alphabet.
+    """
     fields = getattr(getattr(shapes, name, None), "__annotations__", shape["properties"])
     return {**shape, "properties": {field: shape["properties"][field] for field in fields}}
 
@@ -247,7 +284,9 @@ def _portable(schema: Any) -> Any:
         return [_portable(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    plain = {name: _portable(part) for name, part in schema.items() if name != "title" or not isinstance(part, str)}
+    plain = {
+        name: _portable(part) for name, part in schema.items() if name != "title" or not isinstance(part, str)
+    }
     if isinstance(plain.get("pattern"), str):
         plain["pattern"] = plain["pattern"].replace(r"\Z", "$")
     return plain

@@ -1,4 +1,5 @@
-"""What the service answers with: each resource and its fields, as clients see them; the other half of the contract beside `web/inputs.py`.
+"""What the service answers with: each resource and its fields, as clients see them; the other half of the
+contract beside `web/inputs.py`.
 
 `of` reads a row into its shape, so a field that is declared here cannot be forgotten in an answer. Answers are not validated when they
 are sent; the tests hold every answer that they get against the contract (`tests/support/contract.py`).
@@ -27,9 +28,15 @@ Timestamp = Annotated[
         examples=["2026-11-21T07:31:04.123"],
     ),
 ]
-ConversationId = Annotated[str, Meta(pattern=r"^[0-9a-f]{1,64}\Z", description="1 to 64 lowercase hexadecimal digits")]
+ConversationId = Annotated[
+    str, Meta(pattern=r"^[0-9a-f]{1,64}\Z", description="1 to 64 lowercase hexadecimal digits")
+]
 Entities = Annotated[
-    str, Meta(description="a JSON list of objects with `type` and `value`", examples=['[{"type": "date", "value": "Friday"}]'])
+    str,
+    Meta(
+        description="a JSON list of objects with `type` and `value`",
+        examples=['[{"type": "date", "value": "Friday"}]'],
+    ),
 ]
 StoredPath = Annotated[str, Meta(description="relative to the data folder")]
 Status = Literal["pending", "processing", "done", "error"]
@@ -69,7 +76,7 @@ class Done(TypedDict):
     message: str
 
 
-# -------------------------------------------------------------------------------------------------------------------- Service
+# ---------------------------------------------------------------------------------------------------- Service
 
 
 class Identity(TypedDict):
@@ -82,7 +89,7 @@ class Health(TypedDict):
     status: Literal["ok"]
 
 
-# --------------------------------------------------------------------------------------------------------------------- Photos
+# ----------------------------------------------------------------------------------------------------- Photos
 
 
 class Uploaded(TypedDict):
@@ -99,7 +106,9 @@ class BatchResult(TypedDict):
     filename: str
     id: NotRequired[int]
     dedup: NotRequired[bool]
-    error: NotRequired[Annotated[str, Meta(description="`empty`, `too large`, `unsupported image`, or a sentence")]]
+    error: NotRequired[
+        Annotated[str, Meta(description="`empty`, `too large`, `unsupported image`, or a sentence")]
+    ]
 
 
 class BatchUploaded(TypedDict):
@@ -197,7 +206,7 @@ class PhotoHits(TypedDict):
     items: list[PhotoHit]
 
 
-# ------------------------------------------------------------------------------------------------------------------- Analyses
+# --------------------------------------------------------------------------------------------------- Analyses
 
 
 class AnalysisItem(AnalysisFields):
@@ -224,7 +233,7 @@ class Statistics(TypedDict):
     category_distribution: dict[str, Count]
 
 
-# -------------------------------------------------------------------------------------------------------------- Conversations
+# ---------------------------------------------------------------------------------------------- Conversations
 
 
 class ConversationFields(TypedDict):
@@ -249,8 +258,12 @@ class ConversationList(TypedDict):
 class MessageFields(TypedDict):
     id: int
     role: Literal["user", "assistant", "tool"]
-    content: Annotated[str | None, Meta(description="null when an assistant only calls tools; a tool's is a JSON object")]
-    tool_calls: Annotated[str | None, Meta(description="a JSON list of objects with `id`, `type` and `function`")]
+    content: Annotated[
+        str | None, Meta(description="null when an assistant only calls tools; a tool's is a JSON object")
+    ]
+    tool_calls: Annotated[
+        str | None, Meta(description="a JSON list of objects with `id`, `type` and `function`")
+    ]
     tool_name: str | None
     created_at: Timestamp
 
@@ -265,7 +278,7 @@ class MessageList(TypedDict):
     messages: list[MessageFields]
 
 
-# ----------------------------------------------------------------------------------------------------------------------- Chat
+# ------------------------------------------------------------------------------------------------------- Chat
 
 
 class FunctionCall(TypedDict):
@@ -290,7 +303,7 @@ class Answered(TypedDict):
     message: AnswerMessage
 
 
-# ------------------------------------------------------------------------------------------------------------------- Dynamics
+# --------------------------------------------------------------------------------------------------- Dynamics
 
 
 class DynamicItem(TypedDict):
@@ -350,7 +363,7 @@ class Generated(TypedDict):
     articles: list[NewArticle]
 
 
-# ------------------------------------------------------------------------------------------------------------------- Memories
+# --------------------------------------------------------------------------------------------------- Memories
 
 
 class MemoryFields(TypedDict):
@@ -379,7 +392,7 @@ class MemoryStatistics(TypedDict):
     categories: dict[str, Count]
 
 
-# ---------------------------------------------------------------------------------------------------------- LLM configuration
+# ------------------------------------------------------------------------------------------ LLM configuration
 
 
 class PresetFields(TypedDict):
@@ -390,7 +403,9 @@ class PresetFields(TypedDict):
 
 
 class ConfigurationFields(PresetFields):
-    """Which model answers; the key is never shown. With the embedded one, provider `local`, the address is empty."""
+    """Which model answers; the key is never shown. With the embedded one, provider `local`, the address is
+    empty.
+    """
 
     api_key_set: bool
     temperature: float
@@ -400,13 +415,15 @@ class PresetList(TypedDict):
     presets: dict[str, PresetFields]
 
 
-# ---------------------------------------------------------------------------------------------------------------------- Usage
+# ------------------------------------------------------------------------------------------------------ Usage
 
 
 class UsageRow(TypedDict):
     """What went to one model for one purpose on one day."""
 
-    day: Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="UTC", examples=["2026-11-21"])]
+    day: Annotated[
+        str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="UTC", examples=["2026-11-21"])
+    ]
     purpose: str
     model: str
     calls: Count
@@ -421,7 +438,7 @@ class UsageReport(TypedDict):
     days: list[UsageRow]
 
 
-# ----------------------------------------------------------------------------------------------------------------------- Data
+# ------------------------------------------------------------------------------------------------------- Data
 
 
 class Amounts(TypedDict):
@@ -459,7 +476,7 @@ class Cleared(TypedDict):
     memories: Count
 
 
-# ----------------------------------------------------------------------------------------------------------------------- Push
+# ------------------------------------------------------------------------------------------------------- Push
 
 
 class Registered(TypedDict):
@@ -493,7 +510,7 @@ class BroadcastSent(TypedDict):
     count: Annotated[int, Meta(ge=0, description="to how many devices it was sent")]
 
 
-# --------------------------------------------------------------------------------------------------------------------- Skills
+# ----------------------------------------------------------------------------------------------------- Skills
 
 
 class SkillFields(TypedDict):
@@ -518,7 +535,7 @@ class SkillList(TypedDict):
     skills: list[SkillItem]
 
 
-# ---------------------------------------------------------------------------------------------------------------- MCP servers
+# ------------------------------------------------------------------------------------------------ MCP servers
 
 
 class ServerFields(TypedDict):

@@ -1,8 +1,8 @@
 """A person at the dashboard: Debian's Chromium without a window, in front of the real service.
 
-Whatever a test does, at its end the page must have been quiet: no error on the console, no breach of the content security
-policy, no request to another host. What a test provokes on purpose (a wrong key answers 401, which Chromium reports), it names
-with `tolerate`.
+Whatever a test does, at its end the page must have been quiet: no error on the console, no breach of the
+content security policy, no request to another host. What a test provokes on purpose (a wrong key answers 401,
+which Chromium reports), it names with `tolerate`.
 """
 
 import collections
@@ -37,7 +37,9 @@ def running() -> Iterator[Browser]:
     """The browser; skips the test, saying why, where there is none."""
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
-        pytest.skip("the dashboard's tests need Chromium, which is not installed (Debian: apt-get install chromium)")
+        pytest.skip(
+            "the dashboard's tests need Chromium, which is not installed (Debian: apt-get install chromium)"
+        )
     expect.set_options(timeout=PATIENCE * 1000 / 2)  # five seconds, the default, are short on a busy machine
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program)
@@ -46,7 +48,9 @@ def running() -> Iterator[Browser]:
 
 
 def axe_source(folder: Path) -> str:
-    """The script of axe-core, which judges the accessibility of a page; skips the test where npm cannot bring it."""
+    """The script of axe-core, which judges the accessibility of a page; skips the test where npm cannot bring
+    it.
+    """
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("axe-core comes from npm, which is not installed")
@@ -65,9 +69,21 @@ class Dashboard:
     """The service with a scripted model, and the pages that are open on it. A context manager."""
 
     def __init__(self, browser: Browser, folder: Path, llm: FakeLLM | None, **settings: Any):
-        model = {"llm_base_url": llm.url, "llm_model": "scripted", "llm_api_key": "sk-scripted-secret"} if llm else {}
+        model = (
+            {"llm_base_url": llm.url, "llm_model": "scripted", "llm_api_key": "sk-scripted-secret"}
+            if llm
+            else {}
+        )
         self.service = Service(
-            folder, **{"api_key": KEY, "dev_mode": "true", "analysis_workers": "1", "language": "en", **model, **settings}
+            folder,
+            **{
+                "api_key": KEY,
+                "dev_mode": "true",
+                "analysis_workers": "1",
+                "language": "en",
+                **model,
+                **settings,
+            },
         )
         self.llm = llm
         # What the model finds in the next pictures, in their order: findings, or a function that brings them.
@@ -104,15 +120,24 @@ class Dashboard:
     ) -> Page:
         """A page in a browser of its own (no shared storage), with this person's language, theme and screen."""
         locale = {"en": "en-GB", "zh": "zh-CN"}[language]
-        own = self._browser.new_context(viewport=size, locale=locale, color_scheme=theme, reduced_motion="reduce", **context)
+        own = self._browser.new_context(
+            viewport=size, locale=locale, color_scheme=theme, reduced_motion="reduce", **context
+        )
         self._contexts.append(own)
         own.set_default_timeout(PATIENCE * 1000 / 2)
         if signed_in:
             # Not on about:blank, which has no storage.
-            own.add_init_script(f"if (location.host) localStorage.setItem('snaplore.key', {json.dumps(json.dumps(KEY))})")
-        own.add_init_script("addEventListener('securitypolicyviolation', (event) => console.error('CSP: ' + event.violatedDirective))")
+            own.add_init_script(
+                f"if (location.host) localStorage.setItem('snaplore.key', {json.dumps(json.dumps(KEY))})"
+            )
+        own.add_init_script(
+            "addEventListener('securitypolicyviolation', (event) => console.error('CSP: ' + event.violatedDirective))"
+        )
         page = own.new_page()
-        page.on("console", lambda message: self._note(message.type, f"{message.text} ({message.location.get('url', '')})"))
+        page.on(
+            "console",
+            lambda message: self._note(message.type, f"{message.text} ({message.location.get('url', '')})"),
+        )
         page.on("pageerror", lambda error: self._note("error", str(error)))
         page.on("request", lambda request: self._watch(request.url))
         page.goto(f"{self.service.url}/{address}")
@@ -123,7 +148,11 @@ class Dashboard:
         self._tolerated.append(pattern)
 
     def assert_quiet(self) -> None:
-        loud = [problem for problem in self._problems if not any(re.search(pattern, problem) for pattern in self._tolerated)]
+        loud = [
+            problem
+            for problem in self._problems
+            if not any(re.search(pattern, problem) for pattern in self._tolerated)
+        ]
         assert not loud, "\n".join(loud)
 
     def begin_anew(self) -> None:
@@ -140,7 +169,9 @@ class Dashboard:
             self._contexts.pop().close()
 
     def _answer(self, request: Request) -> Any:
-        """Not by the model's own queue: the reasoner comes after every third picture, whenever it likes, and would take from that."""
+        """Not by the model's own queue: the reasoner comes after every third picture, whenever it likes, and
+        would take from that.
+        """
         if not request.images:
             return {"articles": []}
         found = self.findings.popleft() if self.findings else FINDINGS
@@ -156,11 +187,16 @@ class Dashboard:
 
 
 def barriers(page: Page, axe: str) -> list[str]:
-    """What axe-core finds on the page, as it is now, that seriously hinders people: rule, help and the elements."""
+    """What axe-core finds on the page, as it is now, that seriously hinders people: rule, help and the
+    elements.
+    """
     page.evaluate(axe)  # over the debugger's line, where the page's policy does not reach
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((result) => result.violations)")
+    found = page.evaluate(
+        "axe.run(document, {resultTypes: ['violations']}).then((result) => result.violations)"
+    )
     return [
-        f"{violation['id']}: {violation['help']}: " + "; ".join(node["html"][:150] for node in violation["nodes"][:3])
+        f"{violation['id']}: {violation['help']}: "
+        + "; ".join(node["html"][:150] for node in violation["nodes"][:3])
         for violation in found
         if violation["impact"] in SERIOUS
     ]

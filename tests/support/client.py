@@ -7,7 +7,9 @@ from tests.support import contract
 
 
 class Client:
-    """Flask's test client that carries the key, knows the service's most frequent calls, and holds every answer against the contract."""
+    """Flask's test client that carries the key, knows the service's most frequent calls, and holds every
+    answer against the contract.
+    """
 
     def __init__(self, app):
         self.app = app
@@ -35,7 +37,9 @@ class Client:
         answer = method(path, headers=headers, **options)
         answer.get_data()
         contract.hold(self.app, answer)
-        answer.request.environ["wsgi.input"].close()  # a temporary file of the test client's, when the body was large
+        answer.request.environ[
+            "wsgi.input"
+        ].close()  # a temporary file of the test client's, when the body was large
         answer.close()
         return answer
 

@@ -1,4 +1,5 @@
-"""Holds answers against the published contract: the status must be declared, and a JSON body be of its schema, with nothing beside it.
+"""Holds answers against the published contract: the status must be declared, and a JSON body be of its
+schema, with nothing beside it.
 
 The contract is read with jsonschema-rs, and not through the code that has made it.
 """
@@ -17,7 +18,9 @@ _documents: dict[str, dict[str, Any]] = {}
 
 
 def document(app) -> dict[str, Any]:
-    """The contract, as the service gives it away. It is the same for all settings, so one application is asked for all."""
+    """The contract, as the service gives it away. It is the same for all settings, so one application is
+    asked for all.
+    """
     if not _documents:
         bearer = {"Authorization": f"Bearer {app.api_key}"} if app.api_key else {}
         with app.test_client().get("/api/openapi.json", headers=bearer) as answer:
@@ -36,7 +39,9 @@ def hold(app, answer: TestResponse) -> None:
     path, method = operation
     responses = document(app)["paths"][path][method]["responses"]
     declared = f"{method.upper()} {path} answers {status}"
-    assert str(status) in responses or status in BROUGHT_ABOUT, f"{declared}, which is not declared: {answer.get_data(as_text=True)[:500]}"
+    assert str(status) in responses or status in BROUGHT_ABOUT, (
+        f"{declared}, which is not declared: {answer.get_data(as_text=True)[:500]}"
+    )
     if status >= 400:
         assert set(answer.json) == {"detail"}, declared
         return
@@ -59,7 +64,9 @@ def _operation(app, method: str, path: str) -> tuple[str, str] | None:
 def _validator(path: str, method: str) -> jsonschema_rs.Validator:
     published = _documents["published"]
     schema = published["paths"][path][method]["responses"]["200"]["content"]["application/json"]["schema"]
-    return jsonschema_rs.Draft202012Validator({**schema, "components": {"schemas": _closed(published["components"]["schemas"])}})
+    return jsonschema_rs.Draft202012Validator(
+        {**schema, "components": {"schemas": _closed(published["components"]["schemas"])}}
+    )
 
 
 def _closed(schema: Any) -> Any:

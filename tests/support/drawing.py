@@ -5,7 +5,9 @@ import io
 from PIL import Image, ImageDraw, ImageFont
 
 
-def draw(text="Dentist on Friday", size=(540, 960), format="PNG", mode="RGB", background="white", **save_options):
+def draw(
+    text="Dentist on Friday", size=(540, 960), format="PNG", mode="RGB", background="white", **save_options
+):
     image = Image.new("RGB", size, background)
     ImageDraw.Draw(image).multiline_text((20, 40), text, fill="black", font=ImageFont.load_default(size=28))
     out = io.BytesIO()

@@ -1,8 +1,9 @@
-"""A vision model on a loopback port: an OpenAI-compatible server that says what a test tells it to, over real sockets.
+"""A vision model on a loopback port: an OpenAI-compatible server that says what a test tells it to, over real
+sockets.
 
-Answers are queued and used up in order; when the queue is empty, `default`, a function of the request, gives the content.
-Everything that was asked is kept in `requests`, in order. Nothing in here sleeps: what waits, waits for an event or for
-the client to go away.
+Answers are queued and used up in order; when the queue is empty, `default`, a function of the request, gives
+the content. Everything that was asked is kept in `requests`, in order. Nothing in here sleeps: what waits,
+waits for an event or for the client to go away.
 """
 
 import base64
@@ -27,11 +28,20 @@ FINDINGS = {
     "entities": [{"type": "date", "value": "Friday"}],
     "confidence": 0.9,
     "visible_text": "Library\nYour book is due on Friday.",
-    "memories": [{"content": "Has borrowed a book from the library.", "category": "fact", "memory_type": "short_term", "importance": 0.4}],
+    "memories": [
+        {
+            "content": "Has borrowed a book from the library.",
+            "category": "fact",
+            "memory_type": "short_term",
+            "importance": 0.4,
+        }
+    ],
 }
 
 
-PATIENCE = 10.0  # seconds after which the server gives up, so that a client without a deadline fails its test and does not hang it
+# seconds after which the server gives up, so that a client without a deadline fails its test and does not
+# hang it
+PATIENCE = 10.0
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -62,13 +72,24 @@ class Request:
 
     def _parts(self) -> list[dict]:
         contents = [message.get("content") or [] for message in self.body["messages"]]
-        return [part for content in contents for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)]
+        return [
+            part
+            for content in contents
+            for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)
+        ]
 
 
 class FakeLLM(Loopback):
-    """The server. A context manager; `url` is the base address to configure (with dev mode). `tls` makes it speak https."""
+    """The server. A context manager; `url` is the base address to configure (with dev mode). `tls` makes it
+    speak https.
+    """
 
-    def __init__(self, default: Callable[[Request], Any] = lambda request: FINDINGS, *, tls: ssl.SSLContext | None = None):
+    def __init__(
+        self,
+        default: Callable[[Request], Any] = lambda request: FINDINGS,
+        *,
+        tls: ssl.SSLContext | None = None,
+    ):
         self.default = default
         self.requests: list[Request] = []
         self.queue_is_for: Callable[[Request], bool] = lambda request: True  # others get the default
@@ -95,11 +116,22 @@ class FakeLLM(Loopback):
         after: threading.Event | None = None,
         **message: Any,
     ) -> None:
-        """Queue a chat completion. Text and lists go out as they are, anything else as JSON text; `after` holds it back."""
-        body = _completion(content, tool_calls=tool_calls, finish_reason=finish_reason, usage=usage, **message)
+        """Queue a chat completion. Text and lists go out as they are, anything else as JSON text; `after`
+        holds it back.
+        """
+        body = _completion(
+            content, tool_calls=tool_calls, finish_reason=finish_reason, usage=usage, **message
+        )
         self._enqueue(lambda handler: handler.reply(200, body, after=after))
 
-    def fail(self, status: int, message: str = "It went wrong.", *, headers: dict[str, str] | None = None, **error: Any) -> None:
+    def fail(
+        self,
+        status: int,
+        message: str = "It went wrong.",
+        *,
+        headers: dict[str, str] | None = None,
+        **error: Any,
+    ) -> None:
         """Queue an HTTP error with an OpenAI-shaped error object."""
         self.reply({"error": {"message": message, **error}}, status=status, headers=headers)
 
@@ -113,7 +145,9 @@ class FakeLLM(Loopback):
 
     def close_mid_answer(self) -> None:
         """Queue: an answer that announces more than it brings, and then a closed connection."""
-        self._enqueue(lambda handler: handler.send(b'HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{"choices": ['))
+        self._enqueue(
+            lambda handler: handler.send(b'HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{"choices": [')
+        )
 
     def drip(self, head: bytes = CHUNKED, piece: bytes = b"1\r\n \r\n", *, every: float = 0.02) -> None:
         """Queue: `head`, then `piece` again and again. With an empty `head` it drips into the status line."""
@@ -140,13 +174,30 @@ class FakeLLM(Loopback):
         return lambda handler: handler.reply(200, body)
 
 
-def _completion(content: Any, *, tool_calls: list | None = None, finish_reason: str = "stop", usage: Any = None, **message: Any) -> dict:
-    text = content if content is None or isinstance(content, str | list) else json.dumps(content, ensure_ascii=False)
+def _completion(
+    content: Any,
+    *,
+    tool_calls: list | None = None,
+    finish_reason: str = "stop",
+    usage: Any = None,
+    **message: Any,
+) -> dict:
+    text = (
+        content
+        if content is None or isinstance(content, str | list)
+        else json.dumps(content, ensure_ascii=False)
+    )
     message = {"role": "assistant", "content": text, **message}
     if tool_calls is not None:
         message["tool_calls"] = tool_calls
-    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100} if usage is None else usage
-    return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}], "usage": usage}
+    usage = (
+        {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100} if usage is None else usage
+    )
+    return {
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}],
+        "usage": usage,
+    }
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -165,7 +216,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, format, *args):
         """Silent: pytest shows what matters."""
 
-    def reply(self, status: int, body: Any, *, headers: dict[str, str] | None = None, after: threading.Event | None = None) -> None:
+    def reply(
+        self,
+        status: int,
+        body: Any,
+        *,
+        headers: dict[str, str] | None = None,
+        after: threading.Event | None = None,
+    ) -> None:
         while after is not None and not after.wait(0.02):
             if self._fake._closing.is_set():
                 return

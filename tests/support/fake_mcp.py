@@ -1,7 +1,9 @@
-"""An MCP server on a loopback port, of either era, over real sockets; it also breaks the protocol when a test tells it to.
+"""An MCP server on a loopback port, of either era, over real sockets; it also breaks the protocol when a test
+tells it to.
 
-Left alone it keeps to its era strictly, so that a client's mistake is a refusal: the later one checks that headers and `_meta` agree,
-the earlier one that a session is opened before it is used. `act` queues something else for the next request of a method.
+Left alone it keeps to its era strictly, so that a client's mistake is a refusal: the later one checks that
+headers and `_meta` agree, the earlier one that a session is opened before it is used. `act` queues something
+else for the next request of a method.
 """
 
 import base64
@@ -40,7 +42,9 @@ class Request:
 
 
 class FakeMCP(Loopback):
-    """The server. A context manager; `url` is its address (with dev mode). `stream`: it answers by server-sent events."""
+    """The server. A context manager; `url` is its address (with dev mode). `stream`: it answers by
+    server-sent events.
+    """
 
     def __init__(self, *, stateless: bool = False, stream: bool = False, tools: list[dict] | None = None):
         self.stateless, self.stream = stateless, stream
@@ -85,7 +89,11 @@ class FakeMCP(Loopback):
         refusal = self._modern_refusal(request) if self.stateless else self._session_refusal(request)
         if refusal is not None:
             status, code, message = refusal
-            return status, {"jsonrpc": "2.0", "id": request.body.get("id"), "error": {"code": code, "message": message}}, {}
+            return (
+                status,
+                {"jsonrpc": "2.0", "id": request.body.get("id"), "error": {"code": code, "message": message}},
+                {},
+            )
         headers = {}
         params = request.body.get("params", {})
         match request.method:
@@ -95,7 +103,11 @@ class FakeMCP(Loopback):
                 self._opened += 1
                 headers["Mcp-Session-Id"] = f"session-{self._opened}"
                 self.sessions.add(headers["Mcp-Session-Id"])
-                result = {"protocolVersion": self.version, "capabilities": {"tools": {}}, "serverInfo": {"name": "fake", "version": "1"}}
+                result = {
+                    "protocolVersion": self.version,
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "fake", "version": "1"},
+                }
             case "tools/list":
                 number = int(params.get("cursor", "0"))
                 result = {"tools": self.pages[number]}
@@ -125,7 +137,10 @@ class FakeMCP(Loopback):
         expected = {"mcp-protocol-version": "2026-07-28", "mcp-method": request.method}
         if request.method == "tools/call":
             expected["mcp-name"] = params["name"]
-            expected |= {f"mcp-param-{header}": params["arguments"].get(name) for name, header in self._wanted_headers(params["name"])}
+            expected |= {
+                f"mcp-param-{header}": params["arguments"].get(name)
+                for name, header in self._wanted_headers(params["name"])
+            }
         for name, value in expected.items():
             spelled = str(value).lower() if isinstance(value, bool | int) else value
             if _decoded(headers.get(name)) != spelled:
@@ -135,9 +150,15 @@ class FakeMCP(Loopback):
         return None
 
     def _wanted_headers(self, tool: str) -> list[tuple[str, str]]:
-        schemas = [offered["inputSchema"] for page in self.pages for offered in page if offered["name"] == tool]
+        schemas = [
+            offered["inputSchema"] for page in self.pages for offered in page if offered["name"] == tool
+        ]
         properties = schemas[0].get("properties", {}) if schemas else {}
-        return [(name, schema["x-mcp-header"].lower()) for name, schema in properties.items() if "x-mcp-header" in schema]
+        return [
+            (name, schema["x-mcp-header"].lower())
+            for name, schema in properties.items()
+            if "x-mcp-header" in schema
+        ]
 
     def _take(self, request: Request) -> "Callable[[_Handler, Request], None] | None":
         with self._changed:
@@ -176,14 +197,20 @@ class _Handler(fake_llm.Handler):
             else:
                 self.respond(status, message, headers=headers)
 
-    def respond(self, status: int, body: Any, *, headers: dict[str, str] | None = None, kind: str = "application/json") -> None:
+    def respond(
+        self, status: int, body: Any, *, headers: dict[str, str] | None = None, kind: str = "application/json"
+    ) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
         lines = [f"HTTP/1.1 {status} -", f"Content-Type: {kind}", f"Content-Length: {len(data)}"]
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         self.wfile.write("\r\n".join([*lines, "", ""]).encode() + data)
 
     def begin_stream(self, headers: dict[str, str] | None = None) -> None:
-        lines = ["HTTP/1.1 200 OK", "Content-Type: text/event-stream; charset=utf-8", "Transfer-Encoding: chunked"]
+        lines = [
+            "HTTP/1.1 200 OK",
+            "Content-Type: text/event-stream; charset=utf-8",
+            "Transfer-Encoding: chunked",
+        ]
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         self.wfile.write("\r\n".join([*lines, "", ""]).encode())
 

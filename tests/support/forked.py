@@ -1,7 +1,8 @@
 """Python programs in processes of their own, forked from one that has imported the service before.
 
-A start costs a tenth of the time that way: nine tenths are imports. What a program is, its arguments, environment, folder, output and
-signals are its own. What only a new interpreter has, variables that glibc or Python read at their start, it does not have.
+A start costs a tenth of the time that way: nine tenths are imports. What a program is, its arguments,
+environment, folder, output and signals are its own. What only a new interpreter has, variables that glibc or
+Python read at their start, it does not have.
 """
 
 import contextlib
@@ -15,15 +16,28 @@ import time
 from pathlib import Path
 
 _SPAWN = multiprocessing.get_context("forkserver")
-_SPAWN.set_forkserver_preload(["app", "gunicorn.app.wsgiapp", "gunicorn.workers.gthread", "flask.cli", "tests.support.forked"])
+_SPAWN.set_forkserver_preload(
+    ["app", "gunicorn.app.wsgiapp", "gunicorn.workers.gthread", "flask.cli", "tests.support.forked"]
+)
 
 
 class Forked:
-    """`python -m` with these arguments in `folder`, leader of a session; like `subprocess.Popen` in what it has."""
+    """`python -m` with these arguments in `folder`, leader of a session; like `subprocess.Popen` in what it
+    has.
+    """
 
-    def __init__(self, *arguments: str, environment: dict[str, str], folder: Path, stdout: Path, stderr: Path | None = None):
+    def __init__(
+        self,
+        *arguments: str,
+        environment: dict[str, str],
+        folder: Path,
+        stdout: Path,
+        stderr: Path | None = None,
+    ):
         self.arguments = arguments
-        self._process = _SPAWN.Process(target=_become, args=(arguments, environment, folder, stdout, stderr), daemon=True)
+        self._process = _SPAWN.Process(
+            target=_become, args=(arguments, environment, folder, stdout, stderr), daemon=True
+        )
         self._process.start()
         self.pid = self._process.pid
 
@@ -48,8 +62,12 @@ class Forked:
         self._process.kill()
 
 
-def run(*arguments: str, environment: dict[str, str], folder: Path, timeout: float) -> subprocess.CompletedProcess:
-    """`python -m` with these arguments to its end, with what it has written. Raises `subprocess.TimeoutExpired`."""
+def run(
+    *arguments: str, environment: dict[str, str], folder: Path, timeout: float
+) -> subprocess.CompletedProcess:
+    """`python -m` with these arguments to its end, with what it has written. Raises
+    `subprocess.TimeoutExpired`.
+    """
     with tempfile.TemporaryDirectory() as written:
         stdout, stderr = Path(written, "stdout"), Path(written, "stderr")
         process = Forked(*arguments, environment=environment, folder=folder, stdout=stdout, stderr=stderr)
@@ -57,10 +75,14 @@ def run(*arguments: str, environment: dict[str, str], folder: Path, timeout: flo
             process.wait(timeout)
         finally:
             process.kill()
-        return subprocess.CompletedProcess(arguments, process.returncode, stdout.read_text(), stderr.read_text())
+        return subprocess.CompletedProcess(
+            arguments, process.returncode, stdout.read_text(), stderr.read_text()
+        )
 
 
-def _become(arguments: tuple[str, ...], environment: dict[str, str], folder: Path, stdout: Path, stderr: Path | None) -> None:
+def _become(
+    arguments: tuple[str, ...], environment: dict[str, str], folder: Path, stdout: Path, stderr: Path | None
+) -> None:
     os.setsid()
     os.chdir(folder)
     os.environ.clear()

@@ -21,7 +21,18 @@ class Library:
         self.settings = Settings(data_dir=folder)
         database.open_store(self.settings)
 
-    def add(self, visible_text="", *, app_name="", summary="", entities=(), category="other", intent="note", device_id="pixel", taken=NOW):
+    def add(
+        self,
+        visible_text="",
+        *,
+        app_name="",
+        summary="",
+        entities=(),
+        category="other",
+        intent="note",
+        device_id="pixel",
+        taken=NOW,
+    ):
         with database.scope(), db.atomic():
             number = Photo.select().count() + 1
             photo = Photo.create(

@@ -1,4 +1,6 @@
-"""A server on a loopback port in a thread of its own, which is switched off like a machine: what the fakes of this suite stand on."""
+"""A server on a loopback port in a thread of its own, which is switched off like a machine: what the fakes of
+this suite stand on.
+"""
 
 import functools
 import http.server
@@ -9,15 +11,21 @@ from typing import Self
 
 
 class Loopback:
-    """A context manager; `port` is the kernel's choice. `handler` is made with this object before its other arguments."""
+    """A context manager; `port` is the kernel's choice. `handler` is made with this object before its other
+    arguments.
+    """
 
-    def __init__(self, handler: type[http.server.BaseHTTPRequestHandler], *, tls: ssl.SSLContext | None = None):
+    def __init__(
+        self, handler: type[http.server.BaseHTTPRequestHandler], *, tls: ssl.SSLContext | None = None
+    ):
         self._changed = threading.Condition()
         self._closing = threading.Event()
         self._server = _Server(("127.0.0.1", 0), functools.partial(handler, self))
         if tls is not None:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, name=type(self).__name__)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, name=type(self).__name__
+        )
         self._thread.start()
 
     def __enter__(self) -> Self:

@@ -17,8 +17,12 @@ BILL = NewPhoto(
     text="Amount due",
     entities=[Entity("date", "Dec 1"), Entity("amount", "€ 48.20")],
 )
-DENTIST = NewPhoto(13, NOW, app="Messages", category="chat", intent="reminder", summary="Dentist on Friday at nine.")
+DENTIST = NewPhoto(
+    13, NOW, app="Messages", category="chat", intent="reminder", summary="Dentist on Friday at nine."
+)
 RECIPE = NewPhoto(14, NOW, category="webpage", intent="reference", summary="A recipe for leek soup.")
-CHAT = NewConversation("c0ffee", "Soup", said=("user: What goes with leek?", "assistant: Potatoes."), last_message_id=7)
+CHAT = NewConversation(
+    "c0ffee", "Soup", said=("user: What goes with leek?", "assistant: Potatoes."), last_message_id=7
+)
 BEFORE = RecentNote(5, "Bills in December", "Rent is due.", "reminder")
 MATERIAL = Material(NOW, [BILL, DENTIST, RECIPE], [CHAT], ["Lives in Bremen."], [BEFORE])

@@ -1,7 +1,8 @@
-"""What `test_power_cut.py` runs in a process of its own and kills: `use` is a small and a large upload, each with its analysis, and a
-deletion; `turn` gives the database a new key, and then the pictures.
+"""What `test_power_cut.py` runs in a process of its own and kills: `use` is a small and a large upload, each
+with its analysis, and a deletion; `turn` gives the database a new key, and then the pictures.
 
-Says `answered <what>` on its output after each, as the service would answer. Everything happens in one thread, in the same order each time.
+Says `answered <what>` on its output after each, as the service would answer. Everything happens in one
+thread, in the same order each time.
 """
 
 import io
@@ -32,7 +33,11 @@ def main(what: str, *pictures: str) -> None:
     client, worker = app.test_client(), analysis.Worker(settings)
     bearer = {"Authorization": f"Bearer {app.api_key}"}
     for number, picture in enumerate(map(Path, pictures), start=1):
-        form = {"file": (io.BytesIO(picture.read_bytes()), picture.name), "local_media_store_id": picture.name, "device_id": "phone"}
+        form = {
+            "file": (io.BytesIO(picture.read_bytes()), picture.name),
+            "local_media_store_id": picture.name,
+            "device_id": "phone",
+        }
         answer = client.post("/api/photos/upload", data=form, headers=bearer)
         assert answer.status_code == 200, answer.text
         answered(f"upload {answer.json['id']}")

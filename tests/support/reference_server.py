@@ -1,4 +1,6 @@
-"""The official MCP reference server "everything", where Node is: found on the path, or installed from npm into a folder of the tests'."""
+"""The official MCP reference server "everything", where Node is: found on the path, or installed from npm
+into a folder of the tests'.
+"""
 
 import contextlib
 import os
@@ -24,7 +26,12 @@ def program(folder: Path) -> str:
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("the MCP reference server needs Node, which is not installed")
-    impatient = ("--fetch-retries=0", "--fetch-timeout=10000", "--no-audit", "--no-fund")  # without a network the suite should not wait
+    impatient = (
+        "--fetch-retries=0",
+        "--fetch-timeout=10000",
+        "--no-audit",
+        "--no-fund",
+    )  # without a network the suite should not wait
     command = [npm, "install", *impatient, "--prefix", str(folder), PACKAGE]
     try:
         installed = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -41,7 +48,10 @@ def running(path: str) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [path, "streamableHttp"], env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [path, "streamableHttp"],
+        env={**os.environ, "PORT": str(port)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         eventually(lambda: _listens(process, port), "the reference server starts")

@@ -1,7 +1,8 @@
-"""The service as a person runs it: `gunicorn` in the project's folder, as processes of its own, over real sockets.
+"""The service as a person runs it: `gunicorn` in the project's folder, as processes of its own, over real
+sockets.
 
-The port is the kernel's choice, told by the log, so that nothing can take it in between. Whatever a test does, it ends every
-process that it has started.
+The port is the kernel's choice, told by the log, so that nothing can take it in between. Whatever a test
+does, it ends every process that it has started.
 """
 
 import contextlib
@@ -32,7 +33,9 @@ T = TypeVar("T")
 
 
 def eventually(condition: Callable[[], T], what: str, *, every: float = 0.02) -> T:
-    """The first true value of `condition`. Raises `AssertionError`, saying `what` was waited for, when none comes in time."""
+    """The first true value of `condition`. Raises `AssertionError`, saying `what` was waited for, when none
+    comes in time.
+    """
     deadline = time.monotonic() + PATIENCE
     while not (value := condition()):
         assert time.monotonic() < deadline, f"{what}: not within {PATIENCE:.0f} s"
@@ -49,14 +52,17 @@ def alive(process: psutil.Process) -> bool:
 
 
 class Service:
-    """A Snaplore over `folder`/data. Keyword arguments are settings by their names: `Service(folder, "-w", "2", language="en")`.
+    """A Snaplore over `folder`/data. Keyword arguments are settings by their names: `Service(folder, "-w",
+    "2", language="en")`.
 
-    A context manager: it starts, and whatever happens inside, no process of it is left. `start`, `stop` and `kill` may be called
-    again and again; the data stays.
+    A context manager: it starts, and whatever happens inside, no process of it is left. `start`, `stop` and
+    `kill` may be called again and again; the data stays.
     """
 
     def __init__(self, folder: Path, *arguments: str, fresh: bool = False, **settings: Any):
-        self.fresh = fresh  # a new interpreter for each process, which a test of its memory or its start needs
+        self.fresh = (
+            fresh  # a new interpreter for each process, which a test of its memory or its start needs
+        )
         self.data = folder / "data"
         self.temporary = folder / "temporary"  # what the processes take for /tmp
         self.url = ""
@@ -85,21 +91,25 @@ class Service:
         else:
             assert "Traceback" not in self.output, self.output
 
-    # ------------------------------------------------------------------------------------------------------------- processes
+    # ---------------------------------------------------------------------------------------------- processes
 
     def start(self, **settings: Any) -> None:
         """Start, with these settings changed from now on, and wait until it answers."""
         self._settings |= settings
         self.launch()
         address = re.compile(r"Listening at: (http://\S+) ")
-        self.url = eventually(lambda: self._ended() or address.findall(self.output, self._began), "the service listens")[0]
+        self.url = eventually(
+            lambda: self._ended() or address.findall(self.output, self._began), "the service listens"
+        )[0]
         eventually(lambda: self.knock("GET", "/api/health").ok, "the service answers")
 
     def launch(self) -> None:
         """Start, and wait for nothing."""
         self._began = len(self.output)
         if not self.inside and not self.fresh:
-            self._process = Forked("gunicorn", *self._arguments, environment=self.environment(), folder=ROOT, stdout=self.log)
+            self._process = Forked(
+                "gunicorn", *self._arguments, environment=self.environment(), folder=ROOT, stdout=self.log
+            )
             return
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -136,15 +146,21 @@ class Service:
             self.wait()
 
     def run(self, *module: str, **settings: Any) -> subprocess.CompletedProcess:
-        """A Python program with the service's environment, to its end: `run("flask", "--app", "app", "keys", …)`."""
+        """A Python program with the service's environment, to its end: `run("flask", "--app", "app", "keys",
+        …)`.
+        """
         environment = self.environment(**settings)
         if not self.inside and not self.fresh:
             return forked.run(*module, environment=environment, folder=ROOT, timeout=PATIENCE)
         command = [*self.inside, sys.executable, "-m", *module]
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
 
     def environment(self, **settings: Any) -> dict[str, str]:
-        """This process's environment without its own settings of Snaplore and gunicorn, and with the service's."""
+        """This process's environment without its own settings of Snaplore and gunicorn, and with the
+        service's.
+        """
         foreign = (PREFIX, "GUNICORN_", "WEB_CONCURRENCY", "PORT")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         chosen = {variable(name): str(value) for name, value in {**self._settings, **settings}.items()}
@@ -177,7 +193,7 @@ class Service:
     def _ended(self) -> None:
         assert self._process.poll() is None, f"the service ended at its start:\n{self.output[self._began :]}"
 
-    # -------------------------------------------------------------------------------------------------------------- requests
+    # ----------------------------------------------------------------------------------------------- requests
 
     @property
     def port(self) -> int:
@@ -187,7 +203,10 @@ class Service:
     def key(self) -> str:
         """The key in its settings; else the generated one, as the command line tells it."""
         if not self._key:
-            self._key = self._settings.get("api_key") or self.run("flask", "--app", "app", "keys", "show-api-key").stdout.strip()
+            self._key = (
+                self._settings.get("api_key")
+                or self.run("flask", "--app", "app", "keys", "show-api-key").stdout.strip()
+            )
         return self._key
 
     @property
@@ -200,7 +219,9 @@ class Service:
             session.trust_env = False  # no proxy of this machine
             return session.request(method, self.url + path, timeout=PATIENCE, **options)
 
-    def call(self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any) -> requests.Response:
+    def call(
+        self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any
+    ) -> requests.Response:
         return self.knock(method, path, headers={**self.bearer, **(headers or {})}, **options)
 
     def get(self, path: str, **parameters: Any) -> Any:
@@ -262,16 +283,34 @@ class Clients:
 
 
 class HeldUpload:
-    """An upload that is sent a part at a time, over its own connection: a phone with a bad line. `chunked`: of untold length."""
+    """An upload that is sent a part at a time, over its own connection: a phone with a bad line. `chunked`:
+    of untold length.
+    """
 
-    def __init__(self, service: Service, picture: bytes, *, chunked: bool = False, headers: dict[str, str] | None = None):
+    def __init__(
+        self,
+        service: Service,
+        picture: bytes,
+        *,
+        chunked: bool = False,
+        headers: dict[str, str] | None = None,
+    ):
         form = requests.Request("POST", service.url, files={"file": ("held.png", picture)}).prepare()
-        length = {"Transfer-Encoding": "chunked"} if chunked else {"Content-Length": form.headers["Content-Length"]}
+        length = (
+            {"Transfer-Encoding": "chunked"}
+            if chunked
+            else {"Content-Length": form.headers["Content-Length"]}
+        )
         self._rest = form.body
         self._chunked = chunked
         self._connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
         self._connection.putrequest("POST", "/api/photos/upload")
-        for name, value in {**service.bearer, **length, "Content-Type": form.headers["Content-Type"], **(headers or {})}.items():
+        for name, value in {
+            **service.bearer,
+            **length,
+            "Content-Type": form.headers["Content-Type"],
+            **(headers or {}),
+        }.items():
             self._connection.putheader(name, value)
         self._connection.endheaders()
 

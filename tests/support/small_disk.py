@@ -1,7 +1,8 @@
-"""A small real file system for a test: a tmpfs of so many bytes, mounted in a user and mount namespace of its own.
+"""A small real file system for a test: a tmpfs of so many bytes, mounted in a user and mount namespace of its
+own.
 
-A process that does nothing holds the namespace; programs join it with `nsenter`, and the test sees the files through `/proc`. Whatever the
-test does, it all goes with that process.
+A process that does nothing holds the namespace; programs join it with `nsenter`, and the test sees the files
+through `/proc`. Whatever the test does, it all goes with that process.
 """
 
 import contextlib
@@ -20,7 +21,14 @@ class SmallDisk:
     def __init__(self, folder: Path, holder: int):
         self.folder = folder
         self.here = Path(f"/proc/{holder}/root{folder}")
-        self.inside = ("nsenter", "--preserve-credentials", "--user", "--mount", f"--target={holder}", f"--wd={Path.cwd()}")
+        self.inside = (
+            "nsenter",
+            "--preserve-credentials",
+            "--user",
+            "--mount",
+            f"--target={holder}",
+            f"--wd={Path.cwd()}",
+        )
 
     def fill(self, *, leave: int = 0) -> None:
         """Fill it up but for `leave` pages."""
@@ -35,7 +43,9 @@ class SmallDisk:
         self._filling.unlink(missing_ok=True)
 
     def mount_read_only(self) -> None:
-        """What is opened from now on can only be read. Begun again when a file is opened for writing between the two steps."""
+        """What is opened from now on can only be read. Begun again when a file is opened for writing between
+        the two steps.
+        """
         for attempt in range(20):
             self._run("mount", "--bind", str(self.folder), str(self.folder))
             try:
@@ -66,7 +76,9 @@ def small_disk(folder: Path, size: int) -> Iterator[SmallDisk | None]:
     if shutil.which("unshare") is None or shutil.which("nsenter") is None:
         yield None
         return
-    holder = subprocess.Popen(["unshare", "-rm", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    holder = subprocess.Popen(
+        ["unshare", "-rm", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     try:
         yield SmallDisk(folder, holder.pid) if holder.stdout.readline() == b"mounted\n" else None
     finally:
