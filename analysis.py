@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import msgspec
 import peewee
@@ -38,7 +38,7 @@ from clock import iso, utc_now
 from database import db
 from engines import configuration, ledger
 from engines.circuit import LONGEST_PAUSE, Circuit
-from engines.findings import INTENTS, Findings, MemoryCandidate
+from engines.findings import Findings, Intent, MemoryCandidate
 from errors import (
     MAX_RETRY_AFTER,
     AnswerUnusable,
@@ -636,7 +636,7 @@ class ListQuery(msgspec.Struct):
     page: inputs.Page = 1
     page_size: inputs.PageSize = 20
     status: shapes.Status | None = None
-    intent: Literal[INTENTS] | None = None
+    intent: Intent | None = None
 
 
 @routes.get("/analysis")

@@ -24,11 +24,11 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import peewee
-from flask import Blueprint, current_app
+from flask import Blueprint
 
 import database
 import llm
@@ -40,7 +40,7 @@ from assistant import context, conversations
 from clock import utc_now
 from database import db
 from engines import articles, configuration, ledger
-from engines.articles import CATEGORIES, Article, Material, NewConversation, NewPhoto, Notes, RecentNote
+from engines.articles import Article, Category, Material, NewConversation, NewPhoto, Notes, RecentNote
 from engines.findings import Entity
 from errors import AnswerUnusable, ModelFailure, NotFound, SnaploreError, Unavailable
 from locks import named_lock
@@ -548,7 +548,7 @@ routes = Blueprint("dynamics", __name__, url_prefix="/api/dynamics")
 class ListQuery(msgspec.Struct):
     cursor: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 30
-    category: Literal[CATEGORIES] | None = None
+    category: Category | None = None
     device_id: str | None = None
 
 
@@ -620,5 +620,5 @@ def trigger(query: Device, body: Device) -> shapes.Generated:
     """Look at what is new, of all devices or of the one that the query or the body names, and write notes
     about it.
     """
-    saved = cycle(current_app.settings, device_id=body.device_id or query.device_id or None)
+    saved = cycle(inputs.settings(), device_id=body.device_id or query.device_id or None)
     return {"generated": len(saved), "articles": [shapes.of(dynamic, shapes.NewArticle) for dynamic in saved]}

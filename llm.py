@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Annotated, BinaryIO, Protocol
 
 import msgspec
-from flask import Blueprint, current_app
+from flask import Blueprint
 
 import database
 import net
@@ -168,7 +168,7 @@ class PresetKey(msgspec.Struct):
 @inputs.operation()
 def show() -> shapes.ConfigurationFields:
     """Show which model answers, as it was set a moment ago."""
-    return shown(configuration.latest(current_app.settings))
+    return shown(configuration.latest(inputs.settings()))
 
 
 @routes.put("")
@@ -180,8 +180,8 @@ def update(body: ModelChange) -> shapes.ConfigurationFields:
     address and model. A key never travels to another host: without a new one it is dropped when the address
     moves.
     """
-    configuration.change(current_app.settings, **inputs.given(body))
-    return shown(configuration.current(current_app.settings))
+    configuration.change(inputs.settings(), **inputs.given(body))
+    return shown(configuration.current(inputs.settings()))
 
 
 @routes.get("/presets")
@@ -199,8 +199,8 @@ def list_presets() -> shapes.PresetList:
 @inputs.operation(NotFound)
 def apply(name: str, body: PresetKey) -> shapes.ConfigurationFields:
     """Configure the model by a preset."""
-    configuration.apply_preset(current_app.settings, name, body.api_key)
-    return shown(configuration.current(current_app.settings))
+    configuration.apply_preset(inputs.settings(), name, body.api_key)
+    return shown(configuration.current(inputs.settings()))
 
 
 connection_routes = Blueprint("connection", __name__, url_prefix="/api/config/llm")
@@ -211,7 +211,7 @@ connection_routes = Blueprint("connection", __name__, url_prefix="/api/config/ll
 @inputs.operation()
 def run() -> Outcome:
     """Ask the configured model for one word. That it fails is an answer, too."""
-    return msgspec.structs.asdict(probe(current_app.settings))
+    return msgspec.structs.asdict(probe(inputs.settings()))
 
 
 usage_routes = Blueprint("spend", __name__, url_prefix="/api/usage")
@@ -225,7 +225,7 @@ class UsageQuery(msgspec.Struct):
 @inputs.operation()
 def show_usage(query: UsageQuery) -> shapes.UsageReport:
     """Show the calls and tokens of the last days, today included."""
-    now, limit = utc_now(), current_app.settings.daily_token_limit
+    now, limit = utc_now(), inputs.settings().daily_token_limit
     rows = ledger.usage(query.days, now=now)
     days = [
         shapes.of(row, shapes.UsageRow, total_tokens=row.prompt_tokens + row.completion_tokens)

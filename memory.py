@@ -24,7 +24,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import peewee
@@ -37,7 +37,7 @@ import terms
 from clock import iso, utc_now
 from database import db
 from engines.findings import MemoryCandidate
-from engines.reading import MAX_MEMORY, MEMORY_CATEGORIES, MEMORY_TYPES
+from engines.reading import MAX_MEMORY, MEMORY_CATEGORIES, MEMORY_TYPES, MemoryCategory, MemoryType
 from errors import NotFound
 from models import Memory
 from text import fraction, one_line, storable
@@ -444,8 +444,8 @@ routes = Blueprint("memory", __name__, url_prefix="/api/memories")
 class ListQuery(msgspec.Struct):
     page: inputs.Page = 1
     page_size: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
-    memory_type: Literal[MEMORY_TYPES] | None = None
-    category: Literal[MEMORY_CATEGORIES] | None = None
+    memory_type: MemoryType | None = None
+    category: MemoryCategory | None = None
     device_id: str | None = None
 
 

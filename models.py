@@ -30,6 +30,7 @@ class Model(peewee.Model):
 
 
 class Photo(Model):
+    id = peewee.AutoField()
     device_id = peewee.TextField()
     device_name = peewee.TextField(default="")
     local_media_store_id = peewee.TextField(default="")
@@ -58,6 +59,8 @@ class Analysis(Model):
     first moment.
     """
 
+    id = peewee.AutoField()
+    photo_id: int  # peewee makes it of `photo`
     photo = peewee.ForeignKeyField(Photo, unique=True, on_delete="CASCADE", backref="analyses")
     device_id = peewee.TextField()  # the photo's, so that one index serves each filter
     taken_at = TimestampField()  # the photo's `original_timestamp`, for the same reason; set by a trigger
@@ -170,6 +173,7 @@ class Holding(Model):
 class Vocabulary(Model):
     """Every term of the search index and the number of photos that have it; written by `search.py` only."""
 
+    id = peewee.AutoField()
     term = peewee.TextField(unique=True)
     documents = peewee.IntegerField()
 
@@ -201,6 +205,8 @@ class Conversation(Model):
 
 
 class Message(Model):
+    id = peewee.AutoField()
+    conversation_id: str  # peewee makes it of `conversation`
     conversation = peewee.ForeignKeyField(Conversation, on_delete="CASCADE", backref="messages")
     role = peewee.TextField()
     content = peewee.TextField(null=True)
@@ -265,6 +271,7 @@ class McpServer(Model):
 
 
 class Dynamic(Model):
+    id = peewee.AutoField()
     title = peewee.TextField()
     summary = peewee.TextField(default="")
     content = peewee.TextField(default="")
@@ -283,6 +290,7 @@ class Dynamic(Model):
 
 
 class Memory(Model):
+    id = peewee.AutoField()
     content = peewee.TextField()
     memory_type = peewee.TextField()
     source_type = peewee.TextField(default="")
@@ -298,6 +306,7 @@ class Memory(Model):
 
 
 class PushDevice(Model):
+    id = peewee.AutoField()
     device_id = peewee.TextField(unique=True)
     token = peewee.TextField()
     platform = peewee.TextField(default="android")

@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
+from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import blinker
 import flask
@@ -39,7 +39,7 @@ import pictures
 from clock import parse_time, utc_now
 from database import db
 from devices import MAX_NAME, DeviceId, EpochMs, Name
-from engines.findings import CATEGORIES, INTENTS
+from engines.findings import Category, Intent
 from errors import BadInput, NotFound, SnaploreError, Unreadable, UnsupportedImage
 from models import Analysis, Photo
 from settings import MEGABYTE
@@ -422,8 +422,8 @@ class ListQuery(msgspec.Struct):
     page_size: inputs.PageSize = 20
     status: shapes.Status | None = None
     device_id: str | None = None
-    category: Literal[CATEGORIES] | None = None
-    intent: Literal[INTENTS] | None = None
+    category: Category | None = None
+    intent: Intent | None = None
     since: inputs.Moment = ""
     until: inputs.Moment = ""
 

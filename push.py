@@ -28,7 +28,7 @@ from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
-from flask import Blueprint, current_app
+from flask import Blueprint
 from msgspec import UNSET, Meta, UnsetType
 
 import database
@@ -347,7 +347,7 @@ def remove_device(device_id: str) -> shapes.Done:
 def send_test_notification(body: Target) -> shapes.TestSent:
     """Send a test notification to a device."""
     with _places.one():
-        success = send_test(current_app.settings, body.device_id)
+        success = send_test(inputs.settings(), body.device_id)
     return {"message": "Sent" if success else "The webhook did not take it", "success": success}
 
 
@@ -356,7 +356,7 @@ def send_test_notification(body: Target) -> shapes.TestSent:
 @inputs.operation(Unavailable)
 def broadcast_message(query: BroadcastText, body: BroadcastText) -> shapes.BroadcastSent:
     """Send a notification to every device. The texts may stand in the query or in the body, which wins."""
-    settings = current_app.settings
+    settings = inputs.settings()
     title, text = body.title or query.title or NAME, body.body or query.body or NEW_MESSAGE[settings.language]
     with _places.one():
         count = broadcast(settings, Notification(title, text))

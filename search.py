@@ -11,7 +11,6 @@ joined or broke its words.
 import collections
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from typing import Literal
 
 import msgspec
 from flask import Blueprint
@@ -19,7 +18,7 @@ from flask import Blueprint
 import photos
 import terms
 from clock import iso, parse_time, utc_now
-from engines.findings import CATEGORIES, INTENTS
+from engines.findings import Category, Intent
 from lexicon import Query, Word, counts, date_terms, filter_term, read, rows, texts_of, understand
 from web import inputs, shapes
 
@@ -384,8 +383,8 @@ routes = Blueprint("search", __name__, url_prefix="/api/search")
 class SearchQuery(msgspec.Struct):
     q: inputs.AnyText = ""
     limit: inputs.PageSize = 20
-    category: Literal[CATEGORIES] | None = None
-    intent: Literal[INTENTS] | None = None
+    category: Category | None = None
+    intent: Intent | None = None
     device_id: str | None = None
     since: inputs.Moment = ""
     until: inputs.Moment = ""

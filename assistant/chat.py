@@ -21,7 +21,7 @@ from typing import Annotated, Any, NamedTuple
 
 import blinker
 import msgspec
-from flask import Blueprint, current_app
+from flask import Blueprint
 from werkzeug.datastructures import FileStorage
 
 import database
@@ -464,7 +464,7 @@ def send_message(body: MessageBody) -> shapes.Answered:
     if not body.message.strip():
         raise BadInput("message: must not be empty")
     said = Said(body.message, body.conversation_id, body.device_id or "", body.skill_id)
-    return _shown_reply(send(current_app.settings, said))
+    return _shown_reply(send(inputs.settings(), said))
 
 
 @routes.post("/send-with-file")
@@ -473,7 +473,7 @@ def send_message(body: MessageBody) -> shapes.Answered:
 @inputs.operation(NotFound, ModelFailure, Unavailable)
 def send_with_file(form: MessageForm, file: FileStorage | None) -> shapes.Answered:
     """Say something to the assistant with a picture, and get its answer."""
-    settings = current_app.settings
+    settings = inputs.settings()
     content = form.message if form.message.strip() else ATTACHED[settings.language]
     picture = attached(file.stream) if file else None
     said = Said(content, form.conversation_id, form.device_id or "", form.skill_id, picture)

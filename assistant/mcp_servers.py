@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 import peewee
-from flask import Blueprint, current_app
+from flask import Blueprint
 
 import net
 from clock import utc_now
@@ -119,7 +119,7 @@ def list_servers() -> shapes.ServerList:
 def register(body: NewServer) -> shapes.ServerFields:
     """Register an MCP server. Its address keeps to the rules of a model's; nothing is called."""
     server = add(
-        current_app.settings,
+        inputs.settings(),
         body.id,
         name=body.name,
         url=body.url,
@@ -133,7 +133,7 @@ def register(body: NewServer) -> shapes.ServerFields:
 @inputs.operation(NotFound)
 def update(server_id: str, body: ServerChange) -> shapes.ServerFields:
     """Change an MCP server; what is not given stays. The tools of a disabled one are not offered."""
-    return shapes.of(change(current_app.settings, server_id, inputs.given(body)), shapes.ServerFields)
+    return shapes.of(change(inputs.settings(), server_id, inputs.given(body)), shapes.ServerFields)
 
 
 @routes.delete("/<server_id>")

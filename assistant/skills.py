@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 import peewee
-from flask import Blueprint, current_app
+from flask import Blueprint
 from msgspec import Meta
 
 import models
@@ -128,7 +128,7 @@ class SkillChange(msgspec.Struct):
 @inputs.operation(StorageFull)  # the first call makes the defaults, as that of `show` does
 def index(query: ListQuery) -> shapes.SkillList:
     """List the enabled skills, or all."""
-    language, now = current_app.settings.language, utc_now()
+    language, now = inputs.settings().language, utc_now()
     if query.include_disabled:
         return {"skills": [shapes.of(skill, shapes.SkillItem) for skill in every(language, now=now)]}
     return {"skills": [shapes.of(skill, shapes.SkillFields) for skill in enabled(language, now=now)]}
@@ -138,7 +138,7 @@ def index(query: ListQuery) -> shapes.SkillList:
 @inputs.operation(NotFound, StorageFull)
 def show(skill_id: str) -> shapes.SkillDetail:
     """Show a skill with its system prompt."""
-    return shapes.of(get(skill_id, current_app.settings.language, now=utc_now()), shapes.SkillDetail)
+    return shapes.of(get(skill_id, inputs.settings().language, now=utc_now()), shapes.SkillDetail)
 
 
 @routes.post("")

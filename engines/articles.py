@@ -10,7 +10,7 @@ article has no pictures and no HTML, which whoever shows it would fetch.
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 from rapidfuzz import fuzz
@@ -21,7 +21,8 @@ from engines.findings import Entity, Usage
 from errors import AnswerUnusable
 from text import fraction, one_line, shortened
 
-CATEGORIES = ("insight", "reminder", "report", "note")
+Category = Literal["insight", "reminder", "report", "note"]
+CATEGORIES: tuple[str, ...] = get_args(Category)
 MOST_ARTICLES = 5  # of a cycle: more would be a list, and nobody reads one every hour
 
 # Characters.

@@ -6,13 +6,17 @@ search index never ask which of them it was. Whatever a model says outside the v
 here, in one place.
 """
 
+from typing import Literal, get_args
+
 import msgspec
 
 from errors import AnswerUnusable
 from text import fraction, storable
 
-CATEGORIES = ("chat", "webpage", "finance", "notification", "social_media", "other")
-INTENTS = ("reference", "reminder", "research", "note", "ignore")
+Category = Literal["chat", "webpage", "finance", "notification", "social_media", "other"]
+Intent = Literal["reference", "reminder", "research", "note", "ignore"]
+CATEGORIES: tuple[str, ...] = get_args(Category)
+INTENTS: tuple[str, ...] = get_args(Intent)
 
 # Longer than any screen shows. They keep one talkative model from filling the disk.
 MAX_NAME = 200

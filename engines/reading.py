@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
 import json_repair
 
@@ -30,8 +30,12 @@ MAX_REPAIRED_BRACKETS = 4_000
 
 MAX_MEMORIES = 10
 MAX_MEMORY = 500  # characters
-MEMORY_CATEGORIES = ("fact", "people", "project", "finance", "schedule", "preference", "interest", "habit")
-MEMORY_TYPES = ("short_term", "long_term")
+MemoryCategory = Literal[
+    "fact", "people", "project", "finance", "schedule", "preference", "interest", "habit"
+]
+MemoryType = Literal["short_term", "long_term"]
+MEMORY_CATEGORIES: tuple[str, ...] = get_args(MemoryCategory)
+MEMORY_TYPES: tuple[str, ...] = get_args(MemoryType)
 
 EXPECTED_FIELDS = frozenset(
     {

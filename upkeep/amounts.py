@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import flask
 import msgspec
 import peewee
-from flask import Blueprint, current_app
+from flask import Blueprint
 
 import crypto
 import database
@@ -100,7 +100,7 @@ def stats() -> shapes.Amounts:
 @inputs.operation()
 def show_retention() -> shapes.RetentionFields:
     """Show after how many days what is stored is deleted."""
-    return {"retention_days": cleanup.retention_days(current_app.settings)}
+    return {"retention_days": cleanup.retention_days(inputs.settings())}
 
 
 @routes.put("/retention")
@@ -115,7 +115,7 @@ def change_retention(body: Retention) -> shapes.RetentionFields:
 @inputs.operation()
 def show_keys() -> shapes.KeyStatus:
     """Show how old the keys are, and how many photos are sealed under which."""
-    return keys(current_app.settings)
+    return keys(inputs.settings())
 
 
 @routes.get("/export")
@@ -125,7 +125,7 @@ def download() -> Annotated[flask.Response, inputs.Media(("application/zip",))]:
     """Take everything along, as a zip of readable files."""
     now, place = utc_now(), contextlib.ExitStack()
     place.enter_context(_exports.one())
-    answer = flask.Response(export.stream(current_app.settings, now=now), mimetype="application/zip")
+    answer = flask.Response(export.stream(inputs.settings(), now=now), mimetype="application/zip")
     answer.headers["Content-Disposition"] = (
         f"attachment; filename={NAME.lower()}-{now.date().isoformat()}.zip"
     )

@@ -195,11 +195,11 @@ def _contents(schema: str) -> tuple[list, dict[str, int]]:
     """The definitions, and the number of rows of each table."""
     definitions = db.execute_sql(
         f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_master ORDER BY 1, 2, 3"
-    ).fetchall()  # noqa: S608
+    ).fetchall()
     tables = [name for kind, name, _table, _sql in definitions if kind == "table"]
     return definitions, {
         name: db.execute_sql(f'SELECT count(*) FROM {schema}."{name}"').fetchone()[0] for name in tables
-    }  # noqa: S608
+    }
 
 
 def _remove_database(path: Path) -> None:

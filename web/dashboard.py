@@ -70,7 +70,7 @@ def assemble(*, key_needed: bool) -> Page:
     environment.globals |= {
         "joined": _joined,
         "linked": lambda name: markupsafe.Markup(linked(TEMPLATES / name)),
-    }  # noqa: S704
+    }
     text = environment.get_template("dashboard.html").render(
         name=NAME, version=VERSION, key_needed=key_needed
     )

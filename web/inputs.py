@@ -11,8 +11,9 @@ arrived.
 import contextlib
 import functools
 import re
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_type_hints
 
 import flask
 import msgspec
@@ -23,17 +24,17 @@ from werkzeug.routing import IntegerConverter
 
 from clock import from_epoch_ms
 from errors import BadInput, SnaploreError, TooLarge
-from settings import MEGABYTE
+from settings import MEGABYTE, Settings
 
-MAX_BODY = (
-    1 * MEGABYTE
-)  # of a request without files; the largest is a chat message of 32,768 characters, escaped
+# Of a request without files; the largest is a chat message of 32,768 characters, escaped.
+MAX_BODY = 1 * MEGABYTE
 FORM_SLACK = 1 * MEGABYTE  # what a form with files may carry beside them
 # How much of a body that nobody wants is read and thrown away, so that the client sees the answer and not a
 # reset connection.
 MAX_DRAIN = 128 * MEGABYTE
 
 T = TypeVar("T")
+View = TypeVar("View", bound=Callable[..., Any])
 
 
 class RowId(IntegerConverter):
@@ -100,45 +101,45 @@ class Request(flask.Request):
             stream.close()
 
 
-def operation(*failures: type[SnaploreError]):
+def operation(*failures: type[SnaploreError]) -> Callable[[View], View]:
     """Mark a route: its signature is its contract, and `failures` are what its verbs raise.
 
-    `query`, `form` and `body` are read as the `msgspec.Struct` that their annotation names, `file` as the one file of the form, which may
-    be missing if the annotation has a None, `files` as a list of them; any other parameter is a part of the path. What is returned
-    is annotated, too.
+    `query`, `form` and `body` are read as the `msgspec.Struct` that their annotation names, `file` as the one
+    file of the form, which may be missing if the annotation has a None, `files` as a list of them; any other
+    parameter is a part of the path. The annotation of what is returned is the published answer.
     """
 
-    def mark(view):
+    def mark(view: View) -> View:
         hints = get_type_hints(view, include_extras=True)
         answer = hints.pop("return")
         inputs = {name: kind for name, kind in hints.items() if name in _READERS}
         path = {name: kind for name, kind in hints.items() if name not in _READERS}
 
         @functools.wraps(view)
-        def route(**given):
+        def route(**given: Any) -> Any:
             return view(**given, **{name: _READERS[name](kind) for name, kind in inputs.items()})
 
-        route.operation = Operation(inputs, path, answer, failures)
-        return route
+        route.operation = Operation(inputs, path, answer, failures)  # type: ignore[attr-defined]
+        return cast(View, route)
 
     return mark
 
 
-def takes_files(*, largest: int, most: int = 1):
+def takes_files(*, largest: int, most: int = 1) -> Callable[[View], View]:
     """Mark a route: it takes up to `most` files of up to `largest` bytes each."""
 
-    def mark(view):
-        view.takes_files = (largest, most)
+    def mark(view: View) -> View:
+        view.takes_files = (largest, most)  # type: ignore[attr-defined]
         return view
 
     return mark
 
 
-def without_scope(view):
+def without_scope(view: View) -> View:
     """Mark a route: its verb waits for others (a model, a webhook) and opens the database by itself, for
     moments only.
     """
-    view.without_scope = True
+    view.without_scope = True  # type: ignore[attr-defined]
     return view
 
 
@@ -174,6 +175,11 @@ def drain() -> None:
     with contextlib.suppress(OSError):  # a client that has gone, or fallen silent, needs no answer
         while left > 0 and (block := stream.read(65_536)):
             left -= len(block)
+
+
+def settings() -> Settings:
+    """The settings of the application that answers the request."""
+    return cast(Settings, flask.current_app.settings)  # type: ignore[attr-defined]  # `app.Application` has it
 
 
 def query(shape: type[T]) -> T:

@@ -7,14 +7,14 @@ are sent; the tests hold every answer that they get against the contract (`tests
 
 import functools
 from datetime import datetime
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, cast, get_args
 
 from msgspec import Meta
 
 from clock import iso
 from engines import articles
-from engines.findings import CATEGORIES, INTENTS
-from engines.reading import MEMORY_CATEGORIES, MEMORY_TYPES
+from engines.findings import Category, Intent
+from engines.reading import MemoryCategory, MemoryType
 
 Count = Annotated[int, Meta(ge=0)]
 Bytes = Annotated[int, Meta(ge=0, description="bytes")]
@@ -40,7 +40,8 @@ Entities = Annotated[
 ]
 StoredPath = Annotated[str, Meta(description="relative to the data folder")]
 Status = Literal["pending", "processing", "done", "error"]
-PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
+PictureType = Literal["image/jpeg", "image/png", "image/webp", "image/gif"]
+PICTURES: tuple[str, ...] = get_args(PictureType)
 
 T = TypeVar("T")
 
@@ -122,7 +123,7 @@ class PhotoFields(TypedDict):
     file_size: Bytes
     width: Pixels
     height: Pixels
-    mime_type: Literal[PICTURES]
+    mime_type: PictureType
     source_type: str
     device_id: str
     device_name: str
@@ -134,7 +135,7 @@ class PhotoItem(PhotoFields):
     """A photo in a list."""
 
     analysis_status: Status
-    intent: Literal[("", *INTENTS)]
+    intent: Literal["", Intent]
     summary: str
 
 
@@ -150,8 +151,8 @@ class AnalysisFields(TypedDict):
     photo_id: int
     status: Status
     app_name: str
-    content_category: Literal[("", *CATEGORIES)]
-    intent: Literal[("", *INTENTS)]
+    content_category: Literal["", Category]
+    intent: Literal["", Intent]
     summary: str
     entities: Entities
     confidence: Share
@@ -312,7 +313,7 @@ class DynamicItem(TypedDict):
     id: int
     title: str
     summary: str
-    category: Literal[articles.CATEGORIES]
+    category: articles.Category
     confidence: Share
     is_read: bool
     is_pinned: bool
@@ -355,7 +356,7 @@ class Pinned(TypedDict):
 
 class NewArticle(TypedDict):
     title: str
-    category: Literal[articles.CATEGORIES]
+    category: articles.Category
 
 
 class Generated(TypedDict):
@@ -369,9 +370,9 @@ class Generated(TypedDict):
 class MemoryFields(TypedDict):
     id: int
     content: str
-    memory_type: Literal[MEMORY_TYPES]
+    memory_type: MemoryType
     source_type: Annotated[str, Meta(description="where it was told: `chat`, `screenshot`, …")]
-    category: Literal[MEMORY_CATEGORIES]
+    category: MemoryCategory
     importance: Share
     access_count: Count
     created_at: Timestamp
