@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks import floors
 from tests.support.service import Service
+from tests.test_layers import PACKAGES, RANKS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -91,7 +92,7 @@ def test_a_start_loads_only_the_packages_that_every_service_needs(loaded):
     project, packages = loaded()
 
     assert of_others(packages) - ALLOWED == set()
-    assert project == {path.stem for path in ROOT.glob("*.py")} - {"gunicorn.conf"}
+    assert project == {*RANKS, *PACKAGES}
 
 
 @pytest.mark.parametrize("package", ["faster_paddle", "ddgs", "lxml", "minify_html"])
