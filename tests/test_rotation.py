@@ -392,8 +392,8 @@ def test_who_has_waited_too_long_for_a_rotation_gets_a_503_and_nothing_is_half_s
     client, settings, monkeypatch
 ):
     pictures = filled(client)
-    shared = models.FolderLock.shared
-    monkeypatch.setattr(models.FolderLock, "shared", lambda lock: shared(lock, patience=0.05))
+    shared = database.FolderLock.shared
+    monkeypatch.setattr(database.FolderLock, "shared", lambda lock: shared(lock, patience=0.05))
     inside, leave = threading.Event(), threading.Event()
 
     def alone():

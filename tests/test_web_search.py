@@ -577,7 +577,7 @@ def test_an_engine_that_ddgs_no_longer_has_is_a_failure_and_no_other_is_asked(we
 
 def test_ddgs_is_not_loaded_before_it_is_used():
     loaded = subprocess.run(
-        [sys.executable, "-c", "import sys, web_search; print([name for name in ('ddgs', 'primp', 'lxml') if name in sys.modules])"],
+        [sys.executable, "-c", "import sys, assistant.web_search; print([name for name in ('ddgs', 'primp', 'lxml') if name in sys.modules])"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert loaded.stdout == "[]\n"

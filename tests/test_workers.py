@@ -39,7 +39,8 @@ def fake():
 
 # What takes a minute or some seconds in service, so that a test need not wait for it.
 HASTY = """
-import analysis, configuration, dynamics
+import analysis, dynamics
+from engines import configuration
 configuration.CACHE_SECONDS = analysis.IDLE_WAIT = dynamics.LOOK_AGAIN = 0.3
 """
 
