@@ -15,7 +15,6 @@ SEED ?= 1
 # One more than there are cores: a good part of their time tests wait for the processes that they have started.
 PROCESSES ?= $(shell expr $$(nproc) + 1)
 PYTEST := .venv/bin/python -m pytest -n $(PROCESSES) --dist worksteal
-UV := uv==0.13.8
 
 # One line says what is missing, before anything is made.
 define need_python
@@ -36,7 +35,7 @@ PAGE_READY := $(PAGE_LINT)/node_modules/.ready
 # Wheels only: an install runs no code of a package, and needs no compiler.
 PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq --require-hashes --only-binary :all:
 
-LOCK := .venv-lock/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
+LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
 .PHONY: help install run test test-all faults mutants fuzz bench load docs pictures lint lock clean
@@ -88,15 +87,12 @@ else
 	@echo "The page's scripts: all checks passed."
 endif
 
-lock: ## make the locks again from the .in files (ARGS=--upgrade: newest versions)
-	$(need_python)
-	@$(PYTHON) -m venv --clear .venv-lock
-	@.venv-lock/bin/python -m pip --disable-pip-version-check install -qq $(UV)
+lock: $(DEV_READY) ## make the locks again from the .in files (ARGS=--upgrade: newest versions)
 	$(LOCK) requirements.in --output-file requirements.txt
 	$(LOCK) requirements-dev.in --output-file requirements-dev.txt
 
 clean: ## remove what make and the checks have made; never data
-	rm -rf .venv .venv-lock .pytest_cache .ruff_cache .hypothesis $(PAGE_LINT)/node_modules
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis $(PAGE_LINT)/node_modules
 	find . -path ./data -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Always from nothing: pip takes a package for installed whose files an interrupted run has laid down in part, and it keeps
@@ -106,6 +102,7 @@ $(RUN_READY): requirements.txt
 	@echo "Installing into .venv (Python $(VERSION)) ..."
 	@$(PYTHON) -m venv --clear .venv
 	@$(PIP_INSTALL) -r requirements.txt
+	@.venv/bin/python -m pip --disable-pip-version-check uninstall -qq -y setuptools 2>/dev/null
 	@touch $@
 	@echo "Installed."
 
