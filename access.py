@@ -36,7 +36,7 @@ def api_key(settings: Settings) -> str | None:
 def generated_api_key() -> str:
     """The key of a service for which none was set: made at the first call, the same ever after."""
     with db.atomic():
-        key = stored_value("api_key")
+        key: str | None = stored_value("api_key")
         if key is None:
             key = secrets.token_urlsafe(24)
             store_value("api_key", key)

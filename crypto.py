@@ -22,13 +22,16 @@ import os
 import secrets
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from errors import EncryptionDiffers, StartRefused, Unreadable
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 log = logging.getLogger(__name__)
 
@@ -255,21 +258,21 @@ class SealedWriter:
                 self.discard()
                 raise
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: bytes | bytearray) -> int:
         if self._cipher is None:
             _write_all(self._file, data)
             return len(data)
         self._held += data
         # The last chunk carries its mark, so a full one is held back until more arrives.
         while len(self._held) > CHUNK:
-            self._put(bytes(self._held[:CHUNK]), last=False)
+            self._put(self._cipher, bytes(self._held[:CHUNK]), last=False)
             del self._held[:CHUNK]
         return len(data)
 
     def finish(self) -> None:
         """Complete the file; it has reached the disk only after `sync_file`."""
         if self._cipher:
-            self._put(bytes(self._held), last=True)
+            self._put(self._cipher, bytes(self._held), last=True)
             self._held.clear()
         self._file.close()
 
@@ -277,8 +280,8 @@ class SealedWriter:
         self._file.close()
         self.path.unlink(missing_ok=True)
 
-    def _put(self, chunk: bytes, *, last: bool) -> None:
-        _write_all(self._file, self._cipher.encrypt(_nonce(self._number, last), chunk, _HEADER))
+    def _put(self, cipher: AESGCM, chunk: bytes, *, last: bool) -> None:
+        _write_all(self._file, cipher.encrypt(_nonce(self._number, last), chunk, _HEADER))
         self._number += 1
 
 
@@ -335,12 +338,13 @@ class _SealedFile(io.RawIOBase):
     def tell(self) -> int:
         return self._position
 
-    def readinto(self, buffer) -> int:
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        target = memoryview(buffer)
         number, offset = divmod(self._position, CHUNK)
         if self._position >= self._length:
             return 0
-        part = self._chunk(number)[offset : offset + len(buffer)]
-        buffer[: len(part)] = part
+        part = self._chunk(number)[offset : offset + len(target)]
+        target[: len(part)] = part
         self._position += len(part)
         return len(part)
 
@@ -386,7 +390,7 @@ def _nonce(number: int, last: bool) -> bytes:
     return number.to_bytes(11, "big") + (b"\1" if last else b"\0")
 
 
-def _write_all(file: io.FileIO, data: bytes) -> None:
+def _write_all(file: io.FileIO, data: bytes | bytearray) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]

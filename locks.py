@@ -144,7 +144,7 @@ class _LockFile:
     def __init__(self, path: Path):
         self.descriptor = _open(path)
 
-    def __del__(self):
+    def __del__(self) -> None:
         with contextlib.suppress(AttributeError):  # it was never opened
             os.close(self.descriptor)
 

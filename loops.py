@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import blinker
 
@@ -87,7 +88,10 @@ class Loop:
                 told = ""
             if pause > 0:
                 with self._wake:
-                    self._wake.wait_for(lambda seen=calls: self._stopping or self._calls != seen, pause)
+                    self._wake.wait_for(partial(self._woken_since, calls), pause)
+
+    def _woken_since(self, calls: int) -> bool:
+        return self._stopping or self._calls != calls
 
 
 class Places:

@@ -87,8 +87,7 @@ class Spool:
         """A seekable reader of what has arrived."""
         if self._writer is None and self._sealed is None:
             return io.BytesIO(self._memory)
-        self._complete(durable=False)
-        return crypto.open_sealed(self._sealed, self._key)
+        return crypto.open_sealed(self._complete(), self._key)
 
     def keep(self, target: Path) -> bytes | None:
         """Make this the stored file `target`, its content flushed; returns its key. The caller flushes the
@@ -96,8 +95,9 @@ class Spool:
         """
         if self._writer is None and self._sealed is None:
             self._spill()
-        self._complete(durable=True)
-        self._sealed.rename(target)
+        sealed = self._complete()
+        crypto.sync_file(sealed)
+        sealed.rename(target)
         self._sealed = None
         return self._key
 
@@ -118,10 +118,11 @@ class Spool:
         self._writer.write(self._memory)
         self._memory = bytearray()
 
-    def _complete(self, *, durable: bool) -> None:
+    def _complete(self) -> Path:
         if self._writer is not None:
             self._writer.finish()
             self._sealed = self._writer.path
             self._writer = None
-        if durable:
-            crypto.sync_file(self._sealed)
+        if self._sealed is None:
+            raise RuntimeError("nothing was written to a file")
+        return self._sealed

@@ -78,7 +78,7 @@ def cut(folded: str) -> list[str]:
     pieces = PIECE.findall(folded.casefold())
     if folded.isascii():
         return pieces
-    terms = []
+    terms: list[str] = []
     for piece in pieces:
         if piece[0] >= _FIRST_UNSPACED and len(piece) > 1 and RUN.match(piece):
             terms += map("".join, itertools.pairwise(piece))
