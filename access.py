@@ -1,6 +1,7 @@
-"""Who may do what: the API key of the owner.
+"""Authentication: the owner's API key.
 
-It is the one that is set, or one that is made at the first start and kept in the encrypted database.
+It is `SNAPLORE_API_KEY` or, where that is unset, a key made at the first start and stored in the encrypted
+database.
 """
 
 import hashlib
@@ -17,15 +18,13 @@ log = logging.getLogger(__name__)
 
 
 def api_key(settings: Settings) -> str | None:
-    """The key that requests must carry; None in dev mode without one. Made at the first start when none is
-    set.
-    """
+    """The key that requests must carry; None in dev mode without a key. Opens a database scope."""
     if settings.api_key:
         return settings.api_key
     if settings.dev_mode:
         if not settings.binds_to_loopback:
             log.warning(
-                "DEV MODE WITHOUT A KEY on %s: everybody who reaches this address can read and delete everything",
+                "DEV MODE WITHOUT A KEY on %s: anyone who reaches it can read and delete everything",
                 settings.bind,
             )
         return None
@@ -34,9 +33,9 @@ def api_key(settings: Settings) -> str | None:
 
 
 def generated_api_key() -> str:
-    """The key of a service for which none was set: made at the first call, the same ever after."""
+    """The key where none is set: made by the first call and stored. Needs a scope."""
     with db.atomic():
-        key = stored_value("api_key")
+        key: str | None = stored_value("api_key")
         if key is None:
             key = secrets.token_urlsafe(24)
             store_value("api_key", key)
@@ -44,10 +43,10 @@ def generated_api_key() -> str:
 
 
 def key_matches(authorization: str, key: str | None) -> bool:
-    """Whether the header `authorization`, as WSGI gives it, carries `key`; None lets everybody in.
+    """Whether the header `authorization`, as WSGI gives it, carries `key`; always true where `key` is None.
 
-    In constant time, over digests, so that neither content nor length tells. Clients send a non-ASCII key as
-    UTF-8 or Latin-1.
+    Digests are compared in constant time, so the duration reveals neither the key's content nor its length.
+    Clients send a non-ASCII key as UTF-8 or Latin-1, so both are accepted.
     """
     if key is None:
         return True

@@ -1,6 +1,4 @@
-"""The clock, and the forms of time: every moment is UTC without a zone, in whole milliseconds, and is written
-in one form.
-"""
+"""The clock and the one format of time: UTC without a zone, in whole milliseconds."""
 
 from datetime import UTC, datetime
 
@@ -8,32 +6,33 @@ from errors import BadInput
 
 
 def utc_now() -> datetime:
-    """The present moment, UTC, without a zone, whole milliseconds: the only form of time that is stored or
-    compared.
-    """
+    """The current time, UTC without a zone, in whole milliseconds: all that is stored or compared."""
     return from_epoch_ms(int(datetime.now(UTC).timestamp() * 1000))
 
 
 def from_epoch_ms(milliseconds: int) -> datetime:
-    """UTC without a zone. Raises `ValueError` or `OverflowError` outside the years 1 to 9999."""
+    """Unix time in milliseconds as UTC without a zone.
+
+    Raises `ValueError` or `OverflowError` outside the years 1 to 9999.
+    """
     seconds, rest = divmod(milliseconds, 1000)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest * 1000, tzinfo=None)
 
 
 def to_epoch_ms(moment: datetime) -> int:
+    """`moment`, UTC without a zone, as Unix time in milliseconds."""
     return round(moment.replace(tzinfo=UTC).timestamp() * 1000)
 
 
 def iso(moment: datetime | None) -> str | None:
-    """`2026-11-21T07:31:04.123`: the contract's form. It sorts as text in the order of time."""
+    """`moment` like `2026-11-21T07:31:04.123`, the format of the API; as text it sorts in order of time."""
     return None if moment is None else moment.isoformat(timespec="milliseconds")
 
 
 def parse_time(value: str, *, field: str) -> datetime | None:
-    """An ISO 8601 time as UTC without a zone; one that names no zone is UTC already. None when `value` is
-    empty.
+    """An ISO 8601 time as UTC without a zone; a time without a zone is UTC. None when `value` is empty.
 
-    Raises `BadInput` that names `field`.
+    Raises `BadInput`, naming `field`, for anything else.
     """
     if not value:
         return None

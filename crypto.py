@@ -1,15 +1,14 @@
-"""Keys and sealed files: everything that makes the data folder unreadable without its master key.
+"""Encryption at rest: the master key, the key ring and sealed files.
 
-Three layers, after the model of Signal's desktop and phone apps. The *master key* (32 random bytes, outside
-the data folder if the operator wants) encrypts the *key ring*; the key ring holds the key of the database and
-names the database file; the database holds a random key for each stored file. Changing the master key so
-rewrites one small file, and changing the database key leaves the pictures alone.
+There are three layers, as in Signal's desktop and phone apps. The *master key* (32 random bytes, outside the
+data folder if the operator wants) encrypts the *key ring*. The key ring holds the key of the database and
+names the database file. The database holds a random key for each stored file. So changing the master key
+rewrites one small file, and changing the database key does not touch the pictures.
 
 The key ring is written in two copies, each replaced atomically, because losing it loses everything. No key is
-ever made where data is found already: a missing or wrong key is `StartRefused`, and nothing is touched.
+ever made where data exists: a missing or wrong key raises `StartRefused`, and nothing is changed.
 
-With encryption off the same files are written in the same places, unsealed: a sealed file without a key is a
-plain file.
+With encryption off, the same files are written to the same paths without encryption.
 """
 
 import base64
@@ -22,13 +21,16 @@ import os
 import secrets
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from errors import EncryptionDiffers, StartRefused, Unreadable
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +40,9 @@ KEY_BYTES = 32
 
 
 def read_master_key(path: Path) -> bytes:
-    """The 32 bytes of a master key file: 64 hex digits, base64, or raw. Raises `StartRefused` when it is none
-    of them.
+    """The 32 bytes in a master key file, which holds 64 hex digits, base64 or raw bytes.
+
+    Raises `StartRefused` when the file is missing, unreadable or in no such format.
     """
     try:
         raw = path.read_bytes()
@@ -55,30 +58,29 @@ def read_master_key(path: Path) -> bytes:
             if len(key := decode(text)) == KEY_BYTES:
                 return key
     raise StartRefused(
-        f"The master key {path} is damaged: it must hold 32 bytes, written as 64 hex digits, as base64, or raw."
+        f"The master key {path} is damaged: it must hold 32 bytes, as 64 hex digits, as base64, or raw."
     )
 
 
 def missing_master_key(path: Path) -> str:
-    return f"The master key {path} is not there. Put it back: without it nothing that is stored can be read."
+    """The sentence of the refusal."""
+    return f"The master key {path} is not there. Put it back: without it no stored data can be read."
 
 
 def make_master_key(path: Path) -> bytes:
-    """Write a new master key to `path`, mode 0600: the whole key or none, and never over an existing one.
-    Needs the lock.
-    """
+    """Write a new master key to `path` as `write_master_key` does, and return it."""
     key = new_key()
     write_master_key(path, key)
     return key
 
 
 def new_key() -> bytes:
-    """Random, for whatever is sealed or encrypted."""
+    """32 random bytes: a master key, a database key or a file key."""
     return secrets.token_bytes(KEY_BYTES)
 
 
 def write_master_key(path: Path, key: bytes) -> None:
-    """Write `key` to `path` as `make_master_key` does."""
+    """Write `key` to `path`, mode 0600, atomically, never over an existing file. Needs the folder's lock."""
     if path.exists():
         raise FileExistsError(f"{path} exists")
     fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
@@ -89,17 +91,24 @@ def write_master_key(path: Path, key: bytes) -> None:
 # --------------------------------------------------------------------------------------------------- key ring
 
 
-SWITCHED_ON = "The stored data is encrypted, but SNAPLORE_ENCRYPTION is false. Set it to true, or decrypt the data: `flask keys apply`."
-SWITCHED_OFF = "The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false, or encrypt the data: `flask keys apply`."
+SWITCHED_ON = (
+    "The stored data is encrypted, but SNAPLORE_ENCRYPTION is false. Set it to true, or decrypt the data: "
+    "`flask keys apply`."
+)
+SWITCHED_OFF = (
+    "The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false, or encrypt the "
+    "data: `flask keys apply`."
+)
 
 
 class KeyRing(msgspec.Struct, frozen=True):
-    """What opens the data folder now. `generation` grows with every change; in generation 0 no database was
-    completed yet.
+    """The current database and its key.
+
+    `generation` grows with every change; in generation 0 no database is complete yet.
     """
 
     generation: int
-    created_at: datetime  # of the database key, UTC: its age decides about rotation
+    created_at: datetime  # of the database key, UTC: its age decides when to rotate
     database_file: str  # a name inside the data folder
     database_key: bytes | None  # None: encryption is off
 
@@ -113,7 +122,7 @@ def new_key_ring(*, encrypted: bool, now: datetime, generation: int = 0) -> KeyR
 
 
 class KeyStore:
-    """The two copies of the key ring under `folder`, sealed with `master_key`, or plain where that is None."""
+    """The two copies of the key ring in `folder`, sealed with `master_key`, or plain where that is None."""
 
     def __init__(self, folder: Path, master_key: bytes | None):
         self.folder = folder
@@ -132,8 +141,9 @@ class KeyStore:
         return bool(self._readable())
 
     def signature(self) -> tuple[tuple[int, int], ...]:
-        """Changes whenever a copy is replaced, so that a replacement that is cut off between the two is
-        followed; costs two `stat`.
+        """A value that changes whenever either copy is replaced. Costs two calls of `stat`.
+
+        Covering both copies, it also shows a replacement that was interrupted between the two.
         """
         return tuple(_signature(copy) for copy in self._copies)
 
@@ -145,28 +155,26 @@ class KeyStore:
         return max(rings, key=lambda ring: ring.generation)
 
     def write(self, ring: KeyRing) -> None:
-        """Replace both copies, one after the other. The first one decides: from then on `ring`, as the
-        newest, is what is read.
-        """
+        """Replace both copies, one after the other. Once the first is replaced, `read` returns `ring`."""
         content = self._seal(ring)
         self._replace(self._copies[0], content)
         try:
             self._replace(self._copies[1], content)
         except OSError as problem:
             log.error(
-                "the second copy of the key ring could not be written (%s); the next start tries again",
+                "cannot write the second copy of the key ring (%s); the next start tries again",
                 problem.strerror,
             )
 
     def heal(self) -> None:
-        """Bring a lost, damaged or older copy up to the newest one."""
+        """Replace a missing, damaged or older copy by the newest one."""
         rings = self._readable()
         if rings and (len(rings) < len(self._copies) or rings[0] != rings[1]):
-            log.warning("one copy of the key ring was missing, damaged or old; it has been written again")
+            log.warning("replaced one copy of the key ring, which was missing, damaged or old")
             self.write(max(rings, key=lambda ring: ring.generation))
 
     def wrong_copies(self) -> list[Path]:
-        """Those that `heal` would write again. Raises `StartRefused` when no copy is readable."""
+        """The copies that `heal` would replace. Raises `StartRefused` when no copy is readable."""
         newest = self.read()
         return [copy for copy in self._copies if self._ring_of(copy) != newest]
 
@@ -203,15 +211,18 @@ class KeyStore:
         return msgspec.json.decode(body, type=KeyRing)
 
     def _why_unreadable(self) -> str:
-        """Raises `EncryptionDiffers` where that is the reason."""
+        """The sentence of the refusal. Raises `EncryptionDiffers` where that is the reason."""
         heads = {copy.read_bytes()[: len(_SEALED_RING)] for copy in self._copies if copy.exists()}
         if not heads:
-            return f"The key ring in {self.folder} is not there. Put it back: without it nothing that is stored can be read."
+            return f"The key ring in {self.folder} is not there. Put it back: without it no data can be read."
         if self._master_key is None and _SEALED_RING in heads:
             raise EncryptionDiffers(SWITCHED_ON)
         if self._master_key is not None and _PLAIN_RING in heads:
             raise EncryptionDiffers(SWITCHED_OFF)
-        return f"The key ring in {self.folder} cannot be opened: the master key is not the one it was made with, or the ring is damaged."
+        return (
+            f"The key ring in {self.folder} cannot be opened: the master key is not the one it was made "
+            "with, or the ring is damaged."
+        )
 
 
 def _signature(path: Path) -> tuple[int, int]:
@@ -234,12 +245,12 @@ _SEALED_CHUNK = CHUNK + _TAG
 
 
 class SealedWriter:
-    """Writes a new file at `path`, sealed under `key` in chunks as data arrives; memory stays at two chunks.
+    """Writes a new file at `path`, sealed under `key` in chunks as data arrives; holds at most two in memory.
 
-    AES-256-GCM by chunk, in the STREAM construction (Hoang, Reyhanitabar, Rogaway and Vizár, 2015): the nonce
-    is the chunk's number and a mark on the last one, so a chunk that is flipped, cut off, swapped or repeated
-    is detected. The nonces repeat from file to file, which is safe because no key is used for two files.
-    `key` None writes the bytes as they are.
+    Each chunk is encrypted with AES-256-GCM in the STREAM construction (Hoang, Reyhanitabar, Rogaway and
+    Vizár, 2015). Its nonce is the chunk's number and a flag for the last chunk, so changed, missing, swapped
+    and repeated chunks are detected. Files share nonces, which is safe because every file has a key of its
+    own. With `key` None the bytes are written unencrypted.
     """
 
     def __init__(self, path: Path, key: bytes | None):
@@ -251,43 +262,43 @@ class SealedWriter:
         if self._cipher:
             try:
                 _write_all(self._file, _HEADER)
-            except OSError:  # a full disk: nobody would know of the file
+            except OSError:  # a full disk: the caller gets no writer that could discard the file
                 self.discard()
                 raise
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: bytes | bytearray) -> int:
         if self._cipher is None:
             _write_all(self._file, data)
             return len(data)
         self._held += data
-        # The last chunk carries its mark, so a full one is held back until more arrives.
+        # The last chunk carries a flag, so a full chunk waits until more data arrives.
         while len(self._held) > CHUNK:
-            self._put(bytes(self._held[:CHUNK]), last=False)
+            self._put(self._cipher, bytes(self._held[:CHUNK]), last=False)
             del self._held[:CHUNK]
         return len(data)
 
     def finish(self) -> None:
-        """Complete the file; it has reached the disk only after `sync_file`."""
+        """Complete the file. It is durable only after `sync_file`."""
         if self._cipher:
-            self._put(bytes(self._held), last=True)
+            self._put(self._cipher, bytes(self._held), last=True)
             self._held.clear()
         self._file.close()
 
     def discard(self) -> None:
+        """Remove the unfinished file."""
         self._file.close()
         self.path.unlink(missing_ok=True)
 
-    def _put(self, chunk: bytes, *, last: bool) -> None:
-        _write_all(self._file, self._cipher.encrypt(_nonce(self._number, last), chunk, _HEADER))
+    def _put(self, cipher: AESGCM, chunk: bytes, *, last: bool) -> None:
+        _write_all(self._file, cipher.encrypt(_nonce(self._number, last), chunk, _HEADER))
         self._number += 1
 
 
 def open_sealed(path: Path, key: bytes | None) -> BinaryIO:
-    """A seekable binary reader of a file that `SealedWriter` made, in constant memory.
+    """A seekable binary reader of a file written by `SealedWriter`, in constant memory.
 
-    Its length is authenticated here; each chunk when it is read. Raises `Unreadable` when the file is
-    missing, and here or from a read when it is damaged. As it is also an `OSError` there, a picture decoder
-    treats it like any failing disk.
+    This call authenticates the file's length, each read its chunk. Raises `Unreadable` when the file cannot
+    be opened, and `DamagedFile`, also from a read, when authentication fails.
     """
     try:
         file = open(path, "rb", buffering=0)  # noqa: SIM115 - owned by the reader
@@ -303,7 +314,7 @@ def open_sealed(path: Path, key: bytes | None) -> BinaryIO:
 
 
 class DamagedFile(Unreadable, OSError):
-    """A sealed file fails its authentication."""
+    """A sealed file fails authentication. Also an `OSError`: picture decoders treat it as a failing disk."""
 
 
 class _SealedFile(io.RawIOBase):
@@ -317,7 +328,7 @@ class _SealedFile(io.RawIOBase):
         if sealed < _TAG or file.read(len(_HEADER)) != _HEADER:
             raise DamagedFile("A stored file is damaged.")
         self._length = sealed - self._chunks * _TAG
-        self._chunk(self._chunks - 1)  # its mark proves that the file ends where it was ended
+        self._chunk(self._chunks - 1)  # its flag proves that the file is not cut off
 
     def readable(self) -> bool:
         return True
@@ -335,12 +346,13 @@ class _SealedFile(io.RawIOBase):
     def tell(self) -> int:
         return self._position
 
-    def readinto(self, buffer) -> int:
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        target = memoryview(buffer)
         number, offset = divmod(self._position, CHUNK)
         if self._position >= self._length:
             return 0
-        part = self._chunk(number)[offset : offset + len(buffer)]
-        buffer[: len(part)] = part
+        part = self._chunk(number)[offset : offset + len(target)]
+        target[: len(part)] = part
         self._position += len(part)
         return len(part)
 
@@ -360,13 +372,13 @@ class _SealedFile(io.RawIOBase):
 
 
 def durable_rename(source: Path, target: Path) -> None:
-    """Rename within a file system; the new name has reached the disk when this returns."""
+    """Rename within a file system; the new name is durable when this returns."""
     os.replace(source, target)
     sync_file(target.parent)
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file; 0 when it has gone."""
+    """Bytes of a file; 0 when it does not exist."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -374,7 +386,7 @@ def size_of(path: Path) -> int:
 
 
 def sync_file(path: Path) -> None:
-    """The content of a file, or the names in a folder, has reached the disk when this returns."""
+    """Flush a file's content, or a folder's names, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -386,7 +398,7 @@ def _nonce(number: int, last: bool) -> bytes:
     return number.to_bytes(11, "big") + (b"\1" if last else b"\0")
 
 
-def _write_all(file: io.FileIO, data: bytes) -> None:
+def _write_all(file: io.FileIO, data: bytes | bytearray) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]

@@ -58,12 +58,14 @@ PRAGMAS = (
 FIRST_PRAGMAS = (("auto_vacuum", 2), *PRAGMAS)
 
 
-class _Database(PooledDatabase, SqlCipherDatabase):
+class _Database(PooledDatabase, SqlCipherDatabase):  # type: ignore[misc]  # playhouse brings no types
     """Of the free connections the oldest is taken first: its cache knows the most, and the others are not
     needed for long.
     """
 
-    def __init__(self):
+    _connections: list[tuple[float, int, sqlcipher3.Connection]]  # those that no scope uses: a heap, the oldest first
+
+    def __init__(self) -> None:
         # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one
         # wrote in between.
         super().__init__(None, max_connections=0, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
@@ -84,17 +86,14 @@ class _Database(PooledDatabase, SqlCipherDatabase):
     def rest(self) -> None:
         """Close the free connections but the one that is taken first, and empty the cache of that one."""
         with self._pool_lock:
-            spare, self._connections = (
-                self._connections[1:],
-                self._connections[:1],
-            )  # a heap, the oldest first
+            spare, self._connections = self._connections[1:], self._connections[:1]
             for *_, connection in spare:
                 self._close_raw(connection)
             for *_, connection in self._connections:
                 connection.execute("PRAGMA shrink_memory")
 
-    def _can_reuse(self, conn) -> bool:
-        return not conn.in_transaction  # one that could not be rolled back, on a full disk
+    def _can_reuse(self, conn: sqlcipher3.Connection) -> bool:
+        return not bool(conn.in_transaction)  # one that could not be rolled back, on a full disk
 
 
 db = _Database()
@@ -290,11 +289,13 @@ def open_store(settings: Settings) -> Store:
     try:
         return _open_store(settings)
     except (OSError, *DATABASE_ERRORS) as problem:
-        known = known_failure(problem)
-        if known is None and isinstance(problem, DATABASE_ERRORS):
+        if (known := known_failure(problem)) is not None:
+            reason = known.detail
+        elif isinstance(problem, OSError):
+            reason = problem.strerror or str(problem)
+        else:
             raise
-        sentence = known.detail if known else problem.strerror
-        raise StartRefused(f"The data folder {settings.data_dir} cannot be used: {sentence}") from None
+        raise StartRefused(f"The data folder {settings.data_dir} cannot be used: {reason}") from None
 
 
 def _open_store(settings: Settings) -> Store:
@@ -402,7 +403,7 @@ _FAILURES = (
 )
 
 
-def known_failure(problem: BaseException) -> SnaploreError | None:
+def known_failure(problem: BaseException | None) -> SnaploreError | None:
     """What a failure means to the person: of the database or the disk (full, busy, damaged), or one of
     `errors.py`; None for all else.
     """

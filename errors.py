@@ -1,23 +1,26 @@
-"""Typed failures, each with the HTTP status it becomes.
+"""Expected failures as exception classes, each with its HTTP status.
 
-Verbs raise these and know nothing of HTTP; `app.py` turns them into the one error body `{"detail":
-"<sentence>"}`. This file imports nothing of the project, so that every other file may use it.
+Verbs raise these and know nothing of HTTP; `app.py` turns them into the error body
+`{"detail": "<sentence>"}`. This module imports nothing of the project, so every other module may import it.
 """
 
 
 class SnaploreError(Exception):
-    """A failure with a sentence that a person may read: it holds no secret, no path of the machine, no trace."""
+    """A failure whose `detail` is a sentence for the client: no secret, no path of the machine, no traceback.
+
+    `retry_after`, in seconds, is sent as the header `Retry-After`.
+    """
 
     status = 500
 
     def __init__(self, detail: str, *, retry_after: float | None = None):
         super().__init__(detail)
         self.detail = detail
-        self.retry_after = retry_after  # seconds, sent as `Retry-After` where it is given
+        self.retry_after = retry_after
 
 
 class BadInput(SnaploreError):
-    """The request cannot be taken as it is; the sentence starts with the field's name."""
+    """The request is invalid; the sentence starts with the field's name."""
 
     status = 400
 
@@ -39,11 +42,11 @@ class TooLarge(SnaploreError):
 
 
 class UnsupportedImage(BadInput):
-    """The bytes are not a picture that Snaplore stores: wrong type, damaged, or a decompression bomb."""
+    """The bytes are not a picture that Snaplore stores: another type, damaged, or a decompression bomb."""
 
 
 class Unavailable(SnaploreError):
-    """Busy for now: the caller may come again after `retry_after` seconds."""
+    """Temporarily unavailable: the client may try again after `retry_after` seconds."""
 
     status = 503
 
@@ -53,55 +56,49 @@ class StorageFull(SnaploreError):
 
 
 class Unreadable(SnaploreError):
-    """A stored file is missing or fails its authentication: the one thing is lost, the rest works."""
+    """A stored file is missing or fails authentication; everything else still works."""
 
     status = 500
 
 
 class DataDamaged(SnaploreError):
-    """The database is damaged: what stands on whole pages still works."""
+    """The database is damaged; queries that touch only intact pages still work."""
 
     status = 500
 
 
 class StartRefused(SnaploreError):
-    """The service must not start: a setting, a key or the stored data is not what it has to be. Nothing was
-    changed.
-    """
+    """The service must not start: a setting, a key or the stored data is wrong. Nothing was changed."""
 
 
 class EncryptionDiffers(StartRefused):
-    """The stored data is encrypted where the settings say it is not, or the other way round."""
+    """The stored data is encrypted and the settings say it is not, or the reverse."""
 
 
 class ModelFailure(SnaploreError):
-    """A model gave no usable answer. The three subclasses say whose fault it is, and so what the queue does
-    next.
-    """
+    """A model gave no usable answer. The subclass names the cause, which decides what the queue does next."""
 
     status = 502
-    usage = (
-        None  # `findings.Usage` of the calls that were made before it failed: they are billed all the same
-    )
+    usage = None  # `findings.Usage` of the calls made before the failure: they are billed all the same
 
 
-MAX_RETRY_AFTER = 86_400.0  # seconds: a server cannot put the queue to sleep for longer than a day
+MAX_RETRY_AFTER = 86_400.0  # seconds: a provider cannot pause the queue for longer than a day
 
 
 class ProviderDown(ModelFailure):
-    """The provider's fault, likely to pass: no connection, a time-out, 429 or 5xx.
+    """The provider has a temporary problem: no connection, a timeout, 429 or 5xx.
 
-    `retry_after` as the provider said, at most `MAX_RETRY_AFTER`.
+    `retry_after` is the provider's own, at most `MAX_RETRY_AFTER`.
     """
 
 
 class ProviderRefused(ModelFailure):
-    """The provider says no to this configuration (401, 403, 404): asking again costs and changes nothing."""
+    """The provider rejects this configuration (401, 403, 404); a retry would change nothing."""
 
 
 class AnswerUnusable(ModelFailure):
-    """This picture's or conversation's fault: content refused, cut off, or unreadable after repair."""
+    """The answer about this picture or conversation is unusable: refused, cut off or unreadable."""
 
 
 class ToolsRefused(AnswerUnusable):
-    """The model cannot call tools; without any it can be asked."""
+    """The model does not support tool calls; it may still answer a request without tools."""

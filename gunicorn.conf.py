@@ -10,6 +10,8 @@ import socket
 import sys
 
 from gunicorn import systemd, util
+from gunicorn.arbiter import Arbiter
+from gunicorn.workers.base import Worker
 
 from errors import StartRefused
 from locks import ServiceLock
@@ -62,7 +64,7 @@ LOOP_PATIENCE = 3.0  # seconds; what a loop leaves undone is found by the next s
 TIDY_EVERY = 60.0  # seconds
 
 
-def on_starting(server):
+def on_starting(server: Arbiter) -> None:
     """One service for a data folder: two would each hold the other's rate limits, caches and model at half."""
     try:
         server.service_lock = ServiceLock(_settings.data_dir)
@@ -76,7 +78,7 @@ def on_starting(server):
         )
 
 
-def _check_addresses(server):
+def _check_addresses(server: Arbiter) -> None:
     """Raise `StartRefused` when an address cannot be listened on. gunicorn itself would try five times and
     log ten lines.
     """
@@ -100,7 +102,7 @@ def _check_addresses(server):
                 raise StartRefused(f"cannot listen on {name}: {problem.strerror}. {advice}") from None
 
 
-def when_ready(server):
+def when_ready(server: Arbiter) -> None:
     """Print the address and the key, where `make run` asks for them by `--env`: only now it is certain that
     somebody listens.
     """
@@ -110,7 +112,7 @@ def when_ready(server):
         print(jobs.hint(str(server.LISTENERS[0]), server.app.wsgi().api_key), flush=True)
 
 
-def pre_fork(server, worker):
+def pre_fork(server: Arbiter, worker: Worker) -> None:
     """What is loaded by now stays for good: the collector would only copy the pages that the processes share,
     15 MB, by looking at it.
     """
@@ -118,7 +120,7 @@ def pre_fork(server, worker):
     gc.freeze()
 
 
-def post_worker_init(worker):
+def post_worker_init(worker: Worker) -> None:
     """What works in the background starts in the worker, after the fork: threads do not survive one."""
     import analysis
     import dynamics
@@ -131,7 +133,7 @@ def post_worker_init(worker):
         background.start()
 
 
-def _tidy():
+def _tidy() -> float:
     """Give back what the last burst of requests has needed: connections with their caches, 4 MB each, and
     what lies free between them.
     """
@@ -143,7 +145,7 @@ def _tidy():
     return TIDY_EVERY
 
 
-def worker_exit(server, worker):
+def worker_exit(server: Arbiter, worker: Worker) -> None:
     """Finish or give back what is being analysed, end the model's child process, and leave a database without
     a log to be read first.
     """

@@ -1,5 +1,6 @@
-"""Who uses the data folder: locks on files in it, over threads and processes, which the kernel releases when
-a process dies.
+"""Locks between threads and processes: `flock` on files in the data folder.
+
+The kernel releases the locks of a process that dies.
 """
 
 import contextlib
@@ -18,10 +19,10 @@ PATIENCE = 10.0  # seconds that a request waits for the data folder before it an
 
 
 class FolderLock:
-    """`flock` on a file in the data folder, shared or exclusive, over threads and processes.
+    """The lock of the data folder, shared or exclusive, between threads and processes (`flock`).
 
-    Who wants it exclusively first closes the turnstile, through which every sharer passes, so that steady
-    traffic cannot keep it waiting.
+    An exclusive waiter first closes the turnstile that every shared user must pass, so steady traffic cannot
+    starve it.
     """
 
     def __init__(self, folder: Path):
@@ -30,6 +31,7 @@ class FolderLock:
 
     @contextlib.contextmanager
     def shared(self, patience: float = PATIENCE) -> Iterator[None]:
+        """Hold the lock together with other shared users. Raises `Unavailable` after `patience` seconds."""
         turnstile, lock = self._descriptors()
         deadline = time.monotonic() + patience
         _flock(turnstile, fcntl.LOCK_SH, deadline)
@@ -44,6 +46,7 @@ class FolderLock:
 
     @contextlib.contextmanager
     def exclusive(self, patience: float = 60.0) -> Iterator[None]:
+        """Hold the lock alone. Raises `Unavailable` after `patience` seconds."""
         turnstile, lock = self._descriptors()
         deadline = time.monotonic() + patience
         _flock(turnstile, fcntl.LOCK_EX, deadline)
@@ -57,7 +60,7 @@ class FolderLock:
             fcntl.flock(turnstile, fcntl.LOCK_UN)
 
     def _descriptors(self) -> tuple[int, int]:
-        # A forked worker must not use its parent's: `flock` would take the two for one holder.
+        # A forked worker opens its own: with its parent's descriptor it would share its parent's lock.
         if getattr(self._held, "process", None) != os.getpid():
             self._held.process = os.getpid()
             self._held.files = tuple(_LockFile(path) for path in self._paths)
@@ -66,9 +69,9 @@ class FolderLock:
 
 @contextlib.contextmanager
 def named_lock(folder: Path, name: str, patience: float, *, busy: str) -> Iterator[None]:
-    """Be alone with what `name`, a file name, stands for, over threads and processes.
+    """Hold the lock called `name`, a file name in `folder`, alone between threads and processes.
 
-    The file is there only while somebody holds or wants the lock. Raises `Unavailable` with the sentence
+    The file exists only while a process holds or waits for the lock. Raises `Unavailable` with the sentence
     `busy` after `patience` seconds.
     """
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -76,8 +79,8 @@ def named_lock(folder: Path, name: str, patience: float, *, busy: str) -> Iterat
     while True:
         file = _LockFile(path)
         _flock(file.descriptor, fcntl.LOCK_EX, deadline, busy)
-        # Who held it before may have removed the file: then this lock is on nothing, and the next one would
-        # be on another file.
+        # The previous holder may have removed the file. Then this lock is on a file without a name, and the
+        # next caller would lock a new file: try again.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.descriptor), os.stat(path)):
                 break
@@ -89,9 +92,7 @@ def named_lock(folder: Path, name: str, patience: float, *, busy: str) -> Iterat
 
 
 class Presence:
-    """A file that a process keeps locked while it lives, so that others can tell its leases from those of the
-    dead.
-    """
+    """A file that a process keeps locked while it lives; others see by it whether a lease has a living owner."""
 
     def __init__(self, folder: Path):
         self.name = secrets.token_hex(8)
@@ -102,7 +103,7 @@ class Presence:
 
     @staticmethod
     def alive(folder: Path, name: str) -> bool:
-        """Whether the process that took `name` lives; the file of a dead one is removed."""
+        """Whether the process with this `name` lives; the file of a dead process is removed."""
         path = folder / name
         if not path.is_file():
             return False
@@ -115,16 +116,15 @@ class Presence:
         return False
 
     def forget(self) -> None:
-        """Leave no file behind: this process holds no lease any more."""
+        """Remove the file: this process holds no lease any more."""
         (self.folder / self.name).unlink(missing_ok=True)
 
 
 class ServiceLock:
-    """Held by the one service of a data folder while any process of it lives, or by what must not run beside
-    one.
+    """Held by the one service of a data folder, or by a command that must not run beside a service.
 
-    A forked worker inherits it, so it outlasts a master that was killed until its workers have noticed.
-    Raises `StartRefused`.
+    Forked workers inherit it: when the master is killed, the lock lasts until its workers have ended, too.
+    Raises `StartRefused` when another process holds it.
     """
 
     def __init__(self, folder: Path):
@@ -139,12 +139,12 @@ class ServiceLock:
 
 
 class _LockFile:
-    """A descriptor of a thread's own, since `flock` belongs to the open file; closed with the thread."""
+    """A descriptor for one thread, because `flock` belongs to the open file; closed with the thread."""
 
     def __init__(self, path: Path):
         self.descriptor = _open(path)
 
-    def __del__(self):
+    def __del__(self) -> None:
         with contextlib.suppress(AttributeError):  # it was never opened
             os.close(self.descriptor)
 
@@ -153,8 +153,8 @@ def _open(path: Path) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as problem:
-        # A disk that fails is made read-only by the system. To lock a file that is there takes no right to
-        # write, so reading goes on.
+        # Linux remounts a failing disk read-only. Locking an existing file needs no write access, so reading
+        # stays possible.
         if problem.errno == errno.EROFS and path.exists():
             return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         raise

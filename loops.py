@@ -1,11 +1,10 @@
-"""Threads of the server process that repeat one step of work: the analysis pool, the reading of finished
-chats, the reasoner.
+"""Background threads that repeat one step of work: the analysis pool, the chat reader, the reasoner.
 
-What is to be done stands in the database, so a thread that dies with its process loses nothing: the next one
-finds it there. These threads only make it happen soon. They are started in the server process, after it has
-forked, never by commands or tests of a step.
+The database holds the work, so a thread that dies with its process loses nothing: the next process finds the
+work there. Only the server process starts these threads, after the fork; commands and the tests of a step
+call the step directly.
 
-`Places` bounds how many of the server's own threads may be at the same slow work at once, so that some are left for everything else.
+`Places` bounds how many request threads do the same slow work at once, so that others stay free.
 """
 
 import contextlib
@@ -13,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import blinker
 
@@ -21,12 +21,13 @@ from errors import Unavailable
 
 log = logging.getLogger(__name__)
 
-AFTER_FAILURE = 5.0  # seconds until a step that failed unexpectedly is tried again
+AFTER_FAILURE = 5.0  # seconds between a failed step and the next one
 
 
 class Loop:
-    """Threads that repeat `step`, which returns how many seconds may pass until its next turn; 0 is at once.
-    `wake_on` ends the wait.
+    """Threads that repeat `step`, which returns the seconds until its next run (0: at once).
+
+    The signal `wake_on` ends the wait.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class Loop:
         self._step = step
         self._signal = wake_on
         self._wake = threading.Condition()
-        self._calls = 0  # so that a call between looking and sleeping is not missed
+        self._calls = 0  # of `wake`, so that a call between a step and the wait after it is not missed
         self._stopping = False
         self._threads = [
             threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True)
@@ -49,13 +50,13 @@ class Loop:
             thread.start()
 
     def wake(self, _sender: object = None) -> None:
-        """There may be something to do; also as the receiver of a signal."""
+        """End one thread's wait: there may be work. Also the receiver of the signal."""
         with self._wake:
             self._calls += 1
             self._wake.notify()
 
     def stop(self) -> None:
-        """Begin no further step."""
+        """Start no further step."""
         if self._signal is not None:
             self._signal.disconnect(self.wake)
         with self._wake:
@@ -63,35 +64,38 @@ class Loop:
             self._wake.notify_all()
 
     def join(self, seconds: float) -> None:
-        """Wait, at most so long, for the steps that are under way."""
+        """Wait at most `seconds` for the running steps."""
         deadline = time.monotonic() + seconds
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _run(self) -> None:
-        told = ""
+        logged = ""
         while not self._stopping:
             calls = self._calls
             try:
                 pause = self._step()
             except Exception as problem:
-                # The outermost loop: whatever it is, the next piece of work gets its turn.
+                # The outermost loop: no failure may end it, the next step may succeed.
                 known = database.known_failure(problem)
                 name = threading.current_thread().name
                 if known is None:
                     log.exception("%s could not work", name)
-                elif str(known) != told:  # a disk stays full for hours
+                elif str(known) != logged:  # once: a disk stays full for hours
                     log.error("%s cannot work: %s (%s)", name, known, problem)
-                told, pause = str(known), AFTER_FAILURE
+                logged, pause = str(known), AFTER_FAILURE
             else:
-                told = ""
+                logged = ""
             if pause > 0:
                 with self._wake:
-                    self._wake.wait_for(lambda seen=calls: self._stopping or self._calls != seen, pause)
+                    self._wake.wait_for(partial(self._woken_since, calls), pause)
+
+    def _woken_since(self, calls: int) -> bool:
+        return self._stopping or self._calls != calls
 
 
 class Places:
-    """So many may be inside at once, in this process; who finds no place left is told to come again."""
+    """At most `most` threads of this process at once; a caller without a place gets `Unavailable`."""
 
     def __init__(self, most: int, *, full: str, retry_after: float):
         self._free = threading.BoundedSemaphore(most)
@@ -99,7 +103,7 @@ class Places:
 
     @contextlib.contextmanager
     def one(self) -> Iterator[None]:
-        """Have a place. Raises `Unavailable` when there is none."""
+        """Hold a place. Raises `Unavailable` at once when none is free."""
         if not self._free.acquire(blocking=False):
             raise Unavailable(f"{self._full} Please come again in a moment.", retry_after=self._retry_after)
         try:

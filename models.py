@@ -1,8 +1,9 @@
 """The tables, and the invariants of their rows."""
 
 import secrets
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import peewee
@@ -147,12 +148,14 @@ def page_of(
     if start >= total:
         return []  # where little passes the filters, finding that out would be a long walk
     if start <= total // 2:
-        return [
-            row[0]
-            for row in chosen.order_by(*(field.desc() for field in order)).limit(size).offset(start).tuples()
-        ]
+        return _ids(chosen.order_by(*(field.desc() for field in order)).limit(size).offset(start))
     end = min(start + size, total)
-    return [row[0] for row in chosen.order_by(*order).limit(end - start).offset(total - end).tuples()][::-1]
+    return _ids(chosen.order_by(*order).limit(end - start).offset(total - end))[::-1]
+
+
+def _ids(chosen: peewee.ModelSelect) -> list[int]:
+    # peewee types a row as its model, also where `tuples` makes it a tuple.
+    return [row[0] for row in cast("Iterable[tuple[int]]", chosen.tuples())]
 
 
 class Holding(Model):
@@ -351,7 +354,8 @@ def stored_value(name: str, default: Any = None) -> Any:
 
 def store_value(name: str, value: Any) -> None:
     """Keep a small JSON value: a runtime setting, a counter, the state of the circuit breaker."""
-    StoredSetting.replace(name=name, value=msgspec.json.encode(value).decode()).execute()
+    row = {"name": name, "value": msgspec.json.encode(value).decode()}
+    StoredSetting.insert(**row).on_conflict_replace().execute()
 
 
 def prove_writable() -> None:

@@ -33,7 +33,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import requests
 import urllib3
@@ -42,6 +42,9 @@ from urllib3.util.connection import create_connection
 
 from errors import BadInput, SnaploreError
 from settings import NAME, VERSION
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 # Its warnings about oddities of an answer quote the whole address, and a query may hold a key.
 logging.getLogger("urllib3").setLevel(logging.ERROR)
@@ -108,7 +111,7 @@ class Key:
     secret: str = dataclasses.field(repr=False)
     origin: str
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not re.fullmatch(r"[!-~]+", self.secret):
             raise BadInput("api_key: must be printable ASCII without blanks")
 
@@ -133,11 +136,11 @@ class Guard:
         *,
         dev_mode: bool = False,
         allowed_hosts: Iterable[str] = (),
-        resolve: Callable[..., list] = socket.getaddrinfo,
+        resolve: Callable[..., list[Any]] = socket.getaddrinfo,
     ):
         self._resolve = resolve
         self._names = {"localhost"} if dev_mode else set()
-        self._networks = []
+        self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
         for host in allowed_hosts:
             try:
                 self._networks.append(ipaddress.ip_network(host.strip("[]"), strict=False))
@@ -262,7 +265,8 @@ class Client:
                 raise BadInput(f"address: the key belongs to {key.origin}")
             headers["Authorization"] = f"Bearer {key.secret}"
         until = time.monotonic() + deadline
-        timeout = urllib3.Timeout(total=deadline, connect=deadline, read=deadline)
+        # requests passes this type on to urllib3, though its annotations do not name it.
+        timeout: Any = urllib3.Timeout(total=deadline, connect=deadline, read=deadline)
         with _failures_told(target.host, until):
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             prepared = requests.Request(method, target.url, headers=headers, data=data).prepare()
@@ -417,11 +421,11 @@ class _Adapter(HTTPAdapter):
         self._guard = guard
         super().__init__(pool_maxsize=POOL_SIZE)
 
-    def init_poolmanager(self, *args, **kwargs):
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
         plain = type(
             "PlainConnection",
-            (_GuardedConnection, urllib3.connection.HTTPConnection),
+            (_GuardedConnection,),
             {"guard": self._guard, "secure": False},
         )
         secure = type(
@@ -446,7 +450,7 @@ class _DeadlineReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer) -> int | None:
+    def readinto(self, buffer: "WriteableBuffer") -> int | None:
         self._sock.settimeout(_left(self._until))
         return self._raw.readinto(buffer)
 
@@ -462,19 +466,19 @@ class _DeadlineResponse(http.client.HTTPResponse):
     that would count for each read anew.
     """
 
-    def __init__(self, sock: socket.socket, *args, **kwargs):
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any):
         super().__init__(sock, *args, **kwargs)
-        self.fp = io.BufferedReader(
-            _DeadlineReader(self.fp.detach(), sock, time.monotonic() + sock.gettimeout())
-        )
+        until = time.monotonic() + (sock.gettimeout() or ANSWER_SECONDS)
+        self.fp = io.BufferedReader(_DeadlineReader(self.fp.detach(), sock, until))
 
 
-class _GuardedConnection:
+class _GuardedConnection(urllib3.connection.HTTPConnection):
     """Mixed into urllib3's connections. Their `timeout` is the rest of the call's deadline when they connect."""
 
     response_class = _DeadlineResponse
     guard: Guard
     secure: bool
+    timeout: float
 
     def connect(self) -> None:
         until = time.monotonic() + self.timeout

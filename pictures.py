@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import BinaryIO, NamedTuple
 
-from PIL import Image, ImageFile
+from PIL import Image, ImageFile, UnidentifiedImageError
 
 from errors import UnsupportedImage
 
@@ -76,7 +76,7 @@ def examine(picture: BinaryIO) -> Examined:
         width, height = image.size
         if image.getexif().get(_ORIENTATION, 1) in _SIDEWAYS:
             width, height = height, width
-        mime_type = MIME_TYPES[image.format]
+        mime_type = MIME_TYPES[image.format or ""]
         small = _reduced(image, THUMBNAIL_SIDE)
         _walk_frames(image)
         if image.format == "PNG":
@@ -163,7 +163,7 @@ def _opened(picture: BinaryIO) -> Iterator[Image.Image]:
             yield image
         except UnsupportedImage:
             raise
-        except Image.UnidentifiedImageError:
+        except UnidentifiedImageError:
             raise UnsupportedImage("file: not a JPEG, PNG, WebP or GIF picture") from None
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise UnsupportedImage(_too_many_pixels(MAX_JPEG_PIXELS)) from None

@@ -1,9 +1,9 @@
-"""The one settings table, read from the environment once and checked at start.
+"""The settings table, read from the environment once and checked at start.
 
-Every variable that Snaplore knows is a field of `Settings` with its type, reader, default and help.
-`Settings.from_environ` turns the environment into one frozen object which `create_app` passes on; nothing
-else reads `os.environ`. A value that cannot be read stops the start with one line that names the variable: a
-silent default would hide a typing error until it costs data. Secrets are left out of every repr.
+Every variable of Snaplore is a field of `Settings` with its type, reader, default and help.
+`Settings.from_environ` turns the environment into one frozen object, which `create_app` passes on; nothing
+else reads `os.environ`. An invalid value stops the start with one line that names the variable: a silent
+default would hide a typing error until it costs data. No repr contains a secret.
 """
 
 import dataclasses
@@ -52,7 +52,7 @@ def _choice(*choices: str) -> Callable[[str], str]:
 
 
 def _address(value: str) -> str:
-    """An http or https address without a key in it; whether it may be called is decided where it is called."""
+    """An http or https address. Whether it may be called is decided by `net.Guard` for each call."""
     try:
         parts = urlsplit(value)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1)
@@ -86,8 +86,7 @@ def _trusted_hosts(value: str) -> tuple[str, ...]:
         try:
             ipaddress.ip_network(host.strip("[]"), strict=False)
         except ValueError:
-            # A port would never match: the rule is about where a connection goes, not about which service is
-            # there.
+            # Without ports: the rule is about hosts, whichever port is called there.
             if not re.fullmatch(r"[A-Za-z0-9._-]+", host):
                 raise ValueError(
                     f"must list host names, addresses or networks, without ports, and {host!r} is none"
@@ -107,7 +106,7 @@ def _path(value: str) -> Path:
 
 
 def _setting(read: Callable[[str], Any], default: Any, help: str, *, secret: bool = False) -> Any:
-    """A row of the table. `read` raises ValueError with the rest of the sentence "SNAPLORE_X: …"."""
+    """A row of the table. `read` raises `ValueError` with what follows "SNAPLORE_X: " in the refusal."""
     return dataclasses.field(
         default=default, repr=not secret, metadata={"read": read, "help": help, "secret": secret}
     )
@@ -115,9 +114,7 @@ def _setting(read: Callable[[str], Any], default: Any, help: str, *, secret: boo
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The table: each variable is PREFIX and the field's name in upper case. Frozen: what was checked at
-    start stays.
-    """
+    """The table: each variable is `PREFIX` and the field's name in upper case."""
 
     api_key: str | None = _setting(
         _text,
@@ -128,10 +125,10 @@ class Settings:
     dev_mode: bool = _setting(
         _flag,
         False,
-        "`true` allows running without a key, and `http://localhost` as an LLM address. For development only.",
+        "`true` allows running without a key and an LLM at `http://localhost`. For development only.",
     )
     data_dir: Path = _setting(
-        _path, ROOT / "data", "The folder in which everything is kept: database, pictures, keys."
+        _path, ROOT / "data", "The folder of all stored data: database, pictures, keys."
     )
     bind: str = _setting(_bind, "127.0.0.1:8000", "Address and port that the service listens on.")
     retention_days: int = _setting(
@@ -156,14 +153,16 @@ class Settings:
     llm_allowed_hosts: tuple[str, ...] = _setting(
         _trusted_hosts,
         (),
-        "Comma-separated host names, addresses or networks that may be called although they are private or plain http.",
+        "Comma-separated host names, addresses or networks that may be called although they are private or "
+        "plain http.",
     )
-    daily_token_limit: int = _setting(_whole(0, 10**15), 0, "Tokens a day over all LLM calls. 0 is no limit.")
+    daily_token_limit: int = _setting(_whole(0, 10**15), 0, "Tokens a day for all LLM calls. 0 is no limit.")
     encryption: bool = _setting(_flag, True, "Encrypt everything that is stored.")
     master_key_file: Path | None = _setting(
         _path,
         None,
-        "File with the master key (a systemd credential, a mounted secret). Unset: one is made in the data folder.",
+        "File with the master key (a systemd credential, a mounted secret). Unset: one is made in the data "
+        "folder.",
     )
     key_rotation_days: int = _setting(
         _whole(1, 36_500), 90, "Age in days at which the rotation job makes a new key."
@@ -201,9 +200,7 @@ class Settings:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read and check every variable; an empty one counts as unset. Raises `StartRefused` naming the
-        variable.
-        """
+        """Read and check every variable; an empty one is unset. Raises `StartRefused` naming the variable."""
         values = {}
         for setting in dataclasses.fields(cls):
             raw = environ.get(variable(setting.name), "").strip()
@@ -217,11 +214,12 @@ class Settings:
 
     @property
     def authentication_skipped(self) -> bool:
-        """Dev mode without a key: every request is let in."""
+        """Dev mode without a key: no request needs a key."""
         return self.dev_mode and not self.api_key
 
     @property
     def binds_to_loopback(self) -> bool:
+        """Whether only this machine can connect."""
         host = self.bind.rsplit(":", 1)[0].strip("[]")
         try:
             return ipaddress.ip_address(host).is_loopback

@@ -1,10 +1,9 @@
-"""A file part on its way in: hashed and counted as it arrives, and never readable on the disk, not even for a
-moment.
+"""Uploaded files while they arrive: hashed and counted, and never unencrypted on the disk.
 
-Up to `IN_MEMORY` bytes it stays in memory; beyond, it goes into a sealed file under the data folder, under a
-key of its own. That file becomes the stored one by a rename, so large uploads are written once. What arrives
-beyond the limit is counted and thrown away: the caller says no by `oversized`, and the client gets to read
-it.
+Up to `IN_MEMORY` bytes an upload stays in memory; a larger one goes into a sealed file in the data folder,
+under a key of its own. A rename makes it the stored file, so large uploads are written once. Bytes beyond the
+size limit are counted and dropped; the caller checks `oversized`, and because the body was drained, the
+client can read the 413.
 """
 
 import contextlib
@@ -23,7 +22,7 @@ IN_MEMORY = 1 * MEGABYTE
 
 
 def new_place(under: Path) -> Path:
-    """A path for a new file below the folder `under`: of a random name, in a folder that is there durably."""
+    """A path with a random name for a new file below `under`; its folder exists durably."""
     name = secrets.token_hex(16)
     folder = under / name[:2]
     if not folder.exists():
@@ -33,16 +32,14 @@ def new_place(under: Path) -> Path:
 
 
 def keep_bytes(content: bytes, target: Path) -> bytes | None:
-    """Make a stored file of what is in memory, its content flushed; returns its key. The caller flushes the
-    folder.
-    """
+    """Store `content` as the file `target`, flushed, and return its key. The caller flushes the folder."""
     with contextlib.closing(Spool(len(content))) as spool:
         spool.write(content)
         return spool.keep(target)
 
 
 class Spool:
-    """Written by the form parser, then read, then either kept by `keep` or gone with `close`."""
+    """An upload: written by the form parser, then read, then stored by `keep` or dropped by `close`."""
 
     def __init__(self, largest: int):
         self.size = 0
@@ -52,7 +49,7 @@ class Spool:
         self._memory = bytearray()
         self._writer: crypto.SealedWriter | None = None
         self._key: bytes | None = None
-        self._sealed: Path | None = None  # a complete file, not yet kept
+        self._sealed: Path | None = None  # a complete file, not stored yet
 
     @property
     def sha256(self) -> bytes:
@@ -73,36 +70,34 @@ class Spool:
         return self._writer.write(data)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """The form parser rewinds what it wrote; readers come from `open`."""
+        """Do nothing: the form parser rewinds what it wrote, but `open` makes readers of their own."""
         return 0
 
     def check(self) -> None:
-        """Raises `TooLarge` when more came than may come, and `BadInput` when nothing did."""
+        """Raise `TooLarge` when the upload exceeds its limit, and `BadInput` when it is empty."""
         if self.oversized:
             raise TooLarge(f"file: is larger than {self._largest // MEGABYTE} MB")
         if not self.size:
             raise BadInput("file: is empty")
 
     def open(self) -> BinaryIO:
-        """A seekable reader of what has arrived."""
+        """A seekable reader of the content; nothing may be written after this."""
         if self._writer is None and self._sealed is None:
             return io.BytesIO(self._memory)
-        self._complete(durable=False)
-        return crypto.open_sealed(self._sealed, self._key)
+        return crypto.open_sealed(self._complete(), self._key)
 
     def keep(self, target: Path) -> bytes | None:
-        """Make this the stored file `target`, its content flushed; returns its key. The caller flushes the
-        folder.
-        """
+        """Store this as the file `target`, flushed, and return its key. The caller flushes the folder."""
         if self._writer is None and self._sealed is None:
             self._spill()
-        self._complete(durable=True)
-        self._sealed.rename(target)
+        sealed = self._complete()
+        crypto.sync_file(sealed)
+        sealed.rename(target)
         self._sealed = None
         return self._key
 
     def close(self) -> None:
-        """Drop what is still held; what was kept stays."""
+        """Drop the content, unless `keep` has stored it."""
         self._memory.clear()
         if self._writer is not None:
             self._writer.discard()
@@ -118,10 +113,11 @@ class Spool:
         self._writer.write(self._memory)
         self._memory = bytearray()
 
-    def _complete(self, *, durable: bool) -> None:
+    def _complete(self) -> Path:
         if self._writer is not None:
             self._writer.finish()
             self._sealed = self._writer.path
             self._writer = None
-        if durable:
-            crypto.sync_file(self._sealed)
+        if self._sealed is None:
+            raise RuntimeError("there is no sealed file")
+        return self._sealed

@@ -1,9 +1,9 @@
-"""What a term of the search index is: folding, and cutting text into words and bigrams.
+"""The terms of the search index: folding of case and accents, and tokenising into words and bigrams.
 
-Documents and queries pass through here alike, so a term is found by whatever folds to the same. Scripts that
-put no spaces between words are cut into overlapping pairs of characters: without a dictionary it is the only
-cut that cannot be wrong, and any piece of such a text, two characters or longer, is a phrase of pairs.
-Everything else is a word of letters and digits; an address like `nadiyar@c.im` is the phrase of its words.
+Documents and queries are folded and tokenised by the same functions, so both yield the same terms. Text in
+scripts without spaces between words becomes overlapping pairs of characters (bigrams): word boundaries would
+need a dictionary, and any piece of such a text of two or more characters is a phrase of bigrams. All other
+text becomes words of letters and digits; an address like `nadiyar@c.im` is the phrase of its words.
 """
 
 import itertools
@@ -12,14 +12,17 @@ import unicodedata
 
 # Thai, Lao, Myanmar, Khmer, Hangul, Han, kana, bopomofo.
 _UNSPACED = (
-    "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u2e80-\u2fdf\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u318f"
-    "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u2e80-\u2fdf\u3005-\u3007\u3041-\u3096\u309d-\u309f"
+    "\u30a1-\u30fa\u30fc-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _LETTER = rf"[^\W_{_UNSPACED}]"
-# a part of a word, though not for `\w`
+# Marks that are part of a word, though `\w` does not match them.
 _VOWEL_SIGN = "[\u0300-\u036f\u0483-\u0487\u0610-\u061a\u0900-\u0963\u0966-\u0dff]"
-# Cut at 64 letters, which only codes have. C++ and C# are words, too.
-_WORD = rf"{_LETTER}{{1,64}}(?:{_VOWEL_SIGN}{{1,8}}{_LETTER}{{0,64}}){{0,32}}(?:(?<=\b[A-Za-z])(?:\+\+|\#(?!\w)))?"
+# At most 64 letters: only codes are longer. C++ and C# are words, too.
+_WORD = (
+    rf"{_LETTER}{{1,64}}(?:{_VOWEL_SIGN}{{1,8}}{_LETTER}{{0,64}}){{0,32}}"
+    r"(?:(?<=\b[A-Za-z])(?:\+\+|\#(?!\w)))?"
+)
 RUN = re.compile(rf"[{_UNSPACED}]+")
 PIECE = re.compile(rf"{_WORD}|[{_UNSPACED}]+")
 _FIRST_UNSPACED = "\u0e01"
@@ -29,7 +32,7 @@ _LINK = re.compile(r"['’-](?<=[^\W\d_]['’-])\n?(?=[^\W\d_])")
 _ACCENT = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652]")
 _NOT_A_LETTER = re.compile(rf"[^\w\n{_UNSPACED}]+|_+")
 
-# What Unicode does not decompose. º is how an OCR reads °; NFKC would make a letter of it.
+# Characters that Unicode does not decompose. OCR reads ° as º, which NFKC would turn into a letter.
 _FOLDED = str.maketrans(
     {
         "ø": "o",
@@ -54,31 +57,32 @@ _FOLDABLE = re.compile(f"[{''.join(map(chr, _FOLDED))}]")
 
 
 def fold(text: str) -> str:
-    """`text` without the differences that a searcher does not mean: width, accents, ligatures. Case stays: it
-    shows seams.
+    """`text` without differences that a search ignores: width, accents, ligatures.
+
+    Case stays, because `parts` splits words like PixelSocial at it.
     """
     if text.isascii():
         return text
-    if _FOLDABLE.search(text):  # seldom, and `translate` takes ten times as long
+    if _FOLDABLE.search(text):  # rarely true, and `translate` takes ten times as long as this test
         text = text.translate(_FOLDED)
     text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text))
-    # Back to NFC: only Western, Hebrew and Arabic marks were taken off; kana keep their voicing, Hangul its
-    # syllables.
+    # Back to NFC: only Western, Hebrew and Arabic marks are removed; kana keep their voicing marks, and
+    # Hangul is composed into syllables again.
     return unicodedata.normalize("NFC", _ACCENT.sub("", text))
 
 
 def fold_lines(texts: list[str]) -> str:
-    """Texts, a line each, folded; where a script has no spaces, words go on over the ends of lines."""
+    """`texts` folded, one a line; scripts without spaces lose the line breaks that split their words."""
     folded = fold("\n".join(texts))
     return folded if folded.isascii() else _BROKEN_RUN.sub("", folded)
 
 
 def cut(folded: str) -> list[str]:
-    """The terms of a folded text, in order."""
+    """The terms of a folded text, in order, case-folded."""
     pieces = PIECE.findall(folded.casefold())
     if folded.isascii():
         return pieces
-    terms = []
+    terms: list[str] = []
     for piece in pieces:
         if piece[0] >= _FIRST_UNSPACED and len(piece) > 1 and RUN.match(piece):
             terms += map("".join, itertools.pairwise(piece))
@@ -88,9 +92,10 @@ def cut(folded: str) -> list[str]:
 
 
 def parts(folded: str, terms: list[str]) -> list[str]:
-    """Terms beyond `terms` under which the text is found as well: the words of PixelSocial and
-    Keepass2Android; e-mail, don't and words broken at the end of a line as one; the single characters of
-    pairs.
+    """Further terms that find the text, besides its own `terms`; sorted.
+
+    They are the words inside PixelSocial and Keepass2Android; e-mail, don't and words hyphenated at the end
+    of a line, each as one word; and the single characters of scripts without spaces.
     """
     found = set(cut(_SEAM.sub(r"\g<0> ", folded)))
     linked, links = _LINK.subn("", folded)
@@ -102,10 +107,10 @@ def parts(folded: str, terms: list[str]) -> list[str]:
 
 
 def is_word(term: str) -> bool:
-    """Whether a term is a word, and no pair or single character of a script without spaces."""
+    """Whether a term is a word, not a bigram or single character of a script without spaces."""
     return term[0] < _FIRST_UNSPACED or not RUN.match(term)
 
 
 def squeeze(folded: str) -> str:
-    """Lines without what an OCR drops, adds or confuses: spaces, punctuation, 0 and o, 1, l and i."""
+    """Folded lines without what OCR drops, adds or confuses: spaces, punctuation; 0 and o; 1, l and i."""
     return _NOT_A_LETTER.sub("", folded.casefold()).replace("0", "o").replace("1", "l").replace("i", "l")
