@@ -26,7 +26,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -118,7 +118,9 @@ def read(image: "Image.Image", engine: Engine, after_strip: Callable[[], None] =
     found: list[tuple[bool, Line]] = []
     for strip in strips:
         tile = image.crop(strip)
-        if any(low != high for low, high in tile.getextrema()):
+        # Pillow's type allows for pictures of one band, which have a single pair.
+        extrema = cast(tuple[tuple[int, int], ...], tile.getextrema())
+        if any(low != high for low, high in extrema):
             for line in engine.lines(_padded(tile), side):
                 if _is_text(line):
                     cut = (line.top <= 1 and strip.top > 0) or (
@@ -145,9 +147,10 @@ def reading_order(lines: list[Line]) -> list[Line]:
     for line in order:
         if id(line) in continued:
             continue
-        while line is not None:
-            result.append(line)
-            line = following.get(id(line))
+        part: Line | None = line
+        while part is not None:
+            result.append(part)
+            part = following.get(id(part))
     return result
 
 
@@ -163,6 +166,7 @@ class Paddle:
 
         self.name = name
         self._make = faster_paddle.OcrEngine
+        self._engine: Any = None  # a native object, whose package has no types
         self._side = 0
         self._switch(DETECTOR_SIDES[0])
 
@@ -221,9 +225,8 @@ def main(size: str, tesseract: str, longest: int) -> None:
     end the process.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(
-            number, signal.SIG_IGN
-        )  # meant for the service, which may want to finish the picture; it closes our input
+        # Meant for the service, which may want to finish the picture first; then it closes the input.
+        signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write("900")  # if memory runs out, this process goes and not the service
@@ -239,16 +242,15 @@ def main(size: str, tesseract: str, longest: int) -> None:
     send(Ready(problem=problem) if engine is None else Ready(engine.name))
     while engine is not None and len(length := source.read(8)) == 8:
         picture = io.BytesIO(source.read(int.from_bytes(length, "big")))
-        signal.alarm(
-            longest
-        )  # kills the process even when it hangs in native code and nobody is left to end it
+        signal.alarm(longest)  # ends the process even if it hangs in native code and its parent is gone
+        image: Image.Image | None = None
         try:
             image = pictures.decode(picture)
             picture.close()
             page = read(image, engine, after_strip=lambda: send(None))
         except UnsupportedImage as refused:
             page = Page(problem=refused.detail)
-        image = None
+        image = None  # so that its memory is free before the next one
         signal.alarm(0)
         send(page)
 

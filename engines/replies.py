@@ -141,9 +141,10 @@ def _to_keep(said: str) -> str:
 def _read_answer(content: str) -> dict[str, Any]:
     """A tool's JSON, within the frame that it was sent in; one that was cut is none."""
     try:
-        return json.loads(content[content.index("{") : content.rindex("}") + 1])
+        answer: dict[str, Any] = json.loads(content[content.index("{") : content.rindex("}") + 1])
     except ValueError:
         return {}
+    return answer
 
 
 def _told(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:

@@ -33,7 +33,7 @@ class Clue(NamedTuple):
     """Evidence for a category: `weight` once `pattern` is found in `least` different lines."""
 
     weight: int
-    pattern: re.Pattern
+    pattern: re.Pattern[str]
     least: int = 1
 
 
@@ -83,13 +83,13 @@ def entities_in(text: str) -> list[Entity]:
     return list(found.values())
 
 
-def _words(latin: str, chinese: str = "") -> re.Pattern:
+def _words(latin: str, chinese: str = "") -> re.Pattern[str]:
     """Any of these alternatives, in any case; Latin ones as whole words."""
     whole = rf"(?<![a-z])(?:{latin})(?![a-z])"
     return re.compile(f"{whole}|{chinese}" if chinese else whole, re.IGNORECASE)
 
 
-def _alone(alternatives: str) -> re.Pattern:
+def _alone(alternatives: str) -> re.Pattern[str]:
     """Any of these as a whole line, but for icons and dots around it."""
     return re.compile(rf"^\W*(?:{alternatives})\W*$", re.IGNORECASE)
 
@@ -334,7 +334,7 @@ _CODE_WORD = (
 )
 _TLD = r"(?:com|org|net|io|dev|app|cn|de|uk|fr|jp|eu|info|ai|gov|edu|tv|xyz|hk|tw)"
 _NO_URL = r"\s<>\"'，。；、（）【】《》…"
-_ENTITIES: tuple[tuple[str, re.Pattern, Callable[[str], bool]], ...] = (
+_ENTITIES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     (
         "code",
         re.compile(
