@@ -204,7 +204,7 @@ def _base_url(stored: Stored, settings: Settings) -> str:
 
 
 def _origin(base_url: str) -> str | None:
-    """The origin of a configured address; None for one that the guard would refuse, which the call will say."""
+    """The origin of a configured address; None for one that the guard refuses: the call reports it."""
     try:
         return net.origin(base_url)
     except BadInput:

@@ -76,8 +76,8 @@ class Answer(msgspec.Struct):
 class Findings(msgspec.Struct):
     """The result of one analysis.
 
-    `confidence` is 0 to 1. `visible_text` is the text on the screenshot, a line per line, kept for search. `raw` is the
-    model's answer as it came, kept as `llm_response`.
+    `confidence` is 0 to 1. `visible_text` is the text on the screenshot, line by line, kept for search. `raw`
+    is the model's answer as it arrived, kept as `llm_response`.
     """
 
     app_name: str = ""

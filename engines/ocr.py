@@ -89,8 +89,8 @@ class Strip(NamedTuple):
 def plan(width: int, height: int) -> tuple[int, list[Strip]]:
     """The detector's side and the overlapping strips in which a picture of this size is read.
 
-    Every strip is scaled by at least `MIN_SCALE` (phone screens and pictures wider than `MAX_WIDTH` excepted) to at most
-    `MAX_DETECTOR_PIXELS`. No strips: the picture is too narrow for text.
+    Every strip is scaled by at least `MIN_SCALE` (except on phone screens and in pictures wider than
+    `MAX_WIDTH`) to at most `MAX_DETECTOR_PIXELS`. No strips: the picture is too narrow for text.
     """
     if min(width, height) < MIN_SIDE:
         return DETECTOR_SIDES[0], []
@@ -250,7 +250,7 @@ def main(size: str, tesseract: str, longest: int) -> None:
             page = read(image, engine, after_strip=lambda: send(None))
         except UnsupportedImage as refused:
             page = Page(problem=refused.detail)
-        image = None  # so that its memory is free before the next one
+        image = None  # free its memory before waiting for the next one
         signal.alarm(0)
         send(page)
 
@@ -304,8 +304,8 @@ def _bitmap(tile: "Image.Image") -> bytes:
 
 
 def _is_text(line: Line) -> bool:
-    """Not so for marks alone, nor for a single letter: it is an icon (read as one of 个三口 or X) or an initial
-    on an avatar.
+    """False for marks alone and for a single letter, which is an icon (read as 个三口 or X) or the initial on
+    an avatar.
     """
     text = line.text.strip()
     return line.confidence >= MIN_CONFIDENCE and (
@@ -352,7 +352,7 @@ def _rows(lines: list[Line]) -> list[list[Line]]:
 
 
 def _joined(row: list[Line]) -> list[Line]:
-    """`row` with the pieces of one line put together: of like height, and no further apart than words are."""
+    """`row` with the pieces of one line joined: of similar height, and no further apart than words."""
     result = row[:1]
     for line in row[1:]:
         last = result[-1]
@@ -363,7 +363,8 @@ def _joined(row: list[Line]) -> list[Line]:
             )
             result[-1] = Line(
                 _spaced([last.text, line.text]), confidence,
-                last.left, min(last.top, line.top), max(last.right, line.right), max(last.bottom, line.bottom),
+                last.left, min(last.top, line.top),
+                max(last.right, line.right), max(last.bottom, line.bottom),
             )  # fmt: skip
         else:
             result.append(line)

@@ -43,7 +43,8 @@ MAX_QUOTED = 200  # characters of a provider's message that are shown
 MAX_ERROR_DEPTH = 4  # Gemini's is a list of an object of an object
 # How Ollama, vLLM, OpenRouter and others say that a model cannot call tools.
 _NO_TOOLS = re.compile(
-    r"support\w*\W+(?:\w+\W+)?(?:tools?|functions?)\b|\b(?:tools?|functions?)\W+(?:\w+\W+){0,2}not supported|enable-auto-tool-choice",
+    r"support\w*\W+(?:\w+\W+)?(?:tools?|functions?)\b"
+    r"|\b(?:tools?|functions?)\W+(?:\w+\W+){0,2}not supported|enable-auto-tool-choice",
     re.IGNORECASE,
 )
 
@@ -208,7 +209,7 @@ class RemoteModel:
         return AnswerUnusable(f"The model's server refuses this request{said}")
 
     def _quoted(self, text: str) -> str:
-        """A provider's words as they may be shown: without the key, which some quote, on one line, and short."""
+        """A provider's message as it may be shown: on one line, short, without the key, which some quote."""
         if self._configuration.api_key:
             text = text.replace(self._configuration.api_key, "[key]")
         return shortened(one_line("".join(char if char.isprintable() else " " for char in text)), MAX_QUOTED)

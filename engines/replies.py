@@ -75,8 +75,8 @@ def reply(
 ) -> tuple[str, list[Call]]:
     """A text, or calls of some of the `offered` tools.
 
-    `messages` are those of the protocol; the tools' answers after the last user message are answers to this turn's calls. `remembered` are
-    memories that may matter. `read` gives the text on a picture, by its data URL.
+    `messages` are those of the protocol; the tools' answers after the last user message belong to this turn.
+    `remembered` are memories that may matter. `read` returns the text on a picture, given its data URL.
     """
     place = max(number for number, message in enumerate(messages) if message["role"] == "user")
     said, pictures = _said(messages[place])
