@@ -65,6 +65,9 @@ class RecentNote(msgspec.Struct, frozen=True):
     category: str
 
 
+Item = NewPhoto | NewConversation | RecentNote | str  # of the material; a text is a memory
+
+
 class Material(msgspec.Struct, frozen=True):
     """What one cycle looks at. Only photos and conversations are new, and may be cited."""
 
@@ -89,7 +92,7 @@ class Article(msgspec.Struct):
     conversation_ids: list[str] = []
     updates: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.title = shortened(one_line(self.title), MAX_TITLE)
         self.content = _harmless(self.content)[:MAX_CONTENT].strip()
         self.summary = shortened(one_line(self.summary or self.content), MAX_SUMMARY)
@@ -105,7 +108,7 @@ class Notes(msgspec.Struct):
     usage: Usage = msgspec.field(default_factory=Usage)
 
 
-def shown(item: NewPhoto | NewConversation | RecentNote | str) -> str:
+def shown(item: Item) -> str:
     """A piece of the material as the model sees it, on one line."""
     return msgspec.json.encode(item).decode()
 
@@ -158,7 +161,7 @@ _IMAGE = re.compile(r"!(?=\[)")
 _TAG = re.compile(r"<(?!https?://)(?=[A-Za-z/!?])")
 
 
-def _objects(found: Any) -> list[dict]:
+def _objects(found: Any) -> list[dict[str, Any]]:
     """The articles of an answer: in an object as asked for, one among several values, a bare list, or a
     single article.
     """

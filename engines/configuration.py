@@ -149,8 +149,8 @@ def change(
         }
     elif base_url is not None and not provider:
         given["provider"] = ""  # whose address it is tells itself
-    if given.get("base_url"):
-        given["base_url"] = guard(settings).check_address(given["base_url"], field="base_url")
+    if new_address := str(given.get("base_url", "")):
+        given["base_url"] = guard(settings).check_address(new_address, field="base_url")
     with db.atomic():
         after = msgspec.structs.replace(_read_stored(), **given)
         address = _base_url(after, settings)
@@ -204,7 +204,7 @@ def _base_url(stored: Stored, settings: Settings) -> str:
 
 
 def _origin(base_url: str) -> str | None:
-    """The origin of a configured address; None for one that the guard would refuse, which the call will say."""
+    """The origin of a configured address; None for one that the guard refuses: the call reports it."""
     try:
         return net.origin(base_url)
     except BadInput:

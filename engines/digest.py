@@ -66,7 +66,7 @@ _TEXTS = {
 
 
 def _report(material: Material, texts: dict[str, Any]) -> Article:
-    """What is new by app, or by category where the app is not known. It continues the report of the same day."""
+    """What is new, by app, or by category where the app is not known. It continues the same day's report."""
     groups: dict[str, list[str]] = {}
     for photo in material.photos:
         name = photo.app or texts["categories"].get(photo.category) or texts["categories"]["other"]

@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -72,7 +72,7 @@ class LocalModel:
         self._idle_seconds = idle_seconds
         self._time_limit = time_limit
         self._turn = threading.Lock()  # held while a picture is with the child, and to start or end it
-        self._child: subprocess.Popen | None = None
+        self._child: subprocess.Popen[bytes] | None = None
         self._engine = ""
         self._idle_timer: threading.Timer | None = None
         self._closed = False
@@ -95,9 +95,9 @@ class LocalModel:
 
     def complete(
         self,
-        messages: list[dict],
+        messages: list[dict[str, Any]],
         *,
-        tools: list[dict] | None = None,
+        tools: list[dict[str, Any]] | None = None,
         most: int = 0,
         remembered: Sequence[str] = (),
     ) -> Answer:
@@ -197,7 +197,7 @@ class LocalModel:
             )
         except OSError as problem:  # no memory, no process left, or Python itself is being replaced
             raise ProviderDown(f"The OCR process could not be started: {problem.strerror}.") from None
-        for pipe in (self._child.stdin, self._child.stdout):
+        for pipe in _pipes(self._child):
             os.set_blocking(pipe.fileno(), False)
         if self._closed:  # `close` came before there was a child to kill
             self._child.kill()
@@ -222,11 +222,12 @@ class LocalModel:
             self._write(chunk)
 
     def _write(self, data: bytes) -> None:
+        pipe = _pipes(self._child)[0].fileno()
         rest = memoryview(data)
         while rest:
-            self._wait(self._child.stdin.fileno(), select.POLLOUT, time.monotonic() + self._time_limit)
+            self._wait(pipe, select.POLLOUT, time.monotonic() + self._time_limit)
             try:
-                rest = rest[os.write(self._child.stdin.fileno(), rest) :]
+                rest = rest[os.write(pipe, rest) :]
             except BrokenPipeError:
                 raise _ChildFailed("the OCR process ended") from None
 
@@ -244,12 +245,11 @@ class LocalModel:
             raise _ChildFailed("the OCR process answered nonsense") from None
 
     def _exactly(self, count: int, deadline: float) -> bytes:
+        pipe = _pipes(self._child)[1].fileno()
         data = bytearray()
         while len(data) < count:
-            self._wait(
-                self._child.stdout.fileno(), select.POLLIN, min(deadline, time.monotonic() + self._time_limit)
-            )
-            part = os.read(self._child.stdout.fileno(), count - len(data))
+            self._wait(pipe, select.POLLIN, min(deadline, time.monotonic() + self._time_limit))
+            part = os.read(pipe, count - len(data))
             if not part:
                 raise _ChildFailed("the OCR process ended")
             data += part
@@ -280,8 +280,8 @@ class LocalModel:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
         code = child.wait()
-        child.stdin.close()
-        child.stdout.close()
+        for pipe in _pipes(child):
+            pipe.close()
         return code
 
     def _stop_timer(self) -> None:
@@ -292,6 +292,13 @@ class LocalModel:
     def _raise_if_closed(self) -> None:
         if self._closed:
             raise ProviderDown("The embedded analyser is being closed.")
+
+
+def _pipes(child: subprocess.Popen[bytes] | None) -> tuple[IO[bytes], IO[bytes]]:
+    """The standard input and output of a child that was started."""
+    if child is None or child.stdin is None or child.stdout is None:
+        raise AssertionError("the child is started with both pipes")
+    return child.stdin, child.stdout
 
 
 class _ChildFailed(Exception):

@@ -6,7 +6,7 @@ search index never ask which of them it was. Whatever a model says outside the v
 here, in one place.
 """
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -54,14 +54,13 @@ class Answer(msgspec.Struct):
     """What a model said in one call of a conversation."""
 
     text: str
-    tool_calls: list[
-        dict
-    ] = []  # as the protocol has them: id, type, function (name, arguments: the text of a JSON object)
+    # As the protocol has them: id, type, function (name, arguments: the text of a JSON object).
+    tool_calls: list[dict[str, Any]] = []
     finish_reason: str = "stop"
     usage: Usage = msgspec.field(default_factory=Usage)
     # The assistant's message as it goes back with the tools' answers: some providers want their signatures
     # and thoughts again.
-    message: dict = {}
+    message: dict[str, Any] = {}
 
     @property
     def cut_off(self) -> bool:
@@ -77,8 +76,8 @@ class Answer(msgspec.Struct):
 class Findings(msgspec.Struct):
     """The result of one analysis.
 
-    `confidence` is 0 to 1. `visible_text` is the text on the screenshot, a line per line, kept for search. `raw` is the
-    model's answer as it came, kept as `llm_response`.
+    `confidence` is 0 to 1. `visible_text` is the text on the screenshot, line by line, kept for search. `raw`
+    is the model's answer as it arrived, kept as `llm_response`.
     """
 
     app_name: str = ""
@@ -92,7 +91,7 @@ class Findings(msgspec.Struct):
     raw: str = ""
     usage: Usage = msgspec.field(default_factory=Usage)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.app_name = _clean(self.app_name, MAX_NAME)
         self.summary = _clean(self.summary, MAX_SUMMARY)
         self.visible_text = _clean(self.visible_text, MAX_TEXT)

@@ -30,7 +30,7 @@ class Line(msgspec.Struct, array_like=True):
 
 
 class Page(msgspec.Struct):
-    """All the text of a picture, in reading order; or why it could not be read, as a sentence in `problem`."""
+    """All the text of a picture, in reading order. `problem` is why it could not be read, or ""."""
 
     width: int = 0
     height: int = 0

@@ -26,7 +26,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -89,8 +89,8 @@ class Strip(NamedTuple):
 def plan(width: int, height: int) -> tuple[int, list[Strip]]:
     """The detector's side and the overlapping strips in which a picture of this size is read.
 
-    Every strip is scaled by at least `MIN_SCALE` (phone screens and pictures wider than `MAX_WIDTH` excepted) to at most
-    `MAX_DETECTOR_PIXELS`. No strips: the picture is too narrow for text.
+    Every strip is scaled by at least `MIN_SCALE` (except on phone screens and in pictures wider than
+    `MAX_WIDTH`) to at most `MAX_DETECTOR_PIXELS`. No strips: the picture is too narrow for text.
     """
     if min(width, height) < MIN_SIDE:
         return DETECTOR_SIDES[0], []
@@ -118,7 +118,9 @@ def read(image: "Image.Image", engine: Engine, after_strip: Callable[[], None] =
     found: list[tuple[bool, Line]] = []
     for strip in strips:
         tile = image.crop(strip)
-        if any(low != high for low, high in tile.getextrema()):
+        # Pillow's type allows for pictures of one band, which have a single pair.
+        extrema = cast(tuple[tuple[int, int], ...], tile.getextrema())
+        if any(low != high for low, high in extrema):
             for line in engine.lines(_padded(tile), side):
                 if _is_text(line):
                     cut = (line.top <= 1 and strip.top > 0) or (
@@ -145,9 +147,10 @@ def reading_order(lines: list[Line]) -> list[Line]:
     for line in order:
         if id(line) in continued:
             continue
-        while line is not None:
-            result.append(line)
-            line = following.get(id(line))
+        part: Line | None = line
+        while part is not None:
+            result.append(part)
+            part = following.get(id(part))
     return result
 
 
@@ -163,6 +166,7 @@ class Paddle:
 
         self.name = name
         self._make = faster_paddle.OcrEngine
+        self._engine: Any = None  # a native object, whose package has no types
         self._side = 0
         self._switch(DETECTOR_SIDES[0])
 
@@ -221,9 +225,8 @@ def main(size: str, tesseract: str, longest: int) -> None:
     end the process.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(
-            number, signal.SIG_IGN
-        )  # meant for the service, which may want to finish the picture; it closes our input
+        # Meant for the service, which may want to finish the picture first; then it closes the input.
+        signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write("900")  # if memory runs out, this process goes and not the service
@@ -239,16 +242,15 @@ def main(size: str, tesseract: str, longest: int) -> None:
     send(Ready(problem=problem) if engine is None else Ready(engine.name))
     while engine is not None and len(length := source.read(8)) == 8:
         picture = io.BytesIO(source.read(int.from_bytes(length, "big")))
-        signal.alarm(
-            longest
-        )  # kills the process even when it hangs in native code and nobody is left to end it
+        signal.alarm(longest)  # ends the process even if it hangs in native code and its parent is gone
+        image: Image.Image | None = None
         try:
             image = pictures.decode(picture)
             picture.close()
             page = read(image, engine, after_strip=lambda: send(None))
         except UnsupportedImage as refused:
             page = Page(problem=refused.detail)
-        image = None
+        image = None  # free its memory before waiting for the next one
         signal.alarm(0)
         send(page)
 
@@ -302,8 +304,8 @@ def _bitmap(tile: "Image.Image") -> bytes:
 
 
 def _is_text(line: Line) -> bool:
-    """Not so for marks alone, nor for a single letter: it is an icon (read as one of 个三口 or X) or an initial
-    on an avatar.
+    """False for marks alone and for a single letter, which is an icon (read as 个三口 or X) or the initial on
+    an avatar.
     """
     text = line.text.strip()
     return line.confidence >= MIN_CONFIDENCE and (
@@ -350,7 +352,7 @@ def _rows(lines: list[Line]) -> list[list[Line]]:
 
 
 def _joined(row: list[Line]) -> list[Line]:
-    """`row` with the pieces of one line put together: of like height, and no further apart than words are."""
+    """`row` with the pieces of one line joined: of similar height, and no further apart than words."""
     result = row[:1]
     for line in row[1:]:
         last = result[-1]
@@ -361,7 +363,8 @@ def _joined(row: list[Line]) -> list[Line]:
             )
             result[-1] = Line(
                 _spaced([last.text, line.text]), confidence,
-                last.left, min(last.top, line.top), max(last.right, line.right), max(last.bottom, line.bottom),
+                last.left, min(last.top, line.top),
+                max(last.right, line.right), max(last.bottom, line.bottom),
             )  # fmt: skip
         else:
             result.append(line)

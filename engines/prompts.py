@@ -13,6 +13,7 @@ Two kinds of text are elsewhere: the descriptions of tools, which are part of th
 import base64
 import json
 import secrets
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -100,7 +101,7 @@ CONNECTION_TEST = [
 class Frame:
     """A marker for the data of one turn, unknown to whoever wrote the data."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.marker = secrets.token_hex(8)
 
     def around(self, text: str) -> str:
@@ -156,7 +157,7 @@ def notes(material: Material, language: str) -> list[dict[str, Any]]:
         categories=", ".join(articles.CATEGORIES),
         language=LANGUAGES[language],
     )
-    sections = [
+    sections: list[tuple[str, Sequence[articles.Item]]] = [
         ("New screenshots", material.photos),
         ("New messages of conversations between the person and their assistant", material.conversations),
         ("What is known about the person", material.memories),

@@ -127,7 +127,7 @@ def as_number(value: Any, default: float) -> float:
     return default if math.isnan(found) else found
 
 
-def _best_object(answer: str) -> dict:
+def _best_object(answer: str) -> dict[str, Any]:
     """The JSON object with most of the expected fields, in text that may hold more than JSON and JSON that is
     not quite.
     """

@@ -43,7 +43,8 @@ MAX_QUOTED = 200  # characters of a provider's message that are shown
 MAX_ERROR_DEPTH = 4  # Gemini's is a list of an object of an object
 # How Ollama, vLLM, OpenRouter and others say that a model cannot call tools.
 _NO_TOOLS = re.compile(
-    r"support\w*\W+(?:\w+\W+)?(?:tools?|functions?)\b|\b(?:tools?|functions?)\W+(?:\w+\W+){0,2}not supported|enable-auto-tool-choice",
+    r"support\w*\W+(?:\w+\W+)?(?:tools?|functions?)\b"
+    r"|\b(?:tools?|functions?)\W+(?:\w+\W+){0,2}not supported|enable-auto-tool-choice",
     re.IGNORECASE,
 )
 
@@ -79,9 +80,9 @@ class RemoteModel:
 
     def complete(
         self,
-        messages: list[dict],
+        messages: list[dict[str, Any]],
         *,
-        tools: list[dict] | None = None,
+        tools: list[dict[str, Any]] | None = None,
         most: int = MAX_ANSWER_TOKENS,
         remembered: Sequence[str] = (),
         json_answer: bool = False,
@@ -89,7 +90,7 @@ class RemoteModel:
         """See `Model`. Raises `ToolsRefused` when the model cannot call any, and otherwise with the usage
         where the call was billed.
         """
-        body = {"messages": messages}
+        body: dict[str, Any] = {"messages": messages}
         if self._configuration.model:  # a server with a single model needs no name
             body["model"] = self._configuration.model
         if tools:
@@ -124,7 +125,7 @@ class RemoteModel:
     def close(self) -> None:
         self._client.close()
 
-    def _read_json(self, messages: list[dict], read: Callable[[str], T]) -> tuple[T, Usage]:
+    def _read_json(self, messages: list[dict[str, Any]], read: Callable[[str], T]) -> tuple[T, Usage]:
         """What `read` makes of a whole JSON answer, and what that cost."""
         answer = self.complete(messages, json_answer=True)
         with _billed(answer.usage):
@@ -140,7 +141,7 @@ class RemoteModel:
             wanted["max_completion_tokens"] = limit  # its newer name
         return {name: value for name, value in wanted.items() if name not in dropped}
 
-    def _post(self, body: dict) -> net.Response:
+    def _post(self, body: dict[str, Any]) -> net.Response:
         base_url, api_key = self._configuration.base_url, self._configuration.api_key
         address, mark, query = base_url.partition("?")
         url = f"{address.rstrip('/')}/chat/completions{mark}{query}"
@@ -184,7 +185,7 @@ class RemoteModel:
             again = {"role": "assistant", "content": text or None, "tool_calls": calls, **thoughts}
             return Answer(text, calls, finish_reason, usage, again)
 
-    def _complain(self, payload: dict, response: net.Response) -> NoReturn:
+    def _complain(self, payload: dict[str, Any], response: net.Response) -> NoReturn:
         """Raise for an answer without a message. Relays answer 200 before the provider behind them fails, and
         put its status inside.
         """
@@ -192,8 +193,8 @@ class RemoteModel:
         if not error:
             raise AnswerUnusable("The model's server did not send a chat completion.")
         code = error.get("code") if isinstance(error, dict) else None
-        inner = isinstance(code, int) and 400 <= code < 600
-        raise self._failure(code if inner else response.status, response.headers, _message_of(payload))
+        status = code if isinstance(code, int) and 400 <= code < 600 else response.status
+        raise self._failure(status, response.headers, _message_of(payload))
 
     def _failure(self, status: int, headers: Mapping[str, str], message: str) -> ModelFailure:
         said = f" ({status}): {self._quoted(message)}" if message else f" ({status})."
@@ -208,17 +209,17 @@ class RemoteModel:
         return AnswerUnusable(f"The model's server refuses this request{said}")
 
     def _quoted(self, text: str) -> str:
-        """A provider's words as they may be shown: without the key, which some quote, on one line, and short."""
+        """A provider's message as it may be shown: on one line, short, without the key, which some quote."""
         if self._configuration.api_key:
             text = text.replace(self._configuration.api_key, "[key]")
         return shortened(one_line("".join(char if char.isprintable() else " " for char in text)), MAX_QUOTED)
 
 
-def _calls(calls: Any) -> list[dict]:
+def _calls(calls: Any) -> list[dict[str, Any]]:
     """The tool calls, each with an id of its own and arguments that are JSON: servers refuse a history in
     which they are not.
     """
-    complete: dict[str, dict] = {}
+    complete: dict[str, dict[str, Any]] = {}
     for call in calls if isinstance(calls, list) else []:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict):

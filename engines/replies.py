@@ -75,8 +75,8 @@ def reply(
 ) -> tuple[str, list[Call]]:
     """A text, or calls of some of the `offered` tools.
 
-    `messages` are those of the protocol; the tools' answers after the last user message are answers to this turn's calls. `remembered` are
-    memories that may matter. `read` gives the text on a picture, by its data URL.
+    `messages` are those of the protocol; the tools' answers after the last user message belong to this turn.
+    `remembered` are memories that may matter. `read` returns the text on a picture, given its data URL.
     """
     place = max(number for number, message in enumerate(messages) if message["role"] == "user")
     said, pictures = _said(messages[place])
@@ -141,9 +141,10 @@ def _to_keep(said: str) -> str:
 def _read_answer(content: str) -> dict[str, Any]:
     """A tool's JSON, within the frame that it was sent in; one that was cut is none."""
     try:
-        return json.loads(content[content.index("{") : content.rindex("}") + 1])
+        answer: dict[str, Any] = json.loads(content[content.index("{") : content.rindex("}") + 1])
     except ValueError:
         return {}
+    return answer
 
 
 def _told(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:

@@ -1,21 +1,22 @@
 """What the text of a screenshot says, judged by plain rules: category, intent, app, entities, a summary.
 
-The embedded analyser understands nothing; it recognises. So the rules favour precision: a category needs evidence worth
-`ENOUGH`, collected from words and from the shape of the page, else it is `other`; an app is named only when the file's name or
-a notification's header says so or a well-known name stands alone at the top; and the confidence, at most one half, says how the
-judgement was reached. Words are listed for English and Chinese, the languages of the summaries.
+The embedded analyser recognises words and shapes; it understands nothing. So the rules favour precision. A
+category needs evidence worth `ENOUGH`, from words and from the shape of the page; otherwise it is `other`. An
+app is named only when the file's name or a notification's header names it, or when a well-known name is alone
+on a line at the top. The confidence, at most one half, reflects how the category was found. Words are listed
+for English and Chinese, the languages of the summaries.
 """
 
 import re
 import statistics
-from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 
+from engines.entities import CLOCK, MONTH, NUMBER, SIGN, WHEN, entities_in
 from engines.findings import CATEGORIES, Entity, Findings
 from engines.lines import Line, Page
-from text import one_line, shortened
+from text import shortened
 
 ENOUGH = 3
 MAX_CONFIDENCE = 0.5
@@ -33,7 +34,7 @@ class Clue(NamedTuple):
     """Evidence for a category: `weight` once `pattern` is found in `least` different lines."""
 
     weight: int
-    pattern: re.Pattern
+    pattern: re.Pattern[str]
     least: int = 1
 
 
@@ -69,47 +70,25 @@ def judge(page: Page, *, analyser: str, language: str, name: str = "") -> Findin
     )
 
 
-def entities_in(text: str) -> list[Entity]:
-    """Links, addresses, codes, amounts, phone numbers, dates and times in `text`: each once, in this order of
-    kinds.
-    """
-    found: dict[tuple[str, str], Entity] = {}
-    for kind, pattern, accepts in _ENTITIES:
-        for match in pattern.finditer(text):
-            value = one_line(match[1] if pattern.groups else match[0])
-            if accepts(value):
-                value = value.rstrip(".,;:!?)，。")
-                found.setdefault((kind, value.casefold()), Entity(kind, value))
-    return list(found.values())
-
-
-def _words(latin: str, chinese: str = "") -> re.Pattern:
+def _words(latin: str, chinese: str = "") -> re.Pattern[str]:
     """Any of these alternatives, in any case; Latin ones as whole words."""
     whole = rf"(?<![a-z])(?:{latin})(?![a-z])"
     return re.compile(f"{whole}|{chinese}" if chinese else whole, re.IGNORECASE)
 
 
-def _alone(alternatives: str) -> re.Pattern:
+def _alone(alternatives: str) -> re.Pattern[str]:
     """Any of these as a whole line, but for icons and dots around it."""
     return re.compile(rf"^\W*(?:{alternatives})\W*$", re.IGNORECASE)
 
 
 _AGO = (
-    r"now|just now|yesterday|\d{1,2} ?(?:s|m|min|mins|h|hr|hrs|d|w)(?: ago)?|\d+ (?:minute|hour|day|week)s?(?: ago)?|jetzt"
+    r"now|just now|yesterday|\d{1,2} ?(?:s|m|min|mins|h|hr|hrs|d|w)(?: ago)?"
+    r"|\d+ (?:minute|hour|day|week)s?(?: ago)?|jetzt"
     r"|刚刚|昨天|\d+ ?(?:分钟|小时|天)前"
 )
-_CLOCK = r"(?:[01]?\d|2[0-3])[:：][0-5]\d"
-_SIGN = r"(?:US\$|HK\$|NT\$|CN¥|[$€£¥￥])"
-# Groups are bounded in number, so that a page full of digits is not tried in all ways.
-_NUMBER = r"(?:\d{1,3}(?:[,.' ]\d{3}){1,5}(?:[.,]\d{1,2})?|\d{1,15}(?:[.,]\d{1,2})?)(?!\d)"
-_MONTH = (
-    r"(?:Jan(?:uary|uar)?|Feb(?:ruary|ruar)?|Mar(?:ch)?|März|Apr(?:il)?|May|Mai|June?|Juni|July?|Juli|Aug(?:ust)?|Sept?(?:ember)?"
-    r"|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?)"
-)
-_HEADER = re.compile(
-    rf"^(.{{2,40}}?) ?[·•・] ?(?:{_AGO})\W*$", re.IGNORECASE
-)  # of a notification: "Calendar · 5m"
-_MONEY = re.compile(rf"{_SIGN} ?\d|\d ?(?:€|£|元|USD|EUR|CNY|RMB)")
+# The header of a notification: "Calendar · 5m".
+_HEADER = re.compile(rf"^(.{{2,40}}?) ?[·•・] ?(?:{_AGO})\W*$", re.IGNORECASE)
+_MONEY = re.compile(rf"{SIGN} ?\d|\d ?(?:€|£|元|USD|EUR|CNY|RMB)")
 _HANDLE = re.compile(r"(?:^|\s)@[\w.]{2,}")
 
 # The field at the bottom of a conversation is the surest sign of one; lists of chats are told by their tabs
@@ -126,7 +105,8 @@ _CHAT = (
     Clue(
         2,
         _alone(
-            r"chats|all chats|new (?:chat|conversation)|messenger|messages|direct messages?|聊天|群聊.{0,8}|微信.{0,6}"
+            r"chats|all chats|new (?:chat|conversation)|messenger|messages|direct messages?"
+            r"|聊天|群聊.{0,8}|微信.{0,6}"
         ),
     ),
     Clue(
@@ -142,13 +122,13 @@ _CHAT = (
             r"online|contacts|calls|groups|you|在线|通讯录|\[(?:voice|photo|sticker|图片|语音|表情|视频)\]"
         ),
     ),
-    Clue(2, re.compile(rf"(?:^|\D){_CLOCK}(?: ?[ap]m)?\W*$", re.IGNORECASE), 4),
+    Clue(2, re.compile(rf"(?:^|\D){CLOCK}(?: ?[ap]m)?\W*$", re.IGNORECASE), 4),
     Clue(1, _alone(_AGO), 4),
 )
 _FINANCE = (
     Clue(2, _MONEY, 2),
     Clue(1, _MONEY, 4),
-    Clue(1, re.compile(rf"^\W*[-+−] ?{_SIGN}? ?{_NUMBER}\W*$"), 2),
+    Clue(1, re.compile(rf"^\W*[-+−] ?{SIGN}? ?{NUMBER}\W*$"), 2),
     Clue(
         2,
         _words(
@@ -171,7 +151,8 @@ _NOTIFICATION = (
     Clue(
         3,
         _alone(
-            r"clear all|notification cent(?:er|re)|no (?:new |older )?notifications|manage notifications|silent notifications"
+            r"clear all|notification cent(?:er|re)|no (?:new |older )?notifications|manage notifications"
+            r"|silent notifications"
         ),
     ),
     Clue(3, _alone(r"全部清除|清除全部|通知中心|没有(?:新)?通知|通知管理|不重要的通知")),
@@ -190,7 +171,10 @@ _NOTIFICATION = (
         3,
     ),
 )
-_COUNTED = "likes?|comments?|followers?|following|reposts?|retweets?|boosts?|favou?rites|upvotes?|replies|shares|views|subscribers"
+_COUNTED = (
+    "likes?|comments?|followers?|following|reposts?|retweets?|boosts?|favou?rites|upvotes?|replies|shares"
+    "|views|subscribers"
+)
 _COUNTED_ZH = "粉丝|播放|点赞|赞|条?评论|转发|关注|获赞|收藏|浏览|回复"
 _SOCIAL = (
     Clue(3, re.compile(rf"\d[\d.,]{{0,11}} ?[km]? (?:{_COUNTED})\b", re.IGNORECASE)),
@@ -217,7 +201,8 @@ _WEBPAGE = (
     Clue(
         3,
         _words(
-            "all rights reserved|accept (?:all )?cookies|cookie (?:settings|preferences|policy)|skip to (?:main )?content"
+            "all rights reserved|accept (?:all )?cookies|cookie (?:settings|preferences|policy)"
+            "|skip to (?:main )?content"
         ),
     ),
     Clue(3, re.compile("ICP备.{0,12}号|版权所有|责任编辑")),
@@ -246,26 +231,29 @@ _WEBPAGE = (
 )
 # A browser shows the address alone on a line.
 _ADDRESS = re.compile(
-    r"^\W*(?:https?://\S+|(?:www\.)?(?:[\w-]+\.)+(?:com|org|net|io|dev|cn|de|uk|edu|gov)(?:/\S*)?)(?:\W.{0,4})?$",
+    r"^\W*(?:https?://\S+|(?:www\.)?(?:[\w-]+\.)+(?:com|org|net|io|dev|cn|de|uk|edu|gov)(?:/\S*)?)"
+    r"(?:\W.{0,4})?$",
     re.IGNORECASE,
 )
 # Settings name everything that an app can do, without being any of it.
 _SETTINGS = Clue(
     -3,
     _alone(
-        r"settings|preferences|appearance|general|themes?|language|dark (?:mode|theme)|font size|about(?: .{1,20})?"
+        r"settings|preferences|appearance|general|themes?|language|dark (?:mode|theme)|font size"
+        r"|about(?: .{1,20})?"
         r"|设置|通用|外观|主题|语言|深色(?:模式)?|字体大小|关于.{0,8}"
     ),
     2,
 )
 
 _REMINDER = _words(
-    "appointment|meeting|deadline|due|reservation|booking|boarding|depart(?:s|ure)|flight|check-?in|reminders?|remind me|invitation|rsvp"
-    "|pick ?up|expires?|to-?do|add task|scheduled?|interview|renews?",
+    "appointment|meeting|deadline|due|reservation|booking|boarding|depart(?:s|ure)|flight|check-?in|reminders?"
+    "|remind me|invitation|rsvp|pick ?up|expires?|to-?do|add task|scheduled?|interview|renews?",
     "会议|开会|截止|到期|预约|预订|航班|登机|车次|检票|取件|日程|待办|还款日|面试|考试|复诊|提醒",
 )
 _RESEARCH = _words(
-    "abstract|study|research|review|comparison|compare|benchmark|tutorial|documentation|how to|encyclopedia|definitions?",
+    "abstract|study|research|review|comparison|compare|benchmark|tutorial|documentation|how to|encyclopedia"
+    "|definitions?",
     "论文|研究|评测|测评|对比|教程|文档|百科|攻略",
 )
 
@@ -273,22 +261,26 @@ _RESEARCH = _words(
 # of screenshots.
 _PACKAGES = {
     "com.whatsapp": "WhatsApp", "org.telegram.messenger": "Telegram", "org.thoughtcrime.securesms": "Signal",
-    "com.facebook.orca": "Messenger", "com.facebook.katana": "Facebook", "com.instagram.android": "Instagram", "com.discord": "Discord",
-    "com.slack": "Slack", "com.linkedin.android": "LinkedIn", "com.reddit.frontpage": "Reddit", "com.google.android.youtube": "YouTube",
+    "com.facebook.orca": "Messenger", "com.facebook.katana": "Facebook", "com.instagram.android": "Instagram",
+    "com.discord": "Discord", "com.slack": "Slack", "com.linkedin.android": "LinkedIn",
+    "com.reddit.frontpage": "Reddit", "com.google.android.youtube": "YouTube",
     "com.zhiliaoapp.musically": "TikTok", "com.spotify.music": "Spotify", "com.google.android.gm": "Gmail",
-    "com.google.android.apps.maps": "Google Maps", "com.microsoft.office.outlook": "Outlook", "com.paypal.android.p2pmobile": "PayPal",
-    "com.android.chrome": "Chrome", "org.mozilla.firefox": "Firefox", "com.tencent.mm": "微信", "com.tencent.mobileqq": "QQ",
+    "com.google.android.apps.maps": "Google Maps", "com.microsoft.office.outlook": "Outlook",
+    "com.paypal.android.p2pmobile": "PayPal", "com.android.chrome": "Chrome",
+    "org.mozilla.firefox": "Firefox", "com.tencent.mm": "微信", "com.tencent.mobileqq": "QQ",
     "com.eg.android.alipaygphone": "支付宝", "com.taobao.taobao": "淘宝", "com.jingdong.app.mall": "京东",
-    "com.xunmeng.pinduoduo": "拼多多", "com.sankuai.meituan": "美团", "com.ss.android.ugc.aweme": "抖音", "com.xingin.xhs": "小红书",
-    "com.sina.weibo": "微博", "com.zhihu.android": "知乎", "tv.danmaku.bili": "哔哩哔哩", "com.autonavi.minimap": "高德地图",
-    "com.baidu.baidumap": "百度地图", "com.alibaba.android.rimet": "钉钉", "com.ss.android.lark": "飞书",
+    "com.xunmeng.pinduoduo": "拼多多", "com.sankuai.meituan": "美团", "com.ss.android.ugc.aweme": "抖音",
+    "com.xingin.xhs": "小红书", "com.sina.weibo": "微博", "com.zhihu.android": "知乎",
+    "tv.danmaku.bili": "哔哩哔哩", "com.autonavi.minimap": "高德地图", "com.baidu.baidumap": "百度地图",
+    "com.alibaba.android.rimet": "钉钉", "com.ss.android.lark": "飞书",
 }  # fmt: skip
 # "Messenger" is also what other chat apps call themselves.
 _TITLES = {*_PACKAGES.values()} - {"Messenger"}
 # Samsung: Screenshot_20241121-073104_WhatsApp.jpg. Xiaomi and others:
 # Screenshot_2024-11-21-07-31-04-123_com.tencent.mm.jpg.
 _FILE_NAME = re.compile(
-    r"Screenshot_(?:\d{8}[-_]\d{6}|\d{4}(?:-\d\d){5}(?:-\d{1,3})?)_(?P<app>[^_/~]*?[^\W\d_][^_/~]*?)(?:~\d+|-edit\w*)?\.\w+",
+    r"Screenshot_(?:\d{8}[-_]\d{6}|\d{4}(?:-\d\d){5}(?:-\d{1,3})?)_(?P<app>[^_/~]*?[^\W\d_][^_/~]*?)"
+    r"(?:~\d+|-edit\w*)?\.\w+",
     re.IGNORECASE,
 )
 
@@ -305,116 +297,8 @@ _CATEGORY_WORDS = {
 _NO_TEXT = {"zh": "图片中没有找到文字。", "en": "No text was found in the picture."}
 
 
-def _uncut(value: str) -> bool:
-    return not value.endswith(("..", "…"))
-
-
-def _with_digit(value: str) -> bool:
-    return any(character.isdigit() for character in value)
-
-
-def _dialable(value: str) -> bool:
-    """E.164 allows 15 digits; fewer than 7 are too often something else."""
-    return 7 <= sum(character.isdigit() for character in value) <= 15
-
-
-def _possible_date(value: str) -> bool:
-    """False for a numeric date that has no month from 1 to 12 or no day from 1 to 31, in whatever order."""
-    numbers = [int(number) for number in re.findall(r"\d+", value)]
-    if len(numbers) < 3 or not re.fullmatch(r"[\d./-]+", value):
-        return True
-    month_and_day = numbers[1:] if numbers[0] > 31 else numbers[:2]
-    return 1 <= min(month_and_day) <= 12 and max(month_and_day) <= 31
-
-
-# A code needs a word that says what it is, on its line or the one above it, or a form that nothing else has.
-_CODE_WORD = (
-    r"(?:(?:验证|校验|动态|取件|取货|提货|提取)码|(?:订单|运单|快递单)号码?|(?i:(?:verification|security|one-time|booking) code"
-    r"|one-time pass(?:word|code)|passcode|confirmation (?:code|number)|(?:tracking|order) (?:number|no\.?)|order id|booking reference))"
-)
-_TLD = r"(?:com|org|net|io|dev|app|cn|de|uk|fr|jp|eu|info|ai|gov|edu|tv|xyz|hk|tw)"
-_NO_URL = r"\s<>\"'，。；、（）【】《》…"
-_ENTITIES: tuple[tuple[str, re.Pattern, Callable[[str], bool]], ...] = (
-    (
-        "code",
-        re.compile(
-            rf"{_CODE_WORD}(?: ?(?:is|为|是))?[\s:：#]{{0,3}}([A-Z0-9][A-Z0-9-]{{2,30}}[A-Z0-9])(?![A-Za-z])"
-        ),
-        _with_digit,
-    ),
-    (
-        "code",
-        re.compile(r"(?<![\w.])(\d{4,8}|[A-Z]-\d{6})(?= (?i:is your) |[（(]?(?:验证码|动态码|校验码))"),
-        _with_digit,
-    ),
-    # Tracking numbers: UPS, SF Express, YTO, JD, and the postal form of the UPU (S10).
-    (
-        "code",
-        re.compile(
-            r"(?<![A-Za-z\d])(?:1Z[\dA-Z]{16}|(?:SF|YT|JD[A-Z]?)\d{12,15}|[A-Z]{2}\d{9}[A-Z]{2})(?![A-Za-z\d])"
-        ),
-        _with_digit,
-    ),
-    (
-        "link",
-        re.compile(
-            rf"https?://[^{_NO_URL}]{{4,}}|(?<![\w@./-])(?:[a-z0-9][a-z0-9-]{{0,62}}\.){{1,8}}{_TLD}(?![\w@-]|\.\w|\.\.)(?:/[^{_NO_URL}]*)?",
-            re.IGNORECASE,
-        ),
-        _uncut,
-    ),
-    # Not after an @: that is how the fediverse writes people.
-    (
-        "email",
-        re.compile(
-            r"(?<![@\w.+-])[\w+-]+(?:\.[\w+-]+)*@(?:[a-z0-9-]+\.)+[a-z]{2,}(?!\w|\.\.)",
-            re.IGNORECASE | re.ASCII,
-        ),
-        _uncut,
-    ),
-    (
-        "amount",
-        re.compile(
-            rf"(?<![\w.])[-+−]? ?{_SIGN} ?{_NUMBER}(?: ?[万亿])?"
-            rf"|(?<![\w.,])[-+−]?{_NUMBER} ?(?:€|£|¥|￥|[万亿]?元|块钱|(?:USD|EUR|GBP|CNY|RMB|JPY|HKD)\b|美元|欧元|英镑|日元|港元|港币)"
-        ),
-        _with_digit,
-    ),
-    (
-        "phone",
-        re.compile(
-            r"(?<![\w.+-])(?:\+\d{1,3}[ -]?(?:\(\d{1,4}\)[ -]?)?\d{1,4}(?:[ -]?\d{2,4}){1,4}"  # international
-            # China
-            r"|(?:86[ -]?)?1[3-9]\d[ -]?\d{4}[ -]?\d{4}|\(?0\d{2,3}\)?[ -]\d{7,8}|400[ -]\d{3}[ -]\d{4}"
-            r"|(?:\(\d{3}\) ?|\d{3}[-.])\d{3}[-.]\d{4})(?![\w-])"  # North America
-        ),
-        _dialable,
-    ),
-    (
-        "date",
-        re.compile(
-            r"(?<![\d./-])(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:19|20)\d{2})(?!\d)"
-            r"|(?<!\d)(?:\d{4}年 ?)?\d{1,2}月 ?\d{1,2}[日号]"
-            rf"|\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?![\d:])(?:,? (?:19|20)\d{{2}}\b)?"
-            rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)? {_MONTH}\b\.?(?:,? (?:19|20)\d{{2}}\b)?"
-        ),
-        _possible_date,
-    ),
-    (
-        "time",
-        re.compile(
-            rf"(?<![\d:.,]){_CLOCK}(?::[0-5]\d)?(?: ?[ap]m\b)?(?![\d:])|(?<![\d:.,])(?:1[0-2]|[1-9]) ?[ap]m\b"
-            r"|(?:上午|下午|晚上|早上|中午|凌晨) ?\d{1,2}[点时](?:半|\d{1,2}分?)?",
-            re.IGNORECASE,
-        ),
-        _with_digit,
-    ),
-)
-_WHEN = re.compile(
-    "|".join(pattern.pattern for kind, pattern, _ in _ENTITIES if kind in ("date", "time")), re.IGNORECASE
-)
 # What a status bar is made of: clock, per cent, network, and icons read as up to three letters.
-_STATUS = re.compile(rf"{_CLOCK}|\d{{1,4}}|VoLTE|[A-Za-z\d]{{1,3}}")
+_STATUS = re.compile(rf"{CLOCK}|\d{{1,4}}|VoLTE|[A-Za-z\d]{{1,3}}")
 
 
 def _category(lines: list[Line], page: Page) -> tuple[str, int]:
@@ -446,11 +330,11 @@ def _evidence(clues: tuple[Clue, ...], texts: list[str]) -> int:
 
 def _is_lock_screen(lines: list[Line]) -> bool:
     """A clock in figures far larger than the rest, and a date close to it."""
-    clock = next((line for line in lines if re.fullmatch(_CLOCK, line.text.strip())), None)
+    clock = next((line for line in lines if re.fullmatch(CLOCK, line.text.strip())), None)
     if clock is None or clock.height < 2.5 * statistics.median(line.height for line in lines):
         return False
     near = (line for line in lines if line is not clock and abs(line.top - clock.bottom) < 3 * clock.height)
-    return any(re.search(rf"{_MONTH}|\d月|周[一二三四五六日]|星期", line.text) for line in near)
+    return any(re.search(rf"{MONTH}|\d月|周[一二三四五六日]|星期", line.text) for line in near)
 
 
 def _has_address_bar(lines: list[Line], page: Page) -> bool:
@@ -470,7 +354,7 @@ def _intent(category: str, lines: list[Line], entities: list[Entity]) -> str:
         return "ignore"
     # A date anywhere says little, chats are full of them; beside the word it is the appointment's.
     dated = any(
-        _REMINDER.search(line) and _WHEN.search("\n".join(texts[max(0, at - 1) : at + 2]))
+        _REMINDER.search(line) and WHEN.search("\n".join(texts[max(0, at - 1) : at + 2]))
         for at, line in enumerate(texts)
     )
     if dated or len({match[0].casefold() for match in _REMINDER.finditer(text)}) >= 2:
@@ -511,7 +395,7 @@ def _telling(lines: list[Line], page: Page) -> list[str]:
     """The title, which is the first of the large ones among the upper lines, then the lines of some length;
     or what there is.
     """
-    mere_times = _alone(f"{_AGO}|{_CLOCK}")
+    mere_times = _alone(f"{_AGO}|{CLOCK}")
     worded = [line for line in lines if _weight(line.text) >= 4 and not mere_times.match(line.text)]
     upper = [line for line in worded if line.top < 0.4 * page.height]
     # Heights differ a little with the letters of a line, so "the largest" alone may be the second line of a

@@ -23,8 +23,8 @@ LAYERS = (
     ("database", "net"),
     ("loops", "models", "spool"),
     ("engines.findings", "engines.lines"),
-    ("engines.circuit", "engines.ocr", "engines.reading", "engines.replies", "engines.rules"),
-    ("engines.articles", "engines.configuration", "engines.ledger"),
+    ("engines.circuit", "engines.entities", "engines.ocr", "engines.reading", "engines.replies"),
+    ("engines.articles", "engines.configuration", "engines.ledger", "engines.rules"),
     ("engines.digest", "engines.prompts"),
     ("engines.embedded", "engines.remote"),
     ("web.dashboard", "web.inputs", "web.shapes"),
@@ -62,6 +62,7 @@ SERVER = "gunicorn.conf"
 MODELS = {
     "engines.digest",
     "engines.embedded",
+    "engines.entities",
     "engines.lines",
     "engines.ocr",
     "engines.remote",

@@ -28,10 +28,6 @@ def judge(*texts, language="en", name="", **options):
     return rules.judge(page(*texts, **options), analyser="local/small", language=language, name=name)
 
 
-def entities(text):
-    return [(entity.type, entity.value) for entity in rules.entities_in(text)]
-
-
 CHAT = (
     "Anna",
     "online",
@@ -77,7 +73,8 @@ SOCIAL_ZH = ("旅行日记", "云海日出 #周末去哪儿", "1.2万 点赞", "
 WEBPAGE = (
     "https://en.wikipedia.org/wiki/Alps", "Alps", "From Wikipedia, the free encyclopedia",
     "The Alps are the highest and most extensive mountain range",
-    "that is entirely in Europe, stretching approximately 1,200 kilometres", "across eight Alpine countries, from west to east.",
+    "that is entirely in Europe, stretching approximately 1,200 kilometres",
+    "across eight Alpine countries, from west to east.",
 )  # fmt: skip
 WEBPAGE_ZH = ("www.example.com.cn/news/1", "城市新增三条地铁线路", "来源：日报", "责任编辑：李明", "版权所有")
 
@@ -155,56 +152,6 @@ def test_an_app_is_named_when_its_name_stands_alone_at_the_top():
     assert judge(*["Some other line"] * 12, "Telegram").app_name == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "see https://example.com/a?b=1, or www.example.org.",
-            [("link", "https://example.com/a?b=1"), ("link", "www.example.org")],
-        ),
-        ("github.com/login", [("link", "github.com/login")]),
-        ("网址：https://example.cn/新闻。更多", [("link", "https://example.cn/新闻")]),
-        ("https://example.com/very-lo...", []),
-        ("report.pdf, Node.js 20.11.0, e.g. this", []),
-        ("write to anna.b+shop@mail.example.com!", [("email", "anna.b+shop@mail.example.com")]),
-        ("@anna@mastodon.social wrote", []),
-        ("call +49 30 1234567 now", [("phone", "+49 30 1234567")]),
-        ("电话：138 0013 8000", [("phone", "138 0013 8000")]),
-        ("(415) 555-0123 or 010-62345678", [("phone", "(415) 555-0123"), ("phone", "010-62345678")]),
-        ("serial 12345678901234567890", []),
-        (
-            "total $1,204.50 and 12,50 € and ¥88",
-            [("amount", "$1,204.50"), ("amount", "12,50 €"), ("amount", "¥88")],
-        ),
-        ("实付 199元，余额 3.5万元", [("amount", "199元"), ("amount", "3.5万元")]),
-        ("-$450.00 and 20 USD", [("amount", "-$450.00"), ("amount", "20 USD")]),
-        (
-            "on 2026-11-21, 21.11.2026 or 11/21/2026",
-            [("date", "2026-11-21"), ("date", "21.11.2026"), ("date", "11/21/2026")],
-        ),
-        (
-            "November 21, 2026 and 3 Mar and 17. März",
-            [("date", "November 21, 2026"), ("date", "3 Mar"), ("date", "17. März")],
-        ),
-        ("2026年11月21日，3月5号", [("date", "2026年11月21日"), ("date", "3月5号")]),
-        ("2026-13-45 and 10.0.2026", []),
-        ("at 14:30 or 9:05 PM or 7 am", [("time", "14:30"), ("time", "9:05 PM"), ("time", "7 am")]),
-        ("下午3点半", [("time", "下午3点半")]),
-        ("ratio 16:9 and 25:61", []),
-        ("Your verification code is: 482913", [("code", "482913")]),
-        ("482913 is your login code", [("code", "482913")]),
-        ("【银行】验证码 771204，请勿告诉他人", [("code", "771204")]),
-        ("取件码\n5-2-3021", [("code", "5-2-3021")]),
-        ("Tracking number: 1Z999AA10123456784", [("code", "1Z999AA10123456784")]),
-        ("顺丰 SF1234567890123 已发出", [("code", "SF1234567890123")]),
-        ("verification code required", []),
-        ("14:30\n14:30\nA@example.com a@EXAMPLE.com", [("email", "A@example.com"), ("time", "14:30")]),
-    ],
-)
-def test_entities_are_found_once_and_by_their_kind(text, expected):
-    assert entities(text) == expected
-
-
 def test_the_summary_tells_category_app_title_and_content():
     found = judge(
         "Trip to Lisbon",
@@ -269,6 +216,4 @@ def test_no_text_is_too_odd_for_the_rules(texts):
     ["1", "1 ", "1,", "a.", "a-", "@", "a@a.", "1:", "+1 ", "$1 ", "http://", "1.1.", "年1月", "- ", "·"],
 )
 def test_hostile_repetition_is_read_in_linear_time(unit):
-    hostile = unit * 20_000
-    judge(hostile[:20_000], *["word"] * 3)
-    rules.entities_in(hostile)
+    judge((unit * 20_000)[:20_000], *["word"] * 3)

@@ -1,0 +1,67 @@
+"""Entities are found in text by patterns, each once, in linear time."""
+
+import pytest
+
+from engines.entities import entities_in
+
+
+def entities(text):
+    return [(entity.type, entity.value) for entity in entities_in(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "see https://example.com/a?b=1, or www.example.org.",
+            [("link", "https://example.com/a?b=1"), ("link", "www.example.org")],
+        ),
+        ("github.com/login", [("link", "github.com/login")]),
+        ("网址：https://example.cn/新闻。更多", [("link", "https://example.cn/新闻")]),
+        ("https://example.com/very-lo...", []),
+        ("report.pdf, Node.js 20.11.0, e.g. this", []),
+        ("write to anna.b+shop@mail.example.com!", [("email", "anna.b+shop@mail.example.com")]),
+        ("@anna@mastodon.social wrote", []),
+        ("call +49 30 1234567 now", [("phone", "+49 30 1234567")]),
+        ("电话：138 0013 8000", [("phone", "138 0013 8000")]),
+        ("(415) 555-0123 or 010-62345678", [("phone", "(415) 555-0123"), ("phone", "010-62345678")]),
+        ("serial 12345678901234567890", []),
+        (
+            "total $1,204.50 and 12,50 € and ¥88",
+            [("amount", "$1,204.50"), ("amount", "12,50 €"), ("amount", "¥88")],
+        ),
+        ("实付 199元，余额 3.5万元", [("amount", "199元"), ("amount", "3.5万元")]),
+        ("-$450.00 and 20 USD", [("amount", "-$450.00"), ("amount", "20 USD")]),
+        (
+            "on 2026-11-21, 21.11.2026 or 11/21/2026",
+            [("date", "2026-11-21"), ("date", "21.11.2026"), ("date", "11/21/2026")],
+        ),
+        (
+            "November 21, 2026 and 3 Mar and 17. März",
+            [("date", "November 21, 2026"), ("date", "3 Mar"), ("date", "17. März")],
+        ),
+        ("2026年11月21日，3月5号", [("date", "2026年11月21日"), ("date", "3月5号")]),
+        ("2026-13-45 and 10.0.2026", []),
+        ("at 14:30 or 9:05 PM or 7 am", [("time", "14:30"), ("time", "9:05 PM"), ("time", "7 am")]),
+        ("下午3点半", [("time", "下午3点半")]),
+        ("ratio 16:9 and 25:61", []),
+        ("Your verification code is: 482913", [("code", "482913")]),
+        ("482913 is your login code", [("code", "482913")]),
+        ("【银行】验证码 771204，请勿告诉他人", [("code", "771204")]),
+        ("取件码\n5-2-3021", [("code", "5-2-3021")]),
+        ("Tracking number: 1Z999AA10123456784", [("code", "1Z999AA10123456784")]),
+        ("顺丰 SF1234567890123 已发出", [("code", "SF1234567890123")]),
+        ("verification code required", []),
+        ("14:30\n14:30\nA@example.com a@EXAMPLE.com", [("email", "A@example.com"), ("time", "14:30")]),
+    ],
+)
+def test_entities_are_found_once_and_by_their_kind(text, expected):
+    assert entities(text) == expected
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["1", "1 ", "1,", "a.", "a-", "@", "a@a.", "1:", "+1 ", "$1 ", "http://", "1.1.", "年1月", "- ", "·"],
+)
+def test_hostile_repetition_is_read_in_linear_time(unit):
+    entities_in(unit * 20_000)
