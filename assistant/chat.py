@@ -17,7 +17,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import blinker
 import msgspec
@@ -91,7 +91,7 @@ class Said(msgspec.Struct, frozen=True):
 class Reply(msgspec.Struct, frozen=True):
     conversation_id: str
     content: str
-    tool_calls: list[dict[str, Any]]  # all calls of the turn
+    tool_calls: list[shapes.ToolCall]  # all calls of the turn
 
 
 # ----------------------------------------------------------------------------------------------------- a turn
@@ -121,7 +121,7 @@ def send(settings: Settings, said: Said, *, clock: Callable[[], datetime] = utc_
         if message.tool_calls
         for call in msgspec.json.decode(message.tool_calls)
     ]
-    return Reply(conversation_id, turn.following[-1].content, calls)
+    return Reply(conversation_id, turn.text, calls)
 
 
 def attached(file: Spool) -> bytes:
@@ -160,7 +160,7 @@ class Transcript(NamedTuple):
         messages: list[context.Messages] = []
         own_words: list[str] = []
         for turn in turns:
-            own_words[:0] = [message.content for message in turn if message.role == "user"]
+            own_words[:0] = [message.content or "" for message in turn if message.role == "user"]
             attached = sum(message.attachment_path is not None for message in turn)
             with_pictures = (True, False) if attached and pictures > 0 else (False,)
             fitting = context.first_fitting(
@@ -180,13 +180,12 @@ class Transcript(NamedTuple):
             if message.role == "user":
                 messages.append({"role": "user", "content": _shown(message, pictures=pictures)})
             elif message.role == "tool" and self.takes_tools:
-                framed = self.frame.around(message.content)
+                framed = self.frame.around(message.content or "")
                 messages.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": framed})
             elif message.role == "tool" and messages:
-                messages[-1]["content"] = [
-                    *_parts(messages[-1]["content"]),
-                    {"type": "text", "text": f"{prompts.LOOKED_UP}\n{self.frame.around(message.content)}"},
-                ]
+                text = f"{prompts.LOOKED_UP}\n{self.frame.around(message.content or '')}"
+                parts = _parts(messages[-1]["content"])
+                messages[-1]["content"] = [*parts, {"type": "text", "text": text}]
             elif message.tool_calls and self.takes_tools:
                 messages.append(
                     {
@@ -205,6 +204,7 @@ class _Turn:
 
     def __init__(self, settings: Settings, said: Said, conversation_id: str, clock: Callable[[], datetime]):
         self.following: Turn = []
+        self.text = ""  # the answer's
         self._settings, self._said, self._clock = settings, said, clock
         self._frame = prompts.Frame()
         self._usage = Usage()
@@ -238,12 +238,15 @@ class _Turn:
         """Everything that follows the person's message: rounds of calls and what the tools say, and the
         answer.
         """
-        told = {
-            "said": [*self._history.own_words, self._said.content],
-            "recalled": self._recalled,
-            "is_kept": lambda: conversations.is_kept(self._asked),
-        }
-        with Toolbox(self._settings, device_id=self._said.device_id, **told, clock=self._clock) as toolbox:
+        toolbox = Toolbox(
+            self._settings,
+            device_id=self._said.device_id,
+            said=[*self._history.own_words, self._said.content],
+            recalled=self._recalled,
+            clock=self._clock,
+            is_kept=lambda: conversations.is_kept(self._asked),
+        )
+        with toolbox:
             for _ in range(ROUNDS):
                 if not self._model.takes_tools:
                     break
@@ -301,7 +304,7 @@ class _Turn:
         return results
 
     def _look_up(self, toolbox: Toolbox) -> None:
-        """For a model that cannot call tools: search what the person asks about, as the embedded model would."""
+        """For a model that takes no tools: search for what the person asks, as the embedded model would."""
         said: list[dict[str, Any]] = []
         while calls := replies.next_searches(self._said.content, said):
             said += self._call(Answer("", calls), toolbox)
@@ -314,6 +317,7 @@ class _Turn:
             raise AnswerUnusable("The model gave no answer.")
         if answer.cut_off:
             text = f"{text}\n\n{CUT_OFF[self._settings.language]}"
+        self.text = text
         self._note(role="assistant", content=text)
 
     def _note(self, **fields: Any) -> None:
@@ -352,15 +356,13 @@ def _plain(call: dict[str, Any]) -> dict[str, Any]:
 
 def _shown(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
     """A user's message as the content of the protocol's."""
+    content = message.content or ""
     if message.attachment_path is None:
-        return message.content
+        return content
     if pictures:
         with contextlib.suppress(Unreadable):
-            return [
-                {"type": "text", "text": message.content},
-                prompts.picture(conversations.picture_of(message)),
-            ]
-    return f"{message.content}\n{prompts.NO_PICTURE}"
+            return [{"type": "text", "text": content}, prompts.picture(conversations.picture_of(message))]
+    return f"{content}\n{prompts.NO_PICTURE}"
 
 
 def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -388,16 +390,23 @@ def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc
         model = llm.model_for(chosen, settings)
         models.prove_writable()
     asked, answer, recalled = waiting
-    found, usage, stay = _memories_in(model, asked.content, answer)
+    content = asked.content or ""
+    found, usage, stay = _memories_in(model, content, answer)
     with database.scope(), db.atomic():
         ledger.record(usage, purpose="memory", model=model.identity, now=clock())
         if stay or not conversations.mark_read(asked.id):  # it was deleted meanwhile
             return not stay
         device_id = asked.conversation.device_id
         for candidate in found:
-            if memory.rests_on(candidate.content, [asked.content]):
-                said = {"said": [asked.content], "recalled": recalled}
-                memory.remember(candidate, source_type="chat", device_id=device_id, now=clock(), **said)
+            if memory.rests_on(candidate.content, [content]):
+                memory.remember(
+                    candidate,
+                    source_type="chat",
+                    device_id=device_id,
+                    now=clock(),
+                    said=[content],
+                    recalled=recalled,
+                )
     return True
 
 
@@ -475,11 +484,13 @@ def send_with_file(form: MessageForm, file: FileStorage | None) -> shapes.Answer
     """Say something to the assistant with a picture, and get its answer."""
     settings = inputs.settings()
     content = form.message if form.message.strip() else ATTACHED[settings.language]
-    picture = attached(file.stream) if file else None
+    picture = attached(cast(Spool, file.stream)) if file else None  # what the request class opens
     said = Said(content, form.conversation_id, form.device_id or "", form.skill_id, picture)
     return _shown_reply(send(settings, said))
 
 
-def _shown_reply(reply: Reply) -> dict[str, Any]:
-    message = {"role": "assistant", "content": reply.content, "tool_calls": reply.tool_calls}
-    return {"conversation_id": reply.conversation_id, "message": message}
+def _shown_reply(reply: Reply) -> shapes.Answered:
+    return {
+        "conversation_id": reply.conversation_id,
+        "message": {"role": "assistant", "content": reply.content, "tool_calls": reply.tool_calls},
+    }

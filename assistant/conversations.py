@@ -12,7 +12,7 @@ its own: nobody asks for the original again, and a later turn costs no decoding.
 import secrets
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO, cast
 
 import msgspec
 import peewee
@@ -21,7 +21,7 @@ from flask import Blueprint
 import crypto
 import database
 from database import db
-from errors import NotFound
+from errors import NotFound, Unreadable
 from models import Conversation, Message
 from spool import keep_bytes, new_place
 from web import inputs, shapes
@@ -96,7 +96,7 @@ def end_turn(asked: Message, following: Turn, *, recalled: list[str] | None, now
         if not Message.update(recalled=waiting).where(Message.id == asked.id).execute():
             raise NotFound("The conversation was deleted while the answer was being written.")
         for message in following:
-            message.conversation = asked.conversation_id
+            message.conversation_id = asked.conversation_id
             message.save(force_insert=True)
         Conversation.update(updated_at=now).where(Conversation.id == asked.conversation_id).execute()
 
@@ -128,6 +128,8 @@ def open_picture(message: Message) -> BinaryIO:
     """A seekable reader of the attached JPEG. Raises `Unreadable` when its file is lost, and here or from a
     read when it is damaged.
     """
+    if message.attachment_path is None:
+        raise Unreadable("No picture is attached to the message.")
     return crypto.open_sealed(database.store().folder / message.attachment_path, message.attachment_key)
 
 
@@ -176,7 +178,7 @@ def forget_picture(message_id: int) -> None:
 
 
 def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes.ConversationItem]:
-    """One page of conversations, the latest first, with the number of their messages and what was said last."""
+    """One page of conversations, latest first, each with its number of messages and its last message."""
     chosen = Conversation.select()
     if device_id is not None:
         chosen = chosen.where(Conversation.device_id == device_id)
@@ -185,17 +187,12 @@ def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes
     )
     ids = [conversation.id for conversation in found]
     spoken = peewee.Case(None, [((Message.role != "tool") & Message.content.is_null(False), Message.id)])
-    counts = Message.select(Message.conversation_id, peewee.fn.COUNT(Message.id), peewee.fn.MAX(spoken))
-    counted = {
-        row[0]: row[1:]
-        for row in counts.where(Message.conversation_id.in_(ids)).group_by(Message.conversation_id).tuples()
-    }
+    counts = Message.select(Message.conversation, peewee.fn.COUNT(Message.id), peewee.fn.MAX(spoken))
+    counts = counts.where(Message.conversation.in_(ids)).group_by(Message.conversation)
+    counted = {conversation_id: rest for conversation_id, *rest in _tuples(counts)}
     beginning = peewee.fn.SUBSTR(Message.content, 1, MAX_LAST_MESSAGE)
-    last = dict(
-        Message.select(Message.id, beginning)
-        .where(Message.id.in_([row[1] for row in counted.values()]))
-        .tuples()
-    )
+    latest_ids = [latest_id for _, latest_id in counted.values()]
+    last = dict(_tuples(Message.select(Message.id, beginning).where(Message.id.in_(latest_ids))))
     items = []
     for conversation in found:
         count, last_id = counted.get(conversation.id, (0, None))
@@ -250,18 +247,12 @@ def is_kept(message: Message) -> bool:
 
 def _delete(where: peewee.Expression, *, most: int) -> int:
     with db.atomic():
-        ids = [
-            row[0]
-            for row in Conversation.select(Conversation.id)
-            .where(where)
-            .order_by(Conversation.updated_at)
-            .limit(most)
-            .tuples()
-        ]
+        doomed = Conversation.select(Conversation.id).where(where).order_by(Conversation.updated_at)
+        ids = [row[0] for row in _tuples(doomed.limit(most))]
         attached = Message.select(Message.attachment_path).where(
             Message.conversation.in_(ids), Message.attachment_path.is_null(False)
         )
-        paths = [row[0] for row in attached.tuples()]
+        paths = [row[0] for row in _tuples(attached)]
         Conversation.delete().where(Conversation.id.in_(ids)).execute()
     # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
     for path in paths:
@@ -269,8 +260,14 @@ def _delete(where: peewee.Expression, *, most: int) -> int:
     return len(ids)
 
 
+def _tuples(query: peewee.ModelSelect[Any]) -> list[tuple[Any, ...]]:
+    # The stubs take `tuples` for a query that still returns models.
+    return cast(list[tuple[Any, ...]], list(query.tuples()))
+
+
 def _last(conversation_id: str) -> Message | None:
-    return Message.select().where(Message.conversation == conversation_id).order_by(Message.id.desc()).first()
+    messages = Message.select().where(Message.conversation == conversation_id)
+    return cast(Message | None, messages.order_by(Message.id.desc()).first())
 
 
 def _before(conversation_id: str, message_id: int) -> list[Message]:

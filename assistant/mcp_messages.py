@@ -9,7 +9,7 @@ all is for whoever reads them.
 import base64
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,6 +26,8 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # a token, RFC 9110 
 _HEADER_TYPES = ("string", "integer", "boolean")
 _PLAIN = re.compile(r"[!-~]([\t -~]*[!-~])?")
 _ENCODED = re.compile(r"=\?base64\?.*\?=")
+
+T = TypeVar("T")
 
 # The names of the fields are the protocol's.
 
@@ -91,12 +93,10 @@ class Tool(NamedTuple):
     name: str
     description: str
     input_schema: dict[str, Any]
-    mirrored: dict[
-        tuple[str, ...], str
-    ]  # the arguments, by path, that go into headers as well, by the headers' names
+    mirrored: dict[tuple[str, ...], str]  # path of an argument that also goes into a header -> the header
 
 
-def decode(data: bytes | msgspec.Raw, shape: type) -> Any:
+def decode(data: bytes | msgspec.Raw, shape: type[T]) -> T:
     """`data` as a `shape`. Raises `ValueError`, whatever is wrong with it."""
     try:
         return msgspec.json.decode(data, type=shape)
@@ -213,8 +213,8 @@ def _mirrored(schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
     Raises `ValueError` where the schema breaks a rule of server/tools, "x-mcp-header", or is nested deeper
     than `MAX_DEPTH`.
     """
-    found = {}
-    places = [((), schema)]
+    found: dict[tuple[str, ...], str] = {}
+    places: list[tuple[tuple[str, ...], dict[str, Any]]] = [((), schema)]
     while places:
         path, place = places.pop()
         properties = place.get("properties")

@@ -7,7 +7,7 @@ like any other: who changes one keeps the change, and who deletes one has seen t
 import tomllib
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 import peewee
@@ -25,7 +25,7 @@ DEFAULTS = Path(__file__).with_name("skills.toml")
 
 
 def enabled(language: str, *, now: datetime) -> list[Skill]:
-    """The enabled skills in the order in which they were made; the four defaults are made at the first call."""
+    """The enabled skills in the order of their creation. The first call makes the four defaults."""
     _make_defaults(language, now=now)
     return list(Skill.select().where(Skill.enabled).order_by(Skill.created_at, peewee.SQL("rowid")))
 
@@ -131,7 +131,8 @@ def index(query: ListQuery) -> shapes.SkillList:
     language, now = inputs.settings().language, utc_now()
     if query.include_disabled:
         return {"skills": [shapes.of(skill, shapes.SkillItem) for skill in every(language, now=now)]}
-    return {"skills": [shapes.of(skill, shapes.SkillFields) for skill in enabled(language, now=now)]}
+    listed = [shapes.of(skill, shapes.SkillFields) for skill in enabled(language, now=now)]
+    return {"skills": cast(list[shapes.SkillItem], listed)}  # `enabled` is optional there
 
 
 @routes.get("/<skill_id>")
