@@ -1,15 +1,14 @@
 """The assistant: one turn of a conversation, from the person's message to the answer; `/api/chat`.
 
-A turn is a loop: the model is asked, calls tools, is given what they say, and is asked again, at most
-`ROUNDS` times; then once more without tools, so that a turn always ends in text. The database is used for
-moments in between and never while a model or a tool is waited for. The message is stored before anything can
-fail, the rest when the turn is over (`assistant/conversations.py`).
+A turn is a loop: ask the model, run the tools that it calls, send it their results, and ask again, at most
+`ROUNDS` times; then once more without tools, so that a turn ends in text. The database is open only for
+moments, never during a call of a model or a tool. The person's message is stored before anything can fail,
+the rest when the turn is over (`assistant/conversations.py`).
 
-Turns of one conversation come one after the other. Over all conversations only so many run at once, because
-each holds a thread of the server while its model thinks, and uploads, lists and searches need threads, too.
+Turns of one conversation run one after the other. At most `MOST_AT_ONCE` turns run at the same time, because
+each holds a server thread while its model works, and uploads, lists and searches need threads, too.
 
-What a turn tells about the person is found out afterwards, in the background, from the person's own words
-(`read_for_memories`).
+Memories are extracted later, in the background, and only from the person's own words (`read_for_memories`).
 """
 
 import contextlib
@@ -17,7 +16,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import blinker
 import msgspec
@@ -57,29 +56,29 @@ from web import inputs, shapes
 log = logging.getLogger(__name__)
 
 ROUNDS = 3
-MAX_CALLS = 8  # in a round; a model that wants more has lost its way
+MAX_CALLS = 8  # of tools in a round; the rest is ignored
 MAX_MESSAGE = 32_768  # characters
 MAX_ATTACHMENT = 20 * MEGABYTE
 
 # Half of the server's 16 threads (gunicorn.conf.py).
 MOST_AT_ONCE = 8
-TURN_PATIENCE = 60.0  # seconds that a message waits for the turn before it
-CONVERSATION_BUSY = "This conversation still waits for its last answer."
+TURN_PATIENCE = 60.0  # seconds that a message waits for the conversation's previous turn
+CONVERSATION_BUSY = "The conversation's previous message is still being answered."
 BUSY_AGAIN = 5.0  # seconds, for Retry-After
 
-# The part of the context that is kept for the answer, and how long that may be.
+# The answer gets a quarter of the context, and at most so many tokens.
 ANSWER_SHARE, MAX_ANSWER = 4, 8_192
-MAX_PICTURES = 8  # of a history that are sent again: each is up to half a megabyte in the request
+MAX_PICTURES = 8  # sent again from earlier turns: each adds up to 0.5 MB to the request
 
-READ_AGAIN = 60.0  # seconds until what a failing model could not read is tried again
-IDLE_WAIT = 10.0  # seconds after which the background looks for turns that other processes have left
+READ_AGAIN = 60.0  # seconds until a turn is read again after its model failed
+IDLE_WAIT = 10.0  # seconds between looks for turns that other processes have finished
 
 ATTACHED = {"zh": "发送了一个附件", "en": "Sent an attachment"}
 CUT_OFF = {"zh": "（回答达到长度上限，在此中断。）", "en": "(The answer stopped here, at its length limit.)"}
 
 
-class Said(msgspec.Struct, frozen=True):
-    """What a person says in a turn. `picture` is a JPEG as models get it."""
+class UserMessage(msgspec.Struct, frozen=True):
+    """A message from the person. `picture` is a JPEG, reduced for models (`pictures.for_model`)."""
 
     content: str
     conversation_id: str | None = None
@@ -91,23 +90,23 @@ class Said(msgspec.Struct, frozen=True):
 class Reply(msgspec.Struct, frozen=True):
     conversation_id: str
     content: str
-    tool_calls: list[dict[str, Any]]  # all calls of the turn
+    tool_calls: list[shapes.ToolCall]  # all calls of the turn
 
 
 # ----------------------------------------------------------------------------------------------------- a turn
 
 
-def send(settings: Settings, said: Said, *, clock: Callable[[], datetime] = utc_now) -> Reply:
-    """Answer a message. Opens the database by itself, for moments.
+def send(settings: Settings, message: UserMessage, *, clock: Callable[[], datetime] = utc_now) -> Reply:
+    """Answer a message. Opens the database itself, for moments.
 
-    Raises `NotFound` for a skill that is not there or not enabled; `Unavailable` when too many chats run, the
-    conversation is busy or the day's tokens are used up; `ModelFailure` when the model gives no answer. The
-    message stays in the conversation after the last two.
+    Raises `NotFound` for an unknown or disabled skill; `Unavailable` when too many chats run, the
+    conversation is busy or the day's tokens are used up; `ModelFailure` when the model gives no answer. After
+    the last two, the message stays in the conversation.
     """
-    conversation_id = said.conversation_id or secrets.token_hex(16)
+    conversation_id = message.conversation_id or secrets.token_hex(16)
     turns = database.store().folder / "turns"
     with _places.one(), named_lock(turns, conversation_id, TURN_PATIENCE, busy=CONVERSATION_BUSY):
-        turn = _Turn(settings, said, conversation_id, clock)
+        turn = _Turn(settings, message, conversation_id, clock)
         try:
             turn.run()
             turn.end()
@@ -121,12 +120,13 @@ def send(settings: Settings, said: Said, *, clock: Callable[[], datetime] = utc_
         if message.tool_calls
         for call in msgspec.json.decode(message.tool_calls)
     ]
-    return Reply(conversation_id, turn.following[-1].content, calls)
+    return Reply(conversation_id, turn.text, calls)
 
 
 def attached(file: Spool) -> bytes:
-    """An attached picture as models get it. Raises `TooLarge`, `BadInput` for an empty file, and
-    `UnsupportedImage`.
+    """The attached picture as a JPEG, reduced for models.
+
+    Raises `TooLarge`, `BadInput` for an empty file, and `UnsupportedImage`.
     """
     file.check()
     with file.open() as picture:
@@ -134,33 +134,31 @@ def attached(file: Spool) -> bytes:
 
 
 class History(NamedTuple):
-    """Earlier turns as they are sent again, and what the person wrote in those that were read; both oldest
-    first.
-    """
+    """Earlier turns, oldest first."""
 
-    messages: list[context.Messages]  # of each turn
-    own_words: list[str]
+    messages: list[context.Messages]  # a list for each turn that is sent again
+    own_words: list[str]  # the person's messages in all turns that were read
 
 
 class Transcript(NamedTuple):
-    """Stored turns in the protocol's form. A model that takes no tools finds what they said in the person's
-    message.
+    """Renders stored turns in the protocol's form. For a model that takes no tools, the tools' results are
+    appended to the person's message.
     """
 
     frame: prompts.Frame
     takes_tools: bool
 
     def history(self, turns: Iterable[Turn], most: int, *, pictures: int) -> History:
-        """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. They come
+        """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. `turns` come
         latest first.
 
-        A turn that does not fit with its picture is sent without. The first that does not fit at all ends it,
-        so that there are no holes.
+        A turn that does not fit with its picture is rendered without it. The history begins after the first
+        turn that does not fit at all, so that it has no gaps.
         """
         messages: list[context.Messages] = []
         own_words: list[str] = []
         for turn in turns:
-            own_words[:0] = [message.content for message in turn if message.role == "user"]
+            own_words[:0] = [message.content or "" for message in turn if message.role == "user"]
             attached = sum(message.attachment_path is not None for message in turn)
             with_pictures = (True, False) if attached and pictures > 0 else (False,)
             fitting = context.first_fitting(
@@ -174,19 +172,18 @@ class Transcript(NamedTuple):
         return History(messages, own_words)
 
     def messages(self, turn: Turn, *, pictures: bool) -> context.Messages:
-        """The messages of a turn. Without `pictures`, a line stands in for each that was attached."""
+        """The messages of a turn. Without `pictures`, a line of text replaces each attached picture."""
         messages: context.Messages = []
         for message in turn:
             if message.role == "user":
-                messages.append({"role": "user", "content": _shown(message, pictures=pictures)})
+                messages.append({"role": "user", "content": _user_content(message, pictures=pictures)})
             elif message.role == "tool" and self.takes_tools:
-                framed = self.frame.around(message.content)
+                framed = self.frame.around(message.content or "")
                 messages.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": framed})
             elif message.role == "tool" and messages:
-                messages[-1]["content"] = [
-                    *_parts(messages[-1]["content"]),
-                    {"type": "text", "text": f"{prompts.LOOKED_UP}\n{self.frame.around(message.content)}"},
-                ]
+                text = f"{prompts.LOOKED_UP}\n{self.frame.around(message.content or '')}"
+                parts = _parts(messages[-1]["content"])
+                messages[-1]["content"] = [*parts, {"type": "text", "text": text}]
             elif message.tool_calls and self.takes_tools:
                 messages.append(
                     {
@@ -201,49 +198,61 @@ class Transcript(NamedTuple):
 
 
 class _Turn:
-    """A turn under way: what has followed the person's message so far, and the same as the protocol has it."""
+    """A turn in progress: what follows the person's message, as it is stored and as the protocol has it."""
 
-    def __init__(self, settings: Settings, said: Said, conversation_id: str, clock: Callable[[], datetime]):
+    def __init__(
+        self, settings: Settings, message: UserMessage, conversation_id: str, clock: Callable[[], datetime]
+    ):
         self.following: Turn = []
-        self._settings, self._said, self._clock = settings, said, clock
+        self.text = ""  # the answer's
+        self._settings, self._input, self._clock = settings, message, clock
         self._frame = prompts.Frame()
         self._usage = Usage()
         now = clock()
         with database.scope():
-            skill = skills.get_enabled(said.skill_id, settings.language, now=now) if said.skill_id else None
-            chosen = configuration.current(settings)
-            self._model = llm.model_for(chosen, settings)
-            self._asked = Message()
+            skill = (
+                skills.get_enabled(message.skill_id, settings.language, now=now) if message.skill_id else None
+            )
+            config = configuration.current(settings)
+            self._model = llm.model_for(config, settings)
+            self._question = Message()
             try:
                 with db.atomic():
-                    self._asked = conversations.begin_turn(
-                        conversation_id, said.content, said.picture, device_id=said.device_id, now=now
+                    self._question = conversations.begin_turn(
+                        conversation_id,
+                        message.content,
+                        message.picture,
+                        device_id=message.device_id,
+                        now=now,
                     )
                     self._recalled = [
-                        kept.content
-                        for kept in memory.recall(said.content, device_id=said.device_id or None, now=now)
+                        entry.content
+                        for entry in memory.recall(
+                            message.content, device_id=message.device_id or None, now=now
+                        )
                     ]
             except BaseException:
-                conversations.drop_unless_stored(self._asked)
+                conversations.drop_unless_stored(self._question)
                 raise
-            llm.require_tokens(chosen, settings, now=now)
+            llm.require_tokens(config, settings, now=now)
             persona = skill.system_prompt if skill else prompts.PERSONA
             system = prompts.chat(self._frame, persona=persona, remembered=self._recalled, now=now)
             self._system = {"role": "system", "content": system}
-            self._most_answer = min(MAX_ANSWER, chosen.max_context_tokens // ANSWER_SHARE)
-            self._room = chosen.max_context_tokens - self._most_answer - context.tokens(self._system)
+            self._most_answer = min(MAX_ANSWER, config.max_context_tokens // ANSWER_SHARE)
+            self._room = config.max_context_tokens - self._most_answer - context.tokens(self._system)
             self._read_history()
 
     def run(self) -> None:
-        """Everything that follows the person's message: rounds of calls and what the tools say, and the
-        answer.
-        """
-        told = {
-            "said": [*self._history.own_words, self._said.content],
-            "recalled": self._recalled,
-            "is_kept": lambda: conversations.is_kept(self._asked),
-        }
-        with Toolbox(self._settings, device_id=self._said.device_id, **told, clock=self._clock) as toolbox:
+        """Ask the model and run its tools, until there is an answer."""
+        toolbox = Toolbox(
+            self._settings,
+            device_id=self._input.device_id,
+            said=[*self._history.own_words, self._input.content],
+            recalled=self._recalled,
+            clock=self._clock,
+            is_kept=lambda: conversations.is_kept(self._question),
+        )
+        with toolbox:
             for _ in range(ROUNDS):
                 if not self._model.takes_tools:
                     break
@@ -259,15 +268,15 @@ class _Turn:
         return self._answered(self._ask(None))
 
     def end(self) -> None:
-        """Store what followed, and what it cost."""
+        """Store the messages that followed, and the tokens they cost."""
         now = self._clock()
-        recalled = self._recalled if memory.tells(self._said.content) else None
+        recalled = self._recalled if memory.tells(self._input.content) else None
         with database.scope(), db.atomic():
             ledger.record(self._usage, purpose="chat", model=self._model.identity, now=now)
-            conversations.end_turn(self._asked, self.following, recalled=recalled, now=now)
+            conversations.end_turn(self._question, self.following, recalled=recalled, now=now)
 
     def give_up(self, problem: BaseException) -> None:
-        """Record what was paid for nothing."""
+        """Record the tokens that a failed turn cost."""
         self._count(getattr(problem, "usage", None))
         if self._usage.calls:
             with database.scope():
@@ -285,7 +294,7 @@ class _Turn:
         return answer
 
     def _call(self, answer: Answer, toolbox: Toolbox) -> list[dict[str, Any]]:
-        """Do what the model asks for; returns what the tools say."""
+        """Run the tools that the model calls; returns their results."""
         results = []
         calls = answer.tool_calls[:MAX_CALLS]
         self._present.append({**answer.message, "tool_calls": calls})
@@ -293,18 +302,18 @@ class _Turn:
         for call in calls:
             name = call["function"]["name"]
             results.append(toolbox.run(name, call["function"]["arguments"]))
-            said = _encoded(results[-1])
+            result = _encoded(results[-1])
             self._present.append(
-                {"role": "tool", "tool_call_id": call["id"], "content": self._frame.around(said)}
+                {"role": "tool", "tool_call_id": call["id"], "content": self._frame.around(result)}
             )
-            self._note(role="tool", content=said, tool_call_id=call["id"], tool_name=results[-1]["tool"])
+            self._note(role="tool", content=result, tool_call_id=call["id"], tool_name=results[-1]["tool"])
         return results
 
     def _look_up(self, toolbox: Toolbox) -> None:
-        """For a model that cannot call tools: search what the person asks about, as the embedded model would."""
-        said: list[dict[str, Any]] = []
-        while calls := replies.next_searches(self._said.content, said):
-            said += self._call(Answer("", calls), toolbox)
+        """For a model that takes no tools: search for what the person asks, as the embedded model would."""
+        results: list[dict[str, Any]] = []
+        while calls := replies.next_searches(self._input.content, results):
+            results += self._call(Answer("", calls), toolbox)
         with database.scope():
             self._read_history()
 
@@ -314,6 +323,7 @@ class _Turn:
             raise AnswerUnusable("The model gave no answer.")
         if answer.cut_off:
             text = f"{text}\n\n{CUT_OFF[self._settings.language]}"
+        self.text = text
         self._note(role="assistant", content=text)
 
     def _note(self, **fields: Any) -> None:
@@ -324,16 +334,16 @@ class _Turn:
             setattr(self._usage, name, getattr(self._usage, name) + number)
 
     def _read_history(self) -> None:
-        """Put this turn, and the earlier ones that fit, into the form that the model takes now."""
+        """Render this turn, and the earlier ones that fit, in the form that the model takes."""
         transcript = Transcript(self._frame, self._model.takes_tools)
-        self._present = transcript.messages([self._asked, *self.following], pictures=True)
-        pictures = MAX_PICTURES - (self._asked.attachment_path is not None)
+        self._present = transcript.messages([self._question, *self.following], pictures=True)
+        pictures = MAX_PICTURES - (self._question.attachment_path is not None)
         self._history = transcript.history(
-            conversations.earlier_turns(self._asked), self._room, pictures=pictures
+            conversations.earlier_turns(self._question), self._room, pictures=pictures
         )
 
 
-_places = loops.Places(MOST_AT_ONCE, full="Too many chats are going on.", retry_after=BUSY_AGAIN)
+_places = loops.Places(MOST_AT_ONCE, full="Too many chats are running.", retry_after=BUSY_AGAIN)
 
 
 def _encoded(value: Any) -> str:
@@ -341,7 +351,7 @@ def _encoded(value: Any) -> str:
 
 
 def _plain(call: dict[str, Any]) -> dict[str, Any]:
-    """A call as it is stored and shown: without what only its provider understands."""
+    """A call as it is stored and published: without the fields of a single provider."""
     function = call["function"]
     return {
         "id": call["id"],
@@ -350,17 +360,15 @@ def _plain(call: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shown(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
-    """A user's message as the content of the protocol's."""
+def _user_content(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
+    """The content of a user message in the protocol's form."""
+    content = message.content or ""
     if message.attachment_path is None:
-        return message.content
+        return content
     if pictures:
         with contextlib.suppress(Unreadable):
-            return [
-                {"type": "text", "text": message.content},
-                prompts.picture(conversations.picture_of(message)),
-            ]
-    return f"{message.content}\n{prompts.NO_PICTURE}"
+            return [{"type": "text", "text": content}, prompts.picture(conversations.picture_of(message))]
+    return f"{content}\n{prompts.NO_PICTURE}"
 
 
 def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -369,45 +377,54 @@ def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 # --------------------------------------------------------------------------------------------------- memories
 
-# Sent after a turn was stored: there may be something to remember.
+# Sent when a turn has been stored: it may hold memories.
 finished = blinker.Signal()
 
 
 def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
-    """Read the oldest turn that waits for it, and remember what the person told in it; False when nothing
-    waits or nothing can be done.
+    """Read the oldest finished turn for memories and save them. Returns False when no turn is waiting or
+    none can be read now.
 
-    What the background repeats. A turn that no model can read is dropped; a model that cannot be reached is
-    asked again later. Only what rests on the person's own words passes the gate, whatever the model says.
+    The background thread repeats this. A turn that the model cannot read is skipped for good; when the model
+    cannot be reached, the turn waits. Whatever the model proposes, only what the person wrote is saved.
     """
     with database.scope():
-        chosen = configuration.current(settings)
+        config = configuration.current(settings)
         waiting = conversations.next_to_read()
-        if waiting is None or llm.out_of_tokens(chosen, settings, now=clock()):
+        if waiting is None or llm.out_of_tokens(config, settings, now=clock()):
             return False
-        model = llm.model_for(chosen, settings)
+        model = llm.model_for(config, settings)
         models.prove_writable()
-    asked, answer, recalled = waiting
-    found, usage, stay = _memories_in(model, asked.content, answer)
+    question, answer, recalled = waiting
+    content = question.content or ""
+    found, usage, later = _memories_in(model, content, answer)
     with database.scope(), db.atomic():
         ledger.record(usage, purpose="memory", model=model.identity, now=clock())
-        if stay or not conversations.mark_read(asked.id):  # it was deleted meanwhile
-            return not stay
-        device_id = asked.conversation.device_id
+        if later or not conversations.mark_read(question.id):  # it was deleted meanwhile
+            return not later
+        device_id = question.conversation.device_id
         for candidate in found:
-            if memory.rests_on(candidate.content, [asked.content]):
-                said = {"said": [asked.content], "recalled": recalled}
-                memory.remember(candidate, source_type="chat", device_id=device_id, now=clock(), **said)
+            if memory.rests_on(candidate.content, [content]):
+                memory.remember(
+                    candidate,
+                    source_type="chat",
+                    device_id=device_id,
+                    now=clock(),
+                    said=[content],
+                    recalled=recalled,
+                )
     return True
 
 
 def reader(settings: Settings) -> loops.Loop:
-    """The background thread that reads finished turns."""
+    """The background thread that reads finished turns for memories."""
 
     def step() -> float:
         try:
-            # One process at a time: two would pay for the same turn.
-            with named_lock(database.store().folder / "turns", "reading", 0, busy="Another process reads."):
+            # One process at a time: two would both pay for the same turn.
+            with named_lock(
+                database.store().folder / "turns", "reading", 0, busy="Another process is reading turns."
+            ):
                 if read_for_memories(settings):
                     return 0.0
             with database.scope():
@@ -418,10 +435,10 @@ def reader(settings: Settings) -> loops.Loop:
     return loops.Loop("memories", step, wake_on=finished)
 
 
-def _memories_in(model: llm.Model, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage, bool]:
-    """What a model finds, what it cost, and whether to ask again later."""
+def _memories_in(model: llm.Model, question: str, answer: str) -> tuple[list[MemoryCandidate], Usage, bool]:
+    """The memories that a model finds, their cost, and whether to try again later."""
     try:
-        return *model.memories_in(said, answered), False
+        return *model.memories_in(question, answer), False
     except ModelFailure as problem:
         later = isinstance(problem, ProviderDown | ProviderRefused)
         if not later:
@@ -456,15 +473,15 @@ class MessageForm(msgspec.Struct):
 @inputs.without_scope
 @inputs.operation(NotFound, ModelFailure, Unavailable)
 def send_message(body: MessageBody) -> shapes.Answered:
-    """Say something to the assistant, and get its answer.
+    """Send a message to the assistant and get its answer.
 
-    A `conversation_id` that is not known begins a conversation under it, so that a client may choose one and
-    find it again when it tries once more. After a 502 the message stays in the conversation.
+    An unknown `conversation_id` begins a conversation under this id, so a client may choose one and use it
+    again when it retries. After a 502 the message stays in the conversation.
     """
     if not body.message.strip():
         raise BadInput("message: must not be empty")
-    said = Said(body.message, body.conversation_id, body.device_id or "", body.skill_id)
-    return _shown_reply(send(inputs.settings(), said))
+    message = UserMessage(body.message, body.conversation_id, body.device_id or "", body.skill_id)
+    return _answer(send(inputs.settings(), message))
 
 
 @routes.post("/send-with-file")
@@ -472,14 +489,16 @@ def send_message(body: MessageBody) -> shapes.Answered:
 @inputs.without_scope
 @inputs.operation(NotFound, ModelFailure, Unavailable)
 def send_with_file(form: MessageForm, file: FileStorage | None) -> shapes.Answered:
-    """Say something to the assistant with a picture, and get its answer."""
+    """Send a message with a picture to the assistant and get its answer."""
     settings = inputs.settings()
     content = form.message if form.message.strip() else ATTACHED[settings.language]
-    picture = attached(file.stream) if file else None
-    said = Said(content, form.conversation_id, form.device_id or "", form.skill_id, picture)
-    return _shown_reply(send(settings, said))
+    picture = attached(cast(Spool, file.stream)) if file else None  # the request class opens spools
+    message = UserMessage(content, form.conversation_id, form.device_id or "", form.skill_id, picture)
+    return _answer(send(settings, message))
 
 
-def _shown_reply(reply: Reply) -> dict[str, Any]:
-    message = {"role": "assistant", "content": reply.content, "tool_calls": reply.tool_calls}
-    return {"conversation_id": reply.conversation_id, "message": message}
+def _answer(reply: Reply) -> shapes.Answered:
+    return {
+        "conversation_id": reply.conversation_id,
+        "message": {"role": "assistant", "content": reply.content, "tool_calls": reply.tool_calls},
+    }

@@ -1,9 +1,7 @@
-"""What fits into a model's context: how many tokens messages are, and which of them are sent when not all can
-be.
+"""The token budget of a model's context: how many tokens messages take, and which are sent when not all fit.
 
-Each model counts in its own tokens, and the tables for that are megabytes that change with every model. So
-tokens are estimated, rather too many than too few: a request that is too long is refused as a whole, one that
-could have been longer only misses its oldest turns.
+Token counts are estimates, on the high side. Each model has its own tokeniser, with tables of megabytes. A
+request that is too long is refused as a whole; one that could have been longer only misses its oldest turns.
 """
 
 import copy
@@ -13,9 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-# Characters to a token: English prose has 4 to 5, but JSON, code and names have 3. A Chinese character, kana
-# or hangul is one token at most in every vocabulary of this decade; other scripts and emoji are split into
-# pieces.
+# Characters per token: English prose has 4 to 5, but JSON, code and names have 3. A Chinese character, kana
+# or hangul is at most one token in every current vocabulary; other scripts and emoji are split into pieces.
 ASCII_CHARACTERS = 3.5
 OTHER_CHARACTERS = 1.3
 _CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
@@ -24,14 +21,14 @@ _CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U000200
 PICTURE_TOKENS = 1_600
 MESSAGE_TOKENS = 8  # role and separators
 
-SHORTEST = 400  # characters below which a tool's answer is not cut any further
+SHORTEST = 400  # characters; a shorter tool answer is not cut any further
 _CUT = "… (cut)"
 
 Messages = list[dict[str, Any]]
 
 
 def tokens(value: Any) -> int:
-    """An estimate for a text, a message of the protocol, or anything else that goes out as JSON."""
+    """The estimated tokens of a text, a message of the protocol, or anything else that is sent as JSON."""
     if isinstance(value, str):
         ascii_only = len(value.encode("ascii", "ignore"))
         cjk = len(_CJK.findall(value))
@@ -53,26 +50,26 @@ def tokens(value: Any) -> int:
 
 
 def first_fitting(versions: Iterable[Messages], most: int) -> Messages | None:
-    """The first of `versions` that fits into `most` tokens; those after it are not made."""
+    """The first of `versions` that fits into `most` tokens; later ones are not generated."""
     return next((version for version in versions if tokens(version) <= most), None)
 
 
 def fit(earlier: list[Messages], present: Messages, most: int) -> Messages:
-    """Earlier turns and the present one, within `most` tokens: the oldest turns go first, then the ends of
-    long tool answers.
+    """The messages of earlier turns and the present one, within `most` tokens: the oldest turns are dropped
+    first, then the ends of long tool answers.
 
-    What is left of the present turn is sent even if it is too long: the model's server then says so.
+    A present turn that is still too long is returned all the same: the model's server reports it then.
     """
     sizes, size = [tokens(turn) for turn in earlier], tokens(present)
     first = 0
     while first < len(earlier) and sum(sizes[first:]) + size > most:
         first += 1
-    kept = [message for turn in earlier[first:] for message in turn]
-    return kept + (present if size <= most else _shortened(present, most))
+    sent = [message for turn in earlier[first:] for message in turn]
+    return sent + (present if size <= most else _shortened(present, most))
 
 
 def _shortened(present: Messages, most: int) -> Messages:
-    """The longest tool answers cut to half, again and again, until all fits or none is long."""
+    """The present turn with its longest tool answer halved, repeatedly, until all fits or none is long."""
     present = copy.deepcopy(present)
     answers = [message for message in present if message["role"] == "tool"]
     while answers and tokens(present) > most:
@@ -80,7 +77,7 @@ def _shortened(present: Messages, most: int) -> Messages:
         content = longest["content"]
         if len(content) < SHORTEST:
             break
-        # The end is kept: it is the frame's.
+        # The last line stays: it closes the frame (`prompts.Frame`).
         head, _, last = content.rpartition("\n")
         longest["content"] = f"{head.removesuffix(_CUT)[: len(head) // 2]}{_CUT}\n{last}"
     return present

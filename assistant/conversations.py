@@ -1,18 +1,18 @@
-"""Conversations: their messages and attached pictures, kept, listed and deleted; `/api/chat/conversations`.
+"""Conversations: storing, listing and deleting messages and attached pictures; `/api/chat/conversations`.
 
-A turn is a user message and everything up to the next one. The user message is stored when it comes in, so
-that it is not lost when the model fails; all that follows is stored in one transaction when the turn is over,
-so that a conversation never ends in a tool call without its answer. A client that sends the same message
-again after a failure finds it there, once.
+A turn is a user message and everything up to the next one. The user message is stored when it arrives, so it
+is not lost when the model fails. All that follows is stored in one transaction when the turn is over, so a
+conversation never ends in a tool call without its answer. When a client sends the same message again after a
+failure, it is not stored twice.
 
-An attached picture is kept as the model gets it (upright, at most 1568 px, no metadata), in a sealed file of
-its own: nobody asks for the original again, and a later turn costs no decoding.
+An attached picture is stored as the model gets it (upright, at most 1568 px, no metadata), in a sealed file
+of its own: nothing needs the original again, and later turns need not decode it.
 """
 
 import secrets
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO, cast
 
 import msgspec
 import peewee
@@ -21,16 +21,16 @@ from flask import Blueprint
 import crypto
 import database
 from database import db
-from errors import NotFound
+from errors import NotFound, Unreadable
 from models import Conversation, Message
 from spool import keep_bytes, new_place
 from web import inputs, shapes
 
 MAX_TITLE = 60
-MAX_LAST_MESSAGE = 200  # characters of it that a list shows
+MAX_LAST_MESSAGE = 200  # characters in a list
 MAX_DEVICE = 256
 ATTACHMENT_TYPE = "image/jpeg"
-CHUNK = 50  # messages that are read at once when a history is walked back
+CHUNK = 50  # messages that one query reads of a history
 
 Turn = list[Message]  # a user message and what followed it, in order
 
@@ -38,10 +38,10 @@ Turn = list[Message]  # a user message and what followed it, in order
 def begin_turn(
     conversation_id: str | None, content: str, picture: bytes | None, *, device_id: str, now: datetime
 ) -> Message:
-    """Store a user's message, in a new conversation when there is none of this id; durable when it returns.
+    """Store a user message, in a new conversation if there is none with this id; durable on return.
 
-    When the conversation's last message is the same one, still without an answer, it is that one. `picture`
-    is a JPEG.
+    `picture` is a JPEG. If the conversation's last message is the same one, still unanswered, that one is
+    returned instead.
     """
     conversation_id = conversation_id or secrets.token_hex(16)
     unanswered = _last(conversation_id)
@@ -77,37 +77,35 @@ def begin_turn(
 
 
 def drop_unless_stored(message: Message) -> None:
-    """Remove a message's file when its row was not stored: the disk may be full at the very end of a
-    transaction.
+    """Remove a message's file if its row was not stored: a transaction can fail as late as its commit, when
+    the disk is full.
     """
     path = message.attachment_path
     if path and not Message.select().where(Message.attachment_path == path).exists():
         (database.store().folder / path).unlink(missing_ok=True)
 
 
-def end_turn(asked: Message, following: Turn, *, recalled: list[str] | None, now: datetime) -> None:
-    """Store what followed a user's message. Raises `NotFound` when the conversation was deleted meanwhile.
+def end_turn(question: Message, following: Turn, *, recalled: list[str] | None, now: datetime) -> None:
+    """Store what followed a user message. Raises `NotFound` when the conversation was deleted meanwhile.
 
-    With `recalled`, the memories that the model was given, the turn then waits for being read for memories
+    With `recalled`, the memories that the model was given, the turn is queued for being read for memories
     (`next_to_read`).
     """
     waiting = None if recalled is None else msgspec.json.encode(recalled).decode()
     with db.atomic():
-        if not Message.update(recalled=waiting).where(Message.id == asked.id).execute():
+        if not Message.update(recalled=waiting).where(Message.id == question.id).execute():
             raise NotFound("The conversation was deleted while the answer was being written.")
         for message in following:
-            message.conversation = asked.conversation_id
+            message.conversation_id = question.conversation_id
             message.save(force_insert=True)
-        Conversation.update(updated_at=now).where(Conversation.id == asked.conversation_id).execute()
+        Conversation.update(updated_at=now).where(Conversation.id == question.conversation_id).execute()
 
 
-def earlier_turns(asked: Message) -> Iterator[Turn]:
-    """The turns of a conversation before a user's message, the latest first; read as far as they are asked
-    for.
-    """
+def earlier_turns(question: Message) -> Iterator[Turn]:
+    """The turns of a conversation before a user message, latest first; read lazily."""
     turn: Turn = []
-    before = asked.id
-    while rows := _before(asked.conversation_id, before):
+    before = question.id
+    while rows := _before(question.conversation_id, before):
         for message in rows:
             turn.insert(0, message)
             if message.role == "user":
@@ -119,39 +117,41 @@ def earlier_turns(asked: Message) -> Iterator[Turn]:
 
 
 def picture_of(message: Message) -> bytes:
-    """The attached JPEG. Raises `Unreadable` when its file is lost or damaged."""
+    """The attached JPEG. Raises `Unreadable` when there is none, or its file is lost or damaged."""
     with open_picture(message) as file:
         return file.read()
 
 
 def open_picture(message: Message) -> BinaryIO:
-    """A seekable reader of the attached JPEG. Raises `Unreadable` when its file is lost, and here or from a
-    read when it is damaged.
+    """A seekable reader of the attached JPEG. Raises `Unreadable` when there is none or its file is lost, and
+    here or from a read when the file is damaged.
     """
+    if message.attachment_path is None:
+        raise Unreadable("No picture is attached to the message.")
     return crypto.open_sealed(database.store().folder / message.attachment_path, message.attachment_key)
 
 
 def next_to_read() -> tuple[Message, str, list[str]] | None:
-    """The oldest user message whose turn was not yet read for memories, the answer to it, and what was
-    recalled for it.
+    """The oldest user message whose turn has not been read for memories, its answer, and the memories that
+    were recalled for it.
     """
-    waiting = peewee.SQL("recalled IS NOT NULL")  # as the partial index has it
-    asked = Message.select().where(waiting).order_by(Message.id).first()
-    if asked is None:
+    waiting = peewee.SQL("recalled IS NOT NULL")  # exactly the condition of the partial index
+    question = Message.select().where(waiting).order_by(Message.id).first()
+    if question is None:
         return None
     following = (
         Message.select()
-        .where(Message.conversation == asked.conversation_id, Message.id > asked.id)
+        .where(Message.conversation == question.conversation_id, Message.id > question.id)
         .order_by(Message.id)
     )
     answer = next(
         (message.content for message in following if message.role == "assistant" and message.content), ""
     )
-    return asked, answer, msgspec.json.decode(asked.recalled, type=list[str])
+    return question, answer, msgspec.json.decode(question.recalled, type=list[str])
 
 
 def mark_read(message_id: int) -> bool:
-    """The turn does not wait any more; False when it did not, or is gone."""
+    """Take a turn out of the queue of `next_to_read`. Returns False if it was not there."""
     return bool(
         Message.update(recalled=None)
         .where(Message.id == message_id, Message.recalled.is_null(False))
@@ -160,12 +160,12 @@ def mark_read(message_id: int) -> bool:
 
 
 def mark_noted(conversation_id: str, last_message_id: int) -> None:
-    """The reasoner has looked at the conversation up to this message."""
+    """Record that the reasoner has read the conversation up to this message."""
     Conversation.update(noted_message_id=last_message_id).where(Conversation.id == conversation_id).execute()
 
 
 def forget_picture(message_id: int) -> None:
-    """Take from a message the picture whose file is lost."""
+    """Remove the picture from a message because its file is lost."""
     none = {
         "attachment_path": None,
         "attachment_key": None,
@@ -176,26 +176,21 @@ def forget_picture(message_id: int) -> None:
 
 
 def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes.ConversationItem]:
-    """One page of conversations, the latest first, with the number of their messages and what was said last."""
-    chosen = Conversation.select()
+    """One page of conversations, latest first, each with its number of messages and its last message."""
+    selected = Conversation.select()
     if device_id is not None:
-        chosen = chosen.where(Conversation.device_id == device_id)
+        selected = selected.where(Conversation.device_id == device_id)
     found = list(
-        chosen.order_by(Conversation.updated_at.desc(), Conversation.id.desc()).paginate(number, size)
+        selected.order_by(Conversation.updated_at.desc(), Conversation.id.desc()).paginate(number, size)
     )
     ids = [conversation.id for conversation in found]
     spoken = peewee.Case(None, [((Message.role != "tool") & Message.content.is_null(False), Message.id)])
-    counts = Message.select(Message.conversation_id, peewee.fn.COUNT(Message.id), peewee.fn.MAX(spoken))
-    counted = {
-        row[0]: row[1:]
-        for row in counts.where(Message.conversation_id.in_(ids)).group_by(Message.conversation_id).tuples()
-    }
+    counts = Message.select(Message.conversation, peewee.fn.COUNT(Message.id), peewee.fn.MAX(spoken))
+    counts = counts.where(Message.conversation.in_(ids)).group_by(Message.conversation)
+    counted = {conversation_id: rest for conversation_id, *rest in _tuples(counts)}
     beginning = peewee.fn.SUBSTR(Message.content, 1, MAX_LAST_MESSAGE)
-    last = dict(
-        Message.select(Message.id, beginning)
-        .where(Message.id.in_([row[1] for row in counted.values()]))
-        .tuples()
-    )
+    latest_ids = [latest_id for _, latest_id in counted.values()]
+    last = dict(_tuples(Message.select(Message.id, beginning).where(Message.id.in_(latest_ids))))
     items = []
     for conversation in found:
         count, last_id = counted.get(conversation.id, (0, None))
@@ -215,7 +210,7 @@ def detail(conversation_id: str) -> shapes.ConversationDetail:
 
 
 def messages_after(conversation_id: str, after_id: int) -> list[shapes.MessageFields]:
-    """The messages with a larger id than `after_id`, ascending. Raises `NotFound`."""
+    """The messages with an id greater than `after_id`, ascending. Raises `NotFound`."""
     if not Conversation.select().where(Conversation.id == conversation_id).exists():
         raise NotFound("Conversation not found")
     return _messages(conversation_id, after_id)
@@ -228,49 +223,45 @@ def delete(conversation_id: str) -> None:
 
 
 def purge(before: datetime, *, most: int) -> int:
-    """Remove up to `most` conversations that nobody has written in since `before`; returns how many were
-    removed.
-    """
+    """Remove up to `most` conversations without a message since `before`; returns the number removed."""
     return _delete(Conversation.updated_at < before, most=most)
 
 
 def purge_begun(before: datetime, *, most: int) -> int:
-    """Remove up to `most` conversations that began before `before`, also those that are going on; returns how
-    many were removed.
+    """Remove up to `most` conversations that began before `before`, active ones included; returns the number
+    removed.
     """
     return _delete(Conversation.created_at < before, most=most)
 
 
 def is_kept(message: Message) -> bool:
-    """Whether a message is still there: its conversation may have been deleted while the answer is being
-    written.
-    """
+    """Whether a message still exists: its conversation may be deleted while the answer is being written."""
     return Message.select().where(Message.id == message.id).exists()
 
 
 def _delete(where: peewee.Expression, *, most: int) -> int:
     with db.atomic():
-        ids = [
-            row[0]
-            for row in Conversation.select(Conversation.id)
-            .where(where)
-            .order_by(Conversation.updated_at)
-            .limit(most)
-            .tuples()
-        ]
+        doomed = Conversation.select(Conversation.id).where(where).order_by(Conversation.updated_at)
+        ids = [row[0] for row in _tuples(doomed.limit(most))]
         attached = Message.select(Message.attachment_path).where(
             Message.conversation.in_(ids), Message.attachment_path.is_null(False)
         )
-        paths = [row[0] for row in attached.tuples()]
+        paths = [row[0] for row in _tuples(attached)]
         Conversation.delete().where(Conversation.id.in_(ids)).execute()
-    # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
+    # After the commit: a crash here leaves files without a row, which are unreadable; clean-up removes them.
     for path in paths:
         (database.store().folder / path).unlink(missing_ok=True)
     return len(ids)
 
 
+def _tuples(query: "peewee.ModelSelect[Any]") -> list[tuple[Any, ...]]:
+    # peewee's stubs type the rows of `tuples()` as models.
+    return cast(list[tuple[Any, ...]], list(query.tuples()))
+
+
 def _last(conversation_id: str) -> Message | None:
-    return Message.select().where(Message.conversation == conversation_id).order_by(Message.id.desc()).first()
+    messages = Message.select().where(Message.conversation == conversation_id)
+    return cast(Message | None, messages.order_by(Message.id.desc()).first())
 
 
 def _before(conversation_id: str, message_id: int) -> list[Message]:
@@ -285,7 +276,7 @@ def _has_picture(message: Message, picture: bytes | None) -> bool:
 
 
 def _title(content: str) -> str:
-    """The first line that says something."""
+    """The first line that is not blank, shortened."""
     return content.strip().splitlines()[0].strip()[:MAX_TITLE]
 
 
@@ -316,7 +307,7 @@ class AfterQuery(msgspec.Struct):
 @routes.get("")
 @inputs.operation()
 def index(query: ListQuery) -> shapes.ConversationList:
-    """List conversations, the latest first."""
+    """List conversations, latest first."""
     return {"conversations": page(query.page, query.page_size, device_id=query.device_id)}
 
 
@@ -330,7 +321,7 @@ def show(conversation_id: str) -> shapes.ConversationDetail:
 @routes.get("/<conversation_id>/messages")
 @inputs.operation(NotFound)
 def incremental(conversation_id: str, query: AfterQuery) -> shapes.MessageList:
-    """List the messages with a larger id than `after_id`, ascending."""
+    """List the messages with an id greater than `after_id`, ascending."""
     return {"messages": messages_after(conversation_id, query.after_id)}
 
 

@@ -21,7 +21,7 @@ import logging
 import re
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -33,6 +33,8 @@ from settings import NAME, VERSION
 from text import cut, storable
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 STATELESS = "2026-07-28"
 HANDSHAKE = "2025-11-25"  # what is asked for; a server may answer with an earlier one
@@ -356,7 +358,7 @@ class Client:
         except ValueError:
             raise self._unreadable(answer) from None
 
-    def _decode(self, raw: msgspec.Raw, shape: type) -> Any:
+    def _decode(self, raw: msgspec.Raw, shape: type[T]) -> T:
         try:
             return messages.decode(raw, shape)
         except ValueError:

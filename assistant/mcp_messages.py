@@ -1,15 +1,14 @@
-"""What is read of an MCP server's messages and written into a request's headers: streams, fields, schemas,
-texts. No network here.
+"""The messages of MCP servers: decoding streams, tools and results, and encoding headers. No network here.
 
-Messages are decoded into the few fields that are wanted; everything else is skipped without being built. What
-is bounded is bounded here by characters, because it ends up in a model's context; how many bytes may come at
-all is for whoever reads them.
+Only the fields that are used are decoded; everything else is skipped without building objects. The limits
+here are in characters, because the texts end up in a model's context; the caller limits the bytes that are
+read from the network.
 """
 
 import base64
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,14 +17,16 @@ from text import cut, one_line, storable
 MAX_SCHEMA = 12_000  # characters of one tool's schema
 MAX_DESCRIPTION = 2_000
 MAX_DEPTH = 32  # of a schema
-MAX_LABEL = 200  # of a type, an address or a name in a placeholder
+MAX_LABEL = 200  # characters of a type, an address or a name in a placeholder
 MAX_CURSOR = 10_000
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")  # by the specification, server/tools, "Tool Names"
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")  # specification, server/tools, "Tool Names"
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # a token, RFC 9110 section 5.6.2
 _HEADER_TYPES = ("string", "integer", "boolean")
 _PLAIN = re.compile(r"[!-~]([\t -~]*[!-~])?")
 _ENCODED = re.compile(r"=\?base64\?.*\?=")
+
+T = TypeVar("T")
 
 # The names of the fields are the protocol's.
 
@@ -56,7 +57,7 @@ class Initialized(msgspec.Struct):
 
 
 class Page(msgspec.Struct):
-    tools: list[msgspec.Raw]  # one that is not as it has to be is no reason to lose the rest
+    tools: list[msgspec.Raw]  # decoded one by one, so that an invalid tool does not cost the others
     nextCursor: Annotated[str, msgspec.Meta(max_length=MAX_CURSOR)] | None = None
 
 
@@ -91,13 +92,11 @@ class Tool(NamedTuple):
     name: str
     description: str
     input_schema: dict[str, Any]
-    mirrored: dict[
-        tuple[str, ...], str
-    ]  # the arguments, by path, that go into headers as well, by the headers' names
+    mirrored: dict[tuple[str, ...], str]  # path of an argument that also goes into a header -> the header
 
 
-def decode(data: bytes | msgspec.Raw, shape: type) -> Any:
-    """`data` as a `shape`. Raises `ValueError`, whatever is wrong with it."""
+def decode(data: bytes | msgspec.Raw, shape: type[T]) -> T:
+    """`data` as a `shape`. Raises `ValueError` for anything that does not fit."""
     try:
         return msgspec.json.decode(data, type=shape)
     except RecursionError:
@@ -105,8 +104,8 @@ def decode(data: bytes | msgspec.Raw, shape: type) -> Any:
 
 
 def events(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The data of each event of a stream (HTML Living Standard, section 9.2.6). Empty ones, which only prime
-    a client, are skipped.
+    """The data of each event in a stream (HTML Living Standard, section 9.2.6). Empty events, which only open
+    the stream, are skipped.
     """
     data: list[bytes] = []
     kind = b""
@@ -124,14 +123,14 @@ def events(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def tool(raw: msgspec.Raw) -> Tool:
-    """A tool of a list. Raises `ValueError` for one that a model cannot be offered."""
-    if memoryview(raw).nbytes > MAX_SCHEMA + 6 * MAX_DESCRIPTION:  # before anything of it is built
+    """A tool of a list. Raises `ValueError` for one that cannot be offered to a model."""
+    if memoryview(raw).nbytes > MAX_SCHEMA + 6 * MAX_DESCRIPTION:  # before any object is built
         raise ValueError("it is too large")
     offered = decode(raw, OfferedTool)
     if not _NAME.fullmatch(offered.name):
-        raise ValueError("its name is not made of 1 to 128 letters, digits, dots, dashes and underscores")
+        raise ValueError("its name must be 1 to 128 letters, digits, dots, hyphens or underscores")
     if offered.inputSchema.get("type") != "object":
-        raise ValueError("its schema is not that of an object")
+        raise ValueError("its schema must describe an object")
     if len(msgspec.json.encode(offered.inputSchema)) > MAX_SCHEMA:
         raise ValueError("its schema is too large")
     return Tool(
@@ -143,9 +142,7 @@ def tool(raw: msgspec.Raw) -> Tool:
 
 
 def result_text(result: CallResult) -> str:
-    """All blocks as text; the structured content only where no block has a text, for it is the same once
-    more.
-    """
+    """All blocks as text. The structured content is used only when no block has text: it repeats the blocks."""
     parts = [_block_text(block) for block in result.content or ()]
     if result.structuredContent and not any(block.text for block in result.content or ()):
         parts.append(bytes(result.structuredContent).decode(errors="replace"))
@@ -153,7 +150,7 @@ def result_text(result: CallResult) -> str:
 
 
 def header_value(value: str | int | bool) -> str:
-    """As a header carries it: plain, or Base64 where that would not come through (streamable-http, "Value
+    """A value as a header: plain, or Base64 where plain text would be damaged (streamable-http, "Value
     Encoding").
     """
     text = value if isinstance(value, str) else str(value).lower()
@@ -163,14 +160,14 @@ def header_value(value: str | int | bool) -> str:
 
 
 def at(arguments: Any, path: tuple[str, ...]) -> str | int | bool | None:
-    """The argument at `path`, if there is one that a header can carry."""
+    """The argument at `path`; None if there is none or a header cannot carry it."""
     for name in path:
         arguments = arguments.get(name) if isinstance(arguments, dict) else None
     return arguments if isinstance(arguments, str | int | bool) else None
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines of a stream, ended by LF, CR or both. The rest after the last end is no line."""
+    """The lines of a stream, ended by LF, CR or CRLF. An unfinished last line is dropped."""
     pending = bytearray()
     begins = True
     after_cr = False
@@ -190,7 +187,7 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _block_text(block: Block) -> str:
-    """A block as text; what is none leaves a note of what it was."""
+    """A block as text; a placeholder names the type of a block that is not text."""
     match block.type:
         case "text":
             return block.text
@@ -207,14 +204,14 @@ def _label(text: str) -> str:
 
 
 def _mirrored(schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
-    """The arguments that `x-mcp-header` wants in headers as well: their paths, and the headers' names without
-    the prefix.
+    """The arguments that `x-mcp-header` requires in headers as well: path -> name of the header, without the
+    prefix.
 
-    Raises `ValueError` where the schema breaks a rule of server/tools, "x-mcp-header", or is nested deeper
+    Raises `ValueError` where the schema violates a rule of server/tools, "x-mcp-header", or is nested deeper
     than `MAX_DEPTH`.
     """
-    found = {}
-    places = [((), schema)]
+    found: dict[tuple[str, ...], str] = {}
+    places: list[tuple[tuple[str, ...], dict[str, Any]]] = [((), schema)]
     while places:
         path, place = places.pop()
         properties = place.get("properties")
@@ -229,18 +226,17 @@ def _mirrored(schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
                     or not _HEADER.fullmatch(header)
                     or inner.get("type") not in _HEADER_TYPES
                 ):
-                    raise ValueError("it wants an argument in a header that cannot be one")
+                    raise ValueError("it requires an argument in a header that cannot carry it")
                 found[*path, name] = header
-    if len({header.lower() for header in found.values()}) != len(found) or _annotations(
-        schema, MAX_DEPTH
-    ) != len(found):
-        raise ValueError("it wants two arguments in one header, or one that is not always in the same place")
+    distinct = {header.lower() for header in found.values()}
+    if len(distinct) != len(found) or _annotations(schema, MAX_DEPTH) != len(found):
+        raise ValueError("it requires two arguments in one header, or one without a fixed path")
     return found
 
 
 def _annotations(part: Any, depth: int) -> int:
-    """How often `x-mcp-header` stands anywhere in a schema. A property that has this name has a schema as its
-    value.
+    """How often `x-mcp-header` occurs in a schema. A property of this name does not count: its value is a
+    schema.
     """
     if depth < 0:
         raise ValueError("its schema is nested too deeply")

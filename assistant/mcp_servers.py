@@ -1,9 +1,8 @@
-"""The MCP servers whose tools the assistant may use: registering, enabling, deleting them;
-`/api/mcp-servers`.
+"""The MCP servers whose tools the assistant may use: registering, changing, deleting; `/api/mcp-servers`.
 
-A server is an address and what a person calls it. Its address keeps to the same rules as a model's and is
-checked by the same guard, here at saving, where a mistake can be told, and again at every connection. Nothing
-is called when a server is registered: one that is switched off at the moment is no reason to refuse it.
+A server is an address and a name that the person chooses. Its address follows the same rules as a model's and
+is checked by the same guard: when it is saved, so that a mistake can be reported, and at every connection.
+Registering calls nothing: a server may be switched off at that moment.
 """
 
 import hashlib
@@ -24,7 +23,7 @@ from models import McpServer
 from settings import Settings
 from web import inputs, shapes
 
-# What OpenAI takes as the name of a function; other providers take no less.
+# OpenAI's limits for the name of a function; other providers allow at least as much.
 MAX_TOOL_NAME = 64
 _TOOL_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_TOOL_NAME}}}")
 
@@ -37,7 +36,7 @@ def add(
     try:
         return McpServer.create(id=server_id, name=name, url=url, description=description, created_at=now)
     except peewee.IntegrityError:
-        raise Conflict(f"The MCP server {server_id} exists already") from None
+        raise Conflict(f"An MCP server {server_id} exists already") from None
 
 
 def change(settings: Settings, server_id: str, fields: dict[str, Any]) -> McpServer:
@@ -54,22 +53,22 @@ def change(settings: Settings, server_id: str, fields: dict[str, Any]) -> McpSer
 
 
 def delete(server_id: str) -> None:
-    """Forget a server. Raises `NotFound`."""
+    """Remove a server. Raises `NotFound`."""
     if not McpServer.delete().where(McpServer.id == server_id).execute():
         raise NotFound("MCP server not found")
 
 
 def registered() -> list[McpServer]:
-    """All servers, in the order in which they were registered."""
+    """All servers, in the order of their registration."""
     return list(McpServer.select().order_by(McpServer.created_at, McpServer.id))
 
 
 def tool_name(server_id: str, tool: str) -> str:
-    """What a model calls a server's tool: `mcp__<server>__<tool>`.
+    """The name of a server's tool for the model: `mcp__<server>__<tool>`.
 
-    Two tools never have the same name. Where they could, or where a model's provider would not take the name,
-    it is shortened to what it takes and ends in a digest of the two; so it cannot be taken apart again, and
-    whoever offers it keeps a table.
+    Two tools never get the same name. Where they could, or where a provider would refuse the name, it is
+    cleaned, shortened and ends in a digest of both parts. So a name cannot be parsed back: the caller keeps a
+    table of the names that it offers.
     """
     plain = f"mcp__{server_id}__{tool}"
     if _TOOL_NAME.fullmatch(plain) and "__" not in f"{server_id}_":
@@ -110,14 +109,14 @@ class ServerChange(msgspec.Struct):
 @routes.get("")
 @inputs.operation()
 def list_servers() -> shapes.ServerList:
-    """List the MCP servers in the order in which they were registered."""
+    """List the MCP servers in the order of their registration."""
     return {"servers": [shapes.of(server, shapes.ServerFields) for server in registered()]}
 
 
 @routes.post("")
 @inputs.operation(Conflict)
 def register(body: NewServer) -> shapes.ServerFields:
-    """Register an MCP server. Its address keeps to the rules of a model's; nothing is called."""
+    """Register an MCP server. The rules for its address are those for a model's; nothing is called."""
     server = add(
         inputs.settings(),
         body.id,
@@ -132,13 +131,13 @@ def register(body: NewServer) -> shapes.ServerFields:
 @routes.put("/<server_id>")
 @inputs.operation(NotFound)
 def update(server_id: str, body: ServerChange) -> shapes.ServerFields:
-    """Change an MCP server; what is not given stays. The tools of a disabled one are not offered."""
+    """Change the given fields of an MCP server. The tools of a disabled server are not offered."""
     return shapes.of(change(inputs.settings(), server_id, inputs.given(body)), shapes.ServerFields)
 
 
 @routes.delete("/<server_id>")
 @inputs.operation(NotFound)
 def remove(server_id: str) -> shapes.Done:
-    """Forget an MCP server."""
+    """Remove an MCP server."""
     delete(server_id)
     return {"message": "Deleted"}

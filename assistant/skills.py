@@ -1,13 +1,13 @@
-"""Skills: named system prompts that a chat can be run with; `/api/skills`.
+"""Skills: named system prompts for chats; `/api/skills`.
 
-Four come with the service (`skills.toml`). They are made once, when skills are first asked for, and are then
-like any other: who changes one keeps the change, and who deletes one has seen the last of it.
+Four come with the service (`skills.toml`). They are created once, when skills are first read, and are then
+like any other: a changed one stays changed, and a deleted one does not come back.
 """
 
 import tomllib
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 import peewee
@@ -25,13 +25,13 @@ DEFAULTS = Path(__file__).with_name("skills.toml")
 
 
 def enabled(language: str, *, now: datetime) -> list[Skill]:
-    """The enabled skills in the order in which they were made; the four defaults are made at the first call."""
+    """The enabled skills in the order of their creation. The first call creates the four defaults."""
     _make_defaults(language, now=now)
     return list(Skill.select().where(Skill.enabled).order_by(Skill.created_at, peewee.SQL("rowid")))
 
 
 def every(language: str, *, now: datetime) -> list[Skill]:
-    """As `enabled`, and those that are not."""
+    """All skills, in the order of their creation. The first call creates the four defaults."""
     _make_defaults(language, now=now)
     return list(Skill.select().order_by(Skill.created_at, peewee.SQL("rowid")))
 
@@ -46,7 +46,7 @@ def get(skill_id: str, language: str, *, now: datetime) -> Skill:
 
 
 def get_enabled(skill_id: str, language: str, *, now: datetime) -> Skill:
-    """A skill that a chat may be run with. Raises `NotFound`, also for a disabled one."""
+    """An enabled skill. Raises `NotFound`, also for a disabled one."""
     skill = get(skill_id, language, now=now)
     if not skill.enabled:
         raise NotFound("Skill not found")
@@ -54,7 +54,7 @@ def get_enabled(skill_id: str, language: str, *, now: datetime) -> Skill:
 
 
 def create(fields: dict[str, Any], *, now: datetime) -> Skill:
-    """Make a skill. Raises `Conflict` when its id is taken."""
+    """Create a skill. Raises `Conflict` when its id is taken."""
     try:
         with db.atomic():
             return Skill.create(**fields, created_at=now)
@@ -75,7 +75,7 @@ def update(skill_id: str, fields: dict[str, Any]) -> Skill:
 
 
 def delete(skill_id: str) -> None:
-    """Raises `NotFound`."""
+    """Delete a skill. Raises `NotFound`."""
     if not Skill.delete().where(Skill.id == skill_id).execute():
         raise NotFound("Skill not found")
 
@@ -125,13 +125,14 @@ class SkillChange(msgspec.Struct):
 
 
 @routes.get("")
-@inputs.operation(StorageFull)  # the first call makes the defaults, as that of `show` does
+@inputs.operation(StorageFull)  # the first call writes the defaults
 def index(query: ListQuery) -> shapes.SkillList:
-    """List the enabled skills, or all."""
+    """List the enabled skills, or all of them."""
     language, now = inputs.settings().language, utc_now()
     if query.include_disabled:
         return {"skills": [shapes.of(skill, shapes.SkillItem) for skill in every(language, now=now)]}
-    return {"skills": [shapes.of(skill, shapes.SkillFields) for skill in enabled(language, now=now)]}
+    listed = [shapes.of(skill, shapes.SkillFields) for skill in enabled(language, now=now)]
+    return {"skills": cast(list[shapes.SkillItem], listed)}  # `enabled` is optional there
 
 
 @routes.get("/<skill_id>")
@@ -151,7 +152,7 @@ def add(body: NewSkill) -> shapes.SkillDetail:
 @routes.put("/<skill_id>")
 @inputs.operation(NotFound)
 def change(skill_id: str, body: SkillChange) -> shapes.SkillDetail:
-    """Change a skill; what is not given stays. A disabled one is not listed, and no chat runs with it."""
+    """Change the given fields of a skill. A disabled skill is not listed and cannot be used in a chat."""
     return shapes.of(update(skill_id, inputs.given(body)), shapes.SkillDetail)
 
 

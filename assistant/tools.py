@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -44,6 +44,8 @@ from settings import Settings
 from text import cut, one_line
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MOST_TOOLS = 128  # in all: OpenAI refuses a request with more
 MOST_TOOL_CHARACTERS = (
@@ -71,13 +73,11 @@ MAX_ERROR = 2_000
 DAY = timedelta(days=1)
 
 
-def _text(description: str, allowed: Sequence[str] = ()) -> Any:
-    """A text argument. What is `allowed` is shown to the model and checked by `_one_of`, which forgives its
-    spelling.
+def _about(description: str, allowed: Sequence[str] = ()) -> Meta:
+    """The schema of a text argument. The model is shown the `allowed` words; `_one_of` checks them and is
+    lenient about spelling.
     """
-    return Annotated[
-        str, Meta(description=description, extra_json_schema={"enum": list(allowed)} if allowed else None)
-    ]
+    return Meta(description=description, extra_json_schema={"enum": list(allowed)} if allowed else None)
 
 
 # What the built-in tools take. Models read the docstrings and descriptions, and decide by them.
@@ -89,12 +89,14 @@ class SearchKnowledgeBase(msgspec.Struct):
     filters.
     """
 
-    query: _text('Words to look for; "in quotes" for an exact phrase') = ""
-    category: _text("Only this kind of content", CATEGORIES) = ""
-    intent: _text("Only what was kept for this purpose", INTENTS) = ""
-    device_id: _text("Only screenshots of this device") = ""
-    since: _text("Only taken at or after this time, UTC, like 2026-11-21 or 2026-11-21T07:30:00") = ""
-    until: _text("Only taken before this time, UTC; a date includes its whole day") = ""
+    query: Annotated[str, _about('Words to look for; "in quotes" for an exact phrase')] = ""
+    category: Annotated[str, _about("Only this kind of content", CATEGORIES)] = ""
+    intent: Annotated[str, _about("Only what was kept for this purpose", INTENTS)] = ""
+    device_id: Annotated[str, _about("Only screenshots of this device")] = ""
+    since: Annotated[
+        str, _about("Only taken at or after this time, UTC, like 2026-11-21 or 2026-11-21T07:30:00")
+    ] = ""
+    until: Annotated[str, _about("Only taken before this time, UTC; a date includes its whole day")] = ""
     # Not held by `Meta`'s own limits: a model that wants 50 gets what there may be.
     limit: Annotated[
         int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
@@ -110,7 +112,9 @@ class GetScreenshot(msgspec.Struct):
 class WebSearch(msgspec.Struct):
     """Search the web for what the screenshots cannot tell: current facts, prices, news, background."""
 
-    query: _text("What to search for. It leaves the person's device: put nothing private into it")
+    query: Annotated[
+        str, _about("What to search for. It leaves the person's device: put nothing private into it")
+    ]
 
 
 class SaveMemory(msgspec.Struct):
@@ -118,11 +122,11 @@ class SaveMemory(msgspec.Struct):
     their language and words, or what they ask you to remember.
     """
 
-    content: _text("One sentence")
-    category: _text("What it is about", reading.MEMORY_CATEGORIES) = "fact"
-    memory_type: _text(
-        "long_term if it stays true, short_term if it passes within days", reading.MEMORY_TYPES
-    ) = "long_term"
+    content: Annotated[str, _about("One sentence")]
+    category: Annotated[str, _about("What it is about", reading.MEMORY_CATEGORIES)] = "fact"
+    memory_type: Annotated[
+        str, _about("long_term if it stays true, short_term if it passes within days", reading.MEMORY_TYPES)
+    ] = "long_term"
     importance: Annotated[
         float, Meta(description="0 to 1", extra_json_schema={"minimum": 0, "maximum": 1})
     ] = 0.5
@@ -131,9 +135,8 @@ class SaveMemory(msgspec.Struct):
 class _Tool(NamedTuple):
     description: str
     parameters: dict[str, Any]  # JSON schema
-    run: Callable[
-        [dict[str, Any]], dict[str, Any]
-    ]  # takes the arguments, returns `results` and what else the answer says
+    # From the arguments to the answer: `results`, and what else it has.
+    run: Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Toolbox:
@@ -209,13 +212,12 @@ class Toolbox:
 
     @functools.cached_property
     def _tools(self) -> dict[str, _Tool]:
-        builtin = {
-            "search_knowledge_base": (SearchKnowledgeBase, self._search),
-            "get_screenshot": (GetScreenshot, self._screenshot),
-            "web_search": (WebSearch, self._web_search),
-            "save_memory": (SaveMemory, self._save_memory),
+        tools = {
+            "search_knowledge_base": _built_in(SearchKnowledgeBase, self._search),
+            "get_screenshot": _built_in(GetScreenshot, self._screenshot),
+            "web_search": _built_in(WebSearch, self._web_search),
+            "save_memory": _built_in(SaveMemory, self._save_memory),
         }
-        tools = {name: _built_in(shape, run) for name, (shape, run) in builtin.items()}
         with database.scope():
             servers = [server for server in mcp_servers.registered() if server.enabled]
         if len(servers) > MOST_SERVERS:
@@ -244,18 +246,27 @@ class Toolbox:
         until = parse_time(wanted.until, field="until")
         if until is not None and len(wanted.until) <= len("2026-11-21"):
             until = min(until, datetime.max - DAY) + DAY
-        filters = {
-            "category": _one_of("category", wanted.category, CATEGORIES),
-            "intent": _one_of("intent", wanted.intent, INTENTS),
-            "device_id": wanted.device_id or None,
-            "since": parse_time(wanted.since, field="since"),
-            "until": until,
-        }
+        filters = photos.Filters(
+            category=_one_of("category", wanted.category, CATEGORIES),
+            intent=_one_of("intent", wanted.intent, INTENTS),
+            device_id=wanted.device_id or None,
+            since=parse_time(wanted.since, field="since"),
+            until=until,
+        )
         with database.scope():
             if wanted.query:
-                found = search.find(wanted.query, limit=limit, **filters, now=self._clock())
+                found = search.find(
+                    wanted.query,
+                    limit=limit,
+                    category=filters.category,
+                    intent=filters.intent,
+                    device_id=filters.device_id,
+                    since=filters.since,
+                    until=filters.until,
+                    now=self._clock(),
+                )
             else:
-                found = _newest(limit, photos.Filters(**filters))
+                found = _newest(limit, filters)
             rows = _rows([hit.photo_id for hit in found.items])
         results = [_found(rows[hit.photo_id], hit) for hit in found.items if hit.photo_id in rows]
         return {"total": max(found.total, len(results)), "results": results}
@@ -299,7 +310,9 @@ class Toolbox:
             )
         category = _one_of("category", wanted.category, reading.MEMORY_CATEGORIES)
         memory_type = _one_of("memory_type", wanted.memory_type, reading.MEMORY_TYPES)
-        candidate = MemoryCandidate(content, category, memory_type, wanted.importance)
+        candidate = MemoryCandidate(
+            content, category or "fact", memory_type or "long_term", wanted.importance
+        )
         with database.scope(), db.atomic():
             if not self._is_kept():
                 raise BadInput("not saved: the conversation was deleted.")
@@ -329,7 +342,7 @@ class Toolbox:
 # ------------------------------------------------------------------------------------- reading a model's call
 
 
-def _built_in(shape: type, run: Callable[[Any], dict[str, Any]]) -> _Tool:
+def _built_in(shape: type[T], run: Callable[[T], dict[str, Any]]) -> _Tool:
     schema = msgspec.json.schema_components([shape])[1][shape.__name__]
     properties = {
         name: {key: value for key, value in schema_of.items() if (key, value) != ("default", "")}
@@ -346,7 +359,7 @@ def _arguments(text: str) -> dict[str, Any]:
     return given
 
 
-def _read(shape: type, arguments: dict[str, Any]) -> Any:
+def _read(shape: type[T], arguments: dict[str, Any]) -> T:
     """The arguments as a `shape`. What is null or empty is absent, a number may be a text, and a list of
     words is one text.
     """

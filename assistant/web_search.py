@@ -24,7 +24,7 @@ import html
 import logging
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -85,9 +85,8 @@ class Result(msgspec.Struct, frozen=True):
 
 class Provider(NamedTuple):
     name: str
-    ask: Callable[
-        [Settings, str, int, float], list[Result]
-    ]  # settings, question, most results, seconds; raises `SnaploreError`
+    # Takes the settings, the question, the most results and the seconds; raises `SnaploreError`.
+    ask: Callable[[Settings, str, int, float], list[Result]]
 
 
 def search(
@@ -128,14 +127,15 @@ def providers(settings: Settings) -> list[Provider]:
 
 
 def _ask_searxng(settings: Settings, query: str, most: int, deadline: float) -> list[Result]:
-    guard = net.Guard(allowed_hosts=[urlsplit(settings.searxng_url).hostname])
-    url = f"{settings.searxng_url.rstrip('/')}/search?{urlencode({'q': query, 'format': 'json'})}"
+    base = settings.searxng_url or ""
+    guard = net.Guard(allowed_hosts=[urlsplit(base).hostname or ""])
+    url = f"{base.rstrip('/')}/search?{urlencode({'q': query, 'format': 'json'})}"
     answer = _call(guard, "GET", url, deadline=deadline)
     return _results(answer.get("results"), "content", most)
 
 
 def _ask_tavily(settings: Settings, query: str, most: int, deadline: float) -> list[Result]:
-    key = net.Key(settings.tavily_api_key, net.origin(TAVILY_URL))
+    key = net.Key(settings.tavily_api_key or "", net.origin(TAVILY_URL))
     body = {"query": query, "max_results": most}
     answer = _call(
         net.Guard(dev_mode=settings.dev_mode), "POST", TAVILY_URL, body, key=key, deadline=deadline
@@ -144,10 +144,10 @@ def _ask_tavily(settings: Settings, query: str, most: int, deadline: float) -> l
 
 
 def _ask_brave(settings: Settings, query: str, most: int, deadline: float) -> list[Result]:
-    key = net.Key(
-        settings.brave_api_key, net.origin(BRAVE_URL)
-    )  # checked like a bearer key, though it goes into another header
-    url = f"{BRAVE_URL}?{urlencode({'q': query, 'count': most, 'result_filter': 'web', 'text_decorations': 'false'})}"
+    # Checked like a bearer key, though it goes into another header.
+    key = net.Key(settings.brave_api_key or "", net.origin(BRAVE_URL))
+    question = {"q": query, "count": most, "result_filter": "web", "text_decorations": "false"}
+    url = f"{BRAVE_URL}?{urlencode(question)}"
     headers = {"X-Subscription-Token": key.secret}
     answer = _call(net.Guard(dev_mode=settings.dev_mode), "GET", url, headers=headers, deadline=deadline)
     web = answer.get("web", {"results": []})  # left out when nothing was found
@@ -166,7 +166,7 @@ def _ask_duckduckgo(settings: Settings, query: str, most: int, deadline: float) 
     if DDGS_ENGINE not in ENGINES["text"]:
         raise SearchFailed("the installed ddgs does not know it any more")
     try:
-        engine = ENGINES["text"][DDGS_ENGINE](timeout=deadline)
+        engine = ENGINES["text"][DDGS_ENGINE](timeout=cast(int, deadline))  # fractions are taken, too
         client = engine.http_client.client
         client.proxy = None  # as an argument it would mean: the environment's
         client.follow_redirects = False
@@ -217,11 +217,11 @@ def _results(
     """
     if not isinstance(found, list):
         raise SearchFailed("answered without a list of results")
-    results = []
+    results: list[Result] = []
     for entry in found:
         url = _web_address(entry.get(address)) if isinstance(entry, dict) else None
         if url is not None and len(results) < most:
-            title = _line(entry.get("title"), MAX_TITLE, plain) or urlsplit(url).hostname
+            title = _line(entry.get("title"), MAX_TITLE, plain) or urlsplit(url).hostname or ""
             results.append(Result(title, url, _line(entry.get(snippet), MAX_SNIPPET, plain)))
     return results
 

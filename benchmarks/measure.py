@@ -99,7 +99,7 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
                 arguments = msgspec.json.encode({"query": query}).decode()
                 function = {"name": "search_knowledge_base", "arguments": arguments}
                 model.answer(None, tool_calls=[{"id": query, "type": "function", "function": function}])
-            chat.send(settings, chat.Said(f"What about {writer.findings().app_name}?", "cafe"))
+            chat.send(settings, chat.UserMessage(f"What about {writer.findings().app_name}?", "cafe"))
 
         actions = {
             "turn": turn,

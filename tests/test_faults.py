@@ -270,7 +270,7 @@ def test_what_cannot_be_kept_is_not_read_for_memories(client, fake_llm, remote, 
     def full(*_, **__):
         raise models.peewee.OperationalError("database or disk is full")
 
-    chat.send(remote, chat.Said("My sister lives in Lyon."))
+    chat.send(remote, chat.UserMessage("My sister lives in Lyon."))
     asked = len(fake_llm.requests)
     with monkeypatch.context() as patched:
         patched.setattr(models, "store_value", full)
