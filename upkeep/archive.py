@@ -69,7 +69,10 @@ class Writer:
     """A tar file that is written member by member, with the list of their sums."""
 
     def __init__(self, file: BinaryIO, sums: BinaryIO, now: datetime):
-        self._tar = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT, copybufsize=BLOCK)  # noqa: SIM115 - see close
+        # copybufsize is documented nowhere and has no type; its default of 16 KB costs many small reads.
+        self._tar: tarfile.TarFile = tarfile.open(  # type: ignore[call-overload]  # noqa: SIM115 - see close
+            fileobj=file, mode="w", format=tarfile.PAX_FORMAT, copybufsize=BLOCK
+        )
         self._sums = sums
         self._time = to_epoch_ms(now) // 1000
 
@@ -91,7 +94,7 @@ class Writer:
         member.size, member.mode, member.mtime = size, 0o600, self._time
         reader = Hashing(file)
         self._tar.addfile(member, reader)
-        self._tar.members.clear()  # it would keep them all in memory
+        self._tar.members.clear()  # type: ignore[attr-defined]  # it would keep them all in memory
         if listed:
             self._sums.write(sum_line(reader.digest.hexdigest(), name))
 
@@ -103,7 +106,7 @@ class Hashing:
         self.digest = hashlib.sha256()
         self._file = file
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1) -> bytes:
         block = self._file.read(size)
         self.digest.update(block)
         return block
@@ -119,7 +122,7 @@ def sum_line(digest: str, name: str) -> bytes:
 
 @contextlib.contextmanager
 def opened(
-    path: Path, ring: crypto.KeyRing, pragmas: Iterable[tuple] = READING
+    path: Path, ring: crypto.KeyRing, pragmas: Iterable[tuple[str, str | int]] = READING
 ) -> Iterator[SqlCipherDatabase]:
     """A connection of its own to the database at `path`, under the key of `ring`."""
     copy = SqlCipherDatabase(

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import peewee
 
@@ -149,7 +149,7 @@ def _move_database(
     crypto.sync_file(old.parent)
 
 
-def _export(new: Path, ring: crypto.KeyRing, report) -> None:
+def _export(new: Path, ring: crypto.KeyRing, report: Callable[[], None]) -> None:
     """Write the open database to `new` under the key of `ring`, flushed and compared. Raises `Unreadable`
     when the two differ.
     """
@@ -191,14 +191,15 @@ def _attached(path: Path, ring: crypto.KeyRing) -> Iterator[None]:
         db.execute_sql("DETACH DATABASE fresh")
 
 
-def _contents(schema: str) -> tuple[list, dict[str, int]]:
+def _contents(schema: str) -> tuple[list[tuple[str, str, str, str]], dict[str, int]]:
     """The definitions, and the number of rows of each table."""
     definitions = db.execute_sql(
-        f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_master ORDER BY 1, 2, 3"
+        f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_master ORDER BY 1, 2, 3"  # noqa: S608
     ).fetchall()
     tables = [name for kind, name, _table, _sql in definitions if kind == "table"]
     return definitions, {
-        name: db.execute_sql(f'SELECT count(*) FROM {schema}."{name}"').fetchone()[0] for name in tables
+        name: db.execute_sql(f'SELECT count(*) FROM {schema}."{name}"').fetchone()[0]  # noqa: S608
+        for name in tables
     }
 
 
@@ -225,17 +226,19 @@ class _Kind(NamedTuple):
 
     @property
     def id(self) -> peewee.Field:
-        return self.generation.model.id
+        number: peewee.Field = self.generation.model.id
+        return number
 
     @property
-    def rows(self) -> peewee.ModelSelect:
+    def rows(self) -> "peewee.ModelSelect[Any]":
         """Those that have files, with these columns only."""
         columns = (
             self.id,
             self.generation,
             *(column for fields in self.files for column in (fields.path, fields.key)),
         )
-        return self.generation.model.select(*columns).where(self.generation.is_null(False))
+        rows: peewee.ModelSelect[Any] = self.generation.model.select(*columns)
+        return rows.where(self.generation.is_null(False))
 
 
 _KINDS = (
@@ -284,7 +287,7 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
 
 def _batches(
     kind: _Kind, where: peewee.Expression | bool, progress: Progress
-) -> Iterator[tuple[list, Callable[[], None]]]:
+) -> Iterator[tuple[list[Any], Callable[[], None]]]:
     """The rows that own files, a scope for each batch, and what to call for each row that is done."""
     with database.scope():
         total = kind.rows.where(where).count()
@@ -381,7 +384,7 @@ def status(progress: Progress) -> Status:
     return Status(dict(generations), unreadable)
 
 
-def _is_current(kind: _Kind, row: models.Model, path: peewee.Field) -> bool:
+def _is_current(kind: _Kind, row: Photo | Message, path: peewee.Field) -> bool:
     """Whether the row still names the file: it may have been deleted, or sealed anew, since it was read."""
     return kind.rows.where(kind.id == row.id, path == getattr(row, path.name)).exists()
 
