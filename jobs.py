@@ -11,7 +11,6 @@ One run of a job at a time, over all processes.
 
 import contextlib
 import functools
-import os
 import re
 import sys
 import time
@@ -30,17 +29,13 @@ import devices
 import dynamics
 import memory
 import models
-import photos
-import pictures
 from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
 from settings import MEGABYTE, NAME, VERSION, Settings
-from spool import Spool
-from upkeep import backup, check, cleanup, restore, rotation
+from upkeep import backup, check, cleanup, importing, restore, rotation
 from upkeep.progress import Progress, silent
 
-BLOCK = 262_144  # bytes
 LONGEST_ABSENCE = timedelta(days=7)  # of the daily jobs, until the clock is doubted
 
 
@@ -117,12 +112,12 @@ def import_folder(folder: Path, device_id: str, device_name: str) -> None:
     them.
     """
     counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
-    files = list(_regular_files(folder, leave_out=_application().settings.data_dir))
+    files = list(importing.regular_files(folder, leave_out=_application().settings.data_dir))
     failures = []
     with click.progressbar(files, label=f"Importing {len(files)} files") as bar:
         for path in bar:
             try:
-                counts[_import_file(path, device_id, device_name)] += 1
+                counts[importing.import_file(path, device_id, device_name)] += 1
             except (SnaploreError, OSError) as problem:
                 counts["failed"] += 1
                 failures.append(f"{path}: {problem}")
@@ -137,44 +132,6 @@ def import_folder(folder: Path, device_id: str, device_name: str) -> None:
         )
     if failures:
         raise SystemExit(1)
-
-
-def _regular_files(folder: Path, *, leave_out: Path) -> Iterator[Path]:
-    """In a stable order, without hidden ones, links, and the service's own data."""
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and Path(parent, name).resolve() != leave_out.resolve()
-        )
-        for name in sorted(names):
-            path = Path(parent, name)
-            if not name.startswith(".") and path.is_file() and not path.is_symlink():
-                yield path
-
-
-def _import_file(path: Path, device_id: str, device_name: str) -> str:
-    """Store one file; returns the word that the summary counts it under."""
-    with path.open("rb") as file:
-        if not pictures.recognised(file):
-            return "ignored (not a picture)"
-        taken = pictures.taken_at(file) or datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(
-            tzinfo=None
-        )
-        file.seek(0)
-        spool = Spool(photos.MAX_FILE)
-        try:
-            while block := file.read(BLOCK):
-                spool.write(block)
-            # The bytes name the file, so that the next run knows it again wherever it lies.
-            upload = photos.Upload(
-                device_id, path.name, taken, device_name, local_media_store_id=f"sha256:{spool.sha256.hex()}"
-            )
-            with database.scope():
-                kept = photos.store(spool, upload, now=utc_now())
-        finally:
-            spool.close()
-    return "already there" if kept.dedup else "imported"
 
 
 # ------------------------------------------------------------------------------------------------------- jobs
