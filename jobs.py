@@ -11,13 +11,13 @@ One run of a job at a time, over all processes.
 
 import contextlib
 import functools
-import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, ParamSpec, Protocol, cast
 
 import click
 from flask import current_app
@@ -29,21 +29,35 @@ import devices
 import dynamics
 import memory
 import models
-import photos
-import pictures
 from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
 from settings import MEGABYTE, NAME, VERSION, Settings
-from spool import Spool
-from upkeep import backup, check, cleanup, restore, rotation
+from upkeep import backup, check, cleanup, importing, restore, rotation
 from upkeep.progress import Progress, silent
 
-BLOCK = 262_144  # bytes
 LONGEST_ABSENCE = timedelta(days=7)  # of the daily jobs, until the clock is doubted
 
 
-def command(group: click.Group | None = None, *, opens: bool = True, failing: str = "", **options):
+Parameters = ParamSpec("Parameters")
+
+
+class _Application(Protocol):
+    """What commands use of `app.Application`, which is above this file."""
+
+    settings: Settings
+    api_key: str | None
+
+    def open_data(self) -> None: ...
+
+
+def _application() -> _Application:
+    return cast(_Application, current_app)
+
+
+def command(
+    group: click.Group | None = None, *, name: str, opens: bool = True, failing: str = ""
+) -> Callable[[Callable[Parameters, None]], click.Command]:
     """A click command in the application's context whose failures are one line, not a trace; `failing` is put
     before the sentence.
 
@@ -51,13 +65,13 @@ def command(group: click.Group | None = None, *, opens: bool = True, failing: st
     would refuse.
     """
 
-    def wrap(function):
+    def wrap(function: Callable[Parameters, None]) -> click.Command:
         @functools.wraps(function)
-        def run(*args, **kwargs):
+        def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
             try:
                 if opens:
-                    current_app.open_data()
-                return function(*args, **kwargs)
+                    _application().open_data()
+                function(*args, **kwargs)
             except Exception as problem:
                 known = database.known_failure(problem)
                 if known is None:
@@ -66,7 +80,7 @@ def command(group: click.Group | None = None, *, opens: bool = True, failing: st
             finally:
                 database.close_connections()
 
-        return (group.command if group else click.command)(**options)(with_appcontext(run))
+        return (group.command if group else click.command)(name)(with_appcontext(run))
 
     return wrap
 
@@ -74,7 +88,7 @@ def command(group: click.Group | None = None, *, opens: bool = True, failing: st
 # ----------------------------------------------------------------------------------------------------- import
 
 
-def _device_id(_context, _parameter, value: str) -> str:
+def _device_id(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
     if not re.match(devices.DEVICE_ID, value):
         raise click.BadParameter("must be 1 to 256 letters, digits or underscores")
     return value
@@ -90,7 +104,7 @@ def _device_id(_context, _parameter, value: str) -> str:
     help="The device that the screenshots are filed under.",
 )
 @click.option("--device-name", default="", help="Its name.")
-def import_folder(folder: Path, device_id: str, device_name: str):
+def import_folder(folder: Path, device_id: str, device_name: str) -> None:
     """Store every screenshot in FOLDER and below it.
 
     Can be stopped at any time and called again: what is stored already is skipped, also when it was moved or
@@ -98,12 +112,12 @@ def import_folder(folder: Path, device_id: str, device_name: str):
     them.
     """
     counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
-    files = list(_regular_files(folder, leave_out=current_app.settings.data_dir))
+    files = list(importing.regular_files(folder, leave_out=_application().settings.data_dir))
     failures = []
     with click.progressbar(files, label=f"Importing {len(files)} files") as bar:
         for path in bar:
             try:
-                counts[_import_file(path, device_id, device_name)] += 1
+                counts[importing.import_file(path, device_id, device_name)] += 1
             except (SnaploreError, OSError) as problem:
                 counts["failed"] += 1
                 failures.append(f"{path}: {problem}")
@@ -114,48 +128,10 @@ def import_folder(folder: Path, device_id: str, device_name: str):
     if counts["imported"] and sys.stdout.isatty():  # without a terminal cron would mail it
         click.echo("Next: the running service analyses them. If it is not running, start it (`make run`).")
         click.echo(
-            f"http://{current_app.settings.bind} shows how far it is; search there finds each screenshot once it is analysed."
+            f"http://{_application().settings.bind} shows how far it is; search there finds each screenshot once it is analysed."
         )
     if failures:
         raise SystemExit(1)
-
-
-def _regular_files(folder: Path, *, leave_out: Path) -> Iterator[Path]:
-    """In a stable order, without hidden ones, links, and the service's own data."""
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and Path(parent, name).resolve() != leave_out.resolve()
-        )
-        for name in sorted(names):
-            path = Path(parent, name)
-            if not name.startswith(".") and path.is_file() and not path.is_symlink():
-                yield path
-
-
-def _import_file(path: Path, device_id: str, device_name: str) -> str:
-    """Store one file; returns the word that the summary counts it under."""
-    with path.open("rb") as file:
-        if not pictures.recognised(file):
-            return "ignored (not a picture)"
-        taken = pictures.taken_at(file) or datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(
-            tzinfo=None
-        )
-        file.seek(0)
-        spool = Spool(photos.MAX_FILE)
-        try:
-            while block := file.read(BLOCK):
-                spool.write(block)
-            # The bytes name the file, so that the next run knows it again wherever it lies.
-            upload = photos.Upload(
-                device_id, path.name, taken, device_name, local_media_store_id=f"sha256:{spool.sha256.hex()}"
-            )
-            with database.scope():
-                kept = photos.store(spool, upload, now=utc_now())
-        finally:
-            spool.close()
-    return "already there" if kept.dedup else "imported"
 
 
 # ------------------------------------------------------------------------------------------------------- jobs
@@ -163,16 +139,16 @@ def _import_file(path: Path, device_id: str, device_name: str) -> str:
 jobs = click.Group("jobs", help="What cron runs beside the service: each says one line.")
 
 
-def job(name: str, *, by_age: bool = False):
+def job(name: str, *, by_age: bool = False) -> Callable[[Callable[..., str]], click.Command]:
     """A command of `jobs` whose function returns its line.
 
     A run that finds another one under way leaves at once, and well: that one does what this one would have done. One that acts
     `by_age` does nothing when the clock has jumped.
     """
 
-    def wrap(function: Callable[..., str]):
+    def wrap(function: Callable[..., str]) -> click.Command:
         @functools.wraps(function)
-        def run(*args, **kwargs):
+        def run(*args: Any, **kwargs: Any) -> None:
             with contextlib.ExitStack() as lock:
                 try:
                     lock.enter_context(
@@ -217,7 +193,7 @@ def _clock_jumped(name: str, *, now: datetime) -> bool:
 def reason(device_id: str | None) -> str:
     """Look at what is new, and write notes of what is worth it."""
     try:
-        saved = dynamics.cycle(current_app.settings, device_id=device_id)
+        saved = dynamics.cycle(_application().settings, device_id=device_id)
     except (
         Unavailable
     ) as problem:  # the service is at it, or the day's tokens are used up: the next hour makes up for it
@@ -239,7 +215,7 @@ def decay() -> str:
 def clean_up(dry_run: bool) -> str:
     """Remove what is older than the retention period, what has expired, and files that belong to nothing."""
     with _bars() as progress:
-        cleaned = cleanup.clean(current_app.settings, now=utc_now(), dry_run=dry_run, progress=progress)
+        cleaned = cleanup.clean(_application().settings, now=utc_now(), dry_run=dry_run, progress=progress)
     return (
         f"{cleaned.photos} photos, {cleaned.conversations} conversations, {cleaned.dynamics} notes, {cleaned.memories} memories, "
         f"{cleaned.orphans} orphaned files, {cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed"
@@ -259,12 +235,12 @@ def rotate_keys(force: bool, pictures: bool) -> str:
         return "encryption is off, so there is no key to turn"
     said = []
     with _bars() as progress:
-        if force or rotation.is_due(current_app.settings, now=utc_now()):
+        if force or rotation.is_due(_application().settings, now=utc_now()):
             began = time.monotonic()
             rotation.rotate(progress, now=utc_now())
             said.append(f"the database has a new key, after {time.monotonic() - began:.2f} s")
         else:
-            said.append(f"the database key is to turn on {rotation.due_at(current_app.settings):%Y-%m-%d}")
+            said.append(f"the database key is to turn on {rotation.due_at(_application().settings):%Y-%m-%d}")
         if pictures:
             said.append(_sealed(rotation.seal_anew(progress), "sealed anew"))
     return ", ".join(said)
@@ -306,11 +282,11 @@ keys = click.Group("keys", help="The keys of the service and of its data.")
 @click.option(
     "--hint", "with_hint", is_flag=True, help="Also say where the service is and how to use the key."
 )
-def show_api_key(with_hint: bool):
+def show_api_key(with_hint: bool) -> None:
     """Print the key that clients send as `Authorization: Bearer <key>`."""
-    api_key = current_app.api_key
+    api_key = _application().api_key
     if with_hint:
-        click.echo(hint(f"http://{current_app.settings.bind}", api_key))
+        click.echo(hint(f"http://{_application().settings.bind}", api_key))
     else:
         click.echo(api_key or "No key is needed: dev mode is on and none is set.")
 
@@ -329,9 +305,9 @@ def hint(address: str, api_key: str | None) -> str:
 
 
 @command(keys, name="status")
-def show_keys():
+def show_keys() -> None:
     """Show how old the keys are and what they open; fails when a file does not open."""
-    store, settings, now = database.store(), current_app.settings, utc_now()
+    store, settings, now = database.store(), _application().settings, utc_now()
     with _bars() as progress:
         status = rotation.status(progress)
     if store.encrypted:
@@ -367,13 +343,13 @@ def _next_turn(settings: Settings, now: datetime) -> str:
 
 
 @command(keys, name="apply", opens=False)
-def apply_encryption():
+def apply_encryption() -> None:
     """Encrypt or decrypt what is stored, after SNAPLORE_ENCRYPTION was changed.
 
     The service must be stopped while the database is written anew; it may be started again when the pictures
     have their turn. A run that was cut off is called again.
     """
-    settings = current_app.settings
+    settings = _application().settings
     encrypted = "encrypted" if settings.encryption else "not encrypted"
     with _bars() as progress:
         if rotation.apply_encryption(settings, progress, now=utc_now()):
@@ -392,13 +368,13 @@ def apply_encryption():
     type=click.Path(dir_okay=False, path_type=Path),
     help="File with the new master key. Otherwise one is made.",
 )
-def change_master(new_key_file: Path | None):
+def change_master(new_key_file: Path | None) -> None:
     """Seal the key ring under another master key; the data stays as it is.
 
     A master key that SNAPLORE_MASTER_KEY_FILE names is not Snaplore's to write: give the new one with
     --new-key-file, with the service stopped, and put it in the old one's place afterwards.
     """
-    store, settings = database.store(), current_app.settings
+    store, settings = database.store(), _application().settings
     if not store.encrypted:
         raise click.ClickException("Encryption is off, so there is no master key.")
     key = crypto.read_master_key(new_key_file) if new_key_file else crypto.new_key()
@@ -418,7 +394,7 @@ def change_master(new_key_file: Path | None):
 
 
 @click.command("version")
-def show_version():
+def show_version() -> None:
     """Print the version of the service."""
     click.echo(f"{NAME} {VERSION}")
 
@@ -437,7 +413,7 @@ def show_version():
     is_flag=True,
     help="With --repair: delete photos and attachments whose file is lost for good.",
 )
-def check_data(repair: bool, forget_lost: bool):
+def check_data(repair: bool, forget_lost: bool) -> None:
     """Check that everything stored is there, whole, and agrees; a line for each kind. Works beside the
     service.
 
@@ -447,7 +423,9 @@ def check_data(repair: bool, forget_lost: bool):
         raise click.UsageError("--forget-lost needs --repair")
     left = 0
     with _bars() as progress:
-        for kind in check.check(current_app.settings, check.Orders(utc_now(), repair, forget_lost, progress)):
+        for kind in check.check(
+            _application().settings, check.Orders(utc_now(), repair, forget_lost, progress)
+        ):
             left += kind.wrong - kind.mended if repair else kind.wrong
             click.echo(kind)
     if left:
@@ -465,7 +443,7 @@ def check_data(repair: bool, forget_lost: bool):
     is_flag=True,
     help="Put the master key in, so that whoever has FILE can read everything.",
 )
-def back_up(file: Path, force: bool, with_master_key: bool):
+def back_up(file: Path, force: bool, with_master_key: bool) -> None:
     """Write everything that is kept to FILE, as it is at one moment, while the service runs.
 
     The master key is left out: keep a copy of it elsewhere, because FILE cannot be read without it.
@@ -493,7 +471,7 @@ def back_up(file: Path, force: bool, with_master_key: bool):
 )
 @click.option("--undo", is_flag=True, help="Bring back the data that the last restore has replaced.")
 @click.option("--discard-previous", is_flag=True, help="Remove the data that was kept aside.")
-def bring_back(file: Path | None, master_key_file: Path | None, undo: bool, discard_previous: bool):
+def bring_back(file: Path | None, master_key_file: Path | None, undo: bool, discard_previous: bool) -> None:
     """Replace all data by the backup FILE, which is verified first. The service must be stopped.
 
     The data that was there is kept aside until it is discarded. The master key is that of this machine, else
@@ -501,11 +479,11 @@ def bring_back(file: Path | None, master_key_file: Path | None, undo: bool, disc
     """
     if [file is not None, undo, discard_previous].count(True) != 1:
         raise click.UsageError("Give FILE, or --undo, or --discard-previous.")
-    settings = current_app.settings
+    settings = _application().settings
     if discard_previous:
         click.echo(f"restore: {restore.discard_previous(settings) / MEGABYTE:.1f} MB freed")
         return
-    if undo:
+    if file is None:
         restored = restore.undo(settings, now=utc_now(), master_key_file=master_key_file)
         click.echo(f"restore: {restored.photos} photos are back")
     else:

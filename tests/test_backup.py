@@ -481,7 +481,7 @@ def test_both_rings_of_another_backup_are_refused(kept, other, here, tmp_path):
     members = [(member, rings.get(member.name, content)) for member, content in taken_apart(kept.file)]
     file = put_together(members, tmp_path / "harmed.tar", summed=True)
     refuses(here, kept, file, "does not open this data", StartRefused)
-    refuses(here, other, file, "database is damaged, or not the key's own")
+    refuses(here, other, file, "database is damaged, or encrypted with another key")
 
 
 @pytest.mark.parametrize("name", [

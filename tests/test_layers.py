@@ -46,7 +46,7 @@ LAYERS = (
     ("analysis",),
     ("upkeep.progress",),
     ("upkeep.archive", "upkeep.cleanup", "upkeep.rotation"),
-    ("upkeep.backup", "upkeep.check", "upkeep.export", "upkeep.restore"),
+    ("upkeep.backup", "upkeep.check", "upkeep.export", "upkeep.importing", "upkeep.restore"),
     ("upkeep.amounts",),
     ("jobs",),
     ("app",),

@@ -193,7 +193,7 @@ def test_a_copy_that_is_not_the_same_is_thrown_away(client, settings, monkeypatc
     before = database.store().ring
     contents = rotation._contents
     monkeypatch.setattr(rotation, "_contents", lambda schema: (contents(schema), schema))
-    with pytest.raises(Unreadable, match="could not be copied whole"):
+    with pytest.raises(Unreadable, match="could not be copied completely"):
         rotate()
     assert database.store().ring == before
     assert len(databases(settings)) == 1
@@ -213,7 +213,7 @@ def test_a_copy_that_the_disk_has_changed_is_thrown_away(client, settings, monke
             path.write_bytes(content)
 
     monkeypatch.setattr(crypto, "sync_file", damage)
-    with pytest.raises(Unreadable, match="could not be copied whole"):
+    with pytest.raises(Unreadable, match="could not be copied completely"):
         rotate()
     assert database.store().ring == before
     assert len(databases(settings)) == 1

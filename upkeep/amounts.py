@@ -9,7 +9,7 @@ looked at. A cache would save nothing, and be wrong right after an upload.
 import contextlib
 import shutil
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import flask
 import msgspec
@@ -33,7 +33,7 @@ MOST_EXPORTS = 2
 EXPORTS_AGAIN = 60.0  # seconds, for Retry-After
 
 
-def statistics(*, now: datetime) -> dict[str, int]:
+def statistics(*, now: datetime) -> shapes.Amounts:
     """`{total_photos, total_memories, storage_used_bytes, storage_free_bytes}`; free is what the disk has
     left for the service.
     """
@@ -49,15 +49,13 @@ def statistics(*, now: datetime) -> dict[str, int]:
     }
 
 
-def keys(settings: Settings) -> dict[str, Any]:
+def keys(settings: Settings) -> shapes.KeyStatus:
     """How old the keys are, and how many photos were sealed under which generation of the key ring; nothing
     of the keys themselves.
     """
     store = database.store()
-    ring, sealed = (
-        store.ring,
-        Holding.select(Holding.key_generation, Holding.items).where(Holding.kind == "photo"),
-    )
+    ring = store.ring
+    sealed = Holding.select(Holding.key_generation, Holding.items).where(Holding.kind == "photo")
     due = rotation.due_at(settings) if store.encrypted else None
     return {
         "encrypted": store.encrypted,
@@ -66,8 +64,8 @@ def keys(settings: Settings) -> dict[str, Any]:
         "rotation_days": settings.key_rotation_days,
         "rotation_due_at": iso(due),
         "files": [
-            {"generation": generation, "count": count}
-            for generation, count in sealed.order_by(Holding.key_generation).tuples()
+            {"generation": holding.key_generation, "count": holding.items}
+            for holding in sealed.order_by(Holding.key_generation)
         ],
     }
 
@@ -78,15 +76,13 @@ _exports = Places(MOST_EXPORTS, full="Too many exports are going on.", retry_aft
 
 routes = Blueprint("data", __name__, url_prefix="/api/data")
 
-EVERYTHING = "delete everything"
-
 
 class Retention(msgspec.Struct):
     retention_days: Annotated[int, msgspec.Meta(ge=0, le=36_500)]
 
 
 class Clearing(msgspec.Struct):
-    confirm: Annotated[Literal[EVERYTHING], msgspec.Meta(description=f"'{EVERYTHING}'")]
+    confirm: Annotated[Literal["delete everything"], msgspec.Meta(description="'delete everything'")]
 
 
 @routes.get("/stats")
@@ -141,5 +137,10 @@ def clear(body: Clearing) -> shapes.Cleared:
     and keys stay.
     """
     gone = cleanup.clear(now=utc_now())
-    counts = {name: getattr(gone, name) for name in ("photos", "conversations", "dynamics", "memories")}
-    return {"message": "Deleted", **counts}
+    return {
+        "message": "Deleted",
+        "photos": gone.photos,
+        "conversations": gone.conversations,
+        "dynamics": gone.dynamics,
+        "memories": gone.memories,
+    }

@@ -1,7 +1,8 @@
-"""The backup's file format, which writing and restoring share, and the stored files that go into it.
+"""The file format of a backup, which `upkeep.backup` writes and `upkeep.restore` reads.
 
-It is a tar file, uncompressed because sealed bytes do not compress. Anybody can take it apart without Snaplore: `tar` unpacks it, and
-`sha256sum -c SHA256SUMS` checks it. This list is its last member, so a file that was cut off is never valid.
+It is a tar file, uncompressed because sealed bytes do not compress. It can be read without Snaplore: `tar`
+unpacks it, and `sha256sum -c SHA256SUMS` checks it. That list is the last member, so a truncated file is
+never valid.
 """
 
 import contextlib
@@ -29,16 +30,16 @@ import models
 from clock import to_epoch_ms
 from errors import DataDamaged, SnaploreError, StorageFull, Unreadable
 
-FORMAT = 1  # grows when an older Snaplore could not restore the file
+FORMAT = 1  # increased when an older Snaplore cannot restore the file
 BLOCK = 1_048_576  # bytes
-# bytes that a member takes beyond its content, at most: its header, its padding, its line in the list
+# Bytes that a member takes beyond its content, at most: its header, its padding and its line in the list.
 MEMBER = 1_200
-REPORT = 50  # files between two looks at the progress bar
-# Of a connection that only reads.
+REPORT = 50  # files between two progress reports
+# Pragmas of a connection that only reads.
 READING = (("cipher_log_level", "NONE"), ("temp_store", 2), ("busy_timeout", 10_000))
 
-# The members, in this order; the master key only where it was asked for, and the files between the database
-# and the last two.
+# The members, in this order. The master key is optional; the stored files are between the database and the
+# last two.
 HEAD = "backup.json"
 RINGS = ("keys/ring.1", "keys/ring.2")
 MASTER_KEY = "keys/master.key"
@@ -51,7 +52,7 @@ MEMBERS = {HEAD, *RINGS, MASTER_KEY, DATABASE, UNREADABLE, SUMS}
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What the backup says of itself before anything else."""
+    """The first member, which describes the backup."""
 
     format: int
     version: str  # of the Snaplore that made it
@@ -59,17 +60,20 @@ class Head(msgspec.Struct, frozen=True):
     encrypted: bool
     generation: int  # of the key ring
     photos: int
-    files: int  # pictures, thumbnails and attachments, the unreadable ones too
+    files: int  # pictures, thumbnails and attachments, including the unreadable ones
 
 
 # ---------------------------------------------------------------------------------------------------- members
 
 
 class Writer:
-    """A tar file that is written member by member, with the list of their sums."""
+    """Writes a tar file member by member, with the list of their checksums."""
 
     def __init__(self, file: BinaryIO, sums: BinaryIO, now: datetime):
-        self._tar = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT, copybufsize=BLOCK)  # noqa: SIM115 - see close
+        # copybufsize is documented nowhere and has no type; its default of 16 KB costs many small reads.
+        self._tar: tarfile.TarFile = tarfile.open(  # type: ignore[call-overload]  # noqa: SIM115 - see close
+            fileobj=file, mode="w", format=tarfile.PAX_FORMAT, copybufsize=BLOCK
+        )
         self._sums = sums
         self._time = to_epoch_ms(now) // 1000
 
@@ -81,7 +85,7 @@ class Writer:
         self._add(name, io.BytesIO(content), len(content))
 
     def close(self) -> None:
-        """Add the list, and end the file."""
+        """Add the list of checksums and end the file."""
         self._sums.seek(0)
         self._add(SUMS, self._sums, os.fstat(self._sums.fileno()).st_size, listed=False)
         self._tar.close()
@@ -91,26 +95,26 @@ class Writer:
         member.size, member.mode, member.mtime = size, 0o600, self._time
         reader = Hashing(file)
         self._tar.addfile(member, reader)
-        self._tar.members.clear()  # it would keep them all in memory
+        self._tar.members.clear()  # type: ignore[attr-defined]  # an entry per file would stay in memory
         if listed:
             self._sums.write(sum_line(reader.digest.hexdigest(), name))
 
 
 class Hashing:
-    """A reader that sums up what goes through it."""
+    """A reader that hashes what is read through it."""
 
     def __init__(self, file: BinaryIO):
         self.digest = hashlib.sha256()
         self._file = file
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1) -> bytes:
         block = self._file.read(size)
         self.digest.update(block)
         return block
 
 
 def sum_line(digest: str, name: str) -> bytes:
-    """A line of `SUMS`, as `sha256sum` writes it."""
+    """A line of `SUMS`, in the format of `sha256sum`."""
     return f"{digest}  {name}\n".encode()
 
 
@@ -119,9 +123,9 @@ def sum_line(digest: str, name: str) -> bytes:
 
 @contextlib.contextmanager
 def opened(
-    path: Path, ring: crypto.KeyRing, pragmas: Iterable[tuple] = READING
+    path: Path, ring: crypto.KeyRing, pragmas: Iterable[tuple[str, str | int]] = READING
 ) -> Iterator[SqlCipherDatabase]:
-    """A connection of its own to the database at `path`, under the key of `ring`."""
+    """A separate connection to the database at `path`, under the key of `ring`."""
     copy = SqlCipherDatabase(
         str(path), passphrase=database.passphrase(ring), pragmas=pragmas, autoconnect=False
     )
@@ -137,11 +141,11 @@ class StoredFile(NamedTuple):
 
     path: str  # below the data folder
     key: bytes | None
-    sha256: bytes | None  # of the content, where the row has it
+    sha256: bytes | None  # of the content, where the row has one
 
     def is_intact(self, place: Path) -> bool:
-        """Whether `place` holds it: authentic from the first chunk to the last, or, where it is not sealed,
-        of the row's sum.
+        """Whether the file at `place` is complete: every chunk is authentic, or, where it is not sealed, its
+        checksum is the row's.
         """
         digest = hashlib.sha256() if self.key is None and self.sha256 is not None else None
         try:
@@ -158,17 +162,17 @@ FILE_FIELDS = tuple(itertools.chain.from_iterable(models.FILES.values()))
 
 
 def stored_files(copy: SqlCipherDatabase) -> Iterator[StoredFile]:
-    """Every file that a row names; of each kind the newest first."""
+    """Every file that a row names, the newest first within each kind."""
     for path, key, digest in FILE_FIELDS:
         columns = (path, key, peewee.SQL("NULL") if digest is None else digest)
-        chosen = path.model.select(*columns).where(path.is_null(False)).order_by(path.model.id.desc())
-        for row in chosen.tuples().iterator(copy):
+        rows = path.model.select(*columns).where(path.is_null(False)).order_by(path.model.id.desc())
+        for row in rows.tuples().iterator(copy):
             yield StoredFile(*row)
 
 
 def link(source: Path | str, target: Path | str) -> None:
-    """A second name for a file, or a copy where the file system has no links. Raises `FileExistsError` and
-    `FileNotFoundError`.
+    """Link `target` to the file `source`, or copy it where the file system has no hard links. Raises
+    `FileExistsError` and `FileNotFoundError`.
     """
     try:
         os.link(source, target)
@@ -186,8 +190,8 @@ def link(source: Path | str, target: Path | str) -> None:
 
 @contextlib.contextmanager
 def private_folder(folder: Path, purpose: str) -> Iterator[Path]:
-    """Where a new state is put together, below the data folder, while this lasts; what killed runs have left
-    goes first.
+    """A temporary folder below the data folder, removed at the end. Folders that killed runs have left behind
+    are removed first.
     """
     remove_matching(folder, f"{purpose}-[0-9a-f]{{16}}")
     private = folder / f"{purpose}-{secrets.token_hex(8)}"
@@ -207,13 +211,13 @@ def remove_matching(folder: Path, name: str) -> None:
 
 @contextlib.contextmanager
 def explain_failures(what: str) -> Iterator[None]:
-    """A failure of the disk or of a database becomes a sentence that starts with `what`."""
+    """Turn a failure of the disk or of a database into an error whose sentence starts with `what`."""
     try:
         yield
     except database.DATABASE_ERRORS as problem:
         known = database.known_failure(problem)
         if known is None or isinstance(known, DataDamaged):
-            known = Unreadable(f"{what}: the database is damaged, or not the key's own.")
+            known = Unreadable(f"{what}: the database is damaged, or encrypted with another key.")
         raise known from problem
     except OSError as problem:
         if isinstance(problem, SnaploreError):

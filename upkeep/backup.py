@@ -1,15 +1,16 @@
-"""The backup: one file with everything, made beside the running service, and complete or not there at all.
+"""The backup: one file with everything, made while the service runs; it is either complete or absent.
 
-It shows one moment. A read transaction fixes the rows of that moment, and every file that they name gets a
-second name (a hard link) in a private folder, where nothing deletes it; the database is then copied out of
-the same transaction. Files are never written to, and they go only after their row, so a link is as good as a
-copy. Most links are made before that moment, in short scopes, so that the transaction is short. A file can
-still vanish between the moment and its link: then the moment is taken anew, and since the newest files are
-linked first, once more is nearly always enough. A file that a later moment still names, and that was missing
-before it, is lost.
+A backup is a snapshot of one moment. A read transaction fixes the rows, every file that they name is hard
+linked into a private folder, where nothing deletes it, and the database is copied from the same transaction.
+Stored files are never written to and are deleted only after their row, so a link is as good as a copy. Most
+links are made before the snapshot, in short scopes, to keep the transaction short. A file can still be
+deleted between the start of the transaction and its link; then the snapshot is repeated. The newest files are
+linked first, so the second attempt nearly always succeeds. A file that was missing before a snapshot and that
+this snapshot still names is lost.
 
-With no lock held, all of that becomes one file, as `upkeep/archive.py` describes it. What cannot be read or
-fails its authentication is left out and named, so that one damaged picture does not spoil the rest.
+The archive is then written without holding any lock, in the format of `upkeep/archive.py`. Files that cannot
+be read or fail their authentication are left out and listed, so that one damaged picture does not make the
+rest unusable.
 """
 
 import contextlib
@@ -37,9 +38,9 @@ from settings import VERSION
 from upkeep import archive
 from upkeep.progress import Progress
 
-ROUNDS = 5  # moments that are tried before writers are made to wait for the last one
+ROUNDS = 5  # attempts at a snapshot; during the last one, writers wait
 STEP = 500  # rows whose files are linked in one scope
-PAGES = 1_000  # of the database that are copied between two looks at the progress bar
+PAGES = 1_000  # database pages that are copied between two progress reports
 
 
 class Made(NamedTuple):
@@ -53,8 +54,9 @@ def make(
 ) -> Made:
     """Write a backup of the open data folder to `target`, mode 0600. Needs that no scope is open.
 
-    Raises `Conflict` when there is one, except with `force`; `StorageFull` before or while the disk is full;
-    `Unavailable` when another backup is being made. Then `target` is as it was, and nothing else is left.
+    Raises `Conflict` when `target` exists, except with `force`; `StorageFull` when the disk has or gets too
+    little space; `Unavailable` when another backup is being made. After any failure `target` is unchanged and
+    no other file is left.
     """
     if target.exists() and not force:
         raise Conflict(f"{target} exists. Choose another name, or replace it with --force.")
@@ -69,9 +71,8 @@ def make(
             sizes = [crypto.size_of(private / Path(file.path).name) for file in archive.stored_files(copy)]
             size = (private / archive.DATABASE).stat().st_size + sum(sizes) + archive.MEMBER * len(sizes)
             if shutil.disk_usage(target.parent).free < size:
-                raise StorageFull(
-                    f"The backup needs {math.ceil(size / 1_048_576)} MB, and less is free where {target} is to be."
-                )
+                megabytes = math.ceil(size / 1_048_576)
+                raise StorageFull(f"The backup needs {megabytes} MB, and less is free for {target}.")
             photos = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
             ring = moment.ring
             head = archive.Head(
@@ -90,7 +91,7 @@ def make(
     return Made(head, target.stat().st_size, unreadable)
 
 
-# --------------------------------------------------------------------------------------------- the one moment
+# ----------------------------------------------------------------------------------------------- the snapshot
 
 
 class _Moment(NamedTuple):
@@ -99,23 +100,25 @@ class _Moment(NamedTuple):
 
 
 def _link_ahead(private: Path, progress: Progress) -> None:
-    """Link nearly everything, in short scopes: what needs the folder alone does not wait for more than one."""
+    """Link nearly all files, in short scopes: a run that needs the folder exclusively waits for one of them
+    only.
+    """
+    done = 0
     with database.scope():
-        total, done = (
-            sum(path.model.select().where(path.is_null(False)).count() for path, _, _ in archive.FILE_FIELDS),
-            0,
+        total = sum(
+            path.model.select().where(path.is_null(False)).count() for path, _, _ in archive.FILE_FIELDS
         )
     for path, _, _ in archive.FILE_FIELDS:
         number, last = path.model.id, 0
         while True:
             with database.scope():
-                chosen = (
+                following = (
                     path.model.select(number, path)
                     .where(number > last, path.is_null(False))
                     .order_by(number)
                     .limit(STEP)
                 )
-                rows = list(chosen.tuples())
+                rows = list(following.tuples())
                 for _, name in rows:
                     _keep(name, private)
             if not rows:
@@ -125,12 +128,12 @@ def _link_ahead(private: Path, progress: Progress) -> None:
 
 
 def _take_moment(private: Path, progress: Progress) -> _Moment:
-    """Bring the files, the key ring and the database of one moment into `private`."""
+    """Put the files, the key ring and the database of one moment into `private`."""
     missing: set[str] = set()
     for number in range(ROUNDS):
         with database.scope(), contextlib.ExitStack() as held:
             if number == ROUNDS - 1:
-                held.enter_context(db.atomic())  # whoever wants to delete something waits until this is over
+                held.enter_context(db.atomic())  # deletions wait until this is over
             store = database.store()
             live = held.enter_context(archive.opened(store.database, store.ring))
             held.enter_context(live.atomic("DEFERRED"))
@@ -147,11 +150,10 @@ def _take_moment(private: Path, progress: Progress) -> _Moment:
 
 
 def _keep(path: str, private: Path) -> bool:
-    """Give a stored file its second name; False when it is not there."""
+    """Link a stored file into `private`; False when it does not exist."""
     try:
-        archive.link(
-            f"{database.store().folder}/{path}", f"{private}/{path.rpartition('/')[2]}"
-        )  # strings: there may be 200,000
+        # Strings instead of `Path`, which is slower: there may be 200,000 files.
+        archive.link(f"{database.store().folder}/{path}", f"{private}/{path.rpartition('/')[2]}")
     except FileExistsError:
         pass
     except FileNotFoundError:
@@ -161,7 +163,7 @@ def _keep(path: str, private: Path) -> bool:
 
 def _copy_database(live: SqlCipherDatabase, target: Path, ring: crypto.KeyRing, progress: Progress) -> None:
     """Copy the rows that the open transaction of `live` sees, page by page under the same key."""
-    # A copy that is cut off is thrown away: it needs neither journal nor flushes.
+    # An incomplete copy is deleted, so it needs neither journal nor flushes.
     unprotected = (("cipher_log_level", "NONE"), ("journal_mode", "OFF"), ("synchronous", "OFF"))
     with archive.opened(target, ring, unprotected) as copy:
         live.connection().backup(
@@ -171,7 +173,7 @@ def _copy_database(live: SqlCipherDatabase, target: Path, ring: crypto.KeyRing, 
         )
 
 
-# ----------------------------------------------------------------------------------------------- the one file
+# ------------------------------------------------------------------------------------------------ the archive
 
 
 def _write(
@@ -207,7 +209,7 @@ def _write(
 
 @contextlib.contextmanager
 def _new_file(target: Path) -> Iterator[BinaryIO]:
-    """A file that becomes `target`, flushed, when all went well; else nothing is left of it."""
+    """A file that is flushed and renamed to `target` on success, and removed on failure."""
     part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import peewee
@@ -34,9 +34,12 @@ from upkeep import cleanup
 from upkeep.progress import Progress, silent
 
 BATCH = 100  # rows that are read at once
+BLOCK = 262_144  # bytes of a file that are read at once
 TERMS = 5_000  # of the vocabulary that are compared at once, 20 ms
 NAMED = 20  # of what is wrong of a kind; of the rest the number tells enough
 LOOKS = 3  # at pages of the database that a checkpoint may just be writing
+
+Row = TypeVar("Row", Photo, Message)
 
 
 class Kind(msgspec.Struct):
@@ -96,7 +99,7 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
     broken_index = _integrity(pages)
     yield pages
     originals, thumbnails = Kind("originals"), Kind("thumbnails")
-    for kinds, look in (
+    looks: tuple[tuple[list[Kind], Callable[..., None]], ...] = (
         ([originals, thumbnails], _pictures),
         ([Kind("attachments")], _attachments),
         ([Kind("files")], _files),
@@ -105,7 +108,8 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
         ([Kind("vocabulary")], _vocabulary),
         ([Kind("tallies")], _tallies),
         ([Kind("holdings")], _holdings),
-    ):
+    )
+    for kinds, look in looks:
         try:
             look(*kinds, orders)
         except database.DATABASE_ERRORS as problem:
@@ -161,9 +165,9 @@ def _integrity(kind: Kind) -> bool:
                 row[0]
                 for row in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             ]
-    except database.DATABASE_ERRORS as problem:
-        _raise_unless_damaged(problem)
-        problems, tables = [*problems, str(problem)], []
+    except database.DATABASE_ERRORS as failure:
+        _raise_unless_damaged(failure)
+        problems, tables = [*problems, str(failure)], []
     for table in tables:
         problems += _problems_of(table)
     for problem in problems:
@@ -238,7 +242,7 @@ def _files(kind: Kind, orders: Orders) -> None:
         kind.note(f"{path.relative_to(database.store().folder)} belongs to nothing", mended=orders.repair)
 
 
-def _rows(chosen: peewee.ModelSelect, stage: str, orders: Orders) -> Iterator[peewee.Model]:
+def _rows(chosen: "peewee.ModelSelect[Any]", stage: str, orders: Orders) -> Iterator[Any]:
     """All rows in the order of their ids, a batch at a time; no scope is open while they are used."""
     with database.scope():
         total = chosen.count()
@@ -249,15 +253,15 @@ def _rows(chosen: peewee.ModelSelect, stage: str, orders: Orders) -> Iterator[pe
         orders.report(stage, min(done, total), total)
 
 
-def _confirmed(row: peewee.Model, problem_of: Callable[[peewee.Model], str]) -> str:
+def _confirmed(row: Row, problem_of: Callable[[Row], str]) -> str:
     """What is wrong with a row's file, empty for nothing: a row that is gone or names another file by now is
     looked at as it is.
     """
     if not problem_of(row):
         return ""
     with database.scope():
-        row = type(row).get_or_none(type(row).id == row.id)
-    return problem_of(row) if row is not None else ""
+        current = type(row).get_or_none(type(row).id == row.id)
+    return problem_of(current) if current is not None else ""
 
 
 def _original_problem(photo: Photo) -> str:
@@ -283,14 +287,16 @@ def _file_problem(name: str, key: bytes | None, sha256: bytes | None = None) -> 
             # it is one.
             whole = key is not None or sha256 is not None or pictures.recognised(file)
             file.seek(0)
-            digest = hashlib.file_digest(file, "sha256").digest()
+            digest = hashlib.sha256()
+            while block := file.read(BLOCK):
+                digest.update(block)
     except crypto.DamagedFile:
         return "damaged"
     except Unreadable:
         return "unreadable" if path.exists() else "lost"
     except OSError as problem:
         return f"unreadable: {problem.strerror}"
-    return "damaged" if not whole or sha256 not in (None, digest) else ""
+    return "damaged" if not whole or sha256 not in (None, digest.digest()) else ""
 
 
 def _act(verb: Callable[..., object], *arguments: object) -> bool:
@@ -328,19 +334,14 @@ def _broken_index(kind: Kind, orders: Orders) -> None:
 
 def _index(kind: Kind, orders: Orders) -> None:
     """Photos are in the index exactly when their analysis has text, and with as many words."""
-    last, done = 0, 0
+    last: int | None = 0
+    done = 0
     with database.scope():
         total = Analysis.select().count()
     while last is not None:
         with database.scope(), db.atomic("DEFERRED"):
-            ids = [
-                row[0]
-                for row in Analysis.select(Analysis.photo)
-                .where(Analysis.photo > last)
-                .order_by(Analysis.photo)
-                .limit(BATCH)
-                .tuples()
-            ]
+            following = Analysis.select(Analysis.photo).where(Analysis.photo > last)
+            ids = [row.photo_id for row in following.order_by(Analysis.photo).limit(BATCH)]
             end = ids[-1] if len(ids) == BATCH else None
             indexed = _indexed(last, end)
             wrong = [
@@ -393,8 +394,9 @@ def _vocabulary(kind: Kind, orders: Orders) -> None:
                 ).fetchall()
             )
             end = max(indexed, key=str.encode) if len(indexed) == TERMS else None
-            known = Vocabulary.select(Vocabulary.term, Vocabulary.documents).where(Vocabulary.term > last)
-            known = dict((known if end is None else known.where(Vocabulary.term <= end)).tuples())
+            following = Vocabulary.select(Vocabulary.term, Vocabulary.documents).where(Vocabulary.term > last)
+            rows = following if end is None else following.where(Vocabulary.term <= end)
+            known = {row.term: row.documents for row in rows}
             suspicious = sorted(term for term in {*indexed, *known} if indexed.get(term) != known.get(term))
             wrong = [term for term in suspicious if _miscounted(term, known.get(term))]
         for term in wrong:
@@ -452,7 +454,7 @@ def _holdings(kind: Kind, orders: Orders) -> None:
         kind.note(f"files of {owner}s under keys of generation {generation}", mended=orders.repair)
 
 
-def _miscounts(count: _Count, *, repair: bool) -> list[tuple]:
+def _miscounts(count: _Count, *, repair: bool) -> list[tuple[Any, ...]]:
     """What the table counts wrongly, by its keys."""
     table, counted, keys = count
     differing = f"""

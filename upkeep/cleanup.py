@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import peewee
@@ -129,18 +129,22 @@ def retention_days(settings: Settings) -> int:
     """The age in days at which data goes, 0 for never: what was set at run time, else the environment's.
     Needs a scope.
     """
-    return models.stored_value("retention_days", settings.retention_days)
+    days: int = models.stored_value("retention_days", settings.retention_days)
+    return days
 
 
 # ------------------------------------------------------------------------------------------------------- rows
+
+
+Rows: TypeAlias = "peewee.ModelSelect[Any]"
 
 
 class _Kind(NamedTuple):
     """Rows of one table that go."""
 
     name: str  # the field of `Cleaned` that counts them
-    due: peewee.ModelSelect  # the oldest first
-    paths: Callable[[peewee.ModelSelect], peewee.ModelSelect] | None  # of the files that go with them
+    due: Rows  # the oldest first
+    paths: Callable[[Rows], Rows] | None  # of the files that go with them
     purge: Callable[[], int]  # removes up to `BATCH` of them, and returns their number
 
 
@@ -184,20 +188,23 @@ def _everything(before: datetime) -> list[_Kind]:
 
 def _after_all(now: datetime) -> datetime:
     """A moment after `now` and all that is stored, should the clock have been ahead."""
-    latest = [model.select(peewee.fn.MAX(model.created_at)).scalar() for model in (Photo, Conversation)]
+    latest: list[datetime | None] = [
+        model.select(peewee.fn.MAX(model.created_at)).scalar() for model in (Photo, Conversation)
+    ]
     return max([now, *filter(None, latest)]) + timedelta(milliseconds=1)
 
 
-def _delete(due: peewee.ModelSelect) -> int:
+def _delete(due: Rows) -> int:
     """In one statement, so that what is pinned at this moment stays."""
-    return due.model.delete().where(due.model.id.in_(due.limit(BATCH))).execute()
+    deleted: int = due.model.delete().where(due.model.id.in_(due.limit(BATCH))).execute()
+    return deleted
 
 
-def _pictures(chosen: peewee.ModelSelect) -> peewee.ModelSelect:
+def _pictures(chosen: Rows) -> Rows:
     return Photo.select(*_paths(Photo)).where(Photo.id.in_(chosen))
 
 
-def _attachments(chosen: peewee.ModelSelect) -> peewee.ModelSelect:
+def _attachments(chosen: Rows) -> Rows:
     return Message.select(Message.attachment_path).where(
         Message.conversation.in_(chosen), Message.attachment_path.is_null(False)
     )
@@ -225,7 +232,7 @@ def _purge(kind: _Kind, cleaned: Cleaned, report: Progress) -> None:
     setattr(cleaned, kind.name, done)
 
 
-def _size(kind: _Kind, chosen: peewee.ModelSelect) -> int:
+def _size(kind: _Kind, chosen: Rows) -> int:
     """Bytes on the disk of the files that go with these rows."""
     if kind.paths is None:
         return 0
@@ -398,9 +405,9 @@ def _empty_log() -> None:
     log.warning("the write-ahead log is in use: what was deleted leaves it with a later clean-up")
 
 
-def _pragma(pragma: str) -> int | None:
-    """The first value of its answer, a number. All of it is read: some pragmas work only as far as they are
-    read.
+def _pragma(pragma: str) -> int:
+    """The first value of its answer, a number, and 0 where it answers nothing. All of it is read: some
+    pragmas work only as far as they are read.
     """
     rows = db.execute_sql(f"PRAGMA {pragma}").fetchall()
-    return int(rows[0][0]) if rows and rows[0] else None  # SQLCipher says its page size as text
+    return int(rows[0][0]) if rows and rows[0] else 0  # SQLCipher says its page size as text

@@ -59,7 +59,7 @@ def stream(settings: Settings, *, now: datetime) -> Iterator[bytes]:
 class _Outlet:
     """Where the zip is written to: a file that goes forward only, and keeps what was not yet taken."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._held = bytearray()
 
     def write(self, data: bytes) -> int:
@@ -68,6 +68,9 @@ class _Outlet:
 
     def flush(self) -> None:
         """Nothing is held back."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
     def take(self) -> bytes:
         taken = bytes(self._held)
@@ -130,7 +133,7 @@ class _Export:
             entry.write(b"\n" if single else b"]\n")
 
     def _write_files(
-        self, chosen: peewee.ModelSelect, key: peewee.Field, file_of: Callable[[Any], _File]
+        self, chosen: "peewee.ModelSelect[Any]", key: peewee.Field, file_of: Callable[[Any], _File]
     ) -> Iterator[bytes]:
         """The stored files of the rows."""
         last = 0
@@ -148,12 +151,13 @@ class _Export:
             last = files[-1].id
 
     def _write_file(self, file: _File) -> Iterator[bytes]:
-        if not _is_whole(file):
+        if file.reader is None or not _is_whole(file.reader, file.sha256):
             self._left_out[file.name] = {file.kind: file.id, "file": file.name}
             return
-        file.reader.seek(0)
+        reader = file.reader
+        reader.seek(0)
         with self._archive.open(_entry(file.name, file.moment, zipfile.ZIP_STORED), "w") as entry:
-            while block := file.reader.read(BLOCK):
+            while block := reader.read(BLOCK):
                 entry.write(block)
                 yield from self._part()
 
@@ -162,19 +166,18 @@ class _Export:
             yield self._outlet.take()
 
     def _photo(self, analysis: Analysis) -> dict[str, Any]:
-        fields = photos.detail_of(analysis.photo, analysis)
-        for path in ("original_path", "thumbnail_path"):  # of the data folder
-            del fields[path]
-        told = {"entities": msgspec.json.decode(analysis.entities), "visible_text": analysis.visible_text}
+        detail = photos.detail_of(analysis.photo, analysis)
         name = _picture_name(analysis.photo)
+        found = {"entities": msgspec.json.decode(analysis.entities), "visible_text": analysis.visible_text}
+        paths = ("original_path", "thumbnail_path")  # of the data folder, which means nothing outside of it
         return {
-            **fields,
+            **{field: value for field, value in detail.items() if field not in paths},
             "file": None if name in self._left_out else name,
-            "analysis": {**fields["analysis"], **told},
+            "analysis": {**detail["analysis"], **found},
         }
 
 
-def _rows(chosen: peewee.ModelSelect, key: peewee.Field) -> Iterator[Any]:
+def _rows(chosen: "peewee.ModelSelect[Any]", key: peewee.Field) -> Iterator[Any]:
     return itertools.chain.from_iterable(database.batches(chosen, key, ROWS))
 
 
@@ -204,15 +207,15 @@ def _opened(opener: Callable[[Any], BinaryIO], row: Photo | Message) -> BinaryIO
         return None
 
 
-def _is_whole(file: _File) -> bool:
-    """Whether all of it can be read, and is what was stored."""
-    if file.reader is None:
-        return False
+def _is_whole(file: BinaryIO, sha256: bytes | None) -> bool:
+    """Whether all of `file` can be read and has this sum, where it is known."""
+    digest = hashlib.sha256()
     try:
-        digest = hashlib.file_digest(file.reader, "sha256").digest()
+        while block := file.read(BLOCK):
+            digest.update(block)
     except OSError:
         return False
-    return file.sha256 in (None, digest)
+    return sha256 in (None, digest.digest())
 
 
 _NOWHERE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')  # what no file name may have on some system
@@ -263,12 +266,14 @@ def _conversations() -> Iterator[dict[str, Any]]:
                 attached = Message.select(Message.id).where(
                     Message.conversation == row.id, Message.attachment_path.is_null(False)
                 )
-                ids = {message_id for (message_id,) in attached.tuples()}
+                ids = {message.id for message in attached}
         except NotFound:  # deleted meanwhile
             continue
-        for message in conversation["messages"]:
-            message["file"] = _attachment_name(row.id, message["id"]) if message["id"] in ids else None
-        yield conversation
+        messages = [
+            {**message, "file": _attachment_name(row.id, message["id"]) if message["id"] in ids else None}
+            for message in conversation["messages"]
+        ]
+        yield {**conversation, "messages": messages}
 
 
 def _settings(settings: Settings, *, now: datetime) -> dict[str, Any]:

@@ -1,13 +1,13 @@
-"""How far a long run is: the function that such a run calls, and the one that ignores it.
+"""Progress of a long run: the type of the function that the run calls, and one that ignores the calls.
 
-A run takes a `Progress` as an argument and calls it now and then, so it knows neither terminals nor logs.
+A run takes a `Progress` as an argument and calls it now and then, so it needs to know no terminal and no log.
 """
 
 from collections.abc import Callable
 
-# Takes the name of the stage, how much of it is done, and out of how much: `progress("files", 3, 10)`.
+# Called with the name of the stage, the amount done and the total: `progress("files", 3, 10)`.
 Progress = Callable[[str, int, int], None]
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Report nothing: for a run that nobody watches."""
+    """Ignore the progress of a run that nobody watches."""

@@ -27,7 +27,7 @@ import tarfile
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, TypeVar, cast
 
 import msgspec
 import peewee
@@ -168,7 +168,7 @@ def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -
     head, size = None, source.stat().st_size
     with source.open("rb") as file, (stage / "computed").open("wb") as sums:
         try:
-            with tarfile.open(fileobj=file, mode="r|", copybufsize=archive.BLOCK) as tar:
+            with tarfile.open(fileobj=file, mode="r|") as tar:
                 for member in _members(tar):
                     digest = _extract(tar, member, stage)
                     if head is None:
@@ -193,7 +193,7 @@ def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     """Regular files with names of ours, none twice, the list the last. Raises `Unreadable`."""
     last = ""
     while (member := tar.next()) is not None:
-        tar.members.clear()  # it would keep them all in memory
+        tar.members.clear()  # type: ignore[attr-defined]  # which would keep them all in memory; it is documented nowhere
         if member.type != tarfile.REGTYPE or member.issparse() or member.size < 0:
             raise Unreadable(f"{DAMAGED}: {_shown(member.name)} is not a plain file.")
         if member.name not in archive.MEMBERS and not archive.FILE.fullmatch(member.name):
@@ -208,10 +208,11 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, stage: Path) -> str:
     """Write a member below `stage`; returns its sum. Raises `Unreadable` when it is there already."""
     path = stage / member.name
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    content = archive.Hashing(tar.extractfile(member))
+    content = archive.Hashing(cast(BinaryIO, tar.extractfile(member)))
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            shutil.copyfileobj(content, file, archive.BLOCK)
+            while block := content.read(archive.BLOCK):
+                file.write(block)
     except FileExistsError:
         raise Unreadable(f"{DAMAGED}: {member.name} is in it twice.") from None
     return content.digest.hexdigest()
@@ -237,11 +238,14 @@ def _check_encryption(settings: Settings, *, encrypted: bool) -> None:
         )
 
 
+Decoded = TypeVar("Decoded")
+
+
 class _Format(msgspec.Struct):
     format: int
 
 
-def _decoded(content: bytes, kind):
+def _decoded(content: bytes, kind: type[Decoded]) -> Decoded:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -343,7 +347,8 @@ def _verify_files(
 
 
 def _number_of_photos(copy: SqlCipherDatabase) -> int:
-    return Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
+    number: int = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
+    return number
 
 
 # ------------------------------------------------------------------------------------------------- the switch

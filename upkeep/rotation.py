@@ -1,15 +1,15 @@
-"""Keys that turn: a new key for the database, for the files, and for what holds the two; and encryption
-switched on or off.
+"""Key rotation: the database key, the file keys and the master key; and switching encryption on or off.
 
-A new database key means a new database: everything is exported into a file of another name under the key that
-only this process has yet, and what it exported is read back and compared. Then the key ring is replaced,
-which is the one moment that counts. Before it the old file is the database, after it the new one; whatever
-ends this in between leaves a file that no ring names, and the next start removes it. Meanwhile nobody else
-may use the database, so requests wait; those that would wait too long get a 503.
+A new database key means a new database file. Everything is exported into a file with another name, under a
+key that only this process knows yet, and the export is read back and compared. Then the key ring is replaced,
+which commits the rotation: before it, the old file is the database; after it, the new one. A run that dies in
+between leaves a file that no key ring names, and the next start removes it. No other process may use the
+database during the export, so requests wait, and those that would wait too long get a 503.
 
-Files are sealed under keys of their own that the database holds, so they need not turn with it. Those who
-want them turned as well (`seal_anew`) get each written once more, one by one beside the running service: a
-new file under a new name, then its row, and the old file goes when nobody can be on the way to it any more.
+Each file is sealed under a key of its own, which the database holds, so the file keys need not be rotated
+with it. `seal_anew` rotates them as well: it writes each file again, one by one, while the service runs. The
+new file has a new name; then its row is updated; the old file is deleted once no reader can still be about to
+open it.
 """
 
 import collections
@@ -24,7 +24,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import peewee
 
@@ -41,33 +41,34 @@ from upkeep.progress import Progress
 
 log = logging.getLogger(__name__)
 
-STEPS = (
-    2_000  # of SQLite's virtual machine between two looks at how far the export is: a hundredth of a second
-)
-# times the database's size that must be free: the new file is a little smaller than the old one, or as large
+# Instructions of SQLite's virtual machine between two progress reports of the export: a hundredth of a
+# second.
+STEPS = 2_000
+# The free space that the export needs, as a multiple of the database's size: the new file is at most as
+# large.
 ROOM = 1.1
-BATCH = 100  # rows whose files are sealed anew before the old ones go
+BATCH = 100  # rows whose files are sealed anew before the old files are deleted
 BLOCK = 262_144  # bytes
 
 
 def is_due(settings: Settings, *, now: datetime) -> bool:
-    """Whether the database key has reached the age at which it turns."""
+    """Whether the database key has reached the age at which it is rotated."""
     return database.store().encrypted and now >= due_at(settings)
 
 
 def due_at(settings: Settings) -> datetime:
-    """When the database key has reached that age."""
+    """When the database key reaches that age, UTC."""
     return database.store().ring.created_at + timedelta(days=settings.key_rotation_days)
 
 
 def rotate(progress: Progress, *, now: datetime) -> None:
-    """Put the database under a new key, in a new file; alone with the data folder while it lasts.
+    """Move the database into a new file under a new key, holding the data folder's lock exclusively.
 
-    Raises `Unavailable` when others stay in the folder, and `StorageFull` when there is no room for a second
-    database; then, and after every other failure, the old state is whole.
+    Raises `Unavailable` when other processes do not leave the folder in time, and `StorageFull` when there is
+    no room for a second database. After any failure the old state is complete.
     """
     store = database.store()
-    # A backup stays in the folder for seconds, and whoever came after this one would wait for both.
+    # A backup holds the folder for seconds, and requests that arrive after this point would wait for both.
     backup = named_lock(store.folder / "jobs", "backup", 0, busy="A backup is being made.")
     with backup, store.lock.exclusive():
         store.follow()
@@ -79,11 +80,10 @@ def rotate(progress: Progress, *, now: datetime) -> None:
 
 
 def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -> bool:
-    """Encrypt or decrypt the database as the settings say, while no service runs; False when it is that way
-    already.
+    """Encrypt or decrypt the database as the settings say; returns False when it is in that state already.
 
-    The folder is open then, and `seal_anew` brings the files after it. Raises `StartRefused` for a running
-    service and lost keys.
+    Afterwards the folder is open, and `seal_anew` converts the files. Raises `StartRefused` when a service
+    runs or a key is missing.
     """
     with contextlib.suppress(EncryptionDiffers):
         database.open_store(settings)
@@ -101,8 +101,8 @@ def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -
 
 
 def change_master_key(key: bytes) -> None:
-    """Seal the key ring under another master key. Beside a running service only when that key is kept in the
-    data folder.
+    """Seal the key ring under another master key. Needs that no service runs, unless the data folder
+    holds the master key.
     """
     store = database.store()
     with store.lock.exclusive():
@@ -121,16 +121,16 @@ def _master_key(store: Store) -> bytes:
 def _move_database(
     store: Store, ring: crypto.KeyRing, progress: Progress, key_store: crypto.KeyStore | None = None
 ) -> None:
-    """Needs the lock exclusively."""
+    """Export the database, commit the new key ring and remove the old file. Needs the lock exclusively."""
     old, new = store.database, store.folder / ring.database_file
     size = old.stat().st_size
     if shutil.disk_usage(store.folder).free < size * ROOM:
         raise StorageFull(
-            f"A second database needs {math.ceil(size * ROOM / 1_048_576)} MB, and less is free."
+            f"A second copy of the database needs {math.ceil(size * ROOM / 1_048_576)} MB, and less is free."
         )
     db.connect()
     try:
-        # What is still in the write-ahead log goes into the old file, which so can be cut to nothing below.
+        # Moves the write-ahead log into the old file, so that truncating that file below leaves nothing.
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         _export(new, ring, lambda: progress("database", min(crypto.size_of(new), size), size))
     except BaseException:
@@ -138,23 +138,23 @@ def _move_database(
         raise
     finally:
         db.manual_close()
-    # If this fails half-way, the ring on the disk decides, and the next start removes the file that it does
-    # not name.
+    # If this fails half-way, the key ring on disk decides which file is the database; the next start removes
+    # the other one.
     store.replace_ring(ring, key_store)
     progress("database", size, size)
-    # Idle threads of the service have it open until their next request, and its room on the disk would be
-    # taken until then.
+    # Idle threads of the service keep the old file open until their next request, which would keep its space
+    # allocated: truncate it.
     os.truncate(old, 0)
     _remove_database(old)
     crypto.sync_file(old.parent)
 
 
-def _export(new: Path, ring: crypto.KeyRing, report) -> None:
-    """Write the open database to `new` under the key of `ring`, flushed and compared. Raises `Unreadable`
-    when the two differ.
+def _export(new: Path, ring: crypto.KeyRing, report: Callable[[], None]) -> None:
+    """Write the open database to `new` under the key of `ring`, flush it and compare the two. Raises
+    `Unreadable` when they differ.
     """
     with _attached(new, ring):
-        # Before anything is written. A file that a crash leaves half written is thrown away, so it needs
+        # Set before anything is written. A file that a crash leaves incomplete is deleted, so it needs
         # neither journal nor flushes.
         for pragma in ("auto_vacuum = 2", "journal_mode = OFF", "synchronous = OFF"):
             db.execute_sql(f"PRAGMA fresh.{pragma}").fetchall()
@@ -168,18 +168,20 @@ def _export(new: Path, ring: crypto.KeyRing, report) -> None:
         db.execute_sql(f"PRAGMA fresh.user_version = {int(version)}")
     crypto.sync_file(new)
     crypto.sync_file(new.parent)
-    with _attached(new, ring):  # again, so that it is read from the file
-        # An authentic page is the one that was written. SQLite's own check, of every index against its table,
-        # would tell no more of the writing, and keeps everybody waiting for twice as long as all the rest;
-        # but it is all there is where nothing authenticates.
+    with _attached(new, ring):  # attached again, so that the check reads the file
+        # A page that passes its authentication is the page that was written. SQLite's own check compares
+        # every index with its table: it would find nothing more and takes twice as long as all the rest,
+        # while requests wait. Without encryption it is the only check.
         check = "cipher_integrity_check" if ring.database_key else "integrity_check"
         damages = [row[0] for row in db.execute_sql(f"PRAGMA fresh.{check}").fetchall() if row[0] != "ok"]
         if damages or _contents("main") != _contents("fresh"):
             log.error(
-                "the exported database is not what it was exported from: %s",
+                "the exported database differs from the original: %s",
                 "; ".join(damages[:3]) or "rows are missing",
             )
-            raise Unreadable("The database could not be copied whole, and stays as it is. See `flask check`.")
+            raise Unreadable(
+                "The database could not be copied completely and stays as it is. Run `./snaplore check`."
+            )
 
 
 @contextlib.contextmanager
@@ -191,14 +193,15 @@ def _attached(path: Path, ring: crypto.KeyRing) -> Iterator[None]:
         db.execute_sql("DETACH DATABASE fresh")
 
 
-def _contents(schema: str) -> tuple[list, dict[str, int]]:
-    """The definitions, and the number of rows of each table."""
+def _contents(schema: str) -> tuple[list[tuple[str, str, str, str]], dict[str, int]]:
+    """The definitions of tables, indexes and triggers, and the number of rows of each table."""
     definitions = db.execute_sql(
-        f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_master ORDER BY 1, 2, 3"
+        f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_master ORDER BY 1, 2, 3"  # noqa: S608
     ).fetchall()
     tables = [name for kind, name, _table, _sql in definitions if kind == "table"]
     return definitions, {
-        name: db.execute_sql(f'SELECT count(*) FROM {schema}."{name}"').fetchone()[0] for name in tables
+        name: db.execute_sql(f'SELECT count(*) FROM {schema}."{name}"').fetchone()[0]  # noqa: S608
+        for name in tables
     }
 
 
@@ -211,13 +214,13 @@ def _remove_database(path: Path) -> None:
 
 
 class _Kind(NamedTuple):
-    """Rows that own files: where these lie, and the columns of their generation and of all their bytes."""
+    """Rows that own files: the folder of the files, and the columns for their generation and size."""
 
-    name: str  # of all of them, as the progress shows it
-    one: str  # what a single one is called
+    name: str  # plural, as the progress bar shows it
+    one: str  # singular
     folder: str
     generation: peewee.Field
-    bytes: peewee.Field
+    bytes: peewee.Field  # of all files of a row, on disk
 
     @property
     def files(self) -> tuple[models.FileFields, ...]:
@@ -225,17 +228,19 @@ class _Kind(NamedTuple):
 
     @property
     def id(self) -> peewee.Field:
-        return self.generation.model.id
+        number: peewee.Field = self.generation.model.id
+        return number
 
     @property
-    def rows(self) -> peewee.ModelSelect:
-        """Those that have files, with these columns only."""
+    def rows(self) -> "peewee.ModelSelect[Any]":
+        """The rows that have files, with only the columns that resealing needs."""
         columns = (
             self.id,
             self.generation,
             *(column for fields in self.files for column in (fields.path, fields.key)),
         )
-        return self.generation.model.select(*columns).where(self.generation.is_null(False))
+        rows: peewee.ModelSelect[Any] = self.generation.model.select(*columns)
+        return rows.where(self.generation.is_null(False))
 
 
 _KINDS = (
@@ -251,15 +256,16 @@ class SealedAnew:
     """Numbers of photos and attachments."""
 
     done: int = 0
-    unreadable: int = 0  # files that are lost or damaged: they stay as they are
+    unreadable: int = 0  # lost or damaged, and therefore unchanged
 
 
 def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
-    """Write every file of an earlier generation once more, sealed under a new key, or unsealed where
-    encryption is off.
+    """Write every file of an earlier generation again, sealed under a new key, or unsealed where encryption
+    is off.
 
-    Opens its own short scopes, works beside the service, and goes on where an earlier run ended. With
-    `only_unlike` just what is sealed where the folder is not encrypted, or the other way round.
+    Opens its own short scopes, may run while the service runs, and continues where an earlier run ended. With
+    `only_unlike`, it writes only files whose state differs from the folder's: sealed files of an unencrypted
+    folder, or the reverse.
     """
     result = SealedAnew()
     with database.scope():
@@ -284,8 +290,10 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
 
 def _batches(
     kind: _Kind, where: peewee.Expression | bool, progress: Progress
-) -> Iterator[tuple[list, Callable[[], None]]]:
-    """The rows that own files, a scope for each batch, and what to call for each row that is done."""
+) -> Iterator[tuple[list[Any], Callable[[], None]]]:
+    """Batches of rows that own files, each read in a scope of its own, with a function to call after each
+    row.
+    """
     with database.scope():
         total = kind.rows.where(where).count()
     seen = itertools.count(1)
@@ -299,9 +307,11 @@ def _batches(
 
 
 def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
-    """Returns the files that the row had before; none when it is gone or has changed meanwhile."""
+    """Rewrite the files of one row; returns its previous files, or none if the row was deleted or changed
+    meanwhile.
+    """
     with contextlib.ExitStack() as readers:
-        with database.scope():  # around both: the files of a row that is there are there
+        with database.scope():  # around both: while a row exists, so do its files
             store = database.store()
             row = kind.rows.where(kind.id == row_id).first()
             if row is None:
@@ -336,16 +346,16 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
 
 
 def _sealed(source: BinaryIO, target: Path) -> bytes | None:
-    """Write `target` from `source`, flushed; returns its key."""
+    """Write `target` from `source` and flush it; returns its key, None where encryption is off."""
     with contextlib.closing(Spool(sys.maxsize)) as spool:
         shutil.copyfileobj(source, spool, BLOCK)
         return spool.keep(target)
 
 
 def _remove(paths: list[Path]) -> None:
-    """Once nobody reads a row that names them: who has opened them by then reads on to the end."""
+    """Delete files that no row names any more. A reader that has opened one reads on to its end."""
     with database.store().lock.exclusive():
-        pass
+        pass  # waits for every scope that may have read the earlier rows
     for path in paths:
         path.unlink(missing_ok=True)
 
@@ -354,15 +364,15 @@ def _remove(paths: list[Path]) -> None:
 
 
 class Status(NamedTuple):
-    """What `flask keys status` tells of files: how many of each generation, and which do not open."""
+    """What `./snaplore keys status` reports about files."""
 
-    generations: dict[int, int]
-    unreadable: list[str]
+    generations: dict[int, int]  # generation -> number of files
+    unreadable: list[str]  # paths below the data folder, with the rows that name them
 
 
 def status(progress: Progress) -> Status:
-    """Look at every file: opening one authenticates its end, so that a lost, cut or wrongly keyed one is
-    found. Opens its own scopes.
+    """Open every file, which authenticates its last chunk: this finds lost and truncated files and wrong
+    keys. Opens its own scopes.
     """
     generations: collections.Counter[int] = collections.Counter()
     unreadable: list[str] = []
@@ -381,8 +391,10 @@ def status(progress: Progress) -> Status:
     return Status(dict(generations), unreadable)
 
 
-def _is_current(kind: _Kind, row: models.Model, path: peewee.Field) -> bool:
-    """Whether the row still names the file: it may have been deleted, or sealed anew, since it was read."""
+def _is_current(kind: _Kind, row: Photo | Message, path: peewee.Field) -> bool:
+    """Whether the row still names the file: the row may have been deleted, or its file sealed anew,
+    meanwhile.
+    """
     return kind.rows.where(kind.id == row.id, path == getattr(row, path.name)).exists()
 
 
