@@ -69,16 +69,13 @@ def assemble(*, key_needed: bool) -> Page:
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     environment.globals |= {
         "joined": _joined,
-        "linked": lambda name: markupsafe.Markup(linked(TEMPLATES / name)),
+        "linked": lambda name: markupsafe.Markup(linked(TEMPLATES / name)),  # noqa: S704  # our own files
     }
     text = environment.get_template("dashboard.html").render(
         name=NAME, version=VERSION, key_needed=key_needed
     )
     text = minify_html.minify(text, minify_js=True, minify_css=True, keep_closing_tags=True)
-    sources = {
-        kind: _hash(re.search(rf"<{kind}\b[^>]*>(.*?)</{kind}>", text, re.DOTALL)[1])
-        for kind in ("script", "style")
-    }
+    sources = {element: _hash(_content(text, element)) for element in ("script", "style")}
     document = text.encode()
     return Page(
         document,
@@ -97,7 +94,7 @@ def response(page: Page, request: flask.Request) -> flask.Response:
     """The page for this request: compressed where the client accepts that, 304 where the browser has it
     already.
     """
-    small = "gzip" in request.accept_encodings
+    small = request.accept_encodings.find("gzip") >= 0
     answer = flask.Response(page.compressed if small else page.document, mimetype="text/html")
     if small:
         answer.content_encoding = "gzip"
@@ -107,7 +104,8 @@ def response(page: Page, request: flask.Request) -> flask.Response:
     answer.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     answer.headers["Cache-Control"] = "no-cache"  # cached, and revalidated each time it is opened
     answer.set_etag(f"{page.etag}-gzip" if small else page.etag)
-    return answer.make_conditional(request.environ)
+    answer.make_conditional(request.environ)
+    return answer
 
 
 def linked(entry: Path) -> str:
@@ -173,6 +171,14 @@ def _read_module(path: Path) -> _Module:
 def _joined(*names: str) -> markupsafe.Markup:
     """The texts of these files, one after the other. They are not read as templates."""
     return markupsafe.Markup("\n".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names))  # noqa: S704
+
+
+def _content(text: str, element: str) -> str:
+    """What stands inside the first `element` of an HTML document. Raises `ValueError` when it has none."""
+    found = re.search(rf"<{element}\b[^>]*>(.*?)</{element}>", text, re.DOTALL)
+    if found is None:
+        raise ValueError(f"the document has no <{element}>")
+    return found[1]
 
 
 def _hash(source: str) -> str:

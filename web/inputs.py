@@ -13,7 +13,7 @@ import functools
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_type_hints
+from typing import IO, Annotated, Any, NamedTuple, Protocol, TypeVar, cast, get_type_hints
 
 import flask
 import msgspec
@@ -75,6 +75,16 @@ class Operation(NamedTuple):
     failures: tuple[type[SnaploreError], ...]  # beyond those that any route may have
 
 
+class FileSink(Protocol):
+    """What a file part is written to while it arrives."""
+
+    def write(self, data: bytes, /) -> int: ...
+
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+
+    def close(self) -> None: ...
+
+
 class Request(flask.Request):
     """A request whose file parts go into spools as they arrive; an application has a subclass that says into
     which.
@@ -82,18 +92,24 @@ class Request(flask.Request):
 
     max_file_bytes = 0
 
-    def open_spool(self, largest: int) -> Any:
-        """What a file part of up to `largest` bytes is written to: it has `write`, `seek` and `close`."""
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._streams: list[FileSink] = []
+
+    def open_spool(self, largest: int) -> FileSink:
+        """What a file part of up to `largest` bytes is written to."""
         raise NotImplementedError
 
-    def _get_file_stream(self, total_content_length, content_type, filename=None, content_length=None):
+    def _get_file_stream(
+        self,
+        total_content_length: int | None,
+        content_type: str | None,
+        filename: str | None = None,
+        content_length: int | None = None,
+    ) -> IO[bytes]:
         stream = self.open_spool(self.max_file_bytes)
         self._streams.append(stream)
-        return stream
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self._streams = []
+        return cast(IO[bytes], stream)  # the form parser uses no more of it than a `FileSink` has
 
     def close(self) -> None:
         super().close()
@@ -119,7 +135,7 @@ def operation(*failures: type[SnaploreError]) -> Callable[[View], View]:
         def route(**given: Any) -> Any:
             return view(**given, **{name: _READERS[name](kind) for name, kind in inputs.items()})
 
-        route.operation = Operation(inputs, path, answer, failures)  # type: ignore[attr-defined]
+        route.operation = Operation(inputs, path, answer, failures)  # type: ignore[attr-defined]  # a mark on the function
         return cast(View, route)
 
     return mark
@@ -129,7 +145,7 @@ def takes_files(*, largest: int, most: int = 1) -> Callable[[View], View]:
     """Mark a route: it takes up to `most` files of up to `largest` bytes each."""
 
     def mark(view: View) -> View:
-        view.takes_files = (largest, most)  # type: ignore[attr-defined]
+        view.takes_files = (largest, most)  # type: ignore[attr-defined]  # a mark on the function
         return view
 
     return mark
@@ -139,14 +155,14 @@ def without_scope(view: View) -> View:
     """Mark a route: its verb waits for others (a model, a webhook) and opens the database by itself, for
     moments only.
     """
-    view.without_scope = True  # type: ignore[attr-defined]
+    view.without_scope = True  # type: ignore[attr-defined]  # a mark on the function
     return view
 
 
 def receive() -> None:
     """Read the whole body of the current request. Raises `TooLarge` when it is more than its endpoint takes."""
-    request = flask.request
-    largest, most = getattr(flask.current_app.view_functions.get(request.endpoint), "takes_files", (0, 0))
+    request = cast(Request, flask.request)
+    largest, most = _file_limits()
     # A single file may come a little over its limit, so that it is refused by its size, with a sentence, and
     # not by the form's.
     limit = most * largest + FORM_SLACK if most else MAX_BODY
@@ -215,7 +231,7 @@ def given(body: msgspec.Struct) -> dict[str, Any]:
 
 def files(_kind: Any = None) -> list[FileStorage]:
     """The uploaded files of the field `files`, at least one and at most as many as the route takes."""
-    return _uploaded("files", most=flask.current_app.view_functions[flask.request.endpoint].takes_files[1])
+    return _uploaded("files", most=_file_limits()[1])
 
 
 def file(kind: Any) -> FileStorage | None:
@@ -230,7 +246,20 @@ def file(kind: Any) -> FileStorage | None:
     return uploaded[0] if uploaded else None
 
 
-_READERS = {"query": query, "form": form, "body": body, "file": file, "files": files}
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "query": query,
+    "form": form,
+    "body": body,
+    "file": file,
+    "files": files,
+}
+
+
+def _file_limits() -> tuple[int, int]:
+    """The largest size of a file in bytes, and the number of files, that the current endpoint takes."""
+    view = flask.current_app.view_functions.get(flask.request.endpoint or "")
+    limits: tuple[int, int] = getattr(view, "takes_files", (0, 0))
+    return limits
 
 
 def _uploaded(name: str, *, most: int) -> list[FileStorage]:
@@ -267,11 +296,10 @@ def _convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) ->
         result = msgspec.convert(values, shape, strict=strict)
     except (msgspec.ValidationError, RecursionError) as problem:
         raise BadInput(_explain(str(problem), values, shape)) from None
-    for name, kind in _fields(shape).items():
+    for name, kind in _fields(cast(type, shape)).items():  # mypy takes a `type[T]` for unhashable
         value = values.get(name)
-        if (
-            isinstance(value, str) and not strict and getattr(result, name) is None
-        ):  # for msgspec "null" is one way to say nothing
+        # msgspec reads the word "null" in a query or form as no value.
+        if isinstance(value, str) and not strict and getattr(result, name) is None:
             raise BadInput(f"{name}: {_demand(kind, value)}")
         # SQLite would keep a NUL and then cut the text off at it in half of its functions.
         if isinstance(value, str) and "\0" in value and getattr(kind, "extra", None) != _ANYTHING:
@@ -294,7 +322,8 @@ def _explain(problem: str, values: dict[str, Any], shape: type) -> str:
 
 @functools.cache
 def _fields(shape: type) -> dict[str, Any]:
-    return {field.encode_name: field.type for field in msgspec.inspect.type_info(shape).fields}
+    info = cast(msgspec.inspect.StructType, msgspec.inspect.type_info(shape))
+    return {field.encode_name: field.type for field in info.fields}
 
 
 def _demand(kind: Any, value: Any) -> str:

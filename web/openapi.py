@@ -74,7 +74,7 @@ def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection
     for rule in sorted(app.url_map.iter_rules(), key=_order):
         view = app.view_functions[rule.endpoint]
         for method in METHODS:
-            if method in rule.methods:
+            if method in (rule.methods or ()):
                 statuses = _statuses(method, rule, view, unlocked=unlocked, limited=limited)
                 operation = made.operation(rule, method, view, statuses)
                 if rule.endpoint in unlocked:
@@ -102,13 +102,13 @@ def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection
 class _Document:
     """The operations, and the shapes that they name."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.schemas: dict[str, Any] = {}
         self.schema(Error)
 
     def operation(self, rule: Rule, method: str, view: Any, statuses: list[int]) -> dict[str, Any]:
         contract: inputs.Operation = view.operation
-        summary, _, description = " ".join(inspect.getdoc(view).split()).partition(". ")
+        summary, _, description = " ".join((inspect.getdoc(view) or "").split()).partition(". ")
         parameters = [self._in_path(name, kind) for name, kind in contract.path.items()]
         if "query" in contract.inputs:
             parameters += self._in_query(contract.inputs["query"])
@@ -138,7 +138,8 @@ class _Document:
         for name, shape in named.items():
             if self.schemas.setdefault(name, _ordered(name, _portable(shape))) != _portable(shape):
                 raise ValueError(f"two shapes are called {name}")
-        return _portable(schema)
+        portable: dict[str, Any] = _portable(schema)
+        return portable
 
     def _in_path(self, name: str, kind: Any) -> dict[str, Any]:
         return {"name": name, "in": "path", "required": True, "schema": self.schema(kind)}
@@ -152,8 +153,11 @@ class _Document:
     def _body(self, contract: inputs.Operation, view: Any) -> dict[str, Any] | None:
         if "body" in contract.inputs:
             shape = contract.inputs["body"]
-            required = any(field.required for field in msgspec.structs.fields(shape))
-            return {"required": required, "content": {"application/json": {"schema": self.schema(shape)}}}
+            content = {"application/json": {"schema": self.schema(shape)}}
+            return {
+                "required": any(field.required for field in msgspec.structs.fields(shape)),
+                "content": content,
+            }
         if "form" in contract.inputs:
             fields, required = _fields(contract.inputs["form"])
             largest, most = view.takes_files

@@ -54,7 +54,7 @@ def of(row: Any, shape: type[T], **derived: Any) -> T:
     """
     read = row.__getitem__ if isinstance(row, dict) else functools.partial(getattr, row)
     fields = dict(derived)
-    for name in names(shape):
+    for name in names(cast(type, shape)):  # mypy takes a `type[T]` for unhashable
         if name not in derived:
             value = read(name)
             fields[name] = iso(value) if isinstance(value, datetime) else value
