@@ -79,6 +79,7 @@ pictures: $(DEV_READY) ## make the README's pictures of the dashboard again (nee
 lint: $(DEV_READY) $(if $(NPM),$(PAGE_READY)) ## check code and formatting (the page's scripts where npm is there)
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
+	@.venv/bin/mypy
 ifeq ($(NPM),)
 	@echo "Skipped: the page's scripts are checked only where npm is installed."
 else

@@ -205,7 +205,7 @@ def test_two_shapes_of_one_name_are_refused():
     made = openapi._Document()
     made.schema(TypedDict("Twin", {"a": int}))
 
-    with pytest.raises(ValueError, match="two shapes are called Twin"):
+    with pytest.raises(ValueError, match="two shapes have the name Twin"):
         made.schema(TypedDict("Twin", {"b": str}))
 
 

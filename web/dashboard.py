@@ -1,10 +1,11 @@
 """The dashboard: one HTML document with its style and script inside, for browsers that open the service's
 address.
 
-It is assembled once, at the first request, and is the same for everybody: its script fetches the data, with the key. So its
-Content-Security-Policy names the hashes of the one style and the one script instead of a nonce for each answer, and the document is
-compressed once and cached by the browser until it changes. Nothing else may run in it, load from elsewhere, or frame it. The files in
-`templates/` are written for readers; comments and white space are not sent.
+It is assembled once, at the first request, and is the same for everybody, because its script fetches the data
+with the key. So its Content-Security-Policy names the hashes of its one style and one script instead of a
+nonce for each answer. The document is compressed once, and browsers cache it until it changes. It runs no
+other script, loads nothing from other servers, and cannot be framed. The files in `templates/` are written
+for readers; comments and white space are not sent.
 
 The scripts are ES modules, so that editors and checkers understand them. They are linked into one script
 here: served one by one, each would need a path that is open without the key, and a request of its own before
@@ -63,22 +64,19 @@ class Page(NamedTuple):
 
 
 def assemble(*, key_needed: bool) -> Page:
-    """The document with its policy. With `key_needed` it asks for the key before its first request."""
-    import minify_html  # takes 18 MB, which commands and a service without browsers never need
+    """The page. With `key_needed`, it asks for the key before its first request."""
+    import minify_html  # takes 18 MB, which neither commands nor a service without browsers need
 
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     environment.globals |= {
         "joined": _joined,
-        "linked": lambda name: markupsafe.Markup(linked(TEMPLATES / name)),
+        "linked": lambda name: markupsafe.Markup(linked(TEMPLATES / name)),  # noqa: S704  # our own files
     }
     text = environment.get_template("dashboard.html").render(
         name=NAME, version=VERSION, key_needed=key_needed
     )
     text = minify_html.minify(text, minify_js=True, minify_css=True, keep_closing_tags=True)
-    sources = {
-        kind: _hash(re.search(rf"<{kind}\b[^>]*>(.*?)</{kind}>", text, re.DOTALL)[1])
-        for kind in ("script", "style")
-    }
+    sources = {element: _hash(_content(text, element)) for element in ("script", "style")}
     document = text.encode()
     return Page(
         document,
@@ -94,10 +92,10 @@ def wanted(request: flask.Request) -> bool:
 
 
 def response(page: Page, request: flask.Request) -> flask.Response:
-    """The page for this request: compressed where the client accepts that, 304 where the browser has it
-    already.
+    """The page as the answer to this request: compressed if the client accepts that, 304 if the browser has
+    it already.
     """
-    small = "gzip" in request.accept_encodings
+    small = request.accept_encodings.find("gzip") >= 0
     answer = flask.Response(page.compressed if small else page.document, mimetype="text/html")
     if small:
         answer.content_encoding = "gzip"
@@ -107,16 +105,17 @@ def response(page: Page, request: flask.Request) -> flask.Response:
     answer.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     answer.headers["Cache-Control"] = "no-cache"  # cached, and revalidated each time it is opened
     answer.set_etag(f"{page.etag}-gzip" if small else page.etag)
-    return answer.make_conditional(request.environ)
+    answer.make_conditional(request.environ)
+    return answer
 
 
 def linked(entry: Path) -> str:
-    """The module `entry` and all modules that it imports, directly or not, as one script in which each
-    follows what it imports.
+    """The module `entry` and all modules that it imports, directly or indirectly, as one script. Each module
+    follows those that it imports.
 
-    The modules then share one scope, so only the forms that mean the same there are allowed: `import { a, b } from "./file.js";` and
-    `export` before a declaration. Raises ValueError, with file and line, for any other form, for a name that is not exported, for a
-    cycle, and for a name that two modules declare.
+    The modules then share one scope, so only forms that mean the same there are allowed:
+    `import { a, b } from "./file.js";` and `export` before a declaration. Raises `ValueError`, with file and
+    line, for any other form, a name that is not exported, a cycle, or a name that two modules declare.
     """
     modules: dict[str, _Module] = {}
     _collect(entry, (), modules)
@@ -132,7 +131,7 @@ def linked(entry: Path) -> str:
 
 
 def _collect(path: Path, importers: tuple[str, ...], modules: dict[str, _Module]) -> None:
-    """Add the module at `path` to `modules`, after those that it imports and that are not there yet."""
+    """Add the module at `path` to `modules`, after the missing ones of those that it imports."""
     module = _read_module(path)
     for where, target, names in module.imports:
         if target in (*importers, path.name):
@@ -147,8 +146,8 @@ def _collect(path: Path, importers: tuple[str, ...], modules: dict[str, _Module]
 
 
 def _read_module(path: Path) -> _Module:
-    # Without comments, which the minifier keeps before functions and which must not be taken for code; with
-    # their line breaks, for the line numbers.
+    # Comments are removed: the minifier keeps those before functions, and they must not be read as code.
+    # Their line breaks stay, for the line numbers.
     text = _COMMENT.sub(
         lambda comment: "\n" * comment[0].count("\n"), path.read_text(encoding="utf-8").rstrip() + "\n"
     )
@@ -171,8 +170,17 @@ def _read_module(path: Path) -> _Module:
 
 
 def _joined(*names: str) -> markupsafe.Markup:
-    """The texts of these files, one after the other. They are not read as templates."""
-    return markupsafe.Markup("\n".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names))  # noqa: S704
+    """The concatenated texts of these files, which are not rendered as templates."""
+    texts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in names]
+    return markupsafe.Markup("\n".join(texts))  # noqa: S704  # our own files
+
+
+def _content(text: str, element: str) -> str:
+    """The content of the first `element` of an HTML document. Raises `ValueError` when it has none."""
+    found = re.search(rf"<{element}\b[^>]*>(.*?)</{element}>", text, re.DOTALL)
+    if found is None:
+        raise ValueError(f"the document has no <{element}>")
+    return found[1]
 
 
 def _hash(source: str) -> str:

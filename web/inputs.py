@@ -1,11 +1,10 @@
-"""The only reading of requests: queries, forms and JSON bodies become validated objects, or a 400 that names
-the field.
+"""Reading requests: queries, forms and JSON bodies become validated objects, or a 400 that names the field.
+No other file reads a request's input.
 
-The signature of a route is its contract. `@operation` reads by it what the route takes, as `msgspec.Struct`s
-whose annotations carry the limits, and `web/openapi.py` publishes the same signature: what is checked and
-what is promised cannot drift apart. Files are received before the endpoint's work begins, so that a slow
-client holds no lock: `receive` is called once for each request, and everything after it reads what has
-arrived.
+The signature of a route is its contract. `@operation` reads the input that the signature declares, as
+`msgspec.Struct`s whose annotations carry the limits, and `web/openapi.py` publishes the same signature, so
+validation and documentation cannot disagree. `receive` reads the whole body once, before the route opens the
+database, so that a slow client holds no lock. Everything after it works on the received data.
 """
 
 import contextlib
@@ -13,7 +12,7 @@ import functools
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_type_hints
+from typing import IO, Annotated, Any, NamedTuple, Protocol, TypeVar, cast, get_type_hints
 
 import flask
 import msgspec
@@ -26,11 +25,11 @@ from clock import from_epoch_ms
 from errors import BadInput, SnaploreError, TooLarge
 from settings import MEGABYTE, Settings
 
-# Of a request without files; the largest is a chat message of 32,768 characters, escaped.
+# Limit of a request without files. The largest valid one is a chat message of 32,768 characters, escaped.
 MAX_BODY = 1 * MEGABYTE
-FORM_SLACK = 1 * MEGABYTE  # what a form with files may carry beside them
-# How much of a body that nobody wants is read and thrown away, so that the client sees the answer and not a
-# reset connection.
+FORM_SLACK = 1 * MEGABYTE  # the fields and boundaries of a form, in addition to its files
+# How much of a refused body is read and discarded, so that the client can read the answer instead of seeing
+# a connection reset.
 MAX_DRAIN = 128 * MEGABYTE
 
 T = TypeVar("T")
@@ -38,17 +37,17 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 
 class RowId(IntegerConverter):
-    """An id in a path; what is no int, or more than SQLite counts to, is an unknown path."""
+    """An id in a path. A value that is not an integer, or is larger than SQLite's, is an unknown path."""
 
-    # By its digits and not by a `max`: with that, a number too large is 405 where another method has the same
-    # path.
+    # Limited by its digits: with the converter's `max`, a larger number would be a 405 where another method
+    # has the same path.
     regex = "[0-9]{1,18}"
 
 
 Page = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 PageSize = Annotated[int, Meta(ge=1, le=100)]
 
-# A text that no database is asked for as it is: whatever is typed into a search may be in it.
+# A text that never reaches the database as it is, such as a search query. It may contain NULs.
 _ANYTHING = {"anything": True}
 AnyText = Annotated[str, Meta(extra=_ANYTHING)]
 Moment = Annotated[
@@ -57,43 +56,57 @@ Moment = Annotated[
 
 
 class Media(NamedTuple):
-    """Says what a route answers beside JSON, or what its `flask.Response` holds: `Annotated[flask.Response,
-    Media(("image/png",))]`.
-    """
+    """A route's media types besides JSON: `Annotated[flask.Response, Media(("image/png",))]`."""
 
     media_types: tuple[str, ...]
-    has_etag: bool = False  # and keeps to `If-None-Match`
-    has_ranges: bool = False  # it keeps to `Range`
+    has_etag: bool = False  # and honours `If-None-Match`
+    has_ranges: bool = False  # honours `Range`
 
 
 class Operation(NamedTuple):
-    """What a route takes and answers, from its signature."""
+    """The input and the answer of a route, from its signature."""
 
-    inputs: dict[str, Any]  # what is read of the request: query, form, body, file, files
-    path: dict[str, Any]  # the parts of the path
+    inputs: dict[str, Any]  # types of what is read from the request: query, form, body, file, files
+    path: dict[str, Any]  # types of the path's variables
     answer: Any
-    failures: tuple[type[SnaploreError], ...]  # beyond those that any route may have
+    failures: tuple[type[SnaploreError], ...]  # in addition to those that any route may have
+
+
+class FileSink(Protocol):
+    """Receives the bytes of a file part while they arrive."""
+
+    def write(self, data: bytes, /) -> int: ...
+
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+
+    def close(self) -> None: ...
 
 
 class Request(flask.Request):
-    """A request whose file parts go into spools as they arrive; an application has a subclass that says into
-    which.
+    """A request whose file parts are written to spools while they arrive. The application's subclass chooses
+    the spool.
     """
 
     max_file_bytes = 0
 
-    def open_spool(self, largest: int) -> Any:
-        """What a file part of up to `largest` bytes is written to: it has `write`, `seek` and `close`."""
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._streams: list[FileSink] = []
+
+    def open_spool(self, largest: int) -> FileSink:
+        """A new spool for a file part of up to `largest` bytes."""
         raise NotImplementedError
 
-    def _get_file_stream(self, total_content_length, content_type, filename=None, content_length=None):
+    def _get_file_stream(
+        self,
+        total_content_length: int | None,
+        content_type: str | None,
+        filename: str | None = None,
+        content_length: int | None = None,
+    ) -> IO[bytes]:
         stream = self.open_spool(self.max_file_bytes)
         self._streams.append(stream)
-        return stream
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self._streams = []
+        return cast(IO[bytes], stream)  # the form parser uses only what a `FileSink` has
 
     def close(self) -> None:
         super().close()
@@ -102,11 +115,11 @@ class Request(flask.Request):
 
 
 def operation(*failures: type[SnaploreError]) -> Callable[[View], View]:
-    """Mark a route: its signature is its contract, and `failures` are what its verbs raise.
+    """Mark a route: its signature is its contract, and its verbs raise `failures`.
 
-    `query`, `form` and `body` are read as the `msgspec.Struct` that their annotation names, `file` as the one
-    file of the form, which may be missing if the annotation has a None, `files` as a list of them; any other
-    parameter is a part of the path. The annotation of what is returned is the published answer.
+    The parameters `query`, `form` and `body` are read as the `msgspec.Struct` of their annotation, `file` as
+    the only file of the form (optional if the annotation allows None), and `files` as a list of files. Any
+    other parameter is a variable of the path. The return annotation is the published answer.
     """
 
     def mark(view: View) -> View:
@@ -116,39 +129,39 @@ def operation(*failures: type[SnaploreError]) -> Callable[[View], View]:
         path = {name: kind for name, kind in hints.items() if name not in _READERS}
 
         @functools.wraps(view)
-        def route(**given: Any) -> Any:
-            return view(**given, **{name: _READERS[name](kind) for name, kind in inputs.items()})
+        def route(**path_values: Any) -> Any:
+            return view(**path_values, **{name: _READERS[name](kind) for name, kind in inputs.items()})
 
-        route.operation = Operation(inputs, path, answer, failures)  # type: ignore[attr-defined]
+        route.operation = Operation(inputs, path, answer, failures)  # type: ignore[attr-defined]  # a mark on the function
         return cast(View, route)
 
     return mark
 
 
 def takes_files(*, largest: int, most: int = 1) -> Callable[[View], View]:
-    """Mark a route: it takes up to `most` files of up to `largest` bytes each."""
+    """Mark a route: it accepts up to `most` files of up to `largest` bytes each."""
 
     def mark(view: View) -> View:
-        view.takes_files = (largest, most)  # type: ignore[attr-defined]
+        view.takes_files = (largest, most)  # type: ignore[attr-defined]  # a mark on the function
         return view
 
     return mark
 
 
 def without_scope(view: View) -> View:
-    """Mark a route: its verb waits for others (a model, a webhook) and opens the database by itself, for
-    moments only.
+    """Mark a route: its verb waits for the network (a model, a webhook) and opens its own database scopes,
+    for short moments.
     """
-    view.without_scope = True  # type: ignore[attr-defined]
+    view.without_scope = True  # type: ignore[attr-defined]  # a mark on the function
     return view
 
 
 def receive() -> None:
-    """Read the whole body of the current request. Raises `TooLarge` when it is more than its endpoint takes."""
-    request = flask.request
-    largest, most = getattr(flask.current_app.view_functions.get(request.endpoint), "takes_files", (0, 0))
-    # A single file may come a little over its limit, so that it is refused by its size, with a sentence, and
-    # not by the form's.
+    """Read the whole body of the current request. Raises `TooLarge` when it exceeds the endpoint's limit."""
+    request = cast(Request, flask.request)
+    largest, most = _file_limits()
+    # The limit of a form leaves room for a file a little over its own limit, so that the file is refused with
+    # a sentence about its size.
     limit = most * largest + FORM_SLACK if most else MAX_BODY
     request.max_content_length = limit
     request.max_file_bytes = largest
@@ -159,7 +172,7 @@ def receive() -> None:
             request.get_data(cache=True)
     except RequestEntityTooLarge:
         raise TooLarge(
-            f"The request is larger than the {limit // MEGABYTE} MB that can be taken here."
+            f"The request is larger than the {limit // MEGABYTE} MB that this path accepts."
         ) from None
     except ClientDisconnected:
         flask.g.client_gone = True
@@ -167,12 +180,12 @@ def receive() -> None:
 
 
 def drain() -> None:
-    """Throw away what is left of the body, within `MAX_DRAIN`."""
+    """Read and discard the rest of the body, up to `MAX_DRAIN`."""
     if flask.g.get("client_gone"):
         return
     stream = flask.request.environ["wsgi.input"]
     left = MAX_DRAIN
-    with contextlib.suppress(OSError):  # a client that has gone, or fallen silent, needs no answer
+    with contextlib.suppress(OSError):  # a client that has disconnected or gone silent reads no answer
         while left > 0 and (block := stream.read(65_536)):
             left -= len(block)
 
@@ -183,17 +196,19 @@ def settings() -> Settings:
 
 
 def query(shape: type[T]) -> T:
-    """The query string as a `shape`; empty values count as absent."""
+    """The query string as a `shape`. Empty values count as absent. Raises `BadInput`."""
     return _convert({name: value for name, value in flask.request.args.to_dict().items() if value}, shape)
 
 
 def form(shape: type[T]) -> T:
-    """The text fields of a form as a `shape`; empty ones count as absent."""
+    """The text fields of a form as a `shape`. Empty values count as absent. Raises `BadInput`."""
     return _convert({name: value for name, value in flask.request.form.to_dict().items() if value}, shape)
 
 
 def body(shape: type[T]) -> T:
-    """The JSON object of the body as a `shape`; an absent or empty body is an empty object."""
+    """The JSON object of the body as a `shape`. A missing or empty body counts as an empty object. Raises
+    `BadInput`.
+    """
     raw = flask.request.get_data()
     try:
         value = msgspec.json.decode(raw) if raw.strip() else {}
@@ -205,7 +220,7 @@ def body(shape: type[T]) -> T:
 
 
 def given(body: msgspec.Struct) -> dict[str, Any]:
-    """The fields that a body gives, by name; one that is left out or null is not among them."""
+    """The fields that a body sets, by name, without those that are absent or null."""
     return {
         name: value
         for name, value in msgspec.structs.asdict(body).items()
@@ -214,13 +229,17 @@ def given(body: msgspec.Struct) -> dict[str, Any]:
 
 
 def files(_kind: Any = None) -> list[FileStorage]:
-    """The uploaded files of the field `files`, at least one and at most as many as the route takes."""
-    return _uploaded("files", most=flask.current_app.view_functions[flask.request.endpoint].takes_files[1])
+    """The uploaded files of the field `files`: at least one, at most as many as the route accepts. Raises
+    `BadInput` otherwise.
+    """
+    return _uploaded("files", most=_file_limits()[1])
 
 
 def file(kind: Any) -> FileStorage | None:
-    """The uploaded file of the field `file`; None if `kind` has a None and the form none or, as browsers do,
-    an empty one.
+    """The uploaded file of the field `file`. Raises `BadInput` when there is none or more than one.
+
+    None if `kind` allows None and the form has no file, or one without a name: browsers send that for an
+    empty file field.
     """
     if kind is FileStorage:
         return _uploaded("file", most=1)[0]
@@ -230,7 +249,20 @@ def file(kind: Any) -> FileStorage | None:
     return uploaded[0] if uploaded else None
 
 
-_READERS = {"query": query, "form": form, "body": body, "file": file, "files": files}
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "query": query,
+    "form": form,
+    "body": body,
+    "file": file,
+    "files": files,
+}
+
+
+def _file_limits() -> tuple[int, int]:
+    """The limits of the current endpoint: the size of a file in bytes, and the number of files."""
+    view = flask.current_app.view_functions.get(flask.request.endpoint or "")
+    limits: tuple[int, int] = getattr(view, "takes_files", (0, 0))
+    return limits
 
 
 def _uploaded(name: str, *, most: int) -> list[FileStorage]:
@@ -243,7 +275,9 @@ def _uploaded(name: str, *, most: int) -> list[FileStorage]:
 
 
 def listed(name: str, value: str, *, most: int) -> list[str]:
-    """A comma-separated field with an entry for each of `most` files; missing entries are empty."""
+    """The entries of a comma-separated field, one for each of `most` files; missing entries are empty.
+    Raises `BadInput` when there are more.
+    """
     entries = [entry.strip() for entry in value.split(",")] if value.strip() else []
     if len(entries) > most:
         raise BadInput(f"{name}: has {len(entries)} entries for {most} files")
@@ -251,7 +285,9 @@ def listed(name: str, value: str, *, most: int) -> list[str]:
 
 
 def moment(name: str, value: str, default: datetime) -> datetime:
-    """A time in epoch milliseconds, in digits; empty means `default`."""
+    """The time that a field gives in epoch milliseconds, in digits; `default` if it is empty. Raises
+    `BadInput`.
+    """
     if not value:
         return default
     if not re.fullmatch(r"[0-9]{1,15}", value):
@@ -267,22 +303,21 @@ def _convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) ->
         result = msgspec.convert(values, shape, strict=strict)
     except (msgspec.ValidationError, RecursionError) as problem:
         raise BadInput(_explain(str(problem), values, shape)) from None
-    for name, kind in _fields(shape).items():
+    for name, kind in _fields(cast(type, shape)).items():  # mypy takes a `type[T]` for unhashable
         value = values.get(name)
-        if (
-            isinstance(value, str) and not strict and getattr(result, name) is None
-        ):  # for msgspec "null" is one way to say nothing
+        # msgspec reads the word "null" in a query or form as no value.
+        if isinstance(value, str) and not strict and getattr(result, name) is None:
             raise BadInput(f"{name}: {_demand(kind, value)}")
-        # SQLite would keep a NUL and then cut the text off at it in half of its functions.
+        # SQLite stores a NUL, but many of its functions end the text there.
         if isinstance(value, str) and "\0" in value and getattr(kind, "extra", None) != _ANYTHING:
             raise BadInput(f"{name}: must not contain a NUL character")
     return result
 
 
 def _explain(problem: str, values: dict[str, Any], shape: type) -> str:
-    """`page_size: must be between 1 and 100`: what the field's declaration demands.
+    """What the field's declaration requires: `page_size: must be between 1 and 100`.
 
-    Which field it is about, msgspec tells only by the words of `problem`.
+    msgspec names the field only in its message, `problem`.
     """
     if missing := re.search(r"missing required field `([^`]+)`", problem):
         return f"{missing[1]}: is missing"
@@ -294,11 +329,12 @@ def _explain(problem: str, values: dict[str, Any], shape: type) -> str:
 
 @functools.cache
 def _fields(shape: type) -> dict[str, Any]:
-    return {field.encode_name: field.type for field in msgspec.inspect.type_info(shape).fields}
+    info = cast(msgspec.inspect.StructType, msgspec.inspect.type_info(shape))
+    return {field.encode_name: field.type for field in info.fields}
 
 
 def _demand(kind: Any, value: Any) -> str:
-    """What a field of the type `kind` must be, and `value` is not."""
+    """The requirement of a field of the type `kind` that `value` does not meet."""
     if isinstance(kind, msgspec.inspect.UnionType):
         kind = next(part for part in kind.types if not isinstance(part, msgspec.inspect.NoneType))
     if isinstance(kind, msgspec.inspect.Metadata):

@@ -1,9 +1,9 @@
-"""The published contract: an OpenAPI 3.1 document of every route; `GET /api/openapi.json`.
+"""The published contract: an OpenAPI 3.1 document of every route, at `GET /api/openapi.json`.
 
-It is made from what the routes are read by, their signatures (`params.operation`), and from what else decides
-about a request: whether a route is open, limited, takes a body or uses the database. So nothing in it is
-written a second time, and a status stands in it only where it can occur. `docs/api.md` is made from it, and
-the tests hold every answer that they get against it.
+It is generated from the routes' signatures (`inputs.operation`), which also read the requests, and from what
+else decides the status of an answer: whether a route is open, is rate limited, takes a body or uses the
+database. So nothing is written twice, and a route lists only statuses that can occur. `docs/api.md` is
+generated from this document, and the tests check every answer that they receive against it.
 """
 
 import inspect
@@ -19,7 +19,7 @@ from werkzeug.routing import Rule
 from settings import MEGABYTE, NAME, VERSION
 from web import inputs, shapes
 
-# Blueprint -> what its part of the contract is called, in the order of the contract.
+# Blueprint -> the title of its section in the contract, in the contract's order.
 RESOURCES = {
     None: "Service",
     "photos": "Photos",
@@ -39,42 +39,43 @@ RESOURCES = {
     "mcp_servers": "MCP servers",
 }
 
-# Status -> the name of its component and what it means.
+# Status -> the name of its component, and its meaning.
 STATUSES = {
-    206: ("PartialContent", "The part that `Range` asks for."),
-    304: ("NotModified", "Unchanged since the answer whose `ETag` came as `If-None-Match`."),
-    400: ("BadRequest", "Something cannot be taken as it is; the sentence starts with the field's name."),
+    206: ("PartialContent", "The requested `Range`."),
+    304: ("NotModified", "Unchanged since the answer whose `ETag` was sent as `If-None-Match`."),
+    400: ("BadRequest", "The input is not valid; the sentence starts with the field's name."),
     401: ("Unauthorized", "The API key is missing or wrong."),
-    404: ("NotFound", "There is no such thing."),
-    409: ("Conflict", "The id is taken."),
+    404: ("NotFound", "It does not exist."),
+    409: ("Conflict", "The id is already in use."),
     413: ("ContentTooLarge", "The request or a file in it is too large."),
-    414: ("URITooLong", "The address is longer than the web server takes, which says so in HTML."),
-    416: ("RangeNotSatisfiable", "There is nothing at this `Range`."),
-    429: ("TooManyRequests", "More requests to the assistant from this address than are taken in a minute."),
+    414: ("URITooLong", "The URL is longer than the web server accepts; the answer is HTML."),
+    416: ("RangeNotSatisfiable", "The file ends before this `Range`."),
+    429: ("TooManyRequests", "Too many requests to the assistant from this address within a minute."),
     500: ("InternalServerError", "The stored file is missing or damaged."),
     502: ("BadGateway", "The model gave no usable answer."),
-    503: ("ServiceUnavailable", "Busy for now."),
+    503: ("ServiceUnavailable", "Temporarily busy."),
     507: ("InsufficientStorage", "The disk is full."),
 }
 BODY_METHODS = ("POST", "PUT")
 METHODS = ("GET", "POST", "PUT", "DELETE")
 
 DESCRIPTION = """\
-Every error is `{"detail": "<a sentence>"}`, and every answer has an `X-Request-ID`, which the log of the service has as well. Timestamps \
-are UTC without a zone. Unknown fields and parameters are ignored; a parameter that is empty counts as absent. A path that does not \
-exist is 404, a method that a path does not take 405, an unexpected failure 500."""
+Every error is `{"detail": "<a sentence>"}`. Every answer has an `X-Request-ID`, which is also in the \
+service's log. Timestamps are UTC without a zone. Unknown fields and parameters are ignored; an empty \
+parameter counts as absent. An unknown path is 404, a method that a path does not support 405, an unexpected \
+failure 500."""
 
 
 def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection[str]) -> dict[str, Any]:
-    """The contract of all routes of `app`; `unlocked` endpoints take no key, and `limited` ones only so many
-    requests a minute.
+    """The contract of all routes of `app`. `unlocked` endpoints need no key; `limited` endpoints accept a
+    limited number of requests a minute.
     """
     made = _Document()
     paths: dict[str, Any] = {}
     for rule in sorted(app.url_map.iter_rules(), key=_order):
         view = app.view_functions[rule.endpoint]
         for method in METHODS:
-            if method in rule.methods:
+            if method in (rule.methods or ()):
                 statuses = _statuses(method, rule, view, unlocked=unlocked, limited=limited)
                 operation = made.operation(rule, method, view, statuses)
                 if rule.endpoint in unlocked:
@@ -100,15 +101,15 @@ def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection
 
 
 class _Document:
-    """The operations, and the shapes that they name."""
+    """Builds the operations and collects the shapes that they refer to."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.schemas: dict[str, Any] = {}
         self.schema(Error)
 
     def operation(self, rule: Rule, method: str, view: Any, statuses: list[int]) -> dict[str, Any]:
         contract: inputs.Operation = view.operation
-        summary, _, description = " ".join(inspect.getdoc(view).split()).partition(". ")
+        summary, _, description = " ".join((inspect.getdoc(view) or "").split()).partition(". ")
         parameters = [self._in_path(name, kind) for name, kind in contract.path.items()]
         if "query" in contract.inputs:
             parameters += self._in_query(contract.inputs["query"])
@@ -131,14 +132,15 @@ class _Document:
         return {name: value for name, value in made.items() if value}
 
     def schema(self, kind: Any) -> dict[str, Any]:
-        """The schema of a type; the named shapes in it become components. Raises `ValueError` when two of
-        them have one name.
+        """The schema of a type. Its named shapes become components. Raises `ValueError` when two shapes have
+        the same name.
         """
         (schema,), named = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
         for name, shape in named.items():
             if self.schemas.setdefault(name, _ordered(name, _portable(shape))) != _portable(shape):
-                raise ValueError(f"two shapes are called {name}")
-        return _portable(schema)
+                raise ValueError(f"two shapes have the name {name}")
+        portable: dict[str, Any] = _portable(schema)
+        return portable
 
     def _in_path(self, name: str, kind: Any) -> dict[str, Any]:
         return {"name": name, "in": "path", "required": True, "schema": self.schema(kind)}
@@ -152,8 +154,11 @@ class _Document:
     def _body(self, contract: inputs.Operation, view: Any) -> dict[str, Any] | None:
         if "body" in contract.inputs:
             shape = contract.inputs["body"]
-            required = any(field.required for field in msgspec.structs.fields(shape))
-            return {"required": required, "content": {"application/json": {"schema": self.schema(shape)}}}
+            content = {"application/json": {"schema": self.schema(shape)}}
+            return {
+                "required": any(field.required for field in msgspec.structs.fields(shape)),
+                "content": content,
+            }
         if "form" in contract.inputs:
             fields, required = _fields(contract.inputs["form"])
             largest, most = view.takes_files
@@ -198,17 +203,17 @@ _WITHOUT_JSON = (206, 304, 414)
 _LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _HEADERS = {
     "Retry-After": {
-        "description": "Seconds after which it is worth coming again",
+        "description": "Seconds after which to try again",
         "schema": {"type": "integer", "minimum": 0},
     },
     "WWW-Authenticate": {"schema": {"const": "Bearer"}},
     "X-RateLimit-Limit": {
-        "description": "Requests that are taken in a minute",
+        "description": "Requests allowed in a minute",
         "schema": {"type": "integer"},
     },
-    "X-RateLimit-Remaining": {"description": "Those that are left of them", "schema": {"type": "integer"}},
+    "X-RateLimit-Remaining": {"description": "Requests left of these", "schema": {"type": "integer"}},
     "X-RateLimit-Reset": {
-        "description": "When there will be more again, in epoch seconds",
+        "description": "Time at which more are allowed, in epoch seconds",
         "schema": {"type": "integer"},
     },
 }
@@ -218,7 +223,7 @@ _HEADERS_OF = {401: ("WWW-Authenticate",), 429: ("Retry-After", *_LIMIT_HEADERS)
 def _statuses(
     method: str, rule: Rule, view: Any, *, unlocked: Collection[str], limited: Collection[str]
 ) -> list[int]:
-    """What may be answered beside 200."""
+    """The statuses that a route may answer besides 200, ascending."""
     contract: inputs.Operation = view.operation
     found = {failure.status for failure in contract.failures}
     if rule.endpoint not in unlocked:
@@ -250,15 +255,16 @@ def _response(status: int, text: str) -> dict[str, Any]:
 
 
 def _media(kind: Any) -> tuple[Any, inputs.Media]:
-    """What a route returns, and what else than JSON is in it."""
+    """The type that a route returns, and its media types besides JSON."""
     if get_origin(kind) is Annotated and isinstance(get_args(kind)[1], inputs.Media):
         return get_args(kind)
     return kind, inputs.Media(())
 
 
 def _fields(shape: type) -> tuple[dict[str, Any], list[str]]:
-    """The fields of a query or form with their schemas, and those that are required. There is no null in
-    either: it is to be absent.
+    """The fields of a query or form with their schemas, and the names of those that are required.
+
+    A query and a form have no null, so an optional field loses it.
     """
     schema = _portable(msgspec.json.schema_components([shape])[1][shape.__name__])
     fields = {}
@@ -271,15 +277,13 @@ def _fields(shape: type) -> tuple[dict[str, Any], list[str]]:
 
 
 def _ordered(name: str, shape: dict[str, Any]) -> dict[str, Any]:
-    """With its fields in the order in which `web/shapes.py` has them; msgspec gives them in that of the
-    alphabet.
-    """
+    """`shape` with its fields in the order of `web/shapes.py`; msgspec sorts them by name."""
     fields = getattr(getattr(shapes, name, None), "__annotations__", shape["properties"])
     return {**shape, "properties": {field: shape["properties"][field] for field in fields}}
 
 
 def _portable(schema: Any) -> Any:
-    r"""A schema without what only Python knows: `\Z`, and titles that repeat names."""
+    r"""A schema without `\Z`, which only Python's expressions have, and without titles that repeat names."""
     if isinstance(schema, list):
         return [_portable(part) for part in schema]
     if not isinstance(schema, dict):

@@ -1,8 +1,10 @@
-"""What the service answers with: each resource and its fields, as clients see them; the other half of the
-contract beside `web/inputs.py`.
+"""The shapes of the answers: each resource with its fields, as clients see them. `web/inputs.py` has the
+other half of the contract.
 
-`of` reads a row into its shape, so a field that is declared here cannot be forgotten in an answer. Answers are not validated when they
-are sent; the tests hold every answer that they get against the contract (`tests/support/contract.py`).
+`of` reads a row into its shape, so a field that is declared here cannot be forgotten in an answer. Answers
+are not validated when they are sent; the tests check every answer that they receive against the contract
+(`tests/support/contract.py`). The file is long because it is one list: split by noun, it would become a dozen
+files that only repeat the nouns' names.
 """
 
 import functools
@@ -47,14 +49,14 @@ T = TypeVar("T")
 
 
 def of(row: Any, shape: type[T], **derived: Any) -> T:
-    """`row`, an object or a dict, as a `shape`: its fields by their names, times in the contract's form.
+    """`row`, an object or a dict, as a `shape`. Fields are read by name; times get the contract's format.
 
-    `derived` are the fields that the row does not have, or has under another name. Raises `AttributeError` or `KeyError` for a field
-    that is in neither.
+    `derived` gives the fields that the row does not have, or has under another name. Raises `AttributeError`
+    or `KeyError` for a field that is in neither.
     """
     read = row.__getitem__ if isinstance(row, dict) else functools.partial(getattr, row)
     fields = dict(derived)
-    for name in names(shape):
+    for name in names(cast(type, shape)):  # mypy takes a `type[T]` for unhashable
         if name not in derived:
             value = read(name)
             fields[name] = iso(value) if isinstance(value, datetime) else value
@@ -68,7 +70,7 @@ def names(shape: type) -> tuple[str, ...]:
 
 
 def columns(table: Any, shape: type) -> list[Any]:
-    """What a list selects of `table`, so that `of` can read its rows into `shape` and nothing more is read."""
+    """The columns of `table` that a list selects: exactly those that `of` needs to read rows into `shape`."""
     found = ((name, getattr(table, name)) for name in names(shape))
     return [column if column.name == name else column.alias(name) for name, column in found]
 
@@ -96,13 +98,13 @@ class Health(TypedDict):
 class Uploaded(TypedDict):
     id: int
     filename: str
-    file_size: NotRequired[Bytes]  # of a new one
+    file_size: NotRequired[Bytes]  # only of a new photo
     dedup: bool
     message: Literal["Uploaded", "Already exists (dedup)"]
 
 
 class BatchResult(TypedDict):
-    """Of one file: `id` and `dedup`, or `error`."""
+    """The result for one file: `id` and `dedup`, or `error`."""
 
     filename: str
     id: NotRequired[int]
@@ -113,7 +115,7 @@ class BatchResult(TypedDict):
 
 
 class BatchUploaded(TypedDict):
-    uploaded: Annotated[int, Meta(ge=0, description="how many were newly stored")]
+    uploaded: Annotated[int, Meta(ge=0, description="number of newly stored photos")]
     results: list[BatchResult]
 
 
@@ -162,7 +164,7 @@ class AnalysisFields(TypedDict):
 
 
 class AnalysisDetail(AnalysisFields):
-    llm_response: Annotated[str, Meta(description="the model's answer as it came")]
+    llm_response: Annotated[str, Meta(description="the model's unmodified answer")]
 
 
 class PhotoDetail(PhotoFields):
@@ -187,7 +189,7 @@ class SyncedDevices(TypedDict):
 
 
 class SyncProgress(TypedDict):
-    """How far a device is synced; one that never uploaded has null, 0 and 0."""
+    """How far a device is synced. A device that has never uploaded has null, 0 and 0."""
 
     device_id: str
     last_synced_timestamp: Timestamp | None
@@ -196,7 +198,7 @@ class SyncProgress(TypedDict):
 
 
 class PhotoHit(PhotoItem):
-    """A photo that was found."""
+    """A photo in the search results."""
 
     score: float
     snippet: str
@@ -249,7 +251,7 @@ class ConversationItem(ConversationFields):
     """A conversation in a list."""
 
     message_count: Count
-    last_message: Annotated[str, Meta(description="the beginning of what was said last")]
+    last_message: Annotated[str, Meta(description="the beginning of the last message")]
 
 
 class ConversationList(TypedDict):
@@ -317,7 +319,7 @@ class DynamicItem(TypedDict):
     confidence: Share
     is_read: bool
     is_pinned: bool
-    device_id: Annotated[str, Meta(description="empty when it rests on several devices")]
+    device_id: Annotated[str, Meta(description="empty when its sources come from several devices")]
     created_at: Timestamp
 
 
@@ -371,7 +373,7 @@ class MemoryFields(TypedDict):
     id: int
     content: str
     memory_type: MemoryType
-    source_type: Annotated[str, Meta(description="where it was told: `chat`, `screenshot`, …")]
+    source_type: Annotated[str, Meta(description="where it comes from: `chat`, `screenshot`, …")]
     category: MemoryCategory
     importance: Share
     access_count: Count
@@ -404,9 +406,7 @@ class PresetFields(TypedDict):
 
 
 class ConfigurationFields(PresetFields):
-    """Which model answers; the key is never shown. With the embedded one, provider `local`, the address is
-    empty.
-    """
+    """Which model is in use, without its key. The embedded model (provider `local`) has an empty address."""
 
     api_key_set: bool
     temperature: float
@@ -420,7 +420,7 @@ class PresetList(TypedDict):
 
 
 class UsageRow(TypedDict):
-    """What went to one model for one purpose on one day."""
+    """Calls to one model for one purpose on one day."""
 
     day: Annotated[
         str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="UTC", examples=["2026-11-21"])
@@ -446,7 +446,7 @@ class Amounts(TypedDict):
     total_photos: Count
     total_memories: Count
     storage_used_bytes: Count
-    storage_free_bytes: Annotated[int, Meta(ge=0, description="what the disk has left")]
+    storage_free_bytes: Annotated[int, Meta(ge=0, description="free space on the disk")]
 
 
 class RetentionFields(TypedDict):
@@ -459,7 +459,7 @@ class SealedFiles(TypedDict):
 
 
 class KeyStatus(TypedDict):
-    """The times are null where nothing is encrypted."""
+    """The keys in use. The times are null when encryption is off."""
 
     encrypted: bool
     generation: Count
@@ -508,7 +508,7 @@ class TestSent(TypedDict):
 
 class BroadcastSent(TypedDict):
     message: str
-    count: Annotated[int, Meta(ge=0, description="to how many devices it was sent")]
+    count: Annotated[int, Meta(ge=0, description="number of devices it was sent to")]
 
 
 # ----------------------------------------------------------------------------------------------------- Skills
@@ -522,7 +522,7 @@ class SkillFields(TypedDict):
 
 
 class SkillItem(SkillFields):
-    """A skill in a list; `enabled` is there when disabled ones were asked for, too."""
+    """A skill in a list. `enabled` is present when disabled skills were requested as well."""
 
     enabled: NotRequired[bool]
 
