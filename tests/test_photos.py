@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import database
+import lexicon
 import models
 import photos
 from clock import utc_now
@@ -582,7 +583,7 @@ def test_deleting_removes_photo_analysis_index_and_files(client, make_photo, set
         models.Analysis.update(
             status="done", visible_text="Perpendicular", intent="note", content_category="other"
         ).execute()
-        photos.lexicon.index(photo)
+        lexicon.index(photo)
     assert client.get("/api/search?q=perpendicular").json["total"] == 1
 
     assert client.delete(f"/api/photos/{photo}").json == {"message": "Deleted"}
