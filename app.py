@@ -31,12 +31,12 @@ import access
 import analysis
 import database
 import devices
-import dynamics
 import jobs
 import llm
 import memory
 import photos
 import push
+import reasoner
 import search
 from assistant import chat, conversations, mcp_servers, skills
 from errors import (
@@ -68,7 +68,7 @@ BLUEPRINTS = (
     mcp_servers.routes,
     memory.routes,
     push.routes,
-    dynamics.routes,
+    reasoner.routes,  # and those of `dynamics`
     conversations.routes,
     chat.routes,
     amounts.routes,

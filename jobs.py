@@ -26,11 +26,11 @@ from flask.cli import with_appcontext
 import crypto
 import database
 import devices
-import dynamics
 import memory
 import models
 import photos
 import pictures
+import reasoner
 from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
@@ -217,7 +217,7 @@ def _clock_jumped(name: str, *, now: datetime) -> bool:
 def reason(device_id: str | None) -> str:
     """Look at what is new, and write notes of what is worth it."""
     try:
-        saved = dynamics.cycle(current_app.settings, device_id=device_id)
+        saved = reasoner.cycle(current_app.settings, device_id=device_id)
     except (
         Unavailable
     ) as problem:  # the service is at it, or the day's tokens are used up: the next hour makes up for it
