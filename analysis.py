@@ -69,6 +69,8 @@ class Worker:
         What a thread of the pool repeats. No exception leaves it but for those of the database itself.
         """
         began = time.monotonic()
+        outcome: Findings | SnaploreError
+        picture: BinaryIO | None
         self._settle_unsettled()
         with database.scope():
             chosen = configuration.latest(self._settings)
@@ -191,18 +193,12 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
 
 def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     """Take over the result that the same analyser had for the same bytes, if there is one; no call is made."""
-    row = (
-        Analysis.select(Analysis.fresh, Photo.sha256)
-        .join(Photo)
-        .where(Analysis.id == claim.analysis_id)
-        .objects()
-        .first()
-    )
+    chosen = Analysis.select(Analysis.fresh, Photo.sha256).join(Photo)
+    row = chosen.where(Analysis.id == claim.analysis_id).objects().first()
     if row is None or row.fresh:
         return False
-    same_bytes = Photo.select(Photo.id).where(
-        Photo.sha256 == row.sha256
-    )  # a subquery, or SQLite starts with all that are done
+    # A subquery: otherwise SQLite would start with all finished analyses.
+    same_bytes = Photo.select(Photo.id).where(Photo.sha256 == row.sha256)
     twin = Analysis.get_or_none(
         Analysis.photo.in_(same_bytes), Analysis.status == "done", Analysis.analyser == analyser
     )
@@ -337,7 +333,7 @@ def page(
     return total, [shapes.of(row, shapes.AnalysisItem) for row in rows.dicts()]
 
 
-def statistics() -> dict[str, Any]:
+def statistics() -> shapes.Statistics:
     """Counts by status, and of finished analyses by intent and category; costs the same for any number of
     photos.
     """
@@ -350,9 +346,16 @@ def statistics() -> dict[str, Any]:
             intents[tally.intent] = intents.get(tally.intent, 0) + tally.photos
             categories[tally.content_category] = categories.get(tally.content_category, 0) + tally.photos
     total = sum(counts.values())
-    errors = counts.pop("error")
-    distributions = {"intent_distribution": intents, "category_distribution": categories}
-    return {"total_photos": total, "total_analyses": total, **counts, "errors": errors, **distributions}
+    return {
+        "total_photos": total,
+        "total_analyses": total,
+        "done": counts["done"],
+        "pending": counts["pending"],
+        "processing": counts["processing"],
+        "errors": counts["error"],
+        "intent_distribution": intents,
+        "category_distribution": categories,
+    }
 
 
 _LIST_COLUMNS = (*shapes.columns(Analysis, shapes.AnalysisFields), Photo.filename.alias("photo_filename"))

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import peewee
@@ -200,10 +200,10 @@ def end(claim: Claim, outcome: Findings | SnaploreError | None, *, now: datetime
 
 
 def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> None:
-    attempts = Analysis.get_by_id(claim.analysis_id).attempts + (
-        0 if claim.probe else 1
-    )  # a probe costs its row nothing
-    state = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
+    attempts = Analysis.get_by_id(claim.analysis_id).attempts
+    if not claim.probe:  # a probe costs its row nothing
+        attempts += 1
+    state: dict[str, Any] = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
     if attempts >= TRIES:
         state |= {"status": "error", "fault": "provider", "completed_at": now, "due_at": now + LONGEST_PAUSE}
     else:
@@ -213,22 +213,14 @@ def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> Non
 
 
 def _fail_refused(claim: Claim, problem: ProviderRefused, *, now: datetime) -> None:
-    state = {
-        "status": "error",
-        "fault": "refused",
-        "error_message": str(problem),
-        "completed_at": now,
-        **UNLEASED,
-    }
-    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
+    state = {"status": "error", "fault": "refused", "error_message": str(problem), "completed_at": now}
+    Analysis.update(**state, **UNLEASED).where(Analysis.id == claim.analysis_id).execute()
 
 
 def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
     attempts = Analysis.get_by_id(claim.analysis_id).attempts + 1
-    state = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
-    if attempts >= TRIES or isinstance(
-        problem, Unreadable | UnsupportedImage
-    ):  # which no second try would mend
+    state: dict[str, Any] = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
+    if attempts >= TRIES or isinstance(problem, Unreadable | UnsupportedImage):  # final at the first try
         state |= {"status": "error", "fault": "row", "completed_at": now}
     else:
         state |= {"status": "pending", "fault": "", "due_at": now + RETRY_DELAYS[attempts - 1]}
@@ -244,9 +236,8 @@ def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool =
 
 
 def _requeue(where: peewee.Expression, *, now: datetime, **fields: Any) -> int:
-    return (
-        Analysis.update(status="pending", fault="", due_at=now, **UNLEASED, **fields).where(where).execute()
-    )
+    state = {"status": "pending", "fault": "", "due_at": now, **UNLEASED, **fields}
+    return cast(int, Analysis.update(**state).where(where).execute())
 
 
 def _forget_clock_ahead(now: datetime) -> None:
@@ -262,8 +253,10 @@ def _forget_clock_ahead(now: datetime) -> None:
 
 # What never failed is due at once.
 _DUE_TOO_LATE = """
-    SELECT id FROM analyses INDEXED BY analyses_due WHERE status = 'pending' AND due_at > ? AND (attempts = 0 OR due_at > ?)
-    UNION ALL SELECT id FROM analyses INDEXED BY analyses_faulty WHERE fault <> '' AND fault = 'provider' AND due_at > ? LIMIT 500
+    SELECT id FROM analyses INDEXED BY analyses_due
+    WHERE status = 'pending' AND due_at > ? AND (attempts = 0 OR due_at > ?)
+    UNION ALL SELECT id FROM analyses INDEXED BY analyses_faulty
+    WHERE fault <> '' AND fault = 'provider' AND due_at > ? LIMIT 500
 """
 
 
@@ -271,9 +264,12 @@ def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
     """Ids of the analysis and photo whose turn it is. A probe may also be a row that failed by the provider's
     fault.
     """
-    if not probe:
-        return db.execute_sql(_DUE_NOW, (iso(now),)).fetchone()
-    return db.execute_sql(_NEXT_PENDING).fetchone() or db.execute_sql(_NEXT_FAILED).fetchone()
+    row: tuple[int, int] | None
+    if probe:
+        row = db.execute_sql(_NEXT_PENDING).fetchone() or db.execute_sql(_NEXT_FAILED).fetchone()
+    else:
+        row = db.execute_sql(_DUE_NOW, (iso(now),)).fetchone()
+    return row
 
 
 # The partial indexes are named, and their conditions spelled out: with a bound status SQLite would read and

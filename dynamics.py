@@ -6,8 +6,9 @@ of what stood there, unread again, under its old id, date and pin.
 """
 
 import json
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 import msgspec
 import peewee
@@ -45,9 +46,8 @@ def page(
             chosen = chosen.where(column == value)
     following = chosen.where(_after(cursor, limit, chosen, now=now)) if cursor else chosen
     rows = list(following.order_by(Dynamic.is_pinned.desc(), Dynamic.id.desc()).limit(limit + 1))
-    return [shapes.of(row, shapes.DynamicItem) for row in rows[:limit]], rows[limit - 1].id if len(
-        rows
-    ) > limit else 0
+    following_cursor = rows[limit - 1].id if len(rows) > limit else 0
+    return [shapes.of(row, shapes.DynamicItem) for row in rows[:limit]], following_cursor
 
 
 def detail(dynamic_id: int) -> shapes.DynamicDetail:
@@ -55,12 +55,12 @@ def detail(dynamic_id: int) -> shapes.DynamicDetail:
     return shapes.of(_get(dynamic_id), shapes.DynamicDetail)
 
 
-def statistics() -> dict[str, Any]:
+def statistics() -> shapes.DynamicStatistics:
     """How many notes are unread, and how many there are of each category, read ones included."""
     counts = Dynamic.select(
         Dynamic.category, peewee.fn.COUNT(Dynamic.id), peewee.fn.SUM(~Dynamic.is_read)
     ).group_by(Dynamic.category)
-    rows = list(counts.tuples())
+    rows = list(cast("Iterable[tuple[str, int, int]]", counts.tuples()))
     return {"total_unread": sum(row[2] for row in rows), "by_category": {row[0]: row[1] for row in rows}}
 
 
@@ -73,11 +73,9 @@ def mark_read(dynamic_id: int) -> None:
 def mark_all_read(device_id: str | None = None) -> int:
     """Mark all notes, or those of a device, as read; returns how many were not."""
     unread = ~Dynamic.is_read
-    return (
-        Dynamic.update(is_read=True)
-        .where(unread if device_id is None else unread & (Dynamic.device_id == device_id))
-        .execute()
-    )
+    if device_id is not None:
+        unread &= Dynamic.device_id == device_id
+    return cast(int, Dynamic.update(is_read=True).where(unread).execute())
 
 
 def flip_pin(dynamic_id: int, *, now: datetime) -> bool:
@@ -125,12 +123,8 @@ def extend(earlier: Dynamic, article: Article, origins: dict[int | str, str]) ->
         setattr(earlier, name, ids)
     if _device(origins) != earlier.device_id:
         earlier.device_id = ""
-    earlier.title, earlier.summary, earlier.confidence, earlier.is_read = (
-        article.title,
-        article.summary,
-        article.confidence,
-        False,
-    )
+    earlier.title, earlier.summary = article.title, article.summary
+    earlier.confidence, earlier.is_read = article.confidence, False
     earlier.save()
 
 
@@ -144,7 +138,10 @@ def _sources(
     article: Article, origins: dict[int | str, str], earlier: Dynamic | None = None
 ) -> dict[str, str]:
     """What is cited, as the contract's JSON texts, with what `earlier` had cited."""
-    cited = {"source_photo_ids": article.photo_ids, "source_conversation_ids": article.conversation_ids}
+    cited: dict[str, Sequence[int | str]] = {
+        "source_photo_ids": article.photo_ids,
+        "source_conversation_ids": article.conversation_ids,
+    }
     found = {}
     for name, ids in cited.items():
         before = json.loads(getattr(earlier, name)) if earlier else []
@@ -157,7 +154,9 @@ def _sources(
 _LIST_COLUMNS = shapes.columns(Dynamic, shapes.DynamicItem)
 
 
-def _after(cursor: int, limit: int, chosen: peewee.ModelSelect, *, now: datetime) -> peewee.Expression:
+def _after(
+    cursor: int, limit: int, chosen: "peewee.ModelSelect[Dynamic]", *, now: datetime
+) -> peewee.Expression:
     """What comes after the item `cursor`, whose place in the order is its pin and its id.
 
     It may have been deleted, or pinned, since its page was shown. Both would send the reader through the
@@ -168,11 +167,12 @@ def _after(cursor: int, limit: int, chosen: peewee.ModelSelect, *, now: datetime
     shown = Dynamic.get_or_none(Dynamic.id == cursor)
     reaching = chosen.where(Dynamic.is_pinned == True, Dynamic.id >= cursor).count() + (shown is None)  # noqa: E712, for the index
     among_pinned = reaching >= limit
-    if shown is not None and not (
-        shown.is_pinned and shown.pinned_at is not None and shown.pinned_at > now - PASS
-    ):
-        among_pinned = shown.is_pinned
-    return peewee.Tuple(Dynamic.is_pinned, Dynamic.id) < peewee.Tuple(among_pinned, cursor)
+    if shown is not None:
+        pinned_at = shown.pinned_at if shown.is_pinned else None
+        if pinned_at is None or pinned_at <= now - PASS:
+            among_pinned = shown.is_pinned
+    position = peewee.Tuple(Dynamic.is_pinned, Dynamic.id)
+    return cast(peewee.Expression, position < peewee.Tuple(among_pinned, cursor))
 
 
 def _get(dynamic_id: int) -> Dynamic:

@@ -136,7 +136,7 @@ def tallied(**values: str | None) -> int:
 
 
 def page_of(
-    chosen: peewee.ModelSelect, order: tuple[peewee.Field, ...], number: int, size: int, total: int
+    chosen: "peewee.ModelSelect[Any]", order: tuple[peewee.Field, ...], number: int, size: int, total: int
 ) -> list[int]:
     """Page `number` of the ids that `chosen` selects, descending by `order`; of `total` in all.
 

@@ -23,7 +23,7 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 import peewee
@@ -53,19 +53,14 @@ log = logging.getLogger(__name__)
 MOST_NEW = 200  # screenshots and, apart from these, conversations; the latest ones, the others wait
 TRIES_ALONE = 3
 MOST_TOKENS = 60_000  # and half of the context, as the answer and its thoughts need room
-NOTES_SHARE, MEMORIES_SHARE, CONVERSATIONS_SHARE = (
-    1 / 8,
-    1 / 8,
-    1 / 4,
-)  # of the tokens, at most; the rest is for screenshots
+# Of the tokens, at most; the rest is for screenshots.
+NOTES_SHARE, MEMORIES_SHARE, CONVERSATIONS_SHARE = 1 / 8, 1 / 8, 1 / 4
 INSTRUCTION_TOKENS = 700
 MOST_MEMORIES = 40
 MOST_SAID = 30  # messages of a conversation, the latest
 MAX_SAID = 400  # characters of each
-MAX_SUMMARY, MAX_TEXT = (
-    600,
-    300,
-)  # characters of a screenshot's; what matters of the text should stand in the summary
+# Characters of a screenshot's summary and text. The summary should hold what matters of the text.
+MAX_SUMMARY, MAX_TEXT = 600, 300
 MOST_ENTITIES = 20
 ANALYSES_A_CYCLE = 3  # by the contract
 # More than so many would find nothing new.
@@ -185,7 +180,8 @@ def _take(*, now: datetime) -> bool:
         asked = _asked()
         busy = models.tallied(status="pending") + models.tallied(status="processing") > 0
         burst = asked.in_a_row >= MOST_IN_A_ROW
-        due = asked.waiting > 0 and not (busy and burst and asked.last_at <= now < asked.last_at + SPACING)
+        too_soon = asked.last_at is not None and asked.last_at <= now < asked.last_at + SPACING
+        due = asked.waiting > 0 and not (busy and burst and too_soon)
         if due:
             asked.waiting = 0 if burst else asked.waiting - 1
             asked.in_a_row, asked.last_at = asked.in_a_row + 1, now
@@ -210,7 +206,8 @@ def _save_asked(asked: Asked) -> None:
 # is done instead.
 _NEW = """
     SELECT photo_id FROM analyses INDEXED BY analyses_to_note
-    WHERE status = 'done' AND noted = 0 AND intent <> 'ignore' AND ? IN ('', device_id) ORDER BY photo_id DESC LIMIT ?
+    WHERE status = 'done' AND noted = 0 AND intent <> 'ignore' AND ? IN ('', device_id)
+    ORDER BY photo_id DESC LIMIT ?
 """
 
 
@@ -233,22 +230,28 @@ def _collect(device_id: str | None, tokens: int, *, now: datetime) -> Material:
 
 
 def _photos(device_id: str | None, most: int) -> list[NewPhoto]:
-    columns = (
-        Analysis.photo,
-        Photo.original_timestamp,
-        Analysis.device_id,
-        Analysis.app_name,
-        Analysis.content_category,
-    )
-    columns += (Analysis.intent, peewee.fn.SUBSTR(Analysis.summary, 1, MAX_SUMMARY))
-    columns += (peewee.fn.SUBSTR(Analysis.visible_text, 1, MAX_TEXT), Analysis.entities)
     ids = [row[0] for row in db.execute_sql(_NEW, (device_id or "", most)).fetchall()]
-    rows = (
-        Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids)).order_by(Analysis.photo.desc())
+    columns = (
+        Photo.original_timestamp.alias("taken"),
+        *(Analysis.photo, Analysis.device_id, Analysis.app_name, Analysis.content_category, Analysis.intent),
+        peewee.fn.SUBSTR(Analysis.summary, 1, MAX_SUMMARY).alias("short_summary"),
+        peewee.fn.SUBSTR(Analysis.visible_text, 1, MAX_TEXT).alias("short_text"),
+        Analysis.entities,
     )
+    chosen = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids))
     return [
-        NewPhoto(*values, msgspec.json.decode(entities, type=list[Entity])[:MOST_ENTITIES])
-        for *values, entities in rows.tuples()
+        NewPhoto(
+            id=row.photo_id,
+            taken=row.taken,
+            device=row.device_id,
+            app=row.app_name,
+            category=row.content_category,
+            intent=row.intent,
+            summary=row.short_summary,
+            text=row.short_text,
+            entities=msgspec.json.decode(row.entities, type=list[Entity])[:MOST_ENTITIES],
+        )
+        for row in cast("Iterable[Any]", chosen.order_by(Analysis.photo.desc()).objects())
     ]
 
 
@@ -266,16 +269,14 @@ def _conversations(device_id: str | None, most: int) -> list[NewConversation]:
     if device_id is not None:
         answered = answered.where(Conversation.device_id == device_id)
     found = []
-    for conversation_id, title, device, last_id in (
-        answered.group_by(Conversation.id).order_by(last.desc()).limit(most).tuples()
-    ):
-        spoken = Message.select(Message.role, peewee.fn.SUBSTR(Message.content, 1, MAX_SAID)).join(
-            Conversation
-        )
-        spoken = spoken.where(
+    newest = answered.group_by(Conversation.id).order_by(last.desc()).limit(most).tuples()
+    for conversation_id, title, device, last_id in cast("Iterable[tuple[str, str, str, int]]", newest):
+        messages = Message.select(Message.role, peewee.fn.SUBSTR(Message.content, 1, MAX_SAID))
+        messages = messages.join(Conversation).where(
             is_new, Message.conversation == conversation_id, Message.role != "tool", Message.id <= last_id
         )
-        latest = list(spoken.order_by(Message.id.desc()).limit(MOST_SAID).tuples())
+        rows = messages.order_by(Message.id.desc()).limit(MOST_SAID).tuples()
+        latest = list(cast("Iterable[tuple[str, str]]", rows))
         said = tuple(f"{role}: {content}" for role, content in reversed(latest))
         found.append(NewConversation(conversation_id, title, device, said, last_id))
     return found
@@ -312,9 +313,10 @@ def _save(
             origins = _origins(article)
             if not origins:
                 continue
-            earlier = recent.get(article.updates) or next(
-                (one for one in recent.values() if articles.alike(one.title, article.title)), None
-            )
+            earlier = recent.get(article.updates) if article.updates is not None else None
+            if earlier is None:
+                alike = (note for note in recent.values() if articles.alike(note.title, article.title))
+                earlier = next(alike, None)
             if earlier is not None:
                 dynamics.extend(earlier, article, origins)
                 continue
@@ -374,7 +376,10 @@ def _origins(article: Article) -> dict[int | str, str]:
     conversations = Conversation.select(Conversation.id, Conversation.device_id).where(
         Conversation.id.in_(article.conversation_ids)
     )
-    return {**dict(photos.tuples()), **dict(conversations.tuples())}
+    return {
+        **dict(cast("Iterable[tuple[int, str]]", photos.tuples())),
+        **dict(cast("Iterable[tuple[str, str]]", conversations.tuples())),
+    }
 
 
 def _tell(settings: Settings, titles: list[str]) -> None:
