@@ -1,56 +1,37 @@
-"""Analysing photos: the queue, whose turn it is, what happens on failure, and the pool of threads that does
-the work.
+"""Analysing photos: the worker that takes them from the queue, the pool of threads, the analyses as a list, and
+the counts; `/api/analysis`, `/api/stats`.
 
-The database is the queue: every photo's analysis row says whether it is pending, since when, and who holds
-it. A *claim* is one exclusive transaction that takes the oldest due row and writes a lease on it; the model
-is asked with no transaction open; the result is saved in one transaction, and only if the claim still holds.
-Threads, workers and restarts need no other memory.
-
-Failures are told apart by whose fault they are. The provider's (no connection, 429, 5xx) are tried again, and
-after three in a row a circuit breaker stops the queue but for one probe at a time, so that an outage costs
-the rows nothing. A refusal (401, 403, 404) stops it until the configuration changes (`engines/circuit.py`).
-The photo's own fault ends with that photo.
+Which photo is due and what a failure means for it is in `claims.py`. A photo's turn is a claim, a question to the model, which
+is asked with no transaction open, and one transaction that saves the result, but only if the claim still holds.
 """
 
 import contextlib
 import hashlib
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, BinaryIO
 
 import msgspec
-import peewee
 from flask import Blueprint
 
+import claims
 import database
-import dynamics
 import lexicon
 import llm
 import loops
 import memory
 import models
 import photos
-from clock import iso, utc_now
+import reasoner
+from claims import Claim
+from clock import utc_now
 from database import db
 from engines import configuration, ledger
-from engines.circuit import LONGEST_PAUSE, Circuit
 from engines.findings import Findings, Intent, MemoryCandidate
-from errors import (
-    MAX_RETRY_AFTER,
-    AnswerUnusable,
-    NotFound,
-    ProviderDown,
-    ProviderRefused,
-    SnaploreError,
-    StorageFull,
-    Unavailable,
-    Unreadable,
-    UnsupportedImage,
-)
+from errors import AnswerUnusable, NotFound, SnaploreError, StorageFull, Unavailable, Unreadable
 from locks import Presence
 from models import Analysis, Photo, Tally
 from settings import Settings
@@ -58,30 +39,9 @@ from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(minutes=5)  # longer than the longest answer may take, 130 s, twice over
-RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
-TRIES = len(RETRY_DELAYS) + 1
-LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=MAX_RETRY_AFTER)  # of anything that waits for its time
-# A row that failed by the provider's fault comes back this often by itself, so that one picture on which the
-# provider always fails does not go round for ever.
-MAX_RETURNS = 5
-# A picture during whose analysis the service died this often is taken for the reason.
-MAX_INTERRUPTIONS = 20
-IDLE_WAIT = 5.0  # seconds after which a thread looks again: rows of other processes, leases that ended
-BLOCKED_WAIT = 1.0  # seconds, when something is due that may not be taken
 STOP_PATIENCE = 15.0
 
-
-class Claim(msgspec.Struct, frozen=True):
-    """A photo that one thread may analyse until its lease ends."""
-
-    analysis_id: int
-    photo_id: int
-    token: str
-    probe: bool
-
-
-# -------------------------------------------------------------------------------------------------- the queue
+# ------------------------------------------------------------------------------------------------- the worker
 
 
 class Worker:
@@ -142,51 +102,16 @@ class Worker:
         return True
 
     def claim_next(self, fingerprint: str, *, now: datetime) -> Claim | None:
-        """Take the oldest due photo, or None. While the circuit is open: a probe, once its time has come.
-
-        Two photos of the same bytes are never analysed side by side: the second waits, and takes over the
-        result of the first.
-        """
-        with db.atomic():
-            before, circuit = _change_circuit(lambda circuit: circuit.about(fingerprint))
-            if circuit != before:
-                _return_to_queue(("provider", "refused"), now=now)
-            if not circuit.lets_through(now):
-                return None
-            row = _due(now, probe=circuit.open)
-            if row is None:
-                return None
-            if circuit.open:
-                _change_circuit(lambda circuit: circuit.probed(now + LEASE))  # one at a time
-            token = f"{self._present().name}:{secrets.token_hex(8)}"
-            lease = {"status": "processing", "lease_until": now + LEASE, "lease_token": token}
-            Analysis.update(**lease).where(Analysis.id == row[0]).execute()
-            return Claim(row[0], row[1], token, circuit.open)
+        """Take the oldest due photo, or None: `claims.claim_next`."""
+        return claims.claim_next(fingerprint, lambda: self._present().name, now=now)
 
     def recover(self, *, now: datetime) -> int:
-        """Photos whose worker died, or whose lease ended, become pending again; returns their number.
+        """Photos whose worker died become pending again: `claims.recover`. Those of this worker are left alone."""
 
-        What is due later than its delay can be got its time from a clock that was ahead, and becomes due.
-        """
-        _forget_clock_ahead(now)
-        recovered = 0
-        columns = (Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
-        for row in Analysis.select(*columns).where(Analysis.status == "processing"):
-            if row.lease_token in self._held or row.lease_token in self._unsettled:
-                continue  # a thread of this worker is at it, whatever the clock says
-            holder = (row.lease_token or "").partition(":")[0]
-            leased = row.lease_until is not None and row.lease_until > now
-            if leased and Presence.alive(self._presences, holder):
-                continue
-            with db.atomic():
-                mine = (Analysis.id == row.id) & (Analysis.lease_token == row.lease_token)
-                if row.interruptions + 1 >= MAX_INTERRUPTIONS:
-                    sentence = f"The analysis was interrupted {MAX_INTERRUPTIONS} times and was given up."
-                    end = {"status": "error", "fault": "row", "error_message": sentence, "completed_at": now}
-                    recovered += Analysis.update(**end).where(mine).execute()
-                else:
-                    recovered += _requeue(mine, now=now, interruptions=row.interruptions + 1)
-        return recovered
+        def is_held(token: str) -> bool:
+            return token in self._held or token in self._unsettled
+
+        return claims.recover(self._presences, is_held, now=now)
 
     def close(self) -> None:
         """Save what models have found, give back what is still being analysed, and remove the presence."""
@@ -194,7 +119,7 @@ class Worker:
             self._settle_unsettled()
         for claim in list(self._held.values()):
             with database.scope():
-                give_back(claim, now=self._clock())
+                claims.give_back(claim, now=self._clock())
         if self._presence is not None:
             self._presence.forget()
             self._presence = None
@@ -206,7 +131,7 @@ class Worker:
                 try:
                     with database.scope():
                         if outcome is None:
-                            give_back(claim, now=self._clock())
+                            claims.give_back(claim, now=self._clock())
                         else:
                             _settle(claim, outcome, analyser, now=self._clock())
                 except Exception as problem:
@@ -231,6 +156,7 @@ class Worker:
             return self._presence
 
 
+<<<<<<< HEAD
 def seconds_until_due(*, now: datetime) -> float:
     """How long a thread may sleep when nothing could be claimed; at most `IDLE_WAIT`."""
     circuit = _circuit()
@@ -382,44 +308,154 @@ class Pool:
             return seconds_until_due(now=utc_now())
 
 
-# ------------------------------------------------------------------------------------------- one photo's turn
+||||||| 9afe967
+def seconds_until_due(*, now: datetime) -> float:
+    """How long a thread may sleep when nothing could be claimed; at most `IDLE_WAIT`."""
+    circuit = _circuit()
+    if circuit.open:
+        due = circuit.probe_at
+    else:
+        earliest = db.execute_sql(_EARLIEST).fetchone()
+        due = earliest and datetime.fromisoformat(earliest[0])
+    if due is None:
+        return IDLE_WAIT
+    # What is due already and was not taken has a reason that lasts: the day's tokens are used up, its twin is
+    # being analysed.
+    return min(IDLE_WAIT, (due - now).total_seconds()) if due > now else BLOCKED_WAIT
 
 
-# The partial indexes are named, and their conditions spelled out: with a bound status SQLite would read and
-# sort the whole queue.
-_DUE = """
-    SELECT analyses.id, photo_id FROM {rows} JOIN photos ON photos.id = photo_id
-    WHERE {condition} AND NOT EXISTS (
-        SELECT 1 FROM photos AS twin JOIN analyses AS other ON other.photo_id = twin.id
-        WHERE twin.sha256 = photos.sha256 AND other.status = 'processing'
-    )
-    ORDER BY {order} LIMIT 1
-"""
-_DUE_NOW = _DUE.format(
-    rows="analyses INDEXED BY analyses_due",
-    condition="status = 'pending' AND due_at <= ?",
-    order="due_at, photo_id",
-)
-_NEXT_PENDING = _DUE.format(
-    rows="analyses INDEXED BY analyses_due", condition="status = 'pending'", order="due_at, photo_id"
-)
-_NEXT_FAILED = _DUE.format(
-    rows="analyses INDEXED BY analyses_faulty",
-    condition="fault <> '' AND fault = 'provider'",
-    order="photo_id",
-)
-_EARLIEST = (
-    "SELECT due_at FROM analyses INDEXED BY analyses_due WHERE status = 'pending' ORDER BY due_at LIMIT 1"
-)
+def reprocess(photo_id: int, *, now: datetime) -> None:
+    """Put a photo back into the queue, whatever its state; a result that is still on its way is discarded.
 
-
-def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
-    """Ids of the analysis and photo whose turn it is. A probe may also be a row that failed by the provider's
-    fault.
+    Its present result stays readable and searchable until the new one is there. A person who asks again also
+    allows a provider that had refused one more try. Raises `NotFound`.
     """
-    if not probe:
-        return db.execute_sql(_DUE_NOW, (iso(now),)).fetchone()
-    return db.execute_sql(_NEXT_PENDING).fetchone() or db.execute_sql(_NEXT_FAILED).fetchone()
+    with db.atomic():
+        fields = {"error_message": None, "attempts": 0, "interruptions": 0, "returns": 0, "fresh": True}
+        if not _requeue(Analysis.photo == photo_id, now=now, **fields):
+            raise NotFound("Photo not found")
+        allow_probe(now=now)
+    photos.stored.send()
+
+
+def allow_probe(*, now: datetime) -> None:
+    """A provider that refused may be asked once more: a person asked again, or started the service again."""
+    _change_circuit(lambda circuit: circuit.with_probe_allowed(now))
+
+
+def give_back(claim: Claim, *, now: datetime) -> None:
+    """Return a claimed photo unharmed, because the service stops."""
+    with db.atomic():
+        _requeue((Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token), now=now)
+        _end_turn(claim, None, now=now)
+
+
+def _forget_clock_ahead(now: datetime) -> None:
+    """A Pi has no clock of its own: it starts in the past or, after a wrong answer from the network, in the
+    future.
+    """
+    present, latest = iso(now), iso(now + LONGEST_DELAY)
+    late = [row[0] for row in db.execute_sql(_DUE_TOO_LATE, (present, latest, latest)).fetchall()]
+    if late:
+        Analysis.update(due_at=now).where(Analysis.id.in_(late)).execute()
+    _change_circuit(lambda circuit: circuit.without_waiting_past(now + LONGEST_DELAY, now=now))
+
+
+# What never failed is due at once.
+_DUE_TOO_LATE = """
+    SELECT id FROM analyses INDEXED BY analyses_due WHERE status = 'pending' AND due_at > ? AND (attempts = 0 OR due_at > ?)
+    UNION ALL SELECT id FROM analyses INDEXED BY analyses_faulty WHERE fault <> '' AND fault = 'provider' AND due_at > ? LIMIT 500
+"""
+
+# ---------------------------------------------------------------------------------------------------- reading
+
+
+def page(
+    number: int, size: int, *, status: str | None = None, intent: str | None = None
+) -> tuple[int, list[shapes.AnalysisItem]]:
+    """The total and one page of analysis list items, newest photo first."""
+    chosen = Analysis.select(Analysis.id)
+    if status is not None:
+        chosen = chosen.where(Analysis.status == status)
+    if intent is not None:
+        chosen = chosen.where(Analysis.intent == intent)
+    total = models.tallied(status=status, intent=intent)
+    ids = models.page_of(chosen, (Analysis.photo,), number, size, total)
+    if not ids:
+        return total, []
+    rows = (
+        Analysis.select(*_LIST_COLUMNS)
+        .join(Photo)
+        .where(Analysis.id.in_(ids))
+        .order_by(Analysis.photo.desc())
+    )
+    return total, [shapes.of(row, shapes.AnalysisItem) for row in rows.dicts()]
+
+
+def statistics() -> dict[str, Any]:
+    """Counts by status, and of finished analyses by intent and category; costs the same for any number of
+    photos.
+    """
+    counts = {"pending": 0, "processing": 0, "done": 0, "error": 0}
+    intents: dict[str, int] = {}
+    categories: dict[str, int] = {}
+    for tally in Tally.select():
+        counts[tally.status] += tally.photos
+        if tally.status == "done":
+            intents[tally.intent] = intents.get(tally.intent, 0) + tally.photos
+            categories[tally.content_category] = categories.get(tally.content_category, 0) + tally.photos
+    total = sum(counts.values())
+    errors = counts.pop("error")
+    distributions = {"intent_distribution": intents, "category_distribution": categories}
+    return {"total_photos": total, "total_analyses": total, **counts, "errors": errors, **distributions}
+
+
+_LIST_COLUMNS = (*shapes.columns(Analysis, shapes.AnalysisFields), Photo.filename.alias("photo_filename"))
+
+# --------------------------------------------------------------------------------------------------- the pool
+
+
+class Pool:
+    """Threads that repeat the turns of a `Worker`; started in the server process only, after it has forked."""
+
+    def __init__(self, settings: Settings):
+        self._worker = Worker(settings)
+        self._loop = loops.Loop(
+            "analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers
+        )
+
+    def start(self) -> None:
+        try:
+            with database.scope(), db.atomic():
+                recovered = self._worker.recover(now=utc_now())
+                allow_probe(now=utc_now())
+            if recovered:
+                log.info("%d analyses that were interrupted go on", recovered)
+        except Exception as problem:
+            # A full disk or a damaged page must not keep the service from showing what is there; the threads
+            # try again.
+            if database.known_failure(problem) is None:
+                raise
+            log.error("interrupted analyses wait: %s", problem)
+        self._loop.start()
+
+    def stop(self) -> None:
+        """Stop claiming; wait for what is being analysed, and give back what takes too long."""
+        self._loop.stop()
+        self._loop.join(STOP_PATIENCE)
+        self._worker.close()
+
+    def _step(self) -> float:
+        if self._worker.work():
+            return 0.0
+        with database.scope():
+            self._worker.recover(now=utc_now())
+            return seconds_until_due(now=utc_now())
+
+
+=======
+>>>>>>> wt-nouns
+# ------------------------------------------------------------------------------------------- one photo's turn
 
 
 def _ask(model: llm.Model, picture: BinaryIO, name: str) -> Findings | SnaploreError:
@@ -443,19 +479,15 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
     with db.atomic():
         if usage is not None and usage.calls:
             ledger.record(usage, purpose="analysis", model=analyser, now=now)
-        if not _still_held(claim):
+        if not claims.still_held(claim):
             return
         match outcome:
             case Findings():
                 _save(claim, result_fields(outcome), analyser, now=now)
                 _remember(claim, outcome.memories, now=now)
-            case ProviderDown():
-                _fail_provider(claim, outcome, now=now)
-            case ProviderRefused():
-                _fail_refused(claim, outcome, now=now)
             case _:
-                _fail_row(claim, outcome, now=now)
-        _end_turn(claim, outcome, now=now)
+                claims.fail(claim, outcome, now=now)
+        claims.end(claim, outcome, now=now)
 
 
 def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
@@ -472,9 +504,9 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     if twin is None:
         return False
     with db.atomic():
-        if _still_held(claim):
+        if claims.still_held(claim):
             _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
-        _end_turn(claim, None, now=now)  # the provider was not asked
+        claims.end(claim, None, now=now)  # the provider was not asked
     return True
 
 
@@ -512,11 +544,11 @@ def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime)
         "noted": False,
     }
     counters = {"attempts": 0, "interruptions": 0, "returns": 0}
-    Analysis.update(**result, **done, **counters, **_UNLEASED).where(
+    Analysis.update(**result, **done, **counters, **claims.UNLEASED).where(
         Analysis.id == claim.analysis_id
     ).execute()
     lexicon.index(claim.photo_id)
-    dynamics.count_completed()
+    reasoner.count_completed()
 
 
 def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:
@@ -528,107 +560,104 @@ def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime)
         memory.remember(candidate, source_type="screenshot", device_id=device_id, now=now)
 
 
-def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> None:
-    attempts = Analysis.get_by_id(claim.analysis_id).attempts + (
-        0 if claim.probe else 1
-    )  # a probe costs its row nothing
-    state = {"attempts": attempts, "error_message": str(problem), **_UNLEASED}
-    if attempts >= TRIES:
-        state |= {"status": "error", "fault": "provider", "completed_at": now, "due_at": now + LONGEST_PAUSE}
-    else:
-        delay = max(timedelta(seconds=problem.retry_after or 0), RETRY_DELAYS[max(0, attempts - 1)])
-        state |= {"status": "pending", "fault": "", "due_at": now + delay}
-    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
-
-
-def _fail_refused(claim: Claim, problem: ProviderRefused, *, now: datetime) -> None:
-    state = {
-        "status": "error",
-        "fault": "refused",
-        "error_message": str(problem),
-        "completed_at": now,
-        **_UNLEASED,
-    }
-    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
-
-
-def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
-    attempts = Analysis.get_by_id(claim.analysis_id).attempts + 1
-    state = {"attempts": attempts, "error_message": str(problem), **_UNLEASED}
-    if attempts >= TRIES or isinstance(
-        problem, Unreadable | UnsupportedImage
-    ):  # which no second try would mend
-        state |= {"status": "error", "fault": "row", "completed_at": now}
-    else:
-        state |= {"status": "pending", "fault": "", "due_at": now + RETRY_DELAYS[attempts - 1]}
-    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
-
-
-def _end_turn(claim: Claim, outcome: Findings | SnaploreError | None, *, now: datetime) -> None:
-    """What a photo's turn means for the provider and for the photos that wait for it; None: the provider was
-    not asked.
-
-    Once it answers, what failed by its fault comes back: at once after an outage, else after a while.
-    """
-    before, circuit = _change_circuit(lambda circuit: circuit.after(outcome, probe=claim.probe, now=now))
-    if isinstance(outcome, Findings | AnswerUnusable):
-        _return_to_queue(
-            ("provider", "refused") if before.open else ("provider",), now=now, only_due=not before.open
-        )
-    if before.open == circuit.open:
-        return
-    if not circuit.open:
-        log.info("the model's provider answers again")
-    elif isinstance(outcome, ProviderRefused):
-        log.warning("the model's provider refuses; the queue waits for another configuration: %s", outcome)
-    else:
-        log.warning("the model's provider fails; the queue waits: %s", outcome)
-
-
-def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool = False) -> None:
-    # Only an error has a fault, and `analyses_faulty` is an index of these.
-    failed = peewee.SQL("fault <> ''") & Analysis.fault.in_(faults) & (Analysis.returns < MAX_RETURNS)
-    if only_due:
-        failed &= Analysis.due_at <= iso(now)
-    _requeue(failed, now=now, attempts=0, returns=Analysis.returns + 1)
-
-
-def _requeue(where: peewee.Expression, *, now: datetime, **fields: Any) -> int:
-    return (
-        Analysis.update(status="pending", fault="", due_at=now, **_UNLEASED, **fields).where(where).execute()
-    )
-
-
-_UNLEASED = {"lease_until": None, "lease_token": None}
-
-
-def _still_held(claim: Claim) -> bool:
-    held = (
-        (Analysis.id == claim.analysis_id)
-        & (Analysis.status == "processing")
-        & (Analysis.lease_token == claim.token)
-    )
-    return Analysis.select().where(held).exists()
-
-
 def _fingerprint(chosen: configuration.Configuration) -> str:
     """Changes with whatever could change a provider's mind; tells nothing about the key."""
     told = (chosen.provider, chosen.base_url, chosen.model, chosen.api_key)
     return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
 
 
-def _circuit() -> Circuit:
-    return msgspec.convert(models.stored_value("analysis.circuit", {}), Circuit)
+# --------------------------------------------------------------------------------------------------- the pool
 
 
-def _change_circuit(change: Callable[[Circuit], Circuit]) -> tuple[Circuit, Circuit]:
-    """The circuit before and after `change`, saved when it is another one. Nothing else writes it."""
-    before = _circuit()
-    after = change(before)
-    if after != before:
-        models.store_value("analysis.circuit", after)
-    return before, after
+class Pool:
+    """Threads that repeat the turns of a `Worker`; started in the server process only, after it has forked."""
 
+    def __init__(self, settings: Settings):
+        self._worker = Worker(settings)
+        self._loop = loops.Loop(
+            "analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers
+        )
+
+    def start(self) -> None:
+        try:
+            with database.scope(), db.atomic():
+                recovered = self._worker.recover(now=utc_now())
+                claims.allow_probe(now=utc_now())
+            if recovered:
+                log.info("%d analyses that were interrupted go on", recovered)
+        except Exception as problem:
+            # A full disk or a damaged page must not keep the service from showing what is there; the threads
+            # try again.
+            if database.known_failure(problem) is None:
+                raise
+            log.error("interrupted analyses wait: %s", problem)
+        self._loop.start()
+
+    def stop(self) -> None:
+        """Stop claiming; wait for what is being analysed, and give back what takes too long."""
+        self._loop.stop()
+        self._loop.join(STOP_PATIENCE)
+        self._worker.close()
+
+    def _step(self) -> float:
+        if self._worker.work():
+            return 0.0
+        with database.scope():
+            self._worker.recover(now=utc_now())
+            return claims.seconds_until_due(now=utc_now())
+
+
+# ---------------------------------------------------------------------------------------------------- reading
+
+
+def page(
+    number: int, size: int, *, status: str | None = None, intent: str | None = None
+) -> tuple[int, list[shapes.AnalysisItem]]:
+    """The total and one page of analysis list items, newest photo first."""
+    chosen = Analysis.select(Analysis.id)
+    if status is not None:
+        chosen = chosen.where(Analysis.status == status)
+    if intent is not None:
+        chosen = chosen.where(Analysis.intent == intent)
+    total = models.tallied(status=status, intent=intent)
+    ids = models.page_of(chosen, (Analysis.photo,), number, size, total)
+    if not ids:
+        return total, []
+    rows = (
+        Analysis.select(*_LIST_COLUMNS)
+        .join(Photo)
+        .where(Analysis.id.in_(ids))
+        .order_by(Analysis.photo.desc())
+    )
+    return total, [shapes.of(row, shapes.AnalysisItem) for row in rows.dicts()]
+
+
+def statistics() -> shapes.Statistics:
+    """Counts by status, and of finished analyses by intent and category; costs the same for any number of
+    photos.
+    """
+    counts = {"pending": 0, "processing": 0, "done": 0, "error": 0}
+    intents: dict[str, int] = {}
+    categories: dict[str, int] = {}
+    for tally in Tally.select():
+        counts[tally.status] += tally.photos
+        if tally.status == "done":
+            intents[tally.intent] = intents.get(tally.intent, 0) + tally.photos
+            categories[tally.content_category] = categories.get(tally.content_category, 0) + tally.photos
+    total = sum(counts.values())
+    return {
+        "total_photos": total,
+        "total_analyses": total,
+        "done": counts["done"],
+        "pending": counts["pending"],
+        "processing": counts["processing"],
+        "errors": counts["error"],
+        "intent_distribution": intents,
+        "category_distribution": categories,
+    }
+
+
+_LIST_COLUMNS = (*shapes.columns(Analysis, shapes.AnalysisFields), Photo.filename.alias("photo_filename"))
 
 # ----------------------------------------------------------------------------------------------------- routes
 
@@ -654,7 +683,7 @@ def index(query: ListQuery) -> shapes.AnalysisPage:
 @inputs.operation(NotFound)
 def ask_again(photo_id: int) -> shapes.Done:
     """Have a photo analysed again."""
-    reprocess(photo_id, now=utc_now())
+    claims.reprocess(photo_id, now=utc_now())
     return {"message": "Reprocessing queued"}
 
 

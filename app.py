@@ -14,12 +14,13 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import flask
 import msgspec
 from flask.cli import ScriptInfo
 from flask.json.provider import JSONProvider
+from flask.typing import ResponseReturnValue
 from flask_cors import CORS
 from flask_limiter import Limiter
 from flask_limiter.util import get_remote_address
@@ -31,12 +32,12 @@ import access
 import analysis
 import database
 import devices
-import dynamics
 import jobs
 import llm
 import memory
 import photos
 import push
+import reasoner
 import search
 from assistant import chat, conversations, mcp_servers, skills
 from errors import (
@@ -68,7 +69,7 @@ BLUEPRINTS = (
     mcp_servers.routes,
     memory.routes,
     push.routes,
-    dynamics.routes,
+    reasoner.routes,  # and those of `dynamics`
     conversations.routes,
     chat.routes,
     amounts.routes,
@@ -112,10 +113,10 @@ class Application(flask.Flask):
 class MsgspecJSON(JSONProvider):
     """Shorter and faster than the standard library's, and it writes Chinese as itself."""
 
-    def dumps(self, obj, **kwargs):
+    def dumps(self, obj: Any, **kwargs: Any) -> str:
         return msgspec.json.encode(obj).decode()
 
-    def loads(self, s, **kwargs):
+    def loads(self, s: str | bytes, **kwargs: Any) -> Any:
         return msgspec.json.decode(s)
 
 
@@ -166,7 +167,8 @@ def _wired(settings: Settings) -> Application:
     app.url_map.converters["id"] = inputs.RowId
     if settings.trusted_proxies:
         hops = settings.trusted_proxies
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)
+        # Flask documents this assignment as the way to add a middleware.
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
 
     app.before_request(_authenticate)
     # Between the two, so that a request past its limit is not received, and one without the key does not
@@ -181,7 +183,8 @@ def _wired(settings: Settings) -> Application:
         app.register_blueprint(blueprint)
     shared = limiter.shared_limit(f"{CALLS_A_MINUTE} per minute", scope="assistant")
     for endpoint in LIMITED_ENDPOINTS:
-        app.view_functions[endpoint] = shared(app.view_functions[endpoint])
+        limited: Any = shared(app.view_functions[endpoint])  # typed as if routes could be async
+        app.view_functions[endpoint] = limited
     if settings.cors_origins:
         CORS(app, origins=list(settings.cors_origins), expose_headers=EXPOSED_HEADERS, max_age=3600)
     for command in jobs.COMMANDS:
@@ -206,7 +209,7 @@ def _add_own_routes(app: Application) -> None:
         else:
             answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
-        return answer
+        return cast(shapes.Identity, answer)  # the annotation is the published answer, not its Python type
 
     @app.get("/api/health")
     @inputs.operation()
@@ -228,9 +231,15 @@ def _limiter(app: Application) -> Limiter:
 
     Raises `StartRefused` for a storage that it cannot use.
     """
-    options = {"strategy": "moving-window", "headers_enabled": True, "in_memory_fallback_enabled": True}
     try:
-        return Limiter(get_remote_address, app=app, storage_uri=app.settings.ratelimit_storage, **options)
+        return Limiter(
+            get_remote_address,
+            app=app,
+            storage_uri=app.settings.ratelimit_storage,
+            strategy="moving-window",
+            headers_enabled=True,
+            in_memory_fallback_enabled=True,
+        )
     # What knows no moving window is not implemented, and a port that is none is a bad value.
     except (ConfigurationError, NotImplementedError, ValueError):
         sentence = "SNAPLORE_RATELIMIT_STORAGE: is no storage address that can be used here, like redis://127.0.0.1:6379"
@@ -260,7 +269,7 @@ def _authenticate() -> None:
         client.settimeout(SOCKET_PATIENCE)
     if request.endpoint in OPEN_ENDPOINTS:
         return
-    app = flask.current_app
+    app = cast(Application, flask.current_app)
     if not _is_preflight(request, app.settings) and not access.key_matches(
         request.environ.get("HTTP_AUTHORIZATION", ""), app.api_key
     ):
@@ -271,7 +280,8 @@ def _receive() -> None:
     request = flask.request
     if request.endpoint not in OPEN_ENDPOINTS and request.routing_exception is None:
         inputs.receive()
-        if not getattr(flask.current_app.view_functions.get(request.endpoint), "without_scope", False):
+        view = flask.current_app.view_functions.get(request.endpoint or "")
+        if not getattr(view, "without_scope", False):
             scope = contextlib.ExitStack()
             scope.enter_context(database.scope())
             flask.g.scope = scope
@@ -291,9 +301,8 @@ def _close_scope(problem: BaseException | None) -> None:
 def _finish(response: flask.Response) -> flask.Response:
     response.headers["X-Request-ID"] = flask.g.request_id
     response.headers["X-Content-Type-Options"] = "nosniff"
-    if (
-        not response.cache_control
-    ):  # what a route says nothing about is the person's own: no cache on the way keeps it
+    # Unless a route says otherwise, answers are personal: no cache on the way keeps them.
+    if not response.cache_control:
         response.cache_control.no_store = True
     if response.status_code >= 400:
         inputs.drain()
@@ -304,31 +313,27 @@ _SENTENCES = {
     404: "There is nothing at this path.",
     405: "This path does not take this method.",
     413: "The request is larger than what can be taken here.",
-    429: f"Too many requests to the assistant: {CALLS_A_MINUTE} a minute are taken. Please come again in a moment.",
+    429: f"Too many requests to the assistant: {CALLS_A_MINUTE} a minute are taken. "
+    "Please come again in a moment.",
 }
 
 
-def _failure(problem: Exception):
+def _failure(problem: Exception) -> ResponseReturnValue:
     """Any failure as the one error body, `{"detail": "<sentence>"}`."""
     _close_scope(problem)  # here, because later nobody knows any more that it failed
     headers = {}
     if isinstance(problem, HTTPException):
         if problem.code is None or problem.code < 400:  # a redirect is an answer
-            return problem
+            return cast(ResponseReturnValue, problem)  # an HTTPException is a WSGI application
         status, detail = problem.code, _SENTENCES.get(problem.code) or problem.description or problem.name
         headers = {name: value for name, value in problem.get_headers() if name in ("Allow", "Retry-After")}
     else:
         known = _known(problem)
         if known.status >= 500 and not isinstance(problem, Unavailable):
-            told = isinstance(
-                known, DataDamaged | ModelFailure | StorageFull | Unavailable | Unreadable
-            )  # by its sentence
-            log.error(
-                "request %s failed: %s",
-                flask.g.get("request_id"),
-                problem,
-                exc_info=None if told else problem,
-            )
+            # Expected failures: their message is enough, a traceback adds nothing.
+            expected = DataDamaged | ModelFailure | StorageFull | Unavailable | Unreadable
+            trace = None if isinstance(known, expected) else problem
+            log.error("request %s failed: %s", flask.g.get("request_id"), problem, exc_info=trace)
         status, detail = known.status, known.detail
         if known.retry_after is not None:
             headers["Retry-After"] = str(max(1, round(known.retry_after)))

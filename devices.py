@@ -103,11 +103,7 @@ def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
 @inputs.operation()
 def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
     """Set the time from which a device syncs; 0 or none means everything."""
-    since = inputs.moment("since_ms", form.since_ms, None)
-    set_sync_start(
-        form.device_id,
-        since if since and to_epoch_ms(since) else None,
-        device_name=form.device_name,
-        now=utc_now(),
-    )
+    now = utc_now()
+    since = inputs.moment("since_ms", form.since_ms, now) if form.since_ms.strip("0") else None
+    set_sync_start(form.device_id, since, device_name=form.device_name, now=now)
     return sync_state(form.device_id)

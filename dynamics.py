@@ -1,174 +1,33 @@
-"""The reasoner and its notes, which the contract calls dynamics: when it looks, at what, what it keeps of it;
-`/api/dynamics`.
-
-What is new carries a mark until a cycle has looked at it: an analysis its own, a conversation the last
-message that was seen. A time would not do as the mark: results are stored a moment after the time that they
-carry, and a cycle in between would never see them. With marks a cycle for one device and one for all share
-one memory, what does not fit waits for the next, and a cycle that fails has done nothing. Articles and marks
-are written in one transaction; the database is closed while the model thinks.
-
-Memories and earlier notes are shown to the model to understand what is new. They are no news, and cannot be
-cited.
+"""The notes that the reasoner writes, which the contract calls dynamics: reading them, marking them as read, pinning and deleting them, and
+how a new article becomes a note or continues one; `/api/dynamics`.
 
 An article that goes on where a recent note ends, by its own word or by its title, continues that note: on top
-of what stood there, unread again, under its old id, date and pin. Only new notes are counted and pushed: a
-push names what is new, and would name a running topic every hour.
-
-Cycles never overlap, over all processes; one may wait. Every third completed analysis asks for one, hourly
-cron for another.
+of what stood there, unread again, under its old id, date and pin.
 """
 
-import contextlib
-import itertools
 import json
-import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, cast
 
 import msgspec
 import peewee
 from flask import Blueprint
 
-import database
-import llm
-import loops
-import memory
-import models
-import push
-from assistant import context, conversations
 from clock import utc_now
 from database import db
-from engines import articles, configuration, ledger
-from engines.articles import Article, Category, Material, NewConversation, NewPhoto, Notes, RecentNote
-from engines.findings import Entity
-from errors import AnswerUnusable, ModelFailure, NotFound, SnaploreError, Unavailable
-from locks import named_lock
-from models import Analysis, Conversation, Dynamic, Message, Photo
-from settings import Settings
+from engines import articles
+from engines.articles import Article, Category
+from errors import NotFound
+from models import Dynamic
 from web import inputs, shapes
 
-log = logging.getLogger(__name__)
-
-# What a cycle looks at, whatever the model could take: a model that is shown more reads less of each.
-MOST_NEW = 200  # screenshots and, apart from these, conversations; the latest ones, the others wait
-TRIES_ALONE = 3
-MOST_TOKENS = 60_000  # and half of the context, as the answer and its thoughts need room
-NOTES_SHARE, MEMORIES_SHARE, CONVERSATIONS_SHARE = (
-    1 / 8,
-    1 / 8,
-    1 / 4,
-)  # of the tokens, at most; the rest is for screenshots
-INSTRUCTION_TOKENS = 700
-MOST_MEMORIES = 40
-MOST_SAID = 30  # messages of a conversation, the latest
-MAX_SAID = 400  # characters of each
-MAX_SUMMARY, MAX_TEXT = (
-    600,
-    300,
-)  # characters of a screenshot's; what matters of the text should stand in the summary
-MOST_ENTITIES = 20
 # Far less than the default retention, 30 days, which counts from a note's first day: what was continued stays
 # for three weeks at least.
 RECENT = timedelta(days=7)
 MOST_RECENT = 100
 
-ANALYSES_A_CYCLE = 3  # by the contract
-# More than so many would find nothing new.
-MOST_ASKED = 3
-# While the queue is busy, as after an import, only the first so many of these come at once, then one in so
-# long a time.
-MOST_IN_A_ROW = 3
-SPACING = timedelta(minutes=5)
-
-TURN_PATIENCE = 200.0  # seconds: the longest answer of a model, 130, and the longest push, 60
-PLACE_PATIENCE = 0.5  # for the moment in which one that waited begins
-BUSY = "The reasoner is at work, and one more cycle waits already."
-LOOK_AGAIN = 5.0  # seconds
-
 PASS = timedelta(minutes=10)  # in which somebody goes through the pages of a list
-
-T = TypeVar("T")
-
-
-class Asked(msgspec.Struct):
-    """The cycles that completed analyses have asked for, over all processes and restarts."""
-
-    completed: int = 0  # since the last one that asked
-    waiting: int = 0
-    in_a_row: int = 0  # cycles since the queue was last found empty
-    last_at: datetime | None = None
-
-
-class Portion(msgspec.Struct):
-    """How much a cycle looks at: less after answers that could not be used."""
-
-    most: int = MOST_NEW
-    failures: int = 0  # of one screenshot or conversation alone, in a row
-
-
-# -------------------------------------------------------------------------------------------------- the cycle
-
-
-def cycle(
-    settings: Settings, *, device_id: str | None = None, clock: Callable[[], datetime] = utc_now
-) -> list[Dynamic]:
-    """Look at what is new, of one device or of all; save what is worth a note, push, and return the notes
-    that are new.
-
-    Opens the database by itself, for moments. Raises `Unavailable` when one cycle runs and another waits, and
-    when something is new but the day's tokens are used up; `ModelFailure` when the model gives no answer.
-    After any of these what is new stays new.
-    """
-    with _turn():
-        with database.scope():
-            chosen = configuration.current(settings)
-            model = llm.model_for(chosen, settings)
-            material = _collect(device_id, min(MOST_TOKENS, chosen.max_context_tokens // 2), now=clock())
-            if not material.photos and not material.conversations:
-                return []
-            llm.require_tokens(chosen, settings, now=clock())
-        try:
-            written = model.write_notes(material)
-        except ModelFailure as problem:
-            with database.scope():
-                _fail(problem, material, model.identity, now=clock())
-            raise
-        with database.scope():
-            saved = _save(written, material, device_id, model.identity, now=clock())
-        _tell(settings, [dynamic.title for dynamic in saved])
-        return saved
-
-
-def count_completed() -> None:
-    """An analysis is complete, in the transaction that says so; every third one asks for a cycle."""
-    asked = _asked()
-    asked.completed += 1
-    if asked.completed >= ANALYSES_A_CYCLE:
-        asked.completed, asked.waiting = 0, min(MOST_ASKED, asked.waiting + 1)
-    _save_asked(asked)
-
-
-def run_if_due(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
-    """Run a cycle that completed analyses have asked for; False when there is none, or it has to wait.
-
-    One that fails is not repeated: what it would have looked at stays for the next one, at the latest the
-    hourly.
-    """
-    with database.scope():
-        if not _take(now=clock()):
-            return False
-    try:
-        cycle(settings, clock=clock)
-    except SnaploreError as problem:
-        log.warning("the reasoner's cycle came to nothing: %s", problem)
-    return True
-
-
-def reasoner(settings: Settings) -> loops.Loop:
-    """The thread that runs what `count_completed` asks for; for the server process, after it has forked."""
-    return loops.Loop("reasoner", lambda: 0.0 if run_if_due(settings) else LOOK_AGAIN)
-
 
 # -------------------------------------------------------------------------------------------------- the notes
 
@@ -187,9 +46,8 @@ def page(
             chosen = chosen.where(column == value)
     following = chosen.where(_after(cursor, limit, chosen, now=now)) if cursor else chosen
     rows = list(following.order_by(Dynamic.is_pinned.desc(), Dynamic.id.desc()).limit(limit + 1))
-    return [shapes.of(row, shapes.DynamicItem) for row in rows[:limit]], rows[limit - 1].id if len(
-        rows
-    ) > limit else 0
+    following_cursor = rows[limit - 1].id if len(rows) > limit else 0
+    return [shapes.of(row, shapes.DynamicItem) for row in rows[:limit]], following_cursor
 
 
 def detail(dynamic_id: int) -> shapes.DynamicDetail:
@@ -197,12 +55,12 @@ def detail(dynamic_id: int) -> shapes.DynamicDetail:
     return shapes.of(_get(dynamic_id), shapes.DynamicDetail)
 
 
-def statistics() -> dict[str, Any]:
+def statistics() -> shapes.DynamicStatistics:
     """How many notes are unread, and how many there are of each category, read ones included."""
     counts = Dynamic.select(
         Dynamic.category, peewee.fn.COUNT(Dynamic.id), peewee.fn.SUM(~Dynamic.is_read)
     ).group_by(Dynamic.category)
-    rows = list(counts.tuples())
+    rows = list(cast("Iterable[tuple[str, int, int]]", counts.tuples()))
     return {"total_unread": sum(row[2] for row in rows), "by_category": {row[0]: row[1] for row in rows}}
 
 
@@ -215,11 +73,9 @@ def mark_read(dynamic_id: int) -> None:
 def mark_all_read(device_id: str | None = None) -> int:
     """Mark all notes, or those of a device, as read; returns how many were not."""
     unread = ~Dynamic.is_read
-    return (
-        Dynamic.update(is_read=True)
-        .where(unread if device_id is None else unread & (Dynamic.device_id == device_id))
-        .execute()
-    )
+    if device_id is not None:
+        unread &= Dynamic.device_id == device_id
+    return cast(int, Dynamic.update(is_read=True).where(unread).execute())
 
 
 def flip_pin(dynamic_id: int, *, now: datetime) -> bool:
@@ -238,230 +94,38 @@ def delete(dynamic_id: int) -> None:
         raise NotFound("Dynamic not found")
 
 
-# ------------------------------------------------------------------------------------------- whose turn it is
+# ----------------------------------------------------------------------------------- what the reasoner writes
 
 
-@contextlib.contextmanager
-def _turn() -> Iterator[None]:
-    """Be the only cycle. One more may wait for that; the next one is sent away."""
-    folder = database.store().folder / "reasoner"
-    with contextlib.ExitStack() as place:
-        place.enter_context(named_lock(folder, "waiting", PLACE_PATIENCE, busy=BUSY))
-        with named_lock(folder, "running", TURN_PATIENCE, busy=BUSY):
-            place.close()
-            yield
-
-
-def _take(*, now: datetime) -> bool:
-    """Take one of the cycles that are asked for, if its time has come; of a burst, one stands for all."""
-    asked = _asked()
-    if not asked.waiting and not asked.in_a_row:
-        return False
-    with db.atomic():
-        asked = _asked()
-        busy = models.tallied(status="pending") + models.tallied(status="processing") > 0
-        burst = asked.in_a_row >= MOST_IN_A_ROW
-        due = asked.waiting > 0 and not (busy and burst and asked.last_at <= now < asked.last_at + SPACING)
-        if due:
-            asked.waiting = 0 if burst else asked.waiting - 1
-            asked.in_a_row, asked.last_at = asked.in_a_row + 1, now
-        if not busy:
-            asked.in_a_row = 0
-        if due or not busy:
-            _save_asked(asked)
-    return due
-
-
-def _asked() -> Asked:
-    return msgspec.convert(models.stored_value("dynamics.asked", {}), Asked)
-
-
-def _save_asked(asked: Asked) -> None:
-    models.store_value("dynamics.asked", asked)
-
-
-# ------------------------------------------------------------------------------------------------ what is new
-
-# What is not worth keeping is not worth a note. The index is named: SQLite would walk through everything that
-# is done instead.
-_NEW = """
-    SELECT photo_id FROM analyses INDEXED BY analyses_to_note
-    WHERE status = 'done' AND noted = 0 AND intent <> 'ignore' AND ? IN ('', device_id) ORDER BY photo_id DESC LIMIT ?
-"""
-
-
-def _collect(device_id: str | None, tokens: int, *, now: datetime) -> Material:
-    """What is new, the latest first, and what is known beside it; as much of each as fits into its share of
-    the prompt.
-    """
-    tokens, most = tokens - INSTRUCTION_TOKENS, min(MOST_NEW, _portion().most)
-    remembered = [item["content"] for item in memory.page(1, MOST_MEMORIES, device_id=device_id, now=now)[1]]
-    recent = [RecentNote(row.id, row.title, row.summary, row.category) for row in _recent(device_id, now=now)]
-    memories, recent = _fitting(remembered, tokens * MEMORIES_SHARE), _fitting(recent, tokens * NOTES_SHARE)
-    # However small the context is, something is looked at.
-    conversations = _fitting(_conversations(device_id, most), tokens * CONVERSATIONS_SHARE, least=1)
-    left = tokens - _size([*memories, *recent, *conversations])
-    photos = _fitting(_photos(device_id, most), left, least=0 if conversations else 1)
-    return Material(now, photos, conversations, memories, recent)
-
-
-def _photos(device_id: str | None, most: int) -> list[NewPhoto]:
-    columns = (
-        Analysis.photo,
-        Photo.original_timestamp,
-        Analysis.device_id,
-        Analysis.app_name,
-        Analysis.content_category,
-    )
-    columns += (Analysis.intent, peewee.fn.SUBSTR(Analysis.summary, 1, MAX_SUMMARY))
-    columns += (peewee.fn.SUBSTR(Analysis.visible_text, 1, MAX_TEXT), Analysis.entities)
-    ids = [row[0] for row in db.execute_sql(_NEW, (device_id or "", most)).fetchall()]
-    rows = (
-        Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids)).order_by(Analysis.photo.desc())
-    )
-    return [
-        NewPhoto(*values, msgspec.json.decode(entities, type=list[Entity])[:MOST_ENTITIES])
-        for *values, entities in rows.tuples()
-    ]
-
-
-def _conversations(device_id: str | None, most: int) -> list[NewConversation]:
-    """Conversations with new answers, and what was said up to the last one: a question that is still open
-    waits for its answer.
-    """
-    is_new = (Message.id > Conversation.noted_message_id) & Message.content.is_null(False)
-    last = peewee.fn.MAX(Message.id)
-    answered = Conversation.select(Conversation.id, Conversation.title, Conversation.device_id, last)
-    # CROSS keeps the order: from each conversation to its new messages, not through all messages.
-    answered = answered.join(Message, peewee.JOIN.CROSS).where(
-        Message.conversation == Conversation.id, is_new, Message.role == "assistant"
-    )
+def recent(device_id: str | None, *, now: datetime) -> list[Dynamic]:
+    """The notes of the last days, of one device or of all, the newest first: those that an article may continue."""
+    chosen = Dynamic.created_at > now - RECENT
     if device_id is not None:
-        answered = answered.where(Conversation.device_id == device_id)
-    found = []
-    for conversation_id, title, device, last_id in (
-        answered.group_by(Conversation.id).order_by(last.desc()).limit(most).tuples()
-    ):
-        spoken = Message.select(Message.role, peewee.fn.SUBSTR(Message.content, 1, MAX_SAID)).join(
-            Conversation
-        )
-        spoken = spoken.where(
-            is_new, Message.conversation == conversation_id, Message.role != "tool", Message.id <= last_id
-        )
-        latest = list(spoken.order_by(Message.id.desc()).limit(MOST_SAID).tuples())
-        said = tuple(f"{role}: {content}" for role, content in reversed(latest))
-        found.append(NewConversation(conversation_id, title, device, said, last_id))
-    return found
+        chosen &= Dynamic.device_id == device_id
+    return list(Dynamic.select().where(chosen).order_by(Dynamic.id.desc()).limit(MOST_RECENT))
 
 
-def _recent(device_id: str | None, *, now: datetime) -> list[Dynamic]:
-    recent = Dynamic.created_at > now - RECENT
-    if device_id is not None:
-        recent &= Dynamic.device_id == device_id
-    return list(Dynamic.select().where(recent).order_by(Dynamic.id.desc()).limit(MOST_RECENT))
+def add(article: Article, origins: dict[int | str, str], *, now: datetime) -> Dynamic:
+    """Save an article as a new note. `origins` are the ids that it cites, with their devices."""
+    fields = msgspec.structs.asdict(article)
+    columns = {name: fields[name] for name in ("title", "summary", "content", "category", "confidence")}
+    dynamic = Dynamic(**columns, device_id=_device(origins), created_at=now, **_sources(article, origins))
+    dynamic.save(force_insert=True)
+    return dynamic
 
 
-def _fitting(items: Sequence[T], tokens: float, *, least: int = 0) -> list[T]:
-    """Those from the front that fit into `tokens`, but at least so many."""
-    sizes = itertools.accumulate(_size([item]) for item in items)
-    return [
-        item
-        for number, (item, size) in enumerate(zip(items, sizes, strict=True))
-        if size <= tokens or number < least
-    ]
-
-
-def _size(items: Iterable[Any]) -> int:
-    return sum(context.tokens(articles.shown(item)) for item in items)
-
-
-# ----------------------------------------------------------------------------------------- what becomes of it
-
-
-def _save(
-    written: Notes, material: Material, device_id: str | None, model: str, *, now: datetime
-) -> list[Dynamic]:
-    """Keep the articles, and that the material has been looked at; returns the notes that are new."""
-    with db.atomic():
-        ledger.record(written.usage, purpose="reasoning", model=model, now=now)
-        _mark(material)
-        _save_portion(Portion(min(2 * _portion().most, MOST_NEW)))
-        recent = {dynamic.id: dynamic for dynamic in _recent(device_id, now=now)}
-        saved = []
-        for article in written.articles:
-            origins = _origins(article)
-            if not origins:
-                continue
-            earlier = recent.get(article.updates) or next(
-                (one for one in recent.values() if articles.alike(one.title, article.title)), None
-            )
-            if earlier is not None:
-                _continue(earlier, article, origins)
-                continue
-            fields = msgspec.structs.asdict(article)
-            columns = {
-                name: fields[name] for name in ("title", "summary", "content", "category", "confidence")
-            }
-            dynamic = Dynamic(
-                **columns, device_id=_device(origins), created_at=now, **_sources(article, origins)
-            )
-            dynamic.save(force_insert=True)
-            recent[dynamic.id] = dynamic
-            saved.append(dynamic)
-    return saved
-
-
-def _fail(problem: ModelFailure, material: Material, model: str, *, now: datetime) -> None:
-    """Count what the failure cost. An answer that is unusable may be so because of one screenshot, or of
-    their number.
-
-    So the next cycle looks at half as many. When one alone has failed as often as a screenshot may fail in
-    its analysis, it is given up, or nothing would ever be noted again.
+def extend(earlier: Dynamic, article: Article, origins: dict[int | str, str]) -> None:
+    """Put what is new on top. Id, date and pin stay; the title is the new one, because it tells how things
+    stand now.
     """
-    with db.atomic():
-        if problem.usage is not None:
-            ledger.record(problem.usage, purpose="reasoning", model=model, now=now)
-        if not isinstance(problem, AnswerUnusable):
-            return
-        portion, number = _portion(), max(len(material.photos), len(material.conversations))
-        if number > 1:
-            portion = Portion(number // 2)
-        elif portion.failures + 1 < TRIES_ALONE:
-            portion.failures += 1
-        else:
-            portion = Portion(1)
-            _mark(material)
-            cited = [
-                *(photo.id for photo in material.photos),
-                *(conversation.id for conversation in material.conversations),
-            ]
-            log.warning("the reasoner gives up on %s: %s", cited, problem)
-        _save_portion(portion)
-
-
-def _portion() -> Portion:
-    return msgspec.convert(models.stored_value("dynamics.portion", {}), Portion)
-
-
-def _save_portion(portion: Portion) -> None:
-    models.store_value("dynamics.portion", portion)
-
-
-def _mark(material: Material) -> None:
-    models.mark_noted([photo.id for photo in material.photos])
-    for seen in material.conversations:
-        conversations.mark_noted(seen.id, seen.last_message_id)
-
-
-def _origins(article: Article) -> dict[int | str, str]:
-    """The cited ids with their devices, but for what was deleted while the model was thinking: nothing of
-    that is kept.
-    """
-    photos = Photo.select(Photo.id, Photo.device_id).where(Photo.id.in_(article.photo_ids))
-    conversations = Conversation.select(Conversation.id, Conversation.device_id).where(
-        Conversation.id.in_(article.conversation_ids)
-    )
-    return {**dict(photos.tuples()), **dict(conversations.tuples())}
+    earlier.content = articles.continued(article.content, earlier.content)
+    for name, ids in _sources(article, origins, earlier).items():
+        setattr(earlier, name, ids)
+    if _device(origins) != earlier.device_id:
+        earlier.device_id = ""
+    earlier.title, earlier.summary = article.title, article.summary
+    earlier.confidence, earlier.is_read = article.confidence, False
+    earlier.save()
 
 
 def _device(origins: dict[int | str, str]) -> str:
@@ -474,7 +138,10 @@ def _sources(
     article: Article, origins: dict[int | str, str], earlier: Dynamic | None = None
 ) -> dict[str, str]:
     """What is cited, as the contract's JSON texts, with what `earlier` had cited."""
-    cited = {"source_photo_ids": article.photo_ids, "source_conversation_ids": article.conversation_ids}
+    cited: dict[str, Sequence[int | str]] = {
+        "source_photo_ids": article.photo_ids,
+        "source_conversation_ids": article.conversation_ids,
+    }
     found = {}
     for name, ids in cited.items():
         before = json.loads(getattr(earlier, name)) if earlier else []
@@ -482,40 +149,14 @@ def _sources(
     return found
 
 
-def _continue(earlier: Dynamic, article: Article, origins: dict[int | str, str]) -> None:
-    """Put what is new on top. Id, date and pin stay; the title is the new one, because it tells how things
-    stand now.
-    """
-    earlier.content = articles.continued(article.content, earlier.content)
-    for name, ids in _sources(article, origins, earlier).items():
-        setattr(earlier, name, ids)
-    if _device(origins) != earlier.device_id:
-        earlier.device_id = ""
-    earlier.title, earlier.summary, earlier.confidence, earlier.is_read = (
-        article.title,
-        article.summary,
-        article.confidence,
-        False,
-    )
-    earlier.save()
-
-
-def _tell(settings: Settings, titles: list[str]) -> None:
-    """Push, once for all; what is saved is saved whether it is heard of or not."""
-    if not titles:
-        return
-    try:
-        push.broadcast(settings, push.new_notes(titles, settings.language))
-    except (SnaploreError, OSError, peewee.DatabaseError) as problem:
-        log.warning("new notes could not be pushed: %s", problem)
-
-
 # --------------------------------------------------------------------------------------------------- one note
 
 _LIST_COLUMNS = shapes.columns(Dynamic, shapes.DynamicItem)
 
 
-def _after(cursor: int, limit: int, chosen: peewee.ModelSelect, *, now: datetime) -> peewee.Expression:
+def _after(
+    cursor: int, limit: int, chosen: "peewee.ModelSelect[Dynamic]", *, now: datetime
+) -> peewee.Expression:
     """What comes after the item `cursor`, whose place in the order is its pin and its id.
 
     It may have been deleted, or pinned, since its page was shown. Both would send the reader through the
@@ -526,11 +167,12 @@ def _after(cursor: int, limit: int, chosen: peewee.ModelSelect, *, now: datetime
     shown = Dynamic.get_or_none(Dynamic.id == cursor)
     reaching = chosen.where(Dynamic.is_pinned == True, Dynamic.id >= cursor).count() + (shown is None)  # noqa: E712, for the index
     among_pinned = reaching >= limit
-    if shown is not None and not (
-        shown.is_pinned and shown.pinned_at is not None and shown.pinned_at > now - PASS
-    ):
-        among_pinned = shown.is_pinned
-    return peewee.Tuple(Dynamic.is_pinned, Dynamic.id) < peewee.Tuple(among_pinned, cursor)
+    if shown is not None:
+        pinned_at = shown.pinned_at if shown.is_pinned else None
+        if pinned_at is None or pinned_at <= now - PASS:
+            among_pinned = shown.is_pinned
+    position = peewee.Tuple(Dynamic.is_pinned, Dynamic.id)
+    return cast(peewee.Expression, position < peewee.Tuple(among_pinned, cursor))
 
 
 def _get(dynamic_id: int) -> Dynamic:
@@ -611,14 +253,3 @@ def remove(dynamic_id: int) -> shapes.Done:
     """Delete a note."""
     delete(dynamic_id)
     return {"message": "Deleted"}
-
-
-@routes.post("/trigger")
-@inputs.without_scope
-@inputs.operation(Unavailable, ModelFailure)
-def trigger(query: Device, body: Device) -> shapes.Generated:
-    """Look at what is new, of all devices or of the one that the query or the body names, and write notes
-    about it.
-    """
-    saved = cycle(inputs.settings(), device_id=body.device_id or query.device_id or None)
-    return {"generated": len(saved), "articles": [shapes.of(dynamic, shapes.NewArticle) for dynamic in saved]}

@@ -123,12 +123,12 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
 def post_worker_init(worker: Worker) -> None:
     """What works in the background starts in the worker, after the fork: threads do not survive one."""
     import analysis
-    import dynamics
+    import reasoner
     from assistant import chat
     from loops import Loop
 
     worker.pool = analysis.Pool(_settings)
-    worker.loops = [chat.reader(_settings), dynamics.reasoner(_settings), Loop("memory", _tidy)]
+    worker.loops = [chat.reader(_settings), reasoner.loop(_settings), Loop("memory", _tidy)]
     for background in (worker.pool, *worker.loops):
         background.start()
 

@@ -26,9 +26,17 @@ from flask.cli import with_appcontext
 import crypto
 import database
 import devices
-import dynamics
 import memory
 import models
+<<<<<<< HEAD
+||||||| 9afe967
+import photos
+import pictures
+=======
+import photos
+import pictures
+import reasoner
+>>>>>>> wt-nouns
 from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
@@ -193,7 +201,13 @@ def _clock_jumped(name: str, *, now: datetime) -> bool:
 def reason(device_id: str | None) -> str:
     """Look at what is new, and write notes of what is worth it."""
     try:
+<<<<<<< HEAD
         saved = dynamics.cycle(_application().settings, device_id=device_id)
+||||||| 9afe967
+        saved = dynamics.cycle(current_app.settings, device_id=device_id)
+=======
+        saved = reasoner.cycle(current_app.settings, device_id=device_id)
+>>>>>>> wt-nouns
     except (
         Unavailable
     ) as problem:  # the service is at it, or the day's tokens are used up: the next hour makes up for it

@@ -21,7 +21,7 @@ import re
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from rapidfuzz import process
@@ -52,11 +52,8 @@ TOGETHER = 1_000  # photos that are put into a new index at once
 # Pages that one step of compacting writes: 0.1 s, where all of the index of 100,000 photos at once keeps
 # writers out for a second.
 MERGED = 500
-MARKS = (
-    1 << 53
-    # ids of the index's blocks from which on FTS5 keeps its marks of what was removed (FTS5_TOMBSTONE_ROWID in
-    # its source)
-)
+# From this block id on, FTS5 keeps its marks of removed rows (FTS5_TOMBSTONE_ROWID in its source).
+MARKS = 1 << 53
 EVERYTHING = "@"  # a term that every photo in the index has
 
 _ALIKE = {character: group for group in ("0o", "1li") for character in group}
@@ -137,17 +134,15 @@ def compact(*, first: bool) -> bool:
     """
     if first and not rows("SELECT 1 FROM photo_index_data WHERE id >= ? LIMIT 1", MARKS):
         return False
-    [(before,)] = rows("SELECT total_changes()")
-    db.execute_sql(
-        "INSERT INTO photo_index(photo_index, rank) VALUES ('merge', ?)", (-MERGED if first else MERGED,)
-    )
-    [(after,)] = rows("SELECT total_changes()")
-    return after - before >= 2
+    before = _number("SELECT total_changes()")
+    pages = -MERGED if first else MERGED
+    db.execute_sql("INSERT INTO photo_index(photo_index, rank) VALUES ('merge', ?)", (pages,))
+    return _number("SELECT total_changes()") - before >= 2
 
 
 def photos_with(term: str) -> int:
     """How many photos have this term, counted in the index itself."""
-    return rows("SELECT count(*) FROM photo_index WHERE photo_index MATCH ?", f'"{term}"')[0][0]
+    return _number("SELECT count(*) FROM photo_index WHERE photo_index MATCH ?", f'"{term}"')
 
 
 def count_anew(term: str) -> None:
@@ -179,8 +174,8 @@ def document_of(photo_id: int) -> Document | None:
     out.
     """
     found = rows(
-        """SELECT app_name, summary, entities, visible_text, content_category, intent, a.device_id, original_timestamp
-        FROM analyses a JOIN photos ON photos.id = photo_id WHERE photo_id = ?""",
+        """SELECT app_name, summary, entities, visible_text, content_category, intent, a.device_id,
+        original_timestamp FROM analyses a JOIN photos ON photos.id = photo_id WHERE photo_id = ?""",
         photo_id,
     )
     if not found:
@@ -220,8 +215,12 @@ def date_terms(day: str) -> list[str]:
     return [f"@{day[:length]}" for length in (4, 7, 10)]
 
 
-def rows(sql: str, *values: object) -> list[tuple]:
-    return db.execute_sql(sql, values).fetchall()
+def rows(sql: str, *values: object) -> list[tuple[Any, ...]]:
+    return cast(list[tuple[Any, ...]], db.execute_sql(sql, values).fetchall())
+
+
+def _number(sql: str, *values: object) -> int:
+    return cast(int, rows(sql, *values)[0][0])
 
 
 # ----------------------------------------------------------------------------------------- what a query means
@@ -244,9 +243,7 @@ class Word(msgspec.Struct):
     term: str
     meanings: dict[str, float]
     photos: int = 0  # that have one of the meanings, counted once for each
-    weight: float = (
-        1.0  # how distinctive it is: 1 for a word of one photo or of none, near 0 for a word of all
-    )
+    weight: float = 1.0  # how distinctive it is: 1 for a word of one photo or of none, near 0 for one of all
 
 
 def read(text: str) -> Query:
@@ -337,7 +334,7 @@ class _Block(NamedTuple):
     """
 
     text: str  # the words, a line each
-    counts: array
+    counts: "array[int]"
 
     @classmethod
     def of(cls, rows: list[tuple[str, int]]) -> "_Block":
@@ -361,9 +358,8 @@ class _Lexicon:
     def __init__(self, photos: int):
         self.photos = photos  # in the index then: it tells how old the counts are
         self._last_id = 0
-        self._letters: dict[
-            tuple[str, int], str
-        ] = {}  # words of letters only, by the first one and the length, put together
+        # Words of letters only, concatenated, by their first letter and length.
+        self._letters: dict[tuple[str, int], str] = {}
         slices = []
         for rows in self._new_rows():
             slices.append(list(_blocks(sorted(rows))))

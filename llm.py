@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated, BinaryIO, Protocol
+from typing import Annotated, Any, BinaryIO, Protocol, TypedDict
 
 import msgspec
 from flask import Blueprint
@@ -47,9 +47,9 @@ class Model(Protocol):
 
     def complete(
         self,
-        messages: list[dict],
+        messages: list[dict[str, Any]],
         *,
-        tools: list[dict] | None = None,
+        tools: list[dict[str, Any]] | None = None,
         most: int = MAX_ANSWER_TOKENS,
         remembered: Sequence[str] = (),
     ) -> Answer:
@@ -114,7 +114,9 @@ def _make_model(chosen: Configuration, settings: Settings) -> Model:
     return RemoteModel(chosen, guard(settings), language=settings.language)
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(TypedDict):
+    """What a test of the connection found."""
+
     success: bool
     message: str  # a sentence without the key
     model: str
@@ -127,11 +129,13 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
         chosen = configuration.current(settings)
         used_up = out_of_tokens(chosen, settings, now=clock())
     if chosen.provider == configuration.LOCAL or used_up:
-        return Outcome(not used_up, ledger.USED_UP if used_up else NOTHING_TO_TEST, chosen.model, 0)
+        sentence = ledger.USED_UP if used_up else NOTHING_TO_TEST
+        return Outcome(success=not used_up, message=sentence, model=chosen.model, milliseconds=0)
     model = RemoteModel(chosen, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
     begun = time.monotonic()
+    failure: ModelFailure | None = None
     try:
-        usage, failure = model.complete(prompts.CONNECTION_TEST, most=MOST_TOKENS).usage, None
+        usage = model.complete(prompts.CONNECTION_TEST, most=MOST_TOKENS).usage
     except ModelFailure as problem:
         usage, failure = problem.usage or Usage(), problem
     finally:
@@ -139,7 +143,8 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
     milliseconds = round((time.monotonic() - begun) * 1000)
     with database.scope():
         ledger.record(usage, purpose="test", model=model.identity, now=clock())
-    return Outcome(failure is None, failure.detail if failure else ANSWERED, chosen.model, milliseconds)
+    sentence = failure.detail if failure else ANSWERED
+    return Outcome(success=failure is None, message=sentence, model=chosen.model, milliseconds=milliseconds)
 
 
 def shown(chosen: Configuration) -> shapes.ConfigurationFields:
@@ -211,7 +216,7 @@ connection_routes = Blueprint("connection", __name__, url_prefix="/api/config/ll
 @inputs.operation()
 def run() -> Outcome:
     """Ask the configured model for one word. That it fails is an answer, too."""
-    return msgspec.structs.asdict(probe(inputs.settings()))
+    return probe(inputs.settings())
 
 
 usage_routes = Blueprint("spend", __name__, url_prefix="/api/usage")

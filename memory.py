@@ -24,7 +24,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import msgspec
 import peewee
@@ -226,17 +226,23 @@ def page(
     ]
 
 
-def statistics(*, now: datetime) -> dict[str, Any]:
+def statistics(*, now: datetime) -> shapes.MemoryStatistics:
     """`{total, short_term, long_term, categories}`: numbers of memories that have not expired; categories
     only where there are any.
     """
     kinds = Memory.select(Memory.memory_type, Memory.category, peewee.fn.COUNT(Memory.id)).where(_alive(now))
     counts = dict.fromkeys(MEMORY_TYPES, 0)
     categories: dict[str, int] = {}
-    for memory_type, category, number in kinds.group_by(Memory.memory_type, Memory.category).tuples():
+    rows = kinds.group_by(Memory.memory_type, Memory.category).tuples()
+    for memory_type, category, number in cast("Iterable[tuple[str, str, int]]", rows):
         counts[memory_type] += number
         categories[category] = categories.get(category, 0) + number
-    return {"total": sum(counts.values()), **counts, "categories": categories}
+    return {
+        "total": sum(counts.values()),
+        "short_term": counts["short_term"],
+        "long_term": counts["long_term"],
+        "categories": categories,
+    }
 
 
 def delete(memory_id: int) -> None:
@@ -422,9 +428,9 @@ def _weights(wanted: set[str], texts: list[tuple[str, ...]]) -> dict[str, float]
     return weights
 
 
-def _raw(chosen: peewee.ModelSelect) -> list[tuple]:
-    """The rows as the driver gives them: with peewee's conversions, reading 10,000 takes three times as long."""
-    return db.execute(chosen).fetchall()
+def _raw(chosen: "peewee.ModelSelect[Memory]") -> list[tuple[Any, ...]]:
+    """The rows as the driver returns them; with peewee's conversions 10,000 take three times as long."""
+    return cast(list[tuple[Any, ...]], db.execute(chosen).fetchall())
 
 
 def _alive(now: datetime) -> peewee.Expression:

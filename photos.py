@@ -18,10 +18,10 @@ import itertools
 import logging
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, BinaryIO, NamedTuple
+from typing import Annotated, Any, BinaryIO, NamedTuple, cast
 
 import blinker
 import flask
@@ -113,13 +113,15 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     return Stored(photo.id, photo.filename, photo.file_size, dedup=False)
 
 
-def store_batch(spools: Iterable[Spool], uploads: Iterable[Upload], *, now: datetime) -> list[dict[str, Any]]:
+def store_batch(
+    spools: Iterable[Spool], uploads: Iterable[Upload], *, now: datetime
+) -> list[shapes.BatchResult]:
     """Store each picture by itself; one that cannot be stored costs the others nothing.
 
     Returns, in order, `{id, filename, dedup}` or `{filename, error}` with `error` one of `empty`, `too large`,
     `unsupported image`, or a sentence.
     """
-    results = []
+    results: list[shapes.BatchResult] = []
     for spool, upload in zip(spools, uploads, strict=True):
         try:
             kept = store(spool, upload, now=now)
@@ -188,7 +190,7 @@ def list_items(ids: list[int]) -> list[shapes.PhotoItem]:
     if not ids:
         return []
     query = Photo.select(*_LIST_COLUMNS).join(Analysis).where(Photo.id.in_(ids))
-    found = {row["id"]: row for row in query.dicts()}
+    found = {row["id"]: row for row in cast("Iterable[dict[str, Any]]", query.dicts())}
     return [shapes.of(found[photo_id], shapes.PhotoItem) for photo_id in ids if photo_id in found]
 
 
@@ -299,14 +301,13 @@ def _total(filters: Filters, among: list[peewee.Expression]) -> int:
 
 def _holds_most(filters: Filters) -> bool:
     """Whether most of the time over which there are photos is in the period, and so, likely, are most photos."""
-    oldest, newest = (
-        Analysis.select(peewee.fn.MIN(Analysis.taken_at)).scalar(),
-        Analysis.select(peewee.fn.MAX(Analysis.taken_at)).scalar(),
-    )
+    # Two statements: one with both would read the whole index.
+    oldest = Analysis.select(peewee.fn.MIN(Analysis.taken_at)).scalar()
+    newest = Analysis.select(peewee.fn.MAX(Analysis.taken_at)).scalar()
     if oldest is None:
         return False
     held = min(filters.until or newest, newest) - max(filters.since or oldest, oldest)
-    return held > (newest - oldest) / 2
+    return bool(held > (newest - oldest) / 2)
 
 
 def _photo(
@@ -351,12 +352,11 @@ def _whole(file: BinaryIO) -> BinaryIO:
 def _already_stored(upload: Upload) -> Stored | None:
     if not upload.local_media_store_id:
         return None
-    named = peewee.SQL(
-        "local_media_store_id <> ''"
-    )  # spelled out, or SQLite cannot use the partial index and reads all photos
+    # Literal, as in the partial index: with a bound value SQLite cannot use that and reads all photos.
+    named = peewee.SQL("local_media_store_id <> ''")
     same = (Photo.device_id == upload.device_id) & (Photo.local_media_store_id == upload.local_media_store_id)
     photo = Photo.get_or_none(same & named)
-    return photo and Stored(photo.id, photo.filename, photo.file_size, dedup=True)
+    return None if photo is None else Stored(photo.id, photo.filename, photo.file_size, dedup=True)
 
 
 def _delete(where: peewee.Expression, *, most: int) -> int:
@@ -367,7 +367,7 @@ def _delete(where: peewee.Expression, *, most: int) -> int:
             .order_by(Photo.created_at)
             .limit(most)
         )
-        rows = list(chosen.tuples())
+        rows = list(cast("Iterable[tuple[int, str, str]]", chosen.tuples()))
         ids = [row[0] for row in rows]
         for photo_id in ids:
             lexicon.remove(photo_id)
@@ -447,7 +447,7 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
         form.source_type,
         form.local_media_store_id,
     )
-    kept = store(file.stream, described, now=now)
+    kept = store(_spool(file), described, now=now)
     if kept.dedup:
         return {"id": kept.id, "filename": kept.filename, "dedup": True, "message": "Already exists (dedup)"}
     return {
@@ -477,7 +477,7 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploa
         Upload(form.device_id, file.filename or "", taken, form.device_name, local_media_store_id=local_id)
         for file, taken, local_id in zip(files, times, ids, strict=True)
     ]
-    results = store_batch([file.stream for file in files], described, now=now)
+    results = store_batch([_spool(file) for file in files], described, now=now)
     return {"uploaded": sum(result.get("dedup") is False for result in results), "results": results}
 
 
@@ -487,11 +487,8 @@ def index(query: ListQuery) -> shapes.PhotoPage:
     """List photos, the newest upload first; of a period, which is about when they were taken, the latest
     picture first.
     """
-    period = {
-        "since": parse_time(query.since, field="since"),
-        "until": parse_time(query.until, field="until"),
-    }
-    filters = Filters(query.status, query.device_id, query.category, query.intent, **period)
+    since, until = parse_time(query.since, field="since"), parse_time(query.until, field="until")
+    filters = Filters(query.status, query.device_id, query.category, query.intent, since, until)
     total, items = page(query.page, query.page_size, filters)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
 
@@ -533,22 +530,30 @@ def remove(photo_id: int) -> shapes.Done:
     return {"message": "Deleted"}
 
 
-def _picture(opened, photo: Photo, mime_type: str, etag: str, size: int | None = None):
+def _spool(file: FileStorage) -> Spool:
+    return cast(Spool, file.stream)  # `app.Request.open_spool` made it
+
+
+def _picture(
+    opened: Callable[[Photo], BinaryIO], photo: Photo, mime_type: str, etag: str, size: int | None = None
+) -> flask.Response:
     """A stored picture as a response that a browser shows and never runs."""
     fresh = flask.Response(mimetype=mime_type)
     fresh.set_etag(etag)
     if not flask.request.if_none_match.contains_weak(etag):
         reader = opened(photo)
         if size is None:
-            size = reader.seek(0, 2)
+            size = reader.seek(0, io.SEEK_END)
             reader.seek(0)
         elif size <= IN_MEMORY:
             reader = _whole(reader)
-            if reader.getbuffer().nbytes != size:
+            if reader.seek(0, io.SEEK_END) != size:
                 raise Unreadable("A stored file is damaged.")
+            reader.seek(0)
         fresh = flask.send_file(reader, mimetype=mime_type, etag=etag, conditional=False)
         fresh.content_length = size
         fresh.call_on_close(reader.close)
     fresh.headers["Content-Security-Policy"] = "sandbox"
     fresh.headers["Cache-Control"] = "private, max-age=86400"
-    return fresh.make_conditional(flask.request.environ, accept_ranges=size is not None, complete_length=size)
+    fresh.make_conditional(flask.request.environ, accept_ranges=size is not None, complete_length=size)
+    return fresh

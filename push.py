@@ -163,8 +163,8 @@ class _Webhook:
     left of its time.
     """
 
-    def __init__(self, settings: Settings):
-        self._url = settings.push_webhook_url
+    def __init__(self, url: str, settings: Settings):
+        self._url = url
         self._key = _signing_key(settings.push_webhook_secret)
         self._client = net.Client(_guard(self._url))
         self._until = time.monotonic() + BROADCAST_SECONDS
@@ -209,13 +209,17 @@ class _Webhook:
 
 
 def _deliver(settings: Settings, targets: Sequence[PushDevice], notification: Notification) -> int:
-    if not settings.push_webhook_url:
+    url = settings.push_webhook_url
+    if not url:
         for device in targets:
             log.info(
                 "push %r to device %r: only logged, no webhook is set", notification.title, device.device_id
             )
         return len(targets)
-    with contextlib.closing(_Webhook(settings)) as webhook, ThreadPoolExecutor(THREADS, "push") as threads:
+    with (
+        contextlib.closing(_Webhook(url, settings)) as webhook,
+        ThreadPoolExecutor(THREADS, "push") as threads,
+    ):
         return sum(threads.map(lambda device: webhook.take(device, notification), targets))
 
 

@@ -157,7 +157,8 @@ def _with_all(words: list[Word], scope: _Scope) -> tuple[int, list[int]]:
     if not all(word.meanings for word in words):
         return 0, []
     rarest_first = sorted(words, key=lambda word: word.photos)
-    conditions, looks = [], 0
+    conditions: list[str] = []
+    looks = 0
     for word in rarest_first:
         looks += len(word.meanings) * rarest_first[0].photos
         if not conditions or looks < LOOKS:
@@ -179,7 +180,8 @@ def _with_most(words: list[Word], scope: _Scope) -> list[int]:
     missable = (1 - COVERAGE) * sum(word.weight for word in words)
     if len(words) < 2 or sum(word.weight for word in words if not word.meanings) > missable:
         return []
-    meanings, weight, postings = {}, 0.0, 0
+    meanings: dict[str, float] = {}
+    weight, postings = 0.0, 0
     for word in sorted(words, key=lambda word: word.weight, reverse=True):
         meanings |= word.meanings
         postings += word.photos
@@ -322,7 +324,8 @@ def _densest(marks: list[tuple[int, int]], reach: int) -> tuple[int, int]:
     place where they do.
     """
     most, start = 0, 0
-    inside, first = collections.Counter(), 0
+    inside: collections.Counter[int] = collections.Counter()
+    first = 0
     for place, word in marks:
         inside[word] += 1
         while marks[first][0] <= place - reach:
@@ -396,14 +399,18 @@ def find_photos(query: SearchQuery) -> shapes.PhotoHits:
     """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an
     error.
     """
-    period = {
-        "since": parse_time(query.since, field="since"),
-        "until": parse_time(query.until, field="until"),
-    }
-    chosen = {"category": query.category, "intent": query.intent, "device_id": query.device_id}
-    found = find(query.q, limit=query.limit, **chosen, **period, now=utc_now())
+    found = find(
+        query.q,
+        limit=query.limit,
+        category=query.category,
+        intent=query.intent,
+        device_id=query.device_id,
+        since=parse_time(query.since, field="since"),
+        until=parse_time(query.until, field="until"),
+        now=utc_now(),
+    )
     hits = {hit.photo_id: hit for hit in found.items}
-    items = [
+    items: list[shapes.PhotoHit] = [
         {**item, "score": hits[item["id"]].score, "snippet": hits[item["id"]].snippet}
         for item in photos.list_items(list(hits))
     ]

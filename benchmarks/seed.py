@@ -29,11 +29,11 @@ import analysis
 import crypto
 import database
 import devices
-import dynamics
 import lexicon
 import llm
 import models
 import photos
+import reasoner
 from benchmarks import material
 from database import db
 from engines.findings import Findings
@@ -213,11 +213,11 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
             now=moment,
         )
     # The reasoner cannot be asked more often than so: from then on only what is left of a cycle changes.
-    most = dynamics.ANALYSES_A_CYCLE * dynamics.MOST_ASKED
+    most = reasoner.ANALYSES_A_CYCLE * reasoner.MOST_ASKED
     for _ in range(
-        len(moments) if len(moments) < most else most + (len(moments) - most) % dynamics.ANALYSES_A_CYCLE
+        len(moments) if len(moments) < most else most + (len(moments) - most) % reasoner.ANALYSES_A_CYCLE
     ):
-        dynamics.count_completed()
+        reasoner.count_completed()
 
 
 def _linked(path: str) -> str:

@@ -1,6 +1,6 @@
 """The circuit breaker of the analysis queue: whether a model's provider may be asked, after how it answered.
 
-A `Circuit` is a plain value, and each event makes the next one; whoever keeps it saves it (`analysis.py`, in
+A `Circuit` is a plain value, and each event makes the next one; whoever keeps it saves it (`claims.py`, in
 the database, for all threads and workers). It is closed while the provider answers. Three failures in a row
 open it: the queue waits, and one photo at a time goes as a *probe*, after a pause that doubles with each
 probe that fails. A refusal (401, 403, 404) opens it without a time for a probe, since only another

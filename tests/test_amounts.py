@@ -16,8 +16,8 @@ import requests
 from PIL import Image
 
 import database
-import dynamics
 import photos
+import reasoner
 from app import create_app
 from assistant import chat, conversations
 from clock import utc_now
@@ -674,7 +674,7 @@ def test_a_cycle_of_the_reasoner_that_runs_meanwhile_brings_nothing_back(
     work_queue(remote, clock=clock)
     fake_llm.default = clear_first
 
-    assert dynamics.cycle(remote, clock=clock) == []
+    assert reasoner.cycle(remote, clock=clock) == []
     assert cleared == [1]
     assert count(Dynamic) == 0
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 import analysis
+import claims
 import database
 import llm
 import models
@@ -277,9 +278,9 @@ def test_a_thread_does_not_spin_on_what_is_due_but_may_not_be_taken(client, remo
     assert worker.work()
     assert worker.work() is False
     with database.scope():
-        assert analysis.seconds_until_due(now=clock()) >= 1
+        assert claims.seconds_until_due(now=clock()) >= 1
         models.store_value("analysis.circuit", Circuit(open=True, probe_at=clock()))
-        assert analysis.seconds_until_due(now=clock() + timedelta(hours=1)) >= 1
+        assert claims.seconds_until_due(now=clock() + timedelta(hours=1)) >= 1
 
 
 def test_an_unreadable_answer_is_tried_three_times_and_costs_only_its_row(client, fake_llm, turn, clock):
@@ -387,7 +388,7 @@ def test_rows_of_a_worker_that_lives_keep_their_lease(client, clock, worker):
 def test_a_picture_that_keeps_killing_its_worker_is_given_up(client, clock, worker):
     (photo,) = upload(client, "library")
     with database.scope():
-        for _ in range(analysis.MAX_INTERRUPTIONS):
+        for _ in range(claims.MAX_INTERRUPTIONS):
             assert worker.claim_next("any", now=clock()) is not None
             models.Analysis.update(lease_token="0123456789abcdef:1").execute()
             assert worker.recover(now=clock()) == 1
@@ -403,7 +404,7 @@ def test_a_turn_of_the_queue_reads_no_more_when_the_queue_is_long(client, fake_l
     try:
         worker.work()
         with database.scope():
-            analysis.seconds_until_due(now=clock())
+            claims.seconds_until_due(now=clock())
     finally:
         database.db.query_hooks.clear()
     explained = [event for event in statements if event.sql.lstrip().startswith(("SELECT", "UPDATE"))]
@@ -445,7 +446,7 @@ def test_a_claim_that_is_given_back_is_pending_and_unharmed(client, clock, worke
     (photo,) = upload(client, "library")
     with database.scope():
         claim = worker.claim_next("any", now=clock())
-        analysis.give_back(claim, now=clock())
+        claims.give_back(claim, now=clock())
 
     assert shown(client, photo)["status"] == "pending"
     with database.scope():

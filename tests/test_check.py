@@ -16,7 +16,7 @@ from datetime import timedelta
 
 import pytest
 
-import analysis
+import claims
 import database
 import lexicon
 import photos
@@ -418,7 +418,7 @@ def test_what_changes_while_it_runs_is_not_called_wrong(library, settings, monke
                 with database.scope():
                     ids = [row[0] for row in Photo.select(Photo.id).order_by(Photo.id).tuples()]
                     photos.make_thumbnail_anew(photos.get(ids[-1]))
-                    analysis.reprocess(ids[1], now=utc_now())
+                    claims.reprocess(ids[1], now=utc_now())
                     photos.delete(ids[0])
         except Exception as problem:
             failures.append(problem)

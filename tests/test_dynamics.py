@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import analysis
 import database
-import dynamics
 import memory
 import models
 import push
+import reasoner
 from app import create_app
 from assistant import context, conversations
 from clock import iso, utc_now
@@ -114,7 +114,7 @@ def test_a_note_has_what_the_model_wrote_and_cites_what_it_rests_on(phone, analy
             ]
         }
     )
-    (saved,) = dynamics.cycle(remote, clock=clock)
+    (saved,) = reasoner.cycle(remote, clock=clock)
     shown = phone.get(f"/api/dynamics/{saved.id}").json
 
     assert shown == {
@@ -144,7 +144,7 @@ def test_the_model_is_shown_what_is_new_with_what_is_remembered_and_noted(
         Dynamic.create(title="Long ago", category="note", created_at=clock() - timedelta(days=8))
     said("c0ffee", "What goes with leek?", "Potatoes.", clock)
     fake_llm.answer({"articles": []})
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
     (request,) = fake_llm.requests
 
     for text in (
@@ -163,10 +163,10 @@ def test_each_screenshot_and_each_message_is_looked_at_once(phone, analysed, fak
     fake_llm.default = lambda request: {"articles": []}
     analysed("soup")
     said("c0ffee", "What goes with leek?", "Potatoes.", clock)
-    assert dynamics.cycle(remote, clock=clock) == []
+    assert reasoner.cycle(remote, clock=clock) == []
     analysed("bread")
     said("c0ffee", "And with bread?", "Butter.", clock)
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
     (request,) = fake_llm.requests
 
     assert "Seen bread." in request.text
@@ -176,15 +176,15 @@ def test_each_screenshot_and_each_message_is_looked_at_once(phone, analysed, fak
 
 
 def test_nothing_new_is_no_request_and_no_note(phone, analysed, fake_llm, clock, remote):
-    assert dynamics.cycle(remote, clock=clock) == []
+    assert reasoner.cycle(remote, clock=clock) == []
     analysed("soup")
     fake_llm.answer({"articles": []})
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
     fake_llm.requests.clear()
     with database.scope():
         memory.remember(MemoryCandidate("Lives in Bremen."), source_type="chat", now=clock())
 
-    assert dynamics.cycle(remote, clock=clock) == []
+    assert reasoner.cycle(remote, clock=clock) == []
     assert phone.post("/api/dynamics/trigger").json == {"generated": 0, "articles": []}
     assert fake_llm.requests == []
 
@@ -192,10 +192,10 @@ def test_nothing_new_is_no_request_and_no_note(phone, analysed, fake_llm, clock,
 def test_a_question_is_looked_at_together_with_its_answer(phone, fake_llm, clock, remote):
     fake_llm.default = lambda request: {"articles": []}
     said("c0ffee", "What goes with leek?", None, clock)
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
     assert fake_llm.requests == []
     said("c0ffee", "What goes with leek?", "Potatoes.", clock)
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
 
     assert "What goes with leek?" in fake_llm.requests[0].text
 
@@ -206,19 +206,19 @@ def test_what_is_not_worth_keeping_is_not_shown(phone, fake_llm, clock, remote):
     analysis.Worker(remote, clock=clock).work()
     fake_llm.requests.clear()
 
-    assert dynamics.cycle(remote, clock=clock) == []
+    assert reasoner.cycle(remote, clock=clock) == []
     assert fake_llm.requests == []
 
 
 def test_a_result_that_a_person_asked_for_again_is_new(phone, analysed, fake_llm, clock, remote):
     fake_llm.default = lambda request: {"articles": []}
     (photo,) = analysed("soup")
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
     phone.post(f"/api/analysis/{photo}/reprocess")
     fake_llm.answer({**SEEN, "summary": "Seen with fresh eyes."})
     analysis.Worker(remote, clock=clock).work()
     fake_llm.requests.clear()
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
 
     assert "fresh eyes" in fake_llm.requests[0].text
 
@@ -229,7 +229,7 @@ def test_articles_without_a_source_that_was_shown_are_dropped(phone, analysed, f
         {"articles": [article("Made up", 99), article("Nothing cited"), article("Soup", photo, 99)]}
     )
 
-    assert [saved.title for saved in dynamics.cycle(remote, clock=clock)] == ["Soup"]
+    assert [saved.title for saved in reasoner.cycle(remote, clock=clock)] == ["Soup"]
     with database.scope():
         assert Dynamic.get().source_photo_ids == f"[{photo}]"
 
@@ -238,7 +238,7 @@ def test_what_was_deleted_while_the_model_was_thinking_is_no_source(phone, analy
     kept, gone = analysed("soup", "bread")
     let_go, results = threading.Event(), []
     fake_llm.answer({"articles": [article("Bread", gone), article("Dinner", kept, gone)]}, after=let_go)
-    thread = threading.Thread(target=lambda: results.extend(dynamics.cycle(remote, clock=clock)))
+    thread = threading.Thread(target=lambda: results.extend(reasoner.cycle(remote, clock=clock)))
     thread.start()
     fake_llm.wait_for_requests(1)
     phone.delete(f"/api/photos/{gone}")
@@ -252,7 +252,7 @@ def test_the_database_is_free_while_the_model_is_thinking(phone, analysed, fake_
     analysed("soup")
     let_go = threading.Event()
     fake_llm.answer({"articles": []}, after=let_go)
-    thread = threading.Thread(target=lambda: dynamics.cycle(remote, clock=clock))
+    thread = threading.Thread(target=lambda: reasoner.cycle(remote, clock=clock))
     thread.start()
     fake_llm.wait_for_requests(1)
     try:
@@ -271,11 +271,11 @@ def test_a_failing_model_costs_nothing_of_what_is_new(phone, analysed, fake_llm,
     (photo,) = analysed("soup")
     fail(fake_llm)
     with pytest.raises(ModelFailure):
-        dynamics.cycle(remote, clock=clock)
+        reasoner.cycle(remote, clock=clock)
     fake_llm.answer({"articles": [article("Soup", photo)]})
 
     assert titles(phone) == []
-    assert [saved.title for saved in dynamics.cycle(remote, clock=clock)] == ["Soup"]
+    assert [saved.title for saved in reasoner.cycle(remote, clock=clock)] == ["Soup"]
     assert len(pushed) == 1
 
 
@@ -285,9 +285,9 @@ def test_what_a_cycle_costs_stands_in_the_ledger_also_when_it_failed(
     analysed("soup")
     fake_llm.answer("nonsense")
     with pytest.raises(ModelFailure):
-        dynamics.cycle(remote, clock=clock)
+        reasoner.cycle(remote, clock=clock)
     fake_llm.answer({"articles": []})
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
 
     with database.scope():
         (row,) = models.SpendLedger.select().where(models.SpendLedger.purpose == "reasoning").dicts()
@@ -309,43 +309,43 @@ def test_one_screenshot_on_which_the_model_always_fails_does_not_stop_the_notes_
     fake_llm.default = judge
     for _ in range(20):
         try:
-            dynamics.cycle(remote, clock=clock)
+            reasoner.cycle(remote, clock=clock)
         except ModelFailure:
             continue
 
     assert shown == set(ids) - {ids[2]}
     assert f"gives up on [{ids[2]}]" in caplog.text
     fake_llm.requests.clear()
-    assert dynamics.cycle(remote, clock=clock) == []
+    assert reasoner.cycle(remote, clock=clock) == []
     assert fake_llm.requests == []
 
 
 def test_what_does_not_fit_waits_for_the_next_cycle_and_nothing_is_left_out(
     phone, analysed, fake_llm, clock, remote, monkeypatch
 ):
-    monkeypatch.setattr(dynamics, "MOST_NEW", 2)
+    monkeypatch.setattr(reasoner, "MOST_NEW", 2)
     ids = analysed(*"abcde")
     fake_llm.default = lambda request: {"articles": []}
     for _ in range(4):
-        dynamics.cycle(remote, clock=clock)
+        reasoner.cycle(remote, clock=clock)
     shown = [[photo for photo in ids if f'"id":{photo},' in request.text] for request in fake_llm.requests]
 
     assert shown == [ids[3:], ids[1:3], ids[:1]]
 
 
 def test_a_prompt_fits_the_models_context(phone, analysed, fake_llm, clock, remote, monkeypatch):
-    monkeypatch.setattr(dynamics, "MOST_TOKENS", 1_000)
+    monkeypatch.setattr(reasoner, "MOST_TOKENS", 1_000)
     analysed(*"abcdefgh")
     fake_llm.default = lambda request: {"articles": []}
     for _ in range(8):
-        dynamics.cycle(remote, clock=clock)
+        reasoner.cycle(remote, clock=clock)
 
     assert len(fake_llm.requests) > 1
     assert all(context.tokens(request.text) <= 1_000 for request in fake_llm.requests)
     assert sum(request.text.count("Seen ") for request in fake_llm.requests) == 8
-    monkeypatch.setattr(dynamics, "MOST_TOKENS", 1)
+    monkeypatch.setattr(reasoner, "MOST_TOKENS", 1)
     analysed("i")
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
     assert "Seen i." in fake_llm.requests[-1].text
 
 
@@ -358,7 +358,7 @@ def test_looking_for_what_is_new_does_not_walk_through_what_is_known(
     statements = []
     database.db.query_hooks.append(statements.append)
     try:
-        dynamics.cycle(remote, clock=clock)
+        reasoner.cycle(remote, clock=clock)
     finally:
         database.db.query_hooks.clear()
     reading = [event for event in statements if event.sql.lstrip().startswith("SELECT")]
@@ -386,14 +386,14 @@ def test_an_article_that_goes_on_where_a_note_ends_continues_it(
 ):
     (first,) = analysed("ticket")
     fake_llm.answer({"articles": [article("The flight to Berlin", first)]})
-    (saved,) = dynamics.cycle(remote, clock=clock)
+    (saved,) = reasoner.cycle(remote, clock=clock)
     phone.put(f"/api/dynamics/{saved.id}/read")
     phone.put(f"/api/dynamics/{saved.id}/pin")
     (second,) = analysed("gate")
     clock.move(hours=5)
     fake_llm.answer({"articles": [{**article("Gate 7 for Berlin", second), **how}]})
 
-    assert dynamics.cycle(remote, clock=clock) == []
+    assert reasoner.cycle(remote, clock=clock) == []
     shown = phone.get(f"/api/dynamics/{saved.id}").json
     assert len(titles(phone)) == 1
     assert (shown["is_read"], shown["is_pinned"]) == (False, True)
@@ -413,18 +413,18 @@ def test_two_articles_of_one_answer_with_the_same_title_are_one_note(
         {"articles": [article("The flight to Berlin", photo), article("The flight to Berlin!", photo)]}
     )
 
-    assert len(dynamics.cycle(remote, clock=clock)) == 1
+    assert len(reasoner.cycle(remote, clock=clock)) == 1
     assert len(titles(phone)) == 1
 
 
 def test_a_title_that_differs_by_a_number_is_another_note(phone, analysed, fake_llm, clock, remote):
     (photo,) = analysed("ticket")
     fake_llm.answer({"articles": [article("Expenses of the household in week 47", photo)]})
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
     (photo,) = analysed("bill")
     fake_llm.answer({"articles": [article("Expenses of the household in week 48", photo)]})
 
-    assert len(dynamics.cycle(remote, clock=clock)) == 1
+    assert len(reasoner.cycle(remote, clock=clock)) == 1
 
 
 def test_a_note_that_was_deleted_meanwhile_is_not_continued_but_new(phone, analysed, fake_llm, clock, remote):
@@ -432,7 +432,7 @@ def test_a_note_that_was_deleted_meanwhile_is_not_continued_but_new(phone, analy
     (note,) = make(1, title="Flight", created_at=clock())
     let_go, results = threading.Event(), []
     fake_llm.answer({"articles": [article("Gate 7", photo, updates=note)]}, after=let_go)
-    thread = threading.Thread(target=lambda: results.extend(dynamics.cycle(remote, clock=clock)))
+    thread = threading.Thread(target=lambda: results.extend(reasoner.cycle(remote, clock=clock)))
     thread.start()
     fake_llm.wait_for_requests(1)
     phone.delete(f"/api/dynamics/{note}")
@@ -455,7 +455,7 @@ def test_a_cycle_for_a_device_looks_at_that_device_only_and_takes_nothing_from_t
     fake_llm.answer({"articles": [article("Mine", mine), article("Theirs", theirs)]})
     answer = phone.post("/api/dynamics/trigger?device_id=pixel").json
     fake_llm.answer({"articles": [article("All", theirs)]})
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
     by_device, by_all = fake_llm.requests
 
     assert answer == {"generated": 1, "articles": [{"title": "Mine", "category": "note"}]}
@@ -473,7 +473,7 @@ def test_a_cycle_for_a_device_looks_at_that_device_only_and_takes_nothing_from_t
 def test_a_note_from_several_devices_belongs_to_none(phone, analysed, fake_llm, clock, remote):
     ids = analysed("one", device_id="pixel") + analysed("two", device_id="tablet")
     fake_llm.answer({"articles": [article("Both", *ids)]})
-    (saved,) = dynamics.cycle(remote, clock=clock)
+    (saved,) = reasoner.cycle(remote, clock=clock)
 
     assert saved.device_id == ""
 
@@ -488,7 +488,7 @@ def test_the_embedded_model_writes_notes_in_both_languages(phone, analysed, sett
     analysed("soup")
     (bill,) = analysed("bill")
     local = dataclasses.replace(settings, language=language)
-    saved = dynamics.cycle(local, clock=clock)
+    saved = reasoner.cycle(local, clock=clock)
 
     assert [note.category for note in saved] == ["reminder", "report"]
     assert saved[0].title.startswith(words)
@@ -500,13 +500,13 @@ def test_the_embedded_model_writes_notes_in_both_languages(phone, analysed, sett
 def test_the_embedded_models_report_grows_over_the_day(phone, analysed, settings, clock):
     clock.now = clock.now.replace(hour=23, minute=0)
     analysed("soup")
-    dynamics.cycle(settings, clock=clock)
+    reasoner.cycle(settings, clock=clock)
     clock.move(minutes=5)
     analysed("bread")
-    dynamics.cycle(settings, clock=clock)
+    reasoner.cycle(settings, clock=clock)
     clock.move(hours=2)
     analysed("milk")
-    dynamics.cycle(settings, clock=clock)
+    reasoner.cycle(settings, clock=clock)
     reports = phone.get("/api/dynamics?category=report").json["items"]
     first = phone.get(f"/api/dynamics/{reports[-1]['id']}").json
 
@@ -520,7 +520,7 @@ def test_the_embedded_models_report_grows_over_the_day(phone, analysed, settings
 def test_new_notes_are_pushed_once_for_all(phone, analysed, fake_llm, clock, remote, pushed):
     (photo,) = analysed("soup")
     fake_llm.answer({"articles": [article(title, photo) for title in ("Soup", "Bread", "Milk", "Salt")]})
-    dynamics.cycle(remote, clock=clock)
+    reasoner.cycle(remote, clock=clock)
 
     assert pushed == [push.new_notes(["Soup", "Bread", "Milk", "Salt"], "en")]
 
@@ -535,7 +535,7 @@ def test_a_push_that_fails_does_not_fail_the_cycle(
     (photo,) = analysed("soup")
     fake_llm.answer({"articles": [article("Soup", photo)]})
 
-    assert len(dynamics.cycle(remote, clock=clock)) == 1
+    assert len(reasoner.cycle(remote, clock=clock)) == 1
     assert "Busy" in caplog.text
 
 
@@ -548,17 +548,17 @@ def test_when_the_days_tokens_are_used_up_what_is_new_waits_for_the_next_day(
     (photo,) = analysed("soup")
     limited = dataclasses.replace(remote, daily_token_limit=1)
     with pytest.raises(Unavailable) as caught:
-        dynamics.cycle(limited, clock=clock)
+        reasoner.cycle(limited, clock=clock)
     assert 0 < caught.value.retry_after <= 86_400
     assert fake_llm.requests == []
     clock.move(days=1)
     fake_llm.answer({"articles": [article("Soup", photo)]})
 
-    assert len(dynamics.cycle(limited, clock=clock)) == 1
+    assert len(reasoner.cycle(limited, clock=clock)) == 1
 
 
 def test_nothing_new_needs_no_tokens(phone, clock, remote):
-    assert dynamics.cycle(dataclasses.replace(remote, daily_token_limit=1), clock=clock) == []
+    assert reasoner.cycle(dataclasses.replace(remote, daily_token_limit=1), clock=clock) == []
 
 
 def test_one_cycle_runs_one_waits_and_the_third_is_sent_away(phone, analysed, fake_llm, remote):
@@ -568,7 +568,7 @@ def test_one_cycle_runs_one_waits_and_the_third_is_sent_away(phone, analysed, fa
 
     def run():
         try:
-            results.append(len(dynamics.cycle(remote)))
+            results.append(len(reasoner.cycle(remote)))
         except Unavailable:
             results.append("sent away")
 
@@ -598,34 +598,34 @@ def test_one_cycle_runs_one_waits_and_the_third_is_sent_away(phone, analysed, fa
 def cycles(monkeypatch):
     """The cycles that were run; what one does is told elsewhere."""
     run = []
-    monkeypatch.setattr(dynamics, "cycle", lambda settings, *, clock: run.append(clock()) or [])
+    monkeypatch.setattr(reasoner, "cycle", lambda settings, *, clock: run.append(clock()) or [])
     return run
 
 
 def complete(count):
     with database.scope():
         for _ in range(count):
-            dynamics.count_completed()
+            reasoner.count_completed()
 
 
 def run_all(settings, clock):
-    while dynamics.run_if_due(settings, clock=clock):
+    while reasoner.run_if_due(settings, clock=clock):
         pass
 
 
 def test_every_third_completed_analysis_makes_a_cycle(phone, analysed, fake_llm, remote, clock):
     ids = analysed("a", "b")
-    assert dynamics.run_if_due(remote, clock=clock) is False
+    assert reasoner.run_if_due(remote, clock=clock) is False
     ids += analysed("c")
     fake_llm.answer({"articles": [article("Three", *ids)]})
-    assert dynamics.run_if_due(remote, clock=clock) is True
-    assert dynamics.run_if_due(remote, clock=clock) is False
+    assert reasoner.run_if_due(remote, clock=clock) is True
+    assert reasoner.run_if_due(remote, clock=clock) is False
 
     assert titles(phone) == ["Three"]
     analysed("d", "e")
-    assert dynamics.run_if_due(remote, clock=clock) is False
+    assert reasoner.run_if_due(remote, clock=clock) is False
     analysed("f")
-    assert dynamics.run_if_due(remote, clock=clock) is True
+    assert reasoner.run_if_due(remote, clock=clock) is True
 
 
 def test_copies_of_identical_pictures_count_as_completed_too(
@@ -636,7 +636,7 @@ def test_copies_of_identical_pictures_count_as_completed_too(
     work_queue(remote, clock=clock)
 
     assert len(fake_llm.requests) == 1
-    assert dynamics.run_if_due(remote, clock=clock) is True
+    assert reasoner.run_if_due(remote, clock=clock) is True
 
 
 @pytest.mark.parametrize(("completed", "expected"), [(2, 0), (3, 1), (5, 1), (6, 2), (9, 3)])
@@ -653,7 +653,7 @@ def test_the_count_survives_a_restart(app, settings, clock, cycles):
     complete(1)
     create_app(settings)
 
-    assert dynamics.run_if_due(settings, clock=clock) is True
+    assert reasoner.run_if_due(settings, clock=clock) is True
 
 
 def test_a_thousand_completed_at_once_make_a_few_cycles(app, settings, clock, cycles):
@@ -670,9 +670,9 @@ def test_a_thousand_completed_over_an_hour_make_a_few_cycles_and_one_at_the_end(
     for _ in range(1000):
         complete(1)
         clock.move(seconds=3.6)
-        dynamics.run_if_due(settings, clock=clock)
+        reasoner.run_if_due(settings, clock=clock)
     during = len(cycles)
-    assert dynamics.run_if_due(settings, clock=clock) is False
+    assert reasoner.run_if_due(settings, clock=clock) is False
     complete(3)
     client.delete("/api/photos/1")
     run_all(settings, clock)
@@ -685,7 +685,7 @@ def test_after_an_import_six_make_two_again(client, settings, clock, cycles):
     client.upload(draw("still waiting"))
     for _ in range(30):
         complete(3)
-        dynamics.run_if_due(settings, clock=clock)
+        reasoner.run_if_due(settings, clock=clock)
     client.delete("/api/photos/1")
     run_all(settings, clock)
     cycles.clear()
@@ -702,19 +702,19 @@ def test_a_cycle_that_fails_is_not_repeated_but_its_material_is_kept(
     ids = analysed("a", "b", "c")
     fake_llm.fail(503)
 
-    assert dynamics.run_if_due(remote, clock=clock) is True
-    assert dynamics.run_if_due(remote, clock=clock) is False
+    assert reasoner.run_if_due(remote, clock=clock) is True
+    assert reasoner.run_if_due(remote, clock=clock) is False
     assert "came to nothing" in caplog.text
     fake_llm.answer({"articles": [article("Three", *ids)]})
-    assert len(dynamics.cycle(remote, clock=clock)) == 1
+    assert len(reasoner.cycle(remote, clock=clock)) == 1
 
 
 def test_the_reasoners_thread_runs_what_is_due(app, remote, fake_llm, monkeypatch, work_queue):
-    monkeypatch.setattr(dynamics, "LOOK_AGAIN", 0.01)
+    monkeypatch.setattr(reasoner, "LOOK_AGAIN", 0.01)
     client = Client(create_app(remote))
     for name in "abc":
         client.upload(draw(name))
-    loop = dynamics.reasoner(remote)
+    loop = reasoner.loop(remote)
     loop.start()
     try:
         fake_llm.default = lambda request: (

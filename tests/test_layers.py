@@ -42,7 +42,8 @@ LAYERS = (
     ("assistant.mcp", "assistant.mcp_servers"),
     ("assistant.tools",),
     ("assistant.chat",),
-    ("dynamics",),
+    ("claims", "dynamics"),
+    ("reasoner",),
     ("analysis",),
     ("upkeep.progress",),
     ("upkeep.archive", "upkeep.cleanup", "upkeep.rotation"),
@@ -100,6 +101,7 @@ OWNERS = {
 WRITERS = {
     "Analysis": {
         "analysis",
+        "claims",  # whether it is pending, who holds it, and how it failed
         "models",  # the place in the queue that each photo gets, and the reasoner's mark
         "photos",  # an analysis goes with its photo
     },
@@ -120,22 +122,22 @@ WRITERS = {
 }
 # Table -> the modules that read its rows, besides its writers. The others ask the writer.
 READERS = {
-    "Analysis": {"assistant.tools", "dynamics", "upkeep.check", "upkeep.export"},
-    "Conversation": {"dynamics", "upkeep.cleanup", "upkeep.export"},
-    "Dynamic": {"upkeep.cleanup", "upkeep.export"},
+    "Analysis": {"assistant.tools", "reasoner", "upkeep.check", "upkeep.export"},
+    "Conversation": {"reasoner", "upkeep.cleanup", "upkeep.export"},
+    "Dynamic": {"reasoner", "upkeep.cleanup", "upkeep.export"},
     "Holding": {"upkeep.amounts"},
     "McpServer": {"assistant.tools"},
     "Memory": {"upkeep.cleanup", "upkeep.export"},
     "Message": {
         "assistant.chat",
-        "dynamics",
+        "reasoner",
         "upkeep.archive",
         "upkeep.check",
         "upkeep.cleanup",
         "upkeep.export",
         "upkeep.rotation",
     },
-    "Photo": {"analysis", "assistant.tools", "dynamics", "models"}
+    "Photo": {"analysis", "assistant.tools", "models", "reasoner"}
     | {
         f"upkeep.{name}"
         for name in ("archive", "backup", "check", "cleanup", "export", "restore", "rotation")
@@ -319,9 +321,9 @@ def test_every_table_has_its_writers():
             "2: search reads Memory, which is not for it",
         ),
         (
-            "dynamics",
+            "reasoner",
             "from models import Analysis\nAnalysis.update(noted=True)",
-            "2: dynamics writes Analysis, which is not for it",
+            "2: reasoner writes Analysis, which is not for it",
         ),
         (
             "upkeep.check",
@@ -360,7 +362,7 @@ def test_a_violation_is_found(module, source, expected):
         ("photos", "from flask import Blueprint, request\nroutes = Blueprint()\nrequest.headers['Range']"),
         ("net", "import socket\nimport requests\nfrom urllib3.util import connection"),
         ("photos", "from models import Analysis, Photo\nPhoto.insert()\nAnalysis.delete()"),
-        ("dynamics", "from models import Analysis\nAnalysis.select()"),
+        ("reasoner", "from models import Analysis\nAnalysis.select()"),
         ("assistant.mcp", "from assistant.mcp_messages import Message\nMessage.update()"),
     ],
 )

@@ -39,9 +39,9 @@ def fake():
 
 # What takes a minute or some seconds in service, so that a test need not wait for it.
 HASTY = """
-import analysis, dynamics
+import claims, reasoner
 from engines import configuration
-configuration.CACHE_SECONDS = analysis.IDLE_WAIT = dynamics.LOOK_AGAIN = 0.3
+configuration.CACHE_SECONDS = claims.IDLE_WAIT = reasoner.LOOK_AGAIN = 0.3
 """
 
 

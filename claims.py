@@ -1,0 +1,313 @@
+"""The analysis queue: which photo is due, which thread may analyse it, and when a photo that failed comes back.
+
+The database is the queue: every photo's analysis row says whether it is pending, since when, and who holds
+it. A *claim* is one exclusive transaction that takes the oldest due row and writes a lease on it. Threads,
+workers and restarts need no other memory.
+
+Failures are told apart by whose fault they are. The provider's (no connection, 429, 5xx) are tried again, and
+after three in a row a circuit breaker stops the queue but for one probe at a time, so that an outage costs
+the rows nothing. A refusal (401, 403, 404) stops it until the configuration changes (`engines/circuit.py`).
+The photo's own fault ends with that photo.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import peewee
+
+import models
+import photos
+from clock import iso
+from database import db
+from engines.circuit import LONGEST_PAUSE, Circuit
+from engines.findings import Findings
+from errors import (
+    MAX_RETRY_AFTER,
+    AnswerUnusable,
+    NotFound,
+    ProviderDown,
+    ProviderRefused,
+    SnaploreError,
+    Unreadable,
+    UnsupportedImage,
+)
+from locks import Presence
+from models import Analysis
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(minutes=5)  # longer than the longest answer may take, 130 s, twice over
+RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
+TRIES = len(RETRY_DELAYS) + 1
+LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=MAX_RETRY_AFTER)  # of anything that waits for its time
+# A row that failed by the provider's fault comes back this often by itself, so that one picture on which the
+# provider always fails does not go round for ever.
+MAX_RETURNS = 5
+# A picture during whose analysis the service died this often is taken for the reason.
+MAX_INTERRUPTIONS = 20
+UNLEASED = {"lease_until": None, "lease_token": None}
+IDLE_WAIT = 5.0  # seconds after which a thread looks again: rows of other processes, leases that ended
+BLOCKED_WAIT = 1.0  # seconds, when something is due that may not be taken
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A photo that one thread may analyse until its lease ends."""
+
+    analysis_id: int
+    photo_id: int
+    token: str
+    probe: bool
+
+
+# -------------------------------------------------------------------------------------------------- the queue
+
+
+def claim_next(fingerprint: str, holder: Callable[[], str], *, now: datetime) -> Claim | None:
+    """Take the oldest due photo, or None. While the circuit is open: a probe, once its time has come.
+
+    Two photos of the same bytes are never analysed side by side: the second waits, and takes over the result
+    of the first. `holder` names the presence of the worker, and is called only when a photo is due.
+    """
+    with db.atomic():
+        before, circuit = _change_circuit(lambda circuit: circuit.about(fingerprint))
+        if circuit != before:
+            _return_to_queue(("provider", "refused"), now=now)
+        if not circuit.lets_through(now):
+            return None
+        row = _due(now, probe=circuit.open)
+        if row is None:
+            return None
+        if circuit.open:
+            _change_circuit(lambda circuit: circuit.probed(now + LEASE))  # one at a time
+        token = f"{holder()}:{secrets.token_hex(8)}"
+        lease = {"status": "processing", "lease_until": now + LEASE, "lease_token": token}
+        Analysis.update(**lease).where(Analysis.id == row[0]).execute()
+        return Claim(row[0], row[1], token, circuit.open)
+
+
+def recover(presences: Path, is_held: Callable[[str], bool], *, now: datetime) -> int:
+    """Photos whose worker died, or whose lease ended, become pending again; returns their number.
+
+    `presences` is the folder of the workers' presences; `is_held` says of a token whether the caller holds
+    it. What is due later than its delay can be got its time from a clock that was ahead, and becomes due.
+    """
+    _forget_clock_ahead(now)
+    recovered = 0
+    columns = (Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
+    for row in Analysis.select(*columns).where(Analysis.status == "processing"):
+        token = row.lease_token or ""
+        if is_held(token):
+            continue  # a thread of the caller is at it, whatever the clock says
+        leased = row.lease_until is not None and row.lease_until > now
+        if leased and Presence.alive(presences, token.partition(":")[0]):
+            continue
+        with db.atomic():
+            mine = (Analysis.id == row.id) & (Analysis.lease_token == row.lease_token)
+            if row.interruptions + 1 >= MAX_INTERRUPTIONS:
+                sentence = f"The analysis was interrupted {MAX_INTERRUPTIONS} times and was given up."
+                end = {"status": "error", "fault": "row", "error_message": sentence, "completed_at": now}
+                recovered += Analysis.update(**end).where(mine).execute()
+            else:
+                recovered += _requeue(mine, now=now, interruptions=row.interruptions + 1)
+    return recovered
+
+
+def seconds_until_due(*, now: datetime) -> float:
+    """How long a thread may sleep when nothing could be claimed; at most `IDLE_WAIT`."""
+    circuit = _circuit()
+    if circuit.open:
+        due = circuit.probe_at
+    else:
+        earliest = db.execute_sql(_EARLIEST).fetchone()
+        due = earliest and datetime.fromisoformat(earliest[0])
+    if due is None:
+        return IDLE_WAIT
+    # What is due already and was not taken has a reason that lasts: the day's tokens are used up, its twin is
+    # being analysed.
+    return min(IDLE_WAIT, (due - now).total_seconds()) if due > now else BLOCKED_WAIT
+
+
+def reprocess(photo_id: int, *, now: datetime) -> None:
+    """Put a photo back into the queue, whatever its state; a result that is still on its way is discarded.
+
+    Its present result stays readable and searchable until the new one is there. A person who asks again also
+    allows a provider that had refused one more try. Raises `NotFound`.
+    """
+    with db.atomic():
+        fields = {"error_message": None, "attempts": 0, "interruptions": 0, "returns": 0, "fresh": True}
+        if not _requeue(Analysis.photo == photo_id, now=now, **fields):
+            raise NotFound("Photo not found")
+        allow_probe(now=now)
+    photos.stored.send()
+
+
+def allow_probe(*, now: datetime) -> None:
+    """A provider that refused may be asked once more: a person asked again, or started the service again."""
+    _change_circuit(lambda circuit: circuit.with_probe_allowed(now))
+
+
+def give_back(claim: Claim, *, now: datetime) -> None:
+    """Return a claimed photo unharmed, because the service stops."""
+    with db.atomic():
+        _requeue((Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token), now=now)
+        end(claim, None, now=now)
+
+
+def still_held(claim: Claim) -> bool:
+    held = (
+        (Analysis.id == claim.analysis_id)
+        & (Analysis.status == "processing")
+        & (Analysis.lease_token == claim.token)
+    )
+    return Analysis.select().where(held).exists()
+
+
+def fail(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
+    """Write down a failure: the photo is pending again with a delay, or has failed for good."""
+    match problem:
+        case ProviderDown():
+            _fail_provider(claim, problem, now=now)
+        case ProviderRefused():
+            _fail_refused(claim, problem, now=now)
+        case _:
+            _fail_row(claim, problem, now=now)
+
+
+def end(claim: Claim, outcome: Findings | SnaploreError | None, *, now: datetime) -> None:
+    """What a photo's turn means for the provider and for the photos that wait for it; None: the provider was
+    not asked.
+
+    Once it answers, what failed by its fault comes back: at once after an outage, else after a while.
+    """
+    before, circuit = _change_circuit(lambda circuit: circuit.after(outcome, probe=claim.probe, now=now))
+    if isinstance(outcome, Findings | AnswerUnusable):
+        _return_to_queue(
+            ("provider", "refused") if before.open else ("provider",), now=now, only_due=not before.open
+        )
+    if before.open == circuit.open:
+        return
+    if not circuit.open:
+        log.info("the model's provider answers again")
+    elif isinstance(outcome, ProviderRefused):
+        log.warning("the model's provider refuses; the queue waits for another configuration: %s", outcome)
+    else:
+        log.warning("the model's provider fails; the queue waits: %s", outcome)
+
+
+def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> None:
+    attempts = Analysis.get_by_id(claim.analysis_id).attempts
+    if not claim.probe:  # a probe costs its row nothing
+        attempts += 1
+    state: dict[str, Any] = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
+    if attempts >= TRIES:
+        state |= {"status": "error", "fault": "provider", "completed_at": now, "due_at": now + LONGEST_PAUSE}
+    else:
+        delay = max(timedelta(seconds=problem.retry_after or 0), RETRY_DELAYS[max(0, attempts - 1)])
+        state |= {"status": "pending", "fault": "", "due_at": now + delay}
+    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
+
+
+def _fail_refused(claim: Claim, problem: ProviderRefused, *, now: datetime) -> None:
+    state = {"status": "error", "fault": "refused", "error_message": str(problem), "completed_at": now}
+    Analysis.update(**state, **UNLEASED).where(Analysis.id == claim.analysis_id).execute()
+
+
+def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
+    attempts = Analysis.get_by_id(claim.analysis_id).attempts + 1
+    state: dict[str, Any] = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
+    if attempts >= TRIES or isinstance(problem, Unreadable | UnsupportedImage):  # final at the first try
+        state |= {"status": "error", "fault": "row", "completed_at": now}
+    else:
+        state |= {"status": "pending", "fault": "", "due_at": now + RETRY_DELAYS[attempts - 1]}
+    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
+
+
+def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool = False) -> None:
+    # Only an error has a fault, and `analyses_faulty` is an index of these.
+    failed = peewee.SQL("fault <> ''") & Analysis.fault.in_(faults) & (Analysis.returns < MAX_RETURNS)
+    if only_due:
+        failed &= Analysis.due_at <= iso(now)
+    _requeue(failed, now=now, attempts=0, returns=Analysis.returns + 1)
+
+
+def _requeue(where: peewee.Expression, *, now: datetime, **fields: Any) -> int:
+    state = {"status": "pending", "fault": "", "due_at": now, **UNLEASED, **fields}
+    return cast(int, Analysis.update(**state).where(where).execute())
+
+
+def _forget_clock_ahead(now: datetime) -> None:
+    """A Pi has no clock of its own: it starts in the past or, after a wrong answer from the network, in the
+    future.
+    """
+    present, latest = iso(now), iso(now + LONGEST_DELAY)
+    late = [row[0] for row in db.execute_sql(_DUE_TOO_LATE, (present, latest, latest)).fetchall()]
+    if late:
+        Analysis.update(due_at=now).where(Analysis.id.in_(late)).execute()
+    _change_circuit(lambda circuit: circuit.without_waiting_past(now + LONGEST_DELAY, now=now))
+
+
+# What never failed is due at once.
+_DUE_TOO_LATE = """
+    SELECT id FROM analyses INDEXED BY analyses_due
+    WHERE status = 'pending' AND due_at > ? AND (attempts = 0 OR due_at > ?)
+    UNION ALL SELECT id FROM analyses INDEXED BY analyses_faulty
+    WHERE fault <> '' AND fault = 'provider' AND due_at > ? LIMIT 500
+"""
+
+
+def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
+    """Ids of the analysis and photo whose turn it is. A probe may also be a row that failed by the provider's
+    fault.
+    """
+    row: tuple[int, int] | None
+    if probe:
+        row = db.execute_sql(_NEXT_PENDING).fetchone() or db.execute_sql(_NEXT_FAILED).fetchone()
+    else:
+        row = db.execute_sql(_DUE_NOW, (iso(now),)).fetchone()
+    return row
+
+
+# The partial indexes are named, and their conditions spelled out: with a bound status SQLite would read and
+# sort the whole queue.
+_DUE = """
+    SELECT analyses.id, photo_id FROM {rows} JOIN photos ON photos.id = photo_id
+    WHERE {condition} AND NOT EXISTS (
+        SELECT 1 FROM photos AS twin JOIN analyses AS other ON other.photo_id = twin.id
+        WHERE twin.sha256 = photos.sha256 AND other.status = 'processing'
+    )
+    ORDER BY {order} LIMIT 1
+"""
+_DUE_NOW = _DUE.format(
+    rows="analyses INDEXED BY analyses_due",
+    condition="status = 'pending' AND due_at <= ?",
+    order="due_at, photo_id",
+)
+_NEXT_PENDING = _DUE.format(
+    rows="analyses INDEXED BY analyses_due", condition="status = 'pending'", order="due_at, photo_id"
+)
+_NEXT_FAILED = _DUE.format(
+    rows="analyses INDEXED BY analyses_faulty",
+    condition="fault <> '' AND fault = 'provider'",
+    order="photo_id",
+)
+_EARLIEST = (
+    "SELECT due_at FROM analyses INDEXED BY analyses_due WHERE status = 'pending' ORDER BY due_at LIMIT 1"
+)
+
+
+def _circuit() -> Circuit:
+    return msgspec.convert(models.stored_value("analysis.circuit", {}), Circuit)
+
+
+def _change_circuit(change: Callable[[Circuit], Circuit]) -> tuple[Circuit, Circuit]:
+    """The circuit before and after `change`, saved when it is another one. Nothing else writes it."""
+    before = _circuit()
+    after = change(before)
+    if after != before:
+        models.store_value("analysis.circuit", after)
+    return before, after
