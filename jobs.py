@@ -28,15 +28,7 @@ import database
 import devices
 import memory
 import models
-<<<<<<< HEAD
-||||||| 9afe967
-import photos
-import pictures
-=======
-import photos
-import pictures
 import reasoner
->>>>>>> wt-nouns
 from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
@@ -201,13 +193,7 @@ def _clock_jumped(name: str, *, now: datetime) -> bool:
 def reason(device_id: str | None) -> str:
     """Look at what is new, and write notes of what is worth it."""
     try:
-<<<<<<< HEAD
-        saved = dynamics.cycle(_application().settings, device_id=device_id)
-||||||| 9afe967
-        saved = dynamics.cycle(current_app.settings, device_id=device_id)
-=======
-        saved = reasoner.cycle(current_app.settings, device_id=device_id)
->>>>>>> wt-nouns
+        saved = reasoner.cycle(_application().settings, device_id=device_id)
     except (
         Unavailable
     ) as problem:  # the service is at it, or the day's tokens are used up: the next hour makes up for it
