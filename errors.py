@@ -4,6 +4,8 @@ Verbs raise these and know nothing of HTTP; `app.py` turns them into the error b
 `{"detail": "<sentence>"}`. This module imports nothing of the project, so every other module may import it.
 """
 
+from typing import Any
+
 
 class SnaploreError(Exception):
     """A failure whose `detail` is a sentence for the client: no secret, no path of the machine, no traceback.
@@ -79,7 +81,7 @@ class ModelFailure(SnaploreError):
     """A model gave no usable answer. The subclass names the cause, which decides what the queue does next."""
 
     status = 502
-    usage = None  # `findings.Usage` of the calls made before the failure: they are billed all the same
+    usage: Any = None  # `findings.Usage` of the calls made before the failure: they are billed all the same
 
 
 MAX_RETRY_AFTER = 86_400.0  # seconds: a provider cannot pause the queue for longer than a day

@@ -179,24 +179,24 @@ def name_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_a_module_keeps_the_rules(path):
+def test_a_module_keeps_the_rules(path: Path) -> None:
     found = list(violations(name_of(path), path.read_text()))
     assert not found, "\n".join(found)
 
 
-def test_the_walk_finds_the_modules_and_every_row_is_a_file():
+def test_the_walk_finds_the_modules_and_every_row_is_a_file() -> None:
     assert {name_of(path) for path in SOURCES} == RANKS.keys() | {SERVER}
 
 
-def test_packages_are_nothing_but_folders():
+def test_packages_are_nothing_but_folders() -> None:
     assert all((ROOT / package / "__init__.py").read_text() == "" for package in PACKAGES)
 
 
-def test_the_root_fits_one_screen():
+def test_the_root_fits_one_screen() -> None:
     assert len(list(ROOT.glob("*.py"))) <= 30
 
 
-def test_every_table_has_its_writers():
+def test_every_table_has_its_writers() -> None:
     tree = ast.parse((ROOT / "models.py").read_text())
     tables = {
         node.name
@@ -337,7 +337,7 @@ def test_every_table_has_its_writers():
         ),
     ],
 )
-def test_a_violation_is_found(module, source, expected):
+def test_a_violation_is_found(module: str, source: str, expected: str) -> None:
     assert list(violations(module, source)) == [expected]
 
 
@@ -366,7 +366,7 @@ def test_a_violation_is_found(module, source, expected):
         ("assistant.mcp", "from assistant.mcp_messages import Message\nMessage.update()"),
     ],
 )
-def test_what_keeps_the_rules_passes(module, source):
+def test_what_keeps_the_rules_passes(module: str, source: str) -> None:
     assert list(violations(module, source)) == []
 
 
@@ -420,11 +420,11 @@ def _tables(module: str, tree: ast.Module) -> Iterator[str]:
         table, _, attribute = rest.partition(".")
         if source == "models" and table in WRITERS and module != "models":
             found.add((node.lineno, "writes" if attribute.partition(".")[0] in WRITING else "reads", table))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            for statement in STATEMENT.finditer(node.value):
+    for text in ast.walk(tree):
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            for statement in STATEMENT.finditer(text.value):
                 found |= {
-                    (node.lineno, "writes", table) for table in WRITERS if TABLE_NAMES[table] == statement[1]
+                    (text.lineno, "writes", table) for table in WRITERS if TABLE_NAMES[table] == statement[1]
                 }
     written = {(line, table) for line, use, table in found if use == "writes"}
     for line, use, table in sorted(found):
