@@ -51,6 +51,7 @@ from locks import named_lock
 from models import Message
 from settings import MEGABYTE, Settings
 from spool import Spool
+from text import cut
 from web import inputs, shapes
 
 log = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ log = logging.getLogger(__name__)
 ROUNDS = 3
 MAX_CALLS = 8  # of tools in a round; the rest is ignored
 MAX_MESSAGE = 32_768  # characters
+MAX_REPLY = 100_000  # characters: a longer one would be stored and sent again, and slow down the page
 MAX_ATTACHMENT = 20 * MEGABYTE
 
 # Half of the server's 16 threads (gunicorn.conf.py).
@@ -321,8 +323,8 @@ class _Turn:
         text = reading.spoken(answer.text)
         if not text:
             raise AnswerUnusable("The model gave no answer.")
-        if answer.cut_off:
-            text = f"{text}\n\n{CUT_OFF[self._settings.language]}"
+        if answer.cut_off or len(text) > MAX_REPLY:
+            text = f"{cut(text, MAX_REPLY)}\n\n{CUT_OFF[self._settings.language]}"
         self.text = text
         self._note(role="assistant", content=text)
 

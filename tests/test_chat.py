@@ -23,6 +23,7 @@ from loops import Places
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import together
+from text import CUT_MARK
 
 TOOLS = {"search_knowledge_base", "get_screenshot", "web_search", "save_memory"}
 
@@ -250,6 +251,18 @@ def test_an_answer_that_was_cut_off_says_so(asking, fake_llm):
 
     assert content.startswith("The first of many\n\n(")
     assert "length" in content
+
+
+def test_an_answer_has_at_most_100000_characters_and_says_that_it_was_cut(asking, fake_llm):
+    fake_llm.answer("a" * 100_000)
+    assert say(asking)["message"]["content"] == "a" * 100_000
+
+    fake_llm.answer("b" * 100_001)
+    reply = say(asking)
+
+    note = chat.CUT_OFF["en"]
+    assert reply["message"]["content"] == "b" * 100_000 + f"{CUT_MARK}\n\n{note}"
+    assert stored(asking, reply["conversation_id"])[-1]["content"] == reply["message"]["content"]
 
 
 # --------------------------------------------------------------------------------------------------- failures
