@@ -267,7 +267,7 @@ class _Turn:
                 self._call(answer, toolbox)
             if not self._model.takes_tools:
                 self._look_up(toolbox)
-        return self._answered(self._ask(None))
+        return self._answered(self._ask_for_text())
 
     def end(self) -> None:
         """Store the messages that followed, and the tokens they cost."""
@@ -284,14 +284,32 @@ class _Turn:
             with database.scope():
                 ledger.record(self._usage, purpose="chat", model=self._model.identity, now=self._clock())
 
-    def _ask(self, offered: list[dict[str, Any]] | None) -> Answer:
+    def _ask_for_text(self) -> Answer:
+        """The answer after the last round. Some models call tools although none are offered: such a model is
+        asked once more, and if it still gives no text, the answer is made of what the tools found.
+        """
+        answer = self._ask(None)
+        if reading.spoken(answer.text) or not self.following:
+            return answer
+        try:
+            answer = self._ask(None, {"role": "user", "content": prompts.ANSWER_NOW})
+            if reading.spoken(answer.text):
+                return answer
+        except ModelFailure as problem:
+            log.warning("the answer is made of what the tools found: %s", problem)
+            self._count(problem.usage)
+        results = [message.content or "" for message in self.following if message.role == "tool"]
+        return Answer(replies.from_results(self._input.content, results))
+
+    def _ask(self, offered: list[dict[str, Any]] | None, *reminders: dict[str, Any]) -> Answer:
         room = self._room - (context.tokens(offered) if offered else 0)
-        messages = [self._system, *context.fit(self._history.messages, self._present, room)]
+        present = [*self._present, *reminders]
+        messages = [self._system, *context.fit(self._history.messages, present, room)]
         answer = self._model.complete(
             messages, tools=offered, most=self._most_answer, remembered=self._recalled
         )
         self._count(answer.usage)
-        if answer.tool_calls:
+        if answer.tool_calls and offered:
             answer.require_whole()
         return answer
 

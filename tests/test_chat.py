@@ -17,7 +17,7 @@ import models
 from app import create_app
 from assistant import chat, context
 from clock import utc_now
-from engines import ledger, prompts
+from engines import ledger, prompts, replies
 from engines.findings import Usage
 from loops import Places
 from tests.support.client import Client, detail
@@ -155,6 +155,74 @@ def test_after_three_rounds_of_calls_the_model_is_asked_once_more_without_tools(
     }
     assert [made["id"] for made in reply["message"]["tool_calls"]] == ["call_1", "call_2", "call_3"]
     assert [row["id"] for row in rows] == sorted({row["id"] for row in rows})
+
+
+def test_a_model_that_calls_tools_where_none_are_offered_is_asked_once_more_for_text(asking, fake_llm):
+    for number in (1, 2, 3, 4):
+        searching = call("search_knowledge_base", number, query=f"word{number}")
+        fake_llm.answer(None, tool_calls=[searching], finish_reason="tool_calls")
+    fake_llm.answer("There is nothing.")
+
+    reply = say(asking, "Find it")
+
+    *_, fourth, fifth = [request.body for request in fake_llm.requests]
+    assert "tools" not in fifth
+    assert fifth["messages"] == [*fourth["messages"], {"role": "user", "content": prompts.ANSWER_NOW}]
+    assert reply["message"]["content"] == "There is nothing."
+    assert [made["id"] for made in reply["message"]["tool_calls"]] == ["call_1", "call_2", "call_3"]
+
+
+@pytest.mark.parametrize(
+    "last", [lambda fake, call: fake.answer(None, tool_calls=[call]), lambda fake, call: fake.fail(500)]
+)
+def test_a_model_that_never_answers_in_text_is_replaced_by_what_its_tools_found(
+    asking, fake_llm, library, last
+):
+    photo_id = library(app_name="Bank", summary="Rent of 950 euros was paid.", visible_text="Rent 950,00 EUR")
+    searching = call("search_knowledge_base", query="rent")
+    for _ in range(4):
+        fake_llm.answer(None, tool_calls=[searching], finish_reason="tool_calls")
+    last(fake_llm, searching)
+
+    reply = say(asking, "What did I pay for the rent?")
+
+    assert f"#{photo_id} **Bank**" in reply["message"]["content"]
+    assert "Rent 950,00 EUR" in reply["message"]["content"]
+    rows = stored(asking, reply["conversation_id"])
+    assert [row["role"] for row in rows] == ["user", *["assistant", "tool"] * 3, "assistant"]
+    assert rows[-1]["content"] == reply["message"]["content"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "text"),
+    [
+        (
+            [
+                {
+                    "tool": "web_search",
+                    "results": [{"title": "A", "url": "https://a.example", "snippet": "a\nb"}],
+                }
+            ],
+            "I found this elsewhere:\n\n- **A** (https://a.example): a b",
+        ),
+        (
+            [{"tool": "mcp__x__y", "results": [{"title": "y", "snippet": "Sunny"}]}],
+            "I found this elsewhere:\n\n- **y**: Sunny",
+        ),
+        (
+            [{"tool": "save_memory", "results": [{"id": 7, "title": "fact", "snippet": "Likes jazz"}]}],
+            "I will remember that: Likes jazz",
+        ),
+        ([{"tool": "web_search", "results": [], "error": "No."}], "That did not work: No."),
+        (
+            [{"tool": "search_knowledge_base", "results": []}],
+            "I found nothing about that in your screenshots.",
+        ),
+        ([], "I found nothing about that in your screenshots."),
+    ],
+)
+def test_results_of_any_tool_make_an_answer(answers, text):
+    assert replies.from_results("Jazz?", [json.dumps(answer) for answer in answers]) == text
 
 
 def test_several_calls_of_one_round_have_a_tool_message_each(asking, fake_llm):
