@@ -11,12 +11,11 @@ each holds a server thread while its model works, and uploads, lists and searche
 Memories are extracted later, in the background, and only from the person's own words (`read_for_memories`).
 """
 
-import contextlib
 import logging
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, cast
 
 import blinker
 import msgspec
@@ -32,6 +31,7 @@ import pictures
 from assistant import context, conversations, skills
 from assistant.conversations import Turn
 from assistant.tools import Toolbox
+from assistant.transcript import Transcript
 from clock import utc_now
 from database import db
 from engines import configuration, ledger, prompts, reading, replies
@@ -45,7 +45,6 @@ from errors import (
     ProviderRefused,
     ToolsRefused,
     Unavailable,
-    Unreadable,
 )
 from locks import named_lock
 from models import Message
@@ -133,70 +132,6 @@ def attached(file: Spool) -> bytes:
     file.check()
     with file.open() as picture:
         return pictures.for_model(picture)
-
-
-class History(NamedTuple):
-    """Earlier turns, oldest first."""
-
-    messages: list[context.Messages]  # a list for each turn that is sent again
-    own_words: list[str]  # the person's messages in all turns that were read
-
-
-class Transcript(NamedTuple):
-    """Renders stored turns in the protocol's form. For a model that takes no tools, the tools' results are
-    appended to the person's message.
-    """
-
-    frame: prompts.Frame
-    takes_tools: bool
-
-    def history(self, turns: Iterable[Turn], most: int, *, pictures: int) -> History:
-        """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. `turns` come
-        latest first.
-
-        A turn that does not fit with its picture is rendered without it. The history begins after the first
-        turn that does not fit at all, so that it has no gaps.
-        """
-        messages: list[context.Messages] = []
-        own_words: list[str] = []
-        for turn in turns:
-            own_words[:0] = [message.content or "" for message in turn if message.role == "user"]
-            attached = sum(message.attachment_path is not None for message in turn)
-            with_pictures = (True, False) if attached and pictures > 0 else (False,)
-            fitting = context.first_fitting(
-                (self.messages(turn, pictures=shown) for shown in with_pictures), most
-            )
-            if fitting is None:
-                break
-            messages.insert(0, fitting)
-            most -= context.tokens(fitting)
-            pictures -= attached
-        return History(messages, own_words)
-
-    def messages(self, turn: Turn, *, pictures: bool) -> context.Messages:
-        """The messages of a turn. Without `pictures`, a line of text replaces each attached picture."""
-        messages: context.Messages = []
-        for message in turn:
-            if message.role == "user":
-                messages.append({"role": "user", "content": _user_content(message, pictures=pictures)})
-            elif message.role == "tool" and self.takes_tools:
-                framed = self.frame.around(message.content or "")
-                messages.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": framed})
-            elif message.role == "tool" and messages:
-                text = f"{prompts.LOOKED_UP}\n{self.frame.around(message.content or '')}"
-                parts = _parts(messages[-1]["content"])
-                messages[-1]["content"] = [*parts, {"type": "text", "text": text}]
-            elif message.tool_calls and self.takes_tools:
-                messages.append(
-                    {
-                        "role": "assistant",
-                        "content": None,
-                        "tool_calls": msgspec.json.decode(message.tool_calls),
-                    }
-                )
-            elif message.content:
-                messages.append({"role": message.role, "content": message.content})
-        return messages
 
 
 class _Turn:
@@ -378,21 +313,6 @@ def _plain(call: dict[str, Any]) -> dict[str, Any]:
         "type": "function",
         "function": {"name": function["name"], "arguments": function["arguments"]},
     }
-
-
-def _user_content(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
-    """The content of a user message in the protocol's form."""
-    content = message.content or ""
-    if message.attachment_path is None:
-        return content
-    if pictures:
-        with contextlib.suppress(Unreadable):
-            return [{"type": "text", "text": content}, prompts.picture(conversations.picture_of(message))]
-    return f"{content}\n{prompts.NO_PICTURE}"
-
-
-def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
 # --------------------------------------------------------------------------------------------------- memories

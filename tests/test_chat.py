@@ -16,6 +16,7 @@ import database
 import models
 from app import create_app
 from assistant import chat, context
+from assistant.transcript import Transcript
 from clock import utc_now
 from engines import ledger, prompts, replies
 from engines.findings import Usage
@@ -588,7 +589,7 @@ def turn(words, answer, **fields):
 @given(texts=st.lists(st.text("word ", max_size=200), max_size=6), most=st.integers(0, 200))
 def test_a_history_holds_the_latest_turns_that_fit_without_holes(texts, most):
     turns = [turn(text, f"answer {number}") for number, text in enumerate(texts)]
-    transcript = chat.Transcript(prompts.Frame(), takes_tools=True)
+    transcript = Transcript(prompts.Frame(), takes_tools=True)
     whole = [transcript.messages(one, pictures=True) for one in turns]
     history = transcript.history(reversed(turns), most, pictures=8)
     kept = len(history.messages)
@@ -602,7 +603,7 @@ def test_a_history_holds_the_latest_turns_that_fit_without_holes(texts, most):
 
 def test_a_history_is_the_same_however_often_it_is_read():
     turns = [turn("And now?", "Later."), turn("Hello", "Hi")]
-    transcript = chat.Transcript(prompts.Frame(), takes_tools=True)
+    transcript = Transcript(prompts.Frame(), takes_tools=True)
 
     assert transcript.history(turns, 1_000, pictures=1) == transcript.history(turns, 1_000, pictures=1)
 

@@ -39,7 +39,7 @@ LAYERS = (
         "assistant.skills",
         "assistant.web_search",
     ),
-    ("assistant.mcp", "assistant.mcp_servers"),
+    ("assistant.mcp", "assistant.mcp_servers", "assistant.transcript"),
     ("assistant.tools",),
     ("assistant.chat",),
     ("dynamics",),
@@ -127,6 +127,7 @@ READERS = {
     "Memory": {"upkeep.cleanup", "upkeep.export"},
     "Message": {
         "assistant.chat",
+        "assistant.transcript",
         "dynamics",
         "upkeep.archive",
         "upkeep.check",
