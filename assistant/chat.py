@@ -184,7 +184,7 @@ class _Turn:
         toolbox = Toolbox(
             self._settings,
             device_id=self._input.device_id,
-            said=[*self._history.own_words, self._input.content],
+            own_words=[*self._history.own_words, self._input.content],
             recalled=self._recalled,
             clock=self._clock,
             is_kept=lambda: conversations.is_kept(self._question),
@@ -198,11 +198,11 @@ class _Turn:
                 except ToolsRefused:
                     break
                 if not answer.tool_calls:
-                    return self._answered(answer)
+                    return self._finish(answer)
                 self._call(answer, toolbox)
             if not self._model.takes_tools:
                 self._look_up(toolbox)
-        return self._answered(self._ask_for_text())
+        return self._finish(self._ask_for_text())
 
     def end(self) -> None:
         """Store the messages that followed, and the tokens they cost."""
@@ -272,7 +272,7 @@ class _Turn:
         with database.scope():
             self._read_history()
 
-    def _answered(self, answer: Answer) -> None:
+    def _finish(self, answer: Answer) -> None:
         text = reading.spoken(answer.text)
         if not text:
             raise AnswerUnusable("The model gave no answer.")

@@ -138,9 +138,9 @@ class _Tool(NamedTuple):
 class Toolbox:
     """The tools of one turn: a context manager for one thread, used outside of any database scope.
 
-    `said` are the person's messages in this conversation, the present one last; `recalled` the memories that
-    the model was given. `is_kept` returns whether the present message still exists: if it was deleted
-    meanwhile, nothing is remembered.
+    `own_words` are the person's messages in this conversation, the present one last; `recalled` are the
+    memories that the model was given. `is_kept` returns whether the present message still exists: if it was
+    deleted meanwhile, nothing is remembered.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Toolbox:
         settings: Settings,
         *,
         device_id: str,
-        said: Sequence[str],
+        own_words: Sequence[str],
         recalled: Sequence[str],
         clock: Callable[[], datetime],
         is_kept: Callable[[], bool] = lambda: True,
@@ -157,7 +157,7 @@ class Toolbox:
     ):
         self._settings = settings
         self._device_id = device_id
-        self._said, self._recalled = said, recalled
+        self._own_words, self._recalled = own_words, recalled
         self._clock, self._is_kept = clock, is_kept
         self._list_seconds, self._call_seconds = list_seconds, call_seconds
         self._saved_on_request = False
@@ -235,22 +235,22 @@ class Toolbox:
             tools[mcp_servers.tool_name(server.id, tool.name)] = _Tool(description, parameters, call)
         return tools
 
-    def _search(self, wanted: SearchKnowledgeBase) -> dict[str, Any]:
-        limit = max(1, min(MOST_FOUND, wanted.limit))
-        until = parse_time(wanted.until, field="until")
-        if until is not None and len(wanted.until) <= len("2026-11-21"):
+    def _search(self, arguments: SearchKnowledgeBase) -> dict[str, Any]:
+        limit = max(1, min(MOST_FOUND, arguments.limit))
+        until = parse_time(arguments.until, field="until")
+        if until is not None and len(arguments.until) <= len("2026-11-21"):
             until = min(until, datetime.max - DAY) + DAY
         filters = photos.Filters(
-            category=_one_of("category", wanted.category, CATEGORIES),
-            intent=_one_of("intent", wanted.intent, INTENTS),
-            device_id=wanted.device_id or None,
-            since=parse_time(wanted.since, field="since"),
+            category=_one_of("category", arguments.category, CATEGORIES),
+            intent=_one_of("intent", arguments.intent, INTENTS),
+            device_id=arguments.device_id or None,
+            since=parse_time(arguments.since, field="since"),
             until=until,
         )
         with database.scope():
-            if wanted.query:
+            if arguments.query:
                 found = search.find(
-                    wanted.query,
+                    arguments.query,
                     limit=limit,
                     category=filters.category,
                     intent=filters.intent,
@@ -265,9 +265,9 @@ class Toolbox:
         results = [_found(rows[hit.photo_id], hit) for hit in found.items if hit.photo_id in rows]
         return {"total": max(found.total, len(results)), "results": results}
 
-    def _screenshot(self, wanted: GetScreenshot) -> dict[str, Any]:
+    def _screenshot(self, arguments: GetScreenshot) -> dict[str, Any]:
         with database.scope():
-            photo = photos.get(wanted.id)
+            photo = photos.get(arguments.id)
             analysis = Analysis.get(Analysis.photo == photo.id)
         entities = msgspec.json.decode(analysis.entities, type=list[Entity])[:MAX_ENTITIES]
         result = {
@@ -282,30 +282,30 @@ class Toolbox:
         }
         return {"results": [result]}
 
-    def _web_search(self, wanted: WebSearch) -> dict[str, Any]:
-        found = web_search.search(wanted.query, self._settings, most=WEB_RESULTS)
+    def _web_search(self, arguments: WebSearch) -> dict[str, Any]:
+        found = web_search.search(arguments.query, self._settings, most=WEB_RESULTS)
         return {
             "results": [
                 {"title": result.title, "url": result.url, "snippet": result.snippet} for result in found
             ]
         }
 
-    def _save_memory(self, wanted: SaveMemory) -> dict[str, Any]:
+    def _save_memory(self, arguments: SaveMemory) -> dict[str, Any]:
         """Save a memory with source `chat` if it rests on the person's own words. Anything else may come from
         a text that the model read: only one such memory is saved in a turn, with source `assistant`, and
         only if the present message asks to remember something.
         """
-        content = wanted.content[: reading.MAX_MEMORY]
-        present = self._said[-1] if self._said else ""
-        rests_on_own_words = memory.rests_on(content, self._said)
+        content = arguments.content[: reading.MAX_MEMORY]
+        present = self._own_words[-1] if self._own_words else ""
+        rests_on_own_words = memory.rests_on(content, self._own_words)
         if not rests_on_own_words and (self._saved_on_request or not memory.asks_to_keep(present)):
             raise BadInput(
                 "not saved: the person did not say this themselves, nor ask for it to be remembered."
             )
-        category = _one_of("category", wanted.category, reading.MEMORY_CATEGORIES)
-        memory_type = _one_of("memory_type", wanted.memory_type, reading.MEMORY_TYPES)
+        category = _one_of("category", arguments.category, reading.MEMORY_CATEGORIES)
+        memory_type = _one_of("memory_type", arguments.memory_type, reading.MEMORY_TYPES)
         candidate = MemoryCandidate(
-            content, category or "fact", memory_type or "long_term", wanted.importance
+            content, category or "fact", memory_type or "long_term", arguments.importance
         )
         with database.scope(), db.atomic():
             if not self._is_kept():
@@ -329,7 +329,7 @@ class Toolbox:
             self._clients[server.id] = self._open.enter_context(client)
         result = self._clients[server.id].call(tool, arguments)
         if result.is_error:
-            return {"results": [], "error": f"{server.name} says: {cut(result.text, MAX_ERROR)}"}
+            return {"results": [], "error": f"{server.name} reports: {cut(result.text, MAX_ERROR)}"}
         return {"results": [{"title": tool, "snippet": result.text}]}
 
 
@@ -461,11 +461,13 @@ def _tools_of(
                 _listings[server.id, server.url] = _Listing(
                     time.monotonic(), answer, known.tools if known else []
                 )
-        wanted = [_listings[server.id, server.url] for server in servers]
+        listings = [_listings[server.id, server.url] for server in servers]
         for gone in _listings.keys() - {(server.id, server.url) for server in servers}:
             del _listings[gone]
-    concurrent.futures.wait([listing.answer for listing in wanted], seconds)
-    return [(server, tool) for server, listing in zip(servers, wanted, strict=True) for tool in listing.tools]
+    concurrent.futures.wait([listing.answer for listing in listings], seconds)
+    return [
+        (server, tool) for server, listing in zip(servers, listings, strict=True) for tool in listing.tools
+    ]
 
 
 def _list_tools(server: McpServer, settings: Settings, seconds: float) -> list[mcp_messages.Tool]:

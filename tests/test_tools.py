@@ -43,7 +43,7 @@ def toolbox(library):
     def make(*said, recalled=(), device_id="pixel", **deadlines):
         settings = dataclasses.replace(library.settings, dev_mode=True)
         box = tools.Toolbox(
-            settings, device_id=device_id, said=said, recalled=recalled, clock=lambda: NOW, **deadlines
+            settings, device_id=device_id, own_words=said, recalled=recalled, clock=lambda: NOW, **deadlines
         )
         boxes.append(box)
         return box.__enter__()
@@ -581,7 +581,7 @@ def test_a_turn_that_fails_closes_its_clients_as_well(library, register):
     with FakeMCP() as server:
         register("weather", server)
         settings = dataclasses.replace(library.settings, dev_mode=True)
-        box = tools.Toolbox(settings, device_id="", said=[], recalled=[], clock=lambda: NOW)
+        box = tools.Toolbox(settings, device_id="", own_words=[], recalled=[], clock=lambda: NOW)
 
         def turn():
             with box:
@@ -689,7 +689,7 @@ def test_an_error_of_a_tool_is_a_result_for_the_model(toolbox, register, weather
 
     sentence = error(call(toolbox(), "mcp__weather__weather", place="Nowhere"))
 
-    assert sentence.startswith("Sky says: No such place.")
+    assert sentence.startswith("Sky reports: No such place.")
     assert len(sentence) < 2_100
 
 
