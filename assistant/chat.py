@@ -11,12 +11,11 @@ each holds a server thread while its model works, and uploads, lists and searche
 Memories are extracted later, in the background, and only from the person's own words (`read_for_memories`).
 """
 
-import contextlib
 import logging
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, cast
 
 import blinker
 import msgspec
@@ -32,6 +31,7 @@ import pictures
 from assistant import context, conversations, skills
 from assistant.conversations import Turn
 from assistant.tools import Toolbox
+from assistant.transcript import Transcript
 from clock import utc_now
 from database import db
 from engines import configuration, ledger, prompts, reading, replies
@@ -45,12 +45,12 @@ from errors import (
     ProviderRefused,
     ToolsRefused,
     Unavailable,
-    Unreadable,
 )
 from locks import named_lock
 from models import Message
 from settings import MEGABYTE, Settings
 from spool import Spool
+from text import cut
 from web import inputs, shapes
 
 log = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ log = logging.getLogger(__name__)
 ROUNDS = 3
 MAX_CALLS = 8  # of tools in a round; the rest is ignored
 MAX_MESSAGE = 32_768  # characters
+MAX_REPLY = 100_000  # characters: a longer one would be stored and sent again, and slow down the page
 MAX_ATTACHMENT = 20 * MEGABYTE
 
 # Half of the server's 16 threads (gunicorn.conf.py).
@@ -133,70 +134,6 @@ def attached(file: Spool) -> bytes:
         return pictures.for_model(picture)
 
 
-class History(NamedTuple):
-    """Earlier turns, oldest first."""
-
-    messages: list[context.Messages]  # a list for each turn that is sent again
-    own_words: list[str]  # the person's messages in all turns that were read
-
-
-class Transcript(NamedTuple):
-    """Renders stored turns in the protocol's form. For a model that takes no tools, the tools' results are
-    appended to the person's message.
-    """
-
-    frame: prompts.Frame
-    takes_tools: bool
-
-    def history(self, turns: Iterable[Turn], most: int, *, pictures: int) -> History:
-        """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. `turns` come
-        latest first.
-
-        A turn that does not fit with its picture is rendered without it. The history begins after the first
-        turn that does not fit at all, so that it has no gaps.
-        """
-        messages: list[context.Messages] = []
-        own_words: list[str] = []
-        for turn in turns:
-            own_words[:0] = [message.content or "" for message in turn if message.role == "user"]
-            attached = sum(message.attachment_path is not None for message in turn)
-            with_pictures = (True, False) if attached and pictures > 0 else (False,)
-            fitting = context.first_fitting(
-                (self.messages(turn, pictures=shown) for shown in with_pictures), most
-            )
-            if fitting is None:
-                break
-            messages.insert(0, fitting)
-            most -= context.tokens(fitting)
-            pictures -= attached
-        return History(messages, own_words)
-
-    def messages(self, turn: Turn, *, pictures: bool) -> context.Messages:
-        """The messages of a turn. Without `pictures`, a line of text replaces each attached picture."""
-        messages: context.Messages = []
-        for message in turn:
-            if message.role == "user":
-                messages.append({"role": "user", "content": _user_content(message, pictures=pictures)})
-            elif message.role == "tool" and self.takes_tools:
-                framed = self.frame.around(message.content or "")
-                messages.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": framed})
-            elif message.role == "tool" and messages:
-                text = f"{prompts.LOOKED_UP}\n{self.frame.around(message.content or '')}"
-                parts = _parts(messages[-1]["content"])
-                messages[-1]["content"] = [*parts, {"type": "text", "text": text}]
-            elif message.tool_calls and self.takes_tools:
-                messages.append(
-                    {
-                        "role": "assistant",
-                        "content": None,
-                        "tool_calls": msgspec.json.decode(message.tool_calls),
-                    }
-                )
-            elif message.content:
-                messages.append({"role": message.role, "content": message.content})
-        return messages
-
-
 class _Turn:
     """A turn in progress: what follows the person's message, as it is stored and as the protocol has it."""
 
@@ -247,7 +184,7 @@ class _Turn:
         toolbox = Toolbox(
             self._settings,
             device_id=self._input.device_id,
-            said=[*self._history.own_words, self._input.content],
+            own_words=[*self._history.own_words, self._input.content],
             recalled=self._recalled,
             clock=self._clock,
             is_kept=lambda: conversations.is_kept(self._question),
@@ -261,11 +198,11 @@ class _Turn:
                 except ToolsRefused:
                     break
                 if not answer.tool_calls:
-                    return self._answered(answer)
+                    return self._finish(answer)
                 self._call(answer, toolbox)
             if not self._model.takes_tools:
                 self._look_up(toolbox)
-        return self._answered(self._ask(None))
+        return self._finish(self._ask_for_text())
 
     def end(self) -> None:
         """Store the messages that followed, and the tokens they cost."""
@@ -282,14 +219,32 @@ class _Turn:
             with database.scope():
                 ledger.record(self._usage, purpose="chat", model=self._model.identity, now=self._clock())
 
-    def _ask(self, offered: list[dict[str, Any]] | None) -> Answer:
+    def _ask_for_text(self) -> Answer:
+        """The answer after the last round. Some models call tools although none are offered: such a model is
+        asked once more, and if it still gives no text, the answer is made of what the tools found.
+        """
+        answer = self._ask(None)
+        if reading.spoken(answer.text) or not self.following:
+            return answer
+        try:
+            answer = self._ask(None, {"role": "user", "content": prompts.ANSWER_NOW})
+            if reading.spoken(answer.text):
+                return answer
+        except ModelFailure as problem:
+            log.warning("the answer is made of what the tools found: %s", problem)
+            self._count(problem.usage)
+        results = [message.content or "" for message in self.following if message.role == "tool"]
+        return Answer(replies.from_results(self._input.content, results))
+
+    def _ask(self, offered: list[dict[str, Any]] | None, *reminders: dict[str, Any]) -> Answer:
         room = self._room - (context.tokens(offered) if offered else 0)
-        messages = [self._system, *context.fit(self._history.messages, self._present, room)]
+        present = [*self._present, *reminders]
+        messages = [self._system, *context.fit(self._history.messages, present, room)]
         answer = self._model.complete(
             messages, tools=offered, most=self._most_answer, remembered=self._recalled
         )
         self._count(answer.usage)
-        if answer.tool_calls:
+        if answer.tool_calls and offered:
             answer.require_whole()
         return answer
 
@@ -317,12 +272,12 @@ class _Turn:
         with database.scope():
             self._read_history()
 
-    def _answered(self, answer: Answer) -> None:
+    def _finish(self, answer: Answer) -> None:
         text = reading.spoken(answer.text)
         if not text:
             raise AnswerUnusable("The model gave no answer.")
-        if answer.cut_off:
-            text = f"{text}\n\n{CUT_OFF[self._settings.language]}"
+        if answer.cut_off or len(text) > MAX_REPLY:
+            text = f"{cut(text, MAX_REPLY)}\n\n{CUT_OFF[self._settings.language]}"
         self.text = text
         self._note(role="assistant", content=text)
 
@@ -358,21 +313,6 @@ def _plain(call: dict[str, Any]) -> dict[str, Any]:
         "type": "function",
         "function": {"name": function["name"], "arguments": function["arguments"]},
     }
-
-
-def _user_content(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
-    """The content of a user message in the protocol's form."""
-    content = message.content or ""
-    if message.attachment_path is None:
-        return content
-    if pictures:
-        with contextlib.suppress(Unreadable):
-            return [{"type": "text", "text": content}, prompts.picture(conversations.picture_of(message))]
-    return f"{content}\n{prompts.NO_PICTURE}"
-
-
-def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
 # --------------------------------------------------------------------------------------------------- memories

@@ -1,18 +1,20 @@
-"""A client of MCP servers over Streamable HTTP: which tools one offers, and what a call of one says, as text.
+"""A client of MCP servers over Streamable HTTP: lists a server's tools, and calls one for a result as text.
 
 The protocol has two eras. Up to 2025-11-25 a handshake opens a session, and each request names it. Since
-2026-07-28 there is no session: each request carries the version and who asks, in `params._meta` and once more
-in headers. A server's era is found out by asking `server/discover` first: a good answer, or an error of those
-that only the later era has, is the later one, and anything else leads to the handshake (specification
-2026-07-28, basic/versioning and basic/transports/streamable-http, "Backward Compatibility").
+2026-07-28 there is no session: each request carries the version and the client's name, in `params._meta` and
+again in headers. The client calls `server/discover` to find a server's era: a valid answer, or an error that
+only the later era has, means the later one; anything else leads to the handshake (specification 2026-07-28,
+basic/versioning and basic/transports/streamable-http, "Backward Compatibility").
 
-A server is a stranger. All it sends goes through `net`, with its guard, a deadline and a limit of size, and is read by
-`mcp_messages`, which bounds what comes near a model. So a dead or lying server costs its caller one failure in bounded time. No
-sentence of a failure quotes a server: its words are only in a `Result` or a tool, where whoever frames them as data finds them.
+A server is not trusted. Everything that it sends passes `net`, with its address guard, a deadline and a limit
+of size, and `mcp_messages`, which limits what reaches a model. So a dead or malicious server costs one
+failure in bounded time. No error message quotes a server: its texts are only in a `Result` or a `Tool`, and
+the caller frames them as data.
 
-Left out on purpose: the stream that a GET opens and resuming one after a break, since a call here is over in
-seconds; and what a server may ask of a client (a model, a form, folders), since there is nobody in between to
-ask. The official SDK does all of it, and is asynchronous, 45 MB, and connects where it pleases.
+Not implemented: the stream that a GET opens, and resuming an interrupted stream, because calls last seconds;
+and the requests that a server may make of a client (sampling, elicitation, roots), because no person is
+present to approve them. The official SDK has all of this, but it is asynchronous, takes 45 MB, and connects
+without an address guard.
 """
 
 import contextlib
@@ -37,21 +39,18 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 STATELESS = "2026-07-28"
-HANDSHAKE = "2025-11-25"  # what is asked for; a server may answer with an earlier one
+HANDSHAKE = "2025-11-25"  # requested; a server may answer with an earlier version
 HANDSHAKE_VERSIONS = (HANDSHAKE, "2025-06-18", "2025-03-26", "2024-11-05")
 
-CLOSE_SECONDS = 3.0  # for the goodbye, which a server may do without
-# Measured: decoded, a list of nothing but tiny entries becomes 36 times as large as it came, a result of tiny
-# blocks 11 times.
+CLOSE_SECONDS = 3.0  # to end a session, which is only a courtesy
+# Measured: decoding makes a list of tiny entries 36 times as large, and a result of tiny blocks 11 times.
 MAX_LIST_BYTES = 1024 * 1024  # of one page
-MAX_RESULT_BYTES = 4 * 1024 * 1024  # pictures included, which are thrown away
-MAX_PAGES = 20  # of a list of tools: a server may hand out cursors for ever
-MAX_TOOLS = 100  # that are looked at
-MAX_LIST_CHARACTERS = (
-    60_000  # of one server's tools, as they came: some 15,000 tokens of each request to a model
-)
-MAX_RESULT = 20_000  # characters of what a call says
-MAX_SERVER_REQUESTS = 20  # that a server may make while it answers one of ours
+MAX_RESULT_BYTES = 4 * 1024 * 1024  # including pictures, which are discarded
+MAX_PAGES = 20  # of a list of tools: a server could return cursors for ever
+MAX_TOOLS = 100  # read from one server
+MAX_LIST_CHARACTERS = 60_000  # of one server's tools: some 15,000 tokens of each request to a model
+MAX_RESULT = 20_000  # characters of a call's result
+MAX_SERVER_REQUESTS = 20  # by the server while it answers one request
 
 # JSON-RPC's and MCP's error codes. The last three exist in the stateless era only.
 METHOD_NOT_FOUND = -32601
@@ -63,29 +62,29 @@ _SESSION = re.compile(r"[!-~]{1,1024}")
 
 
 class McpFailure(net.CallFailed):
-    """The server answered, but not with what the protocol asks for."""
+    """The server answered, but not as the protocol requires."""
 
 
 class Refused(McpFailure):
-    """The server answered with an error. `message` is its own text."""
+    """The server answered with an error. `message` is the server's text."""
 
     def __init__(self, host: str, status: int, code: int, message: str, versions: list[str]):
         super().__init__(f"{host}: the MCP server refused (HTTP status {status}, error {code})")
         self.code = code
         self.message = message
-        self.versions = versions  # that it speaks, with `UNSUPPORTED_VERSION`
+        self.versions = versions  # supported by the server; with `UNSUPPORTED_VERSION`
 
 
 class Result(NamedTuple):
     text: str
-    is_error: bool  # the text says what went wrong, for the model to read
+    is_error: bool  # the text describes the error, for the model
 
 
 class Client:
-    """One server. Not for use by several threads at once.
+    """A connection to one server, for one thread.
 
-    `deadline` is the time in seconds for each verb, all in all: finding out the era, the handshake, every page. Verbs raise
-    `net.CallFailed`, whatever goes wrong, also an address that the guard does not allow.
+    `deadline` is the total time of each verb in seconds, including discovery, handshake and all pages. For
+    every failure verbs raise `net.CallFailed`, also for an address that the guard refuses.
     """
 
     def __init__(self, url: str, guard: net.Guard, *, deadline: float):
@@ -97,9 +96,9 @@ class Client:
         except BadInput as refused:
             raise McpFailure(refused.detail) from None
         self._ids = itertools.count(1)
-        self._version = ""  # none agreed yet
+        self._version = ""  # not negotiated yet
         self._session = ""
-        self._mirrored: dict[str, dict[tuple[str, ...], str]] = {}  # by tool, as the list said
+        self._mirrored: dict[str, dict[tuple[str, ...], str]] = {}  # by tool, from the list
 
     def __enter__(self) -> "Client":
         return self
@@ -108,21 +107,21 @@ class Client:
         self.close()
 
     def list_tools(self) -> list[Tool]:
-        """The tools that a model can be offered; what does not keep to the rules or the limits is left out,
-        and logged.
+        """The tools that can be offered to a model. Those that break the rules or limits are left out and
+        logged.
         """
         return self._list_tools(time.monotonic() + self._deadline)
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
-        """What the tool says, as text of at most about `MAX_RESULT` characters. An error of the server's is a
-        result as well.
+        """The tool's result as text, about `MAX_RESULT` characters at most. An error that the server reports
+        is a result, too.
         """
         until = time.monotonic() + self._deadline
         try:
             try:
                 raw = self._call(name, arguments, until)
             except Refused as refused:
-                # It wants arguments in headers as well: which ones is written in the schemas.
+                # Some arguments are required in headers as well; the schemas name them.
                 if refused.code != HEADER_MISMATCH:
                     raise
                 self._list_tools(until)
@@ -132,40 +131,37 @@ class Client:
         return self._result(raw)
 
     def close(self) -> None:
-        """End the session, if there is one, and close the connections. Raises nothing when the server does
-        not listen.
+        """End the session, if there is one, and close the connections. A server that does not answer is
+        ignored.
         """
         if self._session:
             seconds = min(CLOSE_SECONDS, self._deadline)
-            goodbye = self._http.open("DELETE", self._url, headers=self._headers(), deadline=seconds)
-            with contextlib.suppress(net.CallFailed), goodbye:
+            ending = self._http.open("DELETE", self._url, headers=self._headers(), deadline=seconds)
+            with contextlib.suppress(net.CallFailed), ending:
                 pass
-        self._leave()
+        self._forget_session()
         self._http.close()
 
     def _list_tools(self, until: float) -> list[Tool]:
         tools: dict[str, Tool] = {}
         left = MAX_LIST_CHARACTERS
-        for number, raw in enumerate(self._offered(until)):
+        for number, raw in enumerate(self._listed(until)):
             left -= memoryview(raw).nbytes
             if left < 0 or number == MAX_TOOLS:
-                log.warning("%s offers more tools than can be taken", self._host)
+                log.warning("%s offers more tools than the limits allow", self._host)
                 break
             try:
                 tool = messages.tool(raw)
             except ValueError as problem:
-                reason = (
-                    "it is not as the protocol asks for"
-                    if isinstance(problem, msgspec.MsgspecError)
-                    else problem
-                )
+                invalid = isinstance(problem, msgspec.MsgspecError)  # its text may quote the server
+                reason = "it does not follow the protocol" if invalid else problem
                 log.warning("a tool of %s is left out: %s", self._host, reason)
             else:
                 tools.setdefault(tool.name, tool)
         self._mirrored = {tool.name: tool.mirrored for tool in tools.values()}
         return list(tools.values())
 
-    def _offered(self, until: float) -> Iterator[msgspec.Raw]:
+    def _listed(self, until: float) -> Iterator[msgspec.Raw]:
         cursor = None
         for _ in range(MAX_PAGES):
             page = self._decode(
@@ -184,28 +180,24 @@ class Client:
     def _result(self, raw: msgspec.Raw) -> Result:
         result = self._decode(raw, messages.CallResult)
         if result.resultType == "input_required":
-            raise McpFailure(
-                f"{self._host}: the tool asks for more than its arguments, which is not supported"
-            )
+            raise McpFailure(f"{self._host}: the tool requires further input, which is not supported")
         if result.resultType != "complete" or (result.content is None and not result.structuredContent):
-            raise self._formless()
+            raise self._malformed()
         return Result(cut(messages.result_text(result), MAX_RESULT), result.isError)
 
     def _request(self, method: str, params: dict[str, Any], until: float) -> msgspec.Raw:
-        """The result of a request, in the era and session that the server knows. A lost session is opened
-        anew, once.
-        """
+        """The result of a request, in the server's era and session. A lost session is opened again, once."""
         if not self._version:
-            self._agree(until)
+            self._negotiate(until)
         try:
             return self._ask(method, params, until, in_session=bool(self._session))[0]
         except _SessionLost:
-            self._leave()
-            self._agree(until)
+            self._forget_session()
+            self._negotiate(until)
             return self._ask(method, params, until)[0]
 
-    def _agree(self, until: float) -> None:
-        """Find out the era, and open a session if it is the earlier one."""
+    def _negotiate(self, until: float) -> None:
+        """Find out the server's era, and open a session if it is the earlier one."""
         self._version = STATELESS
         try:
             raw, _ = self._ask("server/discover", {}, until)
@@ -214,19 +206,17 @@ class Client:
                 return
         except Refused as refused:
             if refused.code in (HEADER_MISMATCH, MISSING_CAPABILITY):
-                self._leave()
+                self._forget_session()
                 raise
             versions = refused.versions if refused.code == UNSUPPORTED_VERSION else list(HANDSHAKE_VERSIONS)
         except McpFailure:
             versions = list(HANDSHAKE_VERSIONS)
         except net.CallFailed:
-            self._leave()
+            self._forget_session()
             raise
-        self._leave()
+        self._forget_session()
         if not set(versions) & set(HANDSHAKE_VERSIONS):
-            raise McpFailure(
-                f"{self._host}: the MCP server speaks no version of the protocol that is known here"
-            )
+            raise McpFailure(f"{self._host}: the MCP server supports no known version of the protocol")
         self._shake_hands(until)
 
     def _shake_hands(self, until: float) -> None:
@@ -238,29 +228,26 @@ class Client:
         raw, session = self._ask("initialize", params, until)
         version = self._decode(raw, messages.Initialized).protocolVersion
         if version not in HANDSHAKE_VERSIONS:
-            raise McpFailure(
-                f"{self._host}: the MCP server speaks no version of the protocol that is known here"
-            )
+            raise McpFailure(f"{self._host}: the MCP server supports no known version of the protocol")
         if session and not _SESSION.fullmatch(session):
             raise McpFailure(f"{self._host}: the MCP server opened a session without a usable id")
         self._version, self._session = version, session
         try:
-            self._tell({"jsonrpc": "2.0", "method": "notifications/initialized"}, until)
+            self._send({"jsonrpc": "2.0", "method": "notifications/initialized"}, until)
         except net.CallFailed:
-            self._leave()
+            self._forget_session()
             raise
 
-    def _leave(self) -> None:
+    def _forget_session(self) -> None:
         self._version = self._session = ""
 
     def _ask(
         self, method: str, params: dict[str, Any], until: float, *, in_session: bool = False
     ) -> tuple[msgspec.Raw, str]:
-        """The result of one request, and the id of the session that came with it.
+        """The result of one request, and the session id that came with it.
 
-        With `in_session` the statuses that a server has for a session it does not know raise `_SessionLost`.
-        Some servers have them for other mistakes as well, so what comes a second time, in a new session, is
-        taken for what it says.
+        With `in_session`, the HTTP statuses for an unknown session raise `_SessionLost`. Some servers use
+        them for other errors, too; so the second attempt, in a new session, takes them at face value.
         """
         number = next(self._ids)
         if self._version == STATELESS:
@@ -289,13 +276,13 @@ class Client:
                 raise self._unreadable(answer)
             return message.result, answer.headers.get("Mcp-Session-Id", "")
 
-    def _tell(self, message: dict[str, Any], until: float) -> None:
-        """Send what has no answer: a notification, or a response to the server."""
+    def _send(self, message: dict[str, Any], until: float) -> None:
+        """Send a message that gets no answer: a notification, or a response to the server."""
         with self._post(message, self._headers(), until) as answer:
             if not 200 <= answer.status < 300:
                 raise self._unreadable(answer)
             if answer.headers.get("Content-Length") == "0":
-                answer.read()  # so that the connection is kept
+                answer.read()  # so that the connection can be reused
 
     def _post(
         self, message: dict[str, Any], headers: dict[str, str], until: float
@@ -323,7 +310,7 @@ class Client:
         return headers
 
     def _find_answer(self, answer: net.Answer, number: int, until: float) -> Message:
-        """The message that answers request `number`: the whole body, or the one in a stream of them."""
+        """The message that answers request `number`: the body, or one event of a stream."""
         if answer.headers.get("Content-Type", "").partition(";")[0].strip().lower() != "text/event-stream":
             message = self._message(answer, answer.read())
             if _answers(message, number, answer.status):
@@ -337,20 +324,18 @@ class Client:
             if message.method is not None and message.id is not None and self._version != STATELESS:
                 requests += 1
                 if requests > MAX_SERVER_REQUESTS:
-                    raise McpFailure(f"{self._host}: the MCP server asks too much while it answers")
+                    raise McpFailure(f"{self._host}: the MCP server makes too many requests while it answers")
                 self._reply(message, until)
-        raise McpFailure(f"{self._host}: the MCP server's stream ended without the answer")
+        raise McpFailure(f"{self._host}: the MCP server's stream ended without an answer")
 
     def _reply(self, request: Message, until: float) -> None:
-        """Answer a request of the server's: a ping with a sign of life, so that it goes on; anything else
-        with a no.
-        """
+        """Respond to a request of the server: a ping succeeds, every other method is not found."""
         response: dict[str, Any] = {"jsonrpc": "2.0", "id": request.id}
         if request.method == "ping":
             response["result"] = {}
         else:
             response["error"] = {"code": METHOD_NOT_FOUND, "message": "Method not found"}
-        self._tell(response, until)
+        self._send(response, until)
 
     def _message(self, answer: net.Answer, data: bytes) -> Message:
         try:
@@ -362,23 +347,21 @@ class Client:
         try:
             return messages.decode(raw, shape)
         except ValueError:
-            raise self._formless() from None
+            raise self._malformed() from None
 
-    def _formless(self) -> McpFailure:
-        return McpFailure(
-            f"{self._host}: the MCP server's answer does not have the form that the protocol asks for"
-        )
+    def _malformed(self) -> McpFailure:
+        return McpFailure(f"{self._host}: the MCP server's answer does not follow the protocol")
 
     def _unreadable(self, answer: net.Answer) -> McpFailure:
         return McpFailure(f"{self._host}: no MCP answer (HTTP status {answer.status})")
 
 
 class _SessionLost(Exception):
-    """Nothing was done; the request may be made again in a new session."""
+    """The server did nothing; the request can be repeated in a new session."""
 
 
 def _answers(message: Message, number: int, status: int) -> bool:
-    """An error may come without the id, when the server did not get as far as reading it."""
+    """Whether `message` answers request `number`. An error has no id if the server could not read it."""
     return message.id == number or (message.id is None and message.error is not None and status >= 400)
 
 

@@ -142,7 +142,7 @@ def tool(raw: msgspec.Raw) -> Tool:
 
 
 def result_text(result: CallResult) -> str:
-    """All blocks as text. The structured content is used only when no block has text: it repeats the blocks."""
+    """All blocks as text; the structured content only if no block has text, because it repeats them."""
     parts = [_block_text(block) for block in result.content or ()]
     if result.structuredContent and not any(block.text for block in result.content or ()):
         parts.append(bytes(result.structuredContent).decode(errors="replace"))

@@ -1,17 +1,16 @@
-"""What the assistant may call while it answers one message: the screenshots, the web, memories, and the tools
-of MCP servers.
+"""The tools that the assistant can call while it answers one message: screenshots, the web, memories, and
+those of MCP servers.
 
-The names and arguments of calls come from a model, and may come through it from a screenshot or a web page
-that talked it into them. So a tool can do no more than it may do for anybody: the built-in ones read, and the
-one that writes has a gate of its own (`save_memory`). Whatever goes wrong becomes a sentence in the tool's
-answer, for the model to read: a turn never ends by a tool.
+The names and arguments of calls come from a model, and possibly from a screenshot or a web page that
+persuaded it. So a tool may do only what is acceptable whoever asks for it: the built-in ones read, and the
+one that writes has a gate (`save_memory`). Every failure becomes a sentence in the tool's result, for the
+model to read: no tool ends a turn.
 
-A turn waits for others here, so it holds no database scope: each tool that needs the database opens one for
-its moment.
+Tools wait for networks, so a turn holds no database scope here: each tool that needs the database opens one
+for a moment.
 
-MCP servers are asked for their tools when a turn begins, all at once and with a short deadline; what they
-said holds for a minute. A server that says nothing is left alone for as long, so that a dead one costs one
-turn a minute a few seconds, and no turn more.
+When a turn begins, all MCP servers are asked for their tools at the same time, with a short deadline; the
+answers are cached for a minute. So are failures: a dead server delays at most one turn a minute.
 """
 
 import concurrent.futures
@@ -48,21 +47,18 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MOST_TOOLS = 128  # in all: OpenAI refuses a request with more
-MOST_TOOL_CHARACTERS = (
-    60_000  # of all MCP tools: 15,000 tokens of every request, which is what one server may have by itself
-)
-MOST_SERVERS = 16  # asked at once, a thread each
+MOST_TOOL_CHARACTERS = 60_000  # of all MCP tools, 15,000 tokens of every request; one server may use them all
+MOST_SERVERS = 16  # asked at the same time, a thread for each
 
-LIST_SECONDS = 5.0  # that a turn waits for the lists
-LIST_LASTS = 60.0  # seconds until a server is asked again, whatever it said
+LIST_SECONDS = 5.0  # that a turn waits for the lists of tools
+LIST_LASTS = 60.0  # seconds until a server is asked again, also after a failure
 CALL_SECONDS = 30.0  # for one call of an MCP tool
 
 MOST_FOUND = 20
-FOUND = 8  # screenshots, where the model does not say how many
+FOUND = 8  # screenshots, unless the model sets a limit
 WEB_RESULTS = 5
 
-# Characters of what a model gets to read: a screenful of text is 2,000, and twenty results with a summary
-# each are 3,000 tokens.
+# Characters of the results: a screenful of text is 2,000, and twenty results with a summary are 3,000 tokens.
 MAX_SUMMARY = 500
 MAX_SNIPPET = 200
 MAX_VISIBLE_TEXT = 6_000
@@ -80,7 +76,7 @@ def _about(description: str, allowed: Sequence[str] = ()) -> Meta:
     return Meta(description=description, extra_json_schema={"enum": list(allowed)} if allowed else None)
 
 
-# What the built-in tools take. Models read the docstrings and descriptions, and decide by them.
+# The arguments of the built-in tools. Models choose tools by these docstrings and descriptions.
 
 
 class SearchKnowledgeBase(msgspec.Struct):
@@ -97,7 +93,7 @@ class SearchKnowledgeBase(msgspec.Struct):
         str, _about("Only taken at or after this time, UTC, like 2026-11-21 or 2026-11-21T07:30:00")
     ] = ""
     until: Annotated[str, _about("Only taken before this time, UTC; a date includes its whole day")] = ""
-    # Not held by `Meta`'s own limits: a model that wants 50 gets what there may be.
+    # Limits for the model only, which `Meta` does not enforce: a model that wants 50 gets the most allowed.
     limit: Annotated[
         int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
     ] = FOUND
@@ -106,7 +102,7 @@ class SearchKnowledgeBase(msgspec.Struct):
 class GetScreenshot(msgspec.Struct):
     """Read one screenshot in full: its text, summary and entities. Takes an id from search_knowledge_base."""
 
-    id: Annotated[int, Meta(ge=1, le=2**53)]  # as far as JSON's numbers are exact everywhere
+    id: Annotated[int, Meta(ge=1, le=2**53)]  # JSON numbers are exact up to here in every parser
 
 
 class WebSearch(msgspec.Struct):
@@ -135,15 +131,16 @@ class SaveMemory(msgspec.Struct):
 class _Tool(NamedTuple):
     description: str
     parameters: dict[str, Any]  # JSON schema
-    # From the arguments to the answer: `results`, and what else it has.
+    # Takes the arguments; returns the result without `tool` and `count`.
     run: Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Toolbox:
-    """The tools of one turn; a context manager, for one thread, outside of any database scope.
+    """The tools of one turn: a context manager for one thread, used outside of any database scope.
 
-    `said` is what the person wrote in this conversation, the present message last; `recalled` the memories that the model was given.
-    `is_kept` tells whether the present message was not deleted meanwhile: of one that was, nothing is remembered.
+    `own_words` are the person's messages in this conversation, the present one last; `recalled` are the
+    memories that the model was given. `is_kept` returns whether the present message still exists: if it was
+    deleted meanwhile, nothing is remembered.
     """
 
     def __init__(
@@ -151,7 +148,7 @@ class Toolbox:
         settings: Settings,
         *,
         device_id: str,
-        said: Sequence[str],
+        own_words: Sequence[str],
         recalled: Sequence[str],
         clock: Callable[[], datetime],
         is_kept: Callable[[], bool] = lambda: True,
@@ -160,10 +157,10 @@ class Toolbox:
     ):
         self._settings = settings
         self._device_id = device_id
-        self._said, self._recalled = said, recalled
+        self._own_words, self._recalled = own_words, recalled
         self._clock, self._is_kept = clock, is_kept
         self._list_seconds, self._call_seconds = list_seconds, call_seconds
-        self._kept_as_asked = False
+        self._saved_on_request = False
         self._clients: dict[str, mcp.Client] = {}  # by server
         self._open = contextlib.ExitStack()
 
@@ -176,9 +173,7 @@ class Toolbox:
 
     @property
     def offered(self) -> list[dict[str, Any]]:
-        """The tools in the protocol's form. The MCP servers are asked at the first look. Raises
-        `Unavailable`.
-        """
+        """The tools in the protocol's form. The first access asks the MCP servers. Raises `Unavailable`."""
         return [
             {
                 "type": "function",
@@ -188,26 +183,25 @@ class Toolbox:
         ]
 
     def run(self, name: str, arguments: str) -> dict[str, Any]:
-        """`{tool, count, results}`, each result with a `title` and a `snippet`; a search also has `total`.
+        """Run a tool; returns `{tool, count, results}`, each result with a `title` and a `snippet`. A search
+        also has `total`.
 
-        `arguments` is the text of a JSON object, or nearly. Whatever fails, nothing is raised: `error` says it then, in a sentence.
+        `arguments` is the text of a JSON object, repaired if need be. Raises nothing: `error` is a sentence
+        about what failed.
         """
         shown = reading.as_text(name)[: mcp_servers.MAX_TOOL_NAME]
         try:
             tool = self._tools.get(name)
             if tool is None:
-                raise BadInput("There is no such tool; only those that are offered can be called.")
+                raise BadInput("There is no such tool. Only the tools that are offered can be called.")
             answer = tool.run(_arguments(arguments))
         except SnaploreError as failure:
             answer = {"results": [], "error": failure.detail}
         except Exception as problem:
-            # The tool loop's outermost catch: the model is told, and the turn goes on.
+            # The tool loop's outermost catch: the model reads the error, and the turn goes on.
             log.exception("the tool %s failed", shown)
             known = database.known_failure(problem)
-            answer = {
-                "results": [],
-                "error": known.detail if known else "The tool failed for a reason of its own.",
-            }
+            answer = {"results": [], "error": known.detail if known else "The tool failed unexpectedly."}
         return {"tool": shown, "count": len(answer["results"]), **answer}
 
     @functools.cached_property
@@ -227,13 +221,13 @@ class Toolbox:
                 MOST_SERVERS,
             )
         characters = MOST_TOOL_CHARACTERS
-        for server, tool in _listed(servers[:MOST_SERVERS], self._settings, self._list_seconds):
+        for server, tool in _tools_of(servers[:MOST_SERVERS], self._settings, self._list_seconds):
             description = f"{server.name}: {tool.description or tool.name}"
-            parameters = {"properties": {}, **tool.input_schema}  # OpenAI refuses a schema without them
+            parameters = {"properties": {}, **tool.input_schema}  # OpenAI requires `properties`
             characters -= len(description) + len(msgspec.json.encode(parameters))
             if len(tools) == MOST_TOOLS or characters < 0:
                 log.warning(
-                    "the MCP servers have more tools than a model can be offered; %s is the first that is left out",
+                    "the MCP servers have more tools than the limits allow; %s is the first that is left out",
                     tool.name,
                 )
                 break
@@ -241,22 +235,22 @@ class Toolbox:
             tools[mcp_servers.tool_name(server.id, tool.name)] = _Tool(description, parameters, call)
         return tools
 
-    def _search(self, wanted: SearchKnowledgeBase) -> dict[str, Any]:
-        limit = max(1, min(MOST_FOUND, wanted.limit))
-        until = parse_time(wanted.until, field="until")
-        if until is not None and len(wanted.until) <= len("2026-11-21"):
+    def _search(self, arguments: SearchKnowledgeBase) -> dict[str, Any]:
+        limit = max(1, min(MOST_FOUND, arguments.limit))
+        until = parse_time(arguments.until, field="until")
+        if until is not None and len(arguments.until) <= len("2026-11-21"):
             until = min(until, datetime.max - DAY) + DAY
         filters = photos.Filters(
-            category=_one_of("category", wanted.category, CATEGORIES),
-            intent=_one_of("intent", wanted.intent, INTENTS),
-            device_id=wanted.device_id or None,
-            since=parse_time(wanted.since, field="since"),
+            category=_one_of("category", arguments.category, CATEGORIES),
+            intent=_one_of("intent", arguments.intent, INTENTS),
+            device_id=arguments.device_id or None,
+            since=parse_time(arguments.since, field="since"),
             until=until,
         )
         with database.scope():
-            if wanted.query:
+            if arguments.query:
                 found = search.find(
-                    wanted.query,
+                    arguments.query,
                     limit=limit,
                     category=filters.category,
                     intent=filters.intent,
@@ -271,9 +265,9 @@ class Toolbox:
         results = [_found(rows[hit.photo_id], hit) for hit in found.items if hit.photo_id in rows]
         return {"total": max(found.total, len(results)), "results": results}
 
-    def _screenshot(self, wanted: GetScreenshot) -> dict[str, Any]:
+    def _screenshot(self, arguments: GetScreenshot) -> dict[str, Any]:
         with database.scope():
-            photo = photos.get(wanted.id)
+            photo = photos.get(arguments.id)
             analysis = Analysis.get(Analysis.photo == photo.id)
         entities = msgspec.json.decode(analysis.entities, type=list[Entity])[:MAX_ENTITIES]
         result = {
@@ -288,46 +282,46 @@ class Toolbox:
         }
         return {"results": [result]}
 
-    def _web_search(self, wanted: WebSearch) -> dict[str, Any]:
-        found = web_search.search(wanted.query, self._settings, most=WEB_RESULTS)
+    def _web_search(self, arguments: WebSearch) -> dict[str, Any]:
+        found = web_search.search(arguments.query, self._settings, most=WEB_RESULTS)
         return {
             "results": [
                 {"title": result.title, "url": result.url, "snippet": result.snippet} for result in found
             ]
         }
 
-    def _save_memory(self, wanted: SaveMemory) -> dict[str, Any]:
-        """Written as the person's own is only what they have told. Of anything else that a model proposes
-        nobody knows who put it into its head: one such memory a turn is let in, under the assistant's name,
-        and only if the present message asks for it.
+    def _save_memory(self, arguments: SaveMemory) -> dict[str, Any]:
+        """Save a memory with source `chat` if it rests on the person's own words. Anything else may come from
+        a text that the model read: only one such memory is saved in a turn, with source `assistant`, and
+        only if the present message asks to remember something.
         """
-        content = wanted.content[: reading.MAX_MEMORY]
-        present = self._said[-1] if self._said else ""
-        told = memory.rests_on(content, self._said)
-        if not told and (self._kept_as_asked or not memory.asks_to_keep(present)):
+        content = arguments.content[: reading.MAX_MEMORY]
+        present = self._own_words[-1] if self._own_words else ""
+        rests_on_own_words = memory.rests_on(content, self._own_words)
+        if not rests_on_own_words and (self._saved_on_request or not memory.asks_to_keep(present)):
             raise BadInput(
-                "not saved: the person has not told this themselves, nor asked for it to be remembered."
+                "not saved: the person did not say this themselves, nor ask for it to be remembered."
             )
-        category = _one_of("category", wanted.category, reading.MEMORY_CATEGORIES)
-        memory_type = _one_of("memory_type", wanted.memory_type, reading.MEMORY_TYPES)
+        category = _one_of("category", arguments.category, reading.MEMORY_CATEGORIES)
+        memory_type = _one_of("memory_type", arguments.memory_type, reading.MEMORY_TYPES)
         candidate = MemoryCandidate(
-            content, category or "fact", memory_type or "long_term", wanted.importance
+            content, category or "fact", memory_type or "long_term", arguments.importance
         )
         with database.scope(), db.atomic():
             if not self._is_kept():
                 raise BadInput("not saved: the conversation was deleted.")
-            kept = memory.remember(
+            entry = memory.remember(
                 candidate,
-                source_type="chat" if told else "assistant",
+                source_type="chat" if rests_on_own_words else "assistant",
                 device_id=self._device_id,
                 now=self._clock(),
                 said=[present],
                 recalled=self._recalled,
             )
-        if kept is None:
-            raise BadInput("not saved: it says nothing that is not remembered already.")
-        self._kept_as_asked = self._kept_as_asked or not told
-        return {"results": [{"id": kept.id, "title": kept.category, "snippet": kept.content}]}
+        if entry is None:
+            raise BadInput("not saved: it adds nothing to what is remembered already.")
+        self._saved_on_request = self._saved_on_request or not rests_on_own_words
+        return {"results": [{"id": entry.id, "title": entry.category, "snippet": entry.content}]}
 
     def _call(self, server: McpServer, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if server.id not in self._clients:
@@ -335,11 +329,11 @@ class Toolbox:
             self._clients[server.id] = self._open.enter_context(client)
         result = self._clients[server.id].call(tool, arguments)
         if result.is_error:
-            return {"results": [], "error": f"{server.name} says: {cut(result.text, MAX_ERROR)}"}
+            return {"results": [], "error": f"{server.name} reports: {cut(result.text, MAX_ERROR)}"}
         return {"results": [{"title": tool, "snippet": result.text}]}
 
 
-# ------------------------------------------------------------------------------------- reading a model's call
+# ------------------------------------------------------------------------------------------------- arguments
 
 
 def _built_in(shape: type[T], run: Callable[[T], dict[str, Any]]) -> _Tool:
@@ -353,20 +347,20 @@ def _built_in(shape: type[T], run: Callable[[T], dict[str, Any]]) -> _Tool:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    given = reading.loose_object(text)
-    if not given and text.strip() not in ("", "{}", "null"):
+    fields = reading.loose_object(text)
+    if not fields and text.strip() not in ("", "{}", "null"):
         raise BadInput("The arguments must be a JSON object.")
-    return given
+    return fields
 
 
 def _read(shape: type[T], arguments: dict[str, Any]) -> T:
-    """The arguments as a `shape`. What is null or empty is absent, a number may be a text, and a list of
-    words is one text.
+    """The arguments as a `shape`, read leniently: null and empty values count as missing, a number may be a
+    text, and a list of words is joined into one text. Raises `BadInput`.
     """
     try:
         texts = {name: reading.as_text(value) for name, value in arguments.items()}
         if "id" in texts:
-            texts["id"] = texts["id"].removeprefix("#")  # as the assistant is told to cite it
+            texts["id"] = texts["id"].removeprefix("#")  # the prompt cites ids in this form
         return msgspec.convert({name: text for name, text in texts.items() if text}, shape, strict=False)
     except msgspec.ValidationError as problem:
         if missing := re.search(r"missing required field `([^`]+)`", str(problem)):
@@ -379,7 +373,9 @@ def _read(shape: type[T], arguments: dict[str, Any]) -> T:
 
 
 def _one_of(name: str, value: str, allowed: Sequence[str]) -> str | None:
-    """`value` as the list spells it; None when there is none. Raises `BadInput` that names the list."""
+    """`value` in the spelling of `allowed`; None if it is empty. Raises `BadInput` that lists the allowed
+    words.
+    """
     word = re.sub(r"[\s-]+", "_", value.lower())
     if word and word not in allowed:
         raise BadInput(f"{name}: must be one of {', '.join(allowed)}")
@@ -390,16 +386,14 @@ def _one_of(name: str, value: str, allowed: Sequence[str]) -> str | None:
 
 
 def _newest(limit: int, filters: photos.Filters) -> search.Found:
-    """The photos that stand first in the list of this filter, in its order, and how many pass the filter in
-    all.
-    """
+    """The newest photos that pass the filters, in the order of the list, and the total that pass."""
     total, ids = photos.ids_of_page(1, limit, filters)
     return search.Found(total, [search.Hit(photo_id, 0.0, "") for photo_id in ids])
 
 
 def _rows(ids: list[int]) -> dict[int, Analysis]:
     """The analyses of these photos, with the photos, in one query."""
-    chosen = Analysis.select(
+    selected = Analysis.select(
         *(
             Analysis.photo,
             Analysis.app_name,
@@ -410,7 +404,7 @@ def _rows(ids: list[int]) -> dict[int, Analysis]:
         ),
         *(Photo.id, Photo.filename, Photo.device_id, Photo.original_timestamp),
     )
-    return {analysis.photo_id: analysis for analysis in chosen.join(Photo).where(Analysis.photo.in_(ids))}
+    return {analysis.photo_id: analysis for analysis in selected.join(Photo).where(Analysis.photo.in_(ids))}
 
 
 def _found(analysis: Analysis, hit: search.Hit) -> dict[str, Any]:
@@ -419,7 +413,7 @@ def _found(analysis: Analysis, hit: search.Hit) -> dict[str, Any]:
 
 
 def _heading(photo: Photo, analysis: Analysis) -> dict[str, Any]:
-    """What every answer about a screenshot says."""
+    """The fields that every result about a screenshot has."""
     return {
         "id": photo.id,
         "title": analysis.app_name or photo.filename,
@@ -435,13 +429,13 @@ def _line(text: str, most: int) -> str:
     return cut(one_line(text[: 2 * most]), most)
 
 
-# ----------------------------------------------------------------------------------------- what servers offer
+# --------------------------------------------------------------------------------------- tools of MCP servers
 
 
 class _Listing(NamedTuple):
-    asked_at: float  # monotonic
+    requested_at: float  # monotonic
     answer: concurrent.futures.Future[list[mcp_messages.Tool]]
-    before: list[mcp_messages.Tool]  # what it said the last time that it said something
+    before: list[mcp_messages.Tool]  # the last list that was received
 
     @property
     def tools(self) -> list[mcp_messages.Tool]:
@@ -450,31 +444,33 @@ class _Listing(NamedTuple):
 
 _listings: dict[tuple[str, str], _Listing] = {}  # by id and address of a server
 _guard = threading.Lock()
-_askers = concurrent.futures.ThreadPoolExecutor(MOST_SERVERS, thread_name_prefix="mcp-list")
+_pool = concurrent.futures.ThreadPoolExecutor(MOST_SERVERS, thread_name_prefix="mcp-list")
 
 
-def _listed(
+def _tools_of(
     servers: list[McpServer], settings: Settings, seconds: float
 ) -> list[tuple[McpServer, mcp_messages.Tool]]:
-    """Each tool of each server, with the server, after at most so many seconds. Turns that begin together
-    wait for the same answers.
+    """Each tool of each server, with its server, after at most so many seconds. Turns that begin together
+    share the requests.
     """
     with _guard:
         for server in servers:
             known = _listings.get((server.id, server.url))
-            if known is None or time.monotonic() - known.asked_at > LIST_LASTS:
-                answer = _askers.submit(_ask, server, settings, seconds)
+            if known is None or time.monotonic() - known.requested_at > LIST_LASTS:
+                answer = _pool.submit(_list_tools, server, settings, seconds)
                 _listings[server.id, server.url] = _Listing(
                     time.monotonic(), answer, known.tools if known else []
                 )
-        wanted = [_listings[server.id, server.url] for server in servers]
+        listings = [_listings[server.id, server.url] for server in servers]
         for gone in _listings.keys() - {(server.id, server.url) for server in servers}:
             del _listings[gone]
-    concurrent.futures.wait([listing.answer for listing in wanted], seconds)
-    return [(server, tool) for server, listing in zip(servers, wanted, strict=True) for tool in listing.tools]
+    concurrent.futures.wait([listing.answer for listing in listings], seconds)
+    return [
+        (server, tool) for server, listing in zip(servers, listings, strict=True) for tool in listing.tools
+    ]
 
 
-def _ask(server: McpServer, settings: Settings, seconds: float) -> list[mcp_messages.Tool]:
+def _list_tools(server: McpServer, settings: Settings, seconds: float) -> list[mcp_messages.Tool]:
     try:
         with mcp.Client(server.url, configuration.guard(settings), deadline=seconds) as client:
             return client.list_tools()
@@ -482,7 +478,6 @@ def _ask(server: McpServer, settings: Settings, seconds: float) -> list[mcp_mess
         log.warning("the tools of the MCP server %s cannot be listed: %s", server.id, failure.detail)
         raise
     except Exception:
-        log.exception(
-            "the tools of the MCP server %s cannot be listed", server.id
-        )  # nobody else in this thread would
+        # The pool only stores the exception, so it is logged here.
+        log.exception("the tools of the MCP server %s cannot be listed", server.id)
         raise

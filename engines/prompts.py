@@ -60,6 +60,7 @@ REMEMBERED = "What is remembered about the person, which may matter now or not:"
 
 LOOKED_UP = "What a search of the screenshots found for this message:"
 NO_PICTURE = "[A picture was attached here. It is not shown any more.]"
+ANSWER_NOW = "Answer now, in text. No more tools can be called."
 
 MEMORIES = """\
 You keep notes about a person, so that their assistant knows them better next time. You are given what the person wrote in a chat, and, only

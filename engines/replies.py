@@ -15,7 +15,7 @@ from typing import Any
 
 from text import one_line, shortened
 
-SEARCH, SAVE = "search_knowledge_base", "save_memory"
+SEARCH, READ, SAVE = "search_knowledge_base", "get_screenshot", "save_memory"
 Call = dict[str, Any]  # of a tool, as the protocol has it
 
 MAX_SINGLE = 4  # words that are searched one by one
@@ -55,6 +55,7 @@ _TEXTS = {
         "picture": "I cannot judge the picture, but this is written on it:",
         "blank": "I can read no text on the picture.",
         "untitled": "Screenshot",
+        "elsewhere": "I found this elsewhere:",
     },
     "zh": {
         "found": "在你的截图中找到：",
@@ -66,6 +67,7 @@ _TEXTS = {
         "picture": "我无法理解图片内容，但上面写着：",
         "blank": "图片上没有可以识别的文字。",
         "untitled": "截图",
+        "elsewhere": "在其他地方找到：",
     },
 }
 
@@ -91,6 +93,23 @@ def reply(
     parts = [_told_of_picture(read(picture), texts) for picture in pictures]
     parts += [_told_of_memories(said, remembered, texts), _told(answers, texts)]
     return "\n\n".join(filter(None, parts)) or texts["nothing"], []
+
+
+def from_results(question: str, results: Sequence[str]) -> str:
+    """An answer made of what tools found, for a model that gives none. `results` are the tools' JSON texts, in
+    the order of their calls.
+    """
+    texts = _TEXTS["zh" if _CHINESE.search(question) else "en"]
+    answers = [_read_answer(result) for result in results]
+    useful = [answer for answer in answers if answer.get("results")]
+    if not useful:
+        return _told(answers[-1:], texts) or texts["nothing"]
+    screenshots = [answer for answer in useful if answer.get("tool") in (SEARCH, READ)]
+    saved = [answer for answer in useful if answer.get("tool") == SAVE]
+    others = [answer for answer in useful if answer.get("tool") not in (SEARCH, READ, SAVE)]
+    parts = [_told([answer], texts) for answer in saved]
+    parts += [_told(screenshots, texts), _told_of_others(others, texts)]
+    return "\n\n".join(filter(None, parts))
 
 
 def next_searches(said: str, answers: list[dict[str, Any]]) -> list[Call]:
@@ -174,6 +193,17 @@ def _line(result: dict[str, Any], texts: dict[str, str]) -> str:
     told = shortened(one_line(str(result.get("snippet") or result.get("summary") or "")), MAX_SHOWN)
     heading = f"**{result.get('title') or texts['untitled']}**" + (f" ({day})" if day else "")
     return f"- #{result.get('id')} {heading}: {told}"
+
+
+def _told_of_others(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
+    """The results of the web search and of MCP servers: a title, a snippet and perhaps an address each."""
+    lines = []
+    for result in [result for answer in answers for result in answer["results"]][:SHOWN]:
+        heading = f"**{one_line(str(result.get('title', '')))}**"
+        if address := result.get("url"):
+            heading += f" ({address})"
+        lines.append(f"- {heading}: {shortened(one_line(str(result.get('snippet', ''))), MAX_SHOWN)}")
+    return "\n".join([texts["elsewhere"], "", *lines]) if lines else ""
 
 
 def _told_of_picture(text: str, texts: dict[str, str]) -> str:

@@ -1,6 +1,4 @@
-"""Which part of a conversation is sent: whatever it holds, it fits, it has no holes, and no tool's answer
-goes without its call.
-"""
+"""The part of a conversation that is sent: it fits, has no gaps, and no tool's answer lacks its call."""
 
 import pytest
 from hypothesis import given
@@ -13,9 +11,7 @@ TEXTS = st.text(alphabet="ab {}\n中é", max_size=200) | st.integers(0, 3_000).m
 
 @st.composite
 def turns(draw):
-    """A turn as the protocol has it: what the person says, rounds of calls with what the tools say, the
-    answer.
-    """
+    """A turn in the protocol's form: the person's message, rounds of calls with their results, the answer."""
     messages = [{"role": "user", "content": draw(TEXTS)}]
     if draw(st.booleans()):
         messages[0]["content"] = [
@@ -63,7 +59,7 @@ def test_the_turn_that_would_have_come_next_does_not_fit(earlier, present, most)
 
 
 @given(present=turns(), most=st.integers(0, 8_000))
-def test_only_what_tools_say_is_cut_and_their_frames_stay_closed(present, most):
+def test_only_the_tools_answers_are_cut_and_their_frames_stay_closed(present, most):
     before = [dict(message) for message in present]
     sent = context.fit([], present, most)
 
@@ -129,7 +125,7 @@ def test_what_fits_to_the_token_is_sent():
     ("length", "most", "left"),
     [(1_000, 400, 1_000), (1_000, 250, 500), (1_000, 30, 250), (400, 30, 200), (399, 30, 399)],
 )
-def test_a_tools_answer_is_cut_to_half_until_it_fits_or_is_short(length, most, left):
+def test_a_tools_answer_is_halved_until_it_fits_or_is_short(length, most, left):
     frame = "\n</frame>"
     answer = {"role": "tool", "tool_call_id": "call", "content": "a" * (length - len(frame)) + frame}
     [sent] = context.fit([], [answer], most)

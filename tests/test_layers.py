@@ -39,7 +39,7 @@ LAYERS = (
         "assistant.skills",
         "assistant.web_search",
     ),
-    ("assistant.mcp", "assistant.mcp_servers"),
+    ("assistant.mcp", "assistant.mcp_servers", "assistant.transcript"),
     ("assistant.tools",),
     ("assistant.chat",),
     ("claims", "dynamics"),
@@ -130,6 +130,7 @@ READERS = {
     "Memory": {"upkeep.cleanup", "upkeep.export"},
     "Message": {
         "assistant.chat",
+        "assistant.transcript",
         "reasoner",
         "upkeep.archive",
         "upkeep.check",

@@ -1,4 +1,4 @@
-"""MCP servers: both eras of the protocol, what a dead or lying server costs, and the register of them."""
+"""MCP servers: both eras of the protocol, dead and malicious servers, and registering servers."""
 
 import dataclasses
 import json
@@ -18,7 +18,7 @@ PUBLIC = "https://93.184.216.34/mcp"  # an address, so that no name is looked up
 
 @pytest.fixture
 def connect():
-    """`connect(server)`: a client of it, which is closed after the test."""
+    """`connect(server)`: a client of the server, closed after the test."""
     clients = []
 
     def open_client(server, deadline=10.0):
@@ -34,7 +34,7 @@ def connect():
 
 @pytest.fixture(params=["handshake", "handshake-stream", "stateless", "stateless-stream"])
 def server(request):
-    """A server that keeps to the protocol, of each era, with each kind of answer."""
+    """A server that follows the protocol, in each era and with each kind of answer."""
     with FakeMCP(stateless="stateless" in request.param, stream="stream" in request.param) as fake:
         yield fake
 
@@ -51,7 +51,7 @@ def handshake():
         yield fake
 
 
-def says(*blocks, **fields):
+def result_of(*blocks, **fields):
     return {"content": list(blocks), **fields}
 
 
@@ -63,7 +63,7 @@ def answer_to(request, **fields):
     return {"jsonrpc": "2.0", "id": request.body["id"], **fields}
 
 
-# --------------------------------------------------------------------------------------- what a server offers
+# --------------------------------------------------------------------------------------------- lists of tools
 
 
 def test_tools_are_listed_and_called_in_both_eras_and_both_kinds_of_answer(server, connect):
@@ -78,7 +78,7 @@ def test_tools_are_listed_and_called_in_both_eras_and_both_kinds_of_answer(serve
     assert server.requests[-1].body["params"]["arguments"] == {"place": "Łódź"}
 
 
-def test_the_handshake_comes_once_in_its_order_and_the_session_is_ended_at_the_end(handshake, connect):
+def test_the_handshake_is_made_once_and_in_order_and_the_session_is_ended(handshake, connect):
     client = connect(handshake)
     client.list_tools()
     client.call("weather", {})
@@ -99,7 +99,7 @@ def test_the_handshake_comes_once_in_its_order_and_the_session_is_ended_at_the_e
     )
 
 
-def test_the_earlier_version_that_a_server_answers_with_is_the_one_that_is_spoken(handshake, connect):
+def test_an_earlier_version_in_the_servers_answer_is_used(handshake, connect):
     handshake.version = "2025-03-26"
     assert not connect(handshake).call("weather", {}).is_error
     assert handshake.requests[-1].headers["mcp-protocol-version"] == "2025-03-26"
@@ -135,15 +135,15 @@ def test_a_stateless_server_is_asked_for_its_versions_once_and_never_for_a_sessi
         (200, b"hello"),
     ],
 )
-def test_whatever_is_no_sign_of_the_later_era_leads_to_the_handshake(handshake, connect, status, body):
+def test_an_answer_without_a_sign_of_the_later_era_leads_to_the_handshake(handshake, connect, status, body):
     handshake.reply("server/discover", body, status=status)
     assert connect(handshake).call("weather", {}).text == "Sunny, 晴"
 
 
-def test_a_server_of_versions_that_nobody_here_knows_is_a_failure(stateless, connect):
+def test_a_server_with_unknown_versions_only_is_a_failure(stateless, connect):
     error = {"code": -32022, "message": "No.", "data": {"supported": ["2031-01-01"]}}
     stateless.reply("server/discover", {"jsonrpc": "2.0", "id": 1, "error": error}, status=400)
-    with pytest.raises(mcp.McpFailure, match=r"^localhost: .* no version"):
+    with pytest.raises(mcp.McpFailure, match=r"^localhost: .* no known version"):
         connect(stateless).list_tools()
     assert stateless.methods == ["server/discover"]
 
@@ -154,7 +154,7 @@ def test_a_list_of_several_pages_is_read_to_its_end(server, connect):
     assert [tool.name for tool in connect(server).list_tools()] == [f"tool_{page}" for page in range(5)]
 
 
-def test_a_list_that_never_ends_is_left_after_so_many_pages(handshake, connect):
+def test_an_endless_list_is_read_up_to_the_limit_of_pages(handshake, connect):
     page = [{"name": "same", "inputSchema": {"type": "object"}}]
     for _ in range(mcp.MAX_PAGES + 5):
         handshake.act(
@@ -165,7 +165,7 @@ def test_a_list_that_never_ends_is_left_after_so_many_pages(handshake, connect):
     assert handshake.methods.count("tools/list") == mcp.MAX_PAGES
 
 
-def test_no_more_tools_are_taken_than_a_model_can_bear(handshake, connect):
+def test_no_more_tools_are_read_than_the_limits_allow(handshake, connect):
     handshake.pages = [
         [{"name": f"tool_{number}", "inputSchema": {"type": "object"}} for number in range(500)]
     ]
@@ -230,9 +230,7 @@ def deep(levels):
         None,
     ],
 )
-def test_a_tool_that_no_model_can_be_offered_is_left_out_and_costs_the_others_nothing(
-    handshake, connect, bad
-):
+def test_an_unusable_tool_is_left_out_and_the_others_are_listed(handshake, connect, bad):
     handshake.pages = [[bad, *TOOLS]]
     assert [tool.name for tool in connect(handshake).list_tools()] == ["weather", "now.utc"]
 
@@ -242,47 +240,47 @@ def test_of_two_tools_of_one_name_the_first_is_taken(handshake, connect):
     assert [tool.description for tool in connect(handshake).list_tools()] == [TOOLS[0]["description"]]
 
 
-# ------------------------------------------------------------------------------------------- what a call says
+# ------------------------------------------------------------------------------------------- results of calls
 
 
 @pytest.mark.parametrize(
     ("result", "expected"),
     [
-        (says(text("one"), text("two")), ("one\ntwo", False)),
-        (says(text("No such place."), isError=True), ("No such place.", True)),
-        (says({"type": "image", "data": "aGk=", "mimeType": "image/png"}), ("[image image/png]", False)),
+        (result_of(text("one"), text("two")), ("one\ntwo", False)),
+        (result_of(text("No such place."), isError=True), ("No such place.", True)),
+        (result_of({"type": "image", "data": "aGk=", "mimeType": "image/png"}), ("[image image/png]", False)),
         (
-            says({"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}, text("a song")),
+            result_of({"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}, text("a song")),
             ("[audio audio/wav]\na song", False),
         ),
         (
-            says({"type": "resource_link", "uri": "file:///a.rs", "name": "a.rs"}),
+            result_of({"type": "resource_link", "uri": "file:///a.rs", "name": "a.rs"}),
             ("[link a.rs file:///a.rs]", False),
         ),
         (
-            says({"type": "resource", "resource": {"uri": "file:///a", "text": "fn"}}),
+            result_of({"type": "resource", "resource": {"uri": "file:///a", "text": "fn"}}),
             ("[resource file:///a]\nfn", False),
         ),
         (
-            says({"type": "resource", "resource": {"uri": "file:///a", "blob": "aGk="}}),
+            result_of({"type": "resource", "resource": {"uri": "file:///a", "blob": "aGk="}}),
             ("[resource file:///a]", False),
         ),
-        (says({"type": "hologram"}), ("[hologram]", False)),
-        (says(structuredContent={"degrees": 7}), ('{"degrees": 7}', False)),
-        (says(text("7"), structuredContent={"degrees": 7}), ("7", False)),
+        (result_of({"type": "hologram"}), ("[hologram]", False)),
+        (result_of(structuredContent={"degrees": 7}), ('{"degrees": 7}', False)),
+        (result_of(text("7"), structuredContent={"degrees": 7}), ("7", False)),
         ({"structuredContent": ["天"]}, ('["天"]', False)),
-        (says(text("a\0b")), ("ab", False)),
-        (says(), ("", False)),
-        (says(text("done"), resultType="complete", ttlMs=5, unknown=[[[]]]), ("done", False)),
+        (result_of(text("a\0b")), ("ab", False)),
+        (result_of(), ("", False)),
+        (result_of(text("done"), resultType="complete", ttlMs=5, unknown=[[[]]]), ("done", False)),
     ],
 )
-def test_what_a_tool_says_becomes_text(handshake, connect, result, expected):
+def test_a_result_becomes_text(handshake, connect, result, expected):
     handshake.result = result
     assert connect(handshake).call("weather", {}) == expected
 
 
 def test_a_long_result_is_cut(handshake, connect):
-    handshake.result = says(text("天" * 50_000))
+    handshake.result = result_of(text("天" * 50_000))
     assert connect(handshake).call("weather", {}).text == "天" * mcp.MAX_RESULT + " […]"
 
 
@@ -293,9 +291,9 @@ def test_an_error_of_the_server_is_a_result_that_a_model_can_read(stateless, con
     assert connect(stateless).call("wether", {}) == ("Unknown tool: wether", True)
 
 
-def test_a_tool_that_asks_back_is_a_failure(stateless, connect):
+def test_a_tool_that_requires_further_input_is_a_failure(stateless, connect):
     stateless.result = {"resultType": "input_required", "inputRequests": {}}
-    with pytest.raises(mcp.McpFailure, match="more than its arguments"):
+    with pytest.raises(mcp.McpFailure, match="requires further input"):
         connect(stateless).call("weather", {})
 
 
@@ -318,7 +316,9 @@ def test_a_tool_that_asks_back_is_a_failure(stateless, connect):
         *(("integer", -7), ("boolean", True)),
     ],
 )
-def test_arguments_that_a_server_wants_in_headers_are_there_as_well(stateless, connect, listed, kind, value):
+def test_arguments_that_a_server_requires_in_headers_are_sent_there_as_well(
+    stateless, connect, listed, kind, value
+):
     region = {"type": kind, "x-mcp-header": "Region"}
     stateless.pages = [
         [{"name": "query", "inputSchema": {"type": "object", "properties": {"region": region}}}]
@@ -335,7 +335,7 @@ def test_arguments_that_a_server_wants_in_headers_are_there_as_well(stateless, c
 
 
 @pytest.mark.parametrize("status", [400, 404])
-def test_a_lost_session_is_opened_anew_once(handshake, connect, status):
+def test_a_lost_session_is_opened_again_once(handshake, connect, status):
     client = connect(handshake)
     client.list_tools()
     handshake.forget_sessions()
@@ -354,9 +354,7 @@ def test_a_server_that_loses_every_session_is_a_failure_after_two(handshake, con
     assert handshake.methods.count("tools/call") == 2
 
 
-def test_a_mistake_that_a_server_tells_with_the_status_of_a_lost_session_is_told_to_the_model(
-    handshake, connect
-):
+def test_an_error_with_the_status_of_a_lost_session_reaches_the_model(handshake, connect):
     error = {"code": -32602, "message": "place: is missing"}
     for _ in range(2):
         handshake.act("tools/call", lambda h, r: h.respond(400, answer_to(r, error=error)))
@@ -374,7 +372,7 @@ def test_a_session_without_a_usable_id_is_a_failure(handshake, connect, session)
         connect(handshake).list_tools()
 
 
-def test_a_server_that_does_not_let_sessions_end_is_left_all_the_same(handshake, connect):
+def test_a_server_that_refuses_to_end_a_session_is_ignored(handshake, connect):
     client = connect(handshake)
     client.list_tools()
     handshake.reply("DELETE", b"", status=405)
@@ -391,7 +389,7 @@ def test_a_ping_inside_a_stream_is_answered_before_the_stream_goes_on(handshake,
         handler.message({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}})
         handler.message({"jsonrpc": "2.0", "id": "p-1", "method": "ping"})
         pong = handshake.wait_for("response")
-        handler.message(answer_to(request, result=says(text(json.dumps(pong.body)))))
+        handler.message(answer_to(request, result=result_of(text(json.dumps(pong.body)))))
         handler.end_stream()
 
     handshake.act("tools/call", ping_first)
@@ -403,12 +401,12 @@ def test_a_ping_inside_a_stream_is_answered_before_the_stream_goes_on(handshake,
     assert handshake.wait_for("response").headers["mcp-session-id"] == "session-1"
 
 
-def test_anything_else_that_a_server_asks_for_is_declined(handshake, connect):
+def test_every_other_request_of_a_server_is_declined(handshake, connect):
     def ask_first(handler, request):
         handler.begin_stream()
         handler.message({"jsonrpc": "2.0", "id": 0, "method": "sampling/createMessage", "params": {}})
         handshake.wait_for("response")
-        handler.message(answer_to(request, result=says(text("then without"))))
+        handler.message(answer_to(request, result=result_of(text("then without"))))
         handler.end_stream()
 
     handshake.act("tools/call", ask_first)
@@ -416,14 +414,14 @@ def test_anything_else_that_a_server_asks_for_is_declined(handshake, connect):
     assert handshake.wait_for("response").body["error"]["code"] == -32601
 
 
-def test_a_server_that_asks_without_end_is_cut_off(handshake, connect):
+def test_a_server_that_makes_endless_requests_is_cut_off(handshake, connect):
     def ask(handler, request):
         handler.begin_stream()
         for number in range(1000):
             handler.message({"jsonrpc": "2.0", "id": number, "method": "ping"})
 
     handshake.act("tools/call", ask)
-    with pytest.raises(mcp.McpFailure, match="asks too much"):
+    with pytest.raises(mcp.McpFailure, match="too many requests"):
         connect(handshake).call("weather", {})
     assert handshake.methods.count("response") == mcp.MAX_SERVER_REQUESTS
 
@@ -433,7 +431,7 @@ def test_a_stream_that_stays_open_after_the_answer_is_not_waited_for(stateless, 
 
     def stay(handler, request):
         handler.begin_stream()
-        handler.message(answer_to(request, result=says(text("early"))))
+        handler.message(answer_to(request, result=result_of(text("early"))))
         handler.wait_for_client(10)
         left.set()
 
@@ -444,7 +442,7 @@ def test_a_stream_that_stays_open_after_the_answer_is_not_waited_for(stateless, 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10_000])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_a_stream_is_read_the_same_however_its_bytes_are_cut(size, end):
+def test_a_stream_is_read_the_same_however_its_bytes_are_split(size, end):
     lines = [
         b"\xef\xbb\xbf: a comment",
         b"id: 1",
@@ -461,7 +459,7 @@ def test_a_stream_is_read_the_same_however_its_bytes_are_cut(size, end):
     assert list(mcp_messages.events(pieces)) == ['{\n"a": "天"}'.encode(), b"last"]
 
 
-# --------------------------------------------------------------------------------------------- dead and lying
+# --------------------------------------------------------------------------------- dead and malicious servers
 
 
 @pytest.mark.parametrize(
@@ -506,7 +504,7 @@ def test_garbage_is_a_failure_with_a_sentence_that_quotes_nothing(stateless, con
         {"content": "words"},
         {"content": ["words"]},
         {"content": [{"text": "no type"}]},
-        says(resultType="task"),
+        result_of(resultType="task"),
         7,
     ],
 )
@@ -526,7 +524,7 @@ def test_a_status_without_an_answer_is_a_failure(stateless, connect, status):
 @pytest.mark.parametrize(
     "method", ["server/discover", "initialize", "notifications/initialized", "tools/call"]
 )
-def test_a_silent_server_is_given_up_at_the_deadline(handshake, connect, method):
+def test_a_call_of_a_silent_server_ends_at_the_deadline(handshake, connect, method):
     handshake.act(method, lambda handler, request: handler.wait_for_client(10))
     with pytest.raises(net.TimedOut):
         connect(handshake, deadline=0.4).call("weather", {})
@@ -563,7 +561,7 @@ def test_an_answer_over_the_size_limit_is_cut_off(stateless, connect, kind):
         client.call("weather", {})
 
 
-def test_a_connection_that_breaks_and_a_server_that_is_gone_are_failures(stateless, connect):
+def test_a_broken_connection_and_a_missing_server_are_failures(stateless, connect):
     stateless.act(
         "tools/call", lambda handler, request: handler.send(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{")
     )
@@ -575,7 +573,7 @@ def test_a_connection_that_breaks_and_a_server_that_is_gone_are_failures(statele
         client.call("weather", {})
 
 
-def test_a_server_that_was_gone_is_asked_again_from_the_beginning(stateless, connect):
+def test_a_server_that_comes_back_is_negotiated_with_again(stateless, connect):
     stateless.act("server/discover", lambda handler, request: handler.send(b""))
     client = connect(stateless)
     with pytest.raises(net.Unreachable):
@@ -649,13 +647,13 @@ def test_a_server_that_is_not_registered_is_404(client, method):
         ("description", "x" * 2001),
     ],
 )
-def test_a_field_that_cannot_be_taken_is_named(client, field, value):
+def test_the_error_about_an_invalid_field_names_it(client, field, value):
     assert detail(post(client, **{field: value}), 400).startswith(f"{field}: ")
     assert client.get("/api/mcp-servers").json == {"servers": []}
 
 
 @pytest.mark.parametrize("fields", [{"url": "https://127.0.0.1/"}, {"enabled": "yes"}, {"name": ""}])
-def test_a_change_that_cannot_be_taken_changes_nothing(client, fields):
+def test_an_invalid_change_changes_nothing(client, fields):
     post(client)
     assert detail(
         client.put("/api/mcp-servers/weather", json={"description": "new", **fields}), 400
@@ -664,13 +662,13 @@ def test_a_change_that_cannot_be_taken_changes_nothing(client, fields):
 
 
 @pytest.mark.parametrize("field", ["id", "name", "url"])
-def test_what_a_server_needs_must_be_there(client, field):
+def test_required_fields_are_required(client, field):
     fields = {"id": "weather", "name": "Weather", "url": PUBLIC}
     del fields[field]
     assert detail(client.post("/api/mcp-servers", json=fields), 400) == f"{field}: is missing"
 
 
-def test_dev_mode_and_the_allowed_hosts_open_what_they_open_for_models(settings):
+def test_dev_mode_and_the_allowed_hosts_allow_the_same_as_for_models(settings):
     client = Client(
         create_app(
             dataclasses.replace(settings, dev_mode=True, api_key="mine", llm_allowed_hosts=("10.1.2.3",))
@@ -681,11 +679,11 @@ def test_dev_mode_and_the_allowed_hosts_open_what_they_open_for_models(settings)
     assert detail(post(client, id="other", url="http://10.1.2.4/mcp"), 400).startswith("url: ")
 
 
-def test_the_name_of_a_tool_tells_its_server_where_it_can():
+def test_the_name_of_a_tool_names_its_server_where_possible():
     assert mcp_servers.tool_name("weather", "get_now") == "mcp__weather__get_now"
 
 
-def test_no_two_tools_have_one_name_and_every_name_can_be_taken():
+def test_no_two_tools_have_one_name_and_every_name_is_valid():
     tools = [
         ("a", "b__c"),
         ("a__b", "c"),

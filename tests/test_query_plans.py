@@ -221,7 +221,7 @@ def test_which_photos_a_page_shows_is_told_by_an_index_alone(client, path):
 )
 def test_the_assistant_finds_the_newest_screenshots_without_reading_the_others(client, arguments):
     with (
-        tools.Toolbox(client.app.settings, device_id="", said=(), recalled=(), clock=utc_now) as box,
+        tools.Toolbox(client.app.settings, device_id="", own_words=(), recalled=(), clock=utc_now) as box,
         Trace() as trace,
     ):
         assert "error" not in box.run("search_knowledge_base", json.dumps(arguments))

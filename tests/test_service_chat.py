@@ -1,6 +1,4 @@
-"""Chats in the real server: beside everything else, under a kill, at its end, and read for memories
-afterwards.
-"""
+"""Chats in the real server: beside other requests, during a kill and a stop, and read for memories later."""
 
 import contextlib
 import http.client
@@ -23,7 +21,7 @@ def service(tmp_path, fake_llm):
 
 
 class Chat(threading.Thread):
-    """A message from a client address of its own, in a thread of its own."""
+    """A thread that sends one message from its own client address."""
 
     def __init__(self, service: Service, message: str, *, address: str = "127.0.0.1", **fields: str):
         super().__init__()
@@ -90,7 +88,7 @@ def test_a_kill_in_the_middle_of_a_turn_loses_no_message(service, fake_llm):
     ]
 
 
-def test_a_turn_that_is_under_way_is_finished_at_the_end(service, fake_llm):
+def test_a_turn_in_progress_is_finished_when_the_service_stops(service, fake_llm):
     let_go = threading.Event()
     fake_llm.answer("Just in time.", after=let_go)
     chat = Chat(service, "Hello", conversation_id="cafe")

@@ -1,4 +1,4 @@
-"""Skills: four to begin with, one's own beside them, and what was deleted stays deleted."""
+"""Skills: the four defaults and the person's own; a deleted default stays deleted."""
 
 import dataclasses
 import tomllib
@@ -17,7 +17,7 @@ def ids(client):
     return [skill["id"] for skill in client.get("/api/skills").json["skills"]]
 
 
-def test_the_four_defaults_are_made_on_the_first_listing(client):
+def test_the_four_defaults_are_created_on_the_first_listing(client):
     listed = client.get("/api/skills").json["skills"]
 
     assert [skill["id"] for skill in listed] == ["summarize", "reminders", "research", "stock"]
@@ -25,12 +25,12 @@ def test_the_four_defaults_are_made_on_the_first_listing(client):
     assert ids(client) == ["summarize", "reminders", "research", "stock"]
 
 
-def test_a_default_can_be_asked_for_before_any_listing(client):
+def test_a_default_can_be_read_before_any_listing(client):
     assert client.get("/api/skills/research").json["system_prompt"]
 
 
 @pytest.mark.parametrize(("language", "name"), [("en", "Summary"), ("zh", "内容总结")])
-def test_the_defaults_speak_the_configured_language(settings, language, name):
+def test_the_defaults_are_in_the_configured_language(settings, language, name):
     client = Client(create_app(dataclasses.replace(settings, language=language)))
 
     assert client.get("/api/skills").json["skills"][0]["name"] == name
@@ -76,7 +76,7 @@ def test_a_disabled_skill_is_not_listed_but_can_be_enabled_again(client):
     assert "cook" in ids(client)
 
 
-def test_disabled_ones_are_listed_when_they_are_asked_for_and_then_it_is_told_which(client):
+def test_disabled_skills_are_listed_on_request_and_marked(client):
     ids(client)
     client.put("/api/skills/reminders", json={"enabled": False})
     listed = client.get("/api/skills?include_disabled=true").json["skills"]
@@ -93,7 +93,7 @@ def test_disabled_ones_are_listed_when_they_are_asked_for_and_then_it_is_told_wh
     )
 
 
-def test_the_defaults_are_made_also_when_all_are_asked_for(client):
+def test_listing_all_skills_creates_the_defaults_too(client):
     assert len(client.get("/api/skills?include_disabled=true").json["skills"]) == 4
 
 
@@ -123,7 +123,7 @@ def test_an_own_skill_under_the_id_of_a_default_is_kept(client):
         ({"system_prompt": "a\0b"}, "system_prompt: must not contain a NUL character"),
     ],
 )
-def test_a_skill_that_cannot_be_taken_is_400_and_names_the_field(client, change, sentence):
+def test_an_invalid_skill_is_400_and_names_the_field(client, change, sentence):
     assert detail(client.post("/api/skills", json={**OWN, **change}), 400).startswith(sentence)
 
 
@@ -135,7 +135,7 @@ def test_the_required_fields_are_required(client, missing):
 
 
 @pytest.mark.parametrize("body", ["[]", "{", '"text"', "\xff", "[" * 100_000])
-def test_a_body_that_is_no_json_object_is_400(client, body):
+def test_a_body_other_than_a_json_object_is_400(client, body):
     assert detail(client.post("/api/skills", data=body, content_type="application/json"), 400).startswith(
         "body: "
     )

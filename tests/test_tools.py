@@ -1,6 +1,4 @@
-"""What the assistant may call: real screenshots, MCP servers over real sockets, and models that call whatever
-they like.
-"""
+"""The assistant's tools: with real screenshots, MCP servers over real sockets, and arbitrary calls."""
 
 import dataclasses
 import json
@@ -27,7 +25,7 @@ BUILT_IN = ["search_knowledge_base", "get_screenshot", "web_search", "save_memor
 
 @pytest.fixture(autouse=True)
 def nothing_listed(monkeypatch):
-    """Each test begins without what the servers of another one said."""
+    """Each test begins without the cached tool lists of another one."""
     monkeypatch.setattr(tools, "_listings", {})
 
 
@@ -39,13 +37,13 @@ def library(tmp_path):
 
 @pytest.fixture
 def toolbox(library):
-    """`toolbox(*said, recalled=(), …)`: a Toolbox in dev mode, which is closed after the test."""
+    """`toolbox(*said, recalled=(), …)`: a Toolbox in dev mode, closed after the test."""
     boxes = []
 
     def make(*said, recalled=(), device_id="pixel", **deadlines):
         settings = dataclasses.replace(library.settings, dev_mode=True)
         box = tools.Toolbox(
-            settings, device_id=device_id, said=said, recalled=recalled, clock=lambda: NOW, **deadlines
+            settings, device_id=device_id, own_words=said, recalled=recalled, clock=lambda: NOW, **deadlines
         )
         boxes.append(box)
         return box.__enter__()
@@ -57,7 +55,7 @@ def toolbox(library):
 
 @pytest.fixture
 def register(library):
-    """`register(id, server, …)`: make a server known; it may also be an address."""
+    """`register(id, server, …)`: registers a fake server or an address."""
 
     def add(server_id, server, **fields):
         url = server if isinstance(server, str) else server.url
@@ -89,17 +87,17 @@ def names(box):
 
 
 def error(answer):
-    """The sentence of an answer that failed."""
+    """The error sentence of a failed result."""
     assert {key: answer[key] for key in ("count", "results")} == {"count": 0, "results": []}, answer
     return answer["error"]
 
 
 def memories():
     with database.scope():
-        return [(kept.content, kept.source_type) for kept in Memory.select().order_by(Memory.id)]
+        return [(entry.content, entry.source_type) for entry in Memory.select().order_by(Memory.id)]
 
 
-# -------------------------------------------------------------------------------------------- what is offered
+# ---------------------------------------------------------------------------------------------- offered tools
 
 
 def test_the_built_in_tools_are_offered_in_the_protocols_form(toolbox):
@@ -143,7 +141,7 @@ def test_a_tool_that_is_not_offered_is_an_error(toolbox, name):
 # ----------------------------------------------------------------------------------------- the knowledge base
 
 
-def test_a_search_tells_what_a_model_and_a_client_need(toolbox, library):
+def test_a_search_returns_what_a_model_and_a_client_need(toolbox, library):
     photo = library.add(
         "Flight to Tahiti on Friday",
         app_name="Mail",
@@ -163,7 +161,8 @@ def test_a_search_tells_what_a_model_and_a_client_need(toolbox, library):
     assert 0 < answer["results"][0].pop("score") <= 1
     assert answer["results"] == [
         {
-            "id": photo, "title": "Mail", "summary": "A flight.", "snippet": "Flight to Tahiti on Friday", "category": "notification",
+            "id": photo, "title": "Mail", "summary": "A flight.",
+            "snippet": "Flight to Tahiti on Friday", "category": "notification",
             "intent": "reminder", "device_id": "pixel", "taken": "2026-11-21T12:00:00.000",
         }
     ]  # fmt: skip
@@ -210,7 +209,9 @@ def test_each_filter_holds_with_and_without_a_query(toolbox, library):
     ],
 )
 @pytest.mark.parametrize("query", ["tahiti", ""])
-def test_times_bound_when_a_screenshot_was_taken(toolbox, library, since, until, found, query):
+def test_since_and_until_refer_to_the_time_a_screenshot_was_taken(
+    toolbox, library, since, until, found, query
+):
     photos = [library.add("tahiti", taken=datetime(2026, 11, day, 9)) for day in (19, 20, 21)]
 
     answer = call(toolbox(), "search_knowledge_base", query=query, since=since, until=until)
@@ -222,7 +223,7 @@ def test_times_bound_when_a_screenshot_was_taken(toolbox, library, since, until,
     ("limit", "number"),
     [(None, 8), (3, 3), ("3", 3), (3.0, 3), ("3.0", 3), (0, 1), (-5, 1), (500, 20), (True, 8)],
 )
-def test_a_limit_is_brought_inside_1_to_20(toolbox, library, limit, number):
+def test_a_limit_is_clamped_to_1_to_20(toolbox, library, limit, number):
     for _ in range(22):
         library.add("tahiti")
     answer = call(toolbox(), "search_knowledge_base", query="tahiti", limit=limit)
@@ -283,7 +284,7 @@ def test_long_texts_are_cut(toolbox, library):
         ({"limit": "many"}, "limit: must be a number"),
     ],
 )
-def test_an_argument_that_cannot_be_taken_is_named(toolbox, arguments, sentence):
+def test_the_error_about_an_invalid_argument_names_it(toolbox, arguments, sentence):
     assert error(call(toolbox(), "search_knowledge_base", query="tahiti", **arguments)).startswith(sentence)
 
 
@@ -300,7 +301,7 @@ def test_an_argument_that_cannot_be_taken_is_named(toolbox, arguments, sentence)
         '{"query": " tahiti\\u0000 \\ud800", "device_id": "pixel\\udfff"}',
     ],
 )
-def test_what_is_nearly_right_is_understood(toolbox, library, arguments):
+def test_nearly_valid_arguments_are_understood(toolbox, library, arguments):
     photo = library.add("Flight to Tahiti", category="social_media")
 
     assert ids(toolbox().run("search_knowledge_base", arguments)) == [photo]
@@ -310,13 +311,14 @@ def test_what_is_nearly_right_is_understood(toolbox, library, arguments):
 @pytest.mark.parametrize(
     "arguments",
     [
-        "tahiti", '"tahiti"', "[]", "7", "true", "\0", "\ud800", "<think>", "[" * 100_000, "{" * 5_000, '{"id":' * 50_000,
-        '{"query": ' + "[" * 900 + "]" * 900 + "}", '{"id": ' + "9" * 5_000 + "}", '{"id": 1e999, "query": {}, "content": {}}',
+        "tahiti", '"tahiti"', "[]", "7", "true", "\0", "\ud800", "<think>",
+        "[" * 100_000, "{" * 5_000, '{"id":' * 50_000, '{"query": ' + "[" * 900 + "]" * 900 + "}",
+        '{"id": ' + "9" * 5_000 + "}", '{"id": 1e999, "query": {}, "content": {}}',
         '{"id": -1, "content": "\\ud800", "limit": NaN}',
     ],
     ids=lambda arguments: repr(arguments[:20]),
 )  # fmt: skip
-def test_what_is_not_right_is_an_error_and_nothing_is_logged_as_unexpected(
+def test_invalid_arguments_are_an_error_and_nothing_is_logged_as_unexpected(
     toolbox, caplog, monkeypatch, name, arguments
 ):
     monkeypatch.setattr(web_search, "search", lambda query, settings, most: [])
@@ -350,8 +352,9 @@ def test_a_screenshot_is_read_by_its_id(toolbox, library, spelling):
 
     assert answer["count"] == 1
     assert answer["results"][0] == {
-        "id": photo, "title": "a.png", "summary": "A flight.", "snippet": "Flight to Tahiti", "category": "chat", "intent": "reference",
-        "entities": [{"type": "code", "value": "AF 76"}], "visible_text": "Flight\nto Tahiti", "taken": "2026-11-21T12:00:00.000",
+        "id": photo, "title": "a.png", "summary": "A flight.", "snippet": "Flight to Tahiti",
+        "category": "chat", "intent": "reference", "entities": [{"type": "code", "value": "AF 76"}],
+        "visible_text": "Flight\nto Tahiti", "taken": "2026-11-21T12:00:00.000",
         "device_id": "pixel", "status": "done", "filename": "a.png",
     }  # fmt: skip
 
@@ -364,7 +367,7 @@ def test_an_unknown_screenshot_is_an_error(toolbox, library, unknown):
 
 
 @pytest.mark.parametrize("impossible", [0, -1, 2**53 + 1, 2**70, "first", 1.5, None])
-def test_what_is_no_id_is_an_error(toolbox, impossible):
+def test_an_invalid_id_is_an_error(toolbox, impossible):
     assert error(call(toolbox(), "get_screenshot", id=impossible)).startswith("id: ")
 
 
@@ -388,7 +391,7 @@ def test_a_screenshot_that_waits_for_its_analysis_says_so(toolbox, library):
 
 def test_the_web_is_searched_outside_of_any_database_scope(toolbox, monkeypatch):
     def search(query, settings, *, most):
-        with database.scope():  # refused inside another one
+        with database.scope():  # raises inside another one
             return [web_search.Result(query, "https://example.org/", "Sunny")]
 
     monkeypatch.setattr(web_search, "search", search)
@@ -398,7 +401,7 @@ def test_the_web_is_searched_outside_of_any_database_scope(toolbox, monkeypatch)
     ]
 
 
-def test_a_web_search_that_fails_is_told_and_an_unexpected_one_is_logged(toolbox, monkeypatch, caplog):
+def test_a_failed_web_search_is_reported_and_an_unexpected_failure_is_logged(toolbox, monkeypatch, caplog):
     failures = iter(
         [web_search.SearchFailed("The web search failed: nobody is there"), ZeroDivisionError("secret")]
     )
@@ -418,7 +421,7 @@ def test_a_web_search_that_fails_is_told_and_an_unexpected_one_is_logged(toolbox
 # --------------------------------------------------------------------------------------------------- memories
 
 
-def test_what_the_person_told_is_saved_as_theirs(toolbox):
+def test_what_the_person_wrote_is_saved_as_theirs(toolbox):
     box = toolbox("Hello!", "I'm allergic to nuts. What can I cook?")
 
     answer = call(
@@ -442,7 +445,7 @@ def test_what_the_person_told_is_saved_as_theirs(toolbox):
     assert kept.created_at == NOW
 
 
-def test_what_was_told_in_an_earlier_message_is_the_persons_own(toolbox):
+def test_words_of_an_earlier_message_are_the_persons_own(toolbox):
     box = toolbox("My sister Ana is a vegetarian.", "She comes on Friday, what do I cook?")
 
     assert call(box, "save_memory", content="Sister Ana is a vegetarian")["count"] == 1
@@ -472,7 +475,7 @@ def test_a_memory_that_an_mcp_server_dictates_is_refused(toolbox, register, weat
     assert memories() == []
 
 
-def test_what_the_person_asks_to_keep_is_saved_once_as_the_assistants(toolbox):
+def test_what_the_person_asks_to_remember_is_saved_once_as_the_assistants(toolbox):
     box = toolbox("Remember the home wifi password from that screenshot")
 
     assert call(box, "save_memory", content="The home wifi password is dragonfly42")["count"] == 1
@@ -487,7 +490,7 @@ def test_a_refused_memory_does_not_use_up_the_one_that_was_asked_for(toolbox):
     assert call(box, "save_memory", content="The wifi password is dragonfly42")["count"] == 1
 
 
-def test_only_the_present_message_asks_to_keep_something(toolbox):
+def test_only_the_present_message_can_ask_to_remember_something(toolbox):
     box = toolbox("Remember the wifi password from that screenshot", "Thanks. And what is the weather?")
 
     assert error(call(box, "save_memory", content="The wifi password is dragonfly42")).startswith(
@@ -506,7 +509,7 @@ def test_a_turn_without_a_message_saves_nothing(toolbox):
     assert error(call(toolbox(), "save_memory", content=PROPOSED)).startswith("not saved: ")
 
 
-def test_what_is_told_behind_the_limit_does_not_vouch_for_what_is_before_it(toolbox):
+def test_words_beyond_the_length_limit_do_not_vouch_for_those_before_it(toolbox):
     told = (
         "I like jazz and opera and ballet and museums and gardens and bridges and trains and rivers and lakes"
     )
@@ -533,13 +536,15 @@ def test_the_tools_of_enabled_servers_are_offered_and_called(toolbox, register, 
     assert offered["mcp__weather__weather"]["parameters"]["required"] == ["place"]
     assert offered[own]["parameters"]["properties"] == {}
     assert call(box, "mcp__weather__weather", place="Łódź") == {
-        "tool": "mcp__weather__weather", "count": 1, "results": [{"title": "weather", "snippet": "Sunny, 晴"}],
+        "tool": "mcp__weather__weather",
+        "count": 1,
+        "results": [{"title": "weather", "snippet": "Sunny, 晴"}],
     }  # fmt: skip
     assert call(box, own)["results"] == [{"title": "now.utc", "snippet": "Sunny, 晴"}]
     assert weather.requests[-1].body["params"]["name"] == "now.utc"
 
 
-def test_two_servers_with_tools_of_one_name_are_told_apart(toolbox, register):
+def test_tools_of_one_name_on_two_servers_get_different_names(toolbox, register):
     with FakeMCP() as first, FakeMCP(stateless=True) as second:
         first.result, second.result = (
             {"content": [{"type": "text", "text": words}]} for words in ("first", "second")
@@ -576,7 +581,7 @@ def test_a_turn_that_fails_closes_its_clients_as_well(library, register):
     with FakeMCP() as server:
         register("weather", server)
         settings = dataclasses.replace(library.settings, dev_mode=True)
-        box = tools.Toolbox(settings, device_id="", said=[], recalled=[], clock=lambda: NOW)
+        box = tools.Toolbox(settings, device_id="", own_words=[], recalled=[], clock=lambda: NOW)
 
         def turn():
             with box:
@@ -588,7 +593,7 @@ def test_a_turn_that_fails_closes_its_clients_as_well(library, register):
         assert not server.sessions
 
 
-def test_the_lists_are_kept_for_a_while_and_then_asked_for_again(toolbox, register, weather, monkeypatch):
+def test_the_lists_are_cached_for_a_while_and_then_requested_again(toolbox, register, weather, monkeypatch):
     register("weather", weather)
     assert len(names(toolbox())) == 6
     weather.pages = [[]]
@@ -600,7 +605,7 @@ def test_the_lists_are_kept_for_a_while_and_then_asked_for_again(toolbox, regist
     assert weather.methods.count("tools/list") == 2
 
 
-def test_a_server_that_cannot_be_listed_is_left_alone_for_a_while(toolbox, register, weather, caplog):
+def test_a_server_that_cannot_be_listed_is_not_asked_again_for_a_while(toolbox, register, weather, caplog):
     register("broken", weather)
     weather.reply("server/discover", b"", status=500)
     weather.reply("initialize", b"", status=500)
@@ -612,7 +617,7 @@ def test_a_server_that_cannot_be_listed_is_left_alone_for_a_while(toolbox, regis
     assert len(weather.requests) == asked
 
 
-def test_what_a_server_offered_before_it_fell_silent_is_still_offered(toolbox, register, monkeypatch):
+def test_the_last_list_of_a_server_that_stopped_answering_is_still_offered(toolbox, register, monkeypatch):
     monkeypatch.setattr(tools, "LIST_LASTS", -1.0)
     with FakeMCP(stateless=True) as server:
         register("weather", server)
@@ -623,7 +628,7 @@ def test_what_a_server_offered_before_it_fell_silent_is_still_offered(toolbox, r
     assert "localhost" in error(call(box, "mcp__weather__weather", place="Oslo"))
 
 
-def test_a_changed_address_is_asked_anew(toolbox, register, weather):
+def test_a_changed_address_is_asked_again(toolbox, register, weather):
     register("weather", "http://localhost:9/mcp")
     assert names(toolbox()) == BUILT_IN
     with database.scope():
@@ -632,7 +637,7 @@ def test_a_changed_address_is_asked_anew(toolbox, register, weather):
     assert len(names(toolbox())) == 6
 
 
-def test_dead_lying_and_slow_servers_cost_only_their_own_tools(toolbox, register, weather):
+def test_dead_malicious_and_slow_servers_cost_only_their_own_tools(toolbox, register, weather):
     with FakeMCP() as dead:
         register("dead", dead)
     with FakeMCP(stateless=True) as lying, FakeMCP() as slow:
@@ -650,7 +655,7 @@ def test_dead_lying_and_slow_servers_cost_only_their_own_tools(toolbox, register
         ]
 
 
-def test_all_servers_are_asked_at_once(toolbox, register):
+def test_all_servers_are_asked_at_the_same_time(toolbox, register):
     together = threading.Barrier(3)
 
     def wait_for_the_others(handler, request):
@@ -669,7 +674,7 @@ def test_all_servers_are_asked_at_once(toolbox, register):
             server.close()
 
 
-def test_a_call_that_takes_too_long_is_given_up(toolbox, register, weather):
+def test_a_call_ends_at_its_deadline(toolbox, register, weather):
     register("weather", weather)
     weather.act("tools/call", lambda handler, request: handler.wait_for_client(10))
     box = toolbox(call_seconds=0.3)
@@ -678,18 +683,18 @@ def test_a_call_that_takes_too_long_is_given_up(toolbox, register, weather):
     assert call(box, "mcp__weather__weather", place="Oslo")["count"] == 1
 
 
-def test_an_error_of_a_tool_is_told_to_the_model(toolbox, register, weather):
+def test_an_error_of_a_tool_is_a_result_for_the_model(toolbox, register, weather):
     register("weather", weather, name="Sky")
     weather.result = {"content": [{"type": "text", "text": "No such place. " * 500}], "isError": True}
 
     sentence = error(call(toolbox(), "mcp__weather__weather", place="Nowhere"))
 
-    assert sentence.startswith("Sky says: No such place.")
+    assert sentence.startswith("Sky reports: No such place.")
     assert len(sentence) < 2_100
 
 
 @pytest.mark.parametrize("arguments", ["Oslo", "[1]", "7", '"{}"'])
-def test_a_server_is_not_called_with_arguments_that_are_none(toolbox, register, weather, arguments):
+def test_a_server_is_not_called_with_arguments_that_are_no_object(toolbox, register, weather, arguments):
     register("weather", weather)
     box = toolbox()
     answer = box.run("mcp__weather__weather", arguments)
@@ -706,7 +711,7 @@ def test_arguments_go_to_a_server_as_the_model_gave_them(toolbox, register, weat
     assert weather.requests[-1].body["params"]["arguments"] == given
 
 
-def test_no_more_tools_are_offered_than_a_model_takes(toolbox, register, caplog):
+def test_no_more_tools_are_offered_than_a_provider_accepts(toolbox, register, caplog):
     def many(letter):
         return [{"name": f"{letter}{number}", "inputSchema": {"type": "object"}} for number in range(90)]
 
@@ -723,7 +728,7 @@ def test_no_more_tools_are_offered_than_a_model_takes(toolbox, register, caplog)
     assert "b34 is the first that is left out" in caplog.text
 
 
-def test_no_more_servers_are_asked_than_threads_wait_for(toolbox, register, monkeypatch, caplog):
+def test_no_more_servers_are_asked_than_there_are_threads(toolbox, register, monkeypatch, caplog):
     monkeypatch.setattr(tools, "MOST_SERVERS", 1)
     with FakeMCP(stateless=True) as first, FakeMCP(stateless=True) as second:
         register("one", first)
@@ -734,7 +739,7 @@ def test_no_more_servers_are_asked_than_threads_wait_for(toolbox, register, monk
     assert "2 MCP servers are enabled" in caplog.text
 
 
-def test_no_more_of_the_context_is_filled_with_tools_than_is_reasonable(toolbox, register):
+def test_tools_take_a_limited_part_of_the_context(toolbox, register):
     wordy = [
         {"name": f"t{number}", "description": "word " * 350, "inputSchema": {"type": "object"}}
         for number in range(30)
@@ -752,7 +757,7 @@ def test_a_turn_waits_for_servers_without_a_database_scope(toolbox, register, we
     register("weather", weather)
 
     def look(handler, request):
-        with database.store().lock.exclusive():  # not to be had while anybody has a scope
+        with database.store().lock.exclusive():  # waits until no thread has a scope
             handler.respond(*handler._fake.answer(request)[:2])
 
     weather.act("tools/list", look)
@@ -762,7 +767,7 @@ def test_a_turn_waits_for_servers_without_a_database_scope(toolbox, register, we
     assert call(box, "mcp__weather__weather", place="Oslo")["count"] == 1
 
 
-# --------------------------------------------------------------------------------------------- whatever comes
+# -------------------------------------------------------------------------------------------- arbitrary calls
 
 
 @given(
@@ -805,7 +810,7 @@ def test_run_never_raises_and_always_answers_in_one_shape(
     json.dumps(answer, ensure_ascii=False).encode()
 
 
-def test_the_gate_of_memories_reads_what_was_said_and_nothing_else(toolbox, library):
+def test_the_memory_gate_reads_only_the_persons_messages(toolbox, library):
     with database.scope(), db.atomic():
         Memory.create(
             content="Likes jazz",

@@ -1,5 +1,5 @@
-"""The providers are played on loopback ports, over real sockets; DuckDuckGo's page is read by the installed
-ddgs, as it is.
+"""The web search against fake providers on loopback ports, over real sockets; the installed ddgs reads
+DuckDuckGo's page unmodified.
 """
 
 import contextlib
@@ -33,8 +33,8 @@ PAGES = [
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """One question that a provider got."""
+class Query:
+    """A request that a provider received."""
 
     verb: str
     path: str
@@ -43,14 +43,14 @@ class Asked:
 
     @property
     def parameters(self) -> dict[str, list[str]]:
-        """Those of the address, of a form, or of a JSON object."""
+        """The parameters of the URL, of the form or of the JSON object."""
         if self.headers.get("content-type") == "application/json":
             return json.loads(self.body)
         return parse_qs(urlsplit(self.path).query or self.body.decode())
 
 
 class FakeProvider(fake_llm.FakeLLM):
-    """The server that the other tests use, for any verb and any body."""
+    """The fake model's server, for any method and any body."""
 
     def __init__(self, name: str):
         super().__init__()
@@ -58,16 +58,16 @@ class FakeProvider(fake_llm.FakeLLM):
         self._server.RequestHandlerClass = functools.partial(_Handler, self)
 
     def forget(self) -> None:
-        """What was asked, and what is queued."""
+        """Drop the recorded requests and the queued answers."""
         self.requests.clear()
         self._queue.clear()
 
     def find(self, *pages: Result) -> None:
-        """Queue an answer with these results, as this provider writes them."""
+        """Queue an answer with these results in the provider's format."""
         self.give([{"title": page.title, "url": page.url, "snippet": page.snippet} for page in pages])
 
     def give(self, entries: Any) -> None:
-        """Queue an answer with these entries of `title`, `url` and `snippet`; their values may be anything."""
+        """Queue an answer with these entries of `title`, `url` and `snippet`, with values of any type."""
         if self.name == "duckduckgo":
             rows = [
                 f'<div class="result__body"><h2>{html.escape(e["title"])}</h2>'
@@ -89,7 +89,7 @@ class _Handler(fake_llm.Handler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self._fake._take(
-            Asked(
+            Query(
                 self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body
             )
         )(self)
@@ -105,7 +105,7 @@ class Web(NamedTuple):
 
     @property
     def asked(self) -> list[str]:
-        """Who was asked anything."""
+        """The names of the providers that received a request."""
         return [provider.name for provider in self if provider.requests]
 
 
@@ -117,7 +117,7 @@ def servers():
 
 @pytest.fixture(autouse=True)
 def web(servers, monkeypatch):
-    """All four providers on this machine, with nothing to say; no test can reach the real ones."""
+    """All four providers on loopback ports, without queued answers; no test can reach the real ones."""
     for server in servers:
         server.forget()
     monkeypatch.setattr(web_search, "TAVILY_URL", f"http://localhost:{servers.tavily.port}/search")
@@ -130,8 +130,8 @@ def web(servers, monkeypatch):
 
 @pytest.fixture
 def configured(settings, web):
-    """`configured("tavily", …)`: settings with just these providers, beside DuckDuckGo, which is always
-    there.
+    """`configured("tavily", …)`: settings with only these providers, and DuckDuckGo, which is always
+    available.
     """
     values = {
         "searxng": {"searxng_url": f"http://127.0.0.1:{web.searxng.port}"},
@@ -148,7 +148,7 @@ def configured(settings, web):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_provider_finds_is_returned_in_its_order(web, configured, name):
+def test_results_are_returned_in_the_providers_order(web, configured, name):
     getattr(web, name).find(*PAGES)
     assert web_search.search("cats", configured(name)) == PAGES
     assert web.asked == [name]
@@ -223,7 +223,7 @@ def test_a_key_goes_to_its_own_provider_only(web, configured, first, second):
             assert [owner for owner, secret in secrets.items() if secret in repr(asked)] == own
 
 
-# What must not be taken for an answer, though it reads like one.
+# Failures that look like answers.
 TEMPTING = {
     "results": [{"url": "https://bad.example/"}],
     "web": {"results": [{"url": "https://bad.example/"}]},
@@ -260,7 +260,7 @@ def test_the_secondary_is_asked_when_the_primary_fails(web, configured, caplog, 
     web.duckduckgo.find(*PAGES)
     deadline = (
         1 if failure == "silence" else web_search.PROVIDER_SECONDS
-    )  # enough for the secondary on a busy machine
+    )  # long enough for the secondary on a busy machine
     assert web_search.search("cats", configured(name), deadline=deadline) == PAGES
     assert len(getattr(web, name).requests) == 1
     assert f"web search: {web_search.providers(configured(name))[0].name} (" in caplog.text
@@ -273,7 +273,7 @@ DRIPS = {
 
 
 @pytest.mark.parametrize("failure", [*FAILURES, *DRIPS])
-def test_the_failures_of_duckduckgo_are_told_in_a_sentence(web, configured, failure):
+def test_the_failures_of_duckduckgo_are_reported_in_a_sentence(web, configured, failure):
     (FAILURES | DRIPS)[failure](web.duckduckgo)
     never_whole = failure == "silence" or failure in DRIPS
     with pytest.raises(
@@ -286,7 +286,7 @@ def test_the_failures_of_duckduckgo_are_told_in_a_sentence(web, configured, fail
 @pytest.mark.parametrize("page", ["<?xml version='1.0' encoding='utf-8'?><html></html>", " ", "<!-- -->"])
 def test_a_page_that_cannot_be_read_is_a_failure_of_duckduckgo(web, configured, page):
     web.duckduckgo.reply(page.encode())
-    with pytest.raises(SearchFailed, match="no page that can be read"):
+    with pytest.raises(SearchFailed, match="an unreadable page"):
         web_search.search("cats", configured())
 
 
@@ -303,7 +303,7 @@ def test_the_secondary_is_asked_when_the_primary_finds_nothing(web, configured, 
     assert web_search.search("cats", configured(name)) == PAGES
 
 
-def test_brave_leaves_the_list_out_when_it_has_found_nothing(web, configured):
+def test_a_missing_list_of_brave_is_an_empty_one(web, configured):
     web.brave.reply({"type": "search", "query": {"original": "cats"}})
     web.duckduckgo.fail(500)
     assert web_search.search("cats", configured("brave")) == []
@@ -317,33 +317,36 @@ def test_there_is_no_third_provider(web, configured):
 
 
 @pytest.mark.parametrize(("broken", "empty"), [("tavily", "brave"), ("brave", "tavily")])
-def test_one_that_finds_nothing_is_an_answer_though_the_other_fails(web, configured, broken, empty):
+def test_an_empty_answer_counts_even_if_the_other_provider_fails(web, configured, broken, empty):
     getattr(web, broken).fail(500)
     getattr(web, empty).find()
     assert web_search.search("cats", configured("tavily", "brave")) == []
     assert web.asked == ["tavily", "brave"]
 
 
-def test_it_fails_with_everybodys_reason_when_nobody_answers(web, configured):
+def test_the_failure_gives_the_reason_of_each_provider(web, configured):
     web.tavily.fail(429)
     web.brave.stay_silent()
     with pytest.raises(SearchFailed) as caught:
         web_search.search("cats", configured("tavily", "brave"), deadline=1)
     assert caught.value.status == 502
-    expected = "The web search failed: Tavily (answered 429 (asked too often)), Brave (localhost: no whole answer in time)"
+    expected = (
+        "The web search failed: Tavily (answered 429 (too many requests)), "
+        "Brave (localhost: no whole answer in time)"
+    )
     assert caught.value.detail == expected
 
 
 @pytest.mark.parametrize(("first", "second"), [("searxng", "tavily"), ("brave", "duckduckgo")])
 @pytest.mark.parametrize("failure", ["500", "redirect", "silence", "broken off"])
-def test_no_failure_tells_a_key_or_the_question(web, configured, caplog, first, second, failure):
+def test_no_failure_contains_a_key_or_the_query(web, configured, caplog, first, second, failure):
     caplog.set_level("INFO")
     FAILURES[failure](getattr(web, first))
     FAILURES[failure](getattr(web, second))
     settings = configured(first, second)
     question = "-".join(
         ("embarrassing", "question")
-    )  # so that it is not in the line of this file that the trace shows
+    )  # built here, so that the source line in the traceback does not show it
     with pytest.raises(SearchFailed) as caught:
         web_search.search(question, settings, deadline=0.3)
     told = (
@@ -368,7 +371,7 @@ def test_a_redirect_is_not_followed(web, configured, name):
         assert elsewhere.connections == 0
 
 
-def test_only_the_host_of_searxng_is_trusted_beyond_the_rules(web, configured):
+def test_only_the_host_of_searxng_is_trusted(web, configured):
     web.searxng.find(*PAGES)
     settings = dataclasses.replace(configured("searxng", "tavily"), dev_mode=False)
     assert web_search.search("cats", settings) == PAGES
@@ -393,7 +396,7 @@ def test_an_address_of_searxng_that_cannot_be_called_is_a_failure_like_any_other
 
 @pytest.mark.parametrize("name", ["tavily", "brave"])
 @pytest.mark.parametrize("key", ["two words", "line\r\nX-Evil: 1", "ключ"])
-def test_a_key_that_cannot_stand_in_a_header_is_a_failure_like_any_other(web, configured, caplog, name, key):
+def test_a_key_that_is_invalid_in_a_header_is_a_failure_like_any_other(web, configured, caplog, name, key):
     web.duckduckgo.find(*PAGES)
     settings = dataclasses.replace(configured(), **{f"{name}_api_key": key})
     assert web_search.search("cats", settings) == PAGES
@@ -403,7 +406,7 @@ def test_a_key_that_cannot_stand_in_a_header_is_a_failure_like_any_other(web, co
 
 
 @pytest.mark.parametrize("name", ["searxng", "tavily", "brave"])
-def test_entries_of_wrong_types_are_left_out_or_lose_what_is_wrong(web, configured, name):
+def test_entries_with_wrong_types_are_left_out_or_lose_the_wrong_fields(web, configured, name):
     entries = [
         None,
         7,
@@ -439,7 +442,10 @@ def test_texts_become_one_clean_line(web, configured, name):
 
 
 def test_html_of_brave_becomes_text(web, configured):
-    snippet = "<strong>Cats</strong> &amp; dogs: 3 &lt; 5, &quot;a&#39;b&quot; &#x732b;, if x<3 then &lt;b&gt; <a href='https://x'>link</a><br/>"
+    snippet = (
+        "<strong>Cats</strong> &amp; dogs: 3 &lt; 5, &quot;a&#39;b&quot; &#x732b;, "
+        "if x<3 then &lt;b&gt; <a href='https://x'>link</a><br/>"
+    )
     web.brave.give(
         [{"title": "Rock &amp; <em>roll</em>&#0;&#x202e;", "url": "https://a.example/", "snippet": snippet}]
     )
@@ -526,7 +532,7 @@ def test_there_are_never_more_results_than_wanted(web, configured, name):
         (" ".join(map(str, range(100))), " ".join(map(str, range(50)))),
     ],
 )
-def test_a_question_is_cleaned_and_cut_to_what_every_provider_takes(web, configured, name, query, sent):
+def test_a_query_is_cleaned_and_cut_to_what_every_provider_accepts(web, configured, name, query, sent):
     getattr(web, name).find(*PAGES)
     assert web_search.search(query, configured(name)) == PAGES
     parameters = getattr(web, name).requests[0].parameters
@@ -534,7 +540,7 @@ def test_a_question_is_cleaned_and_cut_to_what_every_provider_takes(web, configu
 
 
 @pytest.mark.parametrize("query", ["", " \n\t", "\0", "\ud83d", "\u202e"])
-def test_an_empty_question_is_refused_and_nobody_is_asked(web, configured, query):
+def test_an_empty_query_is_refused_and_no_provider_is_asked(web, configured, query):
     with pytest.raises(BadInput, match=r"^query: must not be empty$"):
         web_search.search(query, configured("searxng"))
     assert web.asked == []
@@ -570,14 +576,17 @@ def test_the_installed_ddgs_knows_the_engine():
 
 def test_an_engine_that_ddgs_no_longer_has_is_a_failure_and_no_other_is_asked(web, configured, monkeypatch):
     monkeypatch.delitem(ENGINES["text"], web_search.DDGS_ENGINE)
-    with pytest.raises(SearchFailed, match="does not know it any more"):
+    with pytest.raises(SearchFailed, match="does not support it any more"):
         web_search.search("cats", configured())
     assert web.asked == []
 
 
 def test_ddgs_is_not_loaded_before_it_is_used():
+    program = (
+        "import sys, assistant.web_search; "
+        "print([name for name in ('ddgs', 'primp', 'lxml') if name in sys.modules])"
+    )
     loaded = subprocess.run(
-        [sys.executable, "-c", "import sys, assistant.web_search; print([name for name in ('ddgs', 'primp', 'lxml') if name in sys.modules])"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert loaded.stdout == "[]\n"

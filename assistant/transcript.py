@@ -1,0 +1,92 @@
+"""The transcript of a conversation: stored turns in the form in which a model is sent them again."""
+
+import contextlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assistant import context, conversations
+from assistant.conversations import Turn
+from engines import prompts
+from errors import Unreadable
+from models import Message
+
+
+class History(NamedTuple):
+    """Earlier turns, oldest first."""
+
+    messages: list[context.Messages]  # a list for each turn that is sent again
+    own_words: list[str]  # the person's messages in all turns that were read
+
+
+class Transcript(NamedTuple):
+    """Renders stored turns in the protocol's form. For a model that takes no tools, the tools' results are
+    appended to the person's message.
+    """
+
+    frame: prompts.Frame
+    takes_tools: bool
+
+    def history(self, turns: Iterable[Turn], most: int, *, pictures: int) -> History:
+        """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. `turns` come
+        latest first.
+
+        A turn that does not fit with its picture is rendered without it. The history begins after the first
+        turn that does not fit at all, so that it has no gaps.
+        """
+        messages: list[context.Messages] = []
+        own_words: list[str] = []
+        for turn in turns:
+            own_words[:0] = [message.content or "" for message in turn if message.role == "user"]
+            attached = sum(message.attachment_path is not None for message in turn)
+            with_pictures = (True, False) if attached and pictures > 0 else (False,)
+            fitting = context.first_fitting(
+                (self.messages(turn, pictures=shown) for shown in with_pictures), most
+            )
+            if fitting is None:
+                break
+            messages.insert(0, fitting)
+            most -= context.tokens(fitting)
+            pictures -= attached
+        return History(messages, own_words)
+
+    def messages(self, turn: Turn, *, pictures: bool) -> context.Messages:
+        """The messages of a turn. Without `pictures`, a line of text replaces each attached picture."""
+        messages: context.Messages = []
+        for message in turn:
+            if message.role == "user":
+                messages.append({"role": "user", "content": _user_content(message, pictures=pictures)})
+            elif message.role == "tool" and self.takes_tools:
+                framed = self.frame.around(message.content or "")
+                messages.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": framed})
+            elif message.role == "tool" and messages:
+                text = f"{prompts.LOOKED_UP}\n{self.frame.around(message.content or '')}"
+                parts = _parts(messages[-1]["content"])
+                messages[-1]["content"] = [*parts, {"type": "text", "text": text}]
+            elif message.tool_calls and self.takes_tools:
+                messages.append(
+                    {
+                        "role": "assistant",
+                        "content": None,
+                        "tool_calls": msgspec.json.decode(message.tool_calls),
+                    }
+                )
+            elif message.content:
+                messages.append({"role": message.role, "content": message.content})
+        return messages
+
+
+def _user_content(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
+    """The content of a user message in the protocol's form."""
+    content = message.content or ""
+    if message.attachment_path is None:
+        return content
+    if pictures:
+        with contextlib.suppress(Unreadable):
+            return [{"type": "text", "text": content}, prompts.picture(conversations.picture_of(message))]
+    return f"{content}\n{prompts.NO_PICTURE}"
+
+
+def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
