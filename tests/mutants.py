@@ -228,7 +228,8 @@ def _module(path: Path, options: argparse.Namespace, copies: "queue.SimpleQueue[
             copies.put(copy)
         if not noticed:
             print(
-                f"lived: {mistake.path}:{mistake.line}  {_short(mistake.before)}  ->  {_short(mistake.after)}",
+                f"lived: {mistake.path}:{mistake.line}  "
+                f"{_short(mistake.before)}  ->  {_short(mistake.after)}",
                 flush=True,
             )
         return noticed

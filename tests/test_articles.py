@@ -134,7 +134,6 @@ def test_an_answer_without_a_list_of_articles_is_unusable(answer):
         lambda inner: (
             st.lists(inner)
             | st.dictionaries(
-                # fmt: skip
                 st.sampled_from(["articles", "title", "content", "photo_ids", "updates", "x"]),
                 inner,
             )

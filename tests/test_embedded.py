@@ -315,7 +315,8 @@ def test_a_picture_that_cannot_be_decoded_fails_alone(model, content):
         "receive(); time.sleep(60)",
         "time.sleep(60)",
         "receive()\nwhile True: send(b''); time.sleep(0.05)",
-        "receive(); sys.stdout.buffer.write(b'\\0\\0\\1\\0' + b'{'); sys.stdout.buffer.flush(); time.sleep(60)",
+        "receive(); sys.stdout.buffer.write(b'\\0\\0\\1\\0' + b'{'); "
+        "sys.stdout.buffer.flush(); time.sleep(60)",
     ],
 )
 def test_a_process_that_fails_costs_one_picture(make_model, child_program, misbehaviour):
@@ -351,8 +352,8 @@ def test_an_error_of_the_picture_is_not_hidden(make_model):
 
 def test_a_machine_without_an_engine_is_told_so(make_model, child_program):
     child_program(
-        READY
-        + 'send(b\'{"problem": "faster-paddle cannot be loaded (ImportError), and Tesseract is not installed"}\')'
+        READY + 'send(b\'{"problem": "faster-paddle cannot be loaded (ImportError), '
+        "and Tesseract is not installed\"}')"
     )
     with pytest.raises(ProviderRefused, match="Tesseract is not installed"):
         analyse(make_model(), draw())
@@ -361,7 +362,8 @@ def test_a_machine_without_an_engine_is_told_so(make_model, child_program):
 def test_an_old_processor_gets_tesseract_where_it_is_installed(make_model, child_program, monkeypatch):
     child_program(
         READY + "if sys.argv[1]: os.kill(os.getpid(), signal.SIGILL)\n"
-        'send(b\'{"engine": "tesseract"}\'); receive(); send(b\'{"width": 9, "height": 9, "lines": [["Dentist", 0.9, 0, 0, 9, 9]]}\')'
+        'send(b\'{"engine": "tesseract"}\'); receive(); '
+        'send(b\'{"width": 9, "height": 9, "lines": [["Dentist", 0.9, 0, 0, 9, 9]]}\')'
     )
     monkeypatch.setattr(embedded.shutil, "which", lambda name: f"/usr/bin/{name}")
     found = analyse(make_model(), draw())

@@ -148,7 +148,8 @@ def test_tesseract_is_read_through_its_table(tmp_path):
     program = tmp_path / "tesseract"
     program.write_text(
         f"#!{sys.executable}\nimport sys\n"
-        "if '--list-langs' in sys.argv:\n    print('List of available languages (2):', 'eng', 'chi_sim', sep='\\n')\nelse:\n"
+        "if '--list-langs' in sys.argv:\n"
+        "    print('List of available languages (2):', 'eng', 'chi_sim', sep='\\n')\nelse:\n"
         "    assert sys.stdin.buffer.read(2) == b'BM'\n    sys.stdin.buffer.read()\n"
         "    assert sys.argv[1:5] == ['stdin', 'stdout', '-l', 'eng+chi_sim']\n"
         f"    print({chr(10).join([head, *rows])!r})\n"

@@ -252,7 +252,8 @@ def test_a_category_is_recognised_in_other_spellings_and_brought_inside_the_list
 
 def test_half_characters_and_nul_are_dropped_everywhere():
     found = reading.read_findings(
-        '{"app_name": "a\\ud83d", "summary": "s\\u0000\\udc00", "visible_text": "v\\ud83d\\ude00", "entities": {"k\\ud83d": "e\\udc00"},'
+        '{"app_name": "a\\ud83d", "summary": "s\\u0000\\udc00", "visible_text": "v\\ud83d\\ude00",'
+        ' "entities": {"k\\ud83d": "e\\udc00"},'
         ' "memories": ["m\\ud800\\u0000"]} \ud83d\x00'
     )
     assert (found.app_name, found.summary, found.visible_text) == ("a", "s", "v😀")

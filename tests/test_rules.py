@@ -77,7 +77,8 @@ SOCIAL_ZH = ("旅行日记", "云海日出 #周末去哪儿", "1.2万 点赞", "
 WEBPAGE = (
     "https://en.wikipedia.org/wiki/Alps", "Alps", "From Wikipedia, the free encyclopedia",
     "The Alps are the highest and most extensive mountain range",
-    "that is entirely in Europe, stretching approximately 1,200 kilometres", "across eight Alpine countries, from west to east.",
+    "that is entirely in Europe, stretching approximately 1,200 kilometres",
+    "across eight Alpine countries, from west to east.",
 )  # fmt: skip
 WEBPAGE_ZH = ("www.example.com.cn/news/1", "城市新增三条地铁线路", "来源：日报", "责任编辑：李明", "版权所有")
 

@@ -163,7 +163,8 @@ def test_a_search_tells_what_a_model_and_a_client_need(toolbox, library):
     assert 0 < answer["results"][0].pop("score") <= 1
     assert answer["results"] == [
         {
-            "id": photo, "title": "Mail", "summary": "A flight.", "snippet": "Flight to Tahiti on Friday", "category": "notification",
+            "id": photo, "title": "Mail", "summary": "A flight.", "snippet": "Flight to Tahiti on Friday",
+            "category": "notification",
             "intent": "reminder", "device_id": "pixel", "taken": "2026-11-21T12:00:00.000",
         }
     ]  # fmt: skip
@@ -310,8 +311,10 @@ def test_what_is_nearly_right_is_understood(toolbox, library, arguments):
 @pytest.mark.parametrize(
     "arguments",
     [
-        "tahiti", '"tahiti"', "[]", "7", "true", "\0", "\ud800", "<think>", "[" * 100_000, "{" * 5_000, '{"id":' * 50_000,
-        '{"query": ' + "[" * 900 + "]" * 900 + "}", '{"id": ' + "9" * 5_000 + "}", '{"id": 1e999, "query": {}, "content": {}}',
+        "tahiti", '"tahiti"', "[]", "7", "true", "\0", "\ud800", "<think>",
+        "[" * 100_000, "{" * 5_000, '{"id":' * 50_000,
+        '{"query": ' + "[" * 900 + "]" * 900 + "}", '{"id": ' + "9" * 5_000 + "}",
+        '{"id": 1e999, "query": {}, "content": {}}',
         '{"id": -1, "content": "\\ud800", "limit": NaN}',
     ],
     ids=lambda arguments: repr(arguments[:20]),
@@ -350,8 +353,10 @@ def test_a_screenshot_is_read_by_its_id(toolbox, library, spelling):
 
     assert answer["count"] == 1
     assert answer["results"][0] == {
-        "id": photo, "title": "a.png", "summary": "A flight.", "snippet": "Flight to Tahiti", "category": "chat", "intent": "reference",
-        "entities": [{"type": "code", "value": "AF 76"}], "visible_text": "Flight\nto Tahiti", "taken": "2026-11-21T12:00:00.000",
+        "id": photo, "title": "a.png", "summary": "A flight.", "snippet": "Flight to Tahiti",
+        "category": "chat", "intent": "reference",
+        "entities": [{"type": "code", "value": "AF 76"}], "visible_text": "Flight\nto Tahiti",
+        "taken": "2026-11-21T12:00:00.000",
         "device_id": "pixel", "status": "done", "filename": "a.png",
     }  # fmt: skip
 
@@ -533,7 +538,8 @@ def test_the_tools_of_enabled_servers_are_offered_and_called(toolbox, register, 
     assert offered["mcp__weather__weather"]["parameters"]["required"] == ["place"]
     assert offered[own]["parameters"]["properties"] == {}
     assert call(box, "mcp__weather__weather", place="Łódź") == {
-        "tool": "mcp__weather__weather", "count": 1, "results": [{"title": "weather", "snippet": "Sunny, 晴"}],
+        "tool": "mcp__weather__weather", "count": 1,
+        "results": [{"title": "weather", "snippet": "Sunny, 晴"}],
     }  # fmt: skip
     assert call(box, own)["results"] == [{"title": "now.utc", "snippet": "Sunny, 晴"}]
     assert weather.requests[-1].body["params"]["name"] == "now.utc"

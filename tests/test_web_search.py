@@ -67,7 +67,7 @@ class FakeProvider(fake_llm.FakeLLM):
         self.give([{"title": page.title, "url": page.url, "snippet": page.snippet} for page in pages])
 
     def give(self, entries: Any) -> None:
-        """Queue an answer with these entries of `title`, `url` and `snippet`; their values may be anything."""
+        """Queue an answer with these entries of `title`, `url` and `snippet`, which may have any value."""
         if self.name == "duckduckgo":
             rows = [
                 f'<div class="result__body"><h2>{html.escape(e["title"])}</h2>'
@@ -330,7 +330,10 @@ def test_it_fails_with_everybodys_reason_when_nobody_answers(web, configured):
     with pytest.raises(SearchFailed) as caught:
         web_search.search("cats", configured("tavily", "brave"), deadline=1)
     assert caught.value.status == 502
-    expected = "The web search failed: Tavily (answered 429 (asked too often)), Brave (localhost: no whole answer in time)"
+    expected = (
+        "The web search failed: Tavily (answered 429 (asked too often)), "
+        "Brave (localhost: no whole answer in time)"
+    )
     assert caught.value.detail == expected
 
 
@@ -439,7 +442,10 @@ def test_texts_become_one_clean_line(web, configured, name):
 
 
 def test_html_of_brave_becomes_text(web, configured):
-    snippet = "<strong>Cats</strong> &amp; dogs: 3 &lt; 5, &quot;a&#39;b&quot; &#x732b;, if x<3 then &lt;b&gt; <a href='https://x'>link</a><br/>"
+    snippet = (
+        "<strong>Cats</strong> &amp; dogs: 3 &lt; 5, &quot;a&#39;b&quot; &#x732b;, "
+        "if x<3 then &lt;b&gt; <a href='https://x'>link</a><br/>"
+    )
     web.brave.give(
         [{"title": "Rock &amp; <em>roll</em>&#0;&#x202e;", "url": "https://a.example/", "snippet": snippet}]
     )
@@ -576,8 +582,12 @@ def test_an_engine_that_ddgs_no_longer_has_is_a_failure_and_no_other_is_asked(we
 
 
 def test_ddgs_is_not_loaded_before_it_is_used():
+    program = (
+        "import sys\nfrom assistant import web_search\n"
+        "print([name for name in ('ddgs', 'primp', 'lxml') if name in sys.modules])"
+    )
     loaded = subprocess.run(
-        [sys.executable, "-c", "import sys, web_search; print([name for name in ('ddgs', 'primp', 'lxml') if name in sys.modules])"],
+        [sys.executable, "-c", program],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert loaded.stdout == "[]\n"

@@ -118,7 +118,7 @@ class Dashboard:
         size: dict = DESKTOP,
         **context: Any,
     ) -> Page:
-        """A page in a browser of its own (no shared storage), with this person's language, theme and screen."""
+        """A page in a browser with its own storage, with this person's language, theme and screen."""
         locale = {"en": "en-GB", "zh": "zh-CN"}[language]
         own = self._browser.new_context(
             viewport=size, locale=locale, color_scheme=theme, reduced_motion="reduce", **context
@@ -131,7 +131,8 @@ class Dashboard:
                 f"if (location.host) localStorage.setItem('snaplore.key', {json.dumps(json.dumps(KEY))})"
             )
         own.add_init_script(
-            "addEventListener('securitypolicyviolation', (event) => console.error('CSP: ' + event.violatedDirective))"
+            "addEventListener('securitypolicyviolation', (event) => "
+            "console.error('CSP: ' + event.violatedDirective))"
         )
         page = own.new_page()
         page.on(

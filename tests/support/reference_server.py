@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 
 def program(folder: Path) -> str:
-    """The path of the server's program; skips the test, saying why, where there is none and none can be had."""
+    """The path of the server's program. Skips the test when it is neither installed nor installable."""
     if found := shutil.which(PROGRAM):
         return found
     npm = shutil.which("npm")

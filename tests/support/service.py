@@ -114,7 +114,8 @@ class Service:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*self.inside, sys.executable, "-m", "gunicorn", *self._arguments],
-                cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
             )  # fmt: skip
 
     def stop(self) -> int:
