@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from benchmarks import floors
-from tests.test_layers import PACKAGES, RANKS
 from tests.support.service import Service
+from tests.test_layers import PACKAGES, RANKS
 
 ROOT = Path(__file__).resolve().parent.parent
 
