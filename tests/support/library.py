@@ -1,4 +1,4 @@
-"""A store of analysed screenshots without files, for what is found in it."""
+"""A store of analysed screenshots without files, for tests of the search."""
 
 from datetime import datetime
 

@@ -1,5 +1,5 @@
-"""The official MCP reference server "everything", where Node is: found on the path, or installed from npm
-into a folder of the tests'.
+"""The official MCP reference server "everything", for machines with Node: found on the path, or installed
+from npm into a folder of the tests.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ def program(folder: Path) -> str:
         "--fetch-timeout=10000",
         "--no-audit",
         "--no-fund",
-    )  # without a network the suite should not wait
+    )  # do not wait when there is no network
     command = [npm, "install", *impatient, "--prefix", str(folder), PACKAGE]
     try:
         installed = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
