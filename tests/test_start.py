@@ -31,6 +31,7 @@ ALLOWED = {
         "typing_extensions",
     ),
     *("peewee", "playhouse", "sqlcipher3", "cryptography"),
+    "gunicorn",  # runs the service; `web/inputs.py` handles its errors
     *("requests", "urllib3", "certifi", "charset_normalizer", "idna"),
     "brotli",  # a package of the tests, which urllib3 loads where it is
     *("msgspec", "json_repair", "rapidfuzz", "PIL"),
