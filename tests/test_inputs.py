@@ -39,6 +39,10 @@ def answer_to(service, body, key, path="/api/skills", kind="application/json"):
             return answer.status, json.loads(answer.read())["detail"]
 
 
+def chunks(body):
+    return b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+
+
 @pytest.mark.parametrize("body", MALFORMED)
 def test_malformed_chunks_without_the_key_are_401_and_leave_no_trace_in_the_log(service, body):
     before = len(service.output)
@@ -58,3 +62,15 @@ def test_malformed_chunks_are_400_and_one_line_of_the_log(service, body, kind):
 
     assert (status, sentence) == (400, "body: its chunks are malformed")
     assert service.output[before:].count("\n") == 1
+
+
+def test_a_chunked_body_over_the_limit_is_413(service):
+    skill = {"id": "chunked", "name": "n", "system_prompt": "p"}
+    whole = json.dumps(skill).encode().ljust(1_048_576)
+
+    assert answer_to(service, chunks(whole + b" "), service.key) == (
+        413,
+        "The request is larger than the 1 MB that this path accepts.",
+    )
+    assert answer_to(service, chunks(whole[:-2] + b"]"), service.key)[0] == 400
+    assert answer_to(service, chunks(b" " * 2_097_152), service.key)[0] == 413

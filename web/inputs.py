@@ -175,8 +175,8 @@ def receive() -> None:
     try:
         if most and request.mimetype == "multipart/form-data":
             _ = request.form
-        else:
-            request.get_data(cache=True)
+        elif len(request.get_data(cache=True)) >= limit and _has_more(request):
+            raise RequestEntityTooLarge
     except RequestEntityTooLarge:
         raise TooLarge(
             f"The request is larger than the {limit // MEGABYTE} MB that this path accepts."
@@ -200,6 +200,16 @@ def drain() -> None:
     with contextlib.suppress(OSError, ParseException):
         while left > 0 and (block := stream.read(65_536)):
             left -= len(block)
+
+
+def _has_more(request: flask.Request) -> bool:
+    """Whether a body that has been read up to its limit continues.
+
+    A chunked body declares no length, and werkzeug stops reading it at the limit without an error. A stream
+    whose end the server does not mark cannot be longer than its declared length.
+    """
+    stream = request.environ["wsgi.input"]
+    return bool(request.environ.get("wsgi.input_terminated") and stream.read(1))
 
 
 def settings() -> Settings:
