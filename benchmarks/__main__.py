@@ -1,7 +1,6 @@
 """`python -m benchmarks`: measure, and print every figure beside its floor and its budget.
 
-A missed budget is printed as such and is no failure of the run: a figure of a busy machine must be looked at
-by a person.
+A missed budget is printed but does not fail the run: on a busy machine, a person has to judge the figures.
 """
 
 import argparse
@@ -21,31 +20,32 @@ from clock import utc_now
 
 
 def main() -> None:
-    chosen = _arguments()
+    options = _arguments()
     begun = time.perf_counter()
     figures: list[Figure] = []
-    with tempfile.TemporaryDirectory(prefix="snaplore-bench-", dir=chosen.folder) as root:
-        folders = Folders(Path(root), chosen.size, chosen.rounds, now=utc_now())
-        facts = _facts(chosen.size, floors.flush(Path(root)))
+    with tempfile.TemporaryDirectory(prefix="snaplore-bench-", dir=options.folder) as root:
+        folders = Folders(Path(root), options.size, options.rounds, now=utc_now())
+        facts = _facts(options.size, floors.flush(Path(root)))
         print(facts, flush=True)
         for name, group in GROUPS.items():
-            if name in chosen.only:
+            if name in options.only:
                 print(f"measuring: {name} ...", file=sys.stderr, flush=True)
                 figures.extend(group(folders))
     seconds = time.perf_counter() - begun
     print(table(figures))
     missed = sum(figure.verdict == MISS for figure in figures)
     print(
-        f"{len(figures)} figures, {missed} missed, in {seconds:.0f} s, {folders.seconds:.0f} s of them to make the data"
+        f"{len(figures)} figures, {missed} missed, in {seconds:.0f} s, "
+        f"of which {folders.seconds:.0f} s to make the data"
     )
-    if chosen.json:
+    if options.json:
         content = {
             "machine": facts,
-            "size": chosen.size,
+            "size": options.size,
             "seconds": seconds,
             "figures": [figure.as_dict() for figure in figures],
         }
-        chosen.json.write_text(json.dumps(content, indent=2) + "\n")
+        options.json.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def _arguments() -> argparse.Namespace:
@@ -63,11 +63,11 @@ def _arguments() -> argparse.Namespace:
         help=f"some of: {', '.join(GROUPS)}",
     )
     parser.add_argument(
-        "--rounds", type=_positive, default=7, help="repetitions; 1 is a quick look (default: %(default)s)"
+        "--rounds", type=_positive, default=7, help="repetitions; 1 for a quick run (default: %(default)s)"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     parser.add_argument(
-        "--folder", type=Path, help="where the data folders are made for the while, on the disk that is meant"
+        "--folder", type=Path, help="folder for the temporary data, on the disk to be measured"
     )
     return parser.parse_args()
 
@@ -83,14 +83,22 @@ def _groups(value: str) -> tuple[str, ...]:
     names = tuple(value.split(","))
     for name in names:
         if name not in GROUPS:
-            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(GROUPS)}")
+            raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(GROUPS)}")
     return names
 
 
 def _facts(size: int, flush: float) -> str:
-    """The machine in one line."""
-    machine = f"{len(os.sched_getaffinity(0))} cores, {platform.system()} {platform.machine()}, load {os.getloadavg()[0]:.1f}"
-    return f"{machine}, Python {platform.python_version()}, 4 KB to the disk in {flush * 1000:.2f} ms, {size:,} photos"
+    """The machine in one line. `flush` is in seconds."""
+    return ", ".join(
+        (
+            f"{len(os.sched_getaffinity(0))} cores",
+            f"{platform.system()} {platform.machine()}",
+            f"load {os.getloadavg()[0]:.1f}",
+            f"Python {platform.python_version()}",
+            f"4 KB flushed to the disk in {flush * 1000:.2f} ms",
+            f"{size:,} photos",
+        )
+    )
 
 
 if __name__ == "__main__":

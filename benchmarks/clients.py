@@ -1,13 +1,13 @@
-"""Those who use a Snaplore all at once, for Locust: phones that upload, browsers, people who chat.
+"""Locust users that use a Snaplore all at once: phones that upload, browsers, people who chat.
 
-`python -m benchmarks.load` runs them against a service of its own and judges what they have seen. Against another service:
-`python -m locust -f benchmarks/clients.py --host http://address --key KEY`.
+`python -m benchmarks.load` runs them against its own service and judges their results. To run them against
+another service: `python -m locust -f benchmarks/clients.py --host http://address --key KEY`.
 
-They behave as the contract has it. A phone registers, asks for its sync state, and uploads at most three
-files at once; what fails it tries three times more, waiting twice as long each time. What may be answered
-stands in `verdicts.py`; a 429 and a 503 are counted by themselves, as `chat: 429`: a refusal is quick, and
-would pass for a good figure. Each client does everything once as it starts, which Locust lets it finish, so
-that a short run on a busy machine has seen everything as well.
+They behave as the API's contract describes. A phone registers, reads its sync state, and uploads at most
+three files at once; it retries a failed upload three times, doubling the pause. `verdicts.py` decides which
+answers are allowed. Answers of 429 and 503 are counted separately, as `chat: 429`, because a refusal is fast
+and would improve the figures. Each client does everything once when it starts, which Locust lets it finish,
+so that even a short run on a busy machine covers everything.
 """
 
 import hashlib
@@ -29,15 +29,15 @@ from benchmarks import material, verdicts
 AT_ONCE = 3  # uploads of a phone, by the contract
 RETRIES = 3  # by the contract
 FIRST_PAUSE = 1.0  # seconds before the first retry
-BURST = 9  # screenshots that a phone has when it looks
-SEEN_TWICE = 9  # of so many uploads one is sent again, as by a phone that has missed the answer
+BURST = 9  # the most new screenshots that a phone uploads at a time
+SEEN_TWICE = 9  # one of so many uploads is repeated, as by a phone that missed the answer
 THUMBNAILS_AT_ONCE = 6  # as browsers do
-PICTURES = 12  # that are drawn; each upload has bytes of its own behind the picture's end
+PICTURES = 12  # pictures that are drawn; each upload appends different bytes after the picture's end
 PATIENCE = 120.0  # seconds
 
 writer = material.Writer()
 words = [word for word in writer.words[:2_000] if len(word) > 3]
-uploads: list[dict[str, Any]] = []  # those that were answered
+uploads: list[dict[str, Any]] = []  # the successful ones
 numbers, addresses = itertools.count(1), itertools.count(1)
 screenshots: list[bytes] = []
 
@@ -45,7 +45,7 @@ screenshots: list[bytes] = []
 @events.init_command_line_parser.add_listener
 def _arguments(parser) -> None:
     parser.add_argument("--key", default="", help="the service's API key")
-    parser.add_argument("--result", type=Path, help="file for what was seen, as JSON")
+    parser.add_argument("--result", type=Path, help="file for the results, as JSON")
 
 
 @events.test_start.add_listener
@@ -57,11 +57,11 @@ class Client(HttpUser):
     abstract = True
 
     def on_start(self) -> None:
-        self.client.trust_env = False  # no proxy of this machine
+        self.client.trust_env = False  # ignore this machine's proxy settings
         self.client.headers["Authorization"] = f"Bearer {self.environment.parsed_options.key}"
 
     def call(self, name: str, method: str, path: str, **options: Any) -> Response | None:
-        """The answer, if it is a success; `name` is what the table calls it."""
+        """The answer if it is a success, otherwise None. `name` is the request's name in the table."""
         with self.client.request(
             method, path, name=name, timeout=PATIENCE, catch_response=True, **options
         ) as answer:
@@ -81,7 +81,7 @@ class Client(HttpUser):
 
 
 class Phone(Client):
-    """Brings what is new every few seconds."""
+    """Uploads new screenshots every few seconds."""
 
     fixed_count = 3
     wait_time = between(2, 6)
@@ -125,7 +125,7 @@ class Phone(Client):
                 self.fail("upload", f"photo {stored['id']} was stored twice: {again}")
 
     def send(self, number: int, picture: bytes) -> dict[str, Any] | None:
-        """What the service says of an upload, after as many tries as a phone makes."""
+        """The answer to an upload, after as many tries as a phone makes; None if all of them fail."""
         form = {"device_id": self.device_id, "local_media_store_id": str(number)}
         for pause in _pauses():
             file = {"file": (f"Screenshot_{number}.png", picture, "image/png")}
@@ -133,7 +133,7 @@ class Phone(Client):
             if answer is not None:
                 return answer.json()
             gevent.sleep(pause)
-        self.fail("upload", "given up after all retries")
+        self.fail("upload", "all retries failed")
         return None
 
     def fail(self, name: str, reason: str) -> None:
@@ -141,7 +141,7 @@ class Phone(Client):
 
 
 class Browser(Client):
-    """Looks around, a page every second or two."""
+    """Opens a page every second or two."""
 
     fixed_count = 4
     wait_time = between(0.5, 2)
@@ -158,7 +158,7 @@ class Browser(Client):
 
     @task(6)
     def look_at_a_page(self) -> None:
-        """The newer half: what is older may be cleaned up while it is looked at."""
+        """A list of the newer half: older photos may be deleted by the clean-up meanwhile."""
         answer = self.call(
             "list", "GET", "/api/photos", params={"page": random.randint(1, 3), "page_size": 20}
         )
@@ -219,7 +219,7 @@ class Browser(Client):
 
 
 class Talker(Client):
-    """Chats at an address of their own, a message when the last one is answered and thought about."""
+    """Chats from its own address, with a pause between an answer and the next message."""
 
     fixed_count = 10
     wait_time = between(3, 9)
@@ -227,11 +227,11 @@ class Talker(Client):
 
     def on_start(self) -> None:
         super().on_start()
-        self.client.headers["X-Forwarded-For"] = self.address()  # heeded with a trusted proxy
+        self.client.headers["X-Forwarded-For"] = self.address()  # used because the service trusts one proxy
 
     @task
     def talk(self) -> None:
-        """In a conversation of a few turns; now and then a new one begins."""
+        """Send a message in a conversation of a few turns; sometimes start a new conversation."""
         if random.random() < 0.2:
             self.conversation_id = None
         message = {"message": writer.sentence(random.randint(3, 20)), "conversation_id": self.conversation_id}
@@ -246,7 +246,7 @@ class Talker(Client):
 
 
 class HastyTalker(Talker):
-    """Sends, with the others of its kind, more than an address may."""
+    """Exceeds the rate limit of one address, together with the others of its kind."""
 
     fixed_count = 3
     wait_time = constant(0.5)
@@ -256,14 +256,14 @@ class HastyTalker(Talker):
 
 
 def _pauses() -> Iterator[float]:
-    """Seconds after each try."""
+    """The pause after each try, in seconds."""
     yield from (FIRST_PAUSE * 2**retry for retry in range(RETRIES))
     yield 0.0
 
 
 @events.quitting.add_listener
 def _write(environment, **_) -> None:
-    """Times in milliseconds."""
+    """Write the results, with times in milliseconds."""
     if (path := environment.parsed_options.result) is None:
         return
     kinds = [

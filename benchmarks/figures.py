@@ -8,7 +8,7 @@ MISS = "MISS"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One line of the table. The budget is for the figure itself (`at_most`), or for its ratio to the floor."""
+    """One line of the table. The budget limits the figure itself (`at_most`) or its ratio to the floor."""
 
     what: str
     measured: float
@@ -33,7 +33,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """`ok`, `MISS`, or nothing where there is no budget."""
+        """`ok` or `MISS`; empty if there is no budget."""
         if not self.budget:
             return ""
         missed = (
@@ -58,7 +58,7 @@ class Figure:
 
 
 def table(figures: list[Figure]) -> str:
-    """The figures as text, a line each, in aligned columns."""
+    """The figures as text, one line each, in aligned columns."""
     rows = [("what", "measured", "floor", "ratio", "budget", ""), *(figure.row() for figure in figures)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
@@ -68,5 +68,5 @@ def table(figures: list[Figure]) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits that count."""
+    """`value` with three significant digits."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""The least that the same work costs on this machine: what `measure` compares the service to."""
+"""The floors: the least that the same work costs on this machine. `measure` compares the service to them."""
 
 import io
 import os
@@ -18,7 +18,7 @@ import crypto
 import pictures
 from database import db
 
-# What the service imports from elsewhere; its own files come on top.
+# The packages that the service imports, without its own files.
 PACKAGES = (
     "flask, flask_cors, gunicorn.app.wsgiapp, gunicorn.workers.gthread, peewee, playhouse.sqlcipher_ext, "
     "PIL.Image, requests, msgspec, json_repair, rapidfuzz.distance, click, "
@@ -27,9 +27,7 @@ PACKAGES = (
 
 
 class BareStore:
-    """Decode, thumbnail, seal, flush, insert: what storing a picture needs, without a request, a queue or a
-    rule around it.
-    """
+    """Stores pictures with the necessary steps only: decode, make a thumbnail, seal, flush, insert."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -68,8 +66,9 @@ class BareStore:
 
 
 def bare_query(term: str) -> list[int]:
-    """The newest 20 photos by FTS5 alone, as it comes, in the open database: not cut, not corrected, not
-    ranked, no text read.
+    """The ids of the newest 20 photos that match `term`, an FTS5 query, in the open database.
+
+    Unlike the service's search, it does not analyse, correct or rank anything, and reads no text.
     """
     rows = db.execute_sql(
         "SELECT rowid FROM photo_index WHERE photo_index MATCH ? ORDER BY rowid DESC LIMIT 20", (term,)
@@ -78,7 +77,7 @@ def bare_query(term: str) -> list[int]:
 
 
 def bare_process() -> tuple[float, int]:
-    """Seconds until an interpreter has imported the same packages, and the bytes (PSS) that it then takes."""
+    """How long an interpreter takes to import the same packages (seconds), and its memory (PSS, bytes)."""
     begun = time.perf_counter()
     with subprocess.Popen(
         [sys.executable, "-c", f"import {PACKAGES}; print(flush=True); input()"],
@@ -103,7 +102,7 @@ def copy(source: Path, target: Path) -> float:
 
 
 def flush(folder: Path, times: int = 20) -> float:
-    """Seconds that the disk needs to take in 4 KB for good, on average."""
+    """The mean time to write 4 KB and flush it to the disk, in seconds."""
     path = folder / f"flushed-{threading.get_ident()}"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:

@@ -1,9 +1,9 @@
-"""`python -m benchmarks.load`: everybody at once for minutes, and nothing may go wrong.
+"""`python -m benchmarks.load`: all kinds of clients at once for some minutes, during which nothing may fail.
 
-A real gunicorn over a seeded data folder, a slow made-up model, the clients of `clients.py` in a process of
-Locust's, and cron's jobs again and again. It fails when an answer is one that should not be, when a picture
-whose upload was answered is not there afterwards, byte for byte and analysed, when memory grows, when a job
-fails, when the log holds a trace, or when the service does not end cleanly.
+It runs a real gunicorn over a seeded data folder, a slow fake model, the clients of `clients.py` in a Locust
+process, and the scheduled jobs repeatedly. It fails when an answer is not allowed, when a picture whose
+upload was answered is missing, changed or not analysed afterwards, when memory grows, when a job fails, when
+the log contains a traceback, or when the service does not end cleanly.
 """
 
 import argparse
@@ -32,21 +32,21 @@ from tests.support.fake_llm import FakeLLM, Request
 
 MEGABYTE = 1_048_576
 JOBS = (("reason",), ("decay",), ("cleanup",), ("rotate-keys", "--force"))
-JOBS_EVERY = 1 / 12  # of the load; an hour or a day in service
-RETENTION = 25  # days; the seeded photos are spread over 30, so that clean-up has something to remove
+JOBS_EVERY = 1 / 12  # of the load's time; in service an hour or a day
+RETENTION = 25  # days; the seeded photos are spread over 30, so that clean-up has something to delete
 LOOKS, THINKS = 0.3, 3.0  # seconds that the model takes for a picture, and for a chat
-REMEMBERED = 20  # of so many pictures and chats one tells something about the person
-DRAIN = 300.0  # seconds in which what is left in the queue must be analysed
-USERS = "20"  # as many as the classes of clients.py fix
-STOP = 60  # seconds in which Locust lets its clients finish
-SAMPLE = 0.5  # seconds between two looks at the memory
-# So much may the last third of the load have above the first, by their medians, when the service is warm.
+REMEMBERED = 20  # one of so many pictures and chats yields a memory
+DRAIN = 300.0  # seconds for analysing the rest of the queue
+USERS = "20"  # the sum of `fixed_count` in clients.py
+STOP = 60  # seconds that Locust gives its clients to finish
+SAMPLE = 0.5  # seconds between two samples of the memory
+# Limit of the median memory in the last third of the load, relative to the first third, after the warm-up.
 GROWTH = 1.10
 MOST_SHOWN = 20
 
 
 class SlowModel(FakeLLM):
-    """Takes its time, and answers every kind of question with something that can be used."""
+    """Answers every kind of request with a usable answer, after a realistic time."""
 
     def __init__(self):
         self._writer = material.Writer()
@@ -76,22 +76,22 @@ class SlowModel(FakeLLM):
 
 
 def main() -> None:
-    chosen = _arguments()
+    options = _arguments()
     with (
-        tempfile.TemporaryDirectory(prefix="snaplore-load-", dir=chosen.folder) as root,
+        tempfile.TemporaryDirectory(prefix="snaplore-load-", dir=options.folder) as root,
         SlowModel() as model,
     ):
         settings = Settings(
             data_dir=Path(root) / "data", language="en", retention_days=RETENTION, trusted_proxies=1
         )
         settings = dataclasses.replace(settings, dev_mode=True, llm_base_url=model.url, llm_model="slow")
-        print(f"storing and analysing {chosen.size:,} photos ...", file=sys.stderr, flush=True)
-        seed.fill(settings, chosen.size, now=utc_now())
-        with Service(settings, "--workers", str(chosen.workers)) as service:
-            seen = _run(service, Path(root), 60 * chosen.minutes, judge_memory=not chosen.short)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(seen, indent=2) + "\n")
-    problems = seen["problems"]
+        print(f"storing and analysing {options.size:,} photos ...", file=sys.stderr, flush=True)
+        seed.fill(settings, options.size, now=utc_now())
+        with Service(settings, "--workers", str(options.workers)) as service:
+            results = _run(service, Path(root), 60 * options.minutes, judge_memory=not options.short)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
+    problems = results["problems"]
     for problem in problems[:MOST_SHOWN]:
         print(f"FAILED: {problem}")
     if len(problems) > MOST_SHOWN:
@@ -101,13 +101,13 @@ def main() -> None:
 
 
 def _run(service: Service, folder: Path, seconds: float, *, judge_memory: bool) -> dict:
-    """Load the service for so long, and print what it was like; the figures, and the problems."""
+    """Load the service for `seconds` and print the results. Returns the figures and the problems."""
     print(f"{seconds:.0f} s of load ...", file=sys.stderr, flush=True)
     problems: list[str] = []
     with MemoryWatch(service, SAMPLE) as watch, _cron(service, seconds * JOBS_EVERY, problems):
-        seen = _clients(service, folder / "result.json", seconds)
-    problems += seen["failures"]
-    problems += _lost(service, seen["uploads"])
+        results = _clients(service, folder / "result.json", seconds)
+    problems += results["failures"]
+    problems += _lost(service, results["uploads"])
     settled = service.memory()
     code = service.stop()
     if code:
@@ -117,35 +117,36 @@ def _run(service: Service, folder: Path, seconds: float, *, judge_memory: bool) 
     ]
     growth = verdicts.growth(watch.samples)
     if judge_memory and growth > GROWTH:
-        problems.append(f"memory has grown: the last third has {growth:.2f} x the first")
-    print(_table(seen["kinds"]))
+        problems.append(f"memory has grown: the last third is {growth:.2f} x the first")
+    print(_table(results["kinds"]))
     refused = (
-        sum(kind["count"] for kind in seen["kinds"] if kind["name"].endswith(f": {status}"))
+        sum(kind["count"] for kind in results["kinds"] if kind["name"].endswith(f": {status}"))
         for status in (429, 503)
     )
     print("{:,} answers were 429, {:,} were 503".format(*refused))
     print(
-        f"{len(seen['uploads']):,} uploads answered, each there byte for byte and analysed, unless it is listed below"
+        f"{len(results['uploads']):,} uploads answered; each is stored unchanged and analysed, "
+        "except those listed below"
     )
     begin, peak, end = (
         f"{size / MEGABYTE:.0f} MB" for size in (watch.samples[0], max(watch.samples), settled)
     )
-    told = (
-        f"the last third has {growth:.2f} x the first (at most {GROWTH:g} x)"
+    growth_result = (
+        f"the last third is {growth:.2f} x the first (at most {GROWTH:g} x)"
         if judge_memory
-        else "too short to tell growth"
+        else "the run was too short to measure growth"
     )
-    print(f"memory of all processes: {begin} at the start, {peak} at most, {end} at the end; {told}")
+    print(f"memory of all processes: {begin} at the start, {peak} at most, {end} at the end; {growth_result}")
     return {
-        "kinds": seen["kinds"],
-        "uploads": len(seen["uploads"]),
+        "kinds": results["kinds"],
+        "uploads": len(results["uploads"]),
         "memory": [*watch.samples, settled],
         "problems": problems,
     }
 
 
 def _clients(service: Service, result: Path, seconds: float) -> dict:
-    """What `clients.py` has seen."""
+    """The results of `clients.py`."""
     locust = [
         sys.executable,
         "-m",
@@ -167,22 +168,22 @@ def _clients(service: Service, result: Path, seconds: float) -> dict:
         "--stop-timeout",
         str(STOP),
     ]
-    # Joined: a random key may begin with a dash.
-    told = [f"--host=http://127.0.0.1:{service.port}", f"--key={API_KEY}", f"--result={result}"]
+    # Name and value in one argument, because a random key may begin with a dash.
+    target = [f"--host=http://127.0.0.1:{service.port}", f"--key={API_KEY}", f"--result={result}"]
     ended = subprocess.run(
-        [*locust, *users, *told], cwd=ROOT, capture_output=True, text=True, timeout=seconds + 2 * STOP
+        [*locust, *users, *target], cwd=ROOT, capture_output=True, text=True, timeout=seconds + 2 * STOP
     )
     if not result.exists():
         raise RuntimeError(f"locust ended with {ended.returncode}: {ended.stderr[-5_000:]}")
-    seen = json.loads(result.read_text())
+    results = json.loads(result.read_text())
     if "Traceback" in ended.stderr:
-        seen["failures"].append(f"a client failed: {ended.stderr[-1_000:]}")
-    return seen
+        results["failures"].append(f"a client failed: {ended.stderr[-1_000:]}")
+    return results
 
 
 @contextlib.contextmanager
 def _cron(service: Service, pause: float, problems: list[str]) -> Iterator[None]:
-    """Cron's jobs, all at once, again and again while this context lasts."""
+    """Run all scheduled jobs at once, repeatedly, while this context lasts."""
     ended = threading.Event()
 
     def run(job: tuple[str, ...]) -> None:
@@ -208,12 +209,12 @@ def _cron(service: Service, pause: float, problems: list[str]) -> Iterator[None]
 
 
 def _lost(service: Service, uploads: list[dict]) -> list[str]:
-    """What is wrong with those pictures whose upload was answered; waits until all are analysed."""
+    """The problems of pictures whose upload was answered, after waiting until all are analysed."""
     client = service.client()
     deadline = time.monotonic() + DRAIN
     while (stats := json.loads(client.get("/api/stats")))["pending"] + stats["processing"]:
         if time.monotonic() > deadline:
-            return [f"{stats['pending']} photos still wait for their analysis after {DRAIN:.0f} s"]
+            return [f"{stats['pending']} photos are not analysed after {DRAIN:.0f} s"]
         time.sleep(0.2)
     problems = [f"{stats['errors']} analyses failed"] if stats["errors"] else []
     for upload in uploads:
@@ -223,9 +224,9 @@ def _lost(service: Service, uploads: list[dict]) -> list[str]:
             problems.append(f"an answered upload is lost: {failure}")
         else:
             if hashlib.sha256(picture).hexdigest() != upload["sha256"]:
-                problems.append(f"photo {upload['id']} is not what was uploaded")
+                problems.append(f"photo {upload['id']} differs from its upload")
     if len({upload["id"] for upload in uploads}) != len(uploads):
-        problems.append("two uploads were answered with one photo")
+        problems.append("two uploads were answered with the same photo")
     return problems
 
 
@@ -243,26 +244,26 @@ def _table(kinds: list[dict]) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.load", description="Load Snaplore from all sides at once."
+        prog="python -m benchmarks.load", description="Load Snaplore with all kinds of clients at once."
     )
-    parser.add_argument("--minutes", type=float, default=3.0, help="for how long (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=3.0, help="duration (default: %(default)s)")
     parser.add_argument(
         "--size",
         type=int,
         default=2_000,
         help="photos in the data folder at the start (default: %(default)s)",
     )
-    parser.add_argument("--workers", type=int, default=1, help="of gunicorn (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=1, help="gunicorn workers (default: %(default)s)")
     parser.add_argument(
-        "--short", action="store_true", help="a quick look, too short to tell whether memory grows"
+        "--short", action="store_true", help="a quick run, too short to measure memory growth"
     )
     parser.add_argument(
         "--json",
         type=Path,
         metavar="FILE",
-        help="also write the figures there, with every sample of the memory in bytes",
+        help="also write the figures to FILE, with every sample of the memory in bytes",
     )
-    parser.add_argument("--folder", type=Path, help="where the data folder is made for the while")
+    parser.add_argument("--folder", type=Path, help="folder for the temporary data")
     return parser.parse_args()
 
 

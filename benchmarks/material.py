@@ -1,8 +1,7 @@
-"""What is stored and asked for: screenshots' texts, pictures and queries, the same in every run.
+"""Made-up material: texts and pictures of screenshots, and queries, the same in every run.
 
-Nothing here is anybody's data. The words are made of English syllables and drawn by Zipf's law, as words are
-in real texts: the few that are everywhere and the many that stand in one screenshot only are what a search
-index has to bear.
+It contains nobody's data. The words are made of English syllables and drawn by Zipf's law, which real texts
+follow: a search index must handle both the few words in every text and the many words in a single one.
 """
 
 import bisect
@@ -21,14 +20,19 @@ WORDS = 50_000
 PHONE = (1080, 2400)
 
 APPS = (
-    "Mail", "Chat", "Maps", "Bank", "Calendar", "Notes", "Browser", "Shop", "Weather", "Photos", "News", "Music", "Rail", "Taxi",
+    "Mail", "Chat", "Maps", "Bank", "Calendar", "Notes", "Browser",
+    "Shop", "Weather", "Photos", "News", "Music", "Rail", "Taxi",
     "微信", "支付宝", "淘宝", "小红书", "高德地图", "美团",
 )  # fmt: skip
 CHINESE = (
-    "今天 明天 下午 晚上 会议 项目 报告 时间 地点 公司 同事 朋友 家人 孩子 学校 老师 医院 医生 预约 提醒 快递 包裹 地址 电话 订单 付款 "
-    "支付 转账 余额 账单 发票 工资 房租 水电 火车 飞机 航班 酒店 房间 出发 到达 车站 北京 上海 广州 深圳 天气 温度 下雨 周末 假期 旅行 "
-    "照片 视频 音乐 电影 新闻 文章 评论 推荐 收藏 分享 消息 通知 验证 密码 登录 注册 更新 下载 安装 设置 问题 解决 方案 计划 完成 开始 "
-    "结束 取消 确认 联系 客服 优惠 价格 折扣 商品 咖啡 晚餐 餐厅 外卖 菜单 蔬菜 水果 牛奶 健康 运动 跑步 睡眠 体检 药品 保险 合同 签字"
+    "今天 明天 下午 晚上 会议 项目 报告 时间 地点 公司 同事 朋友 家人 孩子 学校 老师 "
+    "医院 医生 预约 提醒 快递 包裹 地址 电话 订单 付款 "
+    "支付 转账 余额 账单 发票 工资 房租 水电 火车 飞机 航班 酒店 房间 出发 到达 "
+    "车站 北京 上海 广州 深圳 天气 温度 下雨 周末 假期 旅行 "
+    "照片 视频 音乐 电影 新闻 文章 评论 推荐 收藏 分享 消息 通知 验证 密码 "
+    "登录 注册 更新 下载 安装 设置 问题 解决 方案 计划 完成 开始 "
+    "结束 取消 确认 联系 客服 优惠 价格 折扣 商品 咖啡 晚餐 餐厅 外卖 "
+    "菜单 蔬菜 水果 牛奶 健康 运动 跑步 睡眠 体检 药品 保险 合同 签字"
 )
 
 _STARTS = "b br c ch cl cr d dr f fl fr g gr h j k l m n p pl pr qu r s sc sh sl sp st str t th tr v w wh"
@@ -38,7 +42,7 @@ _SUFFIXES = "- - - s ed er ing ly ment ness tion able"
 
 
 class Query(NamedTuple):
-    """Something that a person asks for. `term` is a query in FTS5's own language for the same photos."""
+    """A person's query. `term` is an FTS5 query that matches the same photos."""
 
     kind: str
     text: str
@@ -46,7 +50,7 @@ class Query(NamedTuple):
 
 
 class Writer:
-    """Writes what stands on screenshots, from one sequence of random numbers."""
+    """Writes texts of screenshots, from one sequence of random numbers."""
 
     def __init__(self, seed: int = SEED):
         self._random = random.Random(seed)
@@ -56,7 +60,7 @@ class Writer:
         self._chinese_weights = _zipf(len(self._chinese))
 
     def findings(self) -> Findings:
-        """An analysis of a made-up screenshot: 60 to 150 words, in one of three partly Chinese."""
+        """The analysis of a made-up screenshot with 60 to 150 words; a third of them is partly Chinese."""
         pick = self._random
         chinese = pick.random() < 0.33
         lines = [self.sentence(pick.randint(5, 9)) for _ in range(pick.randint(8, 16))]
@@ -94,8 +98,10 @@ class Writer:
         )
 
     def queries(self, documents: dict[str, int], texts: list[str], each: int) -> list[Query]:
-        """`each` queries of every kind, for an index in which these words stand in so many documents, and
-        these texts.
+        """`each` queries of every kind.
+
+        `documents` gives, for each word of the index, the number of documents that contain it; `texts` are
+        some of the indexed texts, for phrases.
         """
         plain = sorted(term for term in documents if term.isascii() and term.isalpha() and len(term) > 3)
         plain.sort(key=documents.get, reverse=True)
@@ -142,10 +148,9 @@ class Writer:
 
 
 def screenshot(writer: Writer, number: int) -> bytes:
-    """A PNG as a phone makes it: bars and bubbles of one colour, text on them; `number` makes its bytes its
-    own.
+    """A PNG like a phone's screenshot: text on plain bars and bubbles. `number` makes its bytes unique.
 
-    Two dozen lines with about 300 characters, the median of real phone screens.
+    It has two dozen lines with about 300 characters, the median of real phone screens.
     """
     width, height = PHONE
     picture = Image.new("RGB", PHONE, "#f4f4f6")
@@ -171,14 +176,12 @@ def screenshot(writer: Writer, number: int) -> bytes:
 
 
 def tiny_picture(number: int) -> bytes:
-    """A PNG in a phone's proportions, all of them of 628 bytes; each number below 16,777,216 has one of its
-    own.
-    """
+    """A PNG of 628 bytes in a phone's proportions, a different one for each number below 16,777,216."""
     return png(Image.new("RGB", (9, 20), (number >> 16, number >> 8 & 255, number & 255)), compress_level=0)
 
 
 def noise(width: int, height: int) -> bytes:
-    """A PNG that no compression makes smaller than its pixels."""
+    """A PNG of random pixels, which cannot be compressed."""
     pixels = random.Random(SEED).randbytes(width * height * 3)
     return png(Image.frombytes("RGB", (width, height), pixels), compress_level=0)
 
@@ -190,9 +193,7 @@ def png(picture: Image.Image, **options) -> bytes:
 
 
 def _zipf(count: int) -> list[float]:
-    """Cumulative weights by Zipf's law with Mandelbrot's shift, which flattens the very first ranks as real
-    texts do.
-    """
+    """Cumulative weights by Zipf's law. Mandelbrot's shift flattens the first ranks, as in real texts."""
     return list(itertools.accumulate(1 / (rank + 2.7) for rank in range(1, count + 1)))
 
 
@@ -203,9 +204,9 @@ def _vocabulary() -> list[str]:
     *syllable, suffixes = (
         parts.replace("-", "").split(" ") for parts in (_STARTS, _MIDDLES, _ENDS, _SUFFIXES)
     )
-    words: dict[str, None] = {}  # a set that keeps its order, for the same words in every run
+    words: dict[str, None] = {}  # an ordered set, so that every run has the same words
     while len(words) < WORDS:
         syllables = bisect.bisect((0.35, 0.85), pick.random()) + 1
         words["".join(map(pick.choice, syllable * syllables)) + pick.choice(suffixes)] = None
-    # Short words are the frequent ones in every language.
+    # In every language, the frequent words are short.
     return sorted(words, key=lambda word: len(word) + 4 * pick.random())

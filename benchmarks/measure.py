@@ -1,8 +1,8 @@
 """The measurements: a function for each group of figures, in the order in which they run.
 
-The server is always a process of its own, asked over HTTP on kept connections. While it is measured nothing
-waits for analysis, or the model it is set to never answers, so that the figures are those of the work that is
-named and of nothing beside it.
+The server always runs in its own process and is called over HTTP on open connections. During a measurement
+the analysis queue is empty, or the configured model never answers, so that the figures contain only the work
+that they name. The file is long because it is one list of measurements that share their tools.
 """
 
 import contextlib
@@ -46,17 +46,17 @@ MB = 1_048_576
 CLIENTS = 3  # uploads that a phone has under way at once
 BROWSER = 6  # connections of a browser
 PAGE = 20
-SAMPLE = 0.05  # seconds between two looks at the memory
-# seconds after which the service has given back what only a burst needs: see TIDY_EVERY in gunicorn.conf.py
+SAMPLE = 0.05  # seconds between two samples of the memory
+# Seconds after which the service has returned the memory of a burst: see TIDY_EVERY in gunicorn.conf.py.
 QUIET = 65.0
 TRIES = 3  # of each query
-OLDEST = 1_000  # photos that a night's clean-up may find
-MEMORIES = 1_000  # of a person who has chatted for years
+OLDEST = 1_000  # photos that one clean-up deletes
+MEMORIES = 1_000  # about a person who has chatted for years
 
 
 def analysing(folders: seed.Folders) -> Iterator[Figure]:
-    """One screenshot's turn among all that were analysed before, with a model that answers at once: what is
-    left is ours.
+    """The analysis of one screenshot in a large library, with a model that answers at once, so that only the
+    service's own time remains.
     """
     writer = material.Writer()
     screenshots = folders.screenshots
@@ -72,14 +72,15 @@ def analysing(folders: seed.Folders) -> Iterator[Figure]:
                 raise RuntimeError("an analysis failed")
         database.close_store()
     yield Figure(
-        what="analysis of a screenshot, over the model's time, p50", measured=p50(seconds["work"]) * MS, unit="ms",
+        what="analysis of a screenshot, over the model's time, p50",
+        measured=p50(seconds["work"]) * MS, unit="ms",
         floor=p50(seconds["floor"]) * MS, floor_is="decode and re-encode", at_most=150,
     )  # fmt: skip
 
 
 def chatting(folders: seed.Folders) -> Iterator[Figure]:
-    """A turn in a long conversation of a person about whom much is remembered, with a model that answers at
-    once: what is left is ours.
+    """A turn in a long conversation of a person with many memories, with a model that answers at once, so
+    that only the service's own time remains.
     """
     writer = material.Writer()
     with FakeLLM(default=lambda _request: "I see.") as model:
@@ -126,7 +127,7 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
 
 
 def local_reading(folders: seed.Folders) -> Iterator[Figure]:
-    """Embedded OCR and rules, one picture at a time on one thread; the child has its models loaded."""
+    """Embedded OCR and rules, one picture at a time on one thread, with the models already loaded."""
     model = LocalModel(ocr_model="small", language="en")
     again = itertools.cycle(folders.screenshots)
     with contextlib.closing(model):
@@ -139,8 +140,8 @@ def local_reading(folders: seed.Folders) -> Iterator[Figure]:
 
 
 def starting(folders: seed.Folders) -> Iterator[Figure]:
-    """From the command to the first answer, and the memory of all processes before and after the first
-    hundreds of requests.
+    """The time from the command to the first answer, and the memory of all processes before and after some
+    hundred requests.
     """
     queries = _queries(folders, folders.rounds)
     newest = f"/api/photos/{folders.size}"
@@ -165,12 +166,12 @@ def starting(folders: seed.Folders) -> Iterator[Figure]:
         "unit": "MB",
     }
     yield Figure(
-        what="start to first answer, p50", measured=p50(started), unit="s", floor=p50([seconds for seconds, _ in bare]),
-        floor_is="its packages alone", at_most=1,
+        what="start to first answer, p50", measured=p50(started), unit="s",
+        floor=p50([seconds for seconds, _ in bare]), floor_is="its packages alone", at_most=1,
     )  # fmt: skip
     yield Figure(what="memory, just started", measured=p50(fresh) / MB, at_most=90, **packages)
     yield Figure(what=f"memory, after requests by {BROWSER} clients", measured=p50(used) / MB, **packages)
-    if folders.rounds > 1:  # who wants a quick look does not want to wait
+    if folders.rounds > 1:  # left out of a quick run
         with Service(folders.large) as service:
             side_by_side(BROWSER, lambda: service.client().get, paths * 2)
             time.sleep(QUIET)
@@ -180,7 +181,7 @@ def starting(folders: seed.Folders) -> Iterator[Figure]:
 
 
 def listing(folders: seed.Folders) -> Iterator[Figure]:
-    """List, detail and statistics, of many photos and of few, encrypted and not."""
+    """List, detail and statistics, with many photos and with few, encrypted and not."""
     small = min(seed.REFERENCE, folders.size)
     week = urlencode(
         {"since": iso(folders.now - timedelta(days=14)), "until": iso(folders.now - timedelta(days=7))}
@@ -188,9 +189,9 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
     with contextlib.ExitStack() as services:
         many, plain = (services.enter_context(Service(folder)) for folder in (folders.large, folders.plain))
         few = many if folders.small is folders.large else services.enter_context(Service(folders.small))
-        asked = {"many": (many, folders.size), "few": (few, small), "plain": (plain, folders.size)}
+        targets = {"many": (many, folders.size), "few": (few, small), "plain": (plain, folders.size)}
         actions = {"health": _asking(many, lambda: "/api/health")}
-        for name, (service, size) in asked.items():
+        for name, (service, size) in targets.items():
             choice = random.Random(material.SEED)
             actions[f"list {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}")
             actions[f"last {name}"] = _asking(
@@ -236,7 +237,7 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
     for name, what in {
         "week": "of a week among four",
         "middle": "in the middle",
-    }.items():  # where what is counted, or passed, grows
+    }.items():  # these count or skip rows, so they grow with the library
         yield Figure(what=f"list of {PAGE}, {what}, p50", measured=seconds[f"{name} many"], **health)
     yield Figure(what="stats, p50", measured=seconds["stats many"], at_most=20, **health)
     yield Figure(
@@ -246,7 +247,7 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
 
 
 def searching(folders: seed.Folders) -> Iterator[Figure]:
-    """Mixed queries over HTTP, by the verb in this process, and as a bare query of the same index."""
+    """Mixed queries over HTTP, through the verb in this process, and as bare queries of the same index."""
     limit = 30 if folders.size <= 100_000 else 120
     queries = _queries(folders, 3 * folders.rounds)
     database.open_store(folders.large)
@@ -293,22 +294,21 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
         for name, times in milliseconds.items()
     }
     yield Figure(
-        what="search, encrypted against not, mean of the fastest", measured=statistics.mean(fastest["http"]), unit="ms",
+        what="search, encrypted against not, mean of the fastest",
+        measured=statistics.mean(fastest["http"]), unit="ms",
         floor=statistics.mean(fastest["plain"]), floor_is="not encrypted", ratio_at_most=1.15,
     )  # fmt: skip
 
 
 def uploading(folders: seed.Folders) -> Iterator[Figure]:
-    """Phone screenshots by three clients, as fast as the answers come, and the same pictures stored by a bare
+    """Uploads of phone screenshots by three clients without pauses, and the same pictures stored by a bare
     loop on three threads.
     """
     pictures = folders.screenshots
     forms = list(map(upload_form, pictures))
     bare = floors.BareStore(folders.path("bare"))
-    spent: dict[str, list[float]] = {
-        "sealed": [],
-        "bare": [],
-    }  # processor seconds, which a busy machine changes least
+    # Seconds of processor time, which a busy machine changes least.
+    spent: dict[str, list[float]] = {"sealed": [], "bare": []}
     with _silent_model() as (address, end):
         sealed_folder = _with_model(folders.empty("uploads"), address)
         plain_folder = _with_model(folders.empty("uploads-plain", encryption=False), address)
@@ -328,7 +328,8 @@ def uploading(folders: seed.Folders) -> Iterator[Figure]:
         floor=rates["bare"], floor_is="bare loop", ratio_at_least=0.75,
     )  # fmt: skip
     yield Figure(
-        what="upload, processor time of a screenshot", measured=p50(spent["sealed"]) / len(pictures) * MS, unit="ms",
+        what="upload, processor time of a screenshot",
+        measured=p50(spent["sealed"]) / len(pictures) * MS, unit="ms",
         floor=p50(spent["bare"]) / len(pictures) * MS, floor_is="bare loop",
     )  # fmt: skip
     yield Figure(
@@ -337,8 +338,8 @@ def uploading(folders: seed.Folders) -> Iterator[Figure]:
     )  # fmt: skip
 
 
-def swallowing(folders: seed.Folders) -> Iterator[Figure]:
-    """The memory of all processes while three clients upload the largest pictures that are taken."""
+def uploading_large(folders: seed.Folders) -> Iterator[Figure]:
+    """The memory of all processes while three clients upload pictures of nearly the largest allowed size."""
     form = upload_form(material.noise(4096, 4096))
     with (
         _silent_model() as (address, end),
@@ -348,14 +349,15 @@ def swallowing(folders: seed.Folders) -> Iterator[Figure]:
             side_by_side(CLIENTS, lambda: service.client().upload, [form] * CLIENTS * min(folders.rounds, 3))
         end()
     yield Figure(
-        what=f"memory, {CLIENTS} clients upload {len(form) // MB} MB each", measured=max(watch.samples) / MB, unit="MB",
+        what=f"memory, {CLIENTS} clients upload {len(form) // MB} MB each",
+        measured=max(watch.samples) / MB, unit="MB",
         floor=watch.samples[0] / MB, floor_is="before", at_most=300,
     )  # fmt: skip
 
 
-def turning(folders: seed.Folders) -> Iterator[Figure]:
-    """The database under a new key, beside clients who ask without a break; they wait for as long as it is
-    being written.
+def rotating(folders: seed.Folders) -> Iterator[Figure]:
+    """The rotation of the database key beside clients that send requests without pauses; they wait while the
+    database is written.
     """
     spent, longest, refused = [], [], 0
     scale = 100_000 / folders.size
@@ -364,8 +366,8 @@ def turning(folders: seed.Folders) -> Iterator[Figure]:
             with PauseWatch(
                 service, lambda client: client.get(f"/api/photos?page_size={PAGE}"), CLIENTS
             ) as watch:
-                said = service.run("jobs", "rotate-keys", "--force")
-            spent.append(float(re.search(r"after ([0-9.]+) s", said)[1]))
+                output = service.run("jobs", "rotate-keys", "--force")
+            spent.append(float(re.search(r"after ([0-9.]+) s", output)[1]))
             longest.append(watch.longest)
             refused += watch.refused
     copied = floors.copy(database.Store(folders.large).database, folders.path("copy"))
@@ -379,8 +381,8 @@ def turning(folders: seed.Folders) -> Iterator[Figure]:
 
 
 def cleaning(folders: seed.Folders) -> Iterator[Figure]:
-    """The oldest thousand photos go, with every trace, beside a client who reads and one who writes without a
-    break.
+    """The clean-up of the oldest thousand photos, beside one client that reads and one that writes without
+    pauses.
     """
     oldest = min(OLDEST, -(-folders.size // 2))
     database.open_store(folders.large)
@@ -428,21 +430,21 @@ def cleaning(folders: seed.Folders) -> Iterator[Figure]:
 
 
 GROUPS = {
-    "analysis": analysing,  # first: it stores what no service may find in the queue
+    "analysis": analysing,  # first: it fills the queue, which must be empty when a service starts
     "start": starting,
     "list": listing,
     "search": searching,
     "chat": chatting,
     "cleanup": cleaning,
-    "keys": turning,
+    "keys": rotating,
     "upload": uploading,
-    "memory": swallowing,
+    "memory": uploading_large,
     "ocr": local_reading,
 }
 
 
 def _answer(writer: material.Writer) -> dict[str, Any]:
-    """What a vision model says: the fields that it is asked for."""
+    """The answer of a vision model, with the requested fields."""
     return {
         name: value
         for name, value in msgspec.to_builtins(writer.findings()).items()
@@ -458,13 +460,13 @@ def _with_model(settings: Settings, address: str) -> Settings:
 
 @contextlib.contextmanager
 def _silent_model() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The address of a model that never answers: the two threads of the pool wait for it, and the uploads
-    have the machine.
+    """The address of a model that never answers, and a function that ends the waiting for it.
 
-    With it comes the function that ends the waiting, for a service that stops would wait with them.
+    The pool's two threads then only wait and leave the machine to the uploads. A service that stops would
+    wait with them.
     """
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        yield f"http://localhost:{door.getsockname()[1]}/v1", door.close
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://localhost:{listener.getsockname()[1]}/v1", listener.close
 
 
 def _store(settings: Settings, pictures: list[bytes]) -> None:
@@ -476,7 +478,7 @@ def _store(settings: Settings, pictures: list[bytes]) -> None:
 
 
 def _queries(folders: seed.Folders, each: int) -> list[material.Query]:
-    """Queries for what the index of the large folder really has."""
+    """Queries for texts in the index of the large folder."""
     database.open_store(folders.large)
     with database.scope():
         documents = dict(Vocabulary.select(Vocabulary.term, Vocabulary.documents).tuples())
@@ -493,7 +495,7 @@ def _asking(service: Service, path: Callable[[], str]) -> Callable[[], bytes]:
 def _counting(
     spent: list[float], clock: Callable[[], float], action: Callable[[], Any]
 ) -> Callable[[], None]:
-    """`action`, which also notes how far it moves `clock`."""
+    """`action`, which also appends to `spent` how far `clock` advances during it."""
 
     def run() -> None:
         before = clock()

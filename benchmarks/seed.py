@@ -1,14 +1,13 @@
-"""Data folders with many photos, made by the code that stores and analyses real ones, a million in a quarter
-of an hour.
+"""Data folders with many photos, a million in a quarter of an hour.
 
 The first of every `ALIKE` photos goes through `photos.store` and `analysis.Worker`: its files are sealed, its
-rows written, its text indexed as in service. The rows of those that follow are copies of its rows with all
-that tells photos apart put in its place, their files hard links to its files, and they are indexed together.
-A test holds that both ways leave the same in every table.
+rows written and its text indexed as in service. The rows of the following photos are copies of its rows with
+their own ids, names, times and texts; their files are hard links to its files; and they are indexed together.
+A test checks that both ways leave the same in every table.
 
-Left out is what would take hours at 100,000 photos and changes nothing of what is measured afterwards:
-pictures have half a kilobyte instead of a megabyte, the model's answer is made up, and nothing is flushed to
-the disk before the whole folder is done. A seed that a power cut destroys is made again.
+Work that would take hours for 100,000 photos and does not affect the measurements is left out: pictures have
+half a kilobyte instead of a megabyte, the model's answers are made up, and nothing is flushed to the disk
+before the whole folder is complete. After a power cut, the folder has to be made again.
 """
 
 import contextlib
@@ -42,18 +41,18 @@ from settings import Settings
 from spool import Spool, new_place
 
 ALIKE = 1_000  # photos in one transaction that share their files; ext4 allows 65,000 links to one
-# KiB of pages in memory, and pages of the write-ahead log: the indexes are written to at random places, and
-# each page but seldom so.
+# Indexes are written at random places. A large page cache (KiB) and a long write-ahead log (pages) collect
+# several writes of a page before it goes to the disk.
 CACHE = 256 * 1024
 LOG = 50_000
 DEVICES = 3
-DAYS = 30  # over which the photos are spread, as the retention period has it
-REFERENCE = 1_000  # photos of the small folder that the large one is compared to
-SCREENSHOTS = 12  # at most; a quick look takes fewer
+DAYS = 30  # over which the photos are spread, like the default retention period
+REFERENCE = 1_000  # photos in the small folder, with which the large one is compared
+SCREENSHOTS = 12  # at most; a quick run uses fewer
 
 
 class MadeUpModel:
-    """Answers at once with a text of the writer's."""
+    """A model that answers at once with a made-up text."""
 
     identity = "benchmark/made-up"
 
@@ -64,16 +63,16 @@ class MadeUpModel:
         return self._writer.findings()
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Nothing to close."""
 
 
 class Folders:
-    """The data folders of one run under `root`, each made when it is first asked for."""
+    """The data folders of one run under `root`, each made at its first use."""
 
     def __init__(self, root: Path, size: int, rounds: int, *, now: datetime):
         self.size = size
         self.rounds = rounds
-        self.now = now  # when the last photo was stored
+        self.now = now  # the time at which the last photo was stored
         self.seconds = 0.0  # spent on filling them
         self._root = root
 
@@ -87,19 +86,19 @@ class Folders:
 
     @functools.cached_property
     def plain(self) -> Settings:
-        """The large one without encryption. Its pictures are not there."""
+        """The large folder without encryption and without pictures."""
         target = self.empty("plain", encryption=False)
         copy_unencrypted(self.large, target)
         return target
 
     @functools.cached_property
     def screenshots(self) -> list[bytes]:
-        """PNGs of a phone's size, no two alike."""
+        """Different PNGs of a phone's size."""
         writer = material.Writer()
         return [material.screenshot(writer, number) for number in range(min(SCREENSHOTS, 3 * self.rounds))]
 
     def empty(self, name: str, **settings) -> Settings:
-        """A folder that nothing has been stored in."""
+        """The settings of an empty folder."""
         return dataclasses.replace(Settings(data_dir=self.path(name), language="en"), **settings)
 
     def path(self, name: str) -> Path:
@@ -115,7 +114,7 @@ class Folders:
 
 
 def fill(settings: Settings, size: int, *, now: datetime, alike: int = ALIKE) -> None:
-    """Make the data folder of `settings` with `size` analysed photos, and leave it open in this process."""
+    """Make the data folder of `settings` with `size` analysed photos. It stays open in this process."""
     database.open_store(settings)
     writer = material.Writer()
     with (
@@ -125,7 +124,7 @@ def fill(settings: Settings, size: int, *, now: datetime, alike: int = ALIKE) ->
     ):
         for pragma in ("synchronous = OFF", f"cache_size = -{CACHE}", f"wal_autocheckpoint = {LOG}"):
             db.execute_sql(f"PRAGMA {pragma}")
-        # One transaction for so many, and so the scopes that the queue opens have to be this one.
+        # One transaction spans many photos, so the queue must not open scopes of its own.
         with mock.patch.object(database, "scope", contextlib.nullcontext):
             for first in range(0, size, alike):
                 moments = [
@@ -141,7 +140,7 @@ def fill(settings: Settings, size: int, *, now: datetime, alike: int = ALIKE) ->
 
 
 def copy_unencrypted(source: Settings, target: Settings) -> None:
-    """Make the data folder of `target` with the database of `source` in plain; pictures are not copied."""
+    """Make the data folder of `target`: an unencrypted copy of the database of `source`, without pictures."""
     database.open_store(target)
     database.close_connections()
     plain = database.store().database
@@ -156,7 +155,7 @@ def copy_unencrypted(source: Settings, target: Settings) -> None:
 
 
 def upload_of(data: bytes) -> Spool:
-    """What the form parser makes of a file part."""
+    """A spool with `data`, as the form parser makes it from a file part."""
     spool = Spool(photos.MAX_FILE)
     spool.write(data)
     return spool
@@ -181,18 +180,27 @@ def _store_and_analyse(settings: Settings, number: int, moment: datetime) -> Non
 
 
 def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> None:
-    """Photos `first` and following, stored and analysed at `moments`, like the one before them and with its
-    files.
+    """Add the photos from number `first` on, stored and analysed at `moments`, as copies of the last photo
+    that share its files.
     """
     photo, analysed = (model.select().order_by(model.id.desc()).dicts().get() for model in (Photo, Analysis))
     photo_rows, analysis_rows, uploads = [], [], {}
     for step, moment in enumerate(moments, start=1):
         upload, picture = described(first + step - 1, moment), material.tiny_picture(first + step - 1)
-        told = {name: value for name, value in msgspec.structs.asdict(upload).items() if name in photo}
+        described_fields = {
+            name: value for name, value in msgspec.structs.asdict(upload).items() if name in photo
+        }
         files = {name: _linked(photo[name]) for name in ("original_path", "thumbnail_path")}
         sha256 = hashlib.sha256(picture).digest()
         photo_rows.append(
-            {**photo, **told, **files, "sha256": sha256, "id": photo["id"] + step, "created_at": moment}
+            {
+                **photo,
+                **described_fields,
+                **files,
+                "sha256": sha256,
+                "id": photo["id"] + step,
+                "created_at": moment,
+            }
         )
         found = analysis.result_fields(writer.findings())
         ids = {"id": analysed["id"] + step, "photo": photo["id"] + step, "device_id": upload.device_id}
@@ -212,7 +220,8 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
             new=len(of_device),
             now=moment,
         )
-    # The reasoner cannot be asked more often than so: from then on only what is left of a cycle changes.
+    # The number of requested runs of the note writer is limited. Beyond the limit, only the count within the
+    # current cycle changes.
     most = reasoner.ANALYSES_A_CYCLE * reasoner.MOST_ASKED
     for _ in range(
         len(moments) if len(moments) < most else most + (len(moments) - most) % reasoner.ANALYSES_A_CYCLE
@@ -221,7 +230,7 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
 
 
 def _linked(path: str) -> str:
-    """Another name for a stored file, as `photos.store` would have given it."""
+    """A hard link to the stored file at `path`, named as `photos.store` names files; the link's path."""
     folder = database.store().folder
     original = folder / path
     place = new_place(folder / Path(path).parts[0]).with_suffix(original.suffix)
@@ -230,7 +239,7 @@ def _linked(path: str) -> str:
 
 
 def _insert(model: type[models.Model], rows: list[dict[str, Any]]) -> None:
-    """Without peewee's statement, which takes longer to make than SQLite takes to insert the rows."""
+    """Insert `rows` without peewee, whose statement takes longer to build than SQLite takes to run it."""
     if rows:
         fields = [model._meta.fields[name] for name in rows[0]]
         columns, marks = ", ".join(field.column_name for field in fields), ", ".join("?" * len(fields))

@@ -1,5 +1,5 @@
-"""The real server as a process of its own, on a free port of the loopback, and a client that keeps its
-connection.
+"""The real server in its own process, on a free port of the loopback address, and a client that keeps its
+connection open.
 """
 
 import dataclasses
@@ -23,12 +23,13 @@ API_KEY = secrets.token_urlsafe(24)
 BOUNDARY = "a-boundary-that-no-picture-has"
 START_PATIENCE = 60.0  # seconds
 STOP_PATIENCE = 40.0
-LOOK = 0.002  # seconds between looks for the first answer
+LOOK = 0.002  # seconds between tries to get the first answer
 
 
 class Service:
-    """gunicorn over the data folder of `settings`, as `make run` starts it, with more `arguments`. A context
-    manager; `started_in` is in seconds.
+    """gunicorn over the data folder of `settings`, started like `make run`, with additional `arguments`.
+
+    A context manager. `started_in` is the time to the first answer, in seconds.
     """
 
     def __init__(self, settings: Settings, *arguments: str):
@@ -57,7 +58,7 @@ class Service:
         self._log.close()
 
     def stop(self) -> int:
-        """End it as systemd does; the exit code. It may have ended before."""
+        """End it as systemd does, unless it has ended already. Returns the exit code."""
         self.process.terminate()
         try:
             return self.process.wait(STOP_PATIENCE)
@@ -70,7 +71,7 @@ class Service:
         return Client(self.port)
 
     def run(self, *command: str) -> str:
-        """What a `flask` command prints, run to its end beside the service. Raises `CalledProcessError`."""
+        """The output of a `flask` command that runs beside the service. Raises `CalledProcessError`."""
         environment = _environment(self._settings)
         flask = [sys.executable, "-m", "flask", "--app", "app", *command]
         return subprocess.run(
@@ -78,11 +79,11 @@ class Service:
         ).stdout
 
     def log(self) -> str:
-        """All that its processes have written."""
+        """Everything that its processes have written."""
         return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0).decode(errors="replace")
 
     def memory(self) -> int:
-        """Bytes of all its processes; a page that several of them share is counted once (PSS)."""
+        """The memory of all its processes in bytes; pages that they share are counted once (PSS)."""
         total = 0
         for process in self._processes():
             try:
@@ -92,7 +93,7 @@ class Service:
         return total
 
     def processor(self) -> float:
-        """Seconds of processor time that all its processes have taken so far."""
+        """The processor time of all its processes so far, in seconds."""
         times = [process.cpu_times() for process in self._processes()]
         return sum(each.user + each.system for each in times)
 
@@ -112,7 +113,7 @@ class Service:
 
 
 class MemoryWatch:
-    """The memory of a service while this context lasts, in bytes: a sample at its start, and one `every` so
+    """Samples the memory of a service, in bytes, while this context lasts: at its start, and then `every` so
     many seconds.
     """
 
@@ -136,8 +137,8 @@ class MemoryWatch:
 
 
 class PauseWatch:
-    """The longest time that a request takes while this context lasts, a refusal too; `threads` clients `ask`
-    without a break.
+    """Measures the longest request while this context lasts, in seconds, including refused ones. `threads`
+    clients call `ask` without a pause.
     """
 
     def __init__(self, service: Service, ask: Callable[["Client"], bytes], threads: int):
@@ -169,8 +170,8 @@ class PauseWatch:
 
 
 class Client:
-    """One kept connection. The standard library's, because on the same machine a client's own work is taken
-    from the server.
+    """A client with one open connection. It uses the standard library's HTTP client, because a client on the
+    same machine takes processor time from the server.
     """
 
     def __init__(self, port: int):
@@ -184,7 +185,7 @@ class Client:
         return self._post("/api/photos/upload", form)
 
     def write(self) -> bytes:
-        """Have the least written that a client can have written: how far a device is synced."""
+        """Send the smallest write of the API: how far a device is synced."""
         return self._post(
             "/api/photos/sync-state",
             b"".join((_field("device_id", "phone_1"), _field("since_ms", "0"), _END)),
@@ -194,8 +195,8 @@ class Client:
         return self._call("POST", path, form, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"})
 
     def _call(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
-        """The answer's body. Raises `RuntimeError` for a failure: a refusal is quick, and would pass for a
-        good figure.
+        """The answer's body. Raises `RuntimeError` for any status but 200: a refusal is fast and would
+        improve the figures.
         """
         self._connection.request(method, path, body, {"Authorization": f"Bearer {API_KEY}", **headers})
         response = self._connection.getresponse()
@@ -206,8 +207,11 @@ class Client:
 
 
 def upload_form(picture: bytes) -> bytes:
-    """The body of an upload, whole, so that nothing is left to do for the client while the clock runs."""
-    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="Screenshot.png"\r\nContent-Type: image/png\r\n\r\n'
+    """The complete body of an upload, made before the clock starts."""
+    head = (
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="Screenshot.png"\r\n'
+        "Content-Type: image/png\r\n\r\n"
+    )
     return b"".join((_field("device_id", "phone_1"), head.encode(), picture, b"\r\n", _END))
 
 
@@ -219,7 +223,7 @@ _END = f"--{BOUNDARY}--\r\n".encode()
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """This process's environment with every variable of the service as `settings` has it."""
+    """This process's environment, with the service's variables set to `settings`."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)

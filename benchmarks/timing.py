@@ -1,5 +1,5 @@
-"""How things are timed: compared ones in turns, so that a drift of the machine meets them all; loads side by
-side.
+"""Timing: actions that are compared take turns, so that a change of the machine's speed affects all of them;
+loads run in parallel threads.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from typing import Any
 def in_turns(
     actions: dict[str, Callable[[], Any]], times: int, *, warm_up: int = 0
 ) -> dict[str, list[float]]:
-    """Seconds of each call of each action, which take turns; the first `warm_up` turns are not counted."""
+    """The duration of each call of each action, in seconds, without the first `warm_up` turns."""
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     for turn in range(-warm_up, times):
         for name, action in actions.items():
@@ -25,8 +25,8 @@ def in_turns(
 
 
 def side_by_side(threads: int, ready: Callable[[], Callable[[Any], Any]], items: Iterable[Any]) -> float:
-    """Seconds that `threads` threads need for `items` together. Each gets its action from `ready` before the
-    clock starts.
+    """The time in seconds that `threads` threads together need for `items`. Each thread gets its action from
+    `ready` before the clock starts.
     """
     left = iter(list(items))
     start = threading.Barrier(threads + 1)
@@ -45,7 +45,7 @@ def side_by_side(threads: int, ready: Callable[[], Callable[[Any], Any]], items:
     running = [threading.Thread(target=run) for _ in range(threads)]
     for thread in running:
         thread.start()
-    with contextlib.suppress(threading.BrokenBarrierError):  # whoever broke it has left the reason
+    with contextlib.suppress(threading.BrokenBarrierError):  # `failures` has the reason
         start.wait()
     begun = time.perf_counter()
     for thread in running:

@@ -1,25 +1,22 @@
-"""What the load may see and what it may not: answers, memory. The clients judge by it request by request,
-`load` in the end.
-"""
+"""Which results of the load are allowed: the clients judge each answer, and `load` the growth of memory."""
 
 import re
 import statistics
 from collections.abc import Mapping, Sequence
 
-# For what a service may ask to come again: a rotation, as many chats as it takes, an answer that is still
-# awaited.
+# The allowed reasons for a 503: a key rotation, too many chats, a conversation whose answer is pending.
 REASONS = re.compile(
     r"The data folder is being worked on|Too many chats are going on|This conversation still waits"
 )
-LIMITED = ("/api/chat/send",)  # what the clients call of that which has a rate
+LIMITED = ("/api/chat/send",)  # the rate-limited paths that the clients call
 
-# The start is left out: each of the threads has a database connection whose cache of 4 MB fills with use, and
-# Pillow, msgspec and the allocator reach their size with the first pictures.
+# The share of the samples that is left out at the start: the cache of each thread's database connection fills
+# up to 4 MB with use, and Pillow, msgspec and the allocator reach their size with the first pictures.
 WARM_UP = 0.25
 
 
 def problem(path: str, status: int, headers: Mapping[str, str], text: str) -> str | None:
-    """Why this answer should not be; None for one that may. Status 0: there was none."""
+    """Why this answer is not allowed; None if it is. Status 0 means that there was no answer."""
     comes_again = "Retry-After" in headers
     if 200 <= status < 300 or status == 304:
         return None
@@ -31,7 +28,7 @@ def problem(path: str, status: int, headers: Mapping[str, str], text: str) -> st
 
 
 def growth(samples: Sequence[float]) -> float:
-    """The median of the last third against that of the first, after the warm-up."""
+    """The median of the last third divided by that of the first, after the warm-up."""
     warm = samples[int(len(samples) * WARM_UP) :]
     third = max(1, len(warm) // 3)
     return statistics.median(warm[-third:]) / statistics.median(warm[:third])

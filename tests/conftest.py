@@ -111,7 +111,7 @@ def make_photo():
 
 
 class Clock:
-    """A clock that stands still until it is moved. It is an hour ahead of the uploads, so that they are due."""
+    """A clock that moves only when it is set. It is an hour ahead of the uploads, so that they are due."""
 
     def __init__(self):
         self.now = utc_now() + timedelta(hours=1)

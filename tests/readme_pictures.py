@@ -28,24 +28,38 @@ COLOURS = 160  # a palette is enough for flat colours, and makes a quarter of th
 # conversation or an amount.
 SCENES: tuple[tuple[str, str, str, str, str, list[str]], ...] = (
     ("Messages", "#0b6b5d", "chat", "reminder", "Mara moves dinner to Friday, 19:30, at Osteria Lupo.",
-     ["Are we still on for tomorrow?", "-Could we make it Friday?", "Sure! 19:30, Osteria Lupo?", "-Perfect, I will book it",
+     ["Are we still on for tomorrow?", "-Could we make it Friday?", "Sure! 19:30, Osteria Lupo?",
+      "-Perfect, I will book it",
       "Great, see you there"]),
-    ("Nordbank", "#23395b", "finance", "note", "Statement of November: 1,284.50 EUR left, the rent was paid on the 3rd.",
-     ["Balance|1,284.50 EUR", "Rent|-890.00", "Salary|+2,410.00", "Groceries|-63.20", "Electricity|-58.00", "Bookshop|-24.90"]),
-    ("Browser", "#7a4b12", "webpage", "research", "How to store sourdough starter over a holiday: dry it, or keep it cold at 4 degrees.",
+    ("Nordbank", "#23395b", "finance", "note",
+     "Statement of November: 1,284.50 EUR left, the rent was paid on the 3rd.",
+     ["Balance|1,284.50 EUR", "Rent|-890.00", "Salary|+2,410.00",
+      "Groceries|-63.20", "Electricity|-58.00", "Bookshop|-24.90"]),
+    ("Browser", "#7a4b12", "webpage", "research",
+     "How to store sourdough starter over a holiday: dry it, or keep it cold at 4 degrees.",
      ["Keeping sourdough alive", "A starter survives two weeks in the", "fridge when it is fed right before.",
-      "For longer trips, dry a thin layer", "on baking paper and crumble it.", "Wake it up with warm water."]),
-    ("Rail", "#8c2f39", "notification", "reminder", "Train ICE 708 to Hamburg leaves on Friday at 09:41 from platform 7, seat 54.",
+      "For longer trips, dry a thin layer", "on baking paper and crumble it.",
+      "Wake it up with warm water."]),
+    ("Rail", "#8c2f39", "notification", "reminder",
+     "Train ICE 708 to Hamburg leaves on Friday at 09:41 from platform 7, seat 54.",
      ["ICE 708 to Hamburg|09:41", "Friday|27 Nov", "Platform|7", "Coach|12", "Seat|54", "Order|XK7 4QD"]),
-    ("Parcel", "#b0771c", "notification", "reminder", "A parcel waits at the locker in Main Street until Friday, code 4471.",
-     ["Your parcel is here", "Locker Main Street 12", "Open with the code 4471", "It waits until Friday, 18:00"]),
-    ("Pictures", "#5b3a8c", "social_media", "reference", "A shelf built from old crates, with the list of what is needed.",
-     ["Crate shelf in an afternoon", "6 crates, 24 screws, wood oil", "Sand, oil twice, let it dry", "Screw from the inside",
+    ("Parcel", "#b0771c", "notification", "reminder",
+     "A parcel waits at the locker in Main Street until Friday, code 4471.",
+     ["Your parcel is here", "Locker Main Street 12", "Open with the code 4471",
+      "It waits until Friday, 18:00"]),
+    ("Pictures", "#5b3a8c", "social_media", "reference",
+     "A shelf built from old crates, with the list of what is needed.",
+     ["Crate shelf in an afternoon", "6 crates, 24 screws, wood oil", "Sand, oil twice, let it dry",
+      "Screw from the inside",
       "1,204 people like this"]),
-    ("Clinic", "#1d6f8c", "webpage", "reminder", "Dentist appointment on Tuesday at 08:15, bring the insurance card.",
-     ["Your appointment", "Tuesday|08:15", "Dr. Lindqvist|Room 3", "Bring your insurance card.", "Phone +49 40 1234567"]),
-    ("Notes", "#8a6d00", "other", "note", "Gift ideas for Jonas: the fountain pen, a map of Norway, the second volume.",
-     ["Gifts for Jonas", "Fountain pen, fine nib", "Map of Norway", "Second volume of the trilogy", "Tickets for the quartet?"]),
+    ("Clinic", "#1d6f8c", "webpage", "reminder",
+     "Dentist appointment on Tuesday at 08:15, bring the insurance card.",
+     ["Your appointment", "Tuesday|08:15", "Dr. Lindqvist|Room 3",
+      "Bring your insurance card.", "Phone +49 40 1234567"]),
+    ("Notes", "#8a6d00", "other", "note",
+     "Gift ideas for Jonas: the fountain pen, a map of Norway, the second volume.",
+     ["Gifts for Jonas", "Fountain pen, fine nib", "Map of Norway",
+      "Second volume of the trilogy", "Tickets for the quartet?"]),
 )  # fmt: skip
 
 ARTICLE = """## This week
@@ -102,7 +116,8 @@ def furnish(dashboard: browser.Dashboard) -> None:
     dashboard.llm.default = lambda request: "Nothing more."
     dashboard.llm.answer(None, tool_calls=[{"id": "call_1", "type": "function", "function": search}])
     dashboard.llm.answer(
-        "Your train **ICE 708** to Hamburg leaves on **Friday at 09:41** from platform 7; you have seat 54 in coach 12 (#4)."
+        "Your train **ICE 708** to Hamburg leaves on **Friday at 09:41** from platform 7; "
+        "you have seat 54 in coach 12 (#4)."
     )
     dashboard.service.call("POST", "/api/chat/send", json={"message": "When does my train leave?"})
 
@@ -140,7 +155,8 @@ def shoot(page: Page, name: str, pictures: str) -> None:
     """Save what the page shows, once the pictures that this selector finds are there."""
     page.locator(pictures).first.wait_for()
     page.wait_for_load_state("networkidle")
-    near = "[...document.querySelectorAll(found)].filter((image) => image.getBoundingClientRect().top < innerHeight)"
+    visible = "(image) => image.getBoundingClientRect().top < innerHeight"
+    near = f"[...document.querySelectorAll(found)].filter({visible})"
     browser.settled(page, f"(found) => {near}.every((image) => image.naturalWidth > 0)", pictures)
     image = (
         Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)

@@ -72,7 +72,8 @@ def files_outside(service: Service) -> list[str]:
 def lived_in(service: Service) -> dict[str, bytes]:
     """Use the service as a person does for a day; what of it must not be readable."""
     about = {
-        "device_id": WORDS["device id"], "device_name": WORDS["device name"], "source_type": WORDS["source type"],
+        "device_id": WORDS["device id"], "device_name": WORDS["device name"],
+        "source_type": WORDS["source type"],
     }  # fmt: skip
     pictures = {
         "png": draw(SEEN, size=(700, 700), compress_level=0), "jpg": draw(SEEN, format="JPEG"),

@@ -286,9 +286,8 @@ def test_an_index_that_disagrees_with_the_analyses_is_made_to_agree(library, cli
         db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (99, 'ghost')")
         Analysis.update(visible_text="tangerine and some more new words").where(Analysis.photo == 2).execute()
     lines = wrong(cli)
-    assert (
-        lines[0]
-        == "index: 3 wrong: photo 1 is not in it; photo 2 has other words there; photo 99 has other words there"
+    assert lines[0] == (
+        "index: 3 wrong: photo 1 is not in it; photo 2 has other words there; photo 99 has other words there"
     )
     assert lines[1].startswith("vocabulary: ")
     assert "“ghost” is counted wrongly" in lines[1]
@@ -329,7 +328,8 @@ def test_the_index_of_any_script_agrees_with_its_vocabulary(library, cli):
 def test_a_damaged_full_text_index_is_made_anew(library, cli):
     with database.scope():
         db.execute_sql(
-            "UPDATE photo_index_data SET block = zeroblob(20) WHERE id = (SELECT max(id) FROM photo_index_data WHERE id < 1 << 52)"
+            "UPDATE photo_index_data SET block = zeroblob(20) "
+            "WHERE id = (SELECT max(id) FROM photo_index_data WHERE id < 1 << 52)"
         )
     assert wrong(cli)[0] == "index: 1 wrong: the index is damaged"
     assert wrong(cli, "--repair") == ["index: 1 wrong, 1 mended: the index is damaged (mended)"]
@@ -344,7 +344,8 @@ def test_tallies_that_miscount_are_counted_anew(library, cli, client):
         Tally.create(device_id="ghost", status="error", intent="", content_category="", photos=1)
     [line] = wrong(cli)
     assert line.startswith(
-        "tallies: 2 wrong: photos of 'ghost', error, no intent, no category; photos of 'phone', done, note, no category"
+        "tallies: 2 wrong: photos of 'ghost', error, no intent, no category; "
+        "photos of 'phone', done, note, no category"
     )
     wrong(cli, "--repair")
     assert client.get("/api/stats").json == before
@@ -356,7 +357,8 @@ def test_holdings_that_miscount_are_counted_anew(library, cli, client):
         Holding.update(bytes=Holding.bytes + 1).where(Holding.kind == "photo").execute()
         Holding.delete().where(Holding.kind == "attachment").execute()
     assert wrong(cli) == [
-        "holdings: 2 wrong: files of attachments under keys of generation 1; files of photos under keys of generation 1"
+        "holdings: 2 wrong: files of attachments under keys of generation 1; "
+        "files of photos under keys of generation 1"
     ]
     wrong(cli, "--repair")
     assert client.get("/api/data").json == before

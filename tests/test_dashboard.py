@@ -162,9 +162,12 @@ def test_modules_are_linked_each_once_after_those_that_it_imports(tmp_path):
     entry = write(
         tmp_path,
         {
-            "start.js": '// Start.\nimport { late } from "./late.js";\nimport {\n  one,\n  two,\n} from "./early.js";\n\nlate(one, two);\n',
-            "late.js": 'import { Three } from "./early.js";\n\n/**\n * Late: import("./early.js") in a comment.\n */\n'
-            "export async function late(a) {\n  /** @type {string} */\n  return new Three({ import: a });\n}\n",
+            "start.js": '// Start.\nimport { late } from "./late.js";\n'
+            'import {\n  one,\n  two,\n} from "./early.js";\n\nlate(one, two);\n',
+            "late.js": 'import { Three } from "./early.js";\n\n'
+            '/**\n * Late: import("./early.js") in a comment.\n */\n'
+            "export async function late(a) {\n  /** @type {string} */\n"
+            "  return new Three({ import: a });\n}\n",
             "early.js": "export const one = 1;\nexport let two = 2;\nexport class Three {}\nconst own = 3;\n",
         },
     )

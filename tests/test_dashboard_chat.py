@@ -22,7 +22,10 @@ from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, sett
 from tests.support.drawing import draw
 from tests.support.fake_llm import FakeLLM
 
-HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>[click](javascript:window.hacked=1)"
+HOSTILE = (
+    "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>"
+    "[click](javascript:window.hacked=1)"
+)
 FAILED = "Failed to load resource: the server responded with a status of "
 
 
@@ -290,7 +293,8 @@ def test_a_picture_is_picked_pasted_or_dropped_and_goes_with_the_message(dashboa
             """([event, transfer]) => {
                 const data = new DataTransfer();
                 data.items.add(new File(['x'], event + '.png', {type: 'image/png'}));
-                const made = event === 'paste' ? new ClipboardEvent(event, {clipboardData: data, bubbles: true, cancelable: true})
+                const made = event === 'paste'
+                    ? new ClipboardEvent(event, {clipboardData: data, bubbles: true, cancelable: true})
                     : new DragEvent(event, {dataTransfer: data, bubbles: true, cancelable: true});
                 document.querySelector('.composer-text').dispatchEvent(made);
             }""",
@@ -355,7 +359,8 @@ def test_nothing_that_a_conversation_holds_is_run(dashboard):
     assert page.evaluate("window.hacked") is None
     assert (
         page.evaluate(
-            "[...document.querySelectorAll('#main a')].filter((link) => !/^(http|#)/.test(link.getAttribute('href'))).length"
+            "[...document.querySelectorAll('#main a')]"
+            ".filter((link) => !/^(http|#)/.test(link.getAttribute('href'))).length"
         )
         == 0
     )

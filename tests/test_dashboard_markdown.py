@@ -88,7 +88,8 @@ def test_a_table_keeps_its_columns(render):
     made = render("| What | When |\n|:--|--:|\n| Dentist | **Tuesday** |\n| a \\| b |\n\nafter")
     assert made == (
         '<table tabindex="0"><thead><tr><th scope="col">What</th><th scope="col">When</th></tr></thead>'
-        "<tbody><tr><td>Dentist</td><td><strong>Tuesday</strong></td></tr><tr><td>a | b</td><td></td></tr></tbody></table><p>after</p>"
+        "<tbody><tr><td>Dentist</td><td><strong>Tuesday</strong></td></tr>"
+        "<tr><td>a | b</td><td></td></tr></tbody></table><p>after</p>"
     )
 
 

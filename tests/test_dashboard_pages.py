@@ -22,7 +22,10 @@ from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, sett
 from tests.support.drawing import draw
 from tests.support.fake_llm import FakeLLM
 
-HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>[click](javascript:window.hacked=1)"
+HOSTILE = (
+    "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>"
+    "[click](javascript:window.hacked=1)"
+)
 FAILED = "Failed to load resource: the server responded with a status of "
 SECTIONS = ("general", "model", "usage", "skills", "tools", "devices", "data", "access")
 
@@ -82,7 +85,10 @@ def keep_some(now):
     conversations.end_turn(
         asked, [Message(role="assistant", content="In town.", created_at=now)], recalled=None, now=now
     )
-    text = "# What is due\n\n- **Friday**: the book\n- [the library](https://library.example/)\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    text = (
+        "# What is due\n\n- **Friday**: the book\n- [the library](https://library.example/)\n\n"
+        "| a | b |\n|---|---|\n| 1 | 2 |"
+    )
     content = f"{text}\n\n{HOSTILE}"
     fields = {
         "source_photo_ids": "[4711]",

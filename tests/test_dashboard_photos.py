@@ -39,7 +39,7 @@ def dashboard(shared):
 
 
 def stored(dashboard, *texts, **fields):
-    """Upload a drawn screenshot for each text, analysed one after the other with the answers that are queued."""
+    """Upload a drawn screenshot for each text, analysed one after the other with the queued answers."""
     photos = [
         dashboard.service.upload(draw(text), f"shot-{number}.png", **fields)
         for number, text in enumerate(texts)
@@ -101,7 +101,8 @@ def test_screenshots_can_be_dropped_and_pasted(dashboard):
         transfer.items.add(new File([new Uint8Array(bytes)], name, { type: "image/png" }));
         const data = type === "paste" ? { clipboardData: transfer } : { dataTransfer: transfer };
         const kind = type === "paste" ? ClipboardEvent : DragEvent;
-        document.querySelector("main").dispatchEvent(new kind(type, { ...data, bubbles: true, cancelable: true }));
+        const event = new kind(type, { ...data, bubbles: true, cancelable: true });
+        document.querySelector("main").dispatchEvent(event);
     }"""
     page.evaluate(send, [list(draw("dropped")), "dragenter", "dropped.png"])
     expect(page.locator(".view.dropping")).to_be_visible()
@@ -445,7 +446,8 @@ def scroll_through_thousands(dashboard):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     columns = page.evaluate(
-        "new Set([...document.querySelectorAll('.photo-place')].map((e) => e.getBoundingClientRect().left)).size"
+        "new Set([...document.querySelectorAll('.photo-place')]"
+        ".map((e) => e.getBoundingClientRect().left)).size"
     )
     expect(page.locator(f".photo-place[aria-posinset='{columns + 2}'] .photo-card")).to_be_focused()
     # A photo is deleted in the middle: the others close up, and nothing is missing.

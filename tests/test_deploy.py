@@ -164,7 +164,7 @@ def test_each_timer_starts_an_existing_job_and_makes_up_for_missed_runs():
 # ------------------------------------------------------------------------------------------- environment file
 
 
-def test_the_environment_file_names_only_settings_that_exist_and_is_read_as_it_is_also_with_everything_switched_on():
+def test_the_environment_file_names_only_settings_that_exist_and_is_read_with_everything_switched_on():
     text = (DEPLOY / "environment").read_text()
     named = re.findall(r"(?m)^#?(SNAPLORE_\w+)=", text)
     known = {variable(field) for field in Settings.__dataclass_fields__}
@@ -262,7 +262,8 @@ def test_a_job_that_cannot_work_says_why_in_the_journal(cron, tmp_path):
 
 
 def test_the_command_line_of_the_service_passes_on_its_arguments_and_its_exit_code(tmp_path):
-    environment = {"PATH": os.defpath, "SNAPLORE_HOME": str(ROOT), "SNAPLORE_DATA_DIR": str(tmp_path / "data"), "FLASK": str(FLASK),
+    environment = {"PATH": os.defpath, "SNAPLORE_HOME": str(ROOT), "FLASK": str(FLASK),
+                   "SNAPLORE_DATA_DIR": str(tmp_path / "data"),
                    "SNAPLORE_ENVIRONMENT": str(tmp_path / "none")}  # fmt: skip
 
     def run(*arguments):
@@ -294,7 +295,8 @@ class ActivatedService(Service):
     # What systemd does between fork and exec: the socket is descriptor 3, and the variables are meant for
     # this process.
     HAND_OVER = (
-        "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()));"
+        "import os, sys; os.dup2(int(sys.argv[1]), 3); "
+        "os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()));"
         "os.execv(sys.executable, [sys.executable, '-m', 'gunicorn'])"
     )
 
@@ -312,7 +314,8 @@ class ActivatedService(Service):
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", self.HAND_OVER, str(number)], pass_fds=(number,),
-                cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
             )  # fmt: skip
 
 

@@ -97,7 +97,10 @@ def test_an_unknown_target_command_or_option_is_found() -> None:
     assert list(unknown_targets(text)) == ["never", "nothing"]
     text = "`./snaplore jobs reason|decay`, `./snaplore backup FILE --force` and `./snaplore --version`"
     assert list(unknown_commands(text)) == []
-    text = "`./snaplore jobs nothing`\n```sh\nsudo /opt/snaplore/deploy/flask check --nothing    # --harmless\n```"
+    text = (
+        "`./snaplore jobs nothing`\n"
+        "```sh\nsudo /opt/snaplore/deploy/flask check --nothing    # --harmless\n```"
+    )
     assert list(unknown_commands(text)) == ["check --nothing", "jobs nothing"]
 
 

@@ -16,6 +16,7 @@ from settings import ROOT
 from tests.support.service import PATIENCE, Service
 
 KEY = "fuzz"
+CONTRACT_CHECKS = ROOT / "tests" / "support" / "schemathesis.toml"
 
 # The service's own configuration; but no name leads out of the machine, since what is sent may be a preset's
 # address, and then a message. Requests seem to come from many addresses, or the limit of 10 a minute would
@@ -52,7 +53,7 @@ def test_whatever_is_sent_the_service_keeps_to_its_contract(tmp_path, request):
     ) as service:
         command = ["run", f"{service.url}/api/openapi.json", "--max-time", str(seconds), "--no-color"]
         found = subprocess.run(
-            [sys.executable, "-m", "schemathesis.cli", "--config-file", str(ROOT / "tests" / "support" / "schemathesis.toml"), *command],
+            [sys.executable, "-m", "schemathesis.cli", "--config-file", str(CONTRACT_CHECKS), *command],
             cwd=tmp_path, env={**os.environ, "FUZZ_KEY": KEY}, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=seconds + 3 * PATIENCE, check=False,
         )  # fmt: skip

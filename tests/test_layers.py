@@ -82,8 +82,8 @@ DATABASE_USERS = {
     *(module for row in LAYERS[RANKS["access"] :] for module in row if module != "app"),
 }
 
-# Package -> the modules that may import it. The standard library's own doors to the network and to SQLite count as
-# well: through them the address guard and the encryption would be walked around.
+# Package -> the modules that may import it. It includes the standard library's access to the network and to
+# SQLite, which would bypass the address guard and the encryption.
 OWNERS = {
     "requests": {"net"},
     "urllib3": {"net"},
@@ -355,7 +355,8 @@ def test_a_violation_is_found(module: str, source: str, expected: str) -> None:
         ("app", "import os\nfrom settings import Settings\nsettings = Settings.from_environ(os.environ)"),
         (
             "gunicorn.conf",
-            "import os\nimport app\nfrom settings import Settings\nbind = Settings.from_environ(os.environ).bind",
+            "import os\nimport app\nfrom settings import Settings\n"
+            "bind = Settings.from_environ(os.environ).bind",
         ),
         ("gunicorn.conf", "def post_worker_init(worker):\n    import analysis"),
         ("web.inputs", "from flask import request\nrequest.get_json()"),

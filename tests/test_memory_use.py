@@ -46,7 +46,7 @@ def largest_picture():
 
 
 class Peak:
-    """The most memory that the service's processes have taken together, shared pages counted once, in bytes."""
+    """The peak memory of the service's processes together in bytes, shared pages counted once."""
 
     def __init__(self, service: Service):
         self._processes = [service.master, *service.workers]

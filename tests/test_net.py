@@ -21,7 +21,7 @@ PUBLIC = "93.184.215.14"
 
 
 def answering(*rounds):
-    """A resolver that gives the addresses of each round in turn, then those of the last one again and again."""
+    """A resolver that returns the addresses of each round in turn, then those of the last one repeatedly."""
     remaining = itertools.chain(rounds, itertools.repeat(rounds[-1]))
 
     def resolve(host, port, **_):

@@ -82,7 +82,9 @@ PUT    /api/mcp-servers/{server_id}
 
 # What `spec.md` shows of each input, by its names.
 INPUTS = {
-    "POST /api/photos/upload": "device_id device_name source_type local_media_store_id original_timestamp mime_type file!",
+    "POST /api/photos/upload": (
+        "device_id device_name source_type local_media_store_id original_timestamp mime_type file!"
+    ),
     "POST /api/photos/upload-batch": "device_id! device_name timestamps local_ids mime_types files!",
     "GET /api/photos": "page page_size status device_id category intent since until",
     "GET /api/photos/sync-state": "device_id!",
@@ -178,8 +180,8 @@ def test_a_published_limit_is_the_one_that_holds(client, document):
             schema = parameter["schema"]
             if method == "GET" and parameter["in"] == "query" and "maximum" in schema:
                 url = path.replace("{conversation_id}", "0")
-                for allowed, value in ((True, schema["minimum"]), (True, schema["maximum"]), (False, schema["minimum"] - 1),
-                                       (False, schema["maximum"] + 1)):  # fmt: skip
+                low, high = schema["minimum"], schema["maximum"]
+                for allowed, value in ((True, low), (True, high), (False, low - 1), (False, high + 1)):
                     answer = client.get(f"{url}?{parameter['name']}={value}")
                     assert (answer.status_code != 400) == allowed, f"{url} {parameter['name']}={value}"
                     tried += 1

@@ -447,7 +447,7 @@ def test_what_a_call_does_not_know_may_hold_anything(client):
 
 
 def test_no_call_reads_all_photos(client, make_photo, work_queue):
-    """By the query plans: each statement of each call finds its rows by an index, in the order of the index."""
+    """Query plans: each statement of each call finds its rows by an index, in the order of the index."""
     statements = []
     photo = client.upload(make_photo(), device_id="pixel", local_media_store_id="1").json["id"]
     database.db.query_hooks.append(statements.append)

@@ -442,7 +442,8 @@ def output_of(command: list[str]) -> bytes:
 def test_a_proxy_that_speaks_http_1_0_is_served(service, stored):
     with socket.create_connection(("127.0.0.1", service.port), timeout=30) as proxy:
         proxy.sendall(
-            f"GET /api/photos/{stored[0]}/image HTTP/1.0\r\nAuthorization: Bearer {service.key}\r\n\r\n".encode()
+            f"GET /api/photos/{stored[0]}/image HTTP/1.0\r\n"
+            f"Authorization: Bearer {service.key}\r\n\r\n".encode()
         )
         answer = http.client.HTTPResponse(proxy)
         answer.begin()

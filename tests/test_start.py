@@ -31,6 +31,7 @@ ALLOWED = {
         "typing_extensions",
     ),
     *("peewee", "playhouse", "sqlcipher3", "cryptography"),
+    "gunicorn",  # runs the service; `web/inputs.py` handles its errors
     *("requests", "urllib3", "certifi", "charset_normalizer", "idna"),
     "brotli",  # a package of the tests, which urllib3 loads where it is
     *("msgspec", "json_repair", "rapidfuzz", "PIL"),
@@ -47,7 +48,10 @@ from app import create_app
 from settings import Settings
 create_app(Settings.from_environ(os.environ))
 {more}
-origins = {{name: getattr(getattr(module, "__spec__", None), "origin", None) for name, module in list(sys.modules.items())}}
+origins = {{
+    name: getattr(getattr(module, "__spec__", None), "origin", None)
+    for name, module in list(sys.modules.items())
+}}
 print(json.dumps(origins))
 """
 

@@ -125,7 +125,7 @@ def test_what_one_worker_has_analysed_is_found_with_a_typo_through_both(service,
     assert found(service, other, "zanzibra") == found(service, other, "zanzibar") == []
 
 
-def test_a_configuration_that_one_worker_was_told_is_shown_by_the_other_at_once_and_used_by_it_when_its_cache_has_lasted(
+def test_a_configuration_set_in_one_worker_is_shown_by_the_other_at_once_and_used_when_its_cache_ends(
     service, fake
 ):
     one, other = service.workers

@@ -9,6 +9,7 @@ database, so that a slow client holds no lock. Everything after it works on the 
 
 import contextlib
 import functools
+import logging
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -16,6 +17,7 @@ from typing import IO, Annotated, Any, NamedTuple, Protocol, TypeVar, cast, get_
 
 import flask
 import msgspec
+from gunicorn.http.errors import ParseException
 from msgspec import Meta
 from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
@@ -31,6 +33,8 @@ FORM_SLACK = 1 * MEGABYTE  # the fields and boundaries of a form, in addition to
 # How much of a refused body is read and discarded, so that the client can read the answer instead of seeing
 # a connection reset.
 MAX_DRAIN = 128 * MEGABYTE
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 View = TypeVar("View", bound=Callable[..., Any])
@@ -157,7 +161,10 @@ def without_scope(view: View) -> View:
 
 
 def receive() -> None:
-    """Read the whole body of the current request. Raises `TooLarge` when it exceeds the endpoint's limit."""
+    """Read the whole body of the current request.
+
+    Raises `TooLarge` when it exceeds the endpoint's limit, and `BadInput` when its chunks are malformed.
+    """
     request = cast(Request, flask.request)
     largest, most = _file_limits()
     # The limit of a form leaves room for a file a little over its own limit, so that the file is refused with
@@ -168,8 +175,8 @@ def receive() -> None:
     try:
         if most and request.mimetype == "multipart/form-data":
             _ = request.form
-        else:
-            request.get_data(cache=True)
+        elif len(request.get_data(cache=True)) >= limit and _has_more(request):
+            raise RequestEntityTooLarge
     except RequestEntityTooLarge:
         raise TooLarge(
             f"The request is larger than the {limit // MEGABYTE} MB that this path accepts."
@@ -177,6 +184,9 @@ def receive() -> None:
     except ClientDisconnected:
         flask.g.client_gone = True
         raise
+    except ParseException as problem:
+        log.warning("request %s: malformed chunks: %s", flask.g.request_id, type(problem).__name__)
+        raise BadInput("body: its chunks are malformed") from None
 
 
 def drain() -> None:
@@ -185,9 +195,21 @@ def drain() -> None:
         return
     stream = flask.request.environ["wsgi.input"]
     left = MAX_DRAIN
-    with contextlib.suppress(OSError):  # a client that has disconnected or gone silent reads no answer
+    # A client that has disconnected or gone silent reads no answer. After malformed chunks, the rest of the
+    # body cannot be found.
+    with contextlib.suppress(OSError, ParseException):
         while left > 0 and (block := stream.read(65_536)):
             left -= len(block)
+
+
+def _has_more(request: flask.Request) -> bool:
+    """Whether a body that has been read up to its limit continues.
+
+    A chunked body declares no length, and werkzeug stops reading it at the limit without an error. A stream
+    whose end the server does not mark cannot be longer than its declared length.
+    """
+    stream = request.environ["wsgi.input"]
+    return bool(request.environ.get("wsgi.input_terminated") and stream.read(1))
 
 
 def settings() -> Settings:

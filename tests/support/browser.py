@@ -1,8 +1,8 @@
-"""A person at the dashboard: Debian's Chromium without a window, in front of the real service.
+"""A person who uses the dashboard: Debian's Chromium without a window, with the real service.
 
-Whatever a test does, at its end the page must have been quiet: no error on the console, no breach of the
-content security policy, no request to another host. What a test provokes on purpose (a wrong key answers 401,
-which Chromium reports), it names with `tolerate`.
+At the end of each test the page must have caused no error on the console, no violation of the Content
+Security Policy and no request to another host. A test that causes one on purpose (a wrong key answers 401,
+which Chromium reports) allows it with `tolerate`.
 """
 
 import collections
@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.support.fake_llm import FINDINGS, FakeLLM, Request
 from tests.support.service import PATIENCE, Service
 
-# The first that is there. The one without windows takes a third of the time.
+# The first one that is installed is used. The headless build takes a third of the time.
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
 AXE = "axe-core@4.11.1"
 NPM_PATIENCE = 60.0
@@ -34,13 +34,13 @@ KEY = "only-the-person-knows"
 
 @contextlib.contextmanager
 def running() -> Iterator[Browser]:
-    """The browser; skips the test, saying why, where there is none."""
+    """The browser. Skips the test, with the reason, when none is installed."""
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         pytest.skip(
             "the dashboard's tests need Chromium, which is not installed (Debian: apt-get install chromium)"
         )
-    expect.set_options(timeout=PATIENCE * 1000 / 2)  # five seconds, the default, are short on a busy machine
+    expect.set_options(timeout=PATIENCE * 1000 / 2)  # the default of five seconds is short on a busy machine
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program)
         yield browser
@@ -48,8 +48,8 @@ def running() -> Iterator[Browser]:
 
 
 def axe_source(folder: Path) -> str:
-    """The script of axe-core, which judges the accessibility of a page; skips the test where npm cannot bring
-    it.
+    """The script of axe-core, which checks the accessibility of a page. Skips the test when npm cannot
+    install it.
     """
     npm = shutil.which("npm")
     if npm is None:
@@ -86,7 +86,7 @@ class Dashboard:
             },
         )
         self.llm = llm
-        # What the model finds in the next pictures, in their order: findings, or a function that brings them.
+        # The model's findings for the next pictures, in order, or functions that return them.
         self.findings = collections.deque()
         if llm:
             llm.default = self._answer
@@ -118,7 +118,7 @@ class Dashboard:
         size: dict = DESKTOP,
         **context: Any,
     ) -> Page:
-        """A page in a browser of its own (no shared storage), with this person's language, theme and screen."""
+        """A page in a browser with its own storage, with this person's language, theme and screen."""
         locale = {"en": "en-GB", "zh": "zh-CN"}[language]
         own = self._browser.new_context(
             viewport=size, locale=locale, color_scheme=theme, reduced_motion="reduce", **context
@@ -131,7 +131,8 @@ class Dashboard:
                 f"if (location.host) localStorage.setItem('snaplore.key', {json.dumps(json.dumps(KEY))})"
             )
         own.add_init_script(
-            "addEventListener('securitypolicyviolation', (event) => console.error('CSP: ' + event.violatedDirective))"
+            "addEventListener('securitypolicyviolation', (event) => "
+            "console.error('CSP: ' + event.violatedDirective))"
         )
         page = own.new_page()
         page.on(
@@ -144,7 +145,7 @@ class Dashboard:
         return page
 
     def tolerate(self, pattern: str) -> None:
-        """Take no offence at what this regular expression is found in."""
+        """Allow messages that this regular expression matches."""
         self._tolerated.append(pattern)
 
     def assert_quiet(self) -> None:
@@ -156,7 +157,7 @@ class Dashboard:
         assert not loud, "\n".join(loud)
 
     def begin_anew(self) -> None:
-        """Close the pages, which must have been quiet; the service goes on, for another test."""
+        """Close the pages and check that they had no errors. The service keeps running for the next test."""
         self._close_pages()
         try:
             self.assert_quiet()
@@ -169,8 +170,8 @@ class Dashboard:
             self._contexts.pop().close()
 
     def _answer(self, request: Request) -> Any:
-        """Not by the model's own queue: the reasoner comes after every third picture, whenever it likes, and
-        would take from that.
+        """Answer with the next findings. They have a queue of their own, because the note writer runs after
+        every third picture at any time and would take answers from the model's queue.
         """
         if not request.images:
             return {"articles": []}
@@ -187,10 +188,8 @@ class Dashboard:
 
 
 def barriers(page: Page, axe: str) -> list[str]:
-    """What axe-core finds on the page, as it is now, that seriously hinders people: rule, help and the
-    elements.
-    """
-    page.evaluate(axe)  # over the debugger's line, where the page's policy does not reach
+    """The serious accessibility problems that axe-core finds on the page: rule, help and elements of each."""
+    page.evaluate(axe)  # through the debugger, to which the page's policy does not apply
     found = page.evaluate(
         "axe.run(document, {resultTypes: ['violations']}).then((result) => result.violations)"
     )
@@ -203,7 +202,7 @@ def barriers(page: Page, axe: str) -> list[str]:
 
 
 def settled(page: Page, condition: str, argument: Any = None) -> None:
-    """Wait until this JavaScript is true on the page."""
+    """Wait until this JavaScript expression is true on the page."""
     deadline = time.monotonic() + PATIENCE
     while not page.evaluate(condition, argument):
         assert time.monotonic() < deadline, f"never true on the page: {condition}"

@@ -1,4 +1,4 @@
-"""The service's test client, and the reading of an error answer."""
+"""The test client of the service, and a check of error answers."""
 
 import io
 import json
@@ -7,15 +7,15 @@ from tests.support import contract
 
 
 class Client:
-    """Flask's test client that carries the key, knows the service's most frequent calls, and holds every
-    answer against the contract.
+    """Flask's test client with the key and the most frequent calls. It checks every answer against the
+    contract.
     """
 
     def __init__(self, app):
         self.app = app
         self.open = app.test_client()
         self.headers = {"Authorization": f"Bearer {app.api_key}"} if app.api_key else {}
-        contract.document(app)  # before a test puts anything else in the place of a route
+        contract.document(app)  # before a test replaces a route
 
     def get(self, path, **options):
         return self._call(self.open.get, path, options)
@@ -45,7 +45,7 @@ class Client:
 
 
 def detail(response, status):
-    """The sentence of an error answer, which must have this status and the one body."""
+    """The sentence of an error answer, after checking its status and the form of its body."""
     assert response.status_code == status, response.get_data(as_text=True)
     body = json.loads(response.get_data())
     assert set(body) == {"detail"}

@@ -1,7 +1,7 @@
-"""Holds answers against the published contract: the status must be declared, and a JSON body be of its
-schema, with nothing beside it.
+"""Checks answers against the published contract: the status must be declared, and a JSON body must match its
+schema without additional fields.
 
-The contract is read with jsonschema-rs, and not through the code that has made it.
+The contract is read with jsonschema-rs, independently of the code that generates it.
 """
 
 import functools
@@ -11,16 +11,14 @@ import jsonschema_rs
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import TestResponse
 
-# What tests bring about in places where it cannot happen by itself: a full disk, a defect.
+# Statuses that tests cause in routes where they cannot occur in service: a full disk, a defect.
 BROUGHT_ABOUT = {500, 507}
 
 _documents: dict[str, dict[str, Any]] = {}
 
 
 def document(app) -> dict[str, Any]:
-    """The contract, as the service gives it away. It is the same for all settings, so one application is
-    asked for all.
-    """
+    """The contract that the service publishes. It does not depend on settings, so it is read only once."""
     if not _documents:
         bearer = {"Authorization": f"Bearer {app.api_key}"} if app.api_key else {}
         with app.test_client().get("/api/openapi.json", headers=bearer) as answer:
@@ -30,7 +28,7 @@ def document(app) -> dict[str, Any]:
 
 
 def hold(app, answer: TestResponse) -> None:
-    """Raises `AssertionError` for an answer that the contract does not know."""
+    """Raises `AssertionError` for an answer that does not match the contract."""
     request, status = answer.request, answer.status_code
     operation = _operation(app, request.method, request.path)
     if operation is None or request.method in ("HEAD", "OPTIONS"):
@@ -70,7 +68,7 @@ def _validator(path: str, method: str) -> jsonschema_rs.Validator:
 
 
 def _closed(schema: Any) -> Any:
-    """What clients are told may grow; the tests want to know of everything that comes."""
+    """Forbid additional fields. The contract allows them, for later versions; the tests do not."""
     if isinstance(schema, list):
         return [_closed(part) for part in schema]
     if not isinstance(schema, dict):

@@ -1,9 +1,9 @@
-"""A vision model on a loopback port: an OpenAI-compatible server that says what a test tells it to, over real
-sockets.
+"""A fake vision model on a loopback port: an OpenAI-compatible server whose answers the test chooses, over
+real sockets.
 
-Answers are queued and used up in order; when the queue is empty, `default`, a function of the request, gives
-the content. Everything that was asked is kept in `requests`, in order. Nothing in here sleeps: what waits,
-waits for an event or for the client to go away.
+Queued answers are used in order. When the queue is empty, `default`, a function of the request, returns the
+content. `requests` has all requests in order. Nothing here sleeps: all waiting is for an event or for the
+client's disconnection.
 """
 
 import base64
@@ -47,7 +47,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """One call that the server got."""
+    """One received call."""
 
     path: str
     headers: dict[str, str]  # names in lower case
@@ -55,7 +55,7 @@ class Request:
 
     @property
     def key(self) -> str | None:
-        """What came as the bearer key."""
+        """The received bearer key."""
         scheme, _, secret = self.headers.get("authorization", "").partition(" ")
         return secret if scheme == "Bearer" else None
 
@@ -80,8 +80,8 @@ class Request:
 
 
 class FakeLLM(Loopback):
-    """The server. A context manager; `url` is the base address to configure (with dev mode). `tls` makes it
-    speak https.
+    """The server. A context manager; `url` is the base address to configure (with dev mode). With `tls` it
+    uses https.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class FakeLLM(Loopback):
     ):
         self.default = default
         self.requests: list[Request] = []
-        self.queue_is_for: Callable[[Request], bool] = lambda request: True  # others get the default
+        self.queue_is_for: Callable[[Request], bool] = lambda request: True  # other requests get the default
         self._queue: deque[Callable[[Handler], None]] = deque()
         self._scheme = "http" if tls is None else "https"
         super().__init__(Handler, tls=tls)
@@ -116,8 +116,8 @@ class FakeLLM(Loopback):
         after: threading.Event | None = None,
         **message: Any,
     ) -> None:
-        """Queue a chat completion. Text and lists go out as they are, anything else as JSON text; `after`
-        holds it back.
+        """Queue a chat completion. Text and lists are sent unchanged, anything else as JSON text. The answer
+        waits for `after`.
         """
         body = _completion(
             content, tool_calls=tool_calls, finish_reason=finish_reason, usage=usage, **message
@@ -136,21 +136,21 @@ class FakeLLM(Loopback):
         self.reply({"error": {"message": message, **error}}, status=status, headers=headers)
 
     def reply(self, body: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> None:
-        """Queue any HTTP answer: bytes as they are, anything else as JSON."""
+        """Queue any HTTP answer. Bytes are sent unchanged, anything else as JSON."""
         self._enqueue(lambda handler: handler.reply(status, body, headers=headers))
 
     def stay_silent(self) -> None:
-        """Queue: not one byte, until the client goes away."""
+        """Queue silence: no byte until the client disconnects."""
         self._enqueue(lambda handler: handler.wait_for_client(PATIENCE))
 
     def close_mid_answer(self) -> None:
-        """Queue: an answer that announces more than it brings, and then a closed connection."""
+        """Queue an answer that is shorter than its declared length, followed by the end of the connection."""
         self._enqueue(
             lambda handler: handler.send(b'HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{"choices": [')
         )
 
     def drip(self, head: bytes = CHUNKED, piece: bytes = b"1\r\n \r\n", *, every: float = 0.02) -> None:
-        """Queue: `head`, then `piece` again and again. With an empty `head` it drips into the status line."""
+        """Queue `head`, then `piece` repeatedly. With an empty `head`, the pieces form the status line."""
         self._enqueue(lambda handler: handler.drip(head, piece, every))
 
     def wait_for_requests(self, count: int, *, seconds: float = 10) -> list[Request]:
@@ -214,7 +214,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._fake._take(request)(self)
 
     def log_message(self, format, *args):
-        """Silent: pytest shows what matters."""
+        """Log nothing."""
 
     def reply(
         self,
@@ -243,7 +243,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(piece)
 
     def wait_for_client(self, seconds: float) -> bool:
-        """Wait so long; False as soon as the client or the server goes away."""
+        """Wait for this time. False as soon as the client disconnects or the server stops."""
         self.close_connection = True
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:

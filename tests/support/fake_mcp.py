@@ -1,9 +1,9 @@
-"""An MCP server on a loopback port, of either era, over real sockets; it also breaks the protocol when a test
-tells it to.
+"""A fake MCP server on a loopback port, for either version of the protocol, over real sockets. It also breaks
+the protocol when a test wants that.
 
-Left alone it keeps to its era strictly, so that a client's mistake is a refusal: the later one checks that
-headers and `_meta` agree, the earlier one that a session is opened before it is used. `act` queues something
-else for the next request of a method.
+By default it follows its version strictly, so that a client's mistake is refused: the later version checks
+that headers and `_meta` agree, the earlier one that a session is opened before it is used. `act` queues
+another behaviour for the next request of a method.
 """
 
 import base64
@@ -29,7 +29,7 @@ TOOLS = [
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """One HTTP request that the server got."""
+    """One received HTTP request."""
 
     verb: str
     headers: dict[str, str]  # names in lower case
@@ -37,12 +37,12 @@ class Request:
 
     @property
     def method(self) -> str:
-        """The method of a JSON-RPC request; of a response `response`, and without a body `DELETE`."""
+        """The method of a JSON-RPC request; `response` for a response, `DELETE` without a body."""
         return self.verb if self.body is None else self.body.get("method", "response")
 
 
 class FakeMCP(Loopback):
-    """The server. A context manager; `url` is its address (with dev mode). `stream`: it answers by
+    """The server. A context manager; `url` is its address (with dev mode). With `stream` it answers with
     server-sent events.
     """
 
@@ -50,7 +50,7 @@ class FakeMCP(Loopback):
         self.stateless, self.stream = stateless, stream
         self.pages = [TOOLS if tools is None else tools]
         self.result: Any = {"content": [{"type": "text", "text": "Sunny, 晴"}]}
-        self.version = "2025-11-25"  # that the handshake ends in
+        self.version = "2025-11-25"  # the negotiated one
         self.sessions: set[str] = set()
         self.requests: list[Request] = []
         self._opened = 0
@@ -63,29 +63,29 @@ class FakeMCP(Loopback):
 
     @property
     def methods(self) -> list[str]:
-        """What was asked, in order."""
+        """The methods of the received requests, in order."""
         return [request.method for request in self.requests]
 
     def act(self, method: str, act: "Callable[[_Handler, Request], None]") -> None:
-        """Do this with the next request of `method` that has nothing queued before it."""
+        """Queue this behaviour for the requests of `method`."""
         self._acts[method].append(act)
 
     def reply(self, method: str, body: Any, *, status: int = 200, kind: str = "application/json") -> None:
-        """Answer the next request of `method` by these bytes, or this JSON."""
+        """Queue these bytes, or this JSON, as the answer to a request of `method`."""
         self.act(method, lambda handler, request: handler.respond(status, body, kind=kind))
 
     def forget_sessions(self) -> None:
         self.sessions.clear()
 
     def wait_for(self, method: str) -> Request:
-        """The first request of `method`, once it is there. Raises `TimeoutError` otherwise."""
+        """The first request of `method`, after waiting for it. Raises `TimeoutError`."""
         with self._changed:
             if not self._changed.wait_for(lambda: method in self.methods, 10):
                 raise TimeoutError(f"no {method} came")
             return next(request for request in self.requests if request.method == method)
 
     def answer(self, request: Request) -> tuple[int, Any, dict[str, str]]:
-        """Status, message and headers, as a server that keeps to the protocol gives them."""
+        """Status, message and headers of the answer that the protocol requires."""
         refusal = self._modern_refusal(request) if self.stateless else self._session_refusal(request)
         if refusal is not None:
             status, code, message = refusal
@@ -169,7 +169,7 @@ class FakeMCP(Loopback):
 
 
 class _Handler(fake_llm.Handler):
-    """Its queue of acts is by method; it also takes DELETE, and sends streams."""
+    """Handles requests. It takes the queued behaviour by method, accepts DELETE and sends streams."""
 
     def do_POST(self):
         self._handle(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))

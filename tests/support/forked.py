@@ -1,8 +1,8 @@
-"""Python programs in processes of their own, forked from one that has imported the service before.
+"""Python programs in their own processes, forked from a process that has already imported the service.
 
-A start costs a tenth of the time that way: nine tenths are imports. What a program is, its arguments,
-environment, folder, output and signals are its own. What only a new interpreter has, variables that glibc or
-Python read at their start, it does not have.
+That takes a tenth of the time of a start, because nine tenths are imports. Each program has its own
+arguments, environment, folder, output and signal handling. Variables that glibc or Python read only when an
+interpreter starts have no effect.
 """
 
 import contextlib
@@ -22,8 +22,8 @@ _SPAWN.set_forkserver_preload(
 
 
 class Forked:
-    """`python -m` with these arguments in `folder`, leader of a session; like `subprocess.Popen` in what it
-    has.
+    """`python -m` with these arguments in `folder`, as the leader of a session. It has the interface of
+    `subprocess.Popen`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Forked:
 def run(
     *arguments: str, environment: dict[str, str], folder: Path, timeout: float
 ) -> subprocess.CompletedProcess:
-    """`python -m` with these arguments to its end, with what it has written. Raises
+    """Run `python -m` with these arguments to its end; the finished process with its output. Raises
     `subprocess.TimeoutExpired`.
     """
     with tempfile.TemporaryDirectory() as written:

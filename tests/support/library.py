@@ -1,4 +1,4 @@
-"""A store of analysed screenshots without files, for what is found in it."""
+"""A store of analysed screenshots without files, for tests of the search."""
 
 from datetime import datetime
 
@@ -36,12 +36,16 @@ class Library:
         with database.scope(), db.atomic():
             number = Photo.select().count() + 1
             photo = Photo.create(
-                device_id=device_id, filename="a.png", original_path=f"o{number}", thumbnail_path=f"t{number}", mime_type="image/png",
-                file_size=1, width=1, height=1, original_timestamp=taken, created_at=NOW, sha256=b"", key_generation=1,
+                device_id=device_id, filename="a.png", original_path=f"o{number}",
+                thumbnail_path=f"t{number}",
+                mime_type="image/png",
+                file_size=1, width=1, height=1, original_timestamp=taken,
+                created_at=NOW, sha256=b"", key_generation=1,
             )  # fmt: skip
             values = msgspec.json.encode([{"type": "code", "value": value} for value in entities]).decode()
             Analysis.create(
-                photo=photo, device_id=device_id, status="done", app_name=app_name, content_category=category, intent=intent,
+                photo=photo, device_id=device_id, status="done", app_name=app_name,
+                content_category=category, intent=intent,
                 summary=summary, entities=values, visible_text=visible_text, created_at=NOW, due_at=NOW,
             )  # fmt: skip
             lexicon.index(photo.id)

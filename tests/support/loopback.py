@@ -1,5 +1,5 @@
-"""A server on a loopback port in a thread of its own, which is switched off like a machine: what the fakes of
-this suite stand on.
+"""A server on a loopback port in its own thread, the base of the suite's fake servers. Stopping it cuts all
+connections, as when a machine is switched off.
 """
 
 import functools
@@ -11,7 +11,7 @@ from typing import Self
 
 
 class Loopback:
-    """A context manager; `port` is the kernel's choice. `handler` is made with this object before its other
+    """A context manager; the kernel chooses `port`. `handler` is called with this object before its other
     arguments.
     """
 
@@ -39,7 +39,7 @@ class Loopback:
         return self._server.server_address[1]
 
     def close(self) -> None:
-        """Stop, and cut every connection, as a machine does that is switched off."""
+        """Stop, and cut every connection."""
         if not self._closing.is_set():
             self._closing.set()
             self._server.shutdown()
@@ -66,11 +66,11 @@ class _Server(http.server.ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request, client_address):
-        """A client that goes away in the middle is part of many tests."""
+        """Ignore clients that disconnect early: many tests do that."""
 
     def cut_connections(self):
         for connection in list(self._connections):
             try:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
-                continue  # it is gone already
+                continue  # it is closed already

@@ -1,4 +1,4 @@
-"""Something new for the reasoner: three screenshots and a conversation, with a memory and an earlier note."""
+"""New material for the note writer: three screenshots, a conversation, a memory and an earlier note."""
 
 from datetime import datetime
 

@@ -1,7 +1,8 @@
-"""What `test_power_cut.py` runs in a process of its own and kills: `use` is a small and a large upload, each
-with its analysis, and a deletion; `turn` gives the database a new key, and then the pictures.
+"""The program that `test_power_cut.py` runs in its own process and kills: `use` makes a small and a large
+upload, each with its analysis, and a deletion; `turn` rotates the key of the database and then those of the
+pictures.
 
-Says `answered <what>` on its output after each, as the service would answer. Everything happens in one
+It prints `answered <what>` after each step, at which the service would answer. Everything happens in one
 thread, in the same order each time.
 """
 

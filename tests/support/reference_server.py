@@ -1,5 +1,5 @@
-"""The official MCP reference server "everything", where Node is: found on the path, or installed from npm
-into a folder of the tests'.
+"""The official MCP reference server "everything", for machines with Node: found on the path, or installed
+from npm into a folder of the tests.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 
 def program(folder: Path) -> str:
-    """The path of the server's program; skips the test, saying why, where there is none and none can be had."""
+    """The path of the server's program. Skips the test when it is neither installed nor installable."""
     if found := shutil.which(PROGRAM):
         return found
     npm = shutil.which("npm")
@@ -31,7 +31,7 @@ def program(folder: Path) -> str:
         "--fetch-timeout=10000",
         "--no-audit",
         "--no-fund",
-    )  # without a network the suite should not wait
+    )  # do not wait when there is no network
     command = [npm, "install", *impatient, "--prefix", str(folder), PACKAGE]
     try:
         installed = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)

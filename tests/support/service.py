@@ -1,8 +1,8 @@
-"""The service as a person runs it: `gunicorn` in the project's folder, as processes of its own, over real
+"""The service as a person runs it: `gunicorn` in the project's folder, in its own processes, over real
 sockets.
 
-The port is the kernel's choice, told by the log, so that nothing can take it in between. Whatever a test
-does, it ends every process that it has started.
+The kernel chooses the port and the test reads it from the log, so that no other process can take it in
+between. Every started process is ended, whatever the test does.
 """
 
 import contextlib
@@ -27,14 +27,14 @@ from settings import PREFIX, ROOT, variable
 from tests.support import forked
 from tests.support.forked import Forked
 
-PATIENCE = 30.0  # seconds that anything may take: many times what it takes on a small, busy machine
+PATIENCE = 30.0  # seconds that any step may take: many times its duration on a small, busy machine
 
 T = TypeVar("T")
 
 
 def eventually(condition: Callable[[], T], what: str, *, every: float = 0.02) -> T:
-    """The first true value of `condition`. Raises `AssertionError`, saying `what` was waited for, when none
-    comes in time.
+    """Wait for the first true value of `condition` and return it. Raises `AssertionError`, which names
+    `what`, after too long a wait.
     """
     deadline = time.monotonic() + PATIENCE
     while not (value := condition()):
@@ -44,7 +44,7 @@ def eventually(condition: Callable[[], T], what: str, *, every: float = 0.02) ->
 
 
 def alive(process: psutil.Process) -> bool:
-    """Not for a zombie: in a container there may be nobody to bury orphans."""
+    """Whether the process runs. A zombie does not: in a container, nobody may wait for orphans."""
     try:
         return process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -52,22 +52,20 @@ def alive(process: psutil.Process) -> bool:
 
 
 class Service:
-    """A Snaplore over `folder`/data. Keyword arguments are settings by their names: `Service(folder, "-w",
-    "2", language="en")`.
+    """A Snaplore with the data folder `folder`/data. Keyword arguments are settings by their names:
+    `Service(folder, "-w", "2", language="en")`.
 
-    A context manager: it starts, and whatever happens inside, no process of it is left. `start`, `stop` and
-    `kill` may be called again and again; the data stays.
+    A context manager: it starts the service, and leaves no process behind. `start`, `stop` and `kill` may be
+    called repeatedly; the data stays.
     """
 
     def __init__(self, folder: Path, *arguments: str, fresh: bool = False, **settings: Any):
-        self.fresh = (
-            fresh  # a new interpreter for each process, which a test of its memory or its start needs
-        )
+        self.fresh = fresh  # a new interpreter for each process, for tests of its memory or its start
         self.data = folder / "data"
-        self.temporary = folder / "temporary"  # what the processes take for /tmp
+        self.temporary = folder / "temporary"  # the temporary folder of the processes
         self.url = ""
         self.log = folder / "service.log"
-        self.inside: tuple[str, ...] = ()  # a command that runs its processes, like `nsenter …`
+        self.inside: tuple[str, ...] = ()  # a command to run its processes with, such as `nsenter …`
         self._arguments = arguments
         self._settings = {"data_dir": self.data, "bind": "127.0.0.1:0", **settings}
         self._process: subprocess.Popen | Forked | None = None
@@ -94,7 +92,7 @@ class Service:
     # ---------------------------------------------------------------------------------------------- processes
 
     def start(self, **settings: Any) -> None:
-        """Start, with these settings changed from now on, and wait until it answers."""
+        """Change these settings, start, and wait for the first answer."""
         self._settings |= settings
         self.launch()
         address = re.compile(r"Listening at: (http://\S+) ")
@@ -104,7 +102,7 @@ class Service:
         eventually(lambda: self.knock("GET", "/api/health").ok, "the service answers")
 
     def launch(self) -> None:
-        """Start, and wait for nothing."""
+        """Start without waiting for an answer."""
         self._began = len(self.output)
         if not self.inside and not self.fresh:
             self._process = Forked(
@@ -114,28 +112,29 @@ class Service:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*self.inside, sys.executable, "-m", "gunicorn", *self._arguments],
-                cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
             )  # fmt: skip
 
     def stop(self) -> int:
-        """End it as systemd does; the exit code."""
+        """End it as systemd does. Returns the exit code."""
         self.begin_to_stop()
         return self.wait()
 
     def begin_to_stop(self) -> None:
-        """SIGTERM, taken notice of: what is under way may go on."""
+        """Send SIGTERM and wait until it is received. Requests in progress continue."""
         self._process.terminate()
         eventually(lambda: "Handling signal: term" in self.output[self._began :], "the signal arrives")
 
     def wait(self) -> int:
-        """Wait for the end; the exit code. Nothing of it is left."""
+        """Wait until all its processes have ended. Returns the exit code."""
         self._family()
         code = self._process.wait(PATIENCE)
         eventually(lambda: not self._family(), "all processes end")
         return code
 
     def kill(self) -> None:
-        """SIGKILL to every process of it at once."""
+        """Send SIGKILL to all its processes at once."""
         if self._process is not None:
             family = self._family()
             with contextlib.suppress(ProcessLookupError):
@@ -146,8 +145,8 @@ class Service:
             self.wait()
 
     def run(self, *module: str, **settings: Any) -> subprocess.CompletedProcess:
-        """A Python program with the service's environment, to its end: `run("flask", "--app", "app", "keys",
-        …)`.
+        """Run a Python program with the service's environment to its end: `run("flask", "--app", "app",
+        "keys", …)`.
         """
         environment = self.environment(**settings)
         if not self.inside and not self.fresh:
@@ -158,8 +157,8 @@ class Service:
         )
 
     def environment(self, **settings: Any) -> dict[str, str]:
-        """This process's environment without its own settings of Snaplore and gunicorn, and with the
-        service's.
+        """This process's environment, with the service's settings instead of its own settings of Snaplore and
+        gunicorn.
         """
         foreign = (PREFIX, "GUNICORN_", "WEB_CONCURRENCY", "PORT")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
@@ -168,7 +167,7 @@ class Service:
 
     @property
     def output(self) -> str:
-        """All that its processes have written since the first start."""
+        """The output of its processes since the first start."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     @property
@@ -185,7 +184,7 @@ class Service:
         return [process for process in self._family() if "engines.ocr" in " ".join(process.cmdline())]
 
     def _family(self) -> list[psutil.Process]:
-        """Its processes that live, orphans among them, which are known from an earlier call."""
+        """Its running processes, including orphans that an earlier call has seen."""
         with contextlib.suppress(psutil.NoSuchProcess):
             self._known |= {self.master, *self.master.children(recursive=True)}
         return [process for process in self._known if alive(process)]
@@ -201,7 +200,7 @@ class Service:
 
     @property
     def key(self) -> str:
-        """The key in its settings; else the generated one, as the command line tells it."""
+        """The key in its settings, or the generated one, which the command line shows."""
         if not self._key:
             self._key = (
                 self._settings.get("api_key")
@@ -214,9 +213,9 @@ class Service:
         return {"Authorization": f"Bearer {self.key}"}
 
     def knock(self, method: str, path: str, **options: Any) -> requests.Response:
-        """A request without the key, over a connection of its own."""
+        """A request without the key, over a new connection."""
         with requests.Session() as session:
-            session.trust_env = False  # no proxy of this machine
+            session.trust_env = False  # ignore this machine's proxy settings
             return session.request(method, self.url + path, timeout=PATIENCE, **options)
 
     def call(
@@ -243,7 +242,7 @@ class Service:
             number += 1
 
     def wait_until_analysed(self) -> dict[str, Any]:
-        """Wait until nothing waits or is being analysed; the statistics then."""
+        """Wait until the analysis queue is empty. Returns the statistics."""
 
         def settled():
             stats = self.get("/api/stats")
@@ -253,11 +252,11 @@ class Service:
 
 
 class Clients:
-    """Clients that make calls, each again and again in a thread of its own, while this context lasts."""
+    """Clients that repeat calls, each in its own thread, while this context lasts."""
 
     def __init__(self, service: "Service", *calls: Callable[[], object]):
         self.done = 0
-        self.failures: list[str] = []  # one ends its client
+        self.failures: list[str] = []  # a failure ends its client
         self._service = service
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._repeat, args=(call,)) for call in calls]
@@ -283,8 +282,8 @@ class Clients:
 
 
 class HeldUpload:
-    """An upload that is sent a part at a time, over its own connection: a phone with a bad line. `chunked`:
-    of untold length.
+    """An upload in parts over its own connection, as from a phone with a bad connection. With `chunked`, its
+    length is not declared.
     """
 
     def __init__(
@@ -319,11 +318,11 @@ class HeldUpload:
         self._connection.send(b"%x\r\n%b\r\n" % (len(part), part) if self._chunked else part)
 
     def is_told_to_continue(self) -> bool:
-        """Whether the service has said that it wants the body."""
+        """Whether the service has asked for the body."""
         return self._connection.sock.recv(64, socket.MSG_PEEK).startswith(b"HTTP/1.1 100 ")
 
     def finish(self) -> http.client.HTTPResponse:
-        """Send the rest; the answer."""
+        """Send the rest. Returns the answer."""
         while self._rest:
             self.send(1_000_000)
         if self._chunked:
@@ -331,7 +330,7 @@ class HeldUpload:
         return self.answer()
 
     def answer(self) -> http.client.HTTPResponse:
-        """The answer, to what was sent so far."""
+        """The answer to the part that has been sent."""
         return self._connection.getresponse()
 
     def close(self) -> None:
@@ -339,6 +338,6 @@ class HeldUpload:
 
 
 def together(*calls: Callable[[], T]) -> list[T]:
-    """What the calls return, each made in a thread of its own at once."""
+    """The results of the calls, all made at once in a thread each."""
     with ThreadPoolExecutor(len(calls)) as threads:
         return [pending.result() for pending in [threads.submit(call) for call in calls]]

@@ -1,8 +1,7 @@
-"""A small real file system for a test: a tmpfs of so many bytes, mounted in a user and mount namespace of its
-own.
+"""A small real file system for a test: a tmpfs of a given size, mounted in its own user and mount namespace.
 
-A process that does nothing holds the namespace; programs join it with `nsenter`, and the test sees the files
-through `/proc`. Whatever the test does, it all goes with that process.
+An idle process holds the namespace. Programs join it with `nsenter`, and the test reads the files through
+`/proc`. Everything disappears with that process, whatever the test does.
 """
 
 import contextlib
@@ -12,11 +11,11 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-PAGE = 4096  # bytes, in which a tmpfs counts
+PAGE = 4096  # bytes, the unit of a tmpfs
 
 
 class SmallDisk:
-    """`folder` is where programs inside find it, `here` where the test does."""
+    """`folder` is its path for programs inside, `here` its path for the test."""
 
     def __init__(self, folder: Path, holder: int):
         self.folder = folder
@@ -31,7 +30,7 @@ class SmallDisk:
         )
 
     def fill(self, *, leave: int = 0) -> None:
-        """Fill it up but for `leave` pages."""
+        """Fill it except for `leave` pages."""
         self.empty()
         with open(self._filling, "wb", buffering=0) as file, contextlib.suppress(OSError):
             while file.write(bytes(PAGE)):
@@ -39,12 +38,12 @@ class SmallDisk:
         os.truncate(self._filling, max(0, self._filling.stat().st_size - leave * PAGE))
 
     def empty(self) -> None:
-        """Take out what `fill` has put in."""
+        """Delete what `fill` has written."""
         self._filling.unlink(missing_ok=True)
 
     def mount_read_only(self) -> None:
-        """What is opened from now on can only be read. Begun again when a file is opened for writing between
-        the two steps.
+        """Make it read-only for files that are opened from now on. Starts over when a file is opened for
+        writing between the two steps.
         """
         for attempt in range(20):
             self._run("mount", "--bind", str(self.folder), str(self.folder))
@@ -70,7 +69,7 @@ class SmallDisk:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[SmallDisk | None]:
-    """A file system of `size` bytes at `folder`; None where the machine allows none."""
+    """A file system of `size` bytes at `folder`; None when the machine does not allow it."""
     folder.mkdir()
     script = f"mount -t tmpfs -o size={size} tmpfs '{folder}' && echo mounted && exec sleep infinity"
     if shutil.which("unshare") is None or shutil.which("nsenter") is None:
