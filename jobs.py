@@ -417,7 +417,7 @@ def check_data(repair: bool, forget_lost: bool) -> None:
     """Check that everything stored is there, whole, and agrees; a line for each kind. Works beside the
     service.
 
-    The exit code is 0 when all is well or mended, 1 when something is wrong.
+    The exit code is 0 when all is well or repaired, 1 when something is wrong.
     """
     if forget_lost and not repair:
         raise click.UsageError("--forget-lost needs --repair")
@@ -426,7 +426,7 @@ def check_data(repair: bool, forget_lost: bool) -> None:
         for kind in check.check(
             _application().settings, check.Orders(utc_now(), repair, forget_lost, progress)
         ):
-            left += kind.wrong - kind.mended if repair else kind.wrong
+            left += kind.wrong - kind.repaired if repair else kind.wrong
             click.echo(kind)
     if left:
         raise SystemExit(1)
