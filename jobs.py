@@ -14,7 +14,7 @@ import functools
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, cast
@@ -33,8 +33,7 @@ from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
 from settings import MEGABYTE, NAME, VERSION, Settings
-from upkeep import backup, check, cleanup, importing, restore, rotation
-from upkeep.progress import Progress, silent
+from upkeep import backup, check, cleanup, importing, progress, restore, rotation
 
 LONGEST_ABSENCE = timedelta(days=7)  # of the daily jobs, until the clock is doubted
 
@@ -214,8 +213,8 @@ def decay() -> str:
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def clean_up(dry_run: bool) -> str:
     """Remove what is older than the retention period, what has expired, and files that belong to nothing."""
-    with _bars() as progress:
-        cleaned = cleanup.clean(_application().settings, now=utc_now(), dry_run=dry_run, progress=progress)
+    with progress.bars() as report:
+        cleaned = cleanup.clean(_application().settings, now=utc_now(), dry_run=dry_run, progress=report)
     return (
         f"{cleaned.photos} photos, {cleaned.conversations} conversations, {cleaned.dynamics} notes, {cleaned.memories} memories, "
         f"{cleaned.orphans} orphaned files, {cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed"
@@ -234,43 +233,21 @@ def rotate_keys(force: bool, pictures: bool) -> str:
     if not database.store().encrypted:
         return "encryption is off, so there is no key to turn"
     said = []
-    with _bars() as progress:
+    with progress.bars() as report:
         if force or rotation.is_due(_application().settings, now=utc_now()):
             began = time.monotonic()
-            rotation.rotate(progress, now=utc_now())
+            rotation.rotate(report, now=utc_now())
             said.append(f"the database has a new key, after {time.monotonic() - began:.2f} s")
         else:
             said.append(f"the database key is to turn on {rotation.due_at(_application().settings):%Y-%m-%d}")
         if pictures:
-            said.append(_sealed(rotation.seal_anew(progress), "sealed anew"))
+            said.append(_sealed(rotation.seal_anew(report), "sealed anew"))
     return ", ".join(said)
 
 
 def _sealed(sealed: rotation.SealedAnew, what_was_done: str) -> str:
     left = f", {sealed.unreadable} could not be read and stay as they are" if sealed.unreadable else ""
     return f"{sealed.done} pictures and attachments {what_was_done}{left}"
-
-
-@contextlib.contextmanager
-def _bars() -> Iterator[Progress]:
-    """A bar for each stage on a terminal; elsewhere none, because it would be mailed."""
-    if not sys.stdout.isatty():
-        yield silent
-        return
-    with contextlib.ExitStack() as shown:
-        bar = None
-
-        def progress(stage: str, done: int, total: int) -> None:
-            nonlocal bar
-            if bar is None or bar.label != stage:
-                shown.close()
-                bar = shown.enter_context(click.progressbar(length=total, label=stage))
-            bar.update(done - bar.pos)
-            if done >= total:  # what is said next gets a line of its own
-                shown.close()
-                bar = None
-
-        yield progress
 
 
 # ------------------------------------------------------------------------------------------------------- keys
@@ -308,8 +285,8 @@ def hint(address: str, api_key: str | None) -> str:
 def show_keys() -> None:
     """Show how old the keys are and what they open; fails when a file does not open."""
     store, settings, now = database.store(), _application().settings, utc_now()
-    with _bars() as progress:
-        status = rotation.status(progress)
+    with progress.bars() as report:
+        status = rotation.status(report)
     if store.encrypted:
         made = datetime.fromtimestamp(store.master_key_path.stat().st_mtime, UTC).replace(tzinfo=None)
         click.echo(f"Master key:   {store.master_key_path}, {_age(made, now)}")
@@ -351,12 +328,12 @@ def apply_encryption() -> None:
     """
     settings = _application().settings
     encrypted = "encrypted" if settings.encryption else "not encrypted"
-    with _bars() as progress:
-        if rotation.apply_encryption(settings, progress, now=utc_now()):
+    with progress.bars() as report:
+        if rotation.apply_encryption(settings, report, now=utc_now()):
             click.echo(f"The database is {encrypted} now. The service can be started; the pictures follow.")
         else:
             click.echo(f"The database is {encrypted} already.")
-        sealed = rotation.seal_anew(progress, only_unlike=True)
+        sealed = rotation.seal_anew(report, only_unlike=True)
     click.echo(_sealed(sealed, "sealed" if settings.encryption else "unsealed"))
     if sealed.unreadable:
         raise SystemExit(1)
@@ -422,9 +399,9 @@ def check_data(repair: bool, forget_lost: bool) -> None:
     if forget_lost and not repair:
         raise click.UsageError("--forget-lost needs --repair")
     left = 0
-    with _bars() as progress:
+    with progress.bars() as report:
         for kind in check.check(
-            _application().settings, check.Orders(utc_now(), repair, forget_lost, progress)
+            _application().settings, check.Orders(utc_now(), repair, forget_lost, report)
         ):
             left += kind.wrong - kind.repaired if repair else kind.wrong
             click.echo(kind)
@@ -448,9 +425,9 @@ def back_up(file: Path, force: bool, with_master_key: bool) -> None:
 
     The master key is left out: keep a copy of it elsewhere, because FILE cannot be read without it.
     """
-    with _bars() as progress:
+    with progress.bars() as report:
         made = backup.make(
-            file.absolute(), progress, now=utc_now(), force=force, with_master_key=with_master_key
+            file.absolute(), report, now=utc_now(), force=force, with_master_key=with_master_key
         )
     click.echo(
         f"backup: {made.head.photos} photos, {made.head.files} files, {made.size / MEGABYTE:.1f} MB in {file}"
@@ -487,10 +464,8 @@ def bring_back(file: Path | None, master_key_file: Path | None, undo: bool, disc
         restored = restore.undo(settings, now=utc_now(), master_key_file=master_key_file)
         click.echo(f"restore: {restored.photos} photos are back")
     else:
-        with _bars() as progress:
-            restored = restore.restore(
-                settings, file, progress, now=utc_now(), master_key_file=master_key_file
-            )
+        with progress.bars() as report:
+            restored = restore.restore(settings, file, report, now=utc_now(), master_key_file=master_key_file)
         click.echo(
             f"restore: {restored.photos} photos, as they were at {restored.made_at:%Y-%m-%d %H:%M} UTC"
         )
