@@ -950,8 +950,8 @@ def test_the_commands_say_what_they_did_and_how_to_go_back(kept, tmp_path):
     said = run("restore", file)
     assert "restore: 2 photos, as they were at " in said
     assert "before-restore-" in said
-    assert "flask restore --undo" in said
-    assert run("restore", "--undo").startswith("restore: 2 photos are back")
+    assert "./snaplore restore --undo" in said
+    assert run("restore", "--undo").startswith("restore: 2 photos brought back")
     assert run("restore", "--discard-previous").startswith("restore: 0.")
     assert "set SNAPLORE_ENCRYPTION to true" in run("restore", file, code=1, encryption="false")
 
@@ -960,7 +960,7 @@ def test_who_can_read_the_file_is_said_when_it_is_everybody(kept, tmp_path):
     shutil.copytree(kept.settings.data_dir, tmp_path / "data")
     service = Service(tmp_path)
     run = service.run("flask", "--app", "app", "backup", "--with-master-key", str(tmp_path / "with-key.tar"))
-    assert "The master key is in it: whoever has the file can read everything" in run.stderr
+    assert "The file includes the master key: whoever has it can read everything" in run.stderr
     run = service.run(
         "flask",
         "--app",

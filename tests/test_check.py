@@ -251,7 +251,7 @@ def test_a_lost_attachment_is_named_and_its_message_stays_when_it_is_given_up(li
     status = cli.invoke(args=["keys", "status"])
     assert (status.exit_code, "Files:        6 of generation 1" in status.output) == (0, True), status.output
     assert (
-        "0 pictures and attachments sealed anew"
+        "0 pictures and attachments resealed"
         in cli.invoke(args=["jobs", "rotate-keys", "--pictures"]).output
     )
     with database.scope():
