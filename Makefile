@@ -1,7 +1,7 @@
-# `make` alone lists the targets. Those that need packages set up .venv first, when it is missing, half made, older than
-# the locks, or made by another Python. Needed beforehand: Python with its venv module, and nothing else.
+# `make` lists the targets. Targets that need packages first set up .venv if it is missing, incomplete, older than the
+# locks, or made by another Python. The only requirement is Python with its venv module.
 
-# A Python that was named once holds for later calls too: `make install PYTHON=python3.12`, then `make run`.
+# .venv keeps its Python for later calls: `make install PYTHON=python3.12`, then `make run`.
 PYTHON ?= $(shell .venv/bin/python -c '' 2>/dev/null && echo .venv/bin/python || echo python3)
 PYTHON := $(PYTHON)
 VERSION := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d" % v[:2]) if v >= (3, 11) else sys.exit(1)' 2>/dev/null)
@@ -12,22 +12,22 @@ MINUTES ?= 3
 MODULES ?= search terms cleanup context
 COUNT ?= 20
 SEED ?= 1
-# One more than there are cores: a good part of their time tests wait for the processes that they have started.
+# One more than the number of cores, because tests often wait for the processes that they have started.
 PROCESSES ?= $(shell expr $$(nproc) + 1)
 PYTEST := .venv/bin/python -m pytest -n $(PROCESSES) --dist worksteal
 
 # One line says what is missing, before anything is made.
 define need_python
-$(if $(VERSION),,$(error Snaplore needs Python 3.11 or newer and found none as "$(PYTHON)": say which, like make $(MAKECMDGOALS) PYTHON=python3.12))
+$(if $(VERSION),,$(error Snaplore needs Python 3.11 or newer and found none as "$(PYTHON)": name one, for example make $(MAKECMDGOALS) PYTHON=python3.12))
 $(if $(shell $(PYTHON) -c 'import ensurepip, venv; print("there")' 2>/dev/null),,$(error $(PYTHON) has no venv module: install the \
 package python$(VERSION)-venv (Debian, Ubuntu: sudo apt install python$(VERSION)-venv)))
 endef
 
-# The stamps carry the version of Python, since packages with compiled parts fit no other.
+# The names contain the version of Python, because compiled packages work with no other.
 RUN_READY := .venv/.ready-$(VERSION)
 DEV_READY := .venv/.ready-dev-$(VERSION)
 
-# What checks the page's scripts, in the versions of its lock.
+# The linters of the page's scripts, in the versions of their lock file.
 NPM := $(shell command -v npm 2>/dev/null)
 PAGE_LINT := tests/page-lint
 PAGE_READY := $(PAGE_LINT)/node_modules/.ready
@@ -43,37 +43,37 @@ LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-versio
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
 
-install: $(RUN_READY) ## set up .venv with what the service needs
+install: $(RUN_READY) ## set up .venv with the packages of the service
 
-run: $(RUN_READY) ## start the service; prints its address and the key (settings: SNAPLORE_... in the environment)
+run: $(RUN_READY) ## start the service; prints its address and key (settings: SNAPLORE_... in the environment)
 	@exec .venv/bin/gunicorn --env SHOW_API_KEY=1
 
-test: $(DEV_READY) ## run the tests, some minutes of slow ones left out (ARGS="-k name" goes to pytest)
+test: $(DEV_READY) ## run the tests except the slow ones (ARGS="-k name" goes to pytest)
 	@$(PYTEST) -m "not slow" $(ARGS)
 
-test-all: $(DEV_READY) ## run all tests: also the slow ones, every power cut, and more examples of each property
+test-all: $(DEV_READY) ## run all tests: also slow ones, every simulated power cut, and more examples of each property
 	@FAULTS=all $(PYTEST) --hypothesis-profile=full $(ARGS)
 
-faults: $(DEV_READY) ## cut the power at every write, which takes some minutes, and not at a few of them
+faults: $(DEV_READY) ## simulate a power cut at every write (minutes; `make test` samples)
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
 
-mutants: $(DEV_READY) ## plant COUNT=20 small mistakes in each of MODULES="search query", and show which no test notices (SEED=1)
+mutants: $(DEV_READY) ## plant COUNT=20 mistakes in each of MODULES="search terms", and show those that no test notices (SEED=1)
 	@.venv/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) $(MODULES) $(ARGS)
 
-fuzz: $(DEV_READY) ## attack a running service for SECONDS=300, by its contract, and the properties with more examples
+fuzz: $(DEV_READY) ## send a running service random requests of its contract for SECONDS=300; test properties with more examples
 	@.venv/bin/python -m pytest tests/test_fuzz.py --fuzz-seconds=$(SECONDS) $(ARGS)
 	@.venv/bin/python -m pytest -m hypothesis --hypothesis-profile=fuzz $(ARGS)
 
-bench: $(DEV_READY) ## measure against the budgets (SIZE=100000: photos in the database; ARGS for more)
+bench: $(DEV_READY) ## measure speed and memory against budgets (SIZE=100000: photos in the database; ARGS for more)
 	@.venv/bin/python -m benchmarks --size $(SIZE) $(ARGS)
 
-load: $(DEV_READY) ## let phones, browsers, chats and jobs all come at once (MINUTES=3: for so long; ARGS for more)
+load: $(DEV_READY) ## run phones, browsers, chats and jobs all at once (MINUTES=3; ARGS for more)
 	@.venv/bin/python -m benchmarks.load --minutes $(MINUTES) $(ARGS)
 
 docs: $(DEV_READY) ## generate docs/api.md, docs/configuration.md and the layer table in ARCHITECTURE.md
 	@.venv/bin/python -m docs.generate
 
-pictures: $(DEV_READY) ## make the README's pictures of the dashboard again (needs Chromium)
+pictures: $(DEV_READY) ## make the README's pictures of the dashboard (needs Chromium)
 	@.venv/bin/python -m tests.readme_pictures
 
 lint: $(DEV_READY) $(if $(NPM),$(PAGE_READY)) ## check code and formatting (the page's scripts where npm is there)
@@ -96,8 +96,8 @@ clean: ## remove what make and the checks have made; never data
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis $(PAGE_LINT)/node_modules
 	find . -path ./data -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Always from nothing: pip takes a package for installed whose files an interrupted run has laid down in part, and it keeps
-# packages that have left the lock.
+# Always from scratch: pip would take a package that an interrupted run has installed in part for complete, and would
+# keep packages that are no longer in the lock file.
 $(RUN_READY): requirements.txt
 	$(need_python)
 	@echo "Installing into .venv (Python $(VERSION)) ..."
@@ -107,16 +107,16 @@ $(RUN_READY): requirements.txt
 	@touch $@
 	@echo "Installed."
 
-# While packages are being laid down .venv counts as half made (its stamp is away), so an interrupted run is begun anew.
+# During the installation .venv counts as incomplete, because its stamp is renamed. So an interrupted run starts again.
 $(DEV_READY): requirements-dev.txt $(RUN_READY)
-	@echo "Installing into .venv what tests and checks need ..."
-	@mv $(RUN_READY) .venv/.half-made
+	@echo "Installing the packages of tests and checks into .venv ..."
+	@mv $(RUN_READY) .venv/.incomplete
 	@$(PIP_INSTALL) -r requirements-dev.txt
-	@mv .venv/.half-made $(RUN_READY)
+	@mv .venv/.incomplete $(RUN_READY)
 	@touch $@
 	@echo "Installed."
 
 $(PAGE_READY): $(PAGE_LINT)/package-lock.json
-	@echo "Installing into $(PAGE_LINT) what checks the page's scripts ..."
+	@echo "Installing the linters of the page's scripts into $(PAGE_LINT) ..."
 	@$(NPM) ci --prefix $(PAGE_LINT) --ignore-scripts --no-audit --no-fund --silent
 	@touch $@

@@ -1,12 +1,12 @@
-"""The command line: what a person or cron runs beside the service, as `./snaplore <command>` or `flask --app
-app <command>`.
+"""The command line: commands that a person or cron runs beside the service, as `./snaplore <command>` or
+`flask --app app <command>`.
 
-Each command opens its own database scopes, short ones, so that it works beside a busy service. Nothing here
-starts threads or analyses anything: the service finds what a command has queued.
+Each command opens its own short database scopes, so that it can run beside a busy service. No command starts
+threads or analyses screenshots: the service finds what a command has queued.
 
-What cron runs are the `jobs`: each prints one line for the log, with its name, its outcome and how long it
-took, and nothing of what is stored: on stdout when it went well (exit code 0), on stderr when it failed (1).
-One run of a job at a time, over all processes.
+Cron and systemd timers run the `jobs`. Each prints one line for the log, with its name, its outcome and its
+duration, and no stored content: to stdout on success (exit code 0), to stderr on failure (1). A job never
+runs twice at the same time, over all processes.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import functools
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, cast
@@ -33,17 +33,15 @@ from clock import iso, utc_now
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
 from settings import MEGABYTE, NAME, VERSION, Settings
-from upkeep import backup, check, cleanup, importing, restore, rotation
-from upkeep.progress import Progress, silent
+from upkeep import backup, check, cleanup, importing, progress, restore, rotation
 
-LONGEST_ABSENCE = timedelta(days=7)  # of the daily jobs, until the clock is doubted
-
+LONGEST_ABSENCE = timedelta(days=7)  # a longer time between two runs of a daily job may be a wrong clock
 
 Parameters = ParamSpec("Parameters")
 
 
 class _Application(Protocol):
-    """What commands use of `app.Application`, which is above this file."""
+    """The part of `app.Application` that commands use. `app` imports this module and not the reverse."""
 
     settings: Settings
     api_key: str | None
@@ -58,11 +56,11 @@ def _application() -> _Application:
 def command(
     group: click.Group | None = None, *, name: str, opens: bool = True, failing: str = ""
 ) -> Callable[[Callable[Parameters, None]], click.Command]:
-    """A click command in the application's context whose failures are one line, not a trace; `failing` is put
-    before the sentence.
+    """Make a function a click command that runs in the application's context. An expected failure is one
+    line, `failing` and its sentence, without a traceback.
 
-    The data folder is open in it, except with `opens=False`, for commands that work on data that a start
-    would refuse.
+    The data folder is open during the command, except with `opens=False`, for commands that work on data that
+    a start would refuse.
     """
 
     def wrap(function: Callable[Parameters, None]) -> click.Command:
@@ -101,15 +99,15 @@ def _device_id(_context: click.Context, _parameter: click.Parameter, value: str)
     default="import",
     show_default=True,
     callback=_device_id,
-    help="The device that the screenshots are filed under.",
+    help="The id of the device that the screenshots belong to.",
 )
-@click.option("--device-name", default="", help="Its name.")
+@click.option("--device-name", default="", help="The name of that device.")
 def import_folder(folder: Path, device_id: str, device_name: str) -> None:
-    """Store every screenshot in FOLDER and below it.
+    """Store every screenshot in FOLDER and its subfolders.
 
-    Can be stopped at any time and called again: what is stored already is skipped, also when it was moved or
-    renamed. The time of a screenshot is that of its EXIF data, else of its file. The running service analyses
-    them.
+    You can stop an import at any time and run it again: it skips screenshots that are stored already, even if
+    they were moved or renamed. The time of a screenshot is that of its EXIF data, or else of its file. The
+    running service analyses the screenshots.
     """
     counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
     files = list(importing.regular_files(folder, leave_out=_application().settings.data_dir))
@@ -125,10 +123,11 @@ def import_folder(folder: Path, device_id: str, device_name: str) -> None:
         click.echo(failure, err=True)
     always = ("imported", "already there")
     click.echo(", ".join(f"{count} {what}" for what, count in counts.items() if count or what in always))
-    if counts["imported"] and sys.stdout.isatty():  # without a terminal cron would mail it
+    if counts["imported"] and sys.stdout.isatty():  # elsewhere cron would mail it
         click.echo("Next: the running service analyses them. If it is not running, start it (`make run`).")
         click.echo(
-            f"http://{_application().settings.bind} shows how far it is; search there finds each screenshot once it is analysed."
+            f"http://{_application().settings.bind} shows the progress; search finds each screenshot once it "
+            "is analysed."
         )
     if failures:
         raise SystemExit(1)
@@ -136,14 +135,14 @@ def import_folder(folder: Path, device_id: str, device_name: str) -> None:
 
 # ------------------------------------------------------------------------------------------------------- jobs
 
-jobs = click.Group("jobs", help="What cron runs beside the service: each says one line.")
+jobs = click.Group("jobs", help="Regular jobs for cron, beside the service; each prints one line.")
 
 
 def job(name: str, *, by_age: bool = False) -> Callable[[Callable[..., str]], click.Command]:
-    """A command of `jobs` whose function returns its line.
+    """Make a function that returns its outcome a command of `jobs`.
 
-    A run that finds another one under way leaves at once, and well: that one does what this one would have done. One that acts
-    `by_age` does nothing when the clock has jumped.
+    If another run holds the lock, exit 0 at once: it is already doing this work. A job that acts `by_age`
+    does nothing when the clock has jumped.
     """
 
     def wrap(function: Callable[..., str]) -> click.Command:
@@ -160,9 +159,9 @@ def job(name: str, *, by_age: bool = False) -> Callable[[Callable[..., str]], cl
                     click.echo(f"{name}: another run is in progress")
                     return
                 if by_age and _clock_jumped(name, now=utc_now()):
-                    days = LONGEST_ABSENCE.days
                     click.echo(
-                        f"{name}: more than {days} days have passed at once; if the clock is right, the next run makes up for it"
+                        f"{name}: skipped, because the last run was more than {LONGEST_ABSENCE.days} days "
+                        "ago; if the clock is right, the next run does the work"
                     )
                     return
                 began = time.monotonic()
@@ -175,11 +174,10 @@ def job(name: str, *, by_age: bool = False) -> Callable[[Callable[..., str]], cl
 
 
 def _clock_jumped(name: str, *, now: datetime) -> bool:
-    """Whether the clock is further on than `LONGEST_ABSENCE` after the last run of this job; notes that there
-    was one.
+    """Whether the last run of this job is longer ago than `LONGEST_ABSENCE`; records this run.
 
-    A Pi has no clock of its own, and one that starts years ahead would delete, or let fade, all there is. By
-    the next run the network has set it right, or the machine really was off for so long.
+    A Pi has no battery-backed clock. If its clock starts years ahead, a job would delete all data or let all
+    memories fade. By the next run NTP has corrected the clock, or the machine really was off for that long.
     """
     mark = f"jobs.{name}.ran_at"
     with database.scope():
@@ -189,21 +187,20 @@ def _clock_jumped(name: str, *, now: datetime) -> bool:
 
 
 @job("reason")
-@click.option("--device-id", help="Look only at what is new of this device.")
+@click.option("--device-id", help="Consider only new data of this device.")
 def reason(device_id: str | None) -> str:
-    """Look at what is new, and write notes of what is worth it."""
+    """Write notes about new data that is worth it."""
     try:
         saved = reasoner.cycle(_application().settings, device_id=device_id)
-    except (
-        Unavailable
-    ) as problem:  # the service is at it, or the day's tokens are used up: the next hour makes up for it
+    except Unavailable as problem:
+        # The service is writing notes itself, or the daily token limit is reached: the next run catches up.
         return problem.detail
     return f"{len(saved)} new notes"
 
 
 @job("decay", by_age=True)
 def decay() -> str:
-    """Delete expired short-term memories, and let long-term ones fade by a day."""
+    """Delete expired short-term memories, and lower the importance of long-term ones."""
     with database.scope():
         decayed = memory.decay(now=utc_now())
     faded = f"{decayed.decayed} faded by {decayed.days} days" if decayed.decayed else "0 faded"
@@ -211,76 +208,55 @@ def decay() -> str:
 
 
 @job("cleanup", by_age=True)
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only report what would be deleted.")
 def clean_up(dry_run: bool) -> str:
-    """Remove what is older than the retention period, what has expired, and files that belong to nothing."""
-    with _bars() as progress:
-        cleaned = cleanup.clean(_application().settings, now=utc_now(), dry_run=dry_run, progress=progress)
+    """Delete what is older than the retention period, what has expired, and orphaned files."""
+    with progress.bars() as report:
+        cleaned = cleanup.clean(_application().settings, now=utc_now(), dry_run=dry_run, progress=report)
     return (
-        f"{cleaned.photos} photos, {cleaned.conversations} conversations, {cleaned.dynamics} notes, {cleaned.memories} memories, "
-        f"{cleaned.orphans} orphaned files, {cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed"
+        f"{cleaned.photos} photos, {cleaned.conversations} conversations, {cleaned.dynamics} notes, "
+        f"{cleaned.memories} memories, {cleaned.orphans} orphaned files, "
+        f"{cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed"
     )
 
 
 @job("rotate-keys")
-@click.option("--force", is_flag=True, help="Also when the key is not old enough yet.")
+@click.option("--force", is_flag=True, help="Rotate even if the key is not old enough.")
 @click.option(
     "--pictures",
     is_flag=True,
-    help="Seal every file of an earlier generation under a new key as well. Takes a while.",
+    help="Also seal every file of an earlier generation under a new key. This takes a while.",
 )
 def rotate_keys(force: bool, pictures: bool) -> str:
-    """Put the database under a new key when the present one has reached its age. Requests wait meanwhile."""
+    """Give the database a new key if the present one has reached its age. Requests wait meanwhile."""
     if not database.store().encrypted:
-        return "encryption is off, so there is no key to turn"
-    said = []
-    with _bars() as progress:
+        return "encryption is off, so there is no key to rotate"
+    outcomes = []
+    with progress.bars() as report:
         if force or rotation.is_due(_application().settings, now=utc_now()):
             began = time.monotonic()
-            rotation.rotate(progress, now=utc_now())
-            said.append(f"the database has a new key, after {time.monotonic() - began:.2f} s")
+            rotation.rotate(report, now=utc_now())
+            outcomes.append(f"the database has a new key, after {time.monotonic() - began:.2f} s")
         else:
-            said.append(f"the database key is to turn on {rotation.due_at(_application().settings):%Y-%m-%d}")
+            outcomes.append(f"the database key is due on {rotation.due_at(_application().settings):%Y-%m-%d}")
         if pictures:
-            said.append(_sealed(rotation.seal_anew(progress), "sealed anew"))
-    return ", ".join(said)
+            outcomes.append(_sealed(rotation.seal_anew(report), "resealed"))
+    return ", ".join(outcomes)
 
 
-def _sealed(sealed: rotation.SealedAnew, what_was_done: str) -> str:
-    left = f", {sealed.unreadable} could not be read and stay as they are" if sealed.unreadable else ""
-    return f"{sealed.done} pictures and attachments {what_was_done}{left}"
-
-
-@contextlib.contextmanager
-def _bars() -> Iterator[Progress]:
-    """A bar for each stage on a terminal; elsewhere none, because it would be mailed."""
-    if not sys.stdout.isatty():
-        yield silent
-        return
-    with contextlib.ExitStack() as shown:
-        bar = None
-
-        def progress(stage: str, done: int, total: int) -> None:
-            nonlocal bar
-            if bar is None or bar.label != stage:
-                shown.close()
-                bar = shown.enter_context(click.progressbar(length=total, label=stage))
-            bar.update(done - bar.pos)
-            if done >= total:  # what is said next gets a line of its own
-                shown.close()
-                bar = None
-
-        yield progress
+def _sealed(sealed: rotation.SealedAnew, verb: str) -> str:
+    left = f", {sealed.unreadable} could not be read and are unchanged" if sealed.unreadable else ""
+    return f"{sealed.done} pictures and attachments {verb}{left}"
 
 
 # ------------------------------------------------------------------------------------------------------- keys
 
-keys = click.Group("keys", help="The keys of the service and of its data.")
+keys = click.Group("keys", help="Show, rotate and replace the keys of the service and its data.")
 
 
 @command(keys, name="show-api-key")
 @click.option(
-    "--hint", "with_hint", is_flag=True, help="Also say where the service is and how to use the key."
+    "--hint", "with_hint", is_flag=True, help="Also print the address of the service and how to use the key."
 )
 def show_api_key(with_hint: bool) -> None:
     """Print the key that clients send as `Authorization: Bearer <key>`."""
@@ -292,7 +268,7 @@ def show_api_key(with_hint: bool) -> None:
 
 
 def hint(address: str, api_key: str | None) -> str:
-    """The lines that say where the service is and how to use its key."""
+    """The lines that a person needs to use the service: its address, its key and two calls."""
     bearer = f" -H 'Authorization: Bearer {api_key}'" if api_key else ""
     return "\n".join(
         (
@@ -306,23 +282,22 @@ def hint(address: str, api_key: str | None) -> str:
 
 @command(keys, name="status")
 def show_keys() -> None:
-    """Show how old the keys are and what they open; fails when a file does not open."""
+    """Show the age of the keys and the files they open. Fails if a file does not open."""
     store, settings, now = database.store(), _application().settings, utc_now()
-    with _bars() as progress:
-        status = rotation.status(progress)
+    with progress.bars() as report:
+        status = rotation.status(report)
     if store.encrypted:
         made = datetime.fromtimestamp(store.master_key_path.stat().st_mtime, UTC).replace(tzinfo=None)
         click.echo(f"Master key:   {store.master_key_path}, {_age(made, now)}")
-        click.echo(
-            f"Database key: generation {store.ring.generation}, {_age(store.ring.created_at, now)}, {_next_turn(settings, now)}"
-        )
+        age = _age(store.ring.created_at, now)
+        click.echo(f"Database key: generation {store.ring.generation}, {age}, {_rotation(settings, now)}")
     else:
         click.echo("Encryption:   off")
     click.echo(f"Database:     {store.ring.database_file}, {store.database.stat().st_size / MEGABYTE:.1f} MB")
-    of_each = ", ".join(
+    counts = ", ".join(
         f"{count} of generation {number}" for number, count in sorted(status.generations.items())
     )
-    click.echo(f"Files:        {of_each or 'none'}")
+    click.echo(f"Files:        {counts or 'none'}")
     click.echo(f"Unreadable:   {len(status.unreadable) or 'none'}")
     for place in status.unreadable:
         click.echo(f"  {place}")
@@ -334,29 +309,29 @@ def _age(made: datetime, now: datetime) -> str:
     return f"{max(0, (now - made).days)} days old"
 
 
-def _next_turn(settings: Settings, now: datetime) -> str:
+def _rotation(settings: Settings, now: datetime) -> str:
     return (
-        "to turn with the next `flask jobs rotate-keys`"
+        "due for the next `./snaplore jobs rotate-keys`"
         if rotation.is_due(settings, now=now)
-        else f"to turn on {rotation.due_at(settings):%Y-%m-%d}"
+        else f"due on {rotation.due_at(settings):%Y-%m-%d}"
     )
 
 
 @command(keys, name="apply", opens=False)
 def apply_encryption() -> None:
-    """Encrypt or decrypt what is stored, after SNAPLORE_ENCRYPTION was changed.
+    """Encrypt or decrypt all data after a change of SNAPLORE_ENCRYPTION.
 
-    The service must be stopped while the database is written anew; it may be started again when the pictures
-    have their turn. A run that was cut off is called again.
+    The service must be stopped while the database is rewritten; you can start it again before the pictures
+    follow. If a run is interrupted, run it again.
     """
     settings = _application().settings
     encrypted = "encrypted" if settings.encryption else "not encrypted"
-    with _bars() as progress:
-        if rotation.apply_encryption(settings, progress, now=utc_now()):
+    with progress.bars() as report:
+        if rotation.apply_encryption(settings, report, now=utc_now()):
             click.echo(f"The database is {encrypted} now. The service can be started; the pictures follow.")
         else:
             click.echo(f"The database is {encrypted} already.")
-        sealed = rotation.seal_anew(progress, only_unlike=True)
+        sealed = rotation.seal_anew(report, only_unlike=True)
     click.echo(_sealed(sealed, "sealed" if settings.encryption else "unsealed"))
     if sealed.unreadable:
         raise SystemExit(1)
@@ -366,13 +341,13 @@ def apply_encryption() -> None:
 @click.option(
     "--new-key-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File with the new master key. Otherwise one is made.",
+    help="File with the new master key. Without it, a key is generated.",
 )
 def change_master(new_key_file: Path | None) -> None:
-    """Seal the key ring under another master key; the data stays as it is.
+    """Seal the key ring under another master key. The data is not rewritten.
 
-    A master key that SNAPLORE_MASTER_KEY_FILE names is not Snaplore's to write: give the new one with
-    --new-key-file, with the service stopped, and put it in the old one's place afterwards.
+    Snaplore does not write to the file that SNAPLORE_MASTER_KEY_FILE names: stop the service, give the new
+    key with --new-key-file, and replace the file afterwards.
     """
     store, settings = database.store(), _application().settings
     if not store.encrypted:
@@ -381,15 +356,18 @@ def change_master(new_key_file: Path | None) -> None:
     if settings.master_key_file is None:
         rotation.change_master_key(key)
         click.echo(
-            f"The master key {store.master_key_path} is a new one. Backups that were made before need the old one."
+            f"The master key {store.master_key_path} was replaced. Backups made before need the old one."
         )
         return
     if new_key_file is None:
-        raise click.UsageError("The master key is in a file of yours: give the new one with --new-key-file.")
+        raise click.UsageError(
+            "SNAPLORE_MASTER_KEY_FILE names the master key: give the new one with --new-key-file."
+        )
     with contextlib.closing(ServiceLock(settings.data_dir)):
         rotation.change_master_key(key)
     click.echo(
-        f"The key ring is sealed under the new key. Put it in the place of {settings.master_key_file} before the next start."
+        f"The key ring is sealed under the new key. Before the next start, replace "
+        f"{settings.master_key_file} with it."
     )
 
 
@@ -406,27 +384,26 @@ def show_version() -> None:
 @click.option(
     "--repair",
     is_flag=True,
-    help="Mend what can be made again: thumbnails, the search index, counts; remove orphaned files.",
+    help="Recreate what can be derived (thumbnails, search index, counts) and delete orphaned files.",
 )
 @click.option(
     "--forget-lost",
     is_flag=True,
-    help="With --repair: delete photos and attachments whose file is lost for good.",
+    help="With --repair: delete photos and attachments whose files are lost.",
 )
 def check_data(repair: bool, forget_lost: bool) -> None:
-    """Check that everything stored is there, whole, and agrees; a line for each kind. Works beside the
-    service.
+    """Verify everything stored, while the service runs, and print one line per kind.
 
-    The exit code is 0 when all is well or mended, 1 when something is wrong.
+    The exit code is 0 if everything is correct or repaired, and 1 if a problem is left.
     """
     if forget_lost and not repair:
-        raise click.UsageError("--forget-lost needs --repair")
+        raise click.UsageError("--forget-lost needs --repair.")
     left = 0
-    with _bars() as progress:
+    with progress.bars() as report:
         for kind in check.check(
-            _application().settings, check.Orders(utc_now(), repair, forget_lost, progress)
+            _application().settings, check.Orders(utc_now(), repair, forget_lost, report)
         ):
-            left += kind.wrong - kind.mended if repair else kind.wrong
+            left += kind.wrong - kind.repaired if repair else kind.wrong
             click.echo(kind)
     if left:
         raise SystemExit(1)
@@ -441,25 +418,25 @@ def check_data(repair: bool, forget_lost: bool) -> None:
 @click.option(
     "--with-master-key",
     is_flag=True,
-    help="Put the master key in, so that whoever has FILE can read everything.",
+    help="Include the master key: whoever has FILE can read everything.",
 )
 def back_up(file: Path, force: bool, with_master_key: bool) -> None:
-    """Write everything that is kept to FILE, as it is at one moment, while the service runs.
+    """Write everything to FILE, as it is at one moment, while the service runs.
 
     The master key is left out: keep a copy of it elsewhere, because FILE cannot be read without it.
     """
-    with _bars() as progress:
+    with progress.bars() as report:
         made = backup.make(
-            file.absolute(), progress, now=utc_now(), force=force, with_master_key=with_master_key
+            file.absolute(), report, now=utc_now(), force=force, with_master_key=with_master_key
         )
     click.echo(
         f"backup: {made.head.photos} photos, {made.head.files} files, {made.size / MEGABYTE:.1f} MB in {file}"
     )
     if not made.head.encrypted:
-        click.echo("Encryption is off: whoever has the file can read everything in it.", err=True)
+        click.echo("Encryption is off: whoever has the file can read everything.", err=True)
     elif with_master_key:
-        click.echo("The master key is in it: whoever has the file can read everything in it.", err=True)
-    _name_unreadable(made.unreadable, "are lost or damaged, and were left out. `flask check` tells more.")
+        click.echo("The file includes the master key: whoever has it can read everything.", err=True)
+    _name_unreadable(made.unreadable, "are lost or damaged and were left out; `./snaplore check` lists them.")
 
 
 @command(opens=False, name="restore")
@@ -467,39 +444,37 @@ def back_up(file: Path, force: bool, with_master_key: bool) -> None:
 @click.option(
     "--master-key-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The master key of what is restored.",
+    help="The master key of the data to restore.",
 )
-@click.option("--undo", is_flag=True, help="Bring back the data that the last restore has replaced.")
-@click.option("--discard-previous", is_flag=True, help="Remove the data that was kept aside.")
+@click.option("--undo", is_flag=True, help="Bring back the data that the last restore replaced.")
+@click.option("--discard-previous", is_flag=True, help="Delete the data that was kept aside.")
 def bring_back(file: Path | None, master_key_file: Path | None, undo: bool, discard_previous: bool) -> None:
-    """Replace all data by the backup FILE, which is verified first. The service must be stopped.
+    """Replace all data with the backup FILE, which is verified first. The service must be stopped.
 
-    The data that was there is kept aside until it is discarded. The master key is that of this machine, else
-    that in the backup; another one is named with --master-key-file.
+    The previous data is kept aside until it is discarded. The master key is this machine's, or else the
+    backup's; --master-key-file names another one.
     """
     if [file is not None, undo, discard_previous].count(True) != 1:
-        raise click.UsageError("Give FILE, or --undo, or --discard-previous.")
+        raise click.UsageError("Give FILE, --undo or --discard-previous.")
     settings = _application().settings
     if discard_previous:
         click.echo(f"restore: {restore.discard_previous(settings) / MEGABYTE:.1f} MB freed")
         return
     if file is None:
         restored = restore.undo(settings, now=utc_now(), master_key_file=master_key_file)
-        click.echo(f"restore: {restored.photos} photos are back")
+        click.echo(f"restore: {restored.photos} photos brought back")
     else:
-        with _bars() as progress:
-            restored = restore.restore(
-                settings, file, progress, now=utc_now(), master_key_file=master_key_file
-            )
+        with progress.bars() as report:
+            restored = restore.restore(settings, file, report, now=utc_now(), master_key_file=master_key_file)
         click.echo(
             f"restore: {restored.photos} photos, as they were at {restored.made_at:%Y-%m-%d %H:%M} UTC"
         )
     if restored.aside is not None:
-        click.echo(f"What was there before is in {restored.aside}.")
+        click.echo(f"The previous data is in {restored.aside}.")
         click.echo(
-            "Go back to it with `flask restore --undo`, or remove it with `flask restore --discard-previous`."
+            "`./snaplore restore --undo` brings it back; `./snaplore restore --discard-previous` deletes it."
         )
-    _name_unreadable(restored.unreadable, "were lost or damaged already when the backup was made.")
+    _name_unreadable(restored.unreadable, "were already lost or damaged when the backup was made.")
 
 
 def _name_unreadable(paths: list[str], what: str) -> None:
@@ -512,6 +487,6 @@ COMMANDS = (import_folder, jobs, keys, back_up, bring_back, check_data, show_ver
 command_line = click.Group(
     NAME.lower(),
     commands=COMMANDS,
-    help="Look after Snaplore's data, beside the running service. Settings come from the environment.",
+    help="Manage the data of Snaplore while the service runs. Settings come from the environment.",
 )
 click.version_option(VERSION, prog_name=NAME, message="%(prog)s %(version)s")(command_line)

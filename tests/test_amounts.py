@@ -472,7 +472,7 @@ def test_only_so_many_exports_run_at_once_and_one_that_is_broken_off_leaves_its_
         client.upload(noise(300))
     running = [begin() for _ in range(amounts.MOST_EXPORTS)]
     refused = begin()
-    assert detail(refused, 503).startswith("Too many exports are going on.")
+    assert detail(refused, 503).startswith("Too many exports are running.")
     assert refused.headers["Retry-After"] == "60"
     for answer in running:
         answer.close()

@@ -176,7 +176,7 @@ def test_a_new_machine_gets_everything_back_with_the_key_of_the_old_one(kept, tm
     assert {oct(path.stat().st_mode & 0o077) for path in fresh.data_dir.rglob("*")} == {"0o0"}, (
         "nobody else may read it"
     )
-    assert {path.name for path in fresh.data_dir.iterdir() if path.is_dir()} >= set(restore.KEPT)
+    assert {path.name for path in fresh.data_dir.iterdir() if path.is_dir()} >= set(restore.STATE)
     assert not list(fresh.data_dir.glob("restore-*"))
 
 
@@ -209,7 +209,7 @@ def test_what_was_kept_aside_goes_when_it_is_told_to(kept, here):
     assert not outcome.aside.exists()
     assert contents(here) == kept.contents
     for verb in (restore.discard_previous, lambda settings: restore.undo(settings, now=utc_now())):
-        with pytest.raises(NotFound, match="No earlier data"):
+        with pytest.raises(NotFound, match="No previous data"):
             verb(here)
 
 
@@ -259,7 +259,7 @@ def test_an_older_schema_is_migrated_and_a_newer_one_is_refused(kept, here, tmp_
 
     monkeypatch.undo()
     fresh = dataclasses.replace(here, data_dir=tmp_path / "fresh")
-    with pytest.raises(StartRefused, match="a newer Snaplore's"):
+    with pytest.raises(StartRefused, match="made by a newer Snaplore"):
         restore.restore(
             fresh,
             tmp_path / "newer.tar",
@@ -307,7 +307,7 @@ def test_the_ring_is_sealed_under_the_key_file_of_the_machine_which_must_be_ther
 
 def test_encryption_that_is_set_otherwise_is_refused_with_what_to_do(kept, here, tmp_path):
     before = listing(here.data_dir)
-    with pytest.raises(StartRefused, match="is encrypted: set SNAPLORE_ENCRYPTION to true for it"):
+    with pytest.raises(StartRefused, match="is encrypted: set SNAPLORE_ENCRYPTION to true"):
         restored(dataclasses.replace(here, encryption=False), kept)
     assert listing(here.data_dir) == before
 
@@ -320,7 +320,7 @@ def test_what_was_set_aside_before_its_keys_changed_comes_back_all_the_same(kept
     settings.master_key_file.write_text("cd" * 32)
     with pytest.raises(StartRefused, match="No master key opens this data"):
         restore.undo(settings, now=utc_now())
-    with pytest.raises(StartRefused, match="is encrypted: set SNAPLORE_ENCRYPTION to true for it"):
+    with pytest.raises(StartRefused, match="is encrypted: set SNAPLORE_ENCRYPTION to true"):
         restore.undo(dataclasses.replace(settings, encryption=False), now=utc_now())
     restore.undo(settings, now=utc_now(), master_key_file=tmp_path / "old")
     assert contents(settings) == other.contents
@@ -454,7 +454,7 @@ def test_a_member_that_is_not_what_it_was_is_refused(kept, here, tmp_path, kind,
         here,
         kept,
         put_together(members, tmp_path / "harmed.tar"),
-        "damaged|no backup of Snaplore",
+        "damaged|not a backup of Snaplore",
         (Unreadable, BadInput),
     )
 
@@ -473,7 +473,7 @@ def test_what_is_not_authentic_is_refused_though_its_sum_is_right(kept, here, tm
         "exchanged": [(member, exchanged)],
     }
     members[place : place + 1] = changed[harm]
-    sentence = "database is damaged|missing, or not authentic|database.db is missing|no row names"
+    sentence = "database is damaged|missing or not authentic|database.db is missing|no row names"
     refuses(here, kept, put_together(members, tmp_path / "harmed.tar", summed=True), sentence)
 
 
@@ -516,13 +516,13 @@ def test_a_file_that_no_row_names_and_one_after_the_end_are_refused(kept, here, 
         put_together([*members[:-2], more, *members[-2:]], tmp_path / "a.tar", summed=True),
         "no row names",
     )
-    refuses(here, kept, put_together([*members, more], tmp_path / "b.tar"), "comes after its end")
+    refuses(here, kept, put_together([*members, more], tmp_path / "b.tar"), "comes after the list")
 
 
 def test_two_members_in_each_others_place_are_refused(kept, here, tmp_path):
     members = taken_apart(kept.file)
     members[4], members[5] = members[5], members[4]
-    refuses(here, kept, put_together(members, tmp_path / "harmed.tar"), "is missing, or something was put in")
+    refuses(here, kept, put_together(members, tmp_path / "harmed.tar"), "is missing, or a file was added")
 
 
 def test_a_file_that_was_cut_off_anywhere_is_refused(kept, here, tmp_path):
@@ -540,17 +540,19 @@ def test_a_file_that_was_cut_off_anywhere_is_refused(kept, here, tmp_path):
         chance.randrange(end),
     }:
         (tmp_path / "cut.tar").write_bytes(content[:length])
-        refuses(here, kept, tmp_path / "cut.tar", "is damaged|no backup of Snaplore", (Unreadable, BadInput))
+        refuses(
+            here, kept, tmp_path / "cut.tar", "is damaged|not a backup of Snaplore", (Unreadable, BadInput)
+        )
 
 
 def test_what_is_no_backup_and_what_is_a_later_one_are_told_apart(kept, here, tmp_path):
     (tmp_path / "picture.png").write_bytes(draw())
-    refuses(here, kept, tmp_path / "picture.png", "is no backup of Snaplore", BadInput)
+    refuses(here, kept, tmp_path / "picture.png", "is not a backup of Snaplore", BadInput)
     refuses(
         here,
         kept,
         put_together([(named("notes.txt"), b"notes")], tmp_path / "notes.tar"),
-        "does not belong in it|no backup",
+        "does not belong in it|not a backup",
     )
     members = taken_apart(kept.file)
     members[0] = (members[0][0], members[0][1].replace(b'"format": 1', b'"format": 2'))
@@ -950,8 +952,8 @@ def test_the_commands_say_what_they_did_and_how_to_go_back(kept, tmp_path):
     said = run("restore", file)
     assert "restore: 2 photos, as they were at " in said
     assert "before-restore-" in said
-    assert "flask restore --undo" in said
-    assert run("restore", "--undo").startswith("restore: 2 photos are back")
+    assert "./snaplore restore --undo" in said
+    assert run("restore", "--undo").startswith("restore: 2 photos brought back")
     assert run("restore", "--discard-previous").startswith("restore: 0.")
     assert "set SNAPLORE_ENCRYPTION to true" in run("restore", file, code=1, encryption="false")
 
@@ -960,7 +962,7 @@ def test_who_can_read_the_file_is_said_when_it_is_everybody(kept, tmp_path):
     shutil.copytree(kept.settings.data_dir, tmp_path / "data")
     service = Service(tmp_path)
     run = service.run("flask", "--app", "app", "backup", "--with-master-key", str(tmp_path / "with-key.tar"))
-    assert "The master key is in it: whoever has the file can read everything" in run.stderr
+    assert "The file includes the master key: whoever has it can read everything" in run.stderr
     run = service.run(
         "flask",
         "--app",

@@ -1,4 +1,4 @@
-"""`flask check`: it finds each kind of damage and names it, mends what can be made again, and calls nothing
+"""`./snaplore check`: it finds each kind of damage and names it, mends what can be made again, and calls nothing
 wrong that only changes.
 """
 
@@ -90,7 +90,9 @@ def wrong(cli, *options):
     """The lines that are not OK; the exit code has to agree."""
     code, lines = run(cli, *options)
     lines = [line for line in lines if not line.endswith(": OK")]
-    assert code == (1 if any("mended" not in line for line in lines) or (lines and not options) else 0), lines
+    assert code == (1 if any("repaired" not in line for line in lines) or (lines and not options) else 0), (
+        lines
+    )
     return lines
 
 
@@ -127,7 +129,7 @@ def test_without_encryption_the_same_is_checked(settings):
     flip(original)
     assert [line for line in lines_of(plain) if not line.endswith("OK")] == [
         "originals: 1 wrong: photo 2 (1.png) is damaged",
-        "thumbnails: 1 wrong: that of photo 1 is damaged",
+        "thumbnails: 1 wrong: the thumbnail of photo 1 is damaged",
     ]
 
 
@@ -186,7 +188,8 @@ def test_data_that_does_not_open_is_told_of_and_nothing_is_changed(library, cli,
 def test_a_lost_or_damaged_copy_of_the_key_ring_is_written_again_and_told_of(library, cli, copy):
     path = library / "keys" / copy
     path.unlink()
-    expected = f"keys: 1 wrong, 1 mended: the copy {copy} of the key ring was lost, damaged or old (mended)"
+    problem = f"the copy {copy} of the key ring was missing, damaged or out of date (repaired)"
+    expected = f"keys: 1 wrong, 1 repaired: {problem}"
     assert run(cli) == (1, [expected, *ALL_WELL[1:]])
     flip(path)
     assert run(cli, "--repair") == (0, [expected, *ALL_WELL[1:]])
@@ -200,7 +203,7 @@ def test_lost_and_damaged_originals_are_named_and_kept_until_they_are_given_up(l
     assert wrong(cli) == wrong(cli, "--repair") == [f"originals: 2 wrong: {named}"]
     assert client.get("/api/photos").json["total"] == 3
 
-    assert wrong(cli, "--repair", "--forget-lost")[0].startswith("originals: 2 wrong, 2 mended: photo 1")
+    assert wrong(cli, "--repair", "--forget-lost")[0].startswith("originals: 2 wrong, 2 repaired: photo 1")
     assert [item["id"] for item in client.get("/api/photos").json["items"]] == [3]
     assert run(cli) == (0, ALL_WELL)
 
@@ -214,10 +217,10 @@ def test_a_damaged_thumbnail_is_made_anew_from_the_original(library, cli, client
     before = client.get("/api/photos/1/thumbnail").data
     flip(file_of(library, 1, Photo.thumbnail_path), place)
     file_of(library, 2, Photo.thumbnail_path).unlink()
-    named = ["that of photo 1 is damaged", "that of photo 2 is lost"]
+    named = ["the thumbnail of photo 1 is damaged", "the thumbnail of photo 2 is lost"]
     assert wrong(cli) == [f"thumbnails: 2 wrong: {'; '.join(named)}"]
     assert wrong(cli, "--repair") == [
-        f"thumbnails: 2 wrong, 2 mended: {'; '.join(f'{name} (mended)' for name in named)}"
+        f"thumbnails: 2 wrong, 2 repaired: {'; '.join(f'{name} (repaired)' for name in named)}"
     ]
     assert client.get("/api/photos/1/thumbnail").data == before
     assert run(cli) == (0, ALL_WELL)
@@ -229,7 +232,7 @@ def test_a_thumbnail_whose_original_is_lost_as_well_stays_lost(library, cli):
     file_of(library, 1, Photo.thumbnail_path).unlink()
     assert [line.partition(":")[0] for line in wrong(cli, "--repair")] == ["originals", "thumbnails"]
     assert wrong(cli, "--repair", "--forget-lost") == [
-        "originals: 1 wrong, 1 mended: photo 1 (0.png) is lost (mended)"
+        "originals: 1 wrong, 1 repaired: photo 1 (0.png) is lost (repaired)"
     ]
     assert run(cli) == (0, ALL_WELL)
 
@@ -237,9 +240,11 @@ def test_a_thumbnail_whose_original_is_lost_as_well_stays_lost(library, cli):
 def test_a_lost_attachment_is_named_and_its_message_stays_when_it_is_given_up(library, cli):
     path = next(library.glob("attachments/*/*"))
     path.unlink()
-    assert wrong(cli) == wrong(cli, "--repair") == ["attachments: 1 wrong: that of message 1 is lost"]
+    assert (
+        wrong(cli) == wrong(cli, "--repair") == ["attachments: 1 wrong: the attachment of message 1 is lost"]
+    )
     assert wrong(cli, "--repair", "--forget-lost") == [
-        "attachments: 1 wrong, 1 mended: that of message 1 is lost (mended)"
+        "attachments: 1 wrong, 1 repaired: the attachment of message 1 is lost (repaired)"
     ]
     with database.scope():
         assert not Holding.select().where(Holding.kind == "attachment").exists(), (
@@ -248,8 +253,7 @@ def test_a_lost_attachment_is_named_and_its_message_stays_when_it_is_given_up(li
     status = cli.invoke(args=["keys", "status"])
     assert (status.exit_code, "Files:        6 of generation 1" in status.output) == (0, True), status.output
     assert (
-        "0 pictures and attachments sealed anew"
-        in cli.invoke(args=["jobs", "rotate-keys", "--pictures"]).output
+        "0 pictures and attachments resealed" in cli.invoke(args=["jobs", "rotate-keys", "--pictures"]).output
     )
     with database.scope():
         assert Message.get_by_id(1).content == "What is this?"
@@ -264,18 +268,18 @@ def test_files_without_a_row_are_wrong_when_they_are_older_than_a_day(library, c
 
     old = (utc_now() - 2 * DAY).timestamp()
     os.utime(orphan, (old, old))
-    name = f"photos/ab/{'ab' * 16} belongs to nothing"
+    name = f"photos/ab/{'ab' * 16} belongs to no row"
     assert wrong(cli) == [f"files: 1 wrong: {name}"]
     assert orphan.exists()
-    assert wrong(cli, "--repair") == [f"files: 1 wrong, 1 mended: {name} (mended)"]
+    assert wrong(cli, "--repair") == [f"files: 1 wrong, 1 repaired: {name} (repaired)"]
     assert not orphan.exists()
 
 
 def test_a_photo_without_an_analysis_gets_one(library, cli, client):
     with database.scope():
         Analysis.delete().where(Analysis.photo == 3).execute()
-    assert wrong(cli) == ["analyses: 1 wrong: photo 3 has none"]
-    assert wrong(cli, "--repair") == ["analyses: 1 wrong, 1 mended: photo 3 has none (mended)"]
+    assert wrong(cli) == ["analyses: 1 wrong: photo 3 has no analysis"]
+    assert wrong(cli, "--repair") == ["analyses: 1 wrong, 1 repaired: photo 3 has no analysis (repaired)"]
     assert client.get("/api/stats").json["pending"] == 1
     assert run(cli) == (0, ALL_WELL)
 
@@ -287,11 +291,12 @@ def test_an_index_that_disagrees_with_the_analyses_is_made_to_agree(library, cli
         Analysis.update(visible_text="tangerine and some more new words").where(Analysis.photo == 2).execute()
     lines = wrong(cli)
     assert lines[0] == (
-        "index: 3 wrong: photo 1 is not in it; photo 2 has other words there; photo 99 has other words there"
+        "index: 3 wrong: photo 1 is not indexed; photo 2 is indexed with other words; "
+        "photo 99 is indexed with other words"
     )
     assert lines[1].startswith("vocabulary: ")
-    assert "“ghost” is counted wrongly" in lines[1]
-    assert wrong(cli, "--repair")[0].startswith("index: 3 wrong, 3 mended: ")
+    assert "the count of “ghost” is wrong" in lines[1]
+    assert wrong(cli, "--repair")[0].startswith("index: 3 wrong, 3 repaired: ")
     assert run(cli) == (0, ALL_WELL)
     assert (sorted(found("tangerine")), found("word0"), found("new")) == ([1, 2], [1], [2])
 
@@ -303,7 +308,7 @@ def test_a_vocabulary_that_miscounts_is_counted_anew(library, cli):
         Vocabulary.create(term="zebra", documents=1)
     named = ("tangerine", "word1", "zebra")
     assert wrong(cli) == [
-        f"vocabulary: 3 wrong: {'; '.join(f'“{term}” is counted wrongly' for term in named)}"
+        f"vocabulary: 3 wrong: {'; '.join(f'the count of “{term}” is wrong' for term in named)}"
     ]
     wrong(cli, "--repair")
     assert run(cli) == (0, ALL_WELL)
@@ -332,7 +337,7 @@ def test_a_damaged_full_text_index_is_made_anew(library, cli):
             "WHERE id = (SELECT max(id) FROM photo_index_data WHERE id < 1 << 52)"
         )
     assert wrong(cli)[0] == "index: 1 wrong: the index is damaged"
-    assert wrong(cli, "--repair") == ["index: 1 wrong, 1 mended: the index is damaged (mended)"]
+    assert wrong(cli, "--repair") == ["index: 1 wrong, 1 repaired: the index is damaged (repaired)"]
     assert run(cli) == (0, ALL_WELL)
     assert sorted(found("tangerine")) == [1, 2]
 
@@ -376,7 +381,7 @@ def test_damaged_pages_of_the_database_are_told_of_and_the_rest_is_checked(libra
     code, lines = run(cli, "--repair")
     assert code == 1
     assert f"HMAC verification failed for page {page}" in lines[1]
-    assert lines[1].endswith("restore a backup (flask restore)")
+    assert lines[1].endswith("restore a backup (./snaplore restore)")
     assert [line for number, line in enumerate(lines) if number != 1] == [
         line for number, line in enumerate(ALL_WELL) if number != 1
     ]
@@ -389,7 +394,7 @@ def test_rows_that_belong_to_nothing_are_told_of(library, cli):
         db.execute_sql("DELETE FROM photos WHERE id = 3")
     database.close_connections()
     assert wrong(cli, "--repair") == [
-        "database: 1 wrong: row 3 of analyses belongs to nothing in photos; restore a backup (flask restore)"
+        "database: 1 wrong: row 3 of analyses refers to a missing row of photos; restore a backup (./snaplore restore)"
     ]
 
 
@@ -398,9 +403,9 @@ def test_at_most_twenty_of_a_kind_are_named(library, cli):
         for number in range(30):
             Vocabulary.create(term=f"zebra{number:02}", documents=1)
     [line] = wrong(cli)
-    assert line.startswith("vocabulary: 30 wrong: “zebra00” is counted wrongly; ")
-    assert line.count(" is counted wrongly") == 20
-    assert line.endswith("“zebra19” is counted wrongly; and 10 more")
+    assert line.startswith("vocabulary: 30 wrong: the count of “zebra00” is wrong; ")
+    assert line.count("the count of ") == 20
+    assert line.endswith("the count of “zebra19” is wrong; and 10 more")
 
 
 def test_what_changes_while_it_runs_is_not_called_wrong(library, settings, monkeypatch):

@@ -23,7 +23,6 @@ DEPLOY = ROOT / "deploy"
 SERVICES = ("snaplore.service", "snaplore-job@.service")
 WORK = ("reason", "decay", "cleanup", "rotate-keys")
 TIMERS = tuple(f"snaplore-{name}.timer" for name in WORK)
-FLASK = Path(sys.executable).with_name("flask")
 
 needs_systemd = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="systemd-analyze, of Debian's package systemd, is not here"
@@ -184,14 +183,14 @@ def test_the_address_that_people_are_told_is_the_one_that_systemd_listens_on():
 
 
 def job_names() -> set[str]:
-    """What `flask jobs` knows."""
+    """The commands of `./snaplore jobs`."""
     return set({command.name: command for command in jobs.COMMANDS}["jobs"].commands)
 
 
 def cron_lines() -> dict[str, list[str]]:
     """The active lines, as the name of the job to the five fields and the command."""
     lines = [line for line in (ROOT / "crontab").read_text().splitlines() if re.match(r"[0-9*]", line)]
-    found = {re.search(r"flask jobs (\S+)", line)[1]: line.split(maxsplit=5) for line in lines}
+    found = {re.search(r"snaplore jobs (\S+)", line)[1]: line.split(maxsplit=5) for line in lines}
     assert len(found) == len(lines)
     return found
 
@@ -227,7 +226,7 @@ def cron(tmp_path):
     def run(command: str) -> str:
         environment = {
             **cron_variables(), "HOME": str(tmp_path), "PATH": f"{programs}:{os.defpath}",
-            "SNAPLORE_HOME": str(ROOT), "SNAPLORE_ENVIRONMENT": str(settings), "FLASK": str(FLASK),
+            "SNAPLORE_HOME": str(ROOT), "SNAPLORE_ENVIRONMENT": str(settings),
         }  # fmt: skip
         ended = subprocess.run(
             [cron_variables()["SHELL"], "-c", command],
@@ -262,12 +261,11 @@ def test_a_job_that_cannot_work_says_why_in_the_journal(cron, tmp_path):
 
 
 def test_the_command_line_of_the_service_passes_on_its_arguments_and_its_exit_code(tmp_path):
-    environment = {"PATH": os.defpath, "SNAPLORE_HOME": str(ROOT), "FLASK": str(FLASK),
-                   "SNAPLORE_DATA_DIR": str(tmp_path / "data"),
+    environment = {"PATH": os.defpath, "SNAPLORE_HOME": str(ROOT), "SNAPLORE_DATA_DIR": str(tmp_path / "data"),
                    "SNAPLORE_ENVIRONMENT": str(tmp_path / "none")}  # fmt: skip
 
     def run(*arguments):
-        program = [DEPLOY / "flask", *arguments]
+        program = [DEPLOY / "snaplore", *arguments]
         return subprocess.run(
             program,
             cwd=tmp_path,

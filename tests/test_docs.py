@@ -19,9 +19,7 @@ _FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")
 _LINK = re.compile(r"\[[^\]\[]*(?:\[[^\]]*\][^\]\[]*)*\]\(([^()\s]+)\)")
 _MAKE = re.compile(r"(?:^ *|`|&& |sudo )make (?:-C \S+ )?([a-z][a-z-]*)", re.MULTILINE)
-_COMMAND = re.compile(
-    r"(?:(?<!\S)\./(?:snaplore|flask)|`\./snaplore|/deploy/flask|flask --app app) +([^`|#;&>]+)"
-)
+_COMMAND = re.compile(r"(?:(?<!\S)\./snaplore|`\./snaplore|/deploy/snaplore|flask --app app) +([^`|#;&>]+)")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +97,7 @@ def test_an_unknown_target_command_or_option_is_found() -> None:
     assert list(unknown_commands(text)) == []
     text = (
         "`./snaplore jobs nothing`\n"
-        "```sh\nsudo /opt/snaplore/deploy/flask check --nothing    # --harmless\n```"
+        "```sh\nsudo /opt/snaplore/deploy/snaplore check --nothing    # --harmless\n```"
     )
     assert list(unknown_commands(text)) == ["check --nothing", "jobs nothing"]
 

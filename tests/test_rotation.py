@@ -152,7 +152,7 @@ def test_the_job_turns_the_key_by_its_age_or_when_told_to(client, cli, settings)
     early = cli.invoke(args=["jobs", "rotate-keys"])
     due = f"{database.store().ring.created_at + timedelta(days=90):%Y-%m-%d}"
     assert early.exit_code == 0
-    assert early.stdout.startswith(f"rotate-keys: the database key is to turn on {due} (")
+    assert early.stdout.startswith(f"rotate-keys: the database key is due on {due} (")
     assert database.store().ring.generation == 1
 
     forced = cli.invoke(args=["jobs", "rotate-keys", "--force"])
@@ -495,7 +495,7 @@ def test_a_damaged_picture_is_named_by_the_status_and_stays_as_it_is(client, cli
     run = cli.invoke(args=["jobs", "rotate-keys", "--force", "--pictures"])
 
     assert run.exit_code == 0
-    assert "3 pictures and attachments sealed anew, 1 could not be read and stay as they are" in run.stdout
+    assert "3 pictures and attachments resealed, 1 could not be read and are unchanged" in run.stdout
     status = cli.invoke(args=["keys", "status"])
     assert status.exit_code == 1
     assert "Files:        2 of generation 1, 5 of generation 2" in status.stdout

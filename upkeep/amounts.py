@@ -1,9 +1,9 @@
-"""The person's data as a whole: how much there is, how long it stays, under which keys, all of it to take along, and none of it any more;
-`/api/data`.
+"""The stored data as a whole, under `/api/data`: statistics, retention period, keys, export, and deleting
+everything.
 
-What is stored is counted as it changes: rows by the tallies, bytes by the holdings, both kept by triggers, so
-that the figures of 100,000 screenshots cost no more than those of one. Only the few files of the database are
-looked at. A cache would save nothing, and be wrong right after an upload.
+Amounts are counted as they change: rows in the tallies, bytes in the holdings, both maintained by triggers.
+So the statistics of 100,000 screenshots cost no more than those of one; only the few files of the database
+are measured on disk. A cache would save nothing and be wrong right after an upload.
 """
 
 import contextlib
@@ -28,19 +28,17 @@ from settings import NAME, Settings
 from upkeep import cleanup, export, rotation
 from web import inputs, shapes
 
-# Each holds one of the server's 16 threads as long as its client takes (gunicorn.conf.py).
+# An export occupies one of the server's 16 threads (gunicorn.conf.py) until its client has received it.
 MOST_EXPORTS = 2
 EXPORTS_AGAIN = 60.0  # seconds, for Retry-After
 
 
 def statistics(*, now: datetime) -> shapes.Amounts:
-    """`{total_photos, total_memories, storage_used_bytes, storage_free_bytes}`; free is what the disk has
-    left for the service.
-    """
+    """How much is stored, and how many bytes the disk has left for the service. Needs a scope."""
     store = database.store()
-    database_bytes = sum(
-        crypto.size_of(path) for path in store.database.parent.glob(f"{store.database.name}*")
-    )  # and its log
+    # With the write-ahead log, whose name starts with the database's.
+    files = store.database.parent.glob(f"{store.database.name}*")
+    database_bytes = sum(crypto.size_of(path) for path in files)
     return {
         "total_photos": models.tallied(),
         "total_memories": memory.statistics(now=now)["total"],
@@ -50,8 +48,8 @@ def statistics(*, now: datetime) -> shapes.Amounts:
 
 
 def keys(settings: Settings) -> shapes.KeyStatus:
-    """How old the keys are, and how many photos were sealed under which generation of the key ring; nothing
-    of the keys themselves.
+    """The age of the keys, and the number of photos sealed under each generation of the key ring; never the
+    keys themselves. Needs a scope.
     """
     store = database.store()
     ring = store.ring
@@ -70,7 +68,7 @@ def keys(settings: Settings) -> shapes.KeyStatus:
     }
 
 
-_exports = Places(MOST_EXPORTS, full="Too many exports are going on.", retry_after=EXPORTS_AGAIN)
+_exports = Places(MOST_EXPORTS, full="Too many exports are running.", retry_after=EXPORTS_AGAIN)
 
 # ----------------------------------------------------------------------------------------------------- routes
 
@@ -88,21 +86,21 @@ class Clearing(msgspec.Struct):
 @routes.get("/stats")
 @inputs.operation()
 def stats() -> shapes.Amounts:
-    """Show how much there is."""
+    """Show how much is stored."""
     return statistics(now=utc_now())
 
 
 @routes.get("/retention")
 @inputs.operation()
 def show_retention() -> shapes.RetentionFields:
-    """Show after how many days what is stored is deleted."""
+    """Show after how many days stored data is deleted."""
     return {"retention_days": cleanup.retention_days(inputs.settings())}
 
 
 @routes.put("/retention")
 @inputs.operation()
 def change_retention(body: Retention) -> shapes.RetentionFields:
-    """Set after how many days what is stored is deleted; 0 keeps everything."""
+    """Set after how many days stored data is deleted; 0 keeps everything."""
     models.store_value("retention_days", body.retention_days)
     return show_retention()
 
@@ -110,7 +108,7 @@ def change_retention(body: Retention) -> shapes.RetentionFields:
 @routes.get("/keys")
 @inputs.operation()
 def show_keys() -> shapes.KeyStatus:
-    """Show how old the keys are, and how many photos are sealed under which."""
+    """Show the age of the keys, and how many photos are sealed under each generation."""
     return keys(inputs.settings())
 
 
@@ -118,8 +116,8 @@ def show_keys() -> shapes.KeyStatus:
 @inputs.without_scope
 @inputs.operation(Unavailable)
 def download() -> Annotated[flask.Response, inputs.Media(("application/zip",))]:
-    """Take everything along, as a zip of readable files."""
-    now, place = utc_now(), contextlib.ExitStack()
+    """Export everything as a zip of readable files."""
+    now, place = utc_now(), contextlib.ExitStack()  # closed when the client has received everything
     place.enter_context(_exports.one())
     answer = flask.Response(export.stream(inputs.settings(), now=now), mimetype="application/zip")
     answer.headers["Content-Disposition"] = (
@@ -136,11 +134,11 @@ def clear(body: Clearing) -> shapes.Cleared:
     """Delete all photos, conversations, notes and memories. Configuration, skills, MCP servers, push devices
     and keys stay.
     """
-    gone = cleanup.clear(now=utc_now())
+    deleted = cleanup.clear(now=utc_now())
     return {
         "message": "Deleted",
-        "photos": gone.photos,
-        "conversations": gone.conversations,
-        "dynamics": gone.dynamics,
-        "memories": gone.memories,
+        "photos": deleted.photos,
+        "conversations": deleted.conversations,
+        "dynamics": deleted.dynamics,
+        "memories": deleted.memories,
     }

@@ -1,13 +1,14 @@
-"""Checking that everything is there, whole, and agrees; and mending what can be made again from what is left.
+"""Integrity check: verifies that everything stored is present, intact and consistent, and repairs derived
+data.
 
-Originals and rows cannot be made again: what is wrong with them is named and stays as it is, unless a person
-gives up what is lost. Everything else follows from them, so it can: the copy of the key ring, thumbnails, the
-search index, its vocabulary, the tallies. A damaged database is only told of: what SQLite makes up for its
-pages are no rows that anybody wrote, and a backup has the real ones.
+Originals and rows cannot be recreated: problems with them are reported and nothing is changed, unless a
+person gives up what is lost. Everything else is derived from them and can be recreated: the copy of the key
+ring, thumbnails, the search index, its vocabulary, the tallies. A damaged database is only reported: what
+SQLite would salvage from its pages may be rows that nobody wrote, and a backup has the real ones.
 
-It runs beside a busy service: rows are looked at a batch at a time, in scopes of their own, files outside of
-any. So what looks wrong may have been deleted or replaced a moment ago, and is looked at again before it is
-called so. No file is ever held in memory.
+The check runs beside a busy service. Rows are read in batches, each in a scope of its own, and files outside
+of any scope. A row or file that looks wrong may have been deleted or replaced a moment ago, so it is checked
+again before it is reported. No file is held in memory as a whole.
 """
 
 import contextlib
@@ -35,39 +36,39 @@ from upkeep.progress import Progress, silent
 
 BATCH = 100  # rows that are read at once
 BLOCK = 262_144  # bytes of a file that are read at once
-TERMS = 5_000  # of the vocabulary that are compared at once, 20 ms
-NAMED = 20  # of what is wrong of a kind; of the rest the number tells enough
-LOOKS = 3  # at pages of the database that a checkpoint may just be writing
+TERMS = 5_000  # terms of the vocabulary that are compared at once, in 20 ms
+NAMED = 20  # problems of a kind that are listed; the rest is counted
+ATTEMPTS = 3  # at authenticating pages of the database, which a checkpoint may be writing
 
 Row = TypeVar("Row", Photo, Message)
 
 
 class Kind(msgspec.Struct):
-    """What was found of one kind of thing."""
+    """The findings of one kind."""
 
     name: str
     wrong: int = 0
-    mended: int = 0
-    named: list[str] = msgspec.field(default_factory=list)  # the first of what is wrong
+    repaired: int = 0
+    named: list[str] = msgspec.field(default_factory=list)  # the first problems
     advice: str = ""
 
-    def note(self, problem: str, *, mended: bool = False) -> None:
+    def note(self, problem: str, *, repaired: bool = False) -> None:
         self.wrong += 1
-        self.mended += mended
+        self.repaired += repaired
         if len(self.named) < NAMED:
-            self.named.append(f"{problem} (mended)" if mended else problem)
+            self.named.append(f"{problem} (repaired)" if repaired else problem)
 
     def __str__(self) -> str:
         if not self.wrong:
             return f"{self.name}: OK"
         more = [f"and {self.wrong - len(self.named)} more"] if self.wrong > len(self.named) else []
-        mended = f", {self.mended} mended" if self.mended else ""
+        repaired = f", {self.repaired} repaired" if self.repaired else ""
         advice = [self.advice] if self.advice else []
-        return f"{self.name}: {self.wrong} wrong{mended}: {'; '.join([*self.named, *more, *advice])}"
+        return f"{self.name}: {self.wrong} wrong{repaired}: {'; '.join([*self.named, *more, *advice])}"
 
 
 class Orders(NamedTuple):
-    """What a run may do beyond looking, and whom it tells how far it is."""
+    """What a run may change, and where it reports its progress."""
 
     now: datetime
     repair: bool = False
@@ -76,11 +77,11 @@ class Orders(NamedTuple):
 
 
 def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
-    """What was found, kind by kind. Needs no open data folder, and that no scope is open; opens the folder
-    when its keys allow it.
+    """The findings, kind by kind. The data folder need not be open, and no scope may be open. Opens the
+    folder if its keys allow it.
 
-    Opening mends a lost copy of the key ring and migrates an older database, as every start does, also
-    without `repair`.
+    Even without `repair`, opening restores a lost copy of the key ring and migrates an older database, as
+    every start does.
     """
     keys, pages = Kind("keys"), Kind("database")
     if not _has_data(settings):
@@ -119,7 +120,7 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
 
 
 def _raise_unless_damaged(problem: Exception) -> None:
-    """A full disk or a busy moment says nothing about the data."""
+    """Raise `problem` again if it says nothing about the data, like a full disk or a lock timeout."""
     if not isinstance(database.known_failure(problem), DataDamaged | None):
         raise problem
 
@@ -128,15 +129,15 @@ def _raise_unless_damaged(problem: Exception) -> None:
 
 
 def _has_data(settings: Settings) -> bool:
-    """Whether opening would find anything; where there is nothing it makes a new folder."""
+    """Whether there is data to open; opening an empty folder would create new data."""
     return any(
         path.is_file() for name in ("keys", "database") for path in (settings.data_dir / name).glob("*")
     )
 
 
 def _look_at_copies(kind: Kind, settings: Settings) -> bool:
-    """Notes what is wrong with the copies of the key ring; returns whether one can be read. If none can,
-    opening says why.
+    """Note problems with the copies of the key ring; returns whether one can be read. If none can, opening
+    reports the reason.
     """
     folder = settings.data_dir / "keys"
     with contextlib.suppress(StartRefused):
@@ -146,17 +147,18 @@ def _look_at_copies(kind: Kind, settings: Settings) -> bool:
             else None
         )
         for copy in crypto.KeyStore(folder, master_key).wrong_copies():
-            kind.note(f"the copy {copy.name} of the key ring was lost, damaged or old", mended=True)
+            kind.note(
+                f"the copy {copy.name} of the key ring was missing, damaged or out of date", repaired=True
+            )
         return True
     return False
 
 
 def _integrity(kind: Kind) -> bool:
-    """Notes what is wrong with the database's pages and rows; returns whether it is the full-text index that
-    is broken.
+    """Note problems with the pages and rows of the database; returns whether the full-text index is broken.
 
-    Table by table: the lock of the data folder is held meanwhile, and who must be alone with it keeps
-    everybody waiting.
+    Each table is checked in a scope of its own, because a scope holds the lock of the data folder: a run that
+    needs the folder exclusively waits for it, and all requests wait for that run.
     """
     problems = _damaged_pages()
     try:
@@ -174,37 +176,40 @@ def _integrity(kind: Kind) -> bool:
         if not problem.startswith("fts5:"):
             kind.note(problem)
     if kind.wrong:
-        kind.advice = "restore a backup (flask restore)"
+        kind.advice = "restore a backup (./snaplore restore)"
     return any(problem.startswith("fts5:") for problem in problems)
 
 
 def _problems_of(table: str) -> list[str]:
     try:
         with database.scope():
-            told = [row[0] for row in db.execute_sql(f'PRAGMA integrity_check("{table}")').fetchall()]
-            strays = db.execute_sql(f'PRAGMA foreign_key_check("{table}")').fetchall()
+            answers = [row[0] for row in db.execute_sql(f'PRAGMA integrity_check("{table}")').fetchall()]
+            orphaned = db.execute_sql(f'PRAGMA foreign_key_check("{table}")').fetchall()
     except database.DATABASE_ERRORS as problem:
         _raise_unless_damaged(problem)
         return [f"{table} cannot be read: {problem}"]
     lines = [
-        line for answer in told for line in answer.splitlines() if line != "ok" and not line.startswith("***")
+        line
+        for answer in answers
+        for line in answer.splitlines()
+        if line != "ok" and not line.startswith("***")
     ]
     return lines + [
-        f"row {row_id} of {table} belongs to nothing in {parent}" for _, row_id, parent, _ in strays
+        f"row {row_id} of {table} refers to a missing row of {parent}" for _, row_id, parent, _ in orphaned
     ]
 
 
 def _damaged_pages() -> list[str]:
-    """SQLCipher's word on every page that fails its authentication; none where the database is not encrypted.
+    """SQLCipher's message for every page that fails its authentication; none if the database is not
+    encrypted.
 
-    It reads the file past SQLite's locks: a page that a checkpoint is writing fails once and is right the
-    next time.
+    SQLCipher reads the file without SQLite's locks, so a page that a checkpoint is writing may fail once.
     """
     damaged: list[str] = []
-    for look in range(LOOKS):
+    for attempt in range(ATTEMPTS):
         with database.scope():
             found = [row[0] for row in db.execute_sql("PRAGMA cipher_integrity_check").fetchall()]
-        damaged = [problem for problem in found if not look or problem in damaged]
+        damaged = [problem for problem in found if not attempt or problem in damaged]
         if not damaged:
             break
     return damaged
@@ -215,15 +220,15 @@ def _damaged_pages() -> list[str]:
 
 def _pictures(originals: Kind, thumbnails: Kind, orders: Orders) -> None:
     for photo in _rows(Photo.select(), "pictures", orders):
-        lost = _confirmed(photo, _original_problem)
-        if lost:
+        original = _confirmed(photo, _original_problem)
+        if original:
             originals.note(
-                f"photo {photo.id} ({photo.filename}) is {lost}",
-                mended=orders.forget_lost and _act(photos.delete, photo.id),
+                f"photo {photo.id} ({photo.filename}) is {original}",
+                repaired=orders.forget_lost and _act(photos.delete, photo.id),
             )
-        if (problem := _confirmed(photo, _thumbnail_problem)) and not (lost and orders.forget_lost):
-            mended = orders.repair and not lost and _act(photos.make_thumbnail_anew, photo)
-            thumbnails.note(f"that of photo {photo.id} is {problem}", mended=mended)
+        if (problem := _confirmed(photo, _thumbnail_problem)) and not (original and orders.forget_lost):
+            repaired = orders.repair and not original and _act(photos.make_thumbnail_anew, photo)
+            thumbnails.note(f"the thumbnail of photo {photo.id} is {problem}", repaired=repaired)
 
 
 def _attachments(kind: Kind, orders: Orders) -> None:
@@ -231,31 +236,31 @@ def _attachments(kind: Kind, orders: Orders) -> None:
         Message.select().where(Message.attachment_path.is_null(False)), "attachments", orders
     ):
         if problem := _confirmed(message, _attachment_problem):
-            mended = orders.forget_lost and _act(conversations.forget_picture, message.id)
-            kind.note(f"that of message {message.id} is {problem}", mended=mended)
+            repaired = orders.forget_lost and _act(conversations.forget_picture, message.id)
+            kind.note(f"the attachment of message {message.id} is {problem}", repaired=repaired)
 
 
 def _files(kind: Kind, orders: Orders) -> None:
     for path in cleanup.orphans(orders.report, now=orders.now):
         if orders.repair:
             path.unlink(missing_ok=True)
-        kind.note(f"{path.relative_to(database.store().folder)} belongs to nothing", mended=orders.repair)
+        kind.note(f"{path.relative_to(database.store().folder)} belongs to no row", repaired=orders.repair)
 
 
-def _rows(chosen: "peewee.ModelSelect[Any]", stage: str, orders: Orders) -> Iterator[Any]:
-    """All rows in the order of their ids, a batch at a time; no scope is open while they are used."""
+def _rows(query: "peewee.ModelSelect[Any]", stage: str, orders: Orders) -> Iterator[Any]:
+    """All rows by ascending id, read in batches; no scope is open while a row is used."""
     with database.scope():
-        total = chosen.count()
+        total = query.count()
     done = 0
-    for rows in database.batches(chosen, chosen.model.id, BATCH):
+    for rows in database.batches(query, query.model.id, BATCH):
         yield from rows
         done += len(rows)
         orders.report(stage, min(done, total), total)
 
 
 def _confirmed(row: Row, problem_of: Callable[[Row], str]) -> str:
-    """What is wrong with a row's file, empty for nothing: a row that is gone or names another file by now is
-    looked at as it is.
+    """The problem with a row's file, empty if there is none. It is confirmed with a fresh copy of the row,
+    which may have been deleted or may name another file by now.
     """
     if not problem_of(row):
         return ""
@@ -277,15 +282,14 @@ def _attachment_problem(message: Message) -> str:
 
 
 def _file_problem(name: str, key: bytes | None, sha256: bytes | None = None) -> str:
-    """What is wrong with a stored file; it is read, and by that authenticated, from the first chunk to the
-    last.
+    """The problem with a stored file, empty if there is none. The file is read, and thereby authenticated,
+    from the first chunk to the last.
     """
     path = database.store().folder / name
     try:
         with crypto.open_sealed(path, key) as file:
-            # Nothing but its first bytes tells of a thumbnail or an attachment that was never sealed whether
-            # it is one.
-            whole = key is not None or sha256 is not None or pictures.recognised(file)
+            # An unsealed thumbnail or attachment has no checksum: only its first bytes can be checked.
+            intact = key is not None or sha256 is not None or pictures.recognised(file)
             file.seek(0)
             digest = hashlib.sha256()
             while block := file.read(BLOCK):
@@ -296,22 +300,22 @@ def _file_problem(name: str, key: bytes | None, sha256: bytes | None = None) -> 
         return "unreadable" if path.exists() else "lost"
     except OSError as problem:
         return f"unreadable: {problem.strerror}"
-    return "damaged" if not whole or sha256 not in (None, digest.digest()) else ""
+    return "damaged" if not intact or sha256 not in (None, digest.digest()) else ""
 
 
 def _act(verb: Callable[..., object], *arguments: object) -> bool:
-    """Whether the verb, in a scope of its own, did what it should."""
+    """Call `verb` in a scope of its own; returns whether it succeeded."""
     try:
         with database.scope():
             verb(*arguments)
-    except NotFound:  # deleted meanwhile, which mends it as well
+    except NotFound:  # deleted meanwhile, which solves the problem as well
         return True
     except SnaploreError:
         return False
     return True
 
 
-# ----------------------------------------------------------------------------------------------- what follows
+# ----------------------------------------------------------------------------------------------- derived data
 
 
 def _analyses(kind: Kind, orders: Orders) -> None:
@@ -322,18 +326,18 @@ def _analyses(kind: Kind, orders: Orders) -> None:
         for photo in missing:
             if orders.repair:
                 models.enqueue(photo, now=orders.now)
-            kind.note(f"photo {photo.id} has none", mended=orders.repair)
+            kind.note(f"photo {photo.id} has no analysis", repaired=orders.repair)
 
 
 def _broken_index(kind: Kind, orders: Orders) -> None:
     if orders.repair:
         with database.scope(), db.atomic():
             lexicon.rebuild()
-    kind.note("the index is damaged", mended=orders.repair)
+    kind.note("the index is damaged", repaired=orders.repair)
 
 
 def _index(kind: Kind, orders: Orders) -> None:
-    """Photos are in the index exactly when their analysis has text, and with as many words."""
+    """A photo is in the index if and only if its analysis has text, and with the same number of words."""
     last: int | None = 0
     done = 0
     with database.scope():
@@ -351,16 +355,14 @@ def _index(kind: Kind, orders: Orders) -> None:
             with database.scope(), db.atomic():
                 if orders.repair:
                     lexicon.index(photo_id)
-            kind.note(
-                f"photo {photo_id} {'has other words there' if photo_id in indexed else 'is not in it'}",
-                mended=orders.repair,
-            )
+            problem = "is indexed with other words" if photo_id in indexed else "is not indexed"
+            kind.note(f"photo {photo_id} {problem}", repaired=orders.repair)
         last, done = end, done + len(ids)
         orders.report("index", done, total)
 
 
 def _indexed(after: int, up_to: int | None) -> dict[int, int]:
-    """The photos of the index in a range of ids, and the number of their words as FTS5 has it: a varint."""
+    """The indexed photos in a range of ids: photo id -> number of words, which FTS5 stores as a varint."""
     sizes = db.execute_sql(
         "SELECT id, sz FROM photo_index_docsize WHERE id > ? AND id <= ?", (after, up_to or 2**63 - 1)
     )
@@ -379,7 +381,7 @@ def _words(photo_id: int) -> int | None:
 
 
 def _vocabulary(kind: Kind, orders: Orders) -> None:
-    """The vocabulary has exactly the index's terms, each with the number of photos that have it there."""
+    """The vocabulary has exactly the terms of the index, each with the number of photos that have it."""
     last: str | None = ""
     done, total = 0, 0
     while last is not None:
@@ -403,14 +405,14 @@ def _vocabulary(kind: Kind, orders: Orders) -> None:
             if orders.repair:
                 with database.scope(), db.atomic():
                     lexicon.count_anew(term)
-            kind.note(f"“{term}” is counted wrongly", mended=orders.repair)
+            kind.note(f"the count of “{term}” is wrong", repaired=orders.repair)
         last, done = end, done + len(known)
         orders.report("vocabulary", min(done, total), total)
 
 
 def _miscounted(term: str, documents: int | None) -> bool:
-    """For some scripts FTS5 folds case in another way than Python does, so that the same term stands under
-    two spellings.
+    """Whether the count is really wrong. For some scripts FTS5 and Python fold case differently, so one term
+    can have two spellings.
     """
     if documents is None:
         return not Vocabulary.select().where(Vocabulary.term == term.casefold()).exists()
@@ -418,11 +420,11 @@ def _miscounted(term: str, documents: int | None) -> bool:
 
 
 class _Count(NamedTuple):
-    """A table that triggers keep, and the query for what should be in it."""
+    """A table that triggers maintain, and the query for its correct content."""
 
     table: str
     counted: str
-    keys: int  # columns, the first ones, that say what a row counts
+    keys: int  # number of leading columns that identify what a row counts
 
 
 _TALLIED = _Count(
@@ -435,7 +437,8 @@ _HELD = _Count(
     """
     SELECT 'photo', key_generation, count(*), sum(disk_bytes) FROM photos GROUP BY 2
     UNION ALL
-    SELECT 'attachment', attachment_generation, count(*), sum(attachment_bytes) FROM messages WHERE attachment_path IS NOT NULL GROUP BY 2
+    SELECT 'attachment', attachment_generation, count(*), sum(attachment_bytes) FROM messages
+    WHERE attachment_path IS NOT NULL GROUP BY 2
     """,
     2,
 )
@@ -445,17 +448,17 @@ def _tallies(kind: Kind, orders: Orders) -> None:
     for device_id, status, intent, category in _miscounts(_TALLIED, repair=orders.repair):
         kind.note(
             f"photos of {device_id!r}, {status}, {intent or 'no intent'}, {category or 'no category'}",
-            mended=orders.repair,
+            repaired=orders.repair,
         )
 
 
 def _holdings(kind: Kind, orders: Orders) -> None:
     for owner, generation in _miscounts(_HELD, repair=orders.repair):
-        kind.note(f"files of {owner}s under keys of generation {generation}", mended=orders.repair)
+        kind.note(f"files of {owner}s under keys of generation {generation}", repaired=orders.repair)
 
 
 def _miscounts(count: _Count, *, repair: bool) -> list[tuple[Any, ...]]:
-    """What the table counts wrongly, by its keys."""
+    """The keys of the rows that are wrong, missing or superfluous."""
     table, counted, keys = count
     differing = f"""
         WITH counted AS ({counted})

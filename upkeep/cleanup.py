@@ -1,17 +1,17 @@
-"""Clean-up: what has grown old goes, with its files, its place in the index and every trace of it in the
-database's bytes.
+"""Clean-up: deletes data that is older than the retention period, with its files, its index entries and every
+trace in the bytes of the database.
 
-It runs beside a busy service, so it is made of many short steps, each a scope and a transaction of its own,
-with room between them for whoever waits to write. Whatever cuts it off, each step before was whole, and the
-next run goes on where this one ended.
+It runs beside a busy service, so it consists of many short steps. Each is a scope and a transaction of its
+own, and a pause after it lets waiting writers in. A run can be killed at any moment: completed steps stay,
+and the next run continues.
 
-To delete is not yet to forget. SQLite overwrites a deleted row with zeros (`secure_delete`), but the
-full-text index only marks what was removed until it is merged, and the write-ahead log holds pages as they
-were until it is emptied. So after the rows come the index, the pages, and last the log.
+A deleted row is not gone from the disk. SQLite overwrites it with zeros (`secure_delete`), but the full-text
+index only marks what was removed until it is merged, and the write-ahead log keeps earlier versions of pages
+until it is emptied. So after the rows come the index, then the free pages, then the log.
 
-Files without a row come from crashes between the two. They are looked for only in the folders and by the
-names that the service gives, and only when they are older than a day: what an upload is about to name in a
-row is seconds old.
+A crash between writing a file and its row leaves an orphan. Orphans are searched only in the folders and
+under the names that the service uses, and only if they are older than a day: a file that an upload is about
+to name in a row is seconds old.
 """
 
 import contextlib
@@ -45,46 +45,46 @@ from upkeep.progress import Progress, silent
 log = logging.getLogger(__name__)
 
 BATCH = 50  # rows in one transaction: 0.1 s for photos, beside a busy service
-UNINDEXED_BATCH = 250  # photos in one transaction that stand in no index any more
-NAMES = 500  # file names that are looked up in the database at once
-PAGES = 500  # free pages that are given back in one transaction
-# Seconds between two steps. Who waits to write looks again every 50 ms at the latest when a step takes under
-# 0.18 s (SQLite's busy handler), so everybody who waited gets their turn.
+UNINDEXED_BATCH = 250  # photos in one transaction that have no index entries any more
+NAMES = 500  # file names in one query
+PAGES = 500  # free pages that are returned to the file system in one transaction
+# Seconds between two steps. If a step takes under 0.18 s, SQLite's busy handler retries a blocked writer at
+# least every 50 ms, so every waiting writer gets through.
 ROOM = 0.06
 ORPHAN_AGE = timedelta(days=1)
-CLEAR_PATIENCE = 1.0  # seconds that one deletion of everything waits for another: a second click
+CLEAR_PATIENCE = 1.0  # seconds that a second click on "delete everything" waits for the first
 
-# Bytes of a database that is written anew each time. When SQLite moves rows from page to page it leaves copies in the gaps, which
-# `secure_delete` does not know of: of 1,000 removed words two or three stay in the file. Only writing all pages anew ends them, and it
-# keeps writers out: 0.2 s for so many bytes, some seconds on a slow card. In a larger database they stay until its key is rotated.
+# A database up to this size, in bytes, is rewritten by each clean-up. When SQLite moves rows between pages,
+# it leaves copies in gaps that `secure_delete` does not cover: of 1,000 deleted words, two or three stay in
+# the file. Only rewriting all pages removes them, and it blocks writers: 0.2 s at this size, some seconds on
+# a slow card. In a larger database these copies stay until its key is rotated.
 REWRITABLE = 32 * 1024 * 1024
 
-# Emptying the log keeps writers out until the last reader has finished, so each try is short, and there are
-# several.
+# Emptying the log blocks writers until the last reader has finished, so there are many short attempts.
 LOG_PATIENCE = 500  # milliseconds
 LOG_TRIES = 20
 
 
 class Cleaned(msgspec.Struct):
-    """Numbers of what was removed, or would be."""
+    """Numbers of what was deleted, or would be."""
 
     photos: int = 0
     conversations: int = 0
     dynamics: int = 0
     memories: int = 0
     orphans: int = 0  # files without a row
-    bytes: int = 0  # of all files that went, as they were on the disk
+    bytes: int = 0  # of all deleted files, on disk
 
 
 def clean(
     settings: Settings, *, now: datetime, dry_run: bool = False, progress: Progress = silent
 ) -> Cleaned:
-    """Remove what is older than the retention period, what has expired, and files without a row. Needs that
+    """Delete what is older than the retention period, what has expired, and files without a row. Needs that
     no scope is open.
 
-    Goes by age: photos by upload, conversations by their last message, dynamics that are not pinned. A
-    retention of 0 days keeps them all. With `dry_run` nothing is changed, and the numbers are those that a
-    run would have had now.
+    The age of a photo counts from its upload, that of a conversation from its last message; pinned dynamics
+    stay. A retention of 0 days keeps everything but expired memories and orphans. With `dry_run` nothing is
+    deleted, and the numbers are those that a run would have now.
     """
     cleaned = Cleaned()
     with database.scope():
@@ -102,20 +102,20 @@ def clean(
 
 
 def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
-    """Remove everything that people and their devices have stored, whatever its age and pin. Needs that no
-    scope is open.
+    """Delete everything that people and their devices have stored, whatever its age, pinned or not. Needs
+    that no scope is open.
 
-    What was there before goes, also where it is just being analysed or answered: photos and conversations go
-    first, and without them nothing more comes of it. What is stored meanwhile stays. One that is cut off
-    leaves less; until the next one has ended it, a search does not find what is left. Raises `Unavailable`
-    while another one is at it.
+    Photos and conversations are deleted first, so that an analysis or answer in progress cannot store
+    anything that follows from them. What is stored during the run stays. A run that is killed leaves the
+    rest, which a search does not find and the next run deletes. Raises `Unavailable` while another run is in
+    progress.
     """
     cleaned = Cleaned()
     with named_lock(
         database.store().folder / "jobs", "clear", CLEAR_PATIENCE, busy="Everything is being deleted already."
     ):
         with _step(), db.atomic():
-            before = _after_all(now)
+            before = _later_than_all(now)
             lexicon.empty()
             devices.forget_all()
         for kind in _everything(before):
@@ -126,8 +126,8 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
 
 
 def retention_days(settings: Settings) -> int:
-    """The age in days at which data goes, 0 for never: what was set at run time, else the environment's.
-    Needs a scope.
+    """The age in days at which data is deleted, 0 for never: the value set at run time, else the
+    environment's. Needs a scope.
     """
     days: int = models.stored_value("retention_days", settings.retention_days)
     return days
@@ -140,12 +140,12 @@ Rows: TypeAlias = "peewee.ModelSelect[Any]"
 
 
 class _Kind(NamedTuple):
-    """Rows of one table that go."""
+    """Rows of one table that are to be deleted."""
 
     name: str  # the field of `Cleaned` that counts them
-    due: Rows  # the oldest first
-    paths: Callable[[Rows], Rows] | None  # of the files that go with them
-    purge: Callable[[], int]  # removes up to `BATCH` of them, and returns their number
+    due: Rows  # oldest first
+    paths: Callable[[Rows], Rows] | None  # selects the paths of their files
+    purge: Callable[[], int]  # deletes a batch of them and returns their number
 
 
 def _kinds(days: int, now: datetime) -> list[_Kind]:
@@ -174,7 +174,7 @@ def _kinds(days: int, now: datetime) -> list[_Kind]:
 
 
 def _everything(before: datetime) -> list[_Kind]:
-    """What came before this time, in the order in which nothing more can come of it."""
+    """All rows from before this time, sources before what is derived from them."""
     uploaded = Photo.select(Photo.id).where(Photo.created_at < before)
     begun = Conversation.select(Conversation.id).where(Conversation.created_at < before)
     remembered, written = Memory.select(Memory.id), Dynamic.select(Dynamic.id)
@@ -186,8 +186,8 @@ def _everything(before: datetime) -> list[_Kind]:
     ]
 
 
-def _after_all(now: datetime) -> datetime:
-    """A moment after `now` and all that is stored, should the clock have been ahead."""
+def _later_than_all(now: datetime) -> datetime:
+    """A moment after `now` and after everything stored, in case the clock was ahead."""
     latest: list[datetime | None] = [
         model.select(peewee.fn.MAX(model.created_at)).scalar() for model in (Photo, Conversation)
     ]
@@ -195,18 +195,18 @@ def _after_all(now: datetime) -> datetime:
 
 
 def _delete(due: Rows) -> int:
-    """In one statement, so that what is pinned at this moment stays."""
+    """Delete a batch in one statement, so that a row that is pinned at this moment stays."""
     deleted: int = due.model.delete().where(due.model.id.in_(due.limit(BATCH))).execute()
     return deleted
 
 
-def _pictures(chosen: Rows) -> Rows:
-    return Photo.select(*_paths(Photo)).where(Photo.id.in_(chosen))
+def _pictures(rows: Rows) -> Rows:
+    return Photo.select(*_paths(Photo)).where(Photo.id.in_(rows))
 
 
-def _attachments(chosen: Rows) -> Rows:
+def _attachments(rows: Rows) -> Rows:
     return Message.select(Message.attachment_path).where(
-        Message.conversation.in_(chosen), Message.attachment_path.is_null(False)
+        Message.conversation.in_(rows), Message.attachment_path.is_null(False)
     )
 
 
@@ -224,7 +224,7 @@ def _purge(kind: _Kind, cleaned: Cleaned, report: Progress) -> None:
         with _step():
             size = _size(kind, kind.due.limit(BATCH))
             removed = kind.purge()
-        if not removed:  # what was due has been deleted by others meanwhile
+        if not removed:  # others have deleted the rest meanwhile
             break
         done += removed
         cleaned.bytes += size
@@ -232,19 +232,19 @@ def _purge(kind: _Kind, cleaned: Cleaned, report: Progress) -> None:
     setattr(cleaned, kind.name, done)
 
 
-def _size(kind: _Kind, chosen: Rows) -> int:
-    """Bytes on the disk of the files that go with these rows."""
+def _size(kind: _Kind, rows: Rows) -> int:
+    """Size on disk, in bytes, of the files of these rows."""
     if kind.paths is None:
         return 0
     folder = database.store().folder
     return sum(
-        crypto.size_of(folder / path) for row in kind.paths(chosen).tuples().iterator() for path in row
+        crypto.size_of(folder / path) for paths in kind.paths(rows).tuples().iterator() for path in paths
     )
 
 
 @contextlib.contextmanager
 def _step() -> Iterator[None]:
-    """A scope of its own, and then room for others."""
+    """A scope of its own, followed by a pause for waiting writers."""
     with database.scope():
         yield
     time.sleep(ROOM)
@@ -254,14 +254,13 @@ def _step() -> Iterator[None]:
 
 
 class _Place(NamedTuple):
-    """Where files may lie that nothing knows of any more."""
+    """A folder that may contain orphans."""
 
     folder: str
     name: str  # a regular expression
-    columns: tuple[
-        peewee.Field, ...
-    ] = ()  # that know files there; none: a file there is always on its way somewhere
-    spread: bool = False  # over folders of two hexadecimal digits
+    # The columns that name files there. None: the files there are temporary.
+    columns: tuple[peewee.Field, ...] = ()
+    spread: bool = False  # over subfolders named by two hexadecimal digits
 
 
 def _paths(model: type[models.Model]) -> tuple[peewee.Field, ...]:
@@ -277,11 +276,11 @@ _PLACES = (
 
 
 def orphans(report: Progress, *, now: datetime) -> Iterator[Path]:
-    """Files that nothing knows of and that are older than `ORPHAN_AGE`, each while the scope is open in which
-    it had no row.
+    """Files older than `ORPHAN_AGE` that no row names. Each is yielded inside the scope in which it was
+    looked up.
 
-    So a restore, which is alone with the folder and brings files before their rows, never loses any of them
-    to who removes these.
+    A restore locks the folder exclusively and writes files before their rows: because of the scope, a caller
+    that deletes orphans cannot meet such files.
     """
     folder = database.store().folder
     searched = [
@@ -319,7 +318,7 @@ def _without_row(files: list[Path], columns: Iterable[peewee.Field]) -> list[Pat
 
 
 def _remove_lock_files(*, now: datetime) -> None:
-    """Those that killed processes have left behind. They are empty and count for nothing."""
+    """Remove lock files that killed processes have left behind. They are empty and lock nothing."""
     folder = database.store().folder
     for path in _old_files(folder / "workers", "[0-9a-f]{16}", now=now):
         Presence.alive(path.parent, path.name)  # removes the file of a dead one
@@ -332,7 +331,7 @@ def _remove_lock_files(*, now: datetime) -> None:
 
 
 def _old_files(folder: Path, name: str, *, now: datetime) -> Iterator[Path]:
-    """Files in `folder` whose whole name matches, last written before `ORPHAN_AGE`; none where there is no
+    """Files in `folder` whose whole name matches and that are older than `ORPHAN_AGE`; none if there is no
     folder.
     """
     latest = (now - ORPHAN_AGE).replace(tzinfo=UTC).timestamp()
@@ -356,16 +355,14 @@ def _batches(paths: Iterator[Path]) -> Iterator[list[Path]]:
 
 
 def _erase(report: Progress) -> None:
-    """Make what was removed unreadable in the database's files, and give back its space."""
+    """Make deleted data unreadable in the files of the database, and return its space."""
     for done, erase in enumerate((_compact_index, _give_back_pages, _empty_log), start=1):
         erase()
         report("database", done, 3)
 
 
 def _compact_index() -> None:
-    for _ in range(
-        3
-    ):  # once more where the service has removed more meanwhile, or its writing has cut in before the end
+    for _ in range(3):  # again if the service has deleted more meanwhile, or has interrupted the merge
         with _step():
             more = lexicon.compact(first=True)
         if not more:
@@ -379,7 +376,7 @@ def _give_back_pages() -> None:
     given_back = True
     while (
         given_back
-    ):  # nothing in a database without `auto_vacuum`: there free pages, zeroed, wait for what comes
+    ):  # never in a database without `auto_vacuum`, which keeps its zeroed free pages for reuse
         with _step():
             before = _pragma("freelist_count")
             _pragma(f"incremental_vacuum({PAGES})")
@@ -394,7 +391,7 @@ def _empty_log() -> None:
     usual = dict(database.PRAGMAS)["busy_timeout"]
     for _ in range(LOG_TRIES):
         with _step():
-            _pragma("wal_checkpoint(PASSIVE)")  # the most of the work, in nobody's way
+            _pragma("wal_checkpoint(PASSIVE)")  # most of the work, without blocking anybody
             _pragma(f"busy_timeout = {LOG_PATIENCE}")
             try:
                 busy = _pragma("wal_checkpoint(TRUNCATE)")
@@ -402,12 +399,12 @@ def _empty_log() -> None:
                 _pragma(f"busy_timeout = {usual}")
         if not busy:
             return
-    log.warning("the write-ahead log is in use: what was deleted leaves it with a later clean-up")
+    log.warning("the write-ahead log is in use: a later clean-up removes deleted data from it")
 
 
 def _pragma(pragma: str) -> int:
-    """The first value of its answer, a number, and 0 where it answers nothing. All of it is read: some
-    pragmas work only as far as they are read.
+    """The first value of the pragma's result, a number; 0 if there is none. All rows are fetched, because
+    some pragmas work only as far as they are read.
     """
     rows = db.execute_sql(f"PRAGMA {pragma}").fetchall()
-    return int(rows[0][0]) if rows and rows[0] else 0  # SQLCipher says its page size as text
+    return int(rows[0][0]) if rows and rows[0] else 0  # SQLCipher returns its page size as text

@@ -1,13 +1,14 @@
-"""The export: all that is the person's as one zip of readable files, made while it is being sent.
+"""The export: all of the person's data as one zip of readable files, created while it is sent.
 
-Nothing waits for the client: rows are read and files are opened in scopes of a moment, and none is open while
-a part is on its way. A picture that is deleted meanwhile goes on to be read from its open file; one that is
-gone before, or does not have the bytes that were uploaded, is left out and named in `left-out.json`. To know
-that before the first byte of it is sent, each is read twice.
+A slow client blocks nothing: rows are read and files are opened in short scopes, and no scope is open while a
+part is sent. A picture that is deleted meanwhile is still read from its open file. One that was deleted
+earlier, or whose bytes are not the uploaded ones, is left out and listed in `left-out.json`. To know that
+before its first byte is sent, each picture is read twice.
 
-Memory holds a block of a picture and a few rows, whatever is exported; beside them the zip's own directory, which is written at its end,
-0.4 KB a picture. The pictures stay as they are, which nothing packs any smaller. Secrets stay behind: keys, push tokens, and the queries
-of addresses, which may hold some.
+Memory use does not depend on the amount of data, except for the directory at the end of the zip, 0.4 KB per
+picture: beside it, only a block of a picture and a few rows are held. Pictures are stored uncompressed,
+because they are compressed already. Secrets are left out: keys, push tokens, and the queries of addresses,
+which may contain secrets.
 """
 
 import contextlib
@@ -36,19 +37,20 @@ from models import Analysis, Conversation, Dynamic, Memory, Message, Photo
 from settings import NAME, VERSION, Settings
 from upkeep import cleanup
 
-ROWS = 50  # read in one scope; a screenshot's may hold 100 KB of text
-OPENED = 10  # files that are opened in one scope, and then wait for the client
+ROWS = 50  # read in one scope; the row of a screenshot may contain 100 KB of text
+OPENED = 10  # files that are opened in one scope and stay open until the client has received them
 BLOCK = 262_144  # bytes
-MAX_STEM = 50  # characters: in UTF-8 200 bytes at most, and a name may have 255
+MAX_STEM = 50  # characters: at most 200 bytes in UTF-8, and a file name may have 255
 MAX_FOLDER = 100
-EARLIEST, LATEST = datetime(1980, 1, 1), datetime(2107, 12, 31)  # that a zip can tell
+EARLIEST, LATEST = datetime(1980, 1, 1), datetime(2107, 12, 31)  # the range of dates in a zip
 
 
 def stream(settings: Settings, *, now: datetime) -> Iterator[bytes]:
-    """The zip in parts of about `BLOCK` bytes. Opens the database by itself, for moments.
+    """The zip in parts of about `BLOCK` bytes. Opens its own short scopes.
 
-    `photos.json`, `conversations.json`, `notes.json`, `memories.json`, `skills.json` and `settings.json`; the pictures by device and day,
-    as `photos.json` names them; the attached ones by conversation.
+    It contains `photos.json`, `conversations.json`, `notes.json`, `memories.json`, `skills.json` and
+    `settings.json`; the pictures by device and day, under the names in `photos.json`; the attachments by
+    conversation.
     """
     outlet = _Outlet()
     with zipfile.ZipFile(outlet, "w") as archive:
@@ -57,7 +59,7 @@ def stream(settings: Settings, *, now: datetime) -> Iterator[bytes]:
 
 
 class _Outlet:
-    """Where the zip is written to: a file that goes forward only, and keeps what was not yet taken."""
+    """The file that the zip is written to: it cannot seek, and holds what was not yet taken."""
 
     def __init__(self) -> None:
         self._held = bytearray()
@@ -67,7 +69,7 @@ class _Outlet:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """There is nothing to flush."""
 
     def close(self) -> None:
         """There is nothing to close."""
@@ -84,18 +86,16 @@ class _Outlet:
 class _File(NamedTuple):
     """A stored picture on its way into the zip."""
 
-    kind: str  # what the id is called in `left-out.json`
+    kind: str  # the name of the id's field in `left-out.json`
     id: int
     name: str
     moment: datetime
     reader: BinaryIO | None  # None: it cannot be opened
-    sha256: bytes | None = None  # of the bytes as they came, where that is known
+    sha256: bytes | None = None  # of the uploaded bytes, where it is known
 
 
 class _Export:
-    """What goes into one zip. Its generators yield a part whenever there is enough for one, never inside a
-    scope.
-    """
+    """The content of one zip. Its generators yield a part when enough is written, never inside a scope."""
 
     def __init__(self, archive: zipfile.ZipFile, outlet: _Outlet, settings: Settings, now: datetime):
         self._archive, self._outlet, self._settings, self._now = archive, outlet, settings, now
@@ -121,7 +121,7 @@ class _Export:
         yield from self._write_json("left-out.json", self._left_out.values())
 
     def _write_json(self, name: str, items: Iterable[Any], *, single: bool = False) -> Iterator[bytes]:
-        """A JSON list that is written as its items come; with `single`, the only item itself."""
+        """Write a JSON list item by item; with `single`, write the only item itself."""
         with self._archive.open(
             _entry(name, self._now, zipfile.ZIP_DEFLATED), "w", force_zip64=True
         ) as entry:
@@ -133,14 +133,14 @@ class _Export:
             entry.write(b"\n" if single else b"]\n")
 
     def _write_files(
-        self, chosen: "peewee.ModelSelect[Any]", key: peewee.Field, file_of: Callable[[Any], _File]
+        self, query: "peewee.ModelSelect[Any]", key: peewee.Field, file_of: Callable[[Any], _File]
     ) -> Iterator[bytes]:
-        """The stored files of the rows."""
+        """Write the stored files of the rows."""
         last = 0
         while True:
             with contextlib.ExitStack() as opened:
-                with database.scope():  # around both: a rotation gives files other keys
-                    files = [file_of(row) for row in chosen.where(key > last).order_by(key).limit(OPENED)]
+                with database.scope():  # for reading rows and opening files: a rotation changes their keys
+                    files = [file_of(row) for row in query.where(key > last).order_by(key).limit(OPENED)]
                 for file in files:
                     if file.reader is not None:
                         opened.callback(file.reader.close)
@@ -177,8 +177,8 @@ class _Export:
         }
 
 
-def _rows(chosen: "peewee.ModelSelect[Any]", key: peewee.Field) -> Iterator[Any]:
-    return itertools.chain.from_iterable(database.batches(chosen, key, ROWS))
+def _rows(query: "peewee.ModelSelect[Any]", key: peewee.Field) -> Iterator[Any]:
+    return itertools.chain.from_iterable(database.batches(query, key, ROWS))
 
 
 # --------------------------------------------------------------------------------------------------- pictures
@@ -208,7 +208,7 @@ def _opened(opener: Callable[[Any], BinaryIO], row: Photo | Message) -> BinaryIO
 
 
 def _is_whole(file: BinaryIO, sha256: bytes | None) -> bool:
-    """Whether all of `file` can be read and has this sum, where it is known."""
+    """Whether `file` can be read to its end and has this checksum, if that is known."""
     digest = hashlib.sha256()
     try:
         while block := file.read(BLOCK):
@@ -218,17 +218,17 @@ def _is_whole(file: BinaryIO, sha256: bytes | None) -> bool:
     return sha256 in (None, digest.digest())
 
 
-_NOWHERE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')  # what no file name may have on some system
-_DEVICES = re.compile(r"(?i)con|prn|aux|nul|com\d|lpt\d")  # what no folder may be called on Windows
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')  # characters that some system forbids in file names
+_RESERVED = re.compile(r"(?i)con|prn|aux|nul|com\d|lpt\d")  # names that Windows forbids for folders
 
 
 def _picture_name(photo: Photo) -> str:
-    """The client's name, made safe for every system, and by the id the only one of its kind; the ending tells
-    what the bytes are.
+    """The client's file name, made safe for every system and unique by the photo's id; its extension is that
+    of the picture's real type.
     """
-    folder = _NOWHERE.sub("_", photo.device_id)[:MAX_FOLDER]
-    folder = f"{folder}_" if _DEVICES.fullmatch(folder) else folder
-    stem = _NOWHERE.sub("_", PurePosixPath(photo.filename).stem)[:MAX_STEM].strip(" .") or "screenshot"
+    folder = _FORBIDDEN.sub("_", photo.device_id)[:MAX_FOLDER]
+    folder = f"{folder}_" if _RESERVED.fullmatch(folder) else folder
+    stem = _FORBIDDEN.sub("_", PurePosixPath(photo.filename).stem)[:MAX_STEM].strip(" .") or "screenshot"
     ending = {"image/jpeg": "jpg"}.get(photo.mime_type, photo.mime_type.removeprefix("image/"))
     return f"photos/{folder}/{photo.original_timestamp.date().isoformat()}/{stem}-{photo.id}.{ending}"
 
@@ -240,7 +240,7 @@ def _attachment_name(conversation_id: str, message_id: int) -> str:
 def _entry(name: str, moment: datetime, compression: int) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, min(LATEST, max(EARLIEST, moment)).timetuple()[:6])
     entry.compress_type = compression
-    entry.external_attr = 0o600 << 16  # of Unix: otherwise some programs unpack files that nobody may read
+    entry.external_attr = 0o600 << 16  # Unix mode: without it some programs unpack unreadable files
     return entry
 
 

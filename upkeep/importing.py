@@ -1,7 +1,7 @@
-"""Importing a folder of screenshots: which files are taken, and how each is stored.
+"""Importing a folder of screenshots: finding its files and storing each one.
 
-A file is recognised by its bytes, not by its name or place, so an import can be stopped at any time and run
-again: what is stored already is skipped, also when it was moved or renamed.
+A stored file is recognised by its content, not by its name or place. So an import can be stopped at any time
+and run again: it skips files that are stored already, even if they were moved or renamed.
 """
 
 import os
@@ -19,7 +19,8 @@ BLOCK = 262_144  # bytes that are read at once
 
 
 def regular_files(folder: Path, *, leave_out: Path) -> Iterator[Path]:
-    """In a stable order, without hidden ones, links, and the service's own data."""
+    """The files below `folder` in a stable order, without hidden files, links and everything in `leave_out`.
+    """
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(
             name
@@ -33,7 +34,8 @@ def regular_files(folder: Path, *, leave_out: Path) -> Iterator[Path]:
 
 
 def import_file(path: Path, device_id: str, device_name: str) -> str:
-    """Store one file; returns the word that the summary counts it under."""
+    """Store one file; returns the name under which the summary counts it. Raises `SnaploreError`, `OSError`.
+    """
     with path.open("rb") as file:
         if not pictures.recognised(file):
             return "ignored (not a picture)"
@@ -45,12 +47,12 @@ def import_file(path: Path, device_id: str, device_name: str) -> str:
         try:
             while block := file.read(BLOCK):
                 spool.write(block)
-            # The bytes name the file, so that the next run knows it again wherever it lies.
+            # The checksum identifies the file, so that the next run recognises it wherever it is.
             upload = photos.Upload(
                 device_id, path.name, taken, device_name, local_media_store_id=f"sha256:{spool.sha256.hex()}"
             )
             with database.scope():
-                kept = photos.store(spool, upload, now=utc_now())
+                stored = photos.store(spool, upload, now=utc_now())
         finally:
             spool.close()
-    return "already there" if kept.dedup else "imported"
+    return "already there" if stored.dedup else "imported"

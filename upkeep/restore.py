@@ -1,21 +1,20 @@
-"""Bringing a backup back: everything is verified before anything is replaced, and what was there before is
-kept aside.
+"""Restoring a backup: everything is verified before anything is replaced, and the previous data is kept
+aside.
 
-The backup is unpacked into a folder `restore-<hex>` of the data folder, beside the data. Nothing in the
-archive is trusted: its members must have names of ours, and the sums that its list says; the key ring must
-open, the database must be whole, and every file that a row names must be there and authentic. The database is
-migrated there, too, when it is of an older Snaplore.
+The backup is unpacked into `restore-<hex>`, a folder in the data folder. Nothing in the archive is trusted:
+each member must have a known name and the checksum of the archive's list; the key ring must open, the
+database must be intact, and every file that a row names must be present and authentic. A database of an older
+Snaplore is migrated there as well.
 
-The switch has one moment that counts, as with every change of the data folder: the key ring. Before it, the
-present data gets second names in `before-restore-<UTC>`, and the new files and the new database are laid
-beside the old ones, which works because their names are random and no name is ever given to other bytes. Then
-the ring is replaced: it names the new database, whose rows name the new files. After it, what only the old
-state named goes. Killed before that moment, the folder holds the old state with some files that no row knows;
-killed after it, the new one: both are whole, clean-up removes the rest, and another restore goes through the
-same steps.
+The switch is committed by one step, as is every change of the data folder: replacing the key ring. Before it,
+the present data is linked into `before-restore-<UTC>`, and the new files and the new database are put beside
+the old ones; names are random and never reused for other bytes, so they cannot collide. Then the key ring is
+replaced: it names the new database, whose rows name the new files. Afterwards the files that only the old
+state named are deleted. A run that is killed before that step leaves the old state, with some files that no
+row names; one that is killed after it leaves the new state. Both are complete, clean-up removes the rest, and
+another restore takes the same steps.
 
-No service may run meanwhile, and jobs of cron wait while the switch lasts. The folder need not open, nor be
-there at all.
+No service may run meanwhile; cron jobs wait during the switch. The data folder need not open, or exist.
 """
 
 import contextlib
@@ -46,15 +45,15 @@ from upkeep.progress import Progress
 ASIDE = "before-restore-"
 PICTURES = ("photos", "attachments")
 FILES = ("database", *PICTURES)
-KEPT = ("keys", *FILES)  # all that a state of the data folder consists of
+STATE = ("keys", *FILES)  # the folders that make up a state of the data folder
 DAMAGED = "The backup is damaged"
 
 
 class Restored(NamedTuple):
     photos: int
     made_at: datetime | None  # of the backup, UTC
-    aside: Path | None  # where the data is that was there before
-    unreadable: list[str]  # paths of files that were lost or damaged already when the backup was made
+    aside: Path | None  # where the previous data is kept
+    unreadable: list[str]  # paths of files that were already lost or damaged when the backup was made
 
 
 def restore(
@@ -65,18 +64,18 @@ def restore(
     now: datetime,
     master_key_file: Path | None = None,
 ) -> Restored:
-    """Replace everything in the data folder by the backup `source`. Works where there is no data folder, or
-    none that opens.
+    """Replace everything in the data folder with the backup `source`. The data folder need not open, or
+    exist.
 
-    Raises `StartRefused` when a service runs, when no key opens the backup, or when encryption is set
-    otherwise; `BadInput` for what is no backup; `Unreadable` for a damaged one; `StorageFull`. Then the data
-    is as it was.
+    Raises `StartRefused` when a service runs, when no key opens the backup, or when the encryption setting
+    differs from the backup; `BadInput` when `source` is not a backup; `Unreadable` when it is damaged;
+    `StorageFull`. After any failure the data is unchanged.
     """
     with (
         archive.explain_failures("The backup cannot be restored"),
         _alone(settings.data_dir) as (folder, stage),
     ):
-        _machine_key(settings, folder)  # raises now, and not after an hour, when it is named and not there
+        _machine_key(settings, folder)  # raises now, not after an hour, if its file is set but missing
         _check_room(folder, source.stat().st_size)
         head = _unpack(source, stage, settings, progress)
         ring, key = _open_ring(settings, stage, master_key_file)
@@ -89,21 +88,21 @@ def restore(
 
 
 def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = None) -> Restored:
-    """Bring back the data that the last restore has set aside; what is there now is set aside instead.
+    """Bring back the data that the last restore set aside, and set aside the present data instead.
 
-    Raises `NotFound` when nothing is aside, and as `restore` does.
+    Raises `NotFound` when nothing was set aside, and the errors of `restore`.
     """
     with (
         archive.explain_failures("The data cannot be brought back"),
         _alone(settings.data_dir) as (folder, stage),
     ):
         present = _present_ring(folder, _machine_key(settings, folder))
-        # A run that was cut off before its moment has set aside what is there still.
+        # A run that was killed before its commit has set aside the data that is still in use.
         earlier = [
             path for path in _asides(folder) if present is None or not (path / present.database_file).exists()
         ]
         if not earlier:
-            raise NotFound(f"No earlier data is kept in {folder}.")
+            raise NotFound(f"No previous data is kept in {folder}.")
         aside = max(earlier)
         shutil.copytree(aside / "keys", stage / "keys")
         ring, key = _open_ring(settings, stage, master_key_file)
@@ -120,26 +119,25 @@ def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = No
 
 
 def discard_previous(settings: Settings) -> int:
-    """Remove what restores have set aside; returns the bytes that this freed. Raises `NotFound` when there is
-    nothing.
+    """Delete the data that restores have set aside; returns the bytes freed. Raises `NotFound` when there is
+    none.
     """
     asides = _asides(settings.data_dir)
     if not asides:
-        raise NotFound(f"No earlier data is kept in {settings.data_dir}.")
+        raise NotFound(f"No previous data is kept in {settings.data_dir}.")
     freed = 0
-    with archive.explain_failures("The earlier data cannot be removed"):
+    with archive.explain_failures("The previous data cannot be deleted"):
         for aside in asides:
             statuses = [path.stat() for path in _files_in(aside)]
-            freed += sum(
-                status.st_size for status in statuses if status.st_nlink == 1
-            )  # the others are in use
+            # Files with further links are still in use.
+            freed += sum(status.st_size for status in statuses if status.st_nlink == 1)
             shutil.rmtree(aside)
     return freed
 
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """The data folder, while no service runs on it, and where its new state is put together."""
+    """The data folder, locked against a service, and a temporary folder for its new state."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.closing(ServiceLock(folder)), archive.private_folder(folder, "restore") as stage:
         yield folder, stage
@@ -150,7 +148,7 @@ def _asides(folder: Path) -> list[Path]:
 
 
 def _check_room(folder: Path, size: int) -> None:
-    """For the unpacked backup, and for the copy of the present database that is set aside."""
+    """Raise `StorageFull` if the unpacked backup and a copy of the present database do not fit."""
     size += sum(path.stat().st_size for path in _files_in(folder / "database"))
     if shutil.disk_usage(folder).free < size:
         raise StorageFull(f"Restoring needs {math.ceil(size / 1_048_576)} MB in {folder}, and less is free.")
@@ -160,7 +158,7 @@ def _check_room(folder: Path, size: int) -> None:
 
 
 def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -> archive.Head:
-    """Unpack every member into `stage`, and compare their sums with the list. Raises `BadInput`,
+    """Unpack every member into `stage` and compare the checksums with the list. Raises `BadInput`,
     `StartRefused`, `Unreadable`.
     """
     for name in ("keys", *PICTURES):
@@ -176,13 +174,13 @@ def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -
                     if member.name != archive.SUMS:
                         sums.write(archive.sum_line(digest, member.name))
                     progress("unpacking", file.tell(), size)
-        # What tarfile raises for bytes that are no header is not all its own.
+        # For bytes that are no header, tarfile also raises errors that are not its own.
         except (tarfile.TarError, ValueError, OverflowError, EOFError) as problem:
             if head is None:
-                raise BadInput(f"{source} is no backup of Snaplore.") from problem
-            raise Unreadable(f"{DAMAGED}: it is cut off, or not readable as an archive.") from problem
+                raise BadInput(f"{source} is not a backup of Snaplore.") from problem
+            raise Unreadable(f"{DAMAGED}: the archive is truncated or unreadable.") from problem
     if head is None:
-        raise BadInput(f"{source} is no backup of Snaplore.")
+        raise BadInput(f"{source} is not a backup of Snaplore.")
     _compare(stage / "computed", stage / archive.SUMS)
     if absent := [name for name in archive.MEMBERS - {archive.MASTER_KEY} if not (stage / name).exists()]:
         raise Unreadable(f"{DAMAGED}: {absent[0]} is missing.")
@@ -190,22 +188,24 @@ def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -
 
 
 def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Regular files with names of ours, none twice, the list the last. Raises `Unreadable`."""
+    """The members: regular files with known names, the list of checksums last. Raises `Unreadable`."""
     last = ""
     while (member := tar.next()) is not None:
-        tar.members.clear()  # type: ignore[attr-defined]  # which would keep them all in memory; it is documented nowhere
+        tar.members.clear()  # type: ignore[attr-defined]  # an entry per file would stay in memory
         if member.type != tarfile.REGTYPE or member.issparse() or member.size < 0:
             raise Unreadable(f"{DAMAGED}: {_shown(member.name)} is not a plain file.")
         if member.name not in archive.MEMBERS and not archive.FILE.fullmatch(member.name):
             raise Unreadable(f"{DAMAGED}: {_shown(member.name)} does not belong in it.")
         if last == archive.SUMS:
-            raise Unreadable(f"{DAMAGED}: {_shown(member.name)} comes after its end.")
+            raise Unreadable(f"{DAMAGED}: {_shown(member.name)} comes after the list of checksums.")
         last = member.name
         yield member
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, stage: Path) -> str:
-    """Write a member below `stage`; returns its sum. Raises `Unreadable` when it is there already."""
+    """Write a member below `stage`; returns its checksum. Raises `Unreadable` for a second member of that
+    name.
+    """
     path = stage / member.name
     path.parent.mkdir(mode=0o700, exist_ok=True)
     content = archive.Hashing(cast(BinaryIO, tar.extractfile(member)))
@@ -214,14 +214,14 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, stage: Path) -> str:
             while block := content.read(archive.BLOCK):
                 file.write(block)
     except FileExistsError:
-        raise Unreadable(f"{DAMAGED}: {member.name} is in it twice.") from None
+        raise Unreadable(f"{DAMAGED}: it contains {member.name} twice.") from None
     return content.digest.hexdigest()
 
 
 def _accepted_head(name: str, stage: Path, settings: Settings) -> archive.Head:
-    """The head, once the first member is there: so that a wrong file is told at once, and not after an hour."""
+    """Check the first member at once, so that a wrong file is refused now and not after an hour."""
     if name != archive.HEAD:
-        raise BadInput("The file is no backup of Snaplore.")
+        raise BadInput("The file is not a backup of Snaplore.")
     content = (stage / archive.HEAD).read_bytes()
     if _decoded(content, _Format).format > archive.FORMAT:
         raise StartRefused("The backup was made by a newer Snaplore. Install that version or a later one.")
@@ -234,7 +234,8 @@ def _check_encryption(settings: Settings, *, encrypted: bool) -> None:
     if encrypted != settings.encryption:
         state, value = ("encrypted", "true") if encrypted else ("not encrypted", "false")
         raise StartRefused(
-            f"What is to be restored is {state}: set SNAPLORE_ENCRYPTION to {value} for it. `flask keys apply` changes that later."
+            f"The data to restore is {state}: set SNAPLORE_ENCRYPTION to {value}. To change it later, run "
+            "`./snaplore keys apply`."
         )
 
 
@@ -249,36 +250,38 @@ def _decoded(content: bytes, kind: type[Decoded]) -> Decoded:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise Unreadable(f"{DAMAGED}: what it says of itself cannot be read.") from None
+        raise Unreadable(f"{DAMAGED}: its description cannot be read.") from None
 
 
 def _compare(computed: Path, listed: Path) -> None:
-    """The list names all members, in their order. Raises `Unreadable` with the first that differs."""
+    """Compare the computed checksums with the list, which names all members in their order. Raises
+    `Unreadable` for the first difference.
+    """
     if not listed.exists():
-        raise Unreadable(f"{DAMAGED}: its end is missing.")
+        raise Unreadable(f"{DAMAGED}: its list of checksums is missing.")
     with computed.open("rb") as found, listed.open("rb") as expected:
         while True:
-            this, that = found.readline(), expected.readline()
-            if this != that:
-                (sum_, _, name), (_, _, due) = this.strip().partition(b"  "), that.strip().partition(b"  ")
-                if name == due and sum_:
-                    raise Unreadable(f"{DAMAGED}: {_shown(name.decode())} is not what it was.")
-                raise Unreadable(
-                    f"{DAMAGED}: {_shown((due or name).decode(errors='replace'))} is missing, or something was put in."
-                )
-            if not this:
+            computed_line, listed_line = found.readline(), expected.readline()
+            if computed_line != listed_line:
+                digest, _, name = computed_line.strip().partition(b"  ")
+                listed_name = listed_line.strip().partition(b"  ")[2]
+                if name == listed_name and digest:
+                    raise Unreadable(f"{DAMAGED}: {_shown(name.decode())} does not match its checksum.")
+                shown = _shown((listed_name or name).decode(errors="replace"))
+                raise Unreadable(f"{DAMAGED}: {shown} is missing, or a file was added.")
+            if not computed_line:
                 return
 
 
 def _shown(name: str) -> str:
-    """A name that somebody else chose, for a sentence."""
+    """An untrusted name, made safe to print."""
     return ascii(name[:100])
 
 
 def _open_ring(
     settings: Settings, stage: Path, master_key_file: Path | None
 ) -> tuple[crypto.KeyRing, bytes | None]:
-    """The key ring of the new state, and the master key that opens it. Raises `StartRefused` when none does."""
+    """The key ring of the new state, and the master key that opens it. Raises `StartRefused` if none does."""
     _check_encryption(settings, encrypted=not crypto.KeyStore(stage / "keys", None).is_plain())
     keys = _keys(settings, stage, master_key_file) if settings.encryption else [None]
     for key in keys:
@@ -286,16 +289,14 @@ def _open_ring(
         if store.opens():
             return store.read(), key
     raise StartRefused(
-        "The master key does not open this data: it is not the one that it was made with."
+        "The master key does not open this data: the data was sealed under another one."
         if master_key_file
-        else "No master key opens this data: give the one that it was made with by --master-key-file."
+        else "No master key opens this data: give the one that it was sealed under with --master-key-file."
     )
 
 
 def _keys(settings: Settings, stage: Path, master_key_file: Path | None) -> Iterator[bytes]:
-    """The master keys that may open the new state: the given one alone, else that of this machine and that in
-    the backup.
-    """
+    """The master keys to try: only the given one, or else the machine's and the backup's."""
     if master_key_file is not None:
         yield crypto.read_master_key(master_key_file)
         return
@@ -309,8 +310,8 @@ def _keys(settings: Settings, stage: Path, master_key_file: Path | None) -> Iter
 
 @contextlib.contextmanager
 def _verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherDatabase]:
-    """The new database, whole and of the present schema, on a disk that has it. Raises `Unreadable`,
-    `StartRefused`.
+    """A connection to the new database in `stage`, which is checked and migrated to the present schema.
+    Raises `Unreadable`, `StartRefused`.
     """
     if not (stage / archive.DATABASE).exists():
         raise Unreadable("The database is missing.")
@@ -322,7 +323,8 @@ def _verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherD
         migrations = Runner(copy, str(database.MIGRATIONS))
         if unknown := [row.name for row in migrations.status() if row.path is None]:
             raise StartRefused(
-                f"The data is a newer Snaplore's (it knows {unknown[-1]}). Install that version or a later one."
+                f"The data was made by a newer Snaplore (migration {unknown[-1]}). Install that version or a "
+                "later one."
             )
         migrations.up()
         yield copy
@@ -331,19 +333,19 @@ def _verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherD
 def _verify_files(
     stage: Path, copy: SqlCipherDatabase, unreadable: set[str], total: int, progress: Progress
 ) -> None:
-    """Every file that a row names is there and authentic, except those that were not when the backup was
-    made; and no other is there.
+    """Check that every file that a row names is present and authentic, except those that were unreadable when
+    the backup was made, and that there is no other file. Raises `Unreadable`.
     """
     present = 0
     for number, stored in enumerate(archive.stored_files(copy), start=1):
         if stored.path not in unreadable:
             if not archive.FILE.fullmatch(stored.path) or not stored.is_intact(stage / stored.path):
-                raise Unreadable(f"{DAMAGED}: {_shown(stored.path)} is missing, or not authentic.")
+                raise Unreadable(f"{DAMAGED}: {_shown(stored.path)} is missing or not authentic.")
             present += 1
         if number % archive.REPORT == 0 or number == total:
             progress("verifying", number, total)
     if present != sum(1 for name in PICTURES for _ in _files_in(stage / name)):
-        raise Unreadable(f"{DAMAGED}: it holds files that no row names.")
+        raise Unreadable(f"{DAMAGED}: it contains files that no row names.")
 
 
 def _number_of_photos(copy: SqlCipherDatabase) -> int:
@@ -357,13 +359,13 @@ def _number_of_photos(copy: SqlCipherDatabase) -> int:
 def _switch(
     settings: Settings, stage: Path, ring: crypto.KeyRing, key: bytes | None, *, now: datetime
 ) -> Path | None:
-    """Make the state in `stage` the data folder's, under the master key of this machine, or under `key` where
-    it has none.
+    """Make the state in `stage` the state of the data folder, sealed under the machine's master key, or under
+    `key` where the machine has none.
 
-    Returns where the earlier state is kept; None when there was none.
+    Returns where the previous state is kept; None when there was none.
     """
     folder = settings.data_dir
-    for name in KEPT:
+    for name in STATE:
         (folder / name).mkdir(mode=0o700, exist_ok=True)
     with FolderLock(folder).exclusive():
         master_key = _machine_key(settings, folder)
@@ -381,11 +383,10 @@ def _switch(
                 _link_all(stage / name, folder / name, replace=True)
             if key is not None and master_key is None:
                 master_key = key
-                (folder / archive.MASTER_KEY).unlink(
-                    missing_ok=True
-                )  # a damaged one, of which there is a copy by now
+                # What exists here is a damaged key, of which `before` holds a copy.
+                (folder / archive.MASTER_KEY).unlink(missing_ok=True)
                 crypto.write_master_key(folder / archive.MASTER_KEY, key)
-            os.sync()  # once for all: flushing 100,000 files one by one takes an hour on a memory card
+            os.sync()  # flushing 100,000 files one by one takes an hour on a memory card
             aside = _name_aside(folder, before, now)
         except BaseException:
             if before.exists():
@@ -397,7 +398,7 @@ def _switch(
 
 
 def _machine_key(settings: Settings, folder: Path) -> bytes | None:
-    """The master key that this machine seals its key ring with; None without encryption, or where there is
+    """The master key under which this machine seals its key ring; None without encryption, or where there is
     none yet.
     """
     if not settings.encryption:
@@ -410,7 +411,7 @@ def _machine_key(settings: Settings, folder: Path) -> bytes | None:
 
 
 def _present_ring(folder: Path, master_key: bytes | None) -> crypto.KeyRing | None:
-    """The key ring of the present state; None when there is none that opens."""
+    """The key ring of the present state; None when none opens."""
     with contextlib.suppress(StartRefused):
         return crypto.KeyStore(folder / "keys", master_key).read()
     return None
@@ -421,13 +422,13 @@ def _set_aside(folder: Path, before: Path) -> None:
     before.mkdir(mode=0o700)
     for name in PICTURES:
         _link_all(folder / name, before / name)
-    # These are written to again when this run is cut off, so a second name would not keep them as they are.
+    # The service writes to these files, so after a run that is killed here a link would show the changes.
     for name in ("database", "keys"):
         shutil.copytree(folder / name, before / name)
 
 
 def _name_aside(folder: Path, before: Path, now: datetime) -> Path | None:
-    """Give what was set aside the name under which it is found and kept; None when it is empty."""
+    """Rename the state that was set aside to its final name; None when it is empty."""
     if not any(True for name in FILES for _ in _files_in(before / name)):
         return None
     aside = folder / f"{ASIDE}{now:%Y%m%dT%H%M%S%f}"
@@ -436,14 +437,14 @@ def _name_aside(folder: Path, before: Path, now: datetime) -> Path | None:
 
 
 def _keep_only(state: Path, folder: Path) -> None:
-    """Remove from the data folder what the state kept in `state` does not have."""
+    """Delete the files of the data folder that the state in `state` does not have."""
     for path in (path for name in FILES for path in _files_in(folder / name)):
         if not (state / path.relative_to(folder)).exists():
             path.unlink()
 
 
 def _link_all(source: Path, target: Path, *, replace: bool = False) -> None:
-    """Give every file below `source` a second name below `target`; with `replace` also where there is one,
+    """Link every file below `source` to the same name below `target`. With `replace`, replace existing files,
     which may be damaged.
     """
     target.mkdir(mode=0o700, exist_ok=True)
@@ -454,9 +455,8 @@ def _link_all(source: Path, target: Path, *, replace: bool = False) -> None:
             archive.link(path, name)
         except FileExistsError:
             if replace:
-                fresh = name.with_name(
-                    secrets.token_hex(16)
-                )  # as a stored file's, so that clean-up finds it if it is left
+                # Named like a stored file, so that clean-up finds it if this run is killed.
+                fresh = name.with_name(secrets.token_hex(16))
                 archive.link(path, fresh)
                 os.replace(fresh, name)
 
