@@ -21,7 +21,7 @@ PUBLIC = "93.184.215.14"
 
 
 def answering(*rounds):
-    """A resolver that gives the addresses of each round in turn, then those of the last one again and again."""
+    """A resolver that returns the addresses of each round in turn, then repeats the last round."""
     remaining = itertools.chain(rounds, itertools.repeat(rounds[-1]))
 
     def resolve(host, port, **_):
@@ -48,14 +48,14 @@ def server():
 
 @pytest.fixture
 def client():
-    """May call the server on this machine, and nothing else."""
+    """A client that may call only this machine."""
     client = net.Client(net.Guard(dev_mode=True))
     yield client
     client.close()
 
 
-# Every one of these leads, or led in some parser, to 127.0.0.1, 10.0.0.1, 169.254.169.254 or an address like
-# them.
+# Malformed addresses, and addresses that some parser reads as 127.0.0.1, 10.0.0.1, 169.254.169.254 or the
+# like.
 DISGUISES = [
     "https://127.0.0.1/v1",
     "https://2130706433/",
@@ -286,7 +286,7 @@ def test_every_new_connection_is_checked_again(server):
 
 
 def test_the_answer_that_was_checked_is_the_one_that_is_connected_to(server):
-    # A second look-up, anywhere below, would get 127.0.0.1 and reach the server.
+    # A second lookup, anywhere below, would return 127.0.0.1 and reach the server.
     checked_once = guard(["127.0.0.2"], ["127.0.0.1"], allowed_hosts=["127.0.0.0/8"])
     with pytest.raises(net.Unreachable):
         net.Client(checked_once).post_json(f"http://model.example:{server.port}/v1", {})
@@ -369,7 +369,7 @@ def test_a_plain_http_name_that_leaves_the_trusted_network_is_refused_at_connect
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """PEM files (certificate, key) for model.example, signed by itself."""
+    """PEM files (certificate, key) for model.example, self-signed."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "model.example")])
     now = datetime.datetime.now(datetime.UTC)
@@ -402,7 +402,7 @@ def certificate(tmp_path_factory):
 
 @pytest.fixture
 def tls_server(certificate):
-    """An https server for model.example that notes in `asked_for` which name each client asked for."""
+    """An https server for model.example that records in `asked_for` the names which clients request (SNI)."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(*certificate)
     asked_for = []
