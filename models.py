@@ -173,7 +173,7 @@ class Holding(Model):
 
 
 class Vocabulary(Model):
-    """Every term of the search index and the number of photos that contain it; only `search.py` writes it."""
+    """Every term of the search index and the number of photos that contain it."""
 
     id = peewee.AutoField()
     term = peewee.TextField(unique=True)

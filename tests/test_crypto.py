@@ -1,4 +1,4 @@
-"""Sealed files and the key ring, held by properties: what goes in comes out, and nothing altered does."""
+"""Sealed files and the key ring: what was written is read, and no alteration goes undetected."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Opening the data folder: made once, never over existing data, migrated forwards only, shared by turns."""
+"""The data folder: created once, never over existing data, migrated forwards only, locked by turns."""
 
 import dataclasses
 import hashlib

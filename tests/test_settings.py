@@ -1,4 +1,4 @@
-"""The settings table: read once, checked at start, secret where it must be."""
+"""The settings table: read once, checked at start, secrets never shown."""
 
 import dataclasses
 
