@@ -459,7 +459,7 @@ def test_a_server_that_drips_is_cut_off_at_the_deadline(server, client, head, pi
         client.post_json(server.url, {"messages": []}, deadline=0.4)
 
 
-def test_a_server_that_stays_silent_is_given_up_at_the_deadline(server, client):
+def test_a_server_that_stays_silent_is_abandoned_at_the_deadline(server, client):
     server.stay_silent()
     with pytest.raises(net.TimedOut):
         client.post_json(server.url, {"messages": []}, deadline=0.2)
@@ -472,7 +472,7 @@ def test_a_server_that_drips_over_tls_is_cut_off_at_the_deadline(tls_server, cer
         client.post_json(f"https://model.example:{tls_server.port}/v1", {"messages": []}, deadline=0.6)
 
 
-def test_a_server_that_never_finishes_the_tls_handshake_is_given_up_at_the_deadline():
+def test_a_server_that_never_finishes_the_tls_handshake_is_abandoned_at_the_deadline():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         local = guard(["127.0.0.1"], allowed_hosts=["127.0.0.1"])
         with pytest.raises(net.TimedOut):
@@ -481,7 +481,7 @@ def test_a_server_that_never_finishes_the_tls_handshake_is_given_up_at_the_deadl
             )
 
 
-def test_a_server_that_does_not_read_is_given_up_at_the_deadline():
+def test_a_server_that_does_not_read_is_abandoned_at_the_deadline():
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(net.TimedOut):
         net.Client(net.Guard(dev_mode=True)).post_json(
             f"http://localhost:{listener.getsockname()[1]}/", {"pad": "x" * 20_000_000}, deadline=0.4
@@ -560,7 +560,7 @@ def test_a_key_that_cannot_stand_in_a_header_is_refused_without_quoting_it(secre
         net.Key(secret, "https://model.example:443")
 
 
-def test_no_failure_tells_the_key_or_the_query(server, client):
+def test_no_failure_reveals_the_key_or_the_query(server, client):
     key = net.Key("sk-very-secret", net.origin(server.url))
     url = f"{server.url}?token=also-secret"
     server.fail(500)
