@@ -69,14 +69,35 @@ _NAME = re.compile(r"(?:(?!-)[a-z0-9_-]{1,63}(?<!-)\.)*(?!-)[a-z0-9_-]{1,63}(?<!
 # 127.1.
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
-# What `ipaddress` calls global although it is not a place of its own: the former 6to4 relays; protocol
-# assignments with Teredo and ORCHID; 6to4, which wraps any IPv4 address; documentation (RFC 9637). Outside of
-# 2000::/3 nothing is assigned (RFC 4291).
+# IANA's special-purpose registries (RFC 6890, as of 2026), multicast and the reserved space. The table is our
+# own, because `ipaddress.is_global` differs between versions of Python. Outside of 2000::/3 no IPv6 address
+# is assigned for global unicast (RFC 4291).
 _GLOBAL_IPV6 = ipaddress.ip_network("2000::/3")
-_NOT_PUBLIC = [
-    ipaddress.ip_network(net)
-    for net in ("192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
-]
+_NOT_PUBLIC = tuple(
+    ipaddress.ip_network(block)
+    for block in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # shared by a provider's customers (RFC 6598); some clouds' metadata
+        "127.0.0.0/8",  # loopback
+        "169.254.0.0/16",  # link-local; most clouds' metadata
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments; Oracle Cloud's metadata
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # the former 6to4 relays
+        "192.168.0.0/16",  # private
+        "198.18.0.0/15",  # benchmarking
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, broadcast
+        "168.63.129.16/32",  # Azure's platform services, at a public address
+        "2001::/23",  # protocol assignments: Teredo, ORCHID, benchmarking, anycast
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4, which embeds any IPv4 address
+        "3fff::/20",  # documentation (RFC 9637)
+    )
+)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: how IPv4-only hosts look in IPv6-only networks
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -378,18 +399,14 @@ def _literal(host: str) -> Address | None:
 
 
 def _is_public(address: Address) -> bool:
-    """Global unicast by IANA's registries, also when it stands for an IPv4 address inside an IPv6 one."""
+    """Whether `address`, or the IPv4 address that it embeds (mapped, NAT64), is global unicast."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else address.ipv4_mapped
         if inner is not None:
             return _is_public(inner)
         if address not in _GLOBAL_IPV6:
             return False
-    return (
-        address.is_global
-        and not address.is_multicast
-        and not any(address in network for network in _NOT_PUBLIC)
-    )
+    return not any(address in network for network in _NOT_PUBLIC)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
+import contextlib
 import datetime
 import gzip
+import ipaddress
 import itertools
 import socket
 import ssl
@@ -227,6 +229,76 @@ PRIVATE = [
 def test_a_name_that_resolves_to_an_address_that_is_not_global_is_refused(address):
     with pytest.raises(BadInput, match=r"^base_url: model\.example resolves to a private address"):
         guard([address]).check_address("https://model.example/v1", field="base_url")
+
+
+# IANA's registries of special-purpose addresses, IPv4 and IPv6 (RFC 6890, as of 2026), with multicast and the
+# reserved space: the blocks that are not globally reachable, and one cloud's metadata server at a public
+# address.
+SPECIAL = [
+    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+    *("192.0.0.0/24", "192.0.0.0/29", "192.0.0.8/32", "192.0.0.170/32", "192.0.0.171/32", "192.0.2.0/24"),
+    *("192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+    *("224.0.0.0/4", "240.0.0.0/4", "255.255.255.255/32", "168.63.129.16/32", "::/128", "::1/128"),
+    *("::/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001::/32", "2001:2::/48"),
+    *("2001:10::/28", "2001:20::/28", "2001:30::/28", "2001:db8::/32", "2002::/16", "3fff::/20"),
+    *("5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
+]
+
+
+@pytest.mark.parametrize("block", SPECIAL)
+def test_no_special_purpose_address_is_called_in_any_form(block):
+    network = ipaddress.ip_network(block)
+    size = network.num_addresses
+    addresses = {network[part] for part in (0, size // 3, size // 2, size - 1)}
+    if block == "192.0.0.0/24":
+        addresses = set(network)  # here clouds have services of their own
+    forms = {str(address) for address in addresses}
+    if network.version == 4:
+        forms |= {f"{prefix}{address}" for address in addresses for prefix in ("::ffff:", "64:ff9b::")}
+    called = []
+    for form in sorted(forms):
+        with contextlib.suppress(net.AddressBlocked):
+            called += guard([form]).addresses("model.example", 443, secure=True)
+    assert called == []
+
+
+@pytest.mark.parametrize("block", SPECIAL)
+def test_what_is_public_does_not_depend_on_the_version_of_python(block, monkeypatch):
+    for kind in (ipaddress.IPv4Address, ipaddress.IPv6Address):
+        for name in ("is_global", "is_private", "is_multicast", "is_reserved"):
+            monkeypatch.setattr(kind, name, name == "is_global")
+    with pytest.raises(net.AddressBlocked):
+        guard([block.partition("/")[0]]).addresses("model.example", 443, secure=True)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0"),
+        *("169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "191.255.255.255", "192.0.1.0"),
+        *("192.88.98.255", "192.88.100.0", "192.167.255.255", "192.169.0.0", "198.17.255.255", "198.20.0.0"),
+        *(
+            "223.255.255.255",
+            "168.63.129.15",
+            "168.63.129.17",
+            "192.31.196.1",
+            "192.52.193.1",
+            "192.175.48.1",
+        ),
+        *(
+            "2001:200::",
+            "2001:db7:ffff::",
+            "2001:db9::",
+            "2003::",
+            "2620:4f:8000::1",
+            "3ffe::",
+            "3fff:1000::",
+        ),
+    ],
+)
+def test_the_neighbours_of_special_purpose_addresses_are_public(address):
+    found = guard([address]).addresses("model.example", 443, secure=True)
+    assert found == [ipaddress.ip_address(address)]
 
 
 @pytest.mark.parametrize(
