@@ -22,6 +22,9 @@ try:
 except StartRefused as refusal:
     sys.exit(f"{NAME} cannot start: {refusal}")
 
+# Only the owner may read the files of the data folder, also where no systemd unit sets a umask.
+os.umask(0o077)
+
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 # glibc keeps freed memory for each thread, in ever larger blocks: after 3 uploads of 50 MB the process holds

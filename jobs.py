@@ -54,6 +54,7 @@ def command(group: click.Group | None = None, *, opens: bool = True, failing: st
     def wrap(function):
         @functools.wraps(function)
         def run(*args, **kwargs):
+            os.umask(0o077)  # as the service does: only the owner may read the files of the data folder
             try:
                 if opens:
                     current_app.open_data()
