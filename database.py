@@ -1,13 +1,13 @@
-"""The database: how it is opened, who may use it when, its tables, and the rows' invariants.
+"""The database: opening it, scopes, locks, migrations, and the meaning of its failures.
 
-One SQLCipher file holds everything but the pictures. It is opened by `open_store` at start; each use of it, in any process, is a
-`scope()`, which holds a shared lock on the data folder while it lasts. What must be alone (a migration, a key rotation, a
-restore) takes the lock exclusively. Connections go from scope to scope, because a new one is cold and costs its opening, and
-are opened anew when the key ring has changed.
+One SQLCipher file holds everything but the pictures. `open_store` opens it at start. Each use of it, in any
+process, is a `scope()`, which holds a shared lock on the data folder. Work that needs the folder alone (a
+migration, a key rotation, a restore) takes the lock exclusively. Scopes reuse connections, because opening
+one takes time and its page cache is cold; when the key ring has changed, new ones are opened.
 
-A scope is opened by the outermost caller only: the request, the job, one step of the analysis pool. Verbs
-never open one, so that what they do together stays together. Those that walk through everything (`batches`)
-say that they open theirs.
+Only the outermost caller opens a scope: the request, the job, one step of the analysis pool. Verbs never do,
+so that one caller's verbs run in one scope. The exceptions walk through all rows (`batches`), and their
+docstrings say so.
 """
 
 import contextlib
@@ -38,41 +38,40 @@ log = logging.getLogger(__name__)
 MIGRATIONS = ROOT / "migrations"
 
 PRAGMAS = (
-    ("cipher_log_level", "NONE"),  # a wrong key is told once, by `StartRefused`
+    ("cipher_log_level", "NONE"),  # `StartRefused` reports a wrong key
     ("journal_mode", "WAL"),
     ("synchronous", "FULL"),  # an answered upload survives a power cut; NORMAL may lose the last commits
     ("foreign_keys", 1),
     ("secure_delete", 1),
     ("temp_store", 2),  # memory: no readable temporary file
     ("busy_timeout", 10_000),
-    # KiB a connection: 1,000 would save 17 MB while six clients are at it, and make a tenth of every search
-    # in 100,000 photos.
+    # KiB for each connection: 1,000 would save 17 MB with six clients and cost a tenth of the search rate in
+    # 100,000 photos.
     ("cache_size", -4_000),
     ("wal_autocheckpoint", 1_000),
     ("journal_size_limit", 32 * 1024 * 1024),
 )
 
-# Incremental, so that clean-up gives free pages back. It has to be set before anything is written, and only
-# then: on a database that is there it is a write, which waits for whoever else writes, and fails on a full or
-# read-only disk.
+# auto_vacuum is incremental, so that clean-up can return free pages to the file system. It must be set before
+# the first write, and only then: on an existing database the pragma is a write, which waits for other writers
+# and fails on a full or read-only disk.
 FIRST_PRAGMAS = (("auto_vacuum", 2), *PRAGMAS)
 
 
 class _Database(PooledDatabase, SqlCipherDatabase):  # type: ignore[misc]  # playhouse brings no types
-    """Of the free connections the oldest is taken first: its cache knows the most, and the others are not
-    needed for long.
-    """
+    """Reuse the oldest idle connection: its page cache is the warmest, and newer ones can be closed soon."""
 
-    _connections: list[tuple[float, int, sqlcipher3.Connection]]  # those that no scope uses: a heap, the oldest first
+    _connections: list[tuple[float, int, sqlcipher3.Connection]]  # the idle ones: a heap, the oldest first
 
     def __init__(self) -> None:
-        # IMMEDIATE: a transaction that reads and then writes would otherwise fail as locked when another one
+        # IMMEDIATE: otherwise a transaction that reads before it writes would fail as locked when another one
         # wrote in between.
         super().__init__(None, max_connections=0, pragmas=PRAGMAS, autoconnect=False, lock_type="IMMEDIATE")
 
     def point_at(self, ring: crypto.KeyRing, folder: Path) -> None:
-        """Open from now on what `ring` names. No scope may be open but the caller's, and that one before it
-        has connected.
+        """Let new connections open the database of `ring`.
+
+        No scope may be open but the caller's own, and that must not have connected yet.
         """
         pragmas = PRAGMAS if ring.generation else FIRST_PRAGMAS
         self.init(
@@ -84,7 +83,7 @@ class _Database(PooledDatabase, SqlCipherDatabase):  # type: ignore[misc]  # pla
         self.close_idle()
 
     def rest(self) -> None:
-        """Close the free connections but the one that is taken first, and empty the cache of that one."""
+        """Close all idle connections but the oldest, and empty the page cache of that one."""
         with self._pool_lock:
             spare, self._connections = self._connections[1:], self._connections[:1]
             for *_, connection in spare:
@@ -93,17 +92,17 @@ class _Database(PooledDatabase, SqlCipherDatabase):  # type: ignore[misc]  # pla
                 connection.execute("PRAGMA shrink_memory")
 
     def _can_reuse(self, conn: sqlcipher3.Connection) -> bool:
-        return not bool(conn.in_transaction)  # one that could not be rolled back, on a full disk
+        return not bool(conn.in_transaction)  # still in one: on a full disk the rollback failed
 
 
 db = _Database()
 
 
-# --------------------------------------------------------------------------------------------- opening, locks
+# ------------------------------------------------------------------------------------------ opening and locks
 
 
 class Cache(Protocol):
-    """What a module keeps in memory for the open store; it is made empty, and `clear` empties it."""
+    """A module's cache of the open store; `clear` empties it. A new one is empty."""
 
     def clear(self) -> None: ...
 
@@ -112,9 +111,7 @@ C = TypeVar("C", bound=Cache)
 
 
 class Store:
-    """The open data folder of this process: its paths, its key ring, its lock, and the caches of what is in
-    it.
-    """
+    """The open data folder of this process: its paths, key ring, lock and caches."""
 
     def __init__(self, settings: Settings):
         self.folder = settings.data_dir
@@ -149,6 +146,7 @@ class Store:
 
     @property
     def encrypted(self) -> bool:
+        """Whether the key ring holds a database key."""
         return self.ring.database_key is not None
 
     @property
@@ -156,19 +154,15 @@ class Store:
         return self.folder / self.ring.database_file
 
     def cache(self, kind: type[C]) -> C:
-        """The store's one cache of this class. It lasts until the store is closed: a new key opens the same
-        rows.
-        """
+        """The store's one cache of this class, until the store is closed: a key rotation keeps the rows."""
         with self._caches_guard:
-            found = self._caches.get(kind)
-            if not isinstance(found, kind):
-                found = self._caches[kind] = kind()
-            return found
+            cache = self._caches.get(kind)
+            if not isinstance(cache, kind):
+                cache = self._caches[kind] = kind()
+            return cache
 
     def close(self) -> None:
-        """Clear the caches, and close the connections that no scope uses. A thread that still works may go
-        on.
-        """
+        """Clear the caches and close the idle connections. Threads with an open scope may go on."""
         with self._caches_guard:
             caches = list(self._caches.values())
         for cache in caches:
@@ -176,26 +170,29 @@ class Store:
         close_connections()
 
     def new_file_key(self) -> bytes | None:
+        """A key for a new file; None where encryption is off."""
         return crypto.new_key() if self.encrypted else None
 
     def follow(self) -> None:
-        """Take over a key ring that was replaced meanwhile. Needs the lock."""
+        """Use the new key ring if another process has replaced it. Needs the lock."""
         with self._follow_guard:
             if (signature := self._key_store.signature()) != self._signature:
-                self._key_store = self._open_keys()  # the master key may be another one, too
+                self._key_store = self._open_keys()  # the master key may be new, too
                 self.ring = self._key_store.read()
                 self._signature = signature
                 db.point_at(self.ring, self.folder)
 
     def complete_ring(self) -> None:
-        """Generation 0 becomes 1 once the first database is whole: from then on a missing file is a loss, not
-        a start.
+        """Raise the generation from 0 to 1 once the first database is complete.
+
+        From then on a missing database is a loss, not a first start.
         """
         self.replace_ring(msgspec.structs.replace(self.ring, generation=1))
 
     def replace_ring(self, ring: crypto.KeyRing, key_store: crypto.KeyStore | None = None) -> None:
-        """Make `ring` what opens the folder, sealed by `key_store` where the master key changes, too. Needs
-        the lock exclusively.
+        """Make `ring` the key ring, sealed by `key_store` if the master key changes, too.
+
+        Needs the lock exclusively.
         """
         self._key_store = key_store or self._key_store
         self._key_store.write(ring)
@@ -204,8 +201,9 @@ class Store:
         db.point_at(self.ring, self.folder)
 
     def replace_master_key(self, key: bytes) -> None:
-        """Seal the key ring under `key`, and make it the master key if that is kept in the folder. Needs the
-        lock exclusively.
+        """Seal the key ring under `key`, and store `key` if the master key is a file of the data folder.
+
+        Needs the lock exclusively.
         """
         ring = msgspec.structs.replace(self.ring, generation=self.ring.generation + 1)
         if self._settings.master_key_file is None:
@@ -223,9 +221,7 @@ class Store:
         return self.keys / "master.key.coming"
 
     def _end_master_key_change(self) -> None:
-        """Take over the new master key, or drop it: the one that opens the newer ring of a change that was
-        cut off.
-        """
+        """Complete an interrupted change of the master key: keep the new key if a ring is sealed under it."""
         coming = self._coming_master_key
         if coming.exists():
             if crypto.KeyStore(self.keys, crypto.read_master_key(coming)).opens():
@@ -249,9 +245,7 @@ class Store:
         return crypto.read_master_key(path)
 
     def _remove_left_databases(self) -> None:
-        """What a rotation that was cut off has left: the old database or an unfinished new one, which no ring
-        names.
-        """
+        """Remove what an interrupted rotation left: an old or unfinished database that no ring names."""
         current = self.database.name
         for path in self.database.parent.iterdir():
             if re.fullmatch(r"[0-9a-f]{16}\.db(-wal|-shm|-journal)?", path.name) and not path.name.startswith(
@@ -269,8 +263,9 @@ class Store:
 
 
 def passphrase(ring: crypto.KeyRing) -> str:
-    """A raw key in SQLCipher's notation: no derivation, so that opening takes a millisecond. Empty for a
-    database that is not encrypted.
+    """The database key in SQLCipher's notation for raw keys; empty where encryption is off.
+
+    A raw key needs no key derivation, so opening takes a millisecond.
     """
     return f"x'{ring.database_key.hex()}'" if ring.database_key else ""
 
@@ -279,12 +274,10 @@ _store: Store | None = None
 
 
 def open_store(settings: Settings) -> Store:
-    """Open the data folder for this process: make it where there is none, migrate it where it is older.
+    """Open the data folder for this process: create it if it is missing, migrate it if it is older.
 
-    The store that was open before is closed.
-
-    Raises `StartRefused`, having changed nothing, when a key is missing or wrong, the folder cannot be
-    written, or the data is newer than this program.
+    A store that is open already is closed. Raises `StartRefused`, having changed nothing, when a key is
+    missing or wrong, the folder cannot be written, or the data is newer than this program.
     """
     try:
         return _open_store(settings)
@@ -303,7 +296,7 @@ def _open_store(settings: Settings) -> Store:
     store = Store(settings)
     if not os.access(store.folder, os.W_OK):
         raise StartRefused(
-            f"The data folder {store.folder} cannot be written: its disk is read-only, or it is somebody else's."
+            f"The data folder {store.folder} cannot be written: the disk is read-only, or the owner differs."
         )
     close_store()
     db.point_at(store.ring, store.folder)
@@ -324,17 +317,16 @@ def store() -> Store:
 
 
 def close_store() -> None:
-    """Close the open store, if there is one; for a process that ends."""
+    """Close the open store, if there is one, when the process ends."""
     if _store is not None:
         _store.close()
 
 
 @contextlib.contextmanager
 def scope() -> Iterator[None]:
-    """One use of the database by this thread: its lock held, its connection open under the current key.
+    """One use of the database by this thread: the lock is held, a connection with the current key is open.
 
-    Raises `Unavailable` when the folder stays locked. An open scope is refused inside another one: see the
-    module's docstring.
+    Raises `Unavailable` when the folder stays locked, and `RuntimeError` inside another scope of this thread.
     """
     if not db.is_closed():
         raise RuntimeError("a database scope is open already in this thread")
@@ -342,79 +334,74 @@ def scope() -> Iterator[None]:
     with current.lock.shared():
         current.follow()
         db.connect()
-        # On a disk that is read-only just now none is kept: while one is open, no other one of this process
-        # could ever write.
-        kept = os.access(db.database, os.W_OK)
+        # On a disk that is read-only now, no connection is kept: while one is open, no other connection of
+        # this process could write again.
+        reusable = os.access(db.database, os.W_OK)
         try:
             yield
         except DATABASE_ERRORS as problem:
-            # SQLCipher reads nothing more over a connection that has met a damaged page. On a full disk none
-            # could be opened anew.
-            kept = kept and isinstance(known_failure(problem), StorageFull | None)
+            # After a damaged page SQLCipher reads nothing more over its connection. But on a full disk no new
+            # connection could be opened.
+            reusable = reusable and isinstance(known_failure(problem), StorageFull | None)
             raise
         finally:
-            if kept:
+            if reusable:
                 db.close()
             else:
                 db.manual_close()
 
 
-def batches(chosen: peewee.ModelSelect, key: peewee.Field, size: int) -> Iterator[list[Any]]:
-    """All rows of `chosen`, ascending by the unique `key`, up to `size` at once; no scope is open while they
-    are used.
+def batches(query: peewee.ModelSelect, key: peewee.Field, size: int) -> Iterator[list[Any]]:
+    """All rows of `query` in lists of up to `size`, ascending by the unique field `key`.
+
+    Opens a scope for each list; none is open while the caller uses one.
     """
-    following = chosen
+    remaining = query
     while True:
         with scope():
-            rows = list(following.order_by(key).limit(size))
+            rows = list(remaining.order_by(key).limit(size))
         if not rows:
             return
         yield rows
-        following = chosen.where(key > rows[-1].__data__[key.name])
+        remaining = query.where(key > rows[-1].__data__[key.name])
 
 
 def close_connections() -> None:
-    """Close those that no scope uses; for a process that forks."""
+    """Close the idle connections, before the process forks."""
     db.close_idle()
 
 
-# peewee wraps what a statement raises, but not what reading its rows does.
+# peewee wraps the driver's exceptions from executing a statement, but not those from reading its rows.
 DATABASE_ERRORS = (peewee.DatabaseError, sqlcipher3.DatabaseError)
 _FULL = "The disk is full: nothing more can be stored until there is room."
-_READ_ONLY = "The disk is read-only: what is stored can be read, but nothing can be added or changed."
+_READ_ONLY = "The disk is read-only: stored data can be read, but nothing can be added or changed."
 _FAILING = "The disk cannot be read or written: the log of the system has the reason."
-_DAMAGED = "The database is damaged where this was looked for: run `flask check` on the machine, and restore a backup."
-# SQLite's words and what they mean, the first that fits.
+_DAMAGED = "This part of the database is damaged: run `flask check` on the machine, and restore a backup."
+# Words of SQLite's messages and their meaning; the first match counts.
 _FAILURES = (
     ("disk is full", lambda: StorageFull(_FULL)),
     ("locked", lambda: Unavailable("The database is busy. Please come again in a moment.", retry_after=5)),
     ("readonly", lambda: Unavailable(_READ_ONLY, retry_after=300)),
     ("malformed", lambda: DataDamaged(_DAMAGED)),
     ("not a database", lambda: DataDamaged(_DAMAGED)),
-    (
-        "vtable constructor failed",
-        lambda: DataDamaged(_DAMAGED),
-    ),  # how a damaged page below the search index is told
-    (
-        "disk I/O error",
-        lambda: Unavailable(_FAILING, retry_after=300),
-    ),  # also when the system has made a failing disk read-only
+    # A damaged page of the search index.
+    ("vtable constructor failed", lambda: DataDamaged(_DAMAGED)),
+    # Also when Linux has remounted a failing disk read-only.
+    ("disk I/O error", lambda: Unavailable(_FAILING, retry_after=300)),
     ("unable to open database file", lambda: Unavailable(_FAILING, retry_after=300)),
 )
 
 
 def known_failure(problem: BaseException | None) -> SnaploreError | None:
-    """What a failure means to the person: of the database or the disk (full, busy, damaged), or one of
-    `errors.py`; None for all else.
-    """
+    """The failure of `errors.py` that `problem` is, or means (database damaged, disk full); else None."""
     if isinstance(problem, SnaploreError):
         return problem
     while isinstance(problem, DATABASE_ERRORS):
         for words, failure in _FAILURES:
             if words in str(problem):
                 return failure()
-        # On a full disk SQLite rolls back by itself; then peewee's own rollback fails, on top of what
-        # happened.
+        # On a full disk SQLite rolls back by itself, and then peewee's own rollback fails: the cause is the
+        # exception before.
         problem = problem.__context__
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
         return StorageFull(_FULL)
@@ -424,30 +411,28 @@ def known_failure(problem: BaseException | None) -> SnaploreError | None:
 
 
 def _pending_migrations(store: Store) -> bool:
-    """Whether migrations are due. Raises `StartRefused` for a wrong key and for a schema that is newer than
-    this program.
-    """
+    """Whether migrations are due. Raises `StartRefused` for a wrong key or a schema of a newer program."""
     try:
         with scope():
             status = Runner(db, str(MIGRATIONS)).status()
     except peewee.DatabaseError as problem:
         if "not a database" in str(problem):
             raise StartRefused(
-                f"The database {store.database} does not open with its key: it is damaged or not the key's own."
+                f"The database {store.database} does not open with its key: it is damaged or has another key."
             ) from None
         raise
     unknown = [row.name for row in status if row.path is None]
     if unknown:
         raise StartRefused(
-            f"The data was written by a newer Snaplore (it knows {unknown[-1]}). Install that version or a later one."
+            f"A newer Snaplore wrote the data (it knows {unknown[-1]}). Install that version or a later one."
         )
     return any(row.applied is None for row in status)
 
 
 def _migrate(store: Store) -> None:
-    """Needs the lock exclusively."""
+    """Apply the pending migrations. Needs the lock exclusively."""
     if store.ring.generation == 0:
-        # A start that was cut off may have left part of a database; nothing was ever stored in it.
+        # An interrupted first start may have left an incomplete database, which holds no data.
         for leftover in store.database.parent.glob(store.database.name + "*"):
             leftover.unlink()
     db.connect(reuse_if_open=True)

@@ -1,4 +1,4 @@
-"""How gunicorn runs Snaplore: `gunicorn` alone, from the project's folder, starts the service."""
+"""gunicorn's configuration: `gunicorn` without arguments, in the project's folder, starts the service."""
 
 import contextlib
 import ctypes
@@ -22,13 +22,16 @@ try:
 except StartRefused as refusal:
     sys.exit(f"{NAME} cannot start: {refusal}")
 
+# Only the owner may read the files of the data folder, also where no systemd unit sets a umask.
+os.umask(0o077)
+
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
-# glibc keeps what was freed for each thread, ever larger blocks: 3 uploads of 50 MB then hold 400 MB. Bounded
-# like this it keeps what an ordinary screenshot needs again, 10 MB, and gives the 16 MB blocks of Pillow's
-# larger pictures back: 200 MB. Giving everything back at once would cost a sixth of the uploads' rate in page
-# faults.
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+# glibc keeps freed memory for each thread, in ever larger blocks: after 3 uploads of 50 MB the process holds
+# 400 MB. With these bounds it keeps the 10 MB that an ordinary screenshot needs again and returns the 16 MB
+# blocks of Pillow's larger pictures, and holds 200 MB. Returning everything at once would cost a sixth of the
+# upload rate in page faults.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # from glibc's malloc.h
 _libc = ctypes.CDLL(None)
 with contextlib.suppress(AttributeError):
     _libc.mallopt(M_MMAP_THRESHOLD, 12 * 1_048_576)
@@ -37,35 +40,35 @@ with contextlib.suppress(AttributeError):
 wsgi_app = "app:serve()"
 bind = _settings.bind
 
-# One worker: its threads share the rate limiter, the model's child process and the vocabulary in memory. More
-# (`gunicorn -w 2`) stay correct, since work is claimed in the database, and then need
-# SNAPLORE_RATELIMIT_STORAGE: README, "Several workers".
+# One worker, whose threads share the rate limiter, the model's child process and the vocabulary in memory.
+# More workers (`gunicorn -w 2`) are correct, too, because claims are made in the database, but they need
+# SNAPLORE_RATELIMIT_STORAGE: docs/operations.md, "Several workers".
 workers = 1
 worker_class = "gthread"
-# Three uploads, a browser's six connections and a few chats at once; a thread costs its stack and a database
-# connection.
+# Enough for three uploads, a browser's six connections and a few chats at once. A thread costs its stack and
+# a database connection.
 threads = 16
-# The most that gunicorn takes: a search or a broadcast may stand in the address, percent-encoded.
+# gunicorn's maximum: an address may contain a whole search or broadcast, percent-encoded.
 limit_request_line = 8_190
-# An idle connection is for the client to close, and proxies and browsers do after a minute: a request that is
-# on its way when the server closes is lost, and gunicorn's 2 s met one in some hundreds. It costs a
-# descriptor, no thread.
+# The client should close an idle connection first; proxies and browsers do after a minute. A request that is
+# sent while the server closes is lost: with gunicorn's default of 2 s that was one in some hundreds. An idle
+# connection costs a descriptor, no thread.
 keepalive = 75
-# The application is loaded before the fork: a refusal to start is one line, and the pages are shared.
+# Load the application before the fork: a refusal to start is one line, and the processes share its memory.
 preload_app = True
-# A request in flight and the analysis pool (15 s) end within it.
+# Seconds; running requests and the analysis pool (15 s) end within them.
 graceful_timeout = 30
-# The control socket and the heartbeat file stay out of the disk.
+# No control socket, and the heartbeat file is in memory, so neither touches the disk.
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108
 control_socket_disable = True
 
 
-LOOP_PATIENCE = 3.0  # seconds; what a loop leaves undone is found by the next start
+LOOP_PATIENCE = 3.0  # seconds for a loop's last step; the next start finds unfinished work
 TIDY_EVERY = 60.0  # seconds
 
 
 def on_starting(server: Arbiter) -> None:
-    """One service for a data folder: two would each hold the other's rate limits, caches and model at half."""
+    """Allow one service for each data folder: two would have separate rate limits, caches and models."""
     try:
         server.service_lock = ServiceLock(_settings.data_dir)
         _check_addresses(server)
@@ -73,38 +76,46 @@ def on_starting(server: Arbiter) -> None:
         sys.exit(f"{NAME} cannot start: {refusal}")
     if server.cfg.workers > 1 and _settings.ratelimit_storage.startswith("memory://"):
         logging.warning(
-            "%d workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE names no shared one",
+            "%d workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE is not shared",
             server.cfg.workers,
         )
 
 
 def _check_addresses(server: Arbiter) -> None:
-    """Raise `StartRefused` when an address cannot be listened on. gunicorn itself would try five times and
-    log ten lines.
+    """Raise `StartRefused` when the service cannot listen on an address.
+
+    gunicorn itself would try five times and log ten lines.
     """
-    # These sockets are open already, handed over by systemd or by the master that this one replaces.
+    # systemd, or the master that this one replaces, has passed open sockets.
     if systemd.listen_fds(unset_environment=False) or server.master_pid:
         return
     for name, address in zip(server.cfg.bind, server.cfg.address, strict=True):
-        if not isinstance(address, tuple):  # a socket of Unix, or an open descriptor
+        if not isinstance(address, tuple):  # a Unix socket or an open descriptor
             continue
         with socket.socket(socket.AF_INET6 if util.is_ipv6(address[0]) else socket.AF_INET) as trial:
-            # As gunicorn sets them: an address that was closed a moment ago is free.
+            # As gunicorn does: an address that was closed a moment ago is free.
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, server.cfg.reuse_port)
             try:
                 trial.bind(address)
             except OSError as problem:
                 if problem.errno == errno.EADDRINUSE:
-                    advice = "Stop the program that listens there, or set SNAPLORE_BIND to another address, like 127.0.0.1:8001."
+                    advice = (
+                        "Stop the program that listens there, or set SNAPLORE_BIND to another address, like "
+                        "127.0.0.1:8001."
+                    )
                 else:
-                    advice = "Set SNAPLORE_BIND to an address of this machine and a port above 1023, like 127.0.0.1:8000."
+                    advice = (
+                        "Set SNAPLORE_BIND to an address of this machine and a port above 1023, like "
+                        "127.0.0.1:8000."
+                    )
                 raise StartRefused(f"cannot listen on {name}: {problem.strerror}. {advice}") from None
 
 
 def when_ready(server: Arbiter) -> None:
-    """Print the address and the key, where `make run` asks for them by `--env`: only now it is certain that
-    somebody listens.
+    """Print the address and the key if `make run` requests them by `--env SHOW_API_KEY`.
+
+    Only now is it certain that the service listens.
     """
     if "SHOW_API_KEY" in server.cfg.env:
         import jobs
@@ -113,15 +124,16 @@ def when_ready(server: Arbiter) -> None:
 
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
-    """What is loaded by now stays for good: the collector would only copy the pages that the processes share,
-    15 MB, by looking at it.
+    """Exempt all objects loaded so far from garbage collection.
+
+    They stay for good, and the collector's visits would copy the 15 MB that the processes share.
     """
     gc.collect()
     gc.freeze()
 
 
 def post_worker_init(worker: Worker) -> None:
-    """What works in the background starts in the worker, after the fork: threads do not survive one."""
+    """Start the background threads in the worker: threads do not survive a fork."""
     import analysis
     import reasoner
     from assistant import chat
@@ -134,8 +146,9 @@ def post_worker_init(worker: Worker) -> None:
 
 
 def _tidy() -> float:
-    """Give back what the last burst of requests has needed: connections with their caches, 4 MB each, and
-    what lies free between them.
+    """Release the memory of the last burst of requests, and return the seconds until the next run.
+
+    It closes idle database connections, with page caches of 4 MB each, and trims the heap.
     """
     import database
 
@@ -146,8 +159,9 @@ def _tidy() -> float:
 
 
 def worker_exit(server: Arbiter, worker: Worker) -> None:
-    """Finish or give back what is being analysed, end the model's child process, and leave a database without
-    a log to be read first.
+    """Finish or return running analyses, end the model's child process, and close the database.
+
+    A closed database leaves no write-ahead log that the next start would have to read.
     """
     import database
 

@@ -66,6 +66,7 @@ def command(
     def wrap(function: Callable[Parameters, None]) -> click.Command:
         @functools.wraps(function)
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+            os.umask(0o077)  # as the service does: only the owner may read the files of the data folder
             try:
                 if opens:
                     _application().open_data()

@@ -92,7 +92,7 @@ def named_lock(folder: Path, name: str, patience: float, *, busy: str) -> Iterat
 
 
 class Presence:
-    """A file that a process keeps locked while it lives; others see by it whether a lease has a living owner."""
+    """A file that a process keeps locked while it lives, which shows others that its leases are alive."""
 
     def __init__(self, folder: Path):
         self.name = secrets.token_hex(8)

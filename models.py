@@ -1,4 +1,4 @@
-"""The tables, and the invariants of their rows."""
+"""The tables and their invariants, and small stored values."""
 
 import secrets
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from database import db
 
 
 class TimestampField(peewee.Field):
-    """UTC without a zone, as the text of the contract, which sorts in the order of time."""
+    """UTC without a zone, stored as `clock.iso` writes it: as text it sorts in order of time."""
 
     field_type = "TEXT"
 
@@ -38,7 +38,7 @@ class Photo(Model):
     filename = peewee.TextField()
     original_path = peewee.TextField()  # relative to the data folder, as is thumbnail_path
     thumbnail_path = peewee.TextField()
-    file_size = peewee.IntegerField()  # bytes of the picture as it was uploaded
+    file_size = peewee.IntegerField()  # bytes of the uploaded picture
     width = peewee.IntegerField()
     height = peewee.IntegerField()
     mime_type = peewee.TextField()
@@ -49,21 +49,19 @@ class Photo(Model):
     file_key = peewee.BlobField(null=True)  # null: the file is not sealed
     thumbnail_key = peewee.BlobField(null=True)
     key_generation = peewee.IntegerField()  # of the key ring when the files were sealed
-    disk_bytes = peewee.IntegerField(default=0)  # of both files as they were written
+    disk_bytes = peewee.IntegerField(default=0)  # of both files on the disk, sealed
 
     class Meta:
         table_name = "photos"
 
 
 class Analysis(Model):
-    """The analysis of a photo and, at once, its place in the queue: every photo has exactly one, from its
-    first moment.
-    """
+    """The analysis of a photo and also its place in the queue. Every photo has exactly one from the start."""
 
     id = peewee.AutoField()
-    photo_id: int  # peewee makes it of `photo`
+    photo_id: int  # added by peewee for `photo`
     photo = peewee.ForeignKeyField(Photo, unique=True, on_delete="CASCADE", backref="analyses")
-    device_id = peewee.TextField()  # the photo's, so that one index serves each filter
+    device_id = peewee.TextField()  # the photo's, copied so that one index serves each filter
     taken_at = TimestampField()  # the photo's `original_timestamp`, for the same reason; set by a trigger
     status = peewee.TextField()
     app_name = peewee.TextField(default="")
@@ -80,22 +78,21 @@ class Analysis(Model):
     analyser = peewee.TextField(default="")  # identity of the model that produced the result
     attempts = peewee.IntegerField(default=0)  # failures since it was last queued
     interruptions = peewee.IntegerField(default=0)  # times that its worker died
-    returns = peewee.IntegerField(default=0)  # times that it came back to the queue by itself
+    returns = peewee.IntegerField(default=0)  # times that it was queued again automatically
     due_at = TimestampField()
     lease_until = TimestampField(null=True)
     lease_token = peewee.TextField(null=True)
-    fault = peewee.TextField(default="")  # of an error: provider, refused or row
-    fresh = peewee.BooleanField(
-        default=False
-    )  # asked for again: an earlier result of the same bytes will not do
-    noted = peewee.BooleanField(default=False)  # the reasoner has looked at the result
+    fault = peewee.TextField(default="")  # cause of an error: provider, refused or row
+    # Requested again: it must not reuse an earlier result of the same bytes.
+    fresh = peewee.BooleanField(default=False)
+    noted = peewee.BooleanField(default=False)  # the reasoner has read the result
 
     class Meta:
         table_name = "analyses"
 
 
 def enqueue(photo: Photo, *, now: datetime) -> None:
-    """Give a photo its analysis row, pending and due `now`, unless it has one."""
+    """Create a photo's analysis row, pending and due `now`, unless it has one."""
     row = {
         "photo": photo.id,
         "device_id": photo.device_id,
@@ -107,13 +104,14 @@ def enqueue(photo: Photo, *, now: datetime) -> None:
 
 
 def mark_noted(photo_ids: list[int]) -> None:
-    """The reasoner has looked at the analyses of these photos."""
+    """Record that the reasoner has read the analyses of these photos."""
     Analysis.update(noted=True).where(Analysis.photo.in_(photo_ids)).execute()
 
 
 class Tally(Model):
-    """How many photos have this device, status, intent and category; kept by triggers, so that no count scans
-    the table.
+    """The number of photos with this device, status, intent and category.
+
+    Triggers keep it, so no count scans the table.
     """
 
     device_id = peewee.TextField()
@@ -128,43 +126,44 @@ class Tally(Model):
 
 
 def tallied(**values: str | None) -> int:
-    """How many photos have these values of a `Tally`'s fields; None is any value."""
-    chosen = Tally.select(peewee.fn.SUM(Tally.photos))
+    """The number of photos with these values of a `Tally`'s fields; None is any value."""
+    query = Tally.select(peewee.fn.SUM(Tally.photos))
     for name, value in values.items():
         if value is not None:
-            chosen = chosen.where(getattr(Tally, name) == value)
-    return chosen.scalar() or 0
+            query = query.where(getattr(Tally, name) == value)
+    return query.scalar() or 0
 
 
 def page_of(
-    chosen: "peewee.ModelSelect[Any]", order: tuple[peewee.Field, ...], number: int, size: int, total: int
+    query: "peewee.ModelSelect[Any]", order: tuple[peewee.Field, ...], number: int, size: int, total: int
 ) -> list[int]:
-    """Page `number` of the ids that `chosen` selects, descending by `order`; of `total` in all.
+    """Page `number` (from 1) of the ids that `query` selects, descending by `order`; `total` is their number.
 
-    SQLite walks to a page row by row, so one in the older half is read from the other end: the oldest is as
-    near as the newest.
+    SQLite walks to a page row by row, so a page in the older half is read from the other end: the last page
+    costs as little as the first.
     """
     start = (number - 1) * size
     if start >= total:
-        return []  # where little passes the filters, finding that out would be a long walk
+        return []  # a query that matches few rows would walk far to find none
     if start <= total // 2:
-        return _ids(chosen.order_by(*(field.desc() for field in order)).limit(size).offset(start))
+        return _ids(query.order_by(*(field.desc() for field in order)).limit(size).offset(start))
     end = min(start + size, total)
-    return _ids(chosen.order_by(*order).limit(end - start).offset(total - end))[::-1]
+    return _ids(query.order_by(*order).limit(end - start).offset(total - end))[::-1]
 
 
-def _ids(chosen: peewee.ModelSelect) -> list[int]:
-    # peewee types a row as its model, also where `tuples` makes it a tuple.
-    return [row[0] for row in cast("Iterable[tuple[int]]", chosen.tuples())]
+def _ids(query: peewee.ModelSelect) -> list[int]:
+    # peewee's types call a row a model, even where `tuples` makes it a tuple.
+    return [row[0] for row in cast("Iterable[tuple[int]]", query.tuples())]
 
 
 class Holding(Model):
-    """How many files of a kind there are, and what they take on the disk; kept by triggers, so that nobody
-    walks through folders.
+    """The number and size of the stored files of one kind and key generation.
+
+    Triggers keep it, so no count walks through folders.
     """
 
-    kind = peewee.TextField()  # photo, which is an original with its thumbnail, or attachment
-    key_generation = peewee.IntegerField()  # of the key ring when they were sealed
+    kind = peewee.TextField()  # photo (an original with its thumbnail) or attachment
+    key_generation = peewee.IntegerField()  # of the key ring when the files were sealed
     items = peewee.IntegerField()
     bytes = peewee.IntegerField()
 
@@ -174,7 +173,7 @@ class Holding(Model):
 
 
 class Vocabulary(Model):
-    """Every term of the search index and the number of photos that have it; written by `search.py` only."""
+    """Every term of the search index and the number of photos that contain it."""
 
     id = peewee.AutoField()
     term = peewee.TextField(unique=True)
@@ -201,7 +200,7 @@ class Conversation(Model):
     device_id = peewee.TextField(default="")
     created_at = TimestampField()
     updated_at = TimestampField()
-    noted_message_id = peewee.IntegerField(default=0)  # up to which the reasoner has looked at it
+    noted_message_id = peewee.IntegerField(default=0)  # the last one that the reasoner has read
 
     class Meta:
         table_name = "conversations"
@@ -209,7 +208,7 @@ class Conversation(Model):
 
 class Message(Model):
     id = peewee.AutoField()
-    conversation_id: str  # peewee makes it of `conversation`
+    conversation_id: str  # added by peewee for `conversation`
     conversation = peewee.ForeignKeyField(Conversation, on_delete="CASCADE", backref="messages")
     role = peewee.TextField()
     content = peewee.TextField(null=True)
@@ -219,10 +218,10 @@ class Message(Model):
     attachment_path = peewee.TextField(null=True)
     attachment_key = peewee.BlobField(null=True)
     attachment_type = peewee.TextField(null=True)
-    attachment_bytes = peewee.IntegerField(default=0)  # as it was written
+    attachment_bytes = peewee.IntegerField(default=0)  # on the disk, sealed
     attachment_generation = peewee.IntegerField(null=True)  # of the key ring when it was sealed
-    # On a user message whose turn is over and was not yet read for memories: the memories that the model was
-    # given, a JSON list.
+    # A JSON list of the memories that the model was given; on a user message whose turn is over and has not
+    # yet been read for new memories.
     recalled = peewee.TextField(null=True)
     created_at = TimestampField()
 
@@ -231,14 +230,14 @@ class Message(Model):
 
 
 class FileFields(NamedTuple):
-    """Where a row names a file that it owns."""
+    """The fields by which a row names a file that it owns."""
 
-    path: peewee.Field  # relative to the data folder; null: it has none
+    path: peewee.Field  # relative to the data folder; null: no file
     key: peewee.Field  # null: the file is not sealed
-    sha256: peewee.Field | None = None  # of its content, where rows have that
+    sha256: peewee.Field | None = None  # of the content; None: the table has no such field
 
 
-# Every place of the database that names a file.
+# All fields of the database that name files.
 FILES = {
     Photo: (
         FileFields(Photo.original_path, Photo.file_key, Photo.sha256),
@@ -347,19 +346,20 @@ class StoredSetting(Model):
 
 
 def stored_value(name: str, default: Any = None) -> Any:
-    """A value kept by `store_value`, or `default`."""
+    """The value stored by `store_value` under `name`, or `default`."""
     row = StoredSetting.get_or_none(StoredSetting.name == name)
     return default if row is None else msgspec.json.decode(row.value)
 
 
 def store_value(name: str, value: Any) -> None:
-    """Keep a small JSON value: a runtime setting, a counter, the state of the circuit breaker."""
+    """Store a small JSON value: a runtime setting, a counter, the state of the circuit breaker."""
     row = {"name": name, "value": msgspec.json.encode(value).decode()}
     StoredSetting.insert(**row).on_conflict_replace().execute()
 
 
 def prove_writable() -> None:
-    """Write a little, so that a full or read-only disk is found before a model is paid for what could not be
-    kept. Needs a scope.
+    """Write a small value: a full or read-only disk then fails before a model call that costs money.
+
+    Needs a scope.
     """
     store_value("models.proof", secrets.token_hex(8))

@@ -1,25 +1,26 @@
-"""The only outbound HTTP of Snaplore: which addresses may be called, and calls that cannot hang, flood or
-leak.
+"""All outbound HTTP: which addresses may be called, with limits of time and size for every call.
 
-Addresses for models and tools come in through the API, so whoever holds the API key could otherwise point the
-service at the router, at the cloud's metadata server or at itself. Looking a name up when it is saved does
-not help: its owner may answer differently a second later (DNS rebinding). So the rule is enforced where it
-cannot be argued with: the connection class resolves the name once, refuses unless every answer is allowed,
-and connects to an address that it has just checked, by number. TLS still asks for the host's name. The seam
-is `_new_conn`, which urllib3's own SOCKS support uses too.
+The API accepts addresses of models and tools, so a holder of the API key could otherwise direct the service
+to the router, the cloud's metadata server or itself (server-side request forgery). Resolving a name when it
+is saved does not help, because its owner can change the answer a second later (DNS rebinding). So the
+connection class enforces the rule: it resolves the name once, refuses unless every answer is allowed, and
+connects to an address that it has just checked. TLS still verifies the host's name. The hook is `_new_conn`,
+which urllib3's own SOCKS support overrides, too.
 
-Two URL parsers that disagree are the other way in. Here an address is taken apart by one strict pattern,
-which knows less than a browser on purpose, and put together again from its parts; what it does not match is
-refused, not interpreted.
+Two URL parsers that disagree would be another way in. Here one strict pattern, deliberately narrower than a
+browser's parser, splits an address, and the address that is called is assembled from the parts. Whatever the
+pattern does not match is refused.
 
-A call is one exchange under one deadline: connecting, TLS, sending, and every single read get what is left of
-it, so that a server which drips bytes gains nothing. (Only looking the name up keeps the time of the system's
-resolver, which cannot be interrupted; it counts.) requests' transport adapter is driven directly: a `Session`
-would follow redirects, keep cookies, and read proxies and .netrc from the environment, and none of these may
-happen here.
+A call is one exchange under one deadline: connecting, TLS, sending and every read get the time that is left,
+so a server that drips bytes gains nothing. (The system's name lookup cannot be interrupted; its time counts
+towards the deadline.) The module calls requests' transport adapter directly: a `Session` would follow
+redirects, keep cookies, and read proxies and .netrc from the environment, none of which is safe here.
 
-An address that the operator trusts, like the push webhook's, is called through a `Guard` which names its
+An address that the operator trusts, like the push webhook's, is called through a `Guard` that allows its
 host.
+
+The rules and the connections that enforce them share this long file, because neither is safe without the
+other.
 """
 
 import contextlib
@@ -46,54 +47,74 @@ from settings import NAME, VERSION
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-# Its warnings about oddities of an answer quote the whole address, and a query may hold a key.
+# urllib3's warnings about malformed answers quote the whole address, and its query may contain a key.
 logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 CONNECT_SECONDS = 10.0
-ANSWER_SECONDS = 120.0  # the default deadline of a call, all in all
-MAX_ANSWER_BYTES = 10 * 1024 * 1024  # after decompression: a bomb is counted by what it becomes
+ANSWER_SECONDS = 120.0  # the default deadline of a whole call
+MAX_ANSWER_BYTES = 10 * 1024 * 1024  # after decompression, because of decompression bombs
 MAX_URL_LENGTH = 2048
 CHUNK_BYTES = 64 * 1024
-POOL_SIZE = 32  # idle connections kept per host: as many as the analysis pool may have threads
+POOL_SIZE = 32  # idle connections per host: the largest number of threads in the analysis pool
 
-# User info, fragments, backslashes, blanks, percent signs in the host and everything beyond ASCII (full-width
-# digits) do not match.
+# User info, fragments, backslashes, spaces, percent signs in the host and non-ASCII characters (like
+# full-width digits) do not match.
 _URL = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?(?P<rest>(?:/[\w./~:@!$&'()*+,;=%-]*)?(?:\?[\w./~:@!$&'()*+,;=%?-]*)?)",
+    r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<rest>(?:/[\w./~:@!$&'()*+,;=%-]*)?(?:\?[\w./~:@!$&'()*+,;=%?-]*)?)",
     re.ASCII | re.IGNORECASE,
 )
 _NAME = re.compile(r"(?:(?!-)[a-z0-9_-]{1,63}(?<!-)\.)*(?!-)[a-z0-9_-]{1,63}(?<!-)")
-# A last label like this makes C libraries and browsers read the whole host as an IPv4 address: 2130706433,
-# 0x7f.1, 127.1.
+# With such a last label, C libraries and browsers read the whole host as an IPv4 address: 2130706433, 0x7f.1,
+# 127.1.
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
-# What `ipaddress` calls global although it is not a place of its own: the former 6to4 relays; protocol
-# assignments with Teredo and ORCHID; 6to4, which wraps any IPv4 address; documentation (RFC 9637). Outside of
-# 2000::/3 nothing is assigned (RFC 4291).
+# IANA's special-purpose registries (RFC 6890, as of 2026), multicast and the reserved space. The table is our
+# own, because `ipaddress.is_global` differs between versions of Python. Outside of 2000::/3 no IPv6 address
+# is assigned for global unicast (RFC 4291).
 _GLOBAL_IPV6 = ipaddress.ip_network("2000::/3")
-_NOT_PUBLIC = [
-    ipaddress.ip_network(net)
-    for net in ("192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
-]
+_NOT_PUBLIC = tuple(
+    ipaddress.ip_network(block)
+    for block in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # shared by a provider's customers (RFC 6598); some clouds' metadata
+        "127.0.0.0/8",  # loopback
+        "169.254.0.0/16",  # link-local; most clouds' metadata
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments; Oracle Cloud's metadata
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # the former 6to4 relays
+        "192.168.0.0/16",  # private
+        "198.18.0.0/15",  # benchmarking
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, broadcast
+        "168.63.129.16/32",  # Azure's platform services, at a public address
+        "2001::/23",  # protocol assignments: Teredo, ORCHID, benchmarking, anycast
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4, which embeds any IPv4 address
+        "3fff::/20",  # documentation (RFC 9637)
+    )
+)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: how IPv4-only hosts look in IPv6-only networks
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class CallFailed(SnaploreError):
-    """An outbound call without a whole answer. The sentence names the host, never the path, the query or a
-    key.
-    """
+    """An outbound call without a whole answer. The sentence names the host, never path, query or key."""
 
     status = 502
 
 
 class AddressBlocked(CallFailed):
-    """The name resolves to an address that must not be called; no connection was made."""
+    """The name resolves to a forbidden address; no connection was made."""
 
 
 class Unreachable(CallFailed):
-    """No connection, no trusted TLS, or one that broke before the answer was whole."""
+    """No connection, no trusted TLS, or a connection that broke before the answer was whole."""
 
 
 class TimedOut(CallFailed):
@@ -101,12 +122,12 @@ class TimedOut(CallFailed):
 
 
 class AnswerTooLarge(CallFailed):
-    """The answer went past its limit of size and was cut off."""
+    """The answer exceeds the size limit and was cut off."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """A bearer key, bound to the origin it was configured for: no call carries it anywhere else."""
+    """A bearer key, bound to the origin it was configured for: it is never sent to another one."""
 
     secret: str = dataclasses.field(repr=False)
     origin: str
@@ -119,16 +140,16 @@ class Key:
 @dataclasses.dataclass(frozen=True)
 class Response:
     status: int
-    headers: Mapping[str, str]  # looked up without regard to case
+    headers: Mapping[str, str]  # case-insensitive
     body: bytes
 
 
 class Guard:
-    """Which addresses may be called: https to public ones; in dev mode `localhost`; and what the operator
-    trusts.
+    """Which addresses may be called: public ones by https, `localhost` in dev mode, and the allowed hosts.
 
-    `allowed_hosts` are names, addresses and networks (`SNAPLORE_LLM_ALLOWED_HOSTS`), also for plain http. A trusted name is
-    trusted wherever it leads, a trusted address or network under any name. `resolve` has the signature of `socket.getaddrinfo`.
+    `allowed_hosts` are names, addresses and networks (`SNAPLORE_LLM_ALLOWED_HOSTS`), also for plain http. An
+    allowed name may resolve to any address; an allowed address or network may be called under any name.
+    `resolve` has the signature of `socket.getaddrinfo`.
     """
 
     def __init__(
@@ -148,8 +169,9 @@ class Guard:
                 self._names.add(host.lower().rstrip("."))
 
     def check_address(self, url: str, *, field: str = "address") -> str:
-        """`url` in its normal form, for saving. Raises `BadInput` naming `field`. A name that does not
-        resolve now is accepted.
+        """`url` normalised, for saving. Raises `BadInput` naming `field`.
+
+        A name that does not resolve now is accepted.
         """
         target = self.target(url, field=field)
         try:
@@ -157,13 +179,11 @@ class Guard:
         except AddressBlocked as blocked:
             raise BadInput(f"{field}: {blocked.detail}") from None
         except Unreachable:
-            pass  # the service may be offline while it is configured; every connection is checked again
+            pass  # the service may be offline now; every connection is checked again
         return target.url
 
     def target(self, url: str, *, field: str = "address") -> "Target":
-        """`url` taken apart and held against all rules that need no name lookup. Raises `BadInput` naming
-        `field`.
-        """
+        """`url` split and checked by all rules that need no name lookup. Raises `BadInput` naming `field`."""
         target = _split(url, field)
         if target.address is not None and not self._allows(target.host, target.address, secure=True):
             raise BadInput(f"{field}: must not be a private address")
@@ -172,8 +192,9 @@ class Guard:
         return target
 
     def addresses(self, host: str, port: int, *, secure: bool) -> list[Address]:
-        """The addresses of `host`, all of them allowed. Raises `AddressBlocked`, or `Unreachable` when there
-        are none.
+        """The addresses of `host`, at least one, all of them allowed.
+
+        Raises `AddressBlocked` when one is not, and `Unreachable` when there is none.
         """
         literal = _literal(host)
         found = [literal] if literal is not None else self._look_up(host, port)
@@ -184,14 +205,14 @@ class Guard:
 
     def _allows(self, host: str, address: Address, *, secure: bool) -> bool:
         if host in self._names:
-            # Nobody may answer for `localhost` but this machine.
+            # `localhost` must be this machine.
             return address.is_loopback or host != "localhost"
         return any(address in network for network in self._networks) or (secure and _is_public(address))
 
     def _may_be_plain(self, target: "Target") -> bool:
         if target.address is not None:
             return self._allows(target.host, target.address, secure=False)
-        # A name may lead into a trusted network: what it resolves to decides.
+        # A name may resolve to an address in an allowed network: `addresses` decides.
         return target.host in self._names or bool(self._networks)
 
     def _look_up(self, host: str, port: int) -> list[Address]:
@@ -201,12 +222,12 @@ class Guard:
             answers = []
         if not answers:
             raise Unreachable(f"{host}: the name does not resolve")
-        # "%": the zone of a link-local address, which is refused with it or without it.
+        # Behind a "%" is the zone of a link-local address, which is forbidden in any zone.
         return list(dict.fromkeys(ipaddress.ip_address(answer[4][0].split("%")[0]) for answer in answers))
 
 
 class Client:
-    """Calls that keep to a `Guard`. Safe for use by several threads, which share its idle connections.
+    """Outbound calls to the addresses that a `Guard` allows. Thread-safe; idle connections are shared.
 
     `ca_file` (PEM) replaces the certificate authorities of the certifi package.
     """
@@ -225,11 +246,10 @@ class Client:
         headers: Mapping[str, str] | None = None,
         deadline: float = ANSWER_SECONDS,
     ) -> Response:
-        """The whole answer, whatever its status; a redirect is an answer like any other. `deadline` in
-        seconds.
+        """POST `body` as JSON and return the whole answer, whatever its status; redirects are not followed.
 
-        Raises `BadInput` when the address breaks a rule by itself or is not the key's, and a `CallFailed` for
-        the rest.
+        `deadline` is in seconds. Raises `BadInput` when the address is invalid or forbidden by itself, or
+        `key` belongs to another origin, and a `CallFailed` for all other failures.
         """
         with self.open("POST", url, body, key=key, headers=headers, deadline=deadline) as answer:
             return Response(answer.status, answer.headers, answer.read())
@@ -246,11 +266,11 @@ class Client:
         deadline: float = ANSWER_SECONDS,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Iterator["Answer"]:
-        """An answer whose body is still coming, for streams. A `body` that is not None is sent as JSON; bytes
-        are JSON already.
+        """Make a call and yield its answer, whose body is read as a stream.
 
-        The deadline and the limit of size hold for the answer's body as well. Left before its end, its
-        connection is closed. Raises like `post_json`.
+        A `body` that is not None is sent as JSON; bytes are JSON already. `deadline` (seconds) and
+        `max_bytes` also limit the reading of the answer's body. If the caller stops before its end, the
+        connection is closed. Raises as `post_json` does.
         """
         target = self._guard.target(url)
         content_type = {} if body is None else {"Content-Type": "application/json"}
@@ -267,7 +287,7 @@ class Client:
         until = time.monotonic() + deadline
         # requests passes this type on to urllib3, though its annotations do not name it.
         timeout: Any = urllib3.Timeout(total=deadline, connect=deadline, read=deadline)
-        with _failures_told(target.host, until):
+        with _translated_failures(target.host, until):
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             prepared = requests.Request(method, target.url, headers=headers, data=data).prepare()
             received = self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)
@@ -280,18 +300,18 @@ class Client:
 
 
 class Answer:
-    """Status and headers of an answer, and its body, once, in the pieces in which it comes."""
+    """The status and headers of an answer, and its body, which can be read once, piece by piece."""
 
     def __init__(self, received: requests.Response, host: str, until: float, max_bytes: int):
         self.status = received.status_code
-        self.headers: Mapping[str, str] = received.headers  # looked up without regard to case
+        self.headers: Mapping[str, str] = received.headers  # case-insensitive
         self._body = received.raw
         self._host, self._until, self._max_bytes = host, until, max_bytes
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
         while True:
-            with _failures_told(self._host, self._until):
+            with _translated_failures(self._host, self._until):
                 piece = self._body.read1(CHUNK_BYTES, decode_content=True)
             if not piece:
                 return
@@ -303,7 +323,7 @@ class Answer:
             yield piece
 
     def read(self) -> bytes:
-        """All that is left of the body."""
+        """The rest of the body."""
         body = bytearray()
         for piece in self:
             body += piece
@@ -311,13 +331,13 @@ class Answer:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of `url`, like `https://host:443`: what a key is bound to. Raises `BadInput`."""
+    """Scheme, host and port of `url`, like `https://host:443`, to which keys are bound. Raises `BadInput`."""
     return _split(url, "address").origin
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """An address taken apart; its normal form is put together from the parts."""
+    """An address, split into its parts; `url` is assembled from them."""
 
     scheme: str
     host: str  # lower case, without brackets
@@ -363,7 +383,7 @@ def _split(url: str, field: str) -> Target:
         good = isinstance(literal, ipaddress.IPv6Address)
         host = str(literal)
     elif _NUMERIC.fullmatch(host.rpartition(".")[2]):
-        good = _literal(host) is not None  # four plain decimal numbers, or it is a disguise
+        good = _literal(host) is not None  # four plain decimal numbers, not a disguised address
     else:
         good = len(host) <= 253 and bool(_NAME.fullmatch(host))
     if not good:
@@ -379,26 +399,22 @@ def _literal(host: str) -> Address | None:
 
 
 def _is_public(address: Address) -> bool:
-    """Global unicast by IANA's registries, also when it stands for an IPv4 address inside an IPv6 one."""
+    """Whether `address`, or the IPv4 address that it embeds (mapped, NAT64), is global unicast."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else address.ipv4_mapped
         if inner is not None:
             return _is_public(inner)
         if address not in _GLOBAL_IPV6:
             return False
-    return (
-        address.is_global
-        and not address.is_multicast
-        and not any(address in network for network in _NOT_PUBLIC)
-    )
+    return not any(address in network for network in _NOT_PUBLIC)
 
 
 @contextlib.contextmanager
-def _failures_told(host: str, until: float) -> Iterator[None]:
+def _translated_failures(host: str, until: float) -> Iterator[None]:
     """Turn the libraries' errors into a `CallFailed`.
 
-    They quote the whole URL, and its query may hold a key: their text goes nowhere, `from None` keeps it out
-    of traces.
+    Their texts quote the whole URL, and its query may contain a key, so they are dropped; `from None` keeps
+    them out of tracebacks.
     """
     try:
         yield
@@ -415,7 +431,7 @@ def _failures_told(host: str, until: float) -> Iterator[None]:
 
 
 class _Adapter(HTTPAdapter):
-    """requests' transport with connections that ask the guard."""
+    """requests' transport adapter with connections that check addresses with the guard."""
 
     def __init__(self, guard: Guard):
         self._guard = guard
@@ -440,9 +456,7 @@ class _Adapter(HTTPAdapter):
 
 
 class _DeadlineReader(io.RawIOBase):
-    """The receiving side of a socket: each read waits no longer than until the deadline, however little the
-    last one brought.
-    """
+    """The receiving side of a socket. Each read ends at the deadline, however little the last one brought."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, until: float):
         self._raw, self._sock, self._until = raw, sock, until
@@ -462,8 +476,8 @@ class _DeadlineReader(io.RawIOBase):
 class _DeadlineResponse(http.client.HTTPResponse):
     """Status line, headers and body, read through a `_DeadlineReader`.
 
-    urllib3 puts what is left of `Timeout.total` on the socket just before it makes a response; on its own
-    that would count for each read anew.
+    Just before urllib3 makes a response, it sets the socket's timeout to what is left of `Timeout.total`.
+    Without the reader that timeout would start anew with each read.
     """
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any):
@@ -473,7 +487,7 @@ class _DeadlineResponse(http.client.HTTPResponse):
 
 
 class _GuardedConnection(urllib3.connection.HTTPConnection):
-    """Mixed into urllib3's connections. Their `timeout` is the rest of the call's deadline when they connect."""
+    """Mixed into urllib3's connections. When they connect, `timeout` is the rest of the call's deadline."""
 
     response_class = _DeadlineResponse
     guard: Guard
@@ -483,13 +497,13 @@ class _GuardedConnection(urllib3.connection.HTTPConnection):
     def connect(self) -> None:
         until = time.monotonic() + self.timeout
         super().connect()
-        self.sock.settimeout(
-            _left(until)
-        )  # for sending: a picture over a slow line takes longer than connecting may
+        # For sending: a picture over a slow line takes longer than `CONNECT_SECONDS`.
+        self.sock.settimeout(_left(until))
 
     def _new_conn(self) -> socket.socket:
-        """A socket connected to one of the checked addresses. They share the time for connecting, so that a
-        dead one leaves some.
+        """A socket connected to one of the checked addresses.
+
+        The addresses share the time for connecting, so that a dead one leaves time for the others.
         """
         addresses = self.guard.addresses(self.host, self.port, secure=self.secure)
         until = time.monotonic() + min(CONNECT_SECONDS, self.timeout)
@@ -505,8 +519,9 @@ class _GuardedConnection(urllib3.connection.HTTPConnection):
 
 
 def _left(until: float) -> float:
-    """Seconds until the monotonic moment `until`. Raises `TimeoutError` when it has passed: zero would mean
-    not to wait at all.
+    """Seconds until the monotonic time `until`. Raises `TimeoutError` when it has passed.
+
+    It never returns 0, which would make a socket non-blocking.
     """
     left = until - time.monotonic()
     if left <= 0:

@@ -1,11 +1,9 @@
-"""Hostile pictures, read safely: what type the bytes are, whether they decode in full, and smaller copies of
-them.
+"""Untrusted pictures: their type, whether they decode in full, and smaller copies of them.
 
-The only file that opens pictures. A picture comes as a seekable reader (a sealed file, decrypted as it is
-read), never as one block of bytes, and is decoded once. Decoding is where a small file can take a machine's
-memory, so the limits stand before it: pixels are counted from the header, and pictures above `LARGE_PIXELS`
-are decoded one at a time in the whole process. Pillow is told which formats may be tried, so that its other
-parsers are never reached.
+Only this module opens pictures. A picture is a seekable reader (a sealed file, decrypted while it is read),
+never one block of bytes, and is decoded once. A small file can take all memory when it is decoded, so limits
+apply before: pixels are counted from the header, and pictures above `LARGE_PIXELS` are decoded one at a time
+in the whole process. Pillow gets a list of the permitted formats, so its other parsers are never reached.
 """
 
 import contextlib
@@ -22,7 +20,7 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 from errors import UnsupportedImage
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
-# Pillow calls a JPEG with further pictures behind it (as some phones write) MPO.
+# MPO is Pillow's name for a JPEG that is followed by further pictures, as some phones write it.
 MIME_TYPES = {
     "JPEG": "image/jpeg",
     "MPO": "image/jpeg",
@@ -32,12 +30,11 @@ MIME_TYPES = {
 }
 
 MAX_PIXELS = 50_000_000
-# A JPEG is decoded at a fraction of its size (DCT scaling), so more pixels cost no more memory. A progressive
-# one keeps all its coefficients in memory whatever the scale, and so gets the ordinary limit.
+# A JPEG is decoded at a fraction of its size (DCT scaling), so more pixels need no more memory. The decoder
+# keeps all coefficients of a progressive JPEG in memory at any scale, so the ordinary limit applies to it.
 MAX_JPEG_PIXELS = 120_000_000
 MAX_FRAMES = 1_000
-# An animation is decoded frame by frame until this many pixels; beyond, its structure is walked, not its
-# pixels.
+# Frames of an animation are decoded up to this many pixels; further frames are only visited.
 MAX_ANIMATION_PIXELS = 250_000_000
 LARGE_PIXELS = 8_000_000
 
@@ -45,20 +42,17 @@ THUMBNAIL_SIDE = 512
 MODEL_SIDE = 1568
 STRIP_PIXELS = 2_000_000
 
-# Pillow's own limit stays as a second line behind those above: it also sees frames and tiles that grow after
-# the header.
+# Pillow's own limit is the second line of defence: it also sees frames and tiles larger than the header says.
 Image.MAX_IMAGE_PIXELS = MAX_JPEG_PIXELS
 ImageFile.LOAD_TRUNCATED_IMAGES = False
-warnings.filterwarnings("ignore", module=r"PIL\.")  # oddities in metadata, which is never kept
+warnings.filterwarnings("ignore", module=r"PIL\.")  # about metadata, which is never stored
 warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
 
 _one_large_picture = threading.Lock()
 
 
 class Examined(NamedTuple):
-    """What is stored of an accepted picture. Width and height are as a person sees it, EXIF orientation
-    applied.
-    """
+    """The stored properties of an accepted picture. Width and height: pixels, EXIF orientation applied."""
 
     mime_type: str
     width: int
@@ -94,9 +88,9 @@ def for_model(picture: BinaryIO) -> bytes:
 
 
 def decode(picture: BinaryIO) -> Image.Image:
-    """The first frame, RGB, upright, transparency on white; full size but for a JPEG of more than
-    `MAX_PIXELS`, which comes at half.
+    """The first frame, RGB, upright, with transparency on white.
 
+    It has the full size, or half of it for a JPEG of more than `MAX_PIXELS`.
     Raises `UnsupportedImage` as `examine` does.
     """
     with _opened(picture) as image:
@@ -107,7 +101,7 @@ def decode(picture: BinaryIO) -> Image.Image:
 
 
 def recognised(picture: BinaryIO) -> bool:
-    """Whether the first bytes are those of a picture that may be stored; it may still turn out to be damaged."""
+    """Whether the first bytes are those of a supported picture. The rest may still be damaged."""
     try:
         with Image.open(picture, formats=FORMATS):
             return True
@@ -116,8 +110,9 @@ def recognised(picture: BinaryIO) -> bool:
 
 
 def taken_at(picture: BinaryIO) -> datetime | None:
-    """When the picture was taken, UTC, by its EXIF data; without an offset there, the machine's time zone is
-    meant.
+    """When the picture was taken, UTC without a zone, by its EXIF data; None where that says nothing.
+
+    A time without an offset is in the machine's time zone.
     """
     picture.seek(0)
     try:
@@ -135,7 +130,7 @@ def taken_at(picture: BinaryIO) -> datetime | None:
 _ORIENTATION = 0x0112
 _EXIF_IFD, _TAKEN, _TAKEN_OFFSET = 0x8769, 0x9003, 0x9011
 _SIDEWAYS = (5, 6, 7, 8)
-# Pillow's decoders answer damage with any of these.
+# Pillow's decoders raise any of these for damaged pictures.
 _DAMAGE = (
     OSError,
     SyntaxError,
@@ -152,14 +147,14 @@ _DAMAGE = (
 
 @contextlib.contextmanager
 def _opened(picture: BinaryIO) -> Iterator[Image.Image]:
-    """An accepted, not yet decoded image; whatever its decoding raises becomes `UnsupportedImage`."""
+    """An image within the limits, not decoded yet; whatever decoding raises becomes `UnsupportedImage`."""
     picture.seek(0)
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         try:
-            image = held.enter_context(Image.open(picture, formats=FORMATS))
+            image = stack.enter_context(Image.open(picture, formats=FORMATS))
             pixels = _within_limits(image)
             if pixels > LARGE_PIXELS:
-                held.enter_context(_one_large_picture)
+                stack.enter_context(_one_large_picture)
             yield image
         except UnsupportedImage:
             raise
@@ -174,7 +169,7 @@ def _opened(picture: BinaryIO) -> Iterator[Image.Image]:
 
 
 def _within_limits(image: Image.Image) -> int:
-    """The picture's pixels. Raises `UnsupportedImage` for a decompression bomb, known by its header."""
+    """The picture's pixels, from its header. Raises `UnsupportedImage` when a limit is exceeded."""
     width, height = image.size
     baseline_jpeg = image.format in ("JPEG", "MPO") and not image.info.get("progressive")
     limit = MAX_JPEG_PIXELS if baseline_jpeg else MAX_PIXELS
@@ -186,11 +181,11 @@ def _within_limits(image: Image.Image) -> int:
 
 
 def _too_many_pixels(limit: int) -> str:
-    return f"file: has more than the {limit // 1_000_000} megapixels that can be stored"
+    return f"file: more than {limit // 1_000_000} megapixels"
 
 
 def _walk_frames(image: Image.Image) -> None:
-    """Visit every frame of an animation, so that one that is cut off, or larger than the first, is found."""
+    """Visit every frame of an animation: one may be cut off, or larger than the first."""
     if image.format == "MPO":
         return
     budget = MAX_ANIMATION_PIXELS
@@ -202,7 +197,7 @@ def _walk_frames(image: Image.Image) -> None:
 
 
 def _check_png_end(picture: BinaryIO) -> None:
-    """Pillow is content with a PNG whose pixels are complete; a whole one also has its last chunk."""
+    """Raise `UnsupportedImage` for a PNG without its last chunk: Pillow accepts one with all its pixels."""
     picture.seek(8)  # behind the signature
     while header := picture.read(8):
         length, kind = struct.unpack(">I4s", header)
@@ -215,17 +210,15 @@ def _check_png_end(picture: BinaryIO) -> None:
 
 
 def _reduced(image: Image.Image, side: int) -> Image.Image:
-    """A copy with its long side at most `side`, RGB and upright; it never holds a second picture of the full
-    size.
-    """
-    image.draft("RGB", (side * 2, side * 2))  # JPEG only: decodes at 1/2, 1/4 or 1/8
+    """A copy with a long side of at most `side` pixels, RGB, upright; no second full-size copy is made."""
+    image.draft("RGB", (side * 2, side * 2))  # JPEG only: decode at 1/2, 1/4 or 1/8 of the size
     image.load()
     if image.mode == "RGB" and not image.has_transparency_data:  # nothing to flatten
         scale = min(1.0, side / max(image.size))
         size = tuple(max(1, round(length * scale)) for length in image.size)
         return _upright(image, image.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0))
-    # At twice the final size the last step is sharper; a large picture is not held in that size a second
-    # time.
+    # The strips are reduced to twice the final size, because the last step then gives a sharper result; for a
+    # large picture to the final size, to save memory.
     margin = 1 if image.width * image.height > LARGE_PIXELS else 2
     small = _in_strips(image, max(1, max(image.size) // (side * margin)))
     small.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=None)
@@ -233,7 +226,7 @@ def _reduced(image: Image.Image, side: int) -> Image.Image:
 
 
 def _in_strips(image: Image.Image, factor: int) -> Image.Image:
-    """`image` flattened and made smaller by the whole number `factor`, strip by strip."""
+    """`image` flattened and reduced by the whole number `factor`, strip by strip to save memory."""
     width, height = image.size
     result = Image.new("RGB", (-(-width // factor), -(-height // factor)))
     rows = max(1, STRIP_PIXELS // (width * factor)) * factor
@@ -244,7 +237,7 @@ def _in_strips(image: Image.Image, factor: int) -> Image.Image:
 
 
 def _flat(image: Image.Image) -> Image.Image:
-    """`image` as RGB, transparency on white, 16 bits brought down to 8."""
+    """`image` as RGB: transparency on white, 16 bits reduced to 8."""
     if image.mode.startswith("I;16"):
         image = image.point(lambda value: value / 256, "L")
     elif image.mode in ("I", "F"):
@@ -258,13 +251,13 @@ def _flat(image: Image.Image) -> Image.Image:
 
 
 def _upright(source: Image.Image, image: Image.Image) -> Image.Image:
-    """`image`, made from `source`, turned as the EXIF orientation of `source` says."""
-    turn = _TURNS.get(source.getexif().get(_ORIENTATION, 1))
-    return image if turn is None else image.transpose(turn)
+    """`image`, made from `source`, rotated or mirrored by the EXIF orientation of `source`."""
+    method = _TRANSPOSITIONS.get(source.getexif().get(_ORIENTATION, 1))
+    return image if method is None else image.transpose(method)
 
 
-# TIFF 6.0, tag 274, as Pillow's own `exif_transpose` reads it.
-_TURNS = {
+# TIFF 6.0, tag 274, as in Pillow's own `exif_transpose`.
+_TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
     4: Image.Transpose.FLIP_TOP_BOTTOM,
@@ -277,6 +270,6 @@ _TURNS = {
 
 def _jpeg(image: Image.Image, quality: int) -> bytes:
     out = io.BytesIO()
-    image.info = {}  # comments and profiles of the original would be written along
+    image.info = {}  # otherwise Pillow writes the original's comments and profiles
     image.save(out, "JPEG", quality=quality)
     return out.getvalue()

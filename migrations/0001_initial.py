@@ -1,8 +1,7 @@
-"""The first schema. A migration is frozen once it has shipped: later changes are later files.
+"""The first schema. A released migration never changes: a later change is a new migration.
 
-Plain SQL rather than models, because what matters here is what models cannot say: checks, partial indexes,
-ids that are never used twice (a client may still hold one), the full-text index, and the triggers that keep
-`tallies` right.
+It is plain SQL, because models cannot express checks, partial indexes, ids that are never reused (a client
+may still know a deleted one), the full-text index, and the triggers that keep `tallies` correct.
 """
 
 STATEMENTS = """
@@ -26,7 +25,8 @@ CREATE TABLE photos (
     thumbnail_key BLOB,
     key_generation INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX photos_once_per_device ON photos (device_id, local_media_store_id) WHERE local_media_store_id <> '';
+CREATE UNIQUE INDEX photos_once_per_device ON photos (device_id, local_media_store_id)
+    WHERE local_media_store_id <> '';
 CREATE INDEX photos_sha256 ON photos (sha256);
 CREATE INDEX photos_created_at ON photos (created_at);
 
@@ -215,7 +215,7 @@ def up(migrator, db):
     statement = ""
     for line in STATEMENTS.splitlines():
         statement += line + "\n"
-        # A trigger's body holds semicolons of its own and ends with END.
+        # A trigger's body contains semicolons and ends with END.
         if line.endswith(";") and ("CREATE TRIGGER" not in statement or line == "END;"):
             db.execute_sql(statement)
             statement = ""

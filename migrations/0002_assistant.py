@@ -1,13 +1,11 @@
-"""What the assistant keeps of a turn until it was read for memories, and how its conversations and
-attachments are found.
-"""
+"""The assistant: recalled memories of turns that wait to be read, indexes for conversations and files."""
 
 
 def up(migrator, db):
     db.execute_sql("ALTER TABLE messages ADD COLUMN recalled TEXT")
     db.execute_sql("CREATE INDEX messages_to_read ON messages (id) WHERE recalled IS NOT NULL")
     db.execute_sql("CREATE INDEX conversations_device ON conversations (device_id, updated_at)")
-    # Clean-up looks for the message of each attached file.
+    # Clean-up looks up the message of each attached file.
     db.execute_sql(
         "CREATE INDEX messages_attachment ON messages (attachment_path) WHERE attachment_path IS NOT NULL"
     )

@@ -1,10 +1,11 @@
-"""What the reasoner has looked at, and since when a note is pinned."""
+"""Notes: what the reasoner has read, and when a note was pinned."""
 
 
 def up(migrator, db):
     db.execute_sql("ALTER TABLE analyses ADD COLUMN noted INTEGER NOT NULL DEFAULT 0")
     db.execute_sql(
-        "CREATE INDEX analyses_to_note ON analyses (photo_id) WHERE status = 'done' AND noted = 0 AND intent <> 'ignore'"
+        "CREATE INDEX analyses_to_note ON analyses (photo_id) "
+        "WHERE status = 'done' AND noted = 0 AND intent <> 'ignore'"
     )
     db.execute_sql("ALTER TABLE conversations ADD COLUMN noted_message_id INTEGER NOT NULL DEFAULT 0")
     db.execute_sql("ALTER TABLE dynamics ADD COLUMN pinned_at TEXT")

@@ -1,9 +1,8 @@
-"""What lists are filtered by, in the order in which they are shown; and what the stored files take on the
-disk, counted as it changes.
+"""Indexes for filtered lists, and a count of the disk space of stored files that triggers maintain.
 
-A list's filters stand in the index behind its order as well, so that a filter that few photos pass is decided
-without reading the rows, which are long. The time of a picture is copied to its analysis, as its device is,
-so that one index serves both.
+The index of a list's order also contains the columns of its filters, so a filter that few photos match is
+evaluated without reading the long rows. A picture's time is copied to its analysis, as its device is, so that
+one index serves both.
 """
 
 from pathlib import Path
@@ -13,7 +12,8 @@ COLUMNS = (
     "UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = photo_id)",
     """
     CREATE TRIGGER analyses_taken_at AFTER INSERT ON analyses BEGIN
-        UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = NEW.photo_id) WHERE id = NEW.id;
+        UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = NEW.photo_id)
+            WHERE id = NEW.id;
     END
     """,
     "ALTER TABLE photos ADD COLUMN disk_bytes INTEGER NOT NULL DEFAULT 0",
@@ -22,12 +22,14 @@ COLUMNS = (
 
 INDEXES = (
     "CREATE INDEX analyses_category ON analyses (content_category, photo_id, device_id, status)",
-    "CREATE INDEX analyses_category_intent ON analyses (content_category, intent, photo_id, device_id, status)",
+    "CREATE INDEX analyses_category_intent ON analyses "
+    "(content_category, intent, photo_id, device_id, status)",
     "CREATE INDEX analyses_device_intent ON analyses (device_id, intent, photo_id, status)",
-    "CREATE INDEX analyses_taken ON analyses (taken_at, photo_id, device_id, status, intent, content_category)",
+    "CREATE INDEX analyses_taken ON analyses "
+    "(taken_at, photo_id, device_id, status, intent, content_category)",
 )
 
-# What was stored before is measured once.
+# The sizes of existing files are measured once.
 MEASURED = (
     ("SELECT original_path, thumbnail_path, id FROM photos", "UPDATE photos SET disk_bytes = ? WHERE id = ?"),
     (
@@ -46,9 +48,11 @@ HOLDINGS = (
         PRIMARY KEY (kind, key_generation)
     ) STRICT, WITHOUT ROWID
     """,
-    "INSERT INTO holdings SELECT 'photo', key_generation, COUNT(*), SUM(disk_bytes) FROM photos GROUP BY key_generation",
+    "INSERT INTO holdings SELECT 'photo', key_generation, COUNT(*), SUM(disk_bytes) FROM photos "
+    "GROUP BY key_generation",
     """
-    INSERT INTO holdings SELECT 'attachment', attachment_generation, COUNT(*), SUM(attachment_bytes) FROM messages
+    INSERT INTO holdings
+    SELECT 'attachment', attachment_generation, COUNT(*), SUM(attachment_bytes) FROM messages
     WHERE attachment_path IS NOT NULL GROUP BY attachment_generation
     """,
     """
@@ -59,40 +63,49 @@ HOLDINGS = (
     """,
     """
     CREATE TRIGGER holdings_photos_delete AFTER DELETE ON photos BEGIN
-        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.disk_bytes WHERE kind = 'photo' AND key_generation = OLD.key_generation;
+        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.disk_bytes
+            WHERE kind = 'photo' AND key_generation = OLD.key_generation;
         DELETE FROM holdings WHERE kind = 'photo' AND key_generation = OLD.key_generation AND items = 0;
     END
     """,
-    # Sealed again, under a newer key.
+    # A file was sealed again under a newer key.
     """
     CREATE TRIGGER holdings_photos_update AFTER UPDATE OF key_generation, disk_bytes ON photos BEGIN
         INSERT INTO holdings VALUES ('photo', NEW.key_generation, 1, NEW.disk_bytes)
         ON CONFLICT DO UPDATE SET items = items + 1, bytes = bytes + excluded.bytes;
-        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.disk_bytes WHERE kind = 'photo' AND key_generation = OLD.key_generation;
+        UPDATE holdings SET items = items - 1, bytes = bytes - OLD.disk_bytes
+            WHERE kind = 'photo' AND key_generation = OLD.key_generation;
         DELETE FROM holdings WHERE kind = 'photo' AND key_generation = OLD.key_generation AND items = 0;
     END
     """,
     """
-    CREATE TRIGGER holdings_messages_insert AFTER INSERT ON messages WHEN NEW.attachment_path IS NOT NULL BEGIN
+    CREATE TRIGGER holdings_messages_insert AFTER INSERT ON messages
+    WHEN NEW.attachment_path IS NOT NULL BEGIN
         INSERT INTO holdings VALUES ('attachment', NEW.attachment_generation, 1, NEW.attachment_bytes)
         ON CONFLICT DO UPDATE SET items = items + 1, bytes = bytes + excluded.bytes;
     END
     """,
     """
-    CREATE TRIGGER holdings_messages_delete AFTER DELETE ON messages WHEN OLD.attachment_path IS NOT NULL BEGIN
+    CREATE TRIGGER holdings_messages_delete AFTER DELETE ON messages
+    WHEN OLD.attachment_path IS NOT NULL BEGIN
         UPDATE holdings SET items = items - 1, bytes = bytes - OLD.attachment_bytes
             WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation;
-        DELETE FROM holdings WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation AND items = 0;
+        DELETE FROM holdings
+            WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation AND items = 0;
     END
     """,
     """
-    CREATE TRIGGER holdings_messages_update AFTER UPDATE OF attachment_path, attachment_generation, attachment_bytes ON messages
+    CREATE TRIGGER holdings_messages_update
+    AFTER UPDATE OF attachment_path, attachment_generation, attachment_bytes ON messages
     WHEN OLD.attachment_path IS NOT NULL BEGIN
-        INSERT INTO holdings SELECT 'attachment', NEW.attachment_generation, 1, NEW.attachment_bytes WHERE NEW.attachment_path IS NOT NULL
+        INSERT INTO holdings
+            SELECT 'attachment', NEW.attachment_generation, 1, NEW.attachment_bytes
+            WHERE NEW.attachment_path IS NOT NULL
         ON CONFLICT DO UPDATE SET items = items + 1, bytes = bytes + excluded.bytes;
         UPDATE holdings SET items = items - 1, bytes = bytes - OLD.attachment_bytes
             WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation;
-        DELETE FROM holdings WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation AND items = 0;
+        DELETE FROM holdings
+            WHERE kind = 'attachment' AND key_generation = OLD.attachment_generation AND items = 0;
     END
     """,
 )
@@ -101,8 +114,7 @@ HOLDINGS = (
 def up(migrator, db):
     for statement in (*COLUMNS, *INDEXES):
         db.execute_sql(statement)
-    # The database lies in a folder of its own in the data folder; while a backup is being restored, beside
-    # the pictures.
+    # The database is in a subfolder of the data folder; during a restore it is beside the pictures.
     beside = Path(db.database).parent
     folder = beside if (beside / "photos").is_dir() else beside.parent
     for select, update in MEASURED:

@@ -1,14 +1,14 @@
-"""Every list in the order of an index, whatever it is filtered by, and counts from an index alone."""
+"""Indexes that give every list its order under any filter, and every count without reading rows."""
 
 INDEXES = (
-    # The lists are in the order of the time and the id.
+    # These lists are ordered by time and id.
     "DROP INDEX conversations_updated_at",
     "DROP INDEX conversations_device",
     "CREATE INDEX conversations_updated_at ON conversations (updated_at, id)",
     "CREATE INDEX conversations_device ON conversations (device_id, updated_at, id)",
     "CREATE INDEX push_devices_last_seen ON push_devices (last_seen)",
-    # The order of the list, for each filter; what else is filtered by or counted stands behind it, so that no
-    # row is read for it.
+    # One index for each filter, in the order of the list. The further columns are filtered or counted, so
+    # that no row is read for them.
     "CREATE INDEX dynamics_category ON dynamics (category, is_pinned, id, device_id, is_read)",
     "CREATE INDEX dynamics_device ON dynamics (device_id, is_pinned, id)",
     "CREATE INDEX memories_type ON memories (memory_type, id, device_id, expires_at)",

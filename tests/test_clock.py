@@ -1,4 +1,4 @@
-"""The forms of time."""
+"""The formats of time."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Sealed files and the key ring, held by properties: what goes in comes out, and nothing altered does."""
+"""Sealed files and the key ring: what was written is read, and no alteration goes undetected."""
 
 import io
 import os
@@ -38,7 +38,7 @@ sizes = st.one_of(st.sampled_from(edges), st.integers(0, 4 * crypto.CHUNK))
 
 
 @given(size=sizes, pieces=st.integers(1_000, 200_000))
-def test_a_sealed_file_gives_back_what_was_written_in_whatever_pieces(size, pieces):
+def test_a_sealed_file_returns_what_was_written_in_pieces_of_any_size(size, pieces):
     with tempfile.TemporaryDirectory() as folder:
         content, key = os.urandom(size), crypto.new_key()
         path = seal(Path(folder), content, key, pieces=pieces)
@@ -139,7 +139,7 @@ def test_the_key_ring_survives_the_round_trip_and_hides_its_key(tmp_path):
 
 @pytest.mark.parametrize("copy", ["ring.1", "ring.2"])
 @pytest.mark.parametrize("harm", ["lost", "emptied", "flipped"])
-def test_one_lost_or_damaged_copy_of_the_key_ring_is_made_good_by_the_other(tmp_path, copy, harm):
+def test_a_lost_or_damaged_copy_of_the_key_ring_is_replaced_from_the_other(tmp_path, copy, harm):
     store = crypto.KeyStore(tmp_path, os.urandom(32))
     ring = crypto.new_key_ring(encrypted=True, now=NOW)
     store.write(ring)
@@ -166,7 +166,7 @@ def test_the_newer_of_two_different_copies_counts(tmp_path):
     assert store.read().database_file == "database/next.db"
 
 
-def test_a_wrong_master_key_is_told_from_a_switched_setting(tmp_path):
+def test_a_wrong_master_key_is_distinguished_from_a_changed_setting(tmp_path):
     crypto.KeyStore(tmp_path, os.urandom(32)).write(crypto.new_key_ring(encrypted=True, now=NOW))
 
     with pytest.raises(StartRefused, match="not the one it was made with"):

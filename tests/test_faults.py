@@ -35,7 +35,7 @@ from tests.support.small_disk import small_disk
 
 DAY = timedelta(days=1)
 FULL = "The disk is full: nothing more can be stored until there is room."
-READ_ONLY = "The disk is read-only: what is stored can be read, but nothing can be added or changed."
+READ_ONLY = "The disk is read-only: stored data can be read, but nothing can be added or changed."
 SMALL = draw("small", size=(60, 60))
 LARGE = draw("large", size=(700, 700), compress_level=0)  # 1.4 MB: it does not stay in memory
 HUGE = draw("huge", size=(1300, 1300), compress_level=0)  # 5 MB: it is sent as it is read

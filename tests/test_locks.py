@@ -1,8 +1,7 @@
-"""What is installed is what was locked: every need at a version that fits, with hashes, from no place but the
-index in use.
+"""The lock files of the dependencies: every requirement at a fitting version, with hashes, without addresses.
 
-The locks are read as pip reads them, without asking it: whether wheels exist for every platform shows when
-they are made.
+The tests parse the files as pip does, but do not run pip: `make lock` shows whether wheels exist for every
+platform.
 """
 
 import ast

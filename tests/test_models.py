@@ -1,4 +1,4 @@
-"""Opening the data folder: made once, never over existing data, migrated forwards only, shared by turns."""
+"""The data folder: created once, never over existing data, migrated forwards only, locked by turns."""
 
 import dataclasses
 import hashlib
@@ -62,7 +62,7 @@ def test_with_encryption_off_the_same_folder_is_readable(settings):
     assert not (settings.data_dir / "keys" / "master.key").exists()
 
 
-def test_what_was_stored_is_there_after_a_restart(settings, opened):
+def test_stored_data_is_there_after_a_restart(settings, opened):
     with database.scope():
         models.store_value("word", {"kept": [1, 2]})
     reopen(settings)
@@ -139,10 +139,10 @@ def test_a_master_key_of_the_operators_own_is_used_and_no_other_is_made(settings
         reopen(settings)
 
 
-def test_a_first_start_that_was_cut_off_starts_over(settings, opened):
+def test_an_interrupted_first_start_starts_over(settings, opened):
     database.close_connections()
     ring = opened.ring
-    # As a crash leaves it between making the key ring and completing the database.
+    # The state after a crash between making the key ring and completing the database.
     opened._key_store.write(models.msgspec.structs.replace(ring, generation=0))
     opened.database.write_bytes(b"half of a page")
 
@@ -225,7 +225,7 @@ def _is_open(connection):
         return False
 
 
-def test_a_transaction_that_was_never_ended_does_not_stay_with_the_connection(opened):
+def test_a_connection_with_an_open_transaction_is_not_reused(opened):
     with database.scope():
         database.db.execute_sql("BEGIN IMMEDIATE")
         database.db.execute_sql("REPLACE INTO settings VALUES ('word', '1')")
@@ -250,7 +250,7 @@ def test_many_writers_side_by_side_lose_nothing(opened):
         assert models.stored_value("count") == 200
 
 
-def test_who_must_be_alone_gets_in_under_steady_traffic(opened):
+def test_the_exclusive_lock_is_granted_under_steady_traffic(opened):
     stop, alone = threading.Event(), threading.Event()
 
     def traffic():
@@ -329,7 +329,7 @@ def test_tallies_follow_every_change(opened):
 
 
 class Counted:
-    """A cache that knows how often it was emptied."""
+    """A cache that counts how often it was cleared."""
 
     def __init__(self):
         self.cleared = 0
@@ -338,7 +338,7 @@ class Counted:
         self.cleared += 1
 
 
-def test_a_store_has_one_cache_of_a_kind_which_ends_with_it(opened, settings):
+def test_a_store_has_one_cache_of_each_class_until_it_is_closed(opened, settings):
     found = []
     threads = [threading.Thread(target=lambda: found.append(opened.cache(Counted))) for _ in range(8)]
     for thread in threads:
@@ -354,12 +354,12 @@ def test_a_store_has_one_cache_of_a_kind_which_ends_with_it(opened, settings):
     assert following.cache(Counted) is not found[0]
     database.close_store()
     assert following.cache(Counted).cleared == 1
-    with database.scope():  # what still works goes on
+    with database.scope():  # a thread that still works may go on
         assert models.Photo.select().count() == 0
 
 
 class _in_other_thread:
-    """Enter a lock in another thread, where this one's hold does not count, and raise here what it raised
+    """Enter a lock in another thread, which does not share this thread's hold, and raise here what it raised
     there.
     """
 

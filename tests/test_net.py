@@ -1,5 +1,7 @@
+import contextlib
 import datetime
 import gzip
+import ipaddress
 import itertools
 import socket
 import ssl
@@ -21,7 +23,7 @@ PUBLIC = "93.184.215.14"
 
 
 def answering(*rounds):
-    """A resolver that returns the addresses of each round in turn, then those of the last one repeatedly."""
+    """A resolver that returns the addresses of each round in turn, then repeats the last round."""
     remaining = itertools.chain(rounds, itertools.repeat(rounds[-1]))
 
     def resolve(host, port, **_):
@@ -48,14 +50,14 @@ def server():
 
 @pytest.fixture
 def client():
-    """May call the server on this machine, and nothing else."""
+    """A client that may call only this machine."""
     client = net.Client(net.Guard(dev_mode=True))
     yield client
     client.close()
 
 
-# Every one of these leads, or led in some parser, to 127.0.0.1, 10.0.0.1, 169.254.169.254 or an address like
-# them.
+# Malformed addresses, and addresses that some parser reads as 127.0.0.1, 10.0.0.1, 169.254.169.254 or the
+# like.
 DISGUISES = [
     "https://127.0.0.1/v1",
     "https://2130706433/",
@@ -229,6 +231,76 @@ def test_a_name_that_resolves_to_an_address_that_is_not_global_is_refused(addres
         guard([address]).check_address("https://model.example/v1", field="base_url")
 
 
+# IANA's registries of special-purpose addresses, IPv4 and IPv6 (RFC 6890, as of 2026), with multicast and the
+# reserved space: the blocks that are not globally reachable, and one cloud's metadata server at a public
+# address.
+SPECIAL = [
+    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+    *("192.0.0.0/24", "192.0.0.0/29", "192.0.0.8/32", "192.0.0.170/32", "192.0.0.171/32", "192.0.2.0/24"),
+    *("192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+    *("224.0.0.0/4", "240.0.0.0/4", "255.255.255.255/32", "168.63.129.16/32", "::/128", "::1/128"),
+    *("::/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001::/32", "2001:2::/48"),
+    *("2001:10::/28", "2001:20::/28", "2001:30::/28", "2001:db8::/32", "2002::/16", "3fff::/20"),
+    *("5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
+]
+
+
+@pytest.mark.parametrize("block", SPECIAL)
+def test_no_special_purpose_address_is_called_in_any_form(block):
+    network = ipaddress.ip_network(block)
+    size = network.num_addresses
+    addresses = {network[part] for part in (0, size // 3, size // 2, size - 1)}
+    if block == "192.0.0.0/24":
+        addresses = set(network)  # here clouds have services of their own
+    forms = {str(address) for address in addresses}
+    if network.version == 4:
+        forms |= {f"{prefix}{address}" for address in addresses for prefix in ("::ffff:", "64:ff9b::")}
+    called = []
+    for form in sorted(forms):
+        with contextlib.suppress(net.AddressBlocked):
+            called += guard([form]).addresses("model.example", 443, secure=True)
+    assert called == []
+
+
+@pytest.mark.parametrize("block", SPECIAL)
+def test_what_is_public_does_not_depend_on_the_version_of_python(block, monkeypatch):
+    for kind in (ipaddress.IPv4Address, ipaddress.IPv6Address):
+        for name in ("is_global", "is_private", "is_multicast", "is_reserved"):
+            monkeypatch.setattr(kind, name, name == "is_global")
+    with pytest.raises(net.AddressBlocked):
+        guard([block.partition("/")[0]]).addresses("model.example", 443, secure=True)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0"),
+        *("169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "191.255.255.255", "192.0.1.0"),
+        *("192.88.98.255", "192.88.100.0", "192.167.255.255", "192.169.0.0", "198.17.255.255", "198.20.0.0"),
+        *(
+            "223.255.255.255",
+            "168.63.129.15",
+            "168.63.129.17",
+            "192.31.196.1",
+            "192.52.193.1",
+            "192.175.48.1",
+        ),
+        *(
+            "2001:200::",
+            "2001:db7:ffff::",
+            "2001:db9::",
+            "2003::",
+            "2620:4f:8000::1",
+            "3ffe::",
+            "3fff:1000::",
+        ),
+    ],
+)
+def test_the_neighbours_of_special_purpose_addresses_are_public(address):
+    found = guard([address]).addresses("model.example", 443, secure=True)
+    assert found == [ipaddress.ip_address(address)]
+
+
 @pytest.mark.parametrize(
     "address", [PUBLIC, "1.1.1.1", "2606:4700::1111", "2a00:1450::1", "64:ff9b::1.1.1.1", "::ffff:1.1.1.1"]
 )
@@ -286,7 +358,7 @@ def test_every_new_connection_is_checked_again(server):
 
 
 def test_the_answer_that_was_checked_is_the_one_that_is_connected_to(server):
-    # A second look-up, anywhere below, would get 127.0.0.1 and reach the server.
+    # A second lookup, anywhere below, would return 127.0.0.1 and reach the server.
     checked_once = guard(["127.0.0.2"], ["127.0.0.1"], allowed_hosts=["127.0.0.0/8"])
     with pytest.raises(net.Unreachable):
         net.Client(checked_once).post_json(f"http://model.example:{server.port}/v1", {})
@@ -369,7 +441,7 @@ def test_a_plain_http_name_that_leaves_the_trusted_network_is_refused_at_connect
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """PEM files (certificate, key) for model.example, signed by itself."""
+    """PEM files (certificate, key) for model.example, self-signed."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "model.example")])
     now = datetime.datetime.now(datetime.UTC)
@@ -402,7 +474,7 @@ def certificate(tmp_path_factory):
 
 @pytest.fixture
 def tls_server(certificate):
-    """An https server for model.example that notes in `asked_for` which name each client asked for."""
+    """An https server for model.example that records in `asked_for` the names which clients request (SNI)."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(*certificate)
     asked_for = []
@@ -459,7 +531,7 @@ def test_a_server_that_drips_is_cut_off_at_the_deadline(server, client, head, pi
         client.post_json(server.url, {"messages": []}, deadline=0.4)
 
 
-def test_a_server_that_stays_silent_is_given_up_at_the_deadline(server, client):
+def test_a_server_that_stays_silent_is_abandoned_at_the_deadline(server, client):
     server.stay_silent()
     with pytest.raises(net.TimedOut):
         client.post_json(server.url, {"messages": []}, deadline=0.2)
@@ -472,7 +544,7 @@ def test_a_server_that_drips_over_tls_is_cut_off_at_the_deadline(tls_server, cer
         client.post_json(f"https://model.example:{tls_server.port}/v1", {"messages": []}, deadline=0.6)
 
 
-def test_a_server_that_never_finishes_the_tls_handshake_is_given_up_at_the_deadline():
+def test_a_server_that_never_finishes_the_tls_handshake_is_abandoned_at_the_deadline():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         local = guard(["127.0.0.1"], allowed_hosts=["127.0.0.1"])
         with pytest.raises(net.TimedOut):
@@ -481,7 +553,7 @@ def test_a_server_that_never_finishes_the_tls_handshake_is_given_up_at_the_deadl
             )
 
 
-def test_a_server_that_does_not_read_is_given_up_at_the_deadline():
+def test_a_server_that_does_not_read_is_abandoned_at_the_deadline():
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(net.TimedOut):
         net.Client(net.Guard(dev_mode=True)).post_json(
             f"http://localhost:{listener.getsockname()[1]}/", {"pad": "x" * 20_000_000}, deadline=0.4
@@ -560,7 +632,7 @@ def test_a_key_that_cannot_stand_in_a_header_is_refused_without_quoting_it(secre
         net.Key(secret, "https://model.example:443")
 
 
-def test_no_failure_tells_the_key_or_the_query(server, client):
+def test_no_failure_reveals_the_key_or_the_query(server, client):
     key = net.Key("sk-very-secret", net.origin(server.url))
     url = f"{server.url}?token=also-secret"
     server.fail(500)

@@ -1,6 +1,4 @@
-"""Hostile and odd pictures: what is accepted is what decodes in full, and what is made of it is small and
-clean.
-"""
+"""Hostile and unusual pictures: one is accepted if it decodes in full, and its copies are small and clean."""
 
 import io
 import struct
@@ -30,7 +28,7 @@ def opened(content: bytes) -> Image.Image:
 
 
 def png_claiming(width: int, height: int) -> bytes:
-    """A PNG of a few bytes whose header promises this size."""
+    """A PNG of a few bytes whose header claims this size."""
 
     def chunk(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
@@ -78,7 +76,7 @@ def test_what_is_no_picture_is_refused(content):
         examine(content)
 
 
-# The last two bytes of a GIF end its blocks and itself: without them its picture is still whole.
+# The last two bytes of a GIF only end its blocks and the file: without them its picture is still whole.
 @pytest.mark.parametrize(
     ("format", "part"),
     [(f, p) for f in ("PNG", "JPEG", "WEBP", "GIF") for p in (0.1, 0.5, 0.9, -1, -2) if f != "GIF" or p > 0],
@@ -151,7 +149,7 @@ def test_palettes_and_transparency_end_on_white(mode):
 
 def test_the_orientation_in_the_metadata_is_applied():
     exif = Image.Exif()
-    exif[0x0112] = 6  # turned a quarter clockwise to be seen upright
+    exif[0x0112] = 6  # upright after a rotation by 90° clockwise
     source = Image.new("RGB", (400, 100), "white")
     source.paste("red", (0, 0, 200, 100))
 

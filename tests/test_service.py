@@ -4,12 +4,14 @@ import contextlib
 import hashlib
 import http.client
 import json
+import os
 import re
 import shlex
 import shutil
 import socket
 import stat
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -43,6 +45,22 @@ def test_gunicorn_alone_starts_a_closed_service_whose_key_the_command_line_tells
         assert stat.S_IMODE(service.data.stat().st_mode) == 0o700
         assert stat.S_IMODE((service.data / "keys" / "master.key").stat().st_mode) == 0o600
         assert len(service.workers) == 1
+
+
+@pytest.mark.parametrize("program", ["service", "command"])
+def test_under_any_umask_only_the_owner_may_read_the_data(tmp_path, program):
+    data, pictures = tmp_path / "data", tmp_path / "pictures"
+    pictures.mkdir()
+    (pictures / "one.png").write_bytes(draw("Private"))
+    command = {
+        "service": (Path(sys.executable).with_name("gunicorn"), "--check-config"),
+        "command": (ROOT / "snaplore", "import", pictures, "--device-id", "desk"),
+    }[program]
+    environment = {**os.environ, "SNAPLORE_DATA_DIR": str(data)}
+    subprocess.run(command, cwd=ROOT, env=environment, umask=0, check=True, capture_output=True, timeout=60)
+    open_to_others = [path for path in (data, *data.rglob("*")) if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert open_to_others == []
+    assert list((data / "database").iterdir())
 
 
 def test_the_address_on_the_command_line_wins_over_the_setting(tmp_path):

@@ -1,4 +1,4 @@
-"""The settings table: read once, checked at start, secret where it must be."""
+"""The settings table: read once, checked at start, secrets never shown."""
 
 import dataclasses
 
@@ -57,7 +57,7 @@ def test_lists_are_split_and_trimmed():
     assert settings.cors_origins == ("https://a.example", "http://b.example:81")
 
 
-def test_no_secret_stands_in_the_repr_of_the_settings():
+def test_no_secret_is_in_the_repr_of_the_settings():
     secrets = {field.name for field in dataclasses.fields(Settings) if field.metadata["secret"]}
     environ = {variable(name): "https://hush.example/hush" for name in secrets}
 
@@ -75,5 +75,5 @@ def test_no_secret_stands_in_the_repr_of_the_settings():
         ("pi.local:1", False),
     ],
 )
-def test_a_loopback_address_is_told_from_an_open_one(bind, loopback):
+def test_a_loopback_address_is_distinguished_from_an_open_one(bind, loopback):
     assert Settings.from_environ({"SNAPLORE_BIND": bind}).binds_to_loopback is loopback

@@ -1,4 +1,4 @@
-"""Texts of any kind are made storable, and short, by exact rules."""
+"""Any text becomes storable, and is shortened by exact rules."""
 
 import math
 

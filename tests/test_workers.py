@@ -322,7 +322,7 @@ def test_with_a_shared_storage_an_address_has_one_budget_over_both_workers(tmp_p
 
 def test_without_a_shared_storage_the_start_says_that_each_worker_counts_by_itself(service):
     assert (
-        "2 workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE names no shared one"
+        "2 workers, each with a rate limit of its own: SNAPLORE_RATELIMIT_STORAGE is not shared"
         in service.output
     )
 
