@@ -39,12 +39,14 @@ from text import one_line, shortened
 
 MAX_ANSWER_TOKENS = 16_384  # a full screen of text, and room for reasoning before it
 MAX_TOKENS_COUNTED = 10**9  # a larger count is wrong, and must not use up the day's limit
+MAX_MESSAGE = 2_000  # characters of a provider's message that are read
 MAX_QUOTED = 200  # characters of a provider's message that are shown
 MAX_ERROR_DEPTH = 4  # Gemini sends a list of an object in an object
 # How Ollama, vLLM, OpenRouter and others report that a model cannot call tools.
+# Every repetition is bounded: a text of "support" alone would otherwise take quadratic time.
 _NO_TOOLS = re.compile(
-    r"support\w*\W+(?:\w+\W+)?(?:tools?|functions?)\b"
-    r"|\b(?:tools?|functions?)\W+(?:\w+\W+){0,2}not supported|enable-auto-tool-choice",
+    r"support\w{0,10}\W{1,5}(?:\w{1,20}\W{1,5})?(?:tools?|functions?)\b"
+    r"|\b(?:tools?|functions?)\W{1,5}(?:\w{1,20}\W{1,5}){0,2}not supported|enable-auto-tool-choice",
     re.IGNORECASE,
 )
 
@@ -105,7 +107,7 @@ class RemoteModel:
             dropped |= {refused}
         if not 200 <= response.status < 300:
             message = _message_of(reading.from_json(response.body))
-            if tools and 400 <= response.status < 500 and _NO_TOOLS.search(message):
+            if tools and 400 <= response.status < 500 and _NO_TOOLS.search(message[:MAX_MESSAGE]):
                 self.takes_tools = False
                 raise ToolsRefused(f"The model takes no tools: {self._quoted(message)}")
             raise self._failure(response.status, response.headers, message)
@@ -212,6 +214,7 @@ class RemoteModel:
         """A provider's message as it may be shown: on one line, short, without the key, which some quote."""
         if self._configuration.api_key:
             text = text.replace(self._configuration.api_key, "[key]")
+        text = text[:MAX_MESSAGE]  # only now, so that no part of a key is left at the end
         return shortened(one_line("".join(char if char.isprintable() else " " for char in text)), MAX_QUOTED)
 
 
@@ -246,7 +249,7 @@ def _refused_parameter(response: net.Response, parameters: Mapping[str, Any]) ->
     named = error.get("param") if isinstance(error, dict) else None
     if isinstance(named, str) and named in parameters:
         return named
-    text = response.body[:10_000].decode("utf-8", "replace")
+    text = response.body[:MAX_MESSAGE].decode("utf-8", "replace")
     return next((name for name in parameters if re.search(rf"\b{name}\b", text)), None)
 
 
