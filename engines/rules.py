@@ -230,7 +230,7 @@ _WEBPAGE = (
 )
 # A browser shows the address alone on its line.
 _ADDRESS = re.compile(
-    r"^\W*(?:https?://\S+|(?:www\.)?(?:[\w-]+\.)+(?:com|org|net|io|dev|cn|de|uk|edu|gov)(?:/\S*)?)"
+    r"^\W*(?:https?://\S+|(?:www\.)?(?:\w[\w-]*\.)+(?:com|org|net|io|dev|cn|de|uk|edu|gov)(?:/\S*)?)"
     r"(?:\W.{0,4})?$",
     re.IGNORECASE,
 )
