@@ -104,8 +104,10 @@ class Frame:
         self.marker = secrets.token_hex(8)
 
     def around(self, text: str) -> str:
-        """`text` between two lines that hold the marker, which is removed from the text."""
-        return f"<data {self.marker}>\n{text.replace(self.marker, '')}\n</data {self.marker}>"
+        """`text` between two lines that hold the marker. In the text, a space replaces it: without one, what is
+        before and after it could join into another marker.
+        """
+        return f"<data {self.marker}>\n{text.replace(self.marker, ' ')}\n</data {self.marker}>"
 
 
 def analysis(jpeg: bytes, name: str, language: str) -> list[dict[str, Any]]:
