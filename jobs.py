@@ -11,6 +11,7 @@ runs twice at the same time, over all processes.
 
 import contextlib
 import functools
+import os
 import re
 import sys
 import time

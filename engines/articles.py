@@ -1,10 +1,10 @@
-"""Notes: what the reasoner looks at, and what of a model's answer counts.
+"""Notes as a model writes them: the material that it is given, and the checks that its answer must pass.
 
-A note is a claim about the person's own things, so each must name the screenshots and conversations that it
-rests on, out of those that were shown: an article that names none of them is made up, or somebody else's
-wish, and is dropped. What is shown is data. Whoever gets a text onto a screenshot could otherwise write to
-the person under the service's name; the same text must not be able to send anything away either, so an
-article has no pictures and no HTML, which whoever shows it would fetch.
+A note is a claim about the person's own things, so each must cite the screenshots and conversations that it
+rests on, out of those that the model was shown. An article that cites none is dropped: it is invented, or
+dictated by a text on a screenshot. Whoever gets a text onto a screenshot could otherwise write to the person
+in the service's name. Such a text must not be able to send anything away either, so an article holds no
+pictures and no HTML, which a page that shows it would fetch.
 """
 
 import re
@@ -23,21 +23,22 @@ from text import fraction, one_line, shortened
 
 Category = Literal["insight", "reminder", "report", "note"]
 CATEGORIES: tuple[str, ...] = get_args(Category)
-MOST_ARTICLES = 5  # of a cycle: more would be a list, and nobody reads one every hour
+MOST_ARTICLES = 5  # per cycle: nobody reads a longer list every hour
 
 # Characters.
 MAX_TITLE = 120
 MAX_SUMMARY = 500
 MAX_CONTENT = 20_000
 
-# Of rapidfuzz. Wordings that differ by case, marks, an article or an ending are at 93 to 97; "flight to" and
-# "flight from Berlin" at 88. Longer ones may differ by a number or a day only; these tell them apart.
+# A ratio of rapidfuzz, 0 to 100. Titles that differ by case, punctuation, an article or an ending score 93 to
+# 97; "flight to Berlin" and "flight from Berlin" score 88. Long titles may differ by a number or a day alone,
+# so these are compared separately (`_NUMBERS_AND_DAYS`).
 ALIKE = 90
 SEPARATOR = "\n\n---\n\n"
 
 
 class NewPhoto(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A screenshot whose analysis is new. The names are those that the model sees, here and below."""
+    """A screenshot whose analysis is new. The model sees the field names, here and below."""
 
     id: int
     taken: datetime
@@ -46,7 +47,7 @@ class NewPhoto(msgspec.Struct, frozen=True, omit_defaults=True):
     category: str = ""
     intent: str = ""
     summary: str = ""
-    text: str = ""  # the beginning of what stands on it
+    text: str = ""  # the beginning of the text on it
     entities: Sequence[Entity] = ()
 
 
@@ -69,7 +70,7 @@ Item = NewPhoto | NewConversation | RecentNote | str  # of the material; a text 
 
 
 class Material(msgspec.Struct, frozen=True):
-    """What one cycle looks at. Only photos and conversations are new, and may be cited."""
+    """The material of one cycle. Only the photos and conversations are new and may be cited."""
 
     now: datetime
     photos: Sequence[NewPhoto] = ()
@@ -79,7 +80,7 @@ class Material(msgspec.Struct, frozen=True):
 
 
 class Article(msgspec.Struct):
-    """One note as a model wrote it, inside the limits. `updates` is the id of the recent note that it
+    """One note as a model wrote it, within the limits. `updates` is the id of the recent note that it
     continues.
     """
 
@@ -102,7 +103,7 @@ class Article(msgspec.Struct):
 
 
 class Notes(msgspec.Struct):
-    """What a model wrote, and what that cost."""
+    """The articles that a model wrote, and the usage of the calls."""
 
     articles: list[Article] = []
     usage: Usage = msgspec.field(default_factory=Usage)
@@ -114,10 +115,10 @@ def shown(item: Item) -> str:
 
 
 def read(answer: str, material: Material) -> list[Article]:
-    """The articles in a model's answer that say something and cite something of `material`; an empty list is
-    an answer as well.
+    """The articles in a model's answer that have a title and a text and cite something in `material`; none is
+    a valid answer.
 
-    Raises `AnswerUnusable` when there is no list of articles in it.
+    Raises `AnswerUnusable` when the answer holds no list of articles.
     """
     photo_ids = {str(photo.id): photo.id for photo in material.photos}
     conversation_ids = {conversation.id: conversation.id for conversation in material.conversations}
@@ -142,18 +143,18 @@ def read(answer: str, material: Material) -> list[Article]:
 def alike(title: str, other: str) -> bool:
     """Whether two titles say the same in nearly the same words, with the same numbers and days."""
     one, two = (" ".join(re.findall(r"\w+", terms.fold(text).casefold())) for text in (title, other))
-    return fuzz.ratio(one, two) >= ALIKE and _TELLING.findall(one) == _TELLING.findall(two)
+    return fuzz.ratio(one, two) >= ALIKE and _NUMBERS_AND_DAYS.findall(one) == _NUMBERS_AND_DAYS.findall(two)
 
 
 def continued(content: str, earlier: str) -> str:
-    """What is new on top of what stood there; the end of that goes when both are too long."""
+    """`content` above `earlier`, cut at the end to `MAX_CONTENT`; `earlier` alone if it already holds it."""
     return earlier if content in earlier else f"{content}{SEPARATOR}{earlier}"[:MAX_CONTENT].rstrip()
 
 
 # ------------------------------------------------------------------------------------------ reading an answer
 
 _LISTS = ("articles", "notes")
-_TELLING = re.compile(
+_NUMBERS_AND_DAYS = re.compile(
     r"\d+|(?<=周)[一二三四五六日天]|(?<=星期)[一二三四五六日天]|[一二三四五六七八九十]+(?=月)|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day"
     r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
 )
@@ -162,8 +163,8 @@ _TAG = re.compile(r"<(?!https?://)(?=[A-Za-z/!?])")
 
 
 def _objects(found: Any) -> list[dict[str, Any]]:
-    """The articles of an answer: in an object as asked for, one among several values, a bare list, or a
-    single article.
+    """The articles of an answer: from the requested object, from one of several values, from a bare list, or
+    a single article.
     """
     values = found if isinstance(found, list) else [found]
     objects = [value for value in values if isinstance(value, dict)]
@@ -177,7 +178,7 @@ def _objects(found: Any) -> list[dict[str, Any]]:
 
 
 def _cited(value: Any, known: dict[str, Any]) -> list[Any]:
-    """Those of the ids in `value`, a list or a single one, that are `known`, each once."""
+    """The ids in `value`, which is a list or one id, that are `known`, each once."""
     values = value if isinstance(value, list) else [value]
     given = (reading.as_text(item).lstrip("#") for item in values)
     return [known[text] for text in dict.fromkeys(given) if text in known]

@@ -1,9 +1,8 @@
-"""Which model is configured: the environment, what was set at runtime over it, and the presets;
-`/api/config/llm`.
+"""Which model is configured: by the environment, by changes at runtime, and by presets; `/api/config/llm`.
 
-What is set at runtime is stored in the database, the key with it, and wins over the environment field by
-field. Every process reads it through a cache, so that a change made in one is in force everywhere a minute
-later. With nothing configured the answer is the provider `local`, the embedded model: a state like any other.
+Changes at runtime are stored in the database, the key included, and override the environment field by field.
+Every process reads them through a cache, so a change made in one process takes effect in all of them within a
+minute. With nothing configured, the provider is `local`, the embedded model: a state like any other.
 """
 
 import dataclasses
@@ -21,8 +20,8 @@ LOCAL = "local"
 CUSTOM = "custom"
 
 CACHE_SECONDS = 60.0  # by the contract
-DEFAULT_CONTEXT_TOKENS = 32_768  # of a model that no preset knows: what the smaller vision models have
-TEMPERATURE = 0.2  # reading a screenshot is no creative work
+DEFAULT_CONTEXT_TOKENS = 32_768  # of a model that is in no preset; the smaller vision models have this many
+TEMPERATURE = 0.2  # lower is more factual
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +53,7 @@ PRESETS = {
 
 @dataclasses.dataclass(frozen=True)
 class Configuration:
-    """Which model answers. `base_url` is empty for the embedded one."""
+    """Which model answers. `base_url` is empty for the embedded model."""
 
     provider: str
     base_url: str
@@ -65,12 +64,12 @@ class Configuration:
 
 
 class Stored(msgspec.Struct):
-    """What was set at runtime; empty fields are the environment's."""
+    """The changes at runtime; an empty field means the environment's value."""
 
     provider: str = ""
     base_url: str = ""
     api_key: str = ""
-    key_origin: str = ""  # where the key may go
+    key_origin: str = ""  # the only origin that the key is sent to
     model: str = ""
     temperature: float | None = None
 
@@ -84,19 +83,19 @@ def current(settings: Settings) -> Configuration:
 
 
 def latest(settings: Settings) -> Configuration:
-    """The configuration as it is stored at this moment, by whichever process.
+    """The configuration as it is stored at this moment, read without the cache.
 
-    For the queue, whose circuit breaker is about one configuration: workers with different ones would each
-    undo what the other has written.
+    For the queue, whose circuit breaker belongs to one configuration: workers that see different ones would
+    overwrite each other's state.
     """
     return merged(_read_stored(), settings)
 
 
 def merged(stored: Stored, settings: Settings) -> Configuration:
-    """What is stored over what the environment says, field by field; nothing at all is the embedded model.
+    """The stored fields, completed by the environment's; the embedded model when neither has an address.
 
-    A key belongs to the origin that it was given for: one of the environment is not used for a stored address
-    elsewhere.
+    A key is used only for the origin that it was given for: the environment's key is not sent to a stored
+    address at another origin.
     """
     base_url = _base_url(stored, settings)
     if not base_url:
@@ -124,11 +123,11 @@ def change(
     model: str | None = None,
     temperature: float | None = None,
 ) -> None:
-    """Store what is given and not None; an empty text returns a field to the environment, provider `local` to
-    the embedded model.
+    """Store the fields that are not None. An empty text returns a field to the environment; provider `local`
+    returns to the embedded model.
 
-    The name of a preset as provider, without an address, brings the preset's address and model. A stored key
-    is dropped when the address moves to another origin and no key comes with it. Raises `BadInput`.
+    The name of a preset as provider, without an address, also sets the preset's address and model. A stored
+    key is dropped when the address changes to another origin and no new key is given. Raises `BadInput`.
     """
     wanted = {
         "provider": provider,
@@ -148,7 +147,7 @@ def change(
             **{name: value for name, value in given.items() if value != ""},
         }
     elif base_url is not None and not provider:
-        given["provider"] = ""  # whose address it is tells itself
+        given["provider"] = ""  # the address shows whose it is
     if new_address := str(given.get("base_url", "")):
         given["base_url"] = guard(settings).check_address(new_address, field="base_url")
     with db.atomic():
@@ -165,7 +164,7 @@ def change(
 
 
 def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
-    """Store a preset's address and model, and the key if one comes with it. Raises `NotFound` for an unknown
+    """Store a preset's address and model, and the key if one is given. Raises `NotFound` for an unknown
     name.
     """
     preset = PRESETS.get(name)
@@ -175,15 +174,15 @@ def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
 
 
 def guard(settings: Settings) -> net.Guard:
-    """The rules for addresses that come in through the API."""
+    """The rules for model addresses that are set through the API."""
     return net.Guard(dev_mode=settings.dev_mode, allowed_hosts=settings.llm_allowed_hosts)
 
 
 class _LastRead:
-    """What is stored, as the database had it at most `CACHE_SECONDS` ago."""
+    """A cache of the stored fields, at most `CACHE_SECONDS` old."""
 
     def __init__(self) -> None:
-        self._read: tuple[float, Stored] | None = None  # when, and what
+        self._read: tuple[float, Stored] | None = None  # monotonic time of the read, and the fields
 
     def stored(self) -> Stored:
         read = self._read

@@ -1,5 +1,5 @@
-"""Notes without a model: one report a day, which grows, and a reminder of what names a date to keep; written
-by plain rules.
+"""Notes without a model, by plain rules: one report a day, which is continued, and a reminder of screenshots
+that name a date to keep.
 """
 
 import itertools
@@ -9,16 +9,16 @@ from engines import findings
 from engines.articles import Article, Material, NewPhoto, Notes
 from text import one_line, shortened
 
-# The embedded model is never more sure of itself than this; it recognises and does not understand.
+# The highest confidence of the embedded model, which recognises words and understands nothing.
 CONFIDENCE = 0.4
-MOST_LINES = 6  # of a group in a digest; the rest is a number
+MOST_LINES = 6  # per group; the others are only counted
 MAX_LINE = 160
-MAX_NAMED = 48  # characters of what a title names
+MAX_NAMED = 48  # characters of the screenshot's description in a title
 
 
 def write(material: Material, language: str) -> Notes:
-    """What the embedded model writes: the day's report, and a reminder when something asks for one.
-    `language` is `zh` or `en`.
+    """The embedded model's notes: the day's report, and a reminder if a screenshot calls for one. `language`
+    is `zh` or `en`.
     """
     texts = _TEXTS[language]
     reminder = _reminder([photo for photo in material.photos if _is_to_remember(photo)], texts)
@@ -37,7 +37,7 @@ _TEXTS = {
         "blank": "Screenshot",
         "reminder": "Don't forget: {first}",
         "reminders": "Don't forget: {first} and {others} more",
-        "named": "**{when}**: {said}",
+        "named": "**{when}**: {text}",
         "categories": dict(
             zip(
                 findings.CATEGORIES,
@@ -57,7 +57,7 @@ _TEXTS = {
         "blank": "截图",
         "reminder": "别忘了：{first}",
         "reminders": "别忘了：{first} 等 {all} 项",
-        "named": "**{when}**：{said}",
+        "named": "**{when}**：{text}",
         "categories": dict(
             zip(findings.CATEGORIES, ("聊天", "网页", "财务", "通知", "社交媒体", "其他"), strict=True)
         ),
@@ -70,7 +70,7 @@ def _report(material: Material, texts: dict[str, Any]) -> Article:
     groups: dict[str, list[str]] = {}
     for photo in material.photos:
         name = photo.app or texts["categories"].get(photo.category) or texts["categories"]["other"]
-        groups.setdefault(name, []).append(_said_by(photo, texts))
+        groups.setdefault(name, []).append(_description(photo, texts))
     if material.conversations:
         groups[texts["chats"]] = [
             shortened(one_line(conversation.title), MAX_LINE) for conversation in material.conversations
@@ -98,7 +98,7 @@ def _reminder(photos: list[NewPhoto], texts: dict[str, Any]) -> Article | None:
     named = texts["reminders" if len(photos) > 1 else "reminder"]
     return Article(
         title=named.format(
-            first=shortened(one_line(_said_by(photos[0], texts)), MAX_NAMED),
+            first=shortened(one_line(_description(photos[0], texts)), MAX_NAMED),
             others=len(photos) - 1,
             all=len(photos),
         ),
@@ -111,7 +111,7 @@ def _reminder(photos: list[NewPhoto], texts: dict[str, Any]) -> Article | None:
 
 
 def _is_to_remember(photo: NewPhoto) -> bool:
-    """A bill names a date and an amount; either alone stands on every second screen."""
+    """A bill names a date and an amount; either alone is on every second screen."""
     return photo.intent == "reminder" or {"date", "amount"} <= {entity.type for entity in photo.entities}
 
 
@@ -120,8 +120,8 @@ def _when(photo: NewPhoto) -> list[str]:
 
 
 def _item(photo: NewPhoto, texts: dict[str, Any]) -> str:
-    when, said = texts["comma"].join(dict.fromkeys(_when(photo))), _said_by(photo, texts)
-    return f"- {texts['named'].format(when=when, said=said) if when else said}"
+    when, text = texts["comma"].join(dict.fromkeys(_when(photo))), _description(photo, texts)
+    return f"- {texts['named'].format(when=when, text=text) if when else text}"
 
 
 def _section(name: str, lines: list[str], texts: dict[str, Any]) -> str:
@@ -130,5 +130,5 @@ def _section(name: str, lines: list[str], texts: dict[str, Any]) -> str:
     return "\n".join([f"### {name} ({len(lines)})", *(f"- {line}" for line in listed)])
 
 
-def _said_by(photo: NewPhoto, texts: dict[str, Any]) -> str:
+def _description(photo: NewPhoto, texts: dict[str, Any]) -> str:
     return shortened(one_line(photo.summary or photo.text), MAX_LINE) or texts["blank"]

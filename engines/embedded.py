@@ -1,14 +1,13 @@
 """The embedded model: what analyses screenshots and answers chats when no LLM is set, offline and at no cost.
 
-It is one more model, with the same interface as the remote one. Its eyes are an OCR engine in a child process
-(`engines/ocr.py`), its judgement plain rules (`engines/rules.py`), and it says so in its confidence, which
-never passes one half.
+It has the same interface as the remote model. An OCR engine in a child process (`engines/ocr.py`) reads the
+text, and plain rules (`engines/rules.py`) judge it, so its confidence never exceeds one half.
 
-One child serves all threads, one picture at a time: a second engine would cost 300 MB and the cores are few.
-It is started by the first picture and ended when none has come for a while, so an idle service holds no
-models in memory. A picture that kills the child, hangs it, or makes it answer nonsense fails alone; the next
-one gets a new child. Pictures are copied to it through a pipe, chunk by chunk, as they are decrypted: neither
-whole in this process nor on a disk.
+One child serves all threads, one picture at a time: a second engine would cost 300 MB, and there are few
+cores. The first picture starts it, and it is ended when no picture has arrived for a while, so an idle
+service holds no models in memory. A picture that crashes the child, hangs it or makes its answer unreadable
+fails alone; the next one gets a new child. A picture is copied to the child through a pipe, chunk by chunk,
+as it is decrypted: it is never whole in this process, and never on a disk.
 """
 
 import base64
@@ -39,14 +38,12 @@ log = logging.getLogger(__name__)
 
 CHILD = (sys.executable, "-m", "engines.ocr")
 CHUNK = 256 * 1024
-MAX_ANSWER = 16 * 1024 * 1024  # a 50 megapixel picture full of small text answers with less than one
-# A long capture is read in many strips, each within the time limit, and all together may take this many times
-# as long. No more: a picture may wait for its turn behind such a one, and both must end within the queue's
-# lease of 5 minutes.
+MAX_ANSWER = 16 * 1024 * 1024  # the answer to 50 megapixels of small text is below 1 MB
+# A long capture is read in many strips, each within the time limit; together they may take this many times as
+# long. A picture may wait behind such a capture, and both must end within the queue's lease of 5 minutes.
 LONGEST = 2
-# No variable of the service reaches the child, where its secrets are not needed. With these, glibc gives
-# memory back after each picture instead of keeping it (272 MB instead of 297 at the peak), and Tesseract
-# stays on one thread.
+# The child gets none of the service's variables, since it needs none of its secrets. With these, glibc
+# returns memory after each picture (272 MB instead of 297 at the peak), and Tesseract uses one thread.
 ENVIRONMENT = {
     "PATH": os.defpath,
     "LC_ALL": "C.UTF-8",
@@ -59,19 +56,19 @@ Message = TypeVar("Message", Ready, Page)
 
 
 class LocalModel:
-    """The embedded analyser. Safe to share between threads; `identity` names what analyses, for copying equal
-    pictures' results.
+    """The embedded analyser. Safe to share between threads. `identity` names the analyser, so that the result
+    of an equal picture can be copied.
     """
 
     def __init__(self, *, ocr_model: str, language: str, idle_seconds: float = 120, time_limit: float = 60):
-        """`time_limit` is how many seconds the child may be silent. It starts with the first picture."""
+        """`time_limit`: seconds that the child may be silent. An idle child is ended after `idle_seconds`."""
         self.identity = f"local/{ocr_model}"
         self.takes_tools = True
         self._ocr_model = ocr_model
         self._language = language
         self._idle_seconds = idle_seconds
         self._time_limit = time_limit
-        self._turn = threading.Lock()  # held while a picture is with the child, and to start or end it
+        self._lock = threading.Lock()  # held while the child reads a picture, starts or ends
         self._child: subprocess.Popen[bytes] | None = None
         self._engine = ""
         self._idle_timer: threading.Timer | None = None
@@ -82,11 +79,11 @@ class LocalModel:
         file name.
 
         Phones write the app into the names of screenshots, so `name` is evidence too. Raises `AnswerUnusable`
-        when this picture cannot be read, `ProviderRefused` when no OCR engine can run on this machine,
-        `ProviderDown` when it could not be started or is being closed. An error of `picture` itself passes
-        through.
+        when this picture cannot be read, `ProviderRefused` when no OCR engine runs on this machine,
+        `ProviderDown` when the child cannot be started or the model is being closed. An error of reading
+        `picture` itself is passed on.
         """
-        with self._turn:
+        with self._lock:
             page = self._read(picture)
             engine = self._engine
         if page.problem:
@@ -111,7 +108,7 @@ class LocalModel:
         )
 
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
-        """None: it remembers only what it is asked to, and that by a tool."""
+        """None: the embedded model remembers only on request, by a tool."""
         return [], Usage()
 
     def write_notes(self, material: articles.Material) -> articles.Notes:
@@ -119,26 +116,24 @@ class LocalModel:
         return digest.write(material, self._language)
 
     def close(self) -> None:
-        """End the child, also in the middle of a picture (whose `analyse` raises `ProviderDown`); no other is
-        started.
+        """End the child, also in the middle of a picture (whose `analyse` raises `ProviderDown`); no other
+        one is started.
         """
         self._closed = True
         child = self._child
         if child is not None:
             child.kill()
-        with self._turn:
+        with self._lock:
             self._end()
 
     def _text_on(self, url: str) -> str:
         """The text on a picture that is given by its data URL."""
-        with self._turn:
+        with self._lock:
             page = self._read(io.BytesIO(base64.b64decode(url.partition(",")[2])))
         return "\n".join(line.text for line in page.lines)
 
     def _read(self, picture: BinaryIO) -> Page:
-        """The child's answer. It outlives an answer and nothing else: after any failure its state is unknown,
-        so it is ended.
-        """
+        """The child's answer. After any failure its state is unknown, so it is ended."""
         self._stop_timer()
         deadline = time.monotonic() + LONGEST * self._time_limit
         try:
@@ -159,7 +154,7 @@ class LocalModel:
         return page
 
     def _start(self) -> None:
-        """Have a child that is ready. One that died since the last picture is replaced."""
+        """Start a child unless one is ready. One that died since the last picture is replaced."""
         self._raise_if_closed()
         if self._child is not None and self._child.poll() is None:
             return
@@ -178,9 +173,7 @@ class LocalModel:
         self._engine = ready.engine
 
     def _launch(self, size: str, tesseract: str) -> Ready | None:
-        """A new child's first answer; None when the processor lacks an instruction that the engine is built
-        with.
-        """
+        """A new child's first answer; None when the processor lacks an instruction that the engine needs."""
         # No PR_SET_PDEATHSIG: it follows the thread that started the child, and threads of a pool end before
         # their process.
         try:
@@ -192,14 +185,15 @@ class LocalModel:
                 cwd=ROOT,  # where `-m` finds the program
                 env=ENVIRONMENT,
                 bufsize=0,
-                # a group of its own: Ctrl-C is meant for the service, and one kill ends Tesseract as well
+                # A process group of its own: Ctrl-C is meant for the service, and one kill ends Tesseract
+                # too.
                 start_new_session=True,
             )
         except OSError as problem:  # no memory, no process left, or Python itself is being replaced
             raise ProviderDown(f"The OCR process could not be started: {problem.strerror}.") from None
         for pipe in _pipes(self._child):
             os.set_blocking(pipe.fileno(), False)
-        if self._closed:  # `close` came before there was a child to kill
+        if self._closed:  # `close` was called before there was a child to kill
             self._child.kill()
         try:
             return self._receive(Ready, time.monotonic() + self._time_limit)
@@ -232,17 +226,17 @@ class LocalModel:
                 raise _ChildFailed("the OCR process ended") from None
 
     def _receive(self, kind: type[Message], deadline: float) -> Message:
-        """The next message, past the signs of life, which give the child another `time_limit` each, until
-        `deadline`.
+        """The next message. Heartbeats before it are skipped; each gives the child another `time_limit`, up
+        to `deadline`.
         """
         while not (length := int.from_bytes(self._exactly(4, deadline), "big")):
             pass
         if length > MAX_ANSWER:
-            raise _ChildFailed("the OCR process answered nonsense")
+            raise _ChildFailed("the OCR process sent an unreadable answer")
         try:
             return msgspec.json.decode(self._exactly(length, deadline), type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise _ChildFailed("the OCR process answered nonsense") from None
+            raise _ChildFailed("the OCR process sent an unreadable answer") from None
 
     def _exactly(self, count: int, deadline: float) -> bytes:
         pipe = _pipes(self._child)[1].fileno()
@@ -262,16 +256,16 @@ class LocalModel:
             raise _ChildFailed("it took too long")
 
     def _end_when_idle(self) -> None:
-        # A picture that holds the turn has stopped this timer, or is about to set a new one.
-        if self._turn.acquire(blocking=False):
+        # A picture that holds the lock has stopped this timer, or is about to set a new one.
+        if self._lock.acquire(blocking=False):
             try:
                 if threading.current_thread() is self._idle_timer:
                     self._end()
             finally:
-                self._turn.release()
+                self._lock.release()
 
     def _end(self) -> int | None:
-        """Kill the child, which holds nothing worth saving, and collect it; returns its exit code."""
+        """Kill the child, which holds nothing worth saving, and reap it; returns its exit code."""
         self._stop_timer()
         child, self._child = self._child, None
         if child is None:
@@ -302,4 +296,4 @@ def _pipes(child: subprocess.Popen[bytes] | None) -> tuple[IO[bytes], IO[bytes]]
 
 
 class _ChildFailed(Exception):
-    """The child gave no answer; the text is the reason, as a part of a sentence."""
+    """The child gave no answer; the text is the reason, as part of a sentence."""

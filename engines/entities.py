@@ -1,4 +1,4 @@
-"""Finds what can be copied out of a text: links, addresses, codes, amounts, phone numbers, dates and times.
+"""Finds what people copy out of a text: links, addresses, codes, amounts, phone numbers, dates and times.
 
 Every pattern takes linear time on hostile text: repetitions are bounded, or cannot match the same characters
 in two ways.
@@ -12,7 +12,7 @@ from text import one_line
 
 CLOCK = r"(?:[01]?\d|2[0-3])[:：][0-5]\d"
 SIGN = r"(?:US\$|HK\$|NT\$|CN¥|[$€£¥￥])"
-# Groups are bounded in number, so that a page full of digits is not tried in all ways.
+# The number of groups is bounded, so that a page full of digits is not split in every possible way.
 NUMBER = r"(?:\d{1,3}(?:[,.' ]\d{3}){1,5}(?:[.,]\d{1,2})?|\d{1,15}(?:[.,]\d{1,2})?)(?!\d)"
 MONTH = (
     r"(?:Jan(?:uary|uar)?|Feb(?:ruary|ruar)?|Mar(?:ch)?|März|Apr(?:il)?|May|Mai|June?|Juni|July?|Juli"
@@ -21,8 +21,8 @@ MONTH = (
 
 
 def entities_in(text: str) -> list[Entity]:
-    """Links, addresses, codes, amounts, phone numbers, dates and times in `text`: each once, in this order of
-    kinds.
+    """The entities in `text`, each once, ordered by kind: codes, links, email addresses, amounts, phone
+    numbers, dates, times.
     """
     found: dict[tuple[str, str], Entity] = {}
     for kind, pattern, accepts in _ENTITIES:
@@ -56,7 +56,7 @@ def _possible_date(value: str) -> bool:
     return 1 <= min(month_and_day) <= 12 and max(month_and_day) <= 31
 
 
-# A code needs a word that says what it is, on its line or the one above it, or a form that nothing else has.
+# A code is recognised by a word on its line or on the line above, or by a form that nothing else has.
 _CODE_WORD = (
     r"(?:(?:验证|校验|动态|取件|取货|提货|提取)码|(?:订单|运单|快递单)号码?"
     r"|(?i:(?:verification|security|one-time|booking) code|one-time pass(?:word|code)|passcode"
@@ -95,7 +95,7 @@ _ENTITIES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
         ),
         _uncut,
     ),
-    # Not after an @: that is how the fediverse writes people.
+    # Not after an @: the fediverse writes user names so.
     (
         "email",
         re.compile(

@@ -1,9 +1,7 @@
-"""What a model finds in a screenshot and says in a chat: the contract's value lists and the shapes that every
-model returns.
+"""What a model returns for a screenshot and in a chat: the contract's value lists and the types.
 
-The remote model and the embedded one both answer with `Findings`, so that the queue, the storage and the
-search index never ask which of them it was. Whatever a model says outside the value lists is brought inside
-here, in one place.
+The remote model and the embedded one both return `Findings`, so the queue, the storage and the search index
+need not know which of them it was. A value outside the value lists is corrected here, in one place.
 """
 
 from typing import Any, Literal, get_args
@@ -18,7 +16,8 @@ Intent = Literal["reference", "reminder", "research", "note", "ignore"]
 CATEGORIES: tuple[str, ...] = get_args(Category)
 INTENTS: tuple[str, ...] = get_args(Intent)
 
-# Longer than any screen shows. They keep one talkative model from filling the disk.
+# Characters, and entries of `MAX_ENTITIES`; more than any screen shows. They keep a talkative model from
+# filling the disk.
 MAX_NAME = 200
 MAX_SUMMARY = 4_000
 MAX_TEXT = 100_000
@@ -32,9 +31,7 @@ class Entity(msgspec.Struct, frozen=True):
 
 
 class MemoryCandidate(msgspec.Struct, frozen=True):
-    """Something about the person that may be worth remembering; written to memory only by `memory.py` and its
-    gate.
-    """
+    """Something about the person that may be worth remembering. `memory.py` checks it before it is stored."""
 
     content: str
     category: str = "fact"
@@ -43,7 +40,7 @@ class MemoryCandidate(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct):
-    """What an answer cost, for the spend ledger; the embedded model costs nothing."""
+    """Calls and tokens of an answer, for the spend ledger; the embedded model has none."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -51,20 +48,20 @@ class Usage(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What a model said in one call of a conversation."""
+    """A model's answer to one call in a conversation."""
 
     text: str
     # As the protocol has them: id, type, function (name, arguments: the text of a JSON object).
     tool_calls: list[dict[str, Any]] = []
     finish_reason: str = "stop"
     usage: Usage = msgspec.field(default_factory=Usage)
-    # The assistant's message as it goes back with the tools' answers: some providers want their signatures
-    # and thoughts again.
+    # The assistant's message as it is sent back with the tools' answers: some providers require their
+    # signatures and reasoning in it.
     message: dict[str, Any] = {}
 
     @property
     def cut_off(self) -> bool:
-        """Whether it stopped at a limit of length."""
+        """Whether it ended at a length limit."""
         return self.finish_reason in ("length", "max_tokens")
 
     def require_whole(self) -> None:

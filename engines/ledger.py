@@ -1,8 +1,7 @@
-"""The spend ledger: how many calls and tokens went to which model for what, day by day, and the limit of a
-day; `/api/usage`.
+"""The spend ledger: calls and tokens by day, purpose and model, and the daily limit; `/api/usage`.
 
-Every call that was answered counts, also one whose answer could not be used. The embedded model costs nothing
-and leaves no row. Days are UTC.
+Every answered call counts, also one whose answer could not be used. The embedded model costs nothing and adds
+no row. Days are UTC.
 """
 
 from datetime import datetime, timedelta
@@ -14,11 +13,11 @@ from engines.findings import Usage
 from models import SpendLedger
 from settings import Settings
 
-USED_UP = "The tokens of this day are used up; they are counted anew from midnight UTC."
+USED_UP = "The day's tokens are used up; the count starts again at midnight UTC."
 
 
 def record(usage: Usage, *, purpose: str, model: str, now: datetime) -> None:
-    """Add `usage` to the spend ledger of the day; what made no call leaves no row."""
+    """Add `usage` to the ledger of the day. Without a call, no row is added."""
     if not usage.calls:
         return
     counts = msgspec.structs.asdict(usage)
@@ -29,20 +28,20 @@ def record(usage: Usage, *, purpose: str, model: str, now: datetime) -> None:
 
 
 def tokens_today(*, now: datetime) -> int:
-    """Tokens of all calls of the day of `now`."""
+    """Tokens of all calls on the day of `now`."""
     tokens = peewee.fn.SUM(SpendLedger.prompt_tokens + SpendLedger.completion_tokens)
     return SpendLedger.select(tokens).where(SpendLedger.day == _day(now)).scalar() or 0
 
 
 def used_up(settings: Settings, *, now: datetime) -> bool:
-    """Whether the day's tokens are spent. The call that crosses the limit is finished: what it costs is known
+    """Whether the day's tokens are spent. The call that crosses the limit is finished: its tokens are known
     only afterwards.
     """
     return bool(settings.daily_token_limit) and tokens_today(now=now) >= settings.daily_token_limit
 
 
 def resets_in(*, now: datetime) -> float:
-    """Seconds until the day of `now` ends and the tokens are counted anew."""
+    """Seconds until the day of `now` ends and the count starts again."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     return (midnight - now).total_seconds()
 

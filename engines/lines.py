@@ -1,17 +1,14 @@
 """The text of a picture as an OCR engine reads it: a `Page` of `Line`s, which `engines/ocr.py` fills and
 `engines/rules.py` judges.
 
-A file of its own because the OCR process needs no more than these two of what the service knows about
-pictures.
+It is a file of its own because the OCR process needs these two types and nothing else of the analyser.
 """
 
 import msgspec
 
 
 class Line(msgspec.Struct, array_like=True):
-    """A line of text and its place in the picture, in pixels from the top left corner. `confidence` is 0 to
-    1.
-    """
+    """A line of text and its place in the picture, in pixels from the top left. `confidence` is 0 to 1."""
 
     text: str
     confidence: float

@@ -1,19 +1,19 @@
 """Reading the text on a screenshot: the program that runs in the OCR child process, and the form of its
 answer.
 
-A process of its own because the engine is native code that reads hostile pictures: it may crash, hang or
-swell, and then this process ends and not the service. It is given no settings, no keys, no database; pictures
-come through its standard input and are never written anywhere. It ends when that input closes, so a parent
-that was killed leaves nothing behind.
+It is a process of its own because the engine is native code that reads hostile pictures: if it crashes, hangs
+or takes too much memory, this process ends and the service goes on. It gets no settings, no keys and no
+database; pictures arrive on its standard input and are never written anywhere. It ends when that input
+closes, so it does not outlive a parent that was killed.
 
-The engine is faster-paddle, whose models are part of its package. Where that cannot be loaded, Tesseract is
-called if it is installed. Both stand behind one method, `Engine.lines`, so that the youngest dependency of
-the project is the easiest to replace.
+The engine is faster-paddle, whose models are part of its package. If that cannot be loaded, Tesseract is
+called, if it is installed. Both have one method, `Engine.lines`, so that the project's youngest dependency is
+easy to replace.
 
-The detector sees a picture at a reduced size, and below about 5 pixels of height it loses text. So the
-reduction is bounded: pictures are read in strips which overlap, as wide as the picture, since a strip cuts no
-line of text in two. Memory is bounded by the same plan: it grows with the detector's input, so that strips
-which are nearly square are padded to a longer shape.
+The detector works on a reduced picture, where it misses text that is less than about 5 pixels high. So the
+reduction is bounded: a picture is read in overlapping strips that are as wide as it is, so that no strip cuts
+a line of text in two. The same plan bounds memory, which grows with the detector's input: strips that are
+nearly square are padded to a longer shape.
 """
 
 import contextlib
@@ -39,21 +39,20 @@ if TYPE_CHECKING:
 
 BUNDLED = ("tiny", "small")  # any other model would be downloaded
 # Sides that the detector scales a strip down to. 960 reads phone screens without a loss (1,280 found nothing
-# more and cost a sixth more time); the others are for desktops, whose text is small against the width.
+# more and took a sixth more time); the others are for desktops, whose text is small relative to the width.
 DETECTOR_SIDES = (960, 1280, 1600)
-# The smallest scale that is accepted: text of 12 pixels is found at it (99 % of the words), at 0.3 hardly
-# any.
+# The smallest accepted scale: it finds 99 % of the words in text of 12 pixels; 0.3 finds hardly any.
 MIN_SCALE = 0.43
-# A phone's screen has three pixels to a point, so it may be scaled down further, and is read in one strip.
+# A phone's screen has three pixels per point, so it may be scaled down further, and is read in one strip.
 PHONE_SHAPE = 1.9  # height to width, at least
 PHONE_HEIGHT = 2_900
-# What the detector may see of a strip: 960 x 720. At 960 x 960 it takes 100 MB more.
+# The detector's input for a strip: about 960 x 720. At 960 x 960 it takes 100 MB more.
 MAX_DETECTOR_PIXELS = 700_000
-MAX_SHAPE = 0.75  # width to height of a strip, or height to width; what is nearer to a square is padded
+MAX_SHAPE = 0.75  # of a strip's short side to its long one; a strip that is nearer to a square is padded
 DETECTOR_MIN_SIDE = 736  # the engine enlarges smaller pictures to this
 OVERLAP = 160  # twice the height of the largest text that must not be cut
 MAX_WIDTH = 3_840  # wider ones, several screens side by side, are cut into columns too
-MIN_SIDE = 8  # no script can be read below
+MIN_SIDE = 8  # pixels; no text is readable below
 
 MIN_CONFIDENCE = 0.4
 
@@ -62,9 +61,7 @@ NICENESS = 10
 
 
 class Ready(msgspec.Struct):
-    """The child's first words: which engine it has loaded (`tiny`, `small` or `tesseract`), or why it has
-    none.
-    """
+    """The child's first message: which engine it has loaded (`tiny`, `small` or `tesseract`), or why none."""
 
     engine: str = ""
     problem: str = ""
@@ -74,8 +71,8 @@ class Engine(Protocol):
     name: str
 
     def lines(self, tile: "Image.Image", detector_side: int) -> Iterable[Line]:
-        """The lines on `tile`, in no order. A failure is not caught: it ends the process, and with it only
-        this picture.
+        """The lines on `tile`, in no order. A failure is not caught: it ends the process, and only this
+        picture fails.
         """
 
 
@@ -136,8 +133,8 @@ def reading_order(lines: list[Line]) -> list[Line]:
     """`lines` from top to bottom and left to right, with the lines of a wrapped paragraph one after the
     other.
 
-    Pieces of one line that the detector split are joined. Rows go across columns, but a paragraph is never
-    torn apart by what stands beside it, so that its phrases can be found.
+    Pieces of one line that the detector split are joined. Rows go across columns, but text in another column
+    never splits a paragraph, so that its phrases can be found.
     """
     rows = [_joined(row) for row in _rows(lines)]
     order = [line for row in rows for line in row]
@@ -155,13 +152,13 @@ def reading_order(lines: list[Line]) -> list[Line]:
 
 
 class Paddle:
-    """faster-paddle. One engine is held at a time, made again (0.15 s) when a picture needs another detector
-    side.
+    """faster-paddle. One engine is loaded at a time; a picture that needs another detector side reloads it
+    (0.15 s).
     """
 
     def __init__(self, name: str):
         if name not in BUNDLED:
-            raise ValueError(f"{name} is no model that comes with the package")
+            raise ValueError(f"{name} is not a model of the package")
         import faster_paddle  # only here, in the child: 63 MB of native code
 
         self.name = name
@@ -180,13 +177,13 @@ class Paddle:
 
     def _switch(self, side: int) -> None:
         if side != self._side:
-            self._engine = None  # gone before the next one is made: two would double the memory
+            self._engine = None  # freed before the next one is made: two would double the memory
             self._engine = self._make(model_size=self.name, threads=1, det_max_side=side)
             self._side = side
 
 
 class Tesseract:
-    """The `tesseract` program, called for each strip; picture and answer go through pipes."""
+    """The `tesseract` program, called for each strip; the picture and the answer go through pipes."""
 
     name = "tesseract"
 
@@ -221,17 +218,17 @@ def main(size: str, tesseract: str, longest: int) -> None:
     """Serve pictures from standard input until it closes; see `engines/embedded.py` for the other end.
 
     A picture is 8 bytes of length and its file. Answers are frames of 4 bytes of length and JSON: `Ready`
-    once, then a `Page` for each picture; an empty frame is a sign of life. `longest` seconds on one picture
-    end the process.
+    once, then a `Page` for each picture; an empty frame is a heartbeat. The process ends when a picture takes
+    more than `longest` seconds.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         # Meant for the service, which may want to finish the picture first; then it closes the input.
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        score.write("900")  # if memory runs out, this process goes and not the service
+        score.write("900")  # if memory runs out, the kernel kills this process first
     source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever the engine prints must not get between the frames
+    os.dup2(2, 1)  # the engine's output must not get between the frames
 
     def send(message: msgspec.Struct | None) -> None:
         body = b"" if message is None else msgspec.json.encode(message)
@@ -261,7 +258,7 @@ def _load(size: str, tesseract: str) -> tuple[Engine | None, str]:
         if size:
             return Paddle(size), ""
         problem = "its processor cannot run faster-paddle"
-    except Exception as failure:  # a native module fails to load with anything
+    except Exception as failure:  # a native module may fail to load with any exception
         problem = f"faster-paddle cannot be loaded ({type(failure).__name__})"
     if not tesseract:
         return None, f"{problem}, and Tesseract is not installed"
@@ -283,7 +280,7 @@ def _spans(length: int, count: int) -> list[tuple[int, int]]:
 
 
 def _padded_shape(width: int, height: int) -> tuple[int, int]:
-    """The long and the short side of a strip of this size once it is padded."""
+    """The long and the short side of a padded strip of this size."""
     long, short = max(width, height), min(width, height)
     return max(long, math.ceil(short / MAX_SHAPE)), short
 
@@ -293,11 +290,11 @@ def _padded(tile: "Image.Image") -> "Image.Image":
     if long == max(tile.size):
         return tile
     shape = (long, short) if tile.width >= tile.height else (short, long)
-    return tile.crop((0, 0, *shape))  # Pillow fills what lies outside with black, in which nothing is found
+    return tile.crop((0, 0, *shape))  # Pillow fills the outside with black, in which nothing is found
 
 
 def _bitmap(tile: "Image.Image") -> bytes:
-    """The format that costs nothing to write and to read."""
+    """`tile` as a BMP file, the cheapest format to write and read."""
     out = io.BytesIO()
     tile.save(out, "BMP")
     return out.getvalue()
@@ -321,12 +318,12 @@ def _moved(line: Line, strip: Strip) -> Line:
 
 
 def _without_duplicates(found: list[tuple[bool, Line]]) -> list[Line]:
-    """Each line once: of two in the same place the one that is whole, then the larger."""
-    kept: list[Line] = []
+    """Each line once: of two in the same place the one that is not cut, then the larger one."""
+    unique: list[Line] = []
     for _, line in sorted(found, key=lambda item: (item[0], -item[1].width * item[1].height)):
-        if not any(_same_place(line, other) for other in kept):
-            kept.append(line)
-    return kept
+        if not any(_same_place(line, other) for other in unique):
+            unique.append(line)
+    return unique
 
 
 def _same_place(one: Line, other: Line) -> bool:
@@ -337,9 +334,7 @@ def _same_place(one: Line, other: Line) -> bool:
 
 
 def _rows(lines: list[Line]) -> list[list[Line]]:
-    """Lines that stand beside each other, top row first: their middles differ by half the smaller height at
-    most.
-    """
+    """Lines beside each other, top row first: their middles differ by at most half the smaller height."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: (line.top + line.bottom, line.left)):
         first = rows[-1][0] if rows else line
@@ -372,10 +367,10 @@ def _joined(row: list[Line]) -> list[Line]:
 
 
 def _wrapped(rows: list[list[Line]]) -> dict[int, Line]:
-    """For each line that goes on in the line below it: that line, by the identity of the first.
+    """For each line that continues in a line below it: that line, by the `id` of the first.
 
-    The text below continues a line when it stands close, begins at the same place, has the same height, and
-    the line is long enough to have been wrapped.
+    The text below continues a line when it is close, begins at the same place and has the same height, and
+    when the line is long enough to have been wrapped.
     """
     following: dict[int, Line] = {}
     taken: set[int] = set()

@@ -1,12 +1,11 @@
-"""Every instruction that a model is given, and how data is framed in it.
+"""The instructions for models, and the frames around data in them.
 
-What a screenshot, a web page, a tool or an old memory says is data to the model, never an instruction. No
-wording makes that certain, but a frame helps: such text stands between two lines with a marker that is random
-in every turn, so that no text from outside can close the frame it is in, and the system prompt says what the
-marker means. What must hold whatever a model does is held elsewhere, by the gates in front of memories and
-tools.
+Text from a screenshot, a web page, a tool or an old memory is data to the model, never an instruction. No
+wording guarantees that, but a frame helps: such text is put between two lines with a marker that is random in
+every turn, so that no text from outside can close its frame, and the system prompt explains the marker. What
+must hold whatever a model does is enforced elsewhere, by the checks in front of memories and tools.
 
-Two kinds of text are elsewhere: the descriptions of tools, which are part of their declarations
+Two kinds of instructions are elsewhere: the descriptions of tools, which are part of their declarations
 (`assistant/tools.py`), and the system prompts of skills, which belong to the person (`assistant/skills.py`).
 """
 
@@ -23,7 +22,7 @@ from engines.findings import CATEGORIES, INTENTS
 from engines.reading import MEMORY_CATEGORIES
 
 LANGUAGES = {"zh": "Simplified Chinese", "en": "English"}
-MAX_FILE_NAME = 200  # characters that are shown
+MAX_FILE_NAME = 200  # characters that the model sees
 
 ANALYSIS = """\
 You describe a screenshot or photo from a person's phone for that person's own searchable archive.
@@ -100,19 +99,21 @@ CONNECTION_TEST = [
 
 
 class Frame:
-    """A marker for the data of one turn, unknown to whoever wrote the data."""
+    """A random marker for the data of one turn. Whoever wrote the data does not know it."""
 
     def __init__(self) -> None:
         self.marker = secrets.token_hex(8)
 
     def around(self, text: str) -> str:
-        """`text` between two lines that only this frame can have."""
-        return f"<data {self.marker}>\n{text.replace(self.marker, '')}\n</data {self.marker}>"
+        """`text` between two lines that hold the marker. In the text, a space replaces it: without one, what is
+        before and after it could join into another marker.
+        """
+        return f"<data {self.marker}>\n{text.replace(self.marker, ' ')}\n</data {self.marker}>"
 
 
 def analysis(jpeg: bytes, name: str, language: str) -> list[dict[str, Any]]:
-    """The messages that ask for the findings in a picture; `name` is its file's, "" if there is none.
-    `language` is `zh` or `en`.
+    """The messages that ask for the findings in a picture. `name` is its file name, or "". `language` is `zh`
+    or `en`.
     """
     system = ANALYSIS.format(
         categories=", ".join(CATEGORIES),
@@ -130,8 +131,8 @@ def analysis(jpeg: bytes, name: str, language: str) -> list[dict[str, Any]]:
 
 
 def chat(frame: Frame, *, persona: str, remembered: list[str], now: datetime) -> str:
-    """The system prompt of a turn: who the assistant is (a skill's prompt, or `PERSONA`), the rules, and what
-    is remembered, framed.
+    """The system prompt of a turn: `persona` (a skill's prompt, or `PERSONA`), the rules, and the memories in
+    `frame`.
     """
     parts = [persona, CHAT.format(now=now.isoformat(sep=" ", timespec="minutes"), marker=frame.marker)]
     if remembered:
@@ -148,9 +149,7 @@ def memories(said: str, answered: str) -> list[dict[str, Any]]:
 
 
 def notes(material: Material, language: str) -> list[dict[str, Any]]:
-    """The messages that ask for articles about what is new; `language`, `zh` or `en`, is that of the
-    articles.
-    """
+    """The messages that ask for articles about what is new, written in `language` (`zh` or `en`)."""
     frame = Frame()
     system = NOTES.format(
         marker=frame.marker,

@@ -1,12 +1,11 @@
-"""What models say, read as tolerantly as it can be without making anything up.
+"""Reads models' answers, as tolerantly as possible without making anything up.
 
-Models are asked for one JSON object with certain fields. They put fences, prose or their thoughts around it,
-forget quotes, write numbers as text and lists as objects. All of that is brought in line here. But an answer
+Models are asked for one JSON object with certain fields. They put fences, prose or their reasoning around it,
+forget quotes, write numbers as text and lists as objects. All of that is corrected here. But an answer
 without an object, or an object without any of the fields, is a failure: half a guess in the archive is worse
-than another try.
+than another attempt.
 
-Nothing that a model sends can break the reader: nesting, size, numbers and characters are bounded before they
-are followed.
+No answer can break the reader: nesting, size, numbers and characters are checked before they are used.
 """
 
 import contextlib
@@ -52,8 +51,8 @@ EXPECTED_FIELDS = frozenset(
 
 
 def read_findings(answer: str) -> Findings:
-    """The findings in a model's answer. Raises `AnswerUnusable` when there is no object with any of the
-    fields in it.
+    """The findings in a model's answer. Raises `AnswerUnusable` when it holds no object with any of the
+    fields.
     """
     try:
         found = _best_object(answer)
@@ -73,7 +72,7 @@ def read_findings(answer: str) -> Findings:
 
 
 def read_memories(answer: str) -> list[MemoryCandidate]:
-    """The memories in a model's answer, an object with a list of them. Raises `AnswerUnusable` when there is
+    """The memories in a model's answer, an object with a list of them. Raises `AnswerUnusable` when it holds
     no such object.
     """
     try:
@@ -83,7 +82,9 @@ def read_memories(answer: str) -> list[MemoryCandidate]:
 
 
 def loose_json(answer: str) -> Any:
-    """The JSON value that an answer is, or nearly is; of several, a list. Raises `AnswerUnusable`."""
+    """The JSON value of an answer that is JSON or nearly so; a list if there are several. Raises
+    `AnswerUnusable`.
+    """
     try:
         return json.loads(answer)
     except ValueError:
@@ -91,7 +92,7 @@ def loose_json(answer: str) -> Any:
 
 
 def loose_object(text: str) -> dict[str, Any]:
-    """The JSON object that `text` is, or nearly is; an empty one when it is none."""
+    """The JSON object of a `text` that is one or nearly so, else an empty one."""
     value = None
     with contextlib.suppress(AnswerUnusable, RecursionError):
         value = loose_json(text)
@@ -99,12 +100,12 @@ def loose_object(text: str) -> dict[str, Any]:
 
 
 def spoken(text: str) -> str:
-    """What a model said to the person: without the thoughts that some write before it."""
+    """A model's answer without the reasoning that some models write before it."""
     return text.rpartition("</think>")[2].partition("<think>")[0].strip()
 
 
 def from_json(body: bytes) -> Any:
-    """The JSON in `body`; None when it is none, or nested beyond reason."""
+    """The JSON value in `body`; None when it is not JSON, or nested too deeply."""
     try:
         return json.loads(body.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
@@ -112,14 +113,14 @@ def from_json(body: bytes) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """A value as storable text: lists line per line, nothing for null, booleans and objects."""
+    """A value as storable text: a list line by line, and "" for null, booleans and objects."""
     if isinstance(value, list):
         return "\n".join(filter(None, map(as_text, value)))
     return "" if value is None or isinstance(value, bool | dict) else storable(str(value)).strip()
 
 
 def as_number(value: Any, default: float) -> float:
-    """A value as a number, infinity included; `default` for what is none."""
+    """A value as a number, infinity included, or `default` when it is not one."""
     try:
         found = default if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -128,8 +129,8 @@ def as_number(value: Any, default: float) -> float:
 
 
 def _best_object(answer: str) -> dict[str, Any]:
-    """The JSON object with most of the expected fields, in text that may hold more than JSON and JSON that is
-    not quite.
+    """The JSON object with most of the expected fields, from a text that may hold more than it, or
+    nearly-JSON.
     """
     value = loose_json(answer)
     objects = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
@@ -140,12 +141,12 @@ def _best_object(answer: str) -> dict[str, Any]:
 
 
 def _repaired(answer: str) -> Any:
-    # Thoughts hold drafts, and thoughts that do not end were cut off before the answer.
-    said = spoken(answer)
-    if len(said) > MAX_REPAIRED_CHARACTERS or said.count("{") + said.count("[") > MAX_REPAIRED_BRACKETS:
+    # Reasoning holds drafts; reasoning without an end was cut off before the answer.
+    text = spoken(answer)
+    if len(text) > MAX_REPAIRED_CHARACTERS or text.count("{") + text.count("[") > MAX_REPAIRED_BRACKETS:
         _unreadable()
     try:
-        return json_repair.loads(said)
+        return json_repair.loads(text)
     except ValueError:
         _unreadable()
 
@@ -155,7 +156,7 @@ def _unreadable() -> NoReturn:
 
 
 def _entities(value: Any, kind: str) -> Iterator[Entity]:
-    """Objects with type and value as asked for, but also a mapping from type to values, or bare values."""
+    """Objects with type and value, as requested, but also a mapping from type to values, or bare values."""
     if isinstance(value, list):
         for item in value:
             yield from _entities(item, kind)
@@ -189,9 +190,7 @@ def _word(value: Any) -> str:
 
 
 def _share(value: Any, default: float) -> float:
-    """A number from 0 to 1; also from "85%". What lies outside is clamped: a bare 7 is no percentage for
-    certain.
-    """
+    """A number from 0 to 1; "85%" is 0.85. Values outside are clamped: a bare 7 may not be a percentage."""
     percent = isinstance(value, str) and value.strip().endswith("%")
     share = as_number(value.strip().rstrip("%") if isinstance(value, str) else value, default)
     return fraction(share / 100 if percent else share)

@@ -1,13 +1,13 @@
-"""A model behind an address, by the one protocol that all providers share: OpenAI-compatible chat
+"""A model at a configured address, called by the protocol that all providers share: OpenAI-compatible chat
 completions.
 
 Servers that call themselves compatible differ in what they accept and in what they send. So a parameter that
-is refused by name is left out from then on, and an answer is read as tolerantly as it can be without making
-anything up: types are brought in line, nearly-JSON is repaired, but an answer that was cut off or holds none
-of the fields is a failure and nothing of it is kept. A failure says whose it is (`errors.ModelFailure`);
-trying again is the queue's business, not done here.
+a server refuses by name is left out from then on, and an answer is read as tolerantly as possible without
+making anything up: types are converted and nearly-JSON is repaired, but an answer that was cut off or holds
+none of the fields is a failure, and nothing of it is stored. The class of a failure names its cause
+(`errors.ModelFailure`); the queue retries, this module does not.
 
-What a screenshot says is data. The prompt says so, and the answer is only ever read as data, too.
+Text on a screenshot is data: the prompt states that, and the answer is only ever read as data.
 """
 
 import contextlib
@@ -37,14 +37,16 @@ from errors import (
 )
 from text import one_line, shortened
 
-MAX_ANSWER_TOKENS = 16_384  # a full screen of text, written out, and room to think before it
-MAX_TOKENS_COUNTED = 10**9  # a count beyond is nonsense, and must not fill the day's limit
+MAX_ANSWER_TOKENS = 16_384  # a full screen of text, and room for reasoning before it
+MAX_TOKENS_COUNTED = 10**9  # a larger count is wrong, and must not use up the day's limit
+MAX_MESSAGE = 2_000  # characters of a provider's message that are read
 MAX_QUOTED = 200  # characters of a provider's message that are shown
-MAX_ERROR_DEPTH = 4  # Gemini's is a list of an object of an object
-# How Ollama, vLLM, OpenRouter and others say that a model cannot call tools.
+MAX_ERROR_DEPTH = 4  # Gemini sends a list of an object in an object
+# How Ollama, vLLM, OpenRouter and others report that a model cannot call tools.
+# Every repetition is bounded: a text of "support" alone would otherwise take quadratic time.
 _NO_TOOLS = re.compile(
-    r"support\w*\W+(?:\w+\W+)?(?:tools?|functions?)\b"
-    r"|\b(?:tools?|functions?)\W+(?:\w+\W+){0,2}not supported|enable-auto-tool-choice",
+    r"support\w{0,10}\W{1,5}(?:\w{1,20}\W{1,5})?(?:tools?|functions?)\b"
+    r"|\b(?:tools?|functions?)\W{1,5}(?:\w{1,20}\W{1,5}){0,2}not supported|enable-auto-tool-choice",
     re.IGNORECASE,
 )
 
@@ -68,7 +70,7 @@ class RemoteModel:
         self._language = language
         self._deadline = deadline
         self._dropped: frozenset[str] = frozenset()  # parameters that this server refuses
-        self.takes_tools = True  # as long as the server does not say otherwise
+        self.takes_tools = True  # until the server reports otherwise
 
     def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
         """See `Model`. Raises `UnsupportedImage` for a picture that does not decode."""
@@ -87,8 +89,8 @@ class RemoteModel:
         remembered: Sequence[str] = (),
         json_answer: bool = False,
     ) -> Answer:
-        """See `Model`. Raises `ToolsRefused` when the model cannot call any, and otherwise with the usage
-        where the call was billed.
+        """See `Model`. Raises `ToolsRefused` when the model cannot call tools. The failure of a billed call
+        carries its usage.
         """
         body: dict[str, Any] = {"messages": messages}
         if self._configuration.model:  # a server with a single model needs no name
@@ -105,11 +107,11 @@ class RemoteModel:
             dropped |= {refused}
         if not 200 <= response.status < 300:
             message = _message_of(reading.from_json(response.body))
-            if tools and 400 <= response.status < 500 and _NO_TOOLS.search(message):
+            if tools and 400 <= response.status < 500 and _NO_TOOLS.search(message[:MAX_MESSAGE]):
                 self.takes_tools = False
                 raise ToolsRefused(f"The model takes no tools: {self._quoted(message)}")
             raise self._failure(response.status, response.headers, message)
-        self._dropped |= dropped  # only what has helped is remembered
+        self._dropped |= dropped  # only after it has helped
         return self._read(response)
 
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
@@ -126,7 +128,7 @@ class RemoteModel:
         self._client.close()
 
     def _read_json(self, messages: list[dict[str, Any]], read: Callable[[str], T]) -> tuple[T, Usage]:
-        """What `read` makes of a whole JSON answer, and what that cost."""
+        """The result of `read` on a whole JSON answer, and the usage of the call."""
         answer = self.complete(messages, json_answer=True)
         with _billed(answer.usage):
             answer.require_whole()
@@ -187,7 +189,7 @@ class RemoteModel:
 
     def _complain(self, payload: dict[str, Any], response: net.Response) -> NoReturn:
         """Raise for an answer without a message. Relays answer 200 before the provider behind them fails, and
-        put its status inside.
+        put its status into the body.
         """
         error = payload.get("error")
         if not error:
@@ -197,27 +199,28 @@ class RemoteModel:
         raise self._failure(status, response.headers, _message_of(payload))
 
     def _failure(self, status: int, headers: Mapping[str, str], message: str) -> ModelFailure:
-        said = f" ({status}): {self._quoted(message)}" if message else f" ({status})."
+        reason = f" ({status}): {self._quoted(message)}" if message else f" ({status})."
         # A redirect is not followed, so it is as final as a refusal.
         if status in (401, 403, 404) or 300 <= status < 400:
-            return ProviderRefused(f"The model's server refuses this configuration{said}")
-        # 402: an empty account works again once it is filled, without any change here.
+            return ProviderRefused(f"The model's server refuses this configuration{reason}")
+        # 402: an empty account works again once it is topped up, without a change here.
         if status in (402, 408, 425, 429) or status >= 500:
             return ProviderDown(
-                f"The model's server cannot answer now{said}", retry_after=_retry_after(headers, utc_now())
+                f"The model's server cannot answer now{reason}", retry_after=_retry_after(headers, utc_now())
             )
-        return AnswerUnusable(f"The model's server refuses this request{said}")
+        return AnswerUnusable(f"The model's server refuses this request{reason}")
 
     def _quoted(self, text: str) -> str:
         """A provider's message as it may be shown: on one line, short, without the key, which some quote."""
         if self._configuration.api_key:
             text = text.replace(self._configuration.api_key, "[key]")
+        text = text[:MAX_MESSAGE]  # only now, so that no part of a key is left at the end
         return shortened(one_line("".join(char if char.isprintable() else " " for char in text)), MAX_QUOTED)
 
 
 def _calls(calls: Any) -> list[dict[str, Any]]:
-    """The tool calls, each with an id of its own and arguments that are JSON: servers refuse a history in
-    which they are not.
+    """The tool calls, each with a unique id and with arguments that are JSON: servers refuse any other
+    history.
     """
     complete: dict[str, dict[str, Any]] = {}
     for call in calls if isinstance(calls, list) else []:
@@ -238,7 +241,7 @@ def _calls(calls: Any) -> list[dict[str, Any]]:
 
 
 def _refused_parameter(response: net.Response, parameters: Mapping[str, Any]) -> str | None:
-    """The parameter that the server objects to: named as `param` by some, only in the text by most."""
+    """The parameter that the server refuses. Some name it as `param`, most only in the text."""
     if response.status not in (400, 422):
         return None
     payload = reading.from_json(response.body)
@@ -246,12 +249,12 @@ def _refused_parameter(response: net.Response, parameters: Mapping[str, Any]) ->
     named = error.get("param") if isinstance(error, dict) else None
     if isinstance(named, str) and named in parameters:
         return named
-    text = response.body[:10_000].decode("utf-8", "replace")
+    text = response.body[:MAX_MESSAGE].decode("utf-8", "replace")
     return next((name for name in parameters if re.search(rf"\b{name}\b", text)), None)
 
 
 def _message_of(payload: Any) -> str:
-    """What a server says about an error, in any of the shapes in use; "" when it says nothing."""
+    """A server's message about an error, in any of the usual shapes; "" when there is none."""
     for _ in range(MAX_ERROR_DEPTH):
         if isinstance(payload, list) and payload:
             payload = payload[0]
@@ -264,8 +267,8 @@ def _message_of(payload: Any) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """`Retry-After` in seconds from now, given as seconds or as an HTTP date (RFC 9110, 10.2.3); None when
-    there is no readable one.
+    """`Retry-After` in seconds from `now`, sent as seconds or as an HTTP date (RFC 9110, 10.2.3); None when
+    it is missing or unreadable.
     """
     value = headers.get("Retry-After", "").strip()
     try:
@@ -291,14 +294,14 @@ def _usage(counts: Any) -> Usage:
 
 @contextlib.contextmanager
 def _billed(usage: Usage) -> Iterator[None]:
-    """Reading an answer that has been paid for: a failure carries what it has cost."""
+    """Reads a billed answer: a failure inside carries the usage."""
     try:
         yield
     except (ModelFailure, RecursionError) as problem:
         failure = (
             problem
             if isinstance(problem, ModelFailure)
-            else AnswerUnusable("The model's answer is nested beyond reason.")
+            else AnswerUnusable("The model's answer is nested too deeply.")
         )
         failure.usage = usage
         raise failure from None

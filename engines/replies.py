@@ -1,9 +1,9 @@
-"""What the embedded model says in a chat: it looks up what it is asked about and tells what it has found, by
-plain rules.
+"""The embedded model's answers in a chat, by plain rules: it searches for the words of a question and lists
+what it has found.
 
-It speaks the same protocol as a remote model: it is given messages and tools, asks for a tool, is given its
-answer, and answers with a text. It understands nothing of what it reads; it says where a thing stands, and
-cites it.
+It uses the same protocol as a remote model: it receives messages and tools, calls a tool, receives the
+result, and answers with a text. It understands nothing of what it reads; it names the screenshots and quotes
+them.
 """
 
 import json
@@ -18,29 +18,29 @@ from text import one_line, shortened
 SEARCH, READ, SAVE = "search_knowledge_base", "get_screenshot", "save_memory"
 Call = dict[str, Any]  # of a tool, as the protocol has it
 
-MAX_SINGLE = 4  # words that are searched one by one
+MAX_SINGLE = 4  # words that are searched for one by one
 SHOWN = 5  # screenshots that an answer names
 MAX_SHOWN = 240  # characters of each
 MAX_READ = 1_500  # characters of an attached picture's text that an answer repeats
 
-# Words by which one asks, and that stand on no screenshot for it.
-_ASKING = re.compile(
+# Question words; they say nothing about the screenshot's content.
+_QUESTION_WORDS = re.compile(
     "a|about|all|an|and|any|are|at|be|been|can|could|did|do|does|find|for|from|get|give|had|has|have|how|i|images?|in|into|is|it|its|list|look|"
     "looking|me|my|of|on|or|our|photos?|pictures?|please|recall|remember|saved?|screenshots?|search|see|seen|show|some|tell|that|the|their|"
     "there|these|this|those|to|us|was|we|were|what|what['’]s|when|where|where['’]s|which|who|whose|why|will|with|would|you|your",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_]+(?:['’.@:/_-][^\W_]+)*")
-_ASKING_CHINESE = re.compile(
+_QUESTION_WORDS_CHINESE = re.compile(
     "请问|请|帮我|给我|告诉我|查一下|查找|搜索|找一下|找找|找到|看看|我想知道|知道|有没有|是不是|在哪里|在哪儿|哪里|哪儿|哪个|哪些|哪天|什么时候|什么|"
     "怎么样|怎么|为什么|多少|几点|几号|是谁|谁|截图|图片|照片|保存|存过|看过|有关|关于|相关|我的|我|你|的|了|吗|呢|吧|是|有|在|和|与|里|中|上"
 )
 _CHINESE = re.compile("[\u4e00-\u9fff]")
-_KEEP = re.compile(
+_REMEMBER = re.compile(
     r"\s*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+that)?[\s:,]+(?P<content>.+)",
     re.IGNORECASE | re.DOTALL,
 )
-_KEEP_CHINESE = re.compile(
+_REMEMBER_CHINESE = re.compile(
     r"\s*(?:请)?(?:帮我)?(?:记住|记下|记得|记一下)[\s:：，,]*(?P<content>.+)", re.DOTALL
 )
 
@@ -81,17 +81,17 @@ def reply(
     `remembered` are memories that may matter. `read` returns the text on a picture, given its data URL.
     """
     place = max(number for number, message in enumerate(messages) if message["role"] == "user")
-    said, pictures = _said(messages[place])
+    question, pictures = _text_and_pictures(messages[place])
     answers = [
         _read_answer(message["content"]) for message in messages[place + 1 :] if message["role"] == "tool"
     ]
-    texts = _TEXTS["zh" if _CHINESE.search(said) else "en"]
-    if not answers and SAVE in offered and (kept := _to_keep(said)):
-        return "", [_call(SAVE, content=kept, memory_type="long_term")]
-    if SEARCH in offered and not pictures and (calls := next_searches(said, answers)):
+    texts = _TEXTS["zh" if _CHINESE.search(question) else "en"]
+    if not answers and SAVE in offered and (content := _to_remember(question)):
+        return "", [_call(SAVE, content=content, memory_type="long_term")]
+    if SEARCH in offered and not pictures and (calls := next_searches(question, answers)):
         return "", calls
-    parts = [_told_of_picture(read(picture), texts) for picture in pictures]
-    parts += [_told_of_memories(said, remembered, texts), _told(answers, texts)]
+    parts = [_picture_text(read(picture), texts) for picture in pictures]
+    parts += [_memories_text(question, remembered, texts), _results_text(answers, texts)]
     return "\n\n".join(filter(None, parts)) or texts["nothing"], []
 
 
@@ -103,20 +103,20 @@ def from_results(question: str, results: Sequence[str]) -> str:
     answers = [_read_answer(result) for result in results]
     useful = [answer for answer in answers if answer.get("results")]
     if not useful:
-        return _told(answers[-1:], texts) or texts["nothing"]
+        return _results_text(answers[-1:], texts) or texts["nothing"]
     screenshots = [answer for answer in useful if answer.get("tool") in (SEARCH, READ)]
     saved = [answer for answer in useful if answer.get("tool") == SAVE]
     others = [answer for answer in useful if answer.get("tool") not in (SEARCH, READ, SAVE)]
-    parts = [_told([answer], texts) for answer in saved]
-    parts += [_told(screenshots, texts), _told_of_others(others, texts)]
+    parts = [_results_text([answer], texts) for answer in saved]
+    parts += [_results_text(screenshots, texts), _others_text(others, texts)]
     return "\n\n".join(filter(None, parts))
 
 
-def next_searches(said: str, answers: list[dict[str, Any]]) -> list[Call]:
-    """The searches for what a message asks about: first for all its words together, and if nothing has them
-    all, for each.
+def next_searches(question: str, answers: list[dict[str, Any]]) -> list[Call]:
+    """The searches for the words of a question: first for all of them together, and if nothing is found, for
+    each. `answers` are the results of the searches so far.
     """
-    words = keywords(said).split()
+    words = keywords(question).split()
     if not answers:
         return [_call(SEARCH, query=" ".join(words), limit=SHOWN)]
     if (
@@ -132,11 +132,11 @@ def next_searches(said: str, answers: list[dict[str, Any]]) -> list[Call]:
     return []
 
 
-def keywords(said: str) -> str:
-    """The words of a question that may stand on what is asked about; all of it when there are none."""
-    left = _ASKING_CHINESE.sub(" ", said) if _CHINESE.search(said) else said
-    words = [word for word in _WORD.findall(left) if not _ASKING.fullmatch(word)]
-    return " ".join(words) or said.strip()
+def keywords(question: str) -> str:
+    """The words of a question that may be on the screenshots; the whole question when there are none."""
+    left = _QUESTION_WORDS_CHINESE.sub(" ", question) if _CHINESE.search(question) else question
+    words = [word for word in _WORD.findall(left) if not _QUESTION_WORDS.fullmatch(word)]
+    return " ".join(words) or question.strip()
 
 
 def _call(name: str, **arguments: Any) -> Call:
@@ -144,7 +144,7 @@ def _call(name: str, **arguments: Any) -> Call:
     return {"id": f"call_{secrets.token_hex(8)}", "type": "function", "function": function}
 
 
-def _said(message: dict[str, Any]) -> tuple[str, list[str]]:
+def _text_and_pictures(message: dict[str, Any]) -> tuple[str, list[str]]:
     content = message["content"]
     if isinstance(content, str):
         return content, []
@@ -152,13 +152,14 @@ def _said(message: dict[str, Any]) -> tuple[str, list[str]]:
     return "\n".join(texts), [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
 
 
-def _to_keep(said: str) -> str:
-    match = _KEEP.fullmatch(said) or _KEEP_CHINESE.fullmatch(said)
-    return match["content"].strip() if match and not said.rstrip().endswith(("?", "？")) else ""
+def _to_remember(message: str) -> str:
+    """What a message asks to remember, or "". A question is no such request."""
+    match = _REMEMBER.fullmatch(message) or _REMEMBER_CHINESE.fullmatch(message)
+    return match["content"].strip() if match and not message.rstrip().endswith(("?", "？")) else ""
 
 
 def _read_answer(content: str) -> dict[str, Any]:
-    """A tool's JSON, within the frame that it was sent in; one that was cut is none."""
+    """The JSON of a tool's answer, inside its frame; an empty object when it was cut."""
     try:
         answer: dict[str, Any] = json.loads(content[content.index("{") : content.rindex("}") + 1])
     except ValueError:
@@ -166,7 +167,7 @@ def _read_answer(content: str) -> dict[str, Any]:
     return answer
 
 
-def _told(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
+def _results_text(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
     if not answers:
         return ""
     last = answers[-1]
@@ -177,7 +178,7 @@ def _told(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
         return texts["saved"].format(content=results[0]["snippet"])
     if not results:
         return texts["nothing"]
-    # What several words have found comes first.
+    # Screenshots that several searches have found come first.
     times = Counter(result["id"] for result in results)
     found = sorted(
         {result["id"]: result for result in results}.values(), key=lambda result: -times[result["id"]]
@@ -190,12 +191,12 @@ def _told(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
 
 def _line(result: dict[str, Any], texts: dict[str, str]) -> str:
     day = str(result.get("taken") or "")[:10]
-    told = shortened(one_line(str(result.get("snippet") or result.get("summary") or "")), MAX_SHOWN)
+    quote = shortened(one_line(str(result.get("snippet") or result.get("summary") or "")), MAX_SHOWN)
     heading = f"**{result.get('title') or texts['untitled']}**" + (f" ({day})" if day else "")
-    return f"- #{result.get('id')} {heading}: {told}"
+    return f"- #{result.get('id')} {heading}: {quote}"
 
 
-def _told_of_others(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
+def _others_text(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
     """The results of the web search and of MCP servers: a title, a snippet and perhaps an address each."""
     lines = []
     for result in [result for answer in answers for result in answer["results"]][:SHOWN]:
@@ -206,15 +207,15 @@ def _told_of_others(answers: list[dict[str, Any]], texts: dict[str, str]) -> str
     return "\n".join([texts["elsewhere"], "", *lines]) if lines else ""
 
 
-def _told_of_picture(text: str, texts: dict[str, str]) -> str:
+def _picture_text(text: str, texts: dict[str, str]) -> str:
     if not text.strip():
         return texts["blank"]
     quoted = "\n".join(f"> {line}" for line in text.strip()[:MAX_READ].splitlines())
     return f"{texts['picture']}\n\n{quoted}"
 
 
-def _told_of_memories(said: str, remembered: Sequence[str], texts: dict[str, str]) -> str:
-    """Those that share a word with the question; a memory may have been recalled for its importance alone."""
-    wanted = {word.casefold() for word in keywords(said).split()}
+def _memories_text(question: str, remembered: Sequence[str], texts: dict[str, str]) -> str:
+    """The memories that share a word with the question; some are recalled only for their importance."""
+    wanted = {word.casefold() for word in keywords(question).split()}
     known = [text for text in remembered if any(word in text.casefold() for word in wanted if len(word) > 1)]
     return "\n".join([texts["remembered"], "", *(f"- {text}" for text in known)]) if known else ""

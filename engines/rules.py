@@ -26,7 +26,7 @@ CERTAIN, LIKELY, UNSUPPORTED, BLANK = 1.0, 0.8, 0.5, 0.2
 SUMMARY_LENGTH = 200
 STATUS_BAR = 0.05  # of the height
 TOP, BOTTOM = 0.16, 0.88  # where address bars and titles are: above and below these parts of the height
-LEAST_TEXT = 12  # letters and digits; with fewer there is nothing to keep a screenshot for
+LEAST_TEXT = 12  # letters and digits; with fewer, a screenshot is not worth keeping
 LONG_LINE = 34  # characters of running text; a Chinese one counts double
 
 
@@ -39,8 +39,8 @@ class Clue(NamedTuple):
 
 
 def judge(page: Page, *, analyser: str, language: str, name: str = "") -> Findings:
-    """The findings for a page. `analyser` is named in `raw`, `language` (`zh` or `en`) is the summary's,
-    `name` the file's name.
+    """The findings for a page. `analyser` is named in `raw`, `language` (`zh` or `en`) is the summary's, and
+    `name` is the file's.
     """
     lines = [line for line in page.lines if not _in_status_bar(line, page)]
     text = "\n".join(line.text for line in page.lines)
@@ -91,8 +91,7 @@ _HEADER = re.compile(rf"^(.{{2,40}}?) ?[·•・] ?(?:{_AGO})\W*$", re.IGNORECAS
 _MONEY = re.compile(rf"{SIGN} ?\d|\d ?(?:€|£|元|USD|EUR|CNY|RMB)")
 _HANDLE = re.compile(r"(?:^|\s)@[\w.]{2,}")
 
-# The field at the bottom of a conversation is the surest sign of one; lists of chats are told by their tabs
-# and their times.
+# The input field is the surest sign of a conversation; lists of chats are recognised by their tabs and times.
 _CHAT = (
     Clue(
         3,
@@ -229,13 +228,13 @@ _WEBPAGE = (
         ),
     ),
 )
-# A browser shows the address alone on a line.
+# A browser shows the address alone on its line.
 _ADDRESS = re.compile(
-    r"^\W*(?:https?://\S+|(?:www\.)?(?:[\w-]+\.)+(?:com|org|net|io|dev|cn|de|uk|edu|gov)(?:/\S*)?)"
+    r"^\W*(?:https?://\S+|(?:www\.)?(?:\w[\w-]*\.)+(?:com|org|net|io|dev|cn|de|uk|edu|gov)(?:/\S*)?)"
     r"(?:\W.{0,4})?$",
     re.IGNORECASE,
 )
-# Settings name everything that an app can do, without being any of it.
+# A settings screen names every feature of its app, which is no evidence for a category.
 _SETTINGS = Clue(
     -3,
     _alone(
@@ -257,8 +256,8 @@ _RESEARCH = _words(
     "论文|研究|评测|测评|对比|教程|文档|百科|攻略",
 )
 
-# Names that tell the app when they stand alone at the top of a screen, with what phones write into the names
-# of screenshots.
+# Names that identify an app when they are alone on a line at the top of a screen, by the package names that
+# phones write into the names of screenshots.
 _PACKAGES = {
     "com.whatsapp": "WhatsApp", "org.telegram.messenger": "Telegram", "org.thoughtcrime.securesms": "Signal",
     "com.facebook.orca": "Messenger", "com.facebook.katana": "Facebook", "com.instagram.android": "Instagram",
@@ -274,7 +273,7 @@ _PACKAGES = {
     "tv.danmaku.bili": "哔哩哔哩", "com.autonavi.minimap": "高德地图", "com.baidu.baidumap": "百度地图",
     "com.alibaba.android.rimet": "钉钉", "com.ss.android.lark": "飞书",
 }  # fmt: skip
-# "Messenger" is also what other chat apps call themselves.
+# Other chat apps call themselves "Messenger", too.
 _TITLES = {*_PACKAGES.values()} - {"Messenger"}
 # Samsung: Screenshot_20241121-073104_WhatsApp.jpg. Xiaomi and others:
 # Screenshot_2024-11-21-07-31-04-123_com.tencent.mm.jpg.
@@ -297,13 +296,13 @@ _CATEGORY_WORDS = {
 _NO_TEXT = {"zh": "图片中没有找到文字。", "en": "No text was found in the picture."}
 
 
-# What a status bar is made of: clock, per cent, network, and icons read as up to three letters.
+# The parts of a status bar: clock, per cent, network, and icons that are read as up to three letters.
 _STATUS = re.compile(rf"{CLOCK}|\d{{1,4}}|VoLTE|[A-Za-z\d]{{1,3}}")
 
 
 def _category(lines: list[Line], page: Page) -> tuple[str, int]:
-    """The category with the most evidence and how much that is; `other` when none has enough. A tie goes to
-    the earlier one.
+    """The category with the most evidence, and the amount of evidence; `other` when none has enough. A tie
+    goes to the earlier category.
     """
     texts = [line.text.strip() for line in lines]
     evidence = {
@@ -329,7 +328,7 @@ def _evidence(clues: tuple[Clue, ...], texts: list[str]) -> int:
 
 
 def _is_lock_screen(lines: list[Line]) -> bool:
-    """A clock in figures far larger than the rest, and a date close to it."""
+    """Whether there is a clock in digits far larger than the other text, and a date close to it."""
     clock = next((line for line in lines if re.fullmatch(CLOCK, line.text.strip())), None)
     if clock is None or clock.height < 2.5 * statistics.median(line.height for line in lines):
         return False
@@ -347,12 +346,13 @@ def _running_lines(texts: list[str]) -> int:
 
 
 def _intent(category: str, lines: list[Line], entities: list[Entity]) -> str:
-    """What the screenshot was probably kept for."""
+    """The probable reason for keeping the screenshot."""
     texts = [line.text for line in lines]
     text = "\n".join(texts)
     if sum(character.isalnum() for character in text) < LEAST_TEXT:
         return "ignore"
-    # A date anywhere says little, chats are full of them; beside the word it is the appointment's.
+    # A date alone is weak evidence, since chats are full of them; next to such a word it is the
+    # appointment's.
     dated = any(
         _REMINDER.search(line) and WHEN.search("\n".join(texts[max(0, at - 1) : at + 2]))
         for at, line in enumerate(texts)
@@ -367,9 +367,7 @@ def _intent(category: str, lines: list[Line], entities: list[Entity]) -> str:
 
 
 def _app_name(lines: list[Line], page: Page, name: str) -> str:
-    """The app, where something says it; else empty: a wrong name would be found by those who look for the
-    right one.
-    """
+    """The app if something names it, else "": a wrong name would show up in searches for that app."""
     if named := _FILE_NAME.fullmatch(name):
         app = named["app"]
         return _PACKAGES.get(app.casefold(), "") if "." in app else app
@@ -381,25 +379,25 @@ def _app_name(lines: list[Line], page: Page, name: str) -> str:
 
 
 def _summary(category: str, app: str, lines: list[Line], page: Page, language: str) -> str:
-    """Category, app, title and the first lines that say something, up to `SUMMARY_LENGTH` characters."""
+    """Category, app, title and the first lines with content, up to `SUMMARY_LENGTH` characters."""
     if not lines:
         return _NO_TEXT[language]
     opening = _CATEGORY_WORDS[language][category]
     if app:
         opening += f"（{app}）" if language == "zh" else f" ({app})"
     colon, semicolon = ("：", "；") if language == "zh" else (": ", "; ")
-    return shortened(opening + colon + semicolon.join(dict.fromkeys(_telling(lines, page))), SUMMARY_LENGTH)
+    content = semicolon.join(dict.fromkeys(_content_lines(lines, page)))
+    return shortened(opening + colon + content, SUMMARY_LENGTH)
 
 
-def _telling(lines: list[Line], page: Page) -> list[str]:
-    """The title, which is the first of the large ones among the upper lines, then the lines of some length;
-    or what there is.
+def _content_lines(lines: list[Line], page: Page) -> list[str]:
+    """The title, which is the first of the largest lines in the upper part, then the longer lines, or all
+    lines when none is long.
     """
     mere_times = _alone(f"{_AGO}|{CLOCK}")
     worded = [line for line in lines if _weight(line.text) >= 4 and not mere_times.match(line.text)]
     upper = [line for line in worded if line.top < 0.4 * page.height]
-    # Heights differ a little with the letters of a line, so "the largest" alone may be the second line of a
-    # title.
+    # Heights differ a little with the letters of a line, so the largest one may be the second of a title.
     tallest = max((line.height for line in upper), default=0)
     title = next((line for line in upper if line.height >= 0.85 * tallest), None)
     sentences = [line for line in worded if _weight(line.text) >= 12]
@@ -407,7 +405,7 @@ def _telling(lines: list[Line], page: Page) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """`text` without the icons in front of it, which are read as marks or as a single Chinese character."""
+    """`text` without icons in front, which are read as punctuation or as a single Chinese character."""
     return (
         re.sub(r"^[^\w(\[（【《“\"'@#$€£¥￥+-]+|^[\u2e80-\u9fff] (?=[A-Za-z])", "", text.strip())
         or text.strip()
@@ -415,7 +413,7 @@ def _plain(text: str) -> str:
 
 
 def _weight(text: str) -> int:
-    """Letters, Chinese ones double: about how much a line says."""
+    """The number of letters, Chinese ones counted double: how much a line says."""
     return sum(1 + (character > "\u2e80") for character in text if character.isalpha())
 
 

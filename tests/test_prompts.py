@@ -1,8 +1,10 @@
 """What a model is told: the data stands in frames, and the instructions outside."""
 
 import json
+import time
 
 import msgspec
+import pytest
 
 from engines import articles, prompts
 from engines.articles import Material, NewConversation, NewPhoto, RecentNote
@@ -42,6 +44,20 @@ def test_what_there_is_nothing_of_is_not_announced():
     user = prompts.notes(Material(NOW, [BILL]), "en")[1]["content"]
 
     assert len(framed(user)[0]) == 1
+
+
+@pytest.mark.parametrize("nesting", [1, 2, 5_000])
+def test_no_text_can_hold_the_marker_of_its_frame(nesting):
+    frame = prompts.Frame()
+    half = len(frame.marker) // 2
+    text = frame.marker[:half] * nesting + frame.marker[half:] * nesting
+    begun = time.process_time()
+    inside = frame.around(f"before {text} after").splitlines()[1]
+
+    assert frame.marker not in inside
+    assert inside.startswith("before ")
+    assert inside.endswith(" after")
+    assert time.process_time() - begun < 0.5  # seconds: one pass, however deep the nesting
 
 
 def test_commands_on_a_screenshot_stay_inside_the_frame():

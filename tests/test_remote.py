@@ -1,6 +1,8 @@
 import dataclasses
 import io
 import json
+import re
+import time
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 
@@ -8,10 +10,10 @@ import pytest
 from PIL import Image
 
 import net
-from engines import configuration
+from engines import configuration, remote
 from engines.findings import Entity, Usage
 from engines.remote import RemoteModel
-from errors import AnswerUnusable, ProviderDown, ProviderRefused, UnsupportedImage
+from errors import AnswerUnusable, ProviderDown, ProviderRefused, ToolsRefused, UnsupportedImage
 from settings import Settings
 from tests.support.fake_llm import FINDINGS
 
@@ -394,6 +396,61 @@ def test_a_provider_s_words_are_shown_without_the_key_on_one_line_and_short(mode
     assert "Incorrect key [key] [31m provided." in detail
     assert detail.isprintable()
     assert len(detail) < 300
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "registry.ollama.ai/library/gemma3:4b does not support tools",
+        "No endpoints found that support tool use.",
+        "tool calling is not supported by this model",
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+    ],
+)
+def test_a_model_that_takes_no_tools_is_recognised_by_its_server_s_words(model, fake_llm, message):
+    fake_llm.fail(400, message)
+    with pytest.raises(ToolsRefused):
+        model.complete([{"role": "user", "content": "Find tea."}], tools=[{"type": "function"}])
+
+
+def seconds_of(work):
+    """The processor's time that `work` takes: other processes of a busy machine do not count."""
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+HOSTILE = [
+    "support",
+    "support ",
+    "support a",
+    "support-",
+    "supports tool_",
+    "tools ",
+    "tools a ",
+    "tool-",
+    "a",
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_every_expression_for_a_server_s_words_is_linear(unit):
+    expressions = [value for value in vars(remote).values() if isinstance(value, re.Pattern)]
+    assert expressions
+    for expression in expressions:
+        assert seconds_of(lambda: expression.search(unit * 30_000)) < 1  # noqa: B023 - called at once
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_long_error_of_a_server_costs_no_time(model, fake_llm, unit):
+    fake_llm.fail(400, unit * 30_000)
+    with pytest.raises(AnswerUnusable):
+        assert seconds_of(lambda: model.complete([{"role": "user", "content": "?"}], tools=[{}])) < 1
+
+
+def test_the_key_is_removed_before_a_server_s_words_are_cut(model, fake_llm):
+    fake_llm.fail(401, " " * (remote.MAX_MESSAGE - 3) + KEY)
+    assert fails(model, ProviderRefused).detail.endswith(": [ke")
 
 
 def test_an_answer_that_breaks_off_is_the_provider_s_fault(model, fake_llm):
