@@ -169,7 +169,7 @@ def _ask(model: llm.Model, picture: BinaryIO, name: str) -> Findings | SnaploreE
         return Unreadable("The stored picture cannot be read.")
     except Exception:
         log.exception("a model failed unexpectedly")
-        return AnswerUnusable("The analysis failed unexpectedly; the log of the service has the reason.")
+        return AnswerUnusable("The analysis failed unexpectedly; the service's log has the reason.")
 
 
 def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, now: datetime) -> None:
