@@ -1,8 +1,8 @@
-"""Analysing photos: the worker that takes them from the queue, the pool of threads, the analyses as a list, and
-the counts; `/api/analysis`, `/api/stats`.
+"""Analysing photos: the worker and the pool of threads that process the queue, the list of analyses, and
+their counts; `/api/analysis` and `/api/stats`.
 
-Which photo is due and what a failure means for it is in `claims.py`. A photo's turn is a claim, a question to the model, which
-is asked with no transaction open, and one transaction that saves the result, but only if the claim still holds.
+`claims.py` decides which photo is due and what a failure means for it. A worker claims a photo, calls the
+model with no transaction open, and saves the result in one transaction, but only if the claim still holds.
 """
 
 import contextlib
@@ -39,16 +39,16 @@ from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
-STOP_PATIENCE = 15.0
+STOP_PATIENCE = 15.0  # seconds that running analyses have to finish when the service stops
 
 # ------------------------------------------------------------------------------------------------- the worker
 
 
 class Worker:
-    """Works through the queue, a photo a turn; several threads may share one.
+    """Processes the queue, one photo per call of `work`; several threads may share a worker.
 
-    It owns what outlives a turn: the presence by which others know that its leases are alive, the claims
-    under way, and the outcomes that the database could not take yet. `close` ends all three.
+    It owns what outlives a call: the presence by which other workers know that its leases are alive, the
+    running claims, and the outcomes that could not be saved yet. `close` ends all three.
     """
 
     def __init__(self, settings: Settings, *, clock: Callable[[], datetime] = utc_now):
@@ -58,15 +58,15 @@ class Worker:
         self._presence: Presence | None = None
         self._presence_guard = threading.Lock()
         self._held: dict[str, Claim] = {}  # being analysed, by token
-        # Claims whose outcome is not saved yet, with the analyser; None is a turn that came to nothing. A
-        # full disk must not make anybody pay twice: while there are any, nothing is claimed.
+        # Claims whose outcome is not saved yet, with the outcome (None: not analysed) and the analyser. While
+        # there are any, nothing is claimed: with a full disk, an answer would be paid for and lost.
         self._unsettled: dict[str, tuple[Claim, Findings | SnaploreError | None, str]] = {}
         self._settling = threading.Lock()
 
     def work(self) -> bool:
-        """Claim one due photo, analyse it, save the result; False when nothing was due.
+        """Claim one due photo, analyse it and save the result; False when nothing was due.
 
-        What a thread of the pool repeats. No exception leaves it but for those of the database itself.
+        The threads of the pool repeat this. It raises only what the database raises.
         """
         began = time.monotonic()
         outcome: Findings | SnaploreError
@@ -76,7 +76,7 @@ class Worker:
             chosen = configuration.latest(self._settings)
             model = llm.model_for(chosen, self._settings)
             if llm.out_of_tokens(chosen, self._settings, now=self._clock()):
-                return False  # what waits goes on tomorrow
+                return False  # the queue continues tomorrow
             claim = self.claim_next(_fingerprint(chosen), now=self._clock())
             if claim is None:
                 return False
@@ -96,17 +96,17 @@ class Worker:
                 outcome = _ask(model, picture, photo.filename)
         self._unsettled[claim.token] = (claim, outcome, model.identity)
         self._settle_unsettled()
-        # The kind of a failure only: its sentence may hold what a model said.
+        # Only the type of a failure: its message may quote the model.
         result = "done" if isinstance(outcome, Findings) else type(outcome).__name__
         log.info("photo %d analysed: %s, %.2f s", claim.photo_id, result, time.monotonic() - began)
         return True
 
     def claim_next(self, fingerprint: str, *, now: datetime) -> Claim | None:
-        """Take the oldest due photo, or None: `claims.claim_next`."""
+        """Claim the oldest due photo, or None; see `claims.claim_next`."""
         return claims.claim_next(fingerprint, lambda: self._present().name, now=now)
 
     def recover(self, *, now: datetime) -> int:
-        """Photos whose worker died become pending again: `claims.recover`. Those of this worker are left alone."""
+        """Return photos of dead workers to the queue, but none of this worker's own; see `claims.recover`."""
 
         def is_held(token: str) -> bool:
             return token in self._held or token in self._unsettled
@@ -114,7 +114,7 @@ class Worker:
         return claims.recover(self._presences, is_held, now=now)
 
     def close(self) -> None:
-        """Save what models have found, give back what is still being analysed, and remove the presence."""
+        """Save the outcomes, give back the photos that are still being analysed, and remove the presence."""
         with contextlib.suppress(StorageFull, Unavailable, *database.DATABASE_ERRORS):
             self._settle_unsettled()
         for claim in list(self._held.values()):
@@ -125,7 +125,7 @@ class Worker:
             self._presence = None
 
     def _settle_unsettled(self) -> None:
-        """Save what models have found. Raises what the database raises, and keeps them if that may pass."""
+        """Save the outcomes. Raises what the database raises, and keeps an outcome if a retry may succeed."""
         with self._settling:
             for token, (claim, outcome, analyser) in list(self._unsettled.items()):
                 try:
@@ -149,33 +149,31 @@ class Worker:
             self._held.pop(claim.token, None)
 
     def _present(self) -> Presence:
-        """Made with the first claim: on a disk that is read-only the service starts all the same."""
+        """The presence, created with the first claim, so that the service also starts on a read-only disk."""
         with self._presence_guard:
             if self._presence is None:
                 self._presence = Presence(self._presences)
             return self._presence
 
 
-# ------------------------------------------------------------------------------------------- one photo's turn
+# -------------------------------------------------------------------------------------------------- one photo
 
 
 def _ask(model: llm.Model, picture: BinaryIO, name: str) -> Findings | SnaploreError:
-    """The model's findings, or the failure as a value: there is nothing to undo, only to write down."""
+    """The model's findings, or the failure, which is returned because it is recorded like a result."""
     try:
         return model.analyse(picture, name=name)
     except (SnaploreError, OSError) as problem:
-        return (
-            problem
-            if isinstance(problem, SnaploreError)
-            else Unreadable("The stored picture cannot be read.")
-        )
+        if isinstance(problem, SnaploreError):
+            return problem
+        return Unreadable("The stored picture cannot be read.")
     except Exception:
-        log.exception("a model failed in a way it should not")
-        return AnswerUnusable("The analysis failed unexpectedly; the log of the service has the reason.")
+        log.exception("a model failed unexpectedly")
+        return AnswerUnusable("The analysis failed unexpectedly; the service's log has the reason.")
 
 
 def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, now: datetime) -> None:
-    """Write down how a claimed photo's turn ended, unless it was taken away meanwhile."""
+    """Record the outcome of a claim, unless the claim no longer holds. The cost is recorded in any case."""
     usage = getattr(outcome, "usage", None)
     with db.atomic():
         if usage is not None and usage.calls:
@@ -192,7 +190,7 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
 
 
 def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
-    """Take over the result that the same analyser had for the same bytes, if there is one; no call is made."""
+    """Copy the result of the same analyser for identical bytes, without a call; False when there is none."""
     chosen = Analysis.select(Analysis.fresh, Photo.sha256).join(Photo)
     row = chosen.where(Analysis.id == claim.analysis_id).objects().first()
     if row is None or row.fresh:
@@ -234,7 +232,7 @@ def result_fields(findings: Findings) -> dict[str, Any]:
 
 
 def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime) -> None:
-    lexicon.remove(claim.photo_id)  # what an earlier analysis put there, by the text that is still in the row
+    lexicon.remove(claim.photo_id)  # before the update: removing an earlier result needs its text
     done = {
         "status": "done",
         "analyser": analyser,
@@ -253,8 +251,8 @@ def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime)
 
 
 def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:
-    """Hand on what the picture tells about the person. A picture that is analysed again tells nothing twice:
-    memories are de-duplicated.
+    """Save what the picture tells about the person. A second analysis of it adds nothing, because memories
+    are de-duplicated.
     """
     device_id = photos.get(claim.photo_id).device_id if candidates else ""
     for candidate in candidates:
@@ -262,16 +260,16 @@ def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime)
 
 
 def _fingerprint(chosen: configuration.Configuration) -> str:
-    """Changes with whatever could change a provider's mind; tells nothing about the key."""
-    told = (chosen.provider, chosen.base_url, chosen.model, chosen.api_key)
-    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+    """A hash of everything on which a provider's refusal may depend. It does not reveal the key."""
+    parts = (chosen.provider, chosen.base_url, chosen.model, chosen.api_key)
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
 # --------------------------------------------------------------------------------------------------- the pool
 
 
 class Pool:
-    """Threads that repeat the turns of a `Worker`; started in the server process only, after it has forked."""
+    """Threads that repeat `Worker.work`. Started only in the server process, after its fork."""
 
     def __init__(self, settings: Settings):
         self._worker = Worker(settings)
@@ -285,17 +283,17 @@ class Pool:
                 recovered = self._worker.recover(now=utc_now())
                 claims.allow_probe(now=utc_now())
             if recovered:
-                log.info("%d analyses that were interrupted go on", recovered)
+                log.info("%d interrupted analyses are pending again", recovered)
         except Exception as problem:
-            # A full disk or a damaged page must not keep the service from showing what is there; the threads
-            # try again.
+            # With a full disk or a damaged page the service must still start, to show what is stored. The
+            # threads try again.
             if database.known_failure(problem) is None:
                 raise
-            log.error("interrupted analyses wait: %s", problem)
+            log.error("interrupted analyses were not recovered: %s", problem)
         self._loop.start()
 
     def stop(self) -> None:
-        """Stop claiming; wait for what is being analysed, and give back what takes too long."""
+        """Stop claiming, wait `STOP_PATIENCE` for running analyses, and give the others back."""
         self._loop.stop()
         self._loop.join(STOP_PATIENCE)
         self._worker.close()
@@ -314,7 +312,7 @@ class Pool:
 def page(
     number: int, size: int, *, status: str | None = None, intent: str | None = None
 ) -> tuple[int, list[shapes.AnalysisItem]]:
-    """The total and one page of analysis list items, newest photo first."""
+    """The total number of analyses, and one page of them, the newest photo first."""
     chosen = Analysis.select(Analysis.id)
     if status is not None:
         chosen = chosen.where(Analysis.status == status)
@@ -334,8 +332,8 @@ def page(
 
 
 def statistics() -> shapes.Statistics:
-    """Counts by status, and of finished analyses by intent and category; costs the same for any number of
-    photos.
+    """Counts by status, and of finished analyses by intent and category. Reads the tallies, so the cost does
+    not grow with the number of photos.
     """
     counts = {"pending": 0, "processing": 0, "done": 0, "error": 0}
     intents: dict[str, int] = {}
@@ -383,7 +381,7 @@ def index(query: ListQuery) -> shapes.AnalysisPage:
 @routes.post("/analysis/<id:photo_id>/reprocess")
 @inputs.operation(NotFound)
 def ask_again(photo_id: int) -> shapes.Done:
-    """Have a photo analysed again."""
+    """Analyse a photo again."""
     claims.reprocess(photo_id, now=utc_now())
     return {"message": "Reprocessing queued"}
 
@@ -391,5 +389,5 @@ def ask_again(photo_id: int) -> shapes.Done:
 @routes.get("/stats")
 @inputs.operation()
 def stats() -> shapes.Statistics:
-    """Count photos and analyses, the finished ones by intent and category."""
+    """Count photos and analyses, and the finished ones by intent and category."""
     return statistics()

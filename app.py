@@ -1,9 +1,9 @@
-"""The application: wires the other files together, authenticates, and turns every failure into the one error
-body.
+"""The application: connects the other files, authenticates requests, and converts every failure into the one
+error body.
 
-A request goes: id, key, rate limit, body received, database scope, route. The key comes before everything
-else, so that who has none learns nothing, not even which paths exist. The body is received before the
-database is touched, so that a slow client holds no lock.
+The steps of a request: id, key, rate limit, receiving the body, database scope, route. The key is checked
+first, so that a client without it learns nothing, not even which paths exist. The body is received before the
+database is opened, so that a slow client holds no lock.
 """
 
 import contextlib
@@ -76,7 +76,7 @@ BLUEPRINTS = (
 )
 OPEN_ENDPOINTS = ("index", "health")  # no key, no database
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
-CALLS_A_MINUTE = 10  # over these endpoints together, for each client address
+CALLS_A_MINUTE = 10  # per client address, for these endpoints together
 EXPOSED_HEADERS = (
     "X-Request-ID",
     "Retry-After",
@@ -85,33 +85,37 @@ EXPOSED_HEADERS = (
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",
 )
-CLOCK_STEP = 1.0  # seconds; by less it is drawn, not set
-SOCKET_PATIENCE = 60.0  # seconds without a byte after which a client has lost its thread
+CLOCK_STEP = 1.0  # seconds; NTP slews smaller corrections and steps larger ones
+SOCKET_PATIENCE = 60.0  # seconds without a byte after which a connection is closed
 
 
 class Request(inputs.Request):
+    """A request whose file parts are written to sealed spools."""
+
     def open_spool(self, largest: int) -> Spool:
         return Spool(largest)
 
 
 class Application(flask.Flask):
+    """The Flask application with its settings, its API key and the state of its data folder."""
+
     request_class = Request
     settings: Settings
     api_key: str | None = None
     is_open = False
 
     def open_data(self) -> None:
-        """Open the data folder of the settings, once. Raises `StartRefused`, having changed nothing."""
+        """Open the data folder, once. Raises `StartRefused`, without having changed anything."""
         if not self.is_open:
             database.open_store(self.settings)
             self.api_key = access.api_key(self.settings)
-            # A connection does not survive a fork, and gunicorn forks after this.
+            # Connections do not survive a fork, and gunicorn forks after this.
             database.close_connections()
             self.is_open = True
 
 
 class MsgspecJSON(JSONProvider):
-    """Shorter and faster than the standard library's, and it writes Chinese as itself."""
+    """JSON by msgspec: faster and shorter than the standard library's, and Chinese is not escaped."""
 
     def dumps(self, obj: Any, **kwargs: Any) -> str:
         return msgspec.json.encode(obj).decode()
@@ -121,11 +125,11 @@ class MsgspecJSON(JSONProvider):
 
 
 def create_app(settings: Settings | None = None) -> Application:
-    """The WSGI application over the data folder of `settings`, which is open. Raises `StartRefused`.
+    """The WSGI application with the open data folder of `settings`. Raises `StartRefused`.
 
-    Without `settings`, as `./snaplore` and `flask --app app` call it, they are the environment's, and the
-    data folder is closed: each command opens it for itself, or mends data that does not open. A refusal then
-    ends the process with one line.
+    `./snaplore` and `flask --app app` call it without `settings`. Then the settings are the environment's,
+    and the data folder stays closed: each command opens it by itself, or repairs data that cannot be opened.
+    A refusal then ends the process with one line.
     """
     if settings is None:
         with _refusal_in_one_line():
@@ -136,7 +140,7 @@ def create_app(settings: Settings | None = None) -> Application:
 
 
 def serve() -> Application:
-    """The application that gunicorn serves, over the environment's settings. A refusal ends the process with
+    """The application that gunicorn serves, with the environment's settings. A refusal ends the process with
     one line.
     """
     with _refusal_in_one_line():
@@ -144,7 +148,7 @@ def serve() -> Application:
 
 
 def command_line() -> None:
-    """Run the command that the arguments of the process name, as `./snaplore` does."""
+    """Run the command in the arguments of the process; `./snaplore` calls this."""
     jobs.command_line.main(
         prog_name=jobs.command_line.name, obj=ScriptInfo(create_app=create_app, set_debug_flag=False)
     )
@@ -159,7 +163,7 @@ def _refusal_in_one_line() -> Iterator[None]:
 
 
 def _wired(settings: Settings) -> Application:
-    """The application with everything in its place but the data folder, which is closed."""
+    """The complete application, with its data folder still closed."""
     app = Application(__name__, static_folder=None)
     app.settings = settings
     push.announce(settings)
@@ -171,8 +175,8 @@ def _wired(settings: Settings) -> Application:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
 
     app.before_request(_authenticate)
-    # Between the two, so that a request past its limit is not received, and one without the key does not
-    # count.
+    # The limiter runs between the two: a request without the key does not count, and the body of a request
+    # past the limit is not received.
     limiter = _limiter(app)
     app.before_request(_clock_follower(limiter))
     app.before_request(_receive)
@@ -194,7 +198,7 @@ def _wired(settings: Settings) -> Application:
 
 
 def _add_own_routes(app: Application) -> None:
-    """What the service says of itself: that it is there, how it is used, and the page."""
+    """The routes that belong to no noun: identity and dashboard, health, and the published contract."""
     contract = functools.cache(
         lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS)
     )
@@ -203,7 +207,9 @@ def _add_own_routes(app: Application) -> None:
     @app.get("/")
     @inputs.operation()
     def index() -> Annotated[shapes.Identity, inputs.Media(("text/html",), has_etag=True)]:
-        """Say what answers here. A client that prefers HTML, a browser, gets the dashboard."""
+        """Show name and version of the service. A client that prefers HTML, such as a browser, gets the
+        dashboard.
+        """
         if dashboard.wanted(flask.request):
             answer = dashboard.response(page(), flask.request)
         else:
@@ -214,7 +220,7 @@ def _add_own_routes(app: Application) -> None:
     @app.get("/api/health")
     @inputs.operation()
     def health() -> shapes.Health:
-        """Say that the service is up; the database is not asked."""
+        """Report that the service is running. The database is not read."""
         return {"status": "ok"}
 
     @app.get("/api/openapi.json")
@@ -226,10 +232,9 @@ def _add_own_routes(app: Application) -> None:
 
 
 def _limiter(app: Application) -> Limiter:
-    """Of the rate of requests, by client address; each worker counts by itself while a shared storage is
-    away.
+    """The rate limiter, by client address. While a shared storage is unreachable, each worker counts alone.
 
-    Raises `StartRefused` for a storage that it cannot use.
+    Raises `StartRefused` for a storage address that cannot be used.
     """
     try:
         return Limiter(
@@ -240,15 +245,16 @@ def _limiter(app: Application) -> Limiter:
             headers_enabled=True,
             in_memory_fallback_enabled=True,
         )
-    # What knows no moving window is not implemented, and a port that is none is a bad value.
+    # NotImplementedError: a storage without moving windows. ValueError: an invalid port.
     except (ConfigurationError, NotImplementedError, ValueError):
-        sentence = "SNAPLORE_RATELIMIT_STORAGE: is no storage address that can be used here, like redis://127.0.0.1:6379"
-        raise StartRefused(sentence) from None
+        raise StartRefused(
+            "SNAPLORE_RATELIMIT_STORAGE: must be a supported storage address, like redis://127.0.0.1:6379"
+        ) from None
 
 
 def _clock_follower(limiter: Limiter) -> Callable[[], None]:
-    """Forgets who came in the last minute when the clock is set back: the limiter would count them until that
-    minute has come again.
+    """Reset the rate limiter when the clock steps back; otherwise its window would last until the clock
+    catches up.
     """
     ahead = time.time() - time.monotonic()
 
@@ -288,8 +294,8 @@ def _receive() -> None:
 
 
 def _is_preflight(request: flask.Request, settings: Settings) -> bool:
-    asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
-    return asks and request.headers.get("Origin") in settings.cors_origins
+    preflight = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+    return preflight and request.headers.get("Origin") in settings.cors_origins
 
 
 def _close_scope(problem: BaseException | None) -> None:
@@ -311,19 +317,19 @@ def _finish(response: flask.Response) -> flask.Response:
 
 _SENTENCES = {
     404: "There is nothing at this path.",
-    405: "This path does not take this method.",
-    413: "The request is larger than what can be taken here.",
-    429: f"Too many requests to the assistant: {CALLS_A_MINUTE} a minute are taken. "
+    405: "This path does not accept this method.",
+    413: "The request is larger than this path accepts.",
+    429: f"Too many requests to the assistant: {CALLS_A_MINUTE} a minute are accepted. "
     "Please come again in a moment.",
 }
 
 
 def _failure(problem: Exception) -> ResponseReturnValue:
     """Any failure as the one error body, `{"detail": "<sentence>"}`."""
-    _close_scope(problem)  # here, because later nobody knows any more that it failed
+    _close_scope(problem)  # before the teardown, which no longer knows about the failure
     headers = {}
     if isinstance(problem, HTTPException):
-        if problem.code is None or problem.code < 400:  # a redirect is an answer
+        if problem.code is None or problem.code < 400:  # a redirect is not a failure
             return cast(ResponseReturnValue, problem)  # an HTTPException is a WSGI application
         status, detail = problem.code, _SENTENCES.get(problem.code) or problem.description or problem.name
         headers = {name: value for name, value in problem.get_headers() if name in ("Allow", "Retry-After")}
@@ -343,5 +349,5 @@ def _failure(problem: Exception) -> ResponseReturnValue:
 
 
 def _known(problem: Exception) -> SnaploreError:
-    internal = "An internal error happened; the log of the service has the reason under this request's id."
+    internal = "An internal error occurred; the service's log has the reason under this request's id."
     return database.known_failure(problem) or SnaploreError(internal)

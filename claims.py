@@ -1,13 +1,15 @@
-"""The analysis queue: which photo is due, which thread may analyse it, and when a photo that failed comes back.
+"""The analysis queue: which photo is due, which thread may analyse it, and when a failure is retried.
 
-The database is the queue: every photo's analysis row says whether it is pending, since when, and who holds
-it. A *claim* is one exclusive transaction that takes the oldest due row and writes a lease on it. Threads,
-workers and restarts need no other memory.
+The database is the queue: every photo's analysis row says whether it is pending, when it is due, and who
+holds it. A *claim* is one exclusive transaction that takes the oldest due row and writes a lease on it.
+Threads, workers and restarts share no other state.
 
-Failures are told apart by whose fault they are. The provider's (no connection, 429, 5xx) are tried again, and
-after three in a row a circuit breaker stops the queue but for one probe at a time, so that an outage costs
-the rows nothing. A refusal (401, 403, 404) stops it until the configuration changes (`engines/circuit.py`).
-The photo's own fault ends with that photo.
+Failures are treated by their cause:
+
+- The provider's fault (no connection, 429, 5xx) is retried. After three in a row a circuit breaker stops the
+  queue except for one probe at a time, so that an outage uses up no photo's attempts.
+- A refusal (401, 403, 404) stops the queue until the configuration changes (`engines/circuit.py`).
+- The photo's own fault affects only that photo.
 """
 
 import logging
@@ -41,22 +43,23 @@ from models import Analysis
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(minutes=5)  # longer than the longest answer may take, 130 s, twice over
+LEASE = timedelta(minutes=5)  # more than twice the longest answer, 130 s
 RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
 TRIES = len(RETRY_DELAYS) + 1
-LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=MAX_RETRY_AFTER)  # of anything that waits for its time
-# A row that failed by the provider's fault comes back this often by itself, so that one picture on which the
-# provider always fails does not go round for ever.
+LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=MAX_RETRY_AFTER)  # of a retry or a probe
+# How often a row that failed by the provider's fault returns to the queue by itself. Without a limit, a
+# picture on which the provider always fails would be retried for ever.
 MAX_RETURNS = 5
-# A picture during whose analysis the service died this often is taken for the reason.
+# After so many crashes during its analysis, a picture counts as their cause.
 MAX_INTERRUPTIONS = 20
 UNLEASED = {"lease_until": None, "lease_token": None}
-IDLE_WAIT = 5.0  # seconds after which a thread looks again: rows of other processes, leases that ended
-BLOCKED_WAIT = 1.0  # seconds, when something is due that may not be taken
+# Seconds between two looks at the queue: other processes add rows, and leases end, without a signal.
+IDLE_WAIT = 5.0
+BLOCKED_WAIT = 1.0  # seconds, while something is due that cannot be claimed
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A photo that one thread may analyse until its lease ends."""
+    """The right of one thread to analyse a photo until the lease ends."""
 
     analysis_id: int
     photo_id: int
@@ -68,10 +71,12 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 def claim_next(fingerprint: str, holder: Callable[[], str], *, now: datetime) -> Claim | None:
-    """Take the oldest due photo, or None. While the circuit is open: a probe, once its time has come.
+    """Claim the oldest due photo; None when there is none. While the circuit is open, the claim is a probe,
+    and only possible once a probe is due.
 
-    Two photos of the same bytes are never analysed side by side: the second waits, and takes over the result
-    of the first. `holder` names the presence of the worker, and is called only when a photo is due.
+    Two photos with identical bytes are never analysed at the same time: the second waits, and copies the
+    result of the first. `fingerprint` identifies the configuration; `holder` returns the name of the worker's
+    presence, and is called only when a photo is due.
     """
     with db.atomic():
         before, circuit = _change_circuit(lambda circuit: circuit.about(fingerprint))
@@ -91,10 +96,11 @@ def claim_next(fingerprint: str, holder: Callable[[], str], *, now: datetime) ->
 
 
 def recover(presences: Path, is_held: Callable[[str], bool], *, now: datetime) -> int:
-    """Photos whose worker died, or whose lease ended, become pending again; returns their number.
+    """Return photos whose worker died, or whose lease ended, to the queue; returns how many.
 
-    `presences` is the folder of the workers' presences; `is_held` says of a token whether the caller holds
-    it. What is due later than its delay can be got its time from a clock that was ahead, and becomes due.
+    `presences` is the folder of the workers' presences; `is_held` reports whether the caller itself holds a
+    token. A row that is due later than any delay allows got its time from a clock that was ahead: it becomes
+    due now.
     """
     _forget_clock_ahead(now)
     recovered = 0
@@ -102,7 +108,7 @@ def recover(presences: Path, is_held: Callable[[str], bool], *, now: datetime) -
     for row in Analysis.select(*columns).where(Analysis.status == "processing"):
         token = row.lease_token or ""
         if is_held(token):
-            continue  # a thread of the caller is at it, whatever the clock says
+            continue  # a thread of the caller is analysing it, whatever the clock says
         leased = row.lease_until is not None and row.lease_until > now
         if leased and Presence.alive(presences, token.partition(":")[0]):
             continue
@@ -118,7 +124,7 @@ def recover(presences: Path, is_held: Callable[[str], bool], *, now: datetime) -
 
 
 def seconds_until_due(*, now: datetime) -> float:
-    """How long a thread may sleep when nothing could be claimed; at most `IDLE_WAIT`."""
+    """How many seconds a thread may sleep when nothing could be claimed; at most `IDLE_WAIT`."""
     circuit = _circuit()
     if circuit.open:
         due = circuit.probe_at
@@ -127,16 +133,16 @@ def seconds_until_due(*, now: datetime) -> float:
         due = earliest and datetime.fromisoformat(earliest[0])
     if due is None:
         return IDLE_WAIT
-    # What is due already and was not taken has a reason that lasts: the day's tokens are used up, its twin is
-    # being analysed.
+    # A row that is due already was left for a reason that lasts: the day's tokens are used up, or identical
+    # bytes are being analysed.
     return min(IDLE_WAIT, (due - now).total_seconds()) if due > now else BLOCKED_WAIT
 
 
 def reprocess(photo_id: int, *, now: datetime) -> None:
-    """Put a photo back into the queue, whatever its state; a result that is still on its way is discarded.
+    """Return a photo to the queue, whatever its state. A running analysis of it is discarded when it ends.
 
-    Its present result stays readable and searchable until the new one is there. A person who asks again also
-    allows a provider that had refused one more try. Raises `NotFound`.
+    The present result stays readable and searchable until the new one is saved. The request also allows a
+    provider that refused one more try. Raises `NotFound`.
     """
     with db.atomic():
         fields = {"error_message": None, "attempts": 0, "interruptions": 0, "returns": 0, "fresh": True}
@@ -147,18 +153,19 @@ def reprocess(photo_id: int, *, now: datetime) -> None:
 
 
 def allow_probe(*, now: datetime) -> None:
-    """A provider that refused may be asked once more: a person asked again, or started the service again."""
+    """Allow a provider that refused one more try, because a person requested it or restarted the service."""
     _change_circuit(lambda circuit: circuit.with_probe_allowed(now))
 
 
 def give_back(claim: Claim, *, now: datetime) -> None:
-    """Return a claimed photo unharmed, because the service stops."""
+    """Return a claimed photo to the queue without counting an attempt, because the service stops."""
     with db.atomic():
         _requeue((Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token), now=now)
         end(claim, None, now=now)
 
 
 def still_held(claim: Claim) -> bool:
+    """Whether the claim still holds: nobody requested the photo again, deleted it or took over its lease."""
     held = (
         (Analysis.id == claim.analysis_id)
         & (Analysis.status == "processing")
@@ -168,7 +175,7 @@ def still_held(claim: Claim) -> bool:
 
 
 def fail(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
-    """Write down a failure: the photo is pending again with a delay, or has failed for good."""
+    """Record a failure: the photo becomes pending again after a delay, or its status becomes `error`."""
     match problem:
         case ProviderDown():
             _fail_provider(claim, problem, now=now)
@@ -179,10 +186,10 @@ def fail(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
 
 
 def end(claim: Claim, outcome: Findings | SnaploreError | None, *, now: datetime) -> None:
-    """What a photo's turn means for the provider and for the photos that wait for it; None: the provider was
-    not asked.
+    """Update the circuit with the outcome of a claim; None means that the provider was not asked.
 
-    Once it answers, what failed by its fault comes back: at once after an outage, else after a while.
+    When the provider answers, photos that failed by its fault return to the queue: all of them after an
+    outage, otherwise those whose pause is over.
     """
     before, circuit = _change_circuit(lambda circuit: circuit.after(outcome, probe=claim.probe, now=now))
     if isinstance(outcome, Findings | AnswerUnusable):
@@ -228,7 +235,7 @@ def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
 
 
 def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool = False) -> None:
-    # Only an error has a fault, and `analyses_faulty` is an index of these.
+    # Literal, as in the partial index `analyses_faulty`. Only rows with the status `error` have a fault.
     failed = peewee.SQL("fault <> ''") & Analysis.fault.in_(faults) & (Analysis.returns < MAX_RETURNS)
     if only_due:
         failed &= Analysis.due_at <= iso(now)
@@ -241,8 +248,8 @@ def _requeue(where: peewee.Expression, *, now: datetime, **fields: Any) -> int:
 
 
 def _forget_clock_ahead(now: datetime) -> None:
-    """A Pi has no clock of its own: it starts in the past or, after a wrong answer from the network, in the
-    future.
+    """Correct times that were computed while the clock was ahead. A Raspberry Pi has no battery-backed clock:
+    it can start in the past or, after a wrong answer from the network, in the future.
     """
     present, latest = iso(now), iso(now + LONGEST_DELAY)
     late = [row[0] for row in db.execute_sql(_DUE_TOO_LATE, (present, latest, latest)).fetchall()]
@@ -251,7 +258,7 @@ def _forget_clock_ahead(now: datetime) -> None:
     _change_circuit(lambda circuit: circuit.without_waiting_past(now + LONGEST_DELAY, now=now))
 
 
-# What never failed is due at once.
+# A row without attempts has no delay, so it is late as soon as it is due after now.
 _DUE_TOO_LATE = """
     SELECT id FROM analyses INDEXED BY analyses_due
     WHERE status = 'pending' AND due_at > ? AND (attempts = 0 OR due_at > ?)
@@ -261,7 +268,7 @@ _DUE_TOO_LATE = """
 
 
 def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
-    """Ids of the analysis and photo whose turn it is. A probe may also be a row that failed by the provider's
+    """The ids of the next analysis and its photo. A probe may also be a row that failed by the provider's
     fault.
     """
     row: tuple[int, int] | None
@@ -272,7 +279,7 @@ def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
     return row
 
 
-# The partial indexes are named, and their conditions spelled out: with a bound status SQLite would read and
+# The partial indexes are named, and their conditions are literals: with a bound status SQLite would read and
 # sort the whole queue.
 _DUE = """
     SELECT analyses.id, photo_id FROM {rows} JOIN photos ON photos.id = photo_id
@@ -305,7 +312,7 @@ def _circuit() -> Circuit:
 
 
 def _change_circuit(change: Callable[[Circuit], Circuit]) -> tuple[Circuit, Circuit]:
-    """The circuit before and after `change`, saved when it is another one. Nothing else writes it."""
+    """The circuit before and after `change`. Saves it when it differs; nothing else writes it."""
     before = _circuit()
     after = change(before)
     if after != before:

@@ -1,4 +1,4 @@
-"""The devices that photos come from, and how far each is synced; `/api/photos/devices` and
+"""The devices that upload photos, and how far each has synced; `/api/photos/devices` and
 `/api/photos/sync-state`.
 """
 
@@ -13,8 +13,8 @@ from clock import iso, to_epoch_ms, utc_now
 from models import SyncState
 from web import inputs, shapes
 
-DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"  # which ids a device may have that photos come from
-MAX_NAME = 255  # characters of a name or source that is kept for display
+DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"
+MAX_NAME = 255  # characters of a name or source that are stored for display
 
 Name = Annotated[str, msgspec.Meta(max_length=1024)]
 EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z", description="epoch milliseconds, in digits")]
@@ -30,14 +30,14 @@ def synced() -> list[shapes.SyncedDevice]:
 
 
 def sync_state(device_id: str) -> shapes.SyncProgress:
-    """How far a device is synced; an unknown one has synced nothing."""
+    """How far a device has synced. An unknown device has synced nothing."""
     state = SyncState.get_or_none(SyncState.device_id == device_id) or SyncState(device_id=device_id)
     newest = state.last_synced_timestamp
     return shapes.of(state, shapes.SyncProgress, last_synced_ts_ms=to_epoch_ms(newest) if newest else 0)
 
 
 def set_sync_start(device_id: str, since: datetime | None, *, device_name: str, now: datetime) -> None:
-    """Set the time from which a device syncs; None means from the beginning."""
+    """Set the time from which a device syncs; None syncs everything."""
     named = {"device_name": device_name[:MAX_NAME]} if device_name else {}
     state = {"last_synced_timestamp": since, "last_sync_time": now, **named}
     SyncState.insert(device_id=device_id, **state).on_conflict(
@@ -46,8 +46,8 @@ def set_sync_start(device_id: str, since: datetime | None, *, device_name: str, 
 
 
 def note_upload(device_id: str, taken: datetime, *, device_name: str, new: int, now: datetime) -> None:
-    """Carry the device's sync state forward to a picture of the time `taken`; `new` is 0 for one that was
-    stored before.
+    """Advance a device's sync state to a picture taken at `taken`, and its total by `new`: 1, or 0 for a
+    picture that was stored before.
     """
     named = {"device_name": device_name[:MAX_NAME]} if device_name else {}
     newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), iso(taken))
@@ -65,7 +65,7 @@ def note_upload(device_id: str, taken: datetime, *, device_name: str, new: int, 
 
 
 def forget_all() -> None:
-    """Forget how far every device is synced."""
+    """Delete the sync states of all devices."""
     SyncState.delete().execute()
 
 
@@ -94,7 +94,7 @@ def list_devices() -> shapes.SyncedDevices:
 @routes.get("/sync-state")
 @inputs.operation()
 def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
-    """Show how far a device is synced."""
+    """Show how far a device has synced."""
     return sync_state(query.device_id)
 
 
@@ -102,7 +102,7 @@ def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
 @inputs.takes_files(largest=0)
 @inputs.operation()
 def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
-    """Set the time from which a device syncs; 0 or none means everything."""
+    """Set the time from which a device syncs; 0 or no time syncs everything."""
     now = utc_now()
     since = inputs.moment("since_ms", form.since_ms, now) if form.since_ms.strip("0") else None
     set_sync_start(form.device_id, since, device_name=form.device_name, now=now)

@@ -1,8 +1,8 @@
-"""The notes that the reasoner writes, which the contract calls dynamics: reading them, marking them as read, pinning and deleting them, and
-how a new article becomes a note or continues one; `/api/dynamics`.
+"""Notes, which the contract calls dynamics: listing, marking as read, pinning and deleting them, and saving
+the reasoner's articles as new notes or as continuations of recent ones; `/api/dynamics`.
 
-An article that goes on where a recent note ends, by its own word or by its title, continues that note: on top
-of what stood there, unread again, under its old id, date and pin.
+The reasoner (`reasoner.py`) decides whether an article continues a recent note. A continued note gets the
+new text above the old one and is unread again; its id, date and pin stay.
 """
 
 import json
@@ -22,12 +22,12 @@ from errors import NotFound
 from models import Dynamic
 from web import inputs, shapes
 
-# Far less than the default retention, 30 days, which counts from a note's first day: what was continued stays
-# for three weeks at least.
+# Far less than the default retention of 30 days, which counts from a note's creation: a continuation is kept
+# for at least three weeks.
 RECENT = timedelta(days=7)
 MOST_RECENT = 100
 
-PASS = timedelta(minutes=10)  # in which somebody goes through the pages of a list
+PASS = timedelta(minutes=10)  # the time in which a reader goes through the pages of a list
 
 # -------------------------------------------------------------------------------------------------- the notes
 
@@ -35,10 +35,9 @@ PASS = timedelta(minutes=10)  # in which somebody goes through the pages of a li
 def page(
     cursor: int, limit: int, *, category: str | None = None, device_id: str | None = None, now: datetime
 ) -> tuple[list[shapes.DynamicItem], int]:
-    """The list items after `cursor`, pinned ones first, then the latest; and the next cursor, 0 when there
-    are no more.
+    """The list items after `cursor`, pinned ones first, then the newest; and the next cursor, 0 at the end.
 
-    A cursor is the id of the last item of the page before, 0 for the first page.
+    A cursor is the id of the last item of the previous page, 0 for the first page.
     """
     chosen = Dynamic.select(*_LIST_COLUMNS)
     for column, value in ((Dynamic.category, category), (Dynamic.device_id, device_id)):
@@ -56,7 +55,7 @@ def detail(dynamic_id: int) -> shapes.DynamicDetail:
 
 
 def statistics() -> shapes.DynamicStatistics:
-    """How many notes are unread, and how many there are of each category, read ones included."""
+    """How many notes are unread, and how many notes each category has, including read ones."""
     counts = Dynamic.select(
         Dynamic.category, peewee.fn.COUNT(Dynamic.id), peewee.fn.SUM(~Dynamic.is_read)
     ).group_by(Dynamic.category)
@@ -65,13 +64,13 @@ def statistics() -> shapes.DynamicStatistics:
 
 
 def mark_read(dynamic_id: int) -> None:
-    """Raises `NotFound`."""
+    """Mark a note as read. Raises `NotFound`."""
     if not Dynamic.update(is_read=True).where(Dynamic.id == dynamic_id).execute():
         raise NotFound("Dynamic not found")
 
 
 def mark_all_read(device_id: str | None = None) -> int:
-    """Mark all notes, or those of a device, as read; returns how many were not."""
+    """Mark all notes, or those of a device, as read; returns how many were unread."""
     unread = ~Dynamic.is_read
     if device_id is not None:
         unread &= Dynamic.device_id == device_id
@@ -79,7 +78,7 @@ def mark_all_read(device_id: str | None = None) -> int:
 
 
 def flip_pin(dynamic_id: int, *, now: datetime) -> bool:
-    """Pin a note, or unpin it; returns whether it is pinned now. Raises `NotFound`."""
+    """Pin a note, or unpin a pinned one; returns whether it is pinned now. Raises `NotFound`."""
     with db.atomic():
         dynamic = _get(dynamic_id)
         dynamic.is_pinned = not dynamic.is_pinned
@@ -89,7 +88,7 @@ def flip_pin(dynamic_id: int, *, now: datetime) -> bool:
 
 
 def delete(dynamic_id: int) -> None:
-    """Raises `NotFound`."""
+    """Delete a note. Raises `NotFound`."""
     if not Dynamic.delete().where(Dynamic.id == dynamic_id).execute():
         raise NotFound("Dynamic not found")
 
@@ -98,7 +97,7 @@ def delete(dynamic_id: int) -> None:
 
 
 def recent(device_id: str | None, *, now: datetime) -> list[Dynamic]:
-    """The notes of the last days, of one device or of all, the newest first: those that an article may continue."""
+    """The notes that an article may continue, of one device or of all, the newest first."""
     chosen = Dynamic.created_at > now - RECENT
     if device_id is not None:
         chosen &= Dynamic.device_id == device_id
@@ -106,7 +105,7 @@ def recent(device_id: str | None, *, now: datetime) -> list[Dynamic]:
 
 
 def add(article: Article, origins: dict[int | str, str], *, now: datetime) -> Dynamic:
-    """Save an article as a new note. `origins` are the ids that it cites, with their devices."""
+    """Save an article as a new note. `origins` maps the ids that it cites to their devices."""
     fields = msgspec.structs.asdict(article)
     columns = {name: fields[name] for name in ("title", "summary", "content", "category", "confidence")}
     dynamic = Dynamic(**columns, device_id=_device(origins), created_at=now, **_sources(article, origins))
@@ -115,8 +114,8 @@ def add(article: Article, origins: dict[int | str, str], *, now: datetime) -> Dy
 
 
 def extend(earlier: Dynamic, article: Article, origins: dict[int | str, str]) -> None:
-    """Put what is new on top. Id, date and pin stay; the title is the new one, because it tells how things
-    stand now.
+    """Continue a note with an article: the new text goes on top. Id, date and pin stay; title and summary
+    are the new ones, because they describe the present state.
     """
     earlier.content = articles.continued(article.content, earlier.content)
     for name, ids in _sources(article, origins, earlier).items():
@@ -129,7 +128,7 @@ def extend(earlier: Dynamic, article: Article, origins: dict[int | str, str]) ->
 
 
 def _device(origins: dict[int | str, str]) -> str:
-    """The device that everything comes from; empty when there are several."""
+    """The device of all sources; empty when there are several."""
     devices = set(origins.values())
     return devices.pop() if len(devices) == 1 else ""
 
@@ -137,7 +136,9 @@ def _device(origins: dict[int | str, str]) -> str:
 def _sources(
     article: Article, origins: dict[int | str, str], earlier: Dynamic | None = None
 ) -> dict[str, str]:
-    """What is cited, as the contract's JSON texts, with what `earlier` had cited."""
+    """The cited ids as the contract's JSON texts, including those that `earlier` cites, without sources that
+    were deleted meanwhile.
+    """
     cited: dict[str, Sequence[int | str]] = {
         "source_photo_ids": article.photo_ids,
         "source_conversation_ids": article.conversation_ids,
@@ -145,7 +146,9 @@ def _sources(
     found = {}
     for name, ids in cited.items():
         before = json.loads(getattr(earlier, name)) if earlier else []
-        found[name] = json.dumps(list(dict.fromkeys([*before, *(one for one in ids if one in origins)])))
+        found[name] = json.dumps(
+            list(dict.fromkeys([*before, *(known for known in ids if known in origins)]))
+        )
     return found
 
 
@@ -157,12 +160,12 @@ _LIST_COLUMNS = shapes.columns(Dynamic, shapes.DynamicItem)
 def _after(
     cursor: int, limit: int, chosen: "peewee.ModelSelect[Dynamic]", *, now: datetime
 ) -> peewee.Expression:
-    """What comes after the item `cursor`, whose place in the order is its pin and its id.
+    """The condition for the items after the item `cursor`. The order is by pin, then by id.
 
-    It may have been deleted, or pinned, since its page was shown. Both would send the reader through the
-    whole list again, or past all of it. But a page ends among the pinned ones only after `limit` of them:
-    where fewer reach down to the cursor, it had stood among the others. That decides for one that is gone,
-    and for one that was pinned within the last `PASS`.
+    The item may have been deleted or pinned since its page was shown. With its present pin, the reader would
+    then see the whole list again, or skip the rest of it. But a page ends among the pinned notes only if it
+    holds `limit` of them: with fewer pinned notes down to the cursor, the item was not pinned when it was
+    shown. This decides for a deleted item, and for one that was pinned within the last `PASS`.
     """
     shown = Dynamic.get_or_none(Dynamic.id == cursor)
     reaching = chosen.where(Dynamic.is_pinned == True, Dynamic.id >= cursor).count() + (shown is None)  # noqa: E712, for the index
@@ -201,9 +204,9 @@ class Device(msgspec.Struct):
 @routes.get("")
 @inputs.operation()
 def index(query: ListQuery) -> shapes.DynamicPage:
-    """List notes, pinned ones first, then the latest.
+    """List notes, pinned ones first, then the newest.
 
-    A cursor is the id of the last item of the page before, 0 for the first page.
+    A cursor is the id of the last item of the previous page, 0 for the first page.
     """
     items, following = page(
         query.cursor, query.limit, category=query.category, device_id=query.device_id, now=utc_now()
@@ -214,7 +217,7 @@ def index(query: ListQuery) -> shapes.DynamicPage:
 @routes.get("/stats")
 @inputs.operation()
 def stats() -> shapes.DynamicStatistics:
-    """Count the notes: those that are unread, and all by category."""
+    """Count the unread notes, and all notes by category."""
     return statistics()
 
 
@@ -236,14 +239,14 @@ def read(dynamic_id: int) -> shapes.MarkedRead:
 @routes.put("/read-all")
 @inputs.operation()
 def read_all(query: Device, body: Device) -> shapes.AllMarkedRead:
-    """Mark all notes as read, or those of the device that the query or the body names."""
+    """Mark all notes as read, or those of the device in the query or the body."""
     return {"message": "Marked as read", "updated": mark_all_read(body.device_id or query.device_id or None)}
 
 
 @routes.put("/<id:dynamic_id>/pin")
 @inputs.operation(NotFound)
 def pin(dynamic_id: int) -> shapes.Pinned:
-    """Pin a note, or unpin it."""
+    """Pin a note, or unpin a pinned one."""
     return {"is_pinned": flip_pin(dynamic_id, now=utc_now())}
 
 

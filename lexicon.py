@@ -1,13 +1,13 @@
-"""The search index and its vocabulary: what goes in, and which terms each word of a query may stand for.
+"""The search index and its vocabulary: what is indexed, and which terms a word of a query may mean.
 
-Text is cut into terms here, in Python (`terms.py`), and goes space-joined into a contentless FTS5 table whose
-tokenizer splits at spaces only, so that one place decides what a term is. Filters are terms too (`@intent:…`,
-`@2026-11-21`): FTS5 skips from match to match, where a filter in a join would look at every photo with a
-common word. Beside it stands the vocabulary, each term with the number of photos that have it.
+Text is cut into terms in Python (`terms.py`) and stored, joined by spaces, in a contentless FTS5 table whose
+tokenizer only splits at spaces, so that one place decides what a term is. Filters are terms too (`@intent:…`,
+`@2026-11-21`): FTS5 skips from match to match, while a filter in a join would read every photo with a common
+word. The table `vocabulary` has each term with the number of photos that contain it.
 
-The words of the vocabulary are held in memory, where prefixes are a bisection and typos a scan by rapidfuzz
-(measured on 100,000 documents: 98 % recall at 3 ms; a trigram index needs 140 ms for 95 %). The index is then
-only ever asked for terms that exist, and a query whose words mean nothing costs no search at all.
+The words of the vocabulary are also held in memory, where prefixes are found by bisection and typos by a scan
+with rapidfuzz (with 100,000 documents 98 % recall in 3 ms; a trigram index takes 140 ms for 95 %). So the
+index is only queried for terms that exist, and a query of unknown words needs no search.
 """
 
 import bisect
@@ -33,24 +33,24 @@ from database import db
 from models import Vocabulary
 from text import encodable
 
-MAX_QUERY = 1_000  # characters that are read
-MAX_WORDS = 32  # words that are used
-MAX_MEANINGS = 24  # terms that one word may stand for; with many words, each has fewer
-ALL_MEANINGS = 128
-MAX_TYPOS = 4  # words whose typos are looked for; 100,000 words are scanned in 1 to 8 ms
-LONGEST_JOIN = 4  # words that an OCR runs together
-BLOCK = 64  # words that stand together in memory: finding one of them takes 3 µs
+MAX_QUERY = 1_000  # characters of a query that are read
+MAX_WORDS = 32  # words of a query that are used
+MAX_MEANINGS = 24  # terms that one word may mean; fewer if a query has many words
+ALL_MEANINGS = 128  # terms that all words of a query may mean
+MAX_TYPOS = 4  # words of a query that are checked for typos; scanning 100,000 words takes 1 to 8 ms each
+LONGEST_JOIN = 4  # words that text recognition may join
+BLOCK = 64  # words in one string in memory; finding one of them takes 3 µs
 SLICE = 20_000  # words that are read at once
-# photos with the very word come first, so with that many there is nothing to gain from its other meanings
+# With so many photos, other meanings of a word add nothing: photos with the exact word are ranked first.
 PLENTY = 2_000
 
-# How much a term is worth that is not the very word of the query: it looks alike to an OCR, it is the word
-# joined with its neighbour or broken in two, it is longer, one letter differs, two do.
+# The worth of a term that differs from the query's word: characters that text recognition confuses, the word
+# joined with its neighbour or split in two, a longer word, one letter different, two letters different.
 CONFUSED, JOINED, LONGER, TYPO, FAR_TYPO = 0.95, 0.95, 0.85, 0.7, 0.5
 
-TOGETHER = 1_000  # photos that are put into a new index at once
-# Pages that one step of compacting writes: 0.1 s, where all of the index of 100,000 photos at once keeps
-# writers out for a second.
+TOGETHER = 1_000  # photos that a rebuild indexes at once
+# Pages that one step of compacting writes, in 0.1 s. Compacting the index of 100,000 photos in one step would
+# block writers for a second.
 MERGED = 500
 # From this block id on, FTS5 keeps its marks of removed rows (FTS5_TOMBSTONE_ROWID in its source).
 MARKS = 1 << 53
@@ -63,19 +63,18 @@ _QUOTED = re.compile(r'"([^"]*)"')
 
 
 def index(photo_id: int) -> None:
-    """Put a photo into the index, with the text that its analysis has now; without any text it stays out.
+    """Index a photo by the present text of its analysis. A photo without text is not indexed.
 
-    Before the text of an indexed photo is overwritten, `remove` must be called, in the same transaction: it
-    needs the old text to take the photo out of the vocabulary's counts. Calling either of the two once too
-    often changes nothing.
+    Before the text of an indexed photo is overwritten, `remove` must be called in the same transaction: it
+    needs the old text to correct the vocabulary's counts. Repeating either call changes nothing.
     """
     remove(photo_id)
     index_new([photo_id])
 
 
 def index_new(photo_ids: Iterable[int]) -> int:
-    """Put photos into the index that are not in it; returns the number of those that have text. The
-    vocabulary is counted for all of them at once, which takes half of the time that `index` takes.
+    """Index photos that are not in the index; returns how many of them have text. Updates the vocabulary once
+    for all of them, which takes half the time of `index`.
     """
     documents = {photo_id: document for photo_id in photo_ids if (document := document_of(photo_id))}
     for photo_id, document in documents.items():
@@ -88,7 +87,7 @@ def index_new(photo_ids: Iterable[int]) -> int:
 
 
 def remove(photo_id: int) -> None:
-    """Take a photo out of the index; its analysis must still have the text that it was indexed with."""
+    """Remove a photo from the index. Its analysis must still have the text that was indexed."""
     if not rows("SELECT 1 FROM photo_index WHERE rowid = ?", photo_id):
         return
     db.execute_sql("DELETE FROM photo_index WHERE rowid = ?", (photo_id,))
@@ -105,14 +104,14 @@ def remove(photo_id: int) -> None:
 
 
 def empty() -> None:
-    """Take all photos out of the index at once. To `remove` each by itself takes a thousand times as long."""
+    """Remove all photos from the index, a thousand times faster than with `remove`."""
     db.execute_sql("INSERT INTO photo_index(photo_index) VALUES ('delete-all')")
     db.execute_sql("DELETE FROM vocabulary")
 
 
 def rebuild(progress: Callable[[int], None] | None = None) -> int:
-    """Make index and vocabulary anew from the analyses; returns the number of photos indexed. `progress` gets
-    it as it grows.
+    """Rebuild index and vocabulary from the analyses; returns the number of indexed photos, which `progress`
+    receives as it grows.
     """
     empty()
     indexed = 0
@@ -125,11 +124,11 @@ def rebuild(progress: Callable[[int], None] | None = None) -> int:
 
 
 def compact(*, first: bool) -> bool:
-    """Merge the index into one piece, a step of `MERGED` pages at a time; returns whether there is more to
-    do. Needs no transaction.
+    """Do one step, of `MERGED` pages, of merging the index into one segment; returns whether steps are left.
+    Must be called without a transaction.
 
-    What was removed is only marked in the index until then, and after a clean-up it has to be gone. The first
-    of the steps returns False, having done nothing, when nothing is marked. Steps and their end as in
+    Until then, removed text is only marked as deleted in the index; after a clean-up it must really be gone.
+    The first step does nothing and returns False when nothing is marked. Steps and their end are those of
     https://sqlite.org/fts5.html#the_merge_command.
     """
     if first and not rows("SELECT 1 FROM photo_index_data WHERE id >= ? LIMIT 1", MARKS):
@@ -141,12 +140,12 @@ def compact(*, first: bool) -> bool:
 
 
 def photos_with(term: str) -> int:
-    """How many photos have this term, counted in the index itself."""
+    """How many photos contain this term, counted in the index itself."""
     return _number("SELECT count(*) FROM photo_index WHERE photo_index MATCH ?", f'"{term}"')
 
 
 def count_anew(term: str) -> None:
-    """Correct the vocabulary's count of a term by the index."""
+    """Correct the vocabulary's count of a term from the index."""
     if documents := photos_with(term):
         Vocabulary.insert(term=term, documents=documents).on_conflict(
             conflict_target=[Vocabulary.term], update={"documents": documents}
@@ -156,10 +155,10 @@ def count_anew(term: str) -> None:
 
 
 class Document(msgspec.Struct):
-    """A photo as the index sees it."""
+    """The terms under which a photo is indexed."""
 
-    sequence: list[str]  # terms in the order of the text, so that a phrase is a phrase
-    parts: list[str]  # terms that are in no phrase
+    sequence: list[str]  # terms in the order of the text, in which phrases are found
+    parts: list[str]  # parts of these terms, which belong to no phrase
     filters: list[str]
 
     def tokens(self) -> str:
@@ -170,9 +169,7 @@ class Document(msgspec.Struct):
 
 
 def document_of(photo_id: int) -> Document | None:
-    """The photo as it has to be in the index by the text that its analysis has now; None when it has to stay
-    out.
-    """
+    """The document of a photo with the present text of its analysis; None when it has no text."""
     found = rows(
         """SELECT app_name, summary, entities, visible_text, content_category, intent, a.device_id,
         original_timestamp FROM analyses a JOIN photos ON photos.id = photo_id WHERE photo_id = ?""",
@@ -190,11 +187,10 @@ def document_of(photo_id: int) -> Document | None:
 
 
 def _count(terms_found: list[tuple[str, int]]) -> None:
-    """Add to the vocabulary in how many photos more these terms are. In their order its pages are visited one
-    after the other.
-    """
+    """Add these numbers of photos to the counts of their terms. Sorted terms visit each page only once."""
     db.execute_sql(
-        """INSERT INTO vocabulary(term, documents) SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true
+        """INSERT INTO vocabulary(term, documents)
+        SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true
         ON CONFLICT(term) DO UPDATE SET documents = documents + excluded.documents""",
         (msgspec.json.encode(terms_found).decode(),),
     )
@@ -206,12 +202,12 @@ def texts_of(app_name: str, summary: str, entities: str, visible_text: str) -> l
 
 
 def filter_term(name: str, value: str) -> str:
-    """A term that no text has. In hexadecimal, because FTS5 does not tell upper case from lower."""
+    """The term of a filter, which occurs in no text. In hexadecimal, because FTS5 ignores case."""
     return f"@{name}:{value.encode().hex()}"
 
 
 def date_terms(day: str) -> list[str]:
-    """The year, the month and the day of an ISO timestamp: so any range of time is a few terms."""
+    """The terms of an ISO timestamp's year, month and day, so that a time range needs few terms."""
     return [f"@{day[:length]}" for length in (4, 7, 10)]
 
 
@@ -229,27 +225,27 @@ def _number(sql: str, *values: object) -> int:
 class Query(msgspec.Struct):
     """A query, cut into terms."""
 
-    sequence: list[str]  # all of them, in order
-    phrases: list[list[str]]  # those in double quotes
-    loose: set[str]  # those outside
-    needle: str  # the whole of it, squeezed
+    sequence: list[str]  # all terms, in order
+    phrases: list[list[str]]  # the terms in double quotes
+    loose: set[str]  # the terms outside of quotes
+    needle: str  # the whole query, squeezed
 
 
 class Word(msgspec.Struct):
-    """A distinct word of a query, with the terms that it may stand for and their worth; a space in one makes
-    it a phrase.
+    """A distinct word of a query, with the terms that it may mean and their worth. A meaning with a space is
+    a phrase.
     """
 
     term: str
     meanings: dict[str, float]
-    photos: int = 0  # that have one of the meanings, counted once for each
-    weight: float = 1.0  # how distinctive it is: 1 for a word of one photo or of none, near 0 for one of all
+    photos: int = 0  # sum of the photos of all meanings
+    weight: float = 1.0  # how distinctive it is: 1 for a word of at most one photo, near 0 for one of all
 
 
 def read(text: str) -> Query:
-    """The terms of a query; of any string. An unbalanced quote quotes nothing."""
-    # SQLite's driver refuses lone surrogates. NUL, operators and the like are in no term, so nothing more has
-    # to be escaped.
+    """The terms of a query, which may be any string. An unbalanced quote is ignored."""
+    # SQLite's driver refuses lone surrogates. Terms contain no NUL and no operators, so nothing else needs to
+    # be escaped.
     folded = terms.fold(encodable(text[:MAX_QUERY]))
     sequence = terms.cut(folded)[:MAX_WORDS]
     phrases = [phrase for quoted in _QUOTED.findall(folded) if (phrase := terms.cut(quoted)[:MAX_WORDS])]
@@ -259,8 +255,8 @@ def read(text: str) -> Query:
 
 
 def understand(query: Query, *, typos: bool) -> list[Word]:
-    """The distinct words of a query with their meanings: terms that are in the vocabulary now. With `typos`,
-    also those that are a letter or two away. A word in quotes means itself only.
+    """The distinct words of a query with their meanings, which are terms of the present vocabulary. With
+    `typos`, these include words one or two letters away. A word in quotes means only itself.
     """
     lexicon = _lexicon()
     words = {term: Word(term, {term: 1.0}) for term in query.sequence}
@@ -289,13 +285,13 @@ def understand(query: Query, *, typos: bool) -> list[Word]:
 
 
 def counts(of: Iterable[str]) -> dict[str, int]:
-    """The numbers of photos that have these terms; a term that none has is left out."""
+    """How many photos contain these terms; terms without photos are left out."""
     sql = "SELECT term, documents FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))"
     return dict(db.execute_sql(sql, (msgspec.json.encode(list(of)).decode(),)).fetchall())
 
 
 def _close(word: str, lexicon: "_Lexicon") -> Iterator[tuple[str, float]]:
-    """Terms that `word` may stand for without a typo, with their worth, the closest first."""
+    """Terms that `word` may mean without a typo, with their worth, the closest first."""
     spellings = map("".join, itertools.product(*(_ALIKE.get(character, character) for character in word)))
     for spelling in itertools.islice(spellings, 256):
         if spelling != word and spelling in lexicon:
@@ -310,7 +306,7 @@ def _close(word: str, lexicon: "_Lexicon") -> Iterator[tuple[str, float]]:
 
 
 def _joins(query: Query, lexicon: "_Lexicon") -> Iterator[tuple[str, list[str]]]:
-    """Terms that are neighbouring words of the query run together, each with these words."""
+    """Terms that join neighbouring words of the query, each with these words."""
     for first, last in itertools.combinations(range(len(query.sequence)), 2):
         together = query.sequence[first : last + 1]
         if (
@@ -329,11 +325,9 @@ def _joins(query: Query, lexicon: "_Lexicon") -> Iterator[tuple[str, list[str]]]
 
 
 class _Block(NamedTuple):
-    """Words that follow one another in the alphabet, as one string: as strings of their own they would take
-    four times as much.
-    """
+    """Alphabetically consecutive words in one string: separate strings would take four times the memory."""
 
-    text: str  # the words, a line each
+    text: str  # one word per line
     counts: "array[int]"
 
     @classmethod
@@ -351,12 +345,12 @@ class _Block(NamedTuple):
 
 
 class _Lexicon:
-    """The words of the vocabulary, 3 MB for 100,000. One never changes: what is new goes into another, so
-    readers need no lock.
+    """The words of the vocabulary, 3 MB for 100,000. Immutable: `with_new` returns another one, so readers
+    need no lock.
     """
 
     def __init__(self, photos: int):
-        self.photos = photos  # in the index then: it tells how old the counts are
+        self.photos = photos  # in the index when it was read, to tell how outdated the counts are
         self._last_id = 0
         # Words of letters only, concatenated, by their first letter and length.
         self._letters: dict[tuple[str, int], str] = {}
@@ -364,32 +358,27 @@ class _Lexicon:
         for rows in self._new_rows():
             slices.append(list(_blocks(sorted(rows))))
             self._add_letters(word for word, _ in rows)
-        together = heapq.merge(
-            *(itertools.chain.from_iterable(block.rows() for block in blocks) for blocks in slices)
-        )
-        self._blocks = list(_blocks(together))
+        sorted_rows = (itertools.chain.from_iterable(block.rows() for block in blocks) for blocks in slices)
+        self._blocks = list(_blocks(heapq.merge(*sorted_rows)))
         self._firsts = [block.first() for block in self._blocks]
         self._size = sum(len(block.counts) for block in self._blocks)
         self.added = 0
 
     def with_new(self) -> "_Lexicon":
-        """This one with the words that came since, or itself when none did."""
+        """A lexicon with the words added since this one was read, or this one when there are none."""
         grown = copy.copy(self)
         if not (rows := list(itertools.chain.from_iterable(grown._new_rows()))):
             return self
-        grown._blocks, grown._firsts, grown._letters = (
-            self._blocks.copy(),
-            self._firsts.copy(),
-            self._letters.copy(),
-        )
+        grown._blocks, grown._firsts = self._blocks.copy(), self._firsts.copy()
+        grown._letters = self._letters.copy()
         fresh = [word for word, count in rows if grown._put(word, count)]
         grown._add_letters(fresh)
         grown.added += len(fresh)
         return grown
 
     def has_aged(self, photos: int) -> bool:
-        """Whether a quarter of the photos or words has changed since it was read: then its counts, and what
-        is gone, matter.
+        """Whether a quarter of the photos or words has changed since it was read, so that outdated counts
+        and removed words matter.
         """
         return abs(photos - self.photos) > self.photos / 4 or self.added > self._size / 4
 
@@ -397,29 +386,25 @@ class _Lexicon:
         return bool(self._blocks) and word in self._block(word).words()
 
     def starting(self, prefix: str, most: int) -> list[str]:
-        """The `most` frequent words that are longer than `prefix` and start with it."""
+        """The `most` most frequent words that are longer than `prefix` and start with it."""
         end = prefix + "\U0010ffff"
         blocks = self._blocks[self._place(prefix) : self._place(end) + 1]
         longer = ((count, word) for block in blocks for word, count in block.rows() if prefix < word < end)
         return [word for _, word in heapq.nlargest(most, longer, key=operator.itemgetter(0))]
 
     def near(self, word: str) -> list[tuple[str, float]]:
-        """Words that `word` may be a typing or reading error of, with their worth, the nearest first; a swap
-        of neighbours is one error. Short words, numbers and codes have no typos: another one is simply
-        another.
+        """Words of which `word` may be a typing or reading error, with their worth, the nearest first. A swap
+        of neighbouring letters is one error. Short words, numbers and codes are never taken for typos.
         """
         if len(word) < 4 or not word.isalpha():
             return []
         reach = 1 if len(word) < 8 else 2
-        found = self._within(
-            [(word[0], len(word) + longer) for longer in range(-reach, reach + 1)], word, reach
-        )
+        buckets = [(word[0], len(word) + longer) for longer in range(-reach, reach + 1)]
+        found = self._within(buckets, word, reach)
         if not found and word not in self:
-            # The first letter is seldom wrong, and looking everywhere costs ten times as much; then it has to
-            # be the only error.
-            others = [
-                bucket for bucket in self._letters if bucket[0] != word[0] and abs(bucket[1] - len(word)) < 2
-            ]
+            # The first letter is seldom wrong, and other first letters cost ten times the time. If it is
+            # wrong, it must be the only error.
+            others = [key for key in self._letters if key[0] != word[0] and abs(key[1] - len(word)) < 2]
             found = self._within(others, word, 1)
         return [(near, TYPO if distance == 1 else FAR_TYPO) for distance, _, near in sorted(found)]
 
@@ -436,24 +421,23 @@ class _Lexicon:
         return found
 
     def _place(self, word: str) -> int:
-        """Of the block where a word stands, or would stand."""
+        """The index of the block that contains a word, or would contain it."""
         return max(0, bisect.bisect_right(self._firsts, word) - 1)
 
     def _block(self, word: str) -> _Block:
         return self._blocks[self._place(word)]
 
     def _put(self, word: str, count: int) -> bool:
-        """Set the count of a word; returns whether it was not there. It had gone, and came again, where it
-        was.
+        """Set the count of a word; returns whether the word is new here. A word that was removed from the
+        vocabulary and added again may still be here.
         """
         place = self._place(word)
         counted = dict(self._blocks[place].rows()) if self._blocks else {}
         fresh = word not in counted
         rows = sorted((counted | {word: count}).items())
-        # One that has become twice as long is halved.
-        halves = [
-            _Block.of(half) for half in ([rows] if len(rows) < 2 * BLOCK else [rows[:BLOCK], rows[BLOCK:]])
-        ]
+        # A block that has become twice as long is split.
+        parts = [rows] if len(rows) < 2 * BLOCK else [rows[:BLOCK], rows[BLOCK:]]
+        halves = [_Block.of(part) for part in parts]
         self._blocks[place : place + 1] = halves
         self._firsts[place : place + 1] = [half.first() for half in halves]
         return fresh
@@ -466,7 +450,7 @@ class _Lexicon:
             self._letters[bucket] = "".join((self._letters.get(bucket, ""), *its_words))
 
     def _new_rows(self) -> Iterator[list[tuple[str, int]]]:
-        """Words and their counts, a slice at a time: a million at once would take 150 MB for a moment."""
+        """New words and their counts, in slices: a million at once would briefly take 150 MB."""
         cursor = db.execute_sql(
             "SELECT id, term, documents FROM vocabulary WHERE id > ? ORDER BY id", (self._last_id,)
         )
@@ -486,14 +470,14 @@ def _blocks(rows: Iterable[tuple[str, int]]) -> Iterator[_Block]:
 
 
 class _LatestLexicon:
-    """The lexicon that is kept from query to query, with the words that any process has added."""
+    """The lexicon that queries share. It is updated with words that any process has added."""
 
     def __init__(self) -> None:
         self._latest: _Lexicon | None = None
         self._guard = threading.Lock()
 
     def of(self, photos: int) -> _Lexicon:
-        """The lexicon as it is now, with so many photos in the index."""
+        """The present lexicon; `photos` is the present number of photos in the index."""
         with self._guard:
             known = self._latest
             self._latest = _Lexicon(photos) if known is None or known.has_aged(photos) else known.with_new()
@@ -508,5 +492,5 @@ def _lexicon() -> _Lexicon:
     """The words of the open store."""
     photos = counts([EVERYTHING]).get(EVERYTHING, 0)
     if db.in_transaction():
-        return _Lexicon(photos)  # not kept: what it has seen may be rolled back
+        return _Lexicon(photos)  # not shared: what it has read may be rolled back
     return database.store().cache(_LatestLexicon).of(photos)

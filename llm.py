@@ -1,7 +1,9 @@
-"""The door to the model: which one there is, what every model can do, and whether tokens are left for it.
+"""Access to the language model: the common interface, the model of the present configuration, the daily token
+limit, and a test of the connection; `/api/config/llm` and `/api/usage`.
 
-Two models have one interface, `Model`: the embedded one (`engines/embedded.py`) and the remote one (`engines/remote.py`). Whoever wants an answer calls
-`model_for` and never asks which one it got.
+The embedded model (`engines/embedded.py`) and the remote one (`engines/remote.py`) have one interface,
+`Model`. Callers get a model from `model_for` and need not know which one it is. The configuration and the
+ledger of costs keep their tables in `engines/`; their routes are here.
 """
 
 import threading
@@ -25,25 +27,21 @@ from errors import ModelFailure, NotFound, Unavailable
 from settings import Settings
 from web import inputs, shapes
 
-DEADLINE = 20.0  # seconds: a model on a small machine may have to be loaded first
-# Models that think before they speak fail when they may not, so this is a limit and no measure: the answer is
-# one word.
-MOST_TOKENS = 256
-
+# The test of the connection.
+DEADLINE = 20.0  # seconds; a model on a small machine may have to be loaded first
+MOST_TOKENS = 256  # far more than the one word of the answer, because reasoning models think first
 NOTHING_TO_TEST = "The embedded analyser needs no connection."
 ANSWERED = "The model answers."
 
 
 class Model(Protocol):
-    """What every model can do. `identity` names it in the spend ledger and tells analyses of different models
-    apart.
-    """
+    """What every model can do. `identity` names the model in the ledger of costs and in its analyses."""
 
     identity: str
     takes_tools: bool
 
     def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
-        """What the picture shows; `name` is the file's, which often tells the app. Raises `ModelFailure`."""
+        """What the picture shows. Its file name often names the app. Raises `ModelFailure`."""
 
     def complete(
         self,
@@ -56,29 +54,29 @@ class Model(Protocol):
         """The next message of a conversation: a text of at most `most` tokens, or calls of `tools`. Raises
         `ModelFailure`.
 
-        `remembered` are the memories that the system prompt shows, for a model that does not read it.
+        `remembered` are the memories in the system prompt, for a model that does not read prompts.
         """
 
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
-        """What may be worth remembering of what a person said; nobody has checked it yet. Raises
+        """Candidate memories from a person's message and its answer, not yet validated. Raises
         `ModelFailure`.
         """
 
     def write_notes(self, material: articles.Material) -> articles.Notes:
-        """Articles about what is new to the person, each citing what it rests on. Raises `ModelFailure`."""
+        """Articles about the new material, each with its sources. Raises `ModelFailure`."""
 
     def close(self) -> None: ...
 
 
 class LoadedModels:
-    """The models in use, one for each configuration: all threads share its OCR process or its connections."""
+    """The models in use, one per configuration. All threads share a model's OCR process or connections."""
 
     def __init__(self) -> None:
         self._models: dict[tuple[Configuration, Settings], Model] = {}
         self._guard = threading.Lock()
 
     def model_for(self, chosen: Configuration, settings: Settings) -> Model:
-        """The model of this configuration, made if it is not in use yet."""
+        """The model of this configuration, created at its first use."""
         with self._guard:
             if (chosen, settings) not in self._models:
                 self._models[chosen, settings] = _make_model(chosen, settings)
@@ -93,12 +91,12 @@ class LoadedModels:
 
 
 def model_for(chosen: Configuration, settings: Settings) -> Model:
-    """The model of a configuration; it is closed with the open store."""
+    """The model of a configuration. The open store owns it and closes it."""
     return database.store().cache(LoadedModels).model_for(chosen, settings)
 
 
 def out_of_tokens(chosen: Configuration, settings: Settings, *, now: datetime) -> bool:
-    """Whether the day's tokens are spent, and the model of this configuration would take more."""
+    """Whether the model of this configuration costs tokens, and the day's tokens are used up."""
     return chosen.provider != LOCAL and ledger.used_up(settings, now=now)
 
 
@@ -124,7 +122,7 @@ class Outcome(TypedDict):
 
 
 def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Outcome:
-    """Ask the configured model for one word. Opens the database by itself, for moments."""
+    """Ask the configured model for one word, and record the cost. Opens its own short database scopes."""
     with database.scope():
         chosen = configuration.current(settings)
         used_up = out_of_tokens(chosen, settings, now=clock())
@@ -148,7 +146,7 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
 
 
 def shown(chosen: Configuration) -> shapes.ConfigurationFields:
-    """The configuration as it may be seen: the key only as a yes or no."""
+    """The configuration without its key; `api_key_set` reports whether there is one."""
     return shapes.of(chosen, shapes.ConfigurationFields, api_key_set=bool(chosen.api_key))
 
 
@@ -172,18 +170,18 @@ class PresetKey(msgspec.Struct):
 @routes.get("")
 @inputs.operation()
 def show() -> shapes.ConfigurationFields:
-    """Show which model answers, as it was set a moment ago."""
+    """Show which model answers."""
     return shown(configuration.latest(inputs.settings()))
 
 
 @routes.put("")
 @inputs.operation()
 def update(body: ModelChange) -> shapes.ConfigurationFields:
-    """Configure the model; what is not given stays, and an empty text returns a field to the environment.
+    """Configure the model. Omitted fields stay; an empty text returns a field to the environment's value.
 
-    Provider `local` is the embedded model. The name of a preset as provider, without an address, brings its
-    address and model. A key never travels to another host: without a new one it is dropped when the address
-    moves.
+    Provider `local` is the embedded model. A preset's name as provider, without an address, sets the preset's
+    address and model. A key is never sent to another host: when the address's origin changes and no new key
+    is given, the stored key is deleted.
     """
     configuration.change(inputs.settings(), **inputs.given(body))
     return shown(configuration.current(inputs.settings()))
@@ -203,7 +201,7 @@ def list_presets() -> shapes.PresetList:
 @routes.post("/presets/<name>/apply")
 @inputs.operation(NotFound)
 def apply(name: str, body: PresetKey) -> shapes.ConfigurationFields:
-    """Configure the model by a preset."""
+    """Configure the model from a preset."""
     configuration.apply_preset(inputs.settings(), name, body.api_key)
     return shown(configuration.current(inputs.settings()))
 
@@ -215,7 +213,7 @@ connection_routes = Blueprint("connection", __name__, url_prefix="/api/config/ll
 @inputs.without_scope
 @inputs.operation()
 def run() -> Outcome:
-    """Ask the configured model for one word. That it fails is an answer, too."""
+    """Ask the configured model for one word. A failure of the model is reported with status 200."""
     return probe(inputs.settings())
 
 

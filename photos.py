@@ -1,16 +1,18 @@
 """Photos: storing, de-duplicating, listing, serving and deleting them; `/api/photos`.
 
-A photo is two sealed files, original and thumbnail, and two rows, photo and analysis, made in one transaction
-after the files have reached the disk. A crash between the two leaves files without a row, which clean-up
-removes; never a row without its file. The analysis row is the photo's place in the queue, so storing a photo
-is also asking for its analysis.
+A photo consists of two sealed files, original and thumbnail, and two rows, photo and analysis. The rows are
+inserted in one transaction, after the files have been flushed to the disk. A crash in between leaves files
+without a row, which clean-up removes, but never a row without its files. The analysis row is the photo's
+place in the queue, so storing a photo also queues its analysis.
 
-A list takes any combination of filters and gives its total, at about the cost of one page. Without a period
-the total stands in the tallies, and the page is read from the index of the filter, which ends in the order of
-the list and carries the other filters, so that no row is looked at before it is known to be shown. A period
-is about `original_timestamp`, as in a search: people remember when they took a picture. Its pages are in that
-order, too, the latest picture first: in the order of uploads every page would either sort the whole period or
-walk through everything that was uploaded since.
+A list accepts any combination of filters and returns its total, at about the cost of one page. Without a
+period the total comes from the tallies, and the page from the index of a filter. That index has the order of
+the list and contains the other filters' columns, so that only rows of the page are read. A period filters by
+`original_timestamp`, as in a search, because people remember when they took a picture. Its pages are in that
+order, too, the latest picture first: in the order of uploads, every page would either sort the whole period
+or scan everything uploaded since.
+
+More than 500 lines, because a photo's whole life is one concern and its routes have the largest contract.
 """
 
 import io
@@ -50,16 +52,17 @@ log = logging.getLogger(__name__)
 
 MAX_FILE = 50 * MEGABYTE
 MAX_BATCH = 50
-# Of a picture that is read whole before the answer begins, so that damage is an answer with a sentence. A
-# larger one is sent as it is read, and damage behind its first and last 64 kB cuts the connection off.
+# A picture up to this size is read completely before the response starts, so that damage is an error with a
+# sentence. A larger one is streamed, and damage after its first and before its last 64 kB breaks the
+# connection.
 IN_MEMORY = 4 * MEGABYTE
 
-# Sent after a photo was stored, outside its transaction: the analysis pool wakes up on it.
+# Sent after the transaction that stored a photo; it wakes the analysis pool.
 stored = blinker.Signal()
 
 
 class Upload(msgspec.Struct, frozen=True):
-    """What a client says about a file. None of it is trusted beyond display, but the pair that de-duplicates."""
+    """What a client reports about a file. All of it is for display only, except the ids that de-duplicate."""
 
     device_id: str
     filename: str
@@ -73,14 +76,14 @@ class Stored(NamedTuple):
     id: int
     filename: str
     file_size: int
-    dedup: bool  # it was there already: nothing was stored
+    dedup: bool  # it was stored before, so nothing was stored now
 
 
 def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
-    """Store the picture in `spool`; when this returns, its files and rows have been flushed to the disk.
+    """Store the picture in `spool`. When this returns, its files and rows have been flushed to the disk.
 
-    The pair of device and local id is stored once, however many uploads of it run side by side. Raises
-    `BadInput` for an empty file, `TooLarge`, and `UnsupportedImage`.
+    A pair of device and local id is stored once, even by parallel uploads. Raises `BadInput` for an empty
+    file, `TooLarge`, and `UnsupportedImage`.
     """
     began = time.monotonic()
     if (earlier := _already_stored(upload)) is not None:
@@ -104,7 +107,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     except BaseException as problem:
         for path in kept:
             path.unlink(missing_ok=True)
-        # The same photo was stored by a parallel upload after the look above.
+        # A parallel upload has stored the same photo since the check above.
         if isinstance(problem, peewee.IntegrityError) and (earlier := _already_stored(upload)) is not None:
             return earlier
         raise
@@ -116,16 +119,16 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
 def store_batch(
     spools: Iterable[Spool], uploads: Iterable[Upload], *, now: datetime
 ) -> list[shapes.BatchResult]:
-    """Store each picture by itself; one that cannot be stored costs the others nothing.
+    """Store each picture by itself; a failure does not affect the others.
 
-    Returns, in order, `{id, filename, dedup}` or `{filename, error}` with `error` one of `empty`, `too large`,
-    `unsupported image`, or a sentence.
+    Returns, in order, `{id, filename, dedup}` or `{filename, error}`, where `error` is `empty`, `too large`,
+    `unsupported image` or a sentence.
     """
     results: list[shapes.BatchResult] = []
     for spool, upload in zip(spools, uploads, strict=True):
         try:
-            kept = store(spool, upload, now=now)
-            results.append({"id": kept.id, "filename": kept.filename, "dedup": kept.dedup})
+            photo = store(spool, upload, now=now)
+            results.append({"id": photo.id, "filename": photo.filename, "dedup": photo.dedup})
         except Exception as problem:
             known = database.known_failure(problem)
             if known is None:
@@ -139,7 +142,7 @@ def store_batch(
 
 
 class Filters(msgspec.Struct, frozen=True):
-    """What the listed photos have in common; None is anything. `since` is inclusive, `until` is not."""
+    """The filters of a list; None means any value. `since` is inclusive, `until` is exclusive."""
 
     status: str | None = None
     device_id: str | None = None
@@ -149,7 +152,7 @@ class Filters(msgspec.Struct, frozen=True):
     until: datetime | None = None
 
     def values(self) -> dict[str, str | None]:
-        """By the names of the columns, but for the period."""
+        """The values by the names of the columns, without the period."""
         return {
             "status": self.status,
             "device_id": self.device_id,
@@ -165,7 +168,7 @@ def page(number: int, size: int, filters: Filters) -> tuple[int, list[shapes.Pho
 
 
 def ids_of_page(number: int, size: int, filters: Filters) -> tuple[int, list[int]]:
-    """The total and the ids of one page: the newest upload first; in a period the latest picture first."""
+    """The total and the ids of one page: the newest upload first, or in a period the latest picture first."""
     values = {getattr(Analysis, name): value for name, value in filters.values().items() if value is not None}
     chosen = Analysis.select(Analysis.photo)
     if filters.since is None and filters.until is None:
@@ -173,8 +176,7 @@ def ids_of_page(number: int, size: int, filters: Filters) -> tuple[int, list[int
             chosen = chosen.where(column == value)
         total = models.tallied(**filters.values())
         return total, models.page_of(chosen, (Analysis.photo,), number, size, total)
-    # SQLite would take the index of a filter and read the time of every photo in it. The plus keeps it from
-    # that.
+    # The plus keeps SQLite from using the index of a filter, in which it would read the time of every photo.
     among = [
         peewee.Expression(peewee.NodeList((peewee.SQL("+"), column)), peewee.OP.EQ, value)
         for column, value in values.items()
@@ -186,7 +188,7 @@ def ids_of_page(number: int, size: int, filters: Filters) -> tuple[int, list[int
 
 
 def list_items(ids: list[int]) -> list[shapes.PhotoItem]:
-    """The list items of these photos, in this order; an id that is gone is left out."""
+    """The list items of these photos, in this order, without deleted ones."""
     if not ids:
         return []
     query = Photo.select(*_LIST_COLUMNS).join(Analysis).where(Photo.id.in_(ids))
@@ -201,7 +203,7 @@ def detail(photo_id: int) -> shapes.PhotoDetail:
 
 
 def detail_of(photo: Photo, analysis: Analysis) -> shapes.PhotoDetail:
-    """As `detail`, of rows that are read already."""
+    """As `detail`, from rows that were read before."""
     return shapes.of(photo, shapes.PhotoDetail, analysis=shapes.of(analysis, shapes.AnalysisDetail))
 
 
@@ -214,19 +216,18 @@ def get(photo_id: int) -> Photo:
 
 
 def open_original(photo: Photo) -> BinaryIO:
-    """A seekable reader of the picture as it was uploaded. Raises `Unreadable` when its file is lost or
-    damaged.
-    """
+    """A seekable reader of the uploaded bytes. Raises `Unreadable` when the file is missing or damaged."""
     return crypto.open_sealed(database.store().folder / photo.original_path, photo.file_key)
 
 
 def open_thumbnail(photo: Photo) -> BinaryIO:
+    """A seekable reader of the thumbnail. Raises `Unreadable` when its file is missing or damaged."""
     return crypto.open_sealed(database.store().folder / photo.thumbnail_path, photo.thumbnail_key)
 
 
 def open_sound_thumbnail(photo: Photo) -> BinaryIO:
-    """The whole thumbnail, in memory; one that is lost or damaged is made anew. Raises `Unreadable` when the
-    original is, too.
+    """The thumbnail, completely in memory. A missing or damaged one is made anew from the original. Raises
+    `Unreadable` when that is missing or damaged, too.
     """
     try:
         return _whole(open_thumbnail(photo))
@@ -236,7 +237,7 @@ def open_sound_thumbnail(photo: Photo) -> BinaryIO:
 
 
 def make_thumbnail_anew(photo: Photo) -> None:
-    """Replace a thumbnail by one of the original. Raises `Unreadable` when that is lost or damaged."""
+    """Make the thumbnail again from the original. Raises `Unreadable` when that is missing or damaged."""
     with open_original(photo) as picture:
         try:
             thumbnail = pictures.examine(picture).thumbnail
@@ -254,20 +255,18 @@ def make_thumbnail_anew(photo: Photo) -> None:
 
 
 def delete(photo_id: int) -> None:
-    """Remove a photo with its analysis, its place in the index and its files. Raises `NotFound`."""
+    """Delete a photo with its analysis, its index entry and its files. Raises `NotFound`."""
     if not _delete(Photo.id == photo_id, most=1):
         raise NotFound("Photo not found")
 
 
 def purge(before: datetime, *, most: int) -> int:
-    """Remove up to `most` photos that were uploaded before `before`, the oldest first; returns how many were
-    removed.
-    """
+    """Delete up to `most` photos that were uploaded before `before`, the oldest first; returns how many."""
     return _delete(Photo.created_at < before, most=most)
 
 
 def display_name(filename: str, mime_type: str) -> str:
-    """The client's file name without path parts and control characters; it names nothing on the disk."""
+    """The client's file name without path parts and control characters. It is not a name on the disk."""
     name = PurePosixPath(
         re.sub(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", "", filename).replace("\\", "/")
     ).name
@@ -288,8 +287,8 @@ def _within(filters: Filters) -> list[peewee.Expression]:
 
 
 def _total(filters: Filters, among: list[peewee.Expression]) -> int:
-    """How many photos pass the filters in the period: counted there, or outside of it where there are fewer
-    to count.
+    """How many photos match the filters in the period. Counts those in the period or those outside of it,
+    whichever are likely to be fewer.
     """
     if not _holds_most(filters):
         return Analysis.select().where(*_within(filters), *among).count()
@@ -300,7 +299,9 @@ def _total(filters: Filters, among: list[peewee.Expression]) -> int:
 
 
 def _holds_most(filters: Filters) -> bool:
-    """Whether most of the time over which there are photos is in the period, and so, likely, are most photos."""
+    """Whether the period covers most of the time between the oldest and the newest photo, and so, probably,
+    most photos.
+    """
     # Two statements: one with both would read the whole index.
     oldest = Analysis.select(peewee.fn.MIN(Analysis.taken_at)).scalar()
     newest = Analysis.select(peewee.fn.MAX(Analysis.taken_at)).scalar()
@@ -313,8 +314,8 @@ def _holds_most(filters: Filters) -> bool:
 def _photo(
     spool: Spool, upload: Upload, examined: pictures.Examined, kept: list[Path], *, now: datetime
 ) -> Photo:
-    """The row of an accepted picture, its two files on the disk. The files are added to `kept` before they
-    are there.
+    """Write the two files of an accepted picture; returns its row, not yet inserted. Adds the paths to `kept`
+    before it writes them, so that the caller can remove partial files.
     """
     current = database.store()
     original = new_place(current.photos)
@@ -373,7 +374,8 @@ def _delete(where: peewee.Expression, *, most: int) -> int:
             lexicon.remove(photo_id)
         Analysis.delete().where(Analysis.photo.in_(ids)).execute()
         Photo.delete().where(Photo.id.in_(ids)).execute()
-    # After the commit: a crash here leaves files without a row, which nobody can read and clean-up removes.
+    # After the commit: a crash here leaves files without a row, which have lost their keys; clean-up removes
+    # them.
     for path in itertools.chain.from_iterable(row[1:] for row in rows):
         (database.store().folder / path).unlink(missing_ok=True)
     return len(ids)
@@ -398,7 +400,7 @@ class UploadForm(msgspec.Struct):
     source_type: Name = "screenshot"
     local_media_store_id: Name = ""
     original_timestamp: EpochMs = ""
-    mime_type: str = ""  # only what the client believes; the bytes decide
+    mime_type: str = ""  # ignored: the bytes decide
 
 
 Entries = Annotated[
@@ -434,8 +436,8 @@ class ListQuery(msgspec.Struct):
 def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
     """Upload a screenshot.
 
-    It is what its bytes say, JPEG, PNG, WebP or GIF, and is on the disk when the answer comes. The pair of `device_id` and
-    `local_media_store_id` is stored once; without the id everything is stored.
+    The bytes decide its type: JPEG, PNG, WebP or GIF. When the answer is sent, the picture is on the disk. A
+    pair of `device_id` and `local_media_store_id` is stored once; without a local id, every upload is stored.
     """
     now = utc_now()
     taken = inputs.moment("original_timestamp", form.original_timestamp, now)
@@ -447,13 +449,18 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
         form.source_type,
         form.local_media_store_id,
     )
-    kept = store(_spool(file), described, now=now)
-    if kept.dedup:
-        return {"id": kept.id, "filename": kept.filename, "dedup": True, "message": "Already exists (dedup)"}
+    photo = store(_spool(file), described, now=now)
+    if photo.dedup:
+        return {
+            "id": photo.id,
+            "filename": photo.filename,
+            "dedup": True,
+            "message": "Already exists (dedup)",
+        }
     return {
-        "id": kept.id,
-        "filename": kept.filename,
-        "file_size": kept.file_size,
+        "id": photo.id,
+        "filename": photo.filename,
+        "file_size": photo.file_size,
         "dedup": False,
         "message": "Uploaded",
     }
@@ -463,9 +470,7 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
 @inputs.takes_files(largest=MAX_FILE, most=MAX_BATCH)
 @inputs.operation()
 def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploaded:
-    """Upload several screenshots. One that cannot be stored is told in its result and costs the others
-    nothing.
-    """
+    """Upload several screenshots. A failure is reported in its own result and does not affect the others."""
     now = utc_now()
     times = [
         inputs.moment("timestamps", value, now)
@@ -484,8 +489,8 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploa
 @routes.get("")
 @inputs.operation()
 def index(query: ListQuery) -> shapes.PhotoPage:
-    """List photos, the newest upload first; of a period, which is about when they were taken, the latest
-    picture first.
+    """List photos, the newest upload first. With `since` or `until`, which filter by the time of the picture,
+    the latest picture comes first.
     """
     since, until = parse_time(query.since, field="since"), parse_time(query.until, field="until")
     filters = Filters(query.status, query.device_id, query.category, query.intent, since, until)
@@ -537,7 +542,7 @@ def _spool(file: FileStorage) -> Spool:
 def _picture(
     opened: Callable[[Photo], BinaryIO], photo: Photo, mime_type: str, etag: str, size: int | None = None
 ) -> flask.Response:
-    """A stored picture as a response that a browser shows and never runs."""
+    """A stored picture as a response that a browser displays but never executes."""
     fresh = flask.Response(mimetype=mime_type)
     fresh.set_etag(etag)
     if not flask.request.if_none_match.contains_weak(etag):

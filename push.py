@@ -1,16 +1,15 @@
-"""Push: which devices want notifications, and one signed webhook call for each; `/api/push`.
+"""Push: the devices registered for notifications, and one signed webhook call per device; `/api/push`.
 
-Snaplore does not talk to phones. The operator names a webhook (a gateway of ntfy, Bark, a home automation)
-and gets one POST per device and notification; without one a notification is a line in the log. The address is
-the operator's own setting, so its host is trusted wherever it leads, and nothing else is: a redirect is a
-failure, not a way.
+Snaplore does not send to phones itself. The operator configures a webhook (a gateway such as ntfy or Bark, or
+home automation), which receives one POST per device and notification. Without a webhook, a notification is
+only logged. The address is the operator's setting, so its host is trusted even on the LAN, but no other host
+is: a redirect counts as a failure.
 
-What the network costs is bounded three times: a call, the tries of one device, and all devices together.
-Devices are served side by side, so that one which fails costs the others nothing. `send` and `broadcast` open
-the database by themselves, for a moment, and hold nothing of it while they wait; their callers have no scope
-open.
+Time is limited per call, per device, and for all devices together. Devices are served in parallel, so that a
+failure of one does not delay the others. `send` and `broadcast` open their own short database scopes and hold
+none while they wait, so they must be called without an open scope.
 
-Token, address and secret are never logged. Neither are the sentences of `net`, which name the host.
+Token, address and secret are never logged. Neither are the messages of `net`, which name the host.
 """
 
 import base64
@@ -43,17 +42,16 @@ from web import inputs, shapes
 log = logging.getLogger(__name__)
 
 CALL_SECONDS = 30.0  # by the contract
-RETRY_DELAYS = (1.0, 3.0)  # seconds: a gateway that restarts is back by then
+RETRY_DELAYS = (1.0, 3.0)  # seconds; enough for a restart of the gateway
 TRIES = len(RETRY_DELAYS) + 1
-MAX_RETRY_AFTER = 10.0  # seconds; somebody waits for the answer of the broadcast
-# All devices together, in seconds: what a hanging gateway may cost, and about when browsers and proxies give
-# up.
+MAX_RETRY_AFTER = 10.0  # seconds, because a client waits for the answer of the broadcast
+# Seconds for all devices together, with a gateway that hangs: about when browsers and proxies give up.
 BROADCAST_SECONDS = 60.0
-THREADS = 8  # that wait for the network side by side
+THREADS = 8  # parallel calls of one notification
 MOST_AT_ONCE = 2  # requests that may wait for a webhook: each holds one of the server's threads
-BUSY_SECONDS = 10.0  # after which it is worth coming again
+BUSY_SECONDS = 10.0  # for Retry-After
 
-SECRET_PREFIX = "whsec_"  # noqa: S105 - how Standard Webhooks marks a secret that is written in base64
+SECRET_PREFIX = "whsec_"  # noqa: S105 - not a secret: the mark of base64 in Standard Webhooks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,12 +67,12 @@ TEST = {
     "en": Notification(f"{NAME} test notification", "This is a test push notification"),
 }
 NEW_MESSAGE = {"zh": "新消息", "en": "New message"}
-MOST_TITLES = 3  # of new notes that their notification names, by the contract
+MOST_TITLES = 3  # titles of new notes in their notification, by the contract
 
 
 def announce(settings: Settings) -> None:
-    """Say at start what has no effect. Raises `StartRefused` for an address or a secret with which no call
-    could ever be made.
+    """Check the settings at start, and log those without effect. Raises `StartRefused` for an address or a
+    secret with which no call can succeed.
     """
     if settings.fcm_project_id or settings.fcm_credentials_json:
         names = f"{variable('fcm_project_id')} and {variable('fcm_credentials_json')}"
@@ -93,43 +91,43 @@ def announce(settings: Settings) -> None:
 
 
 def register(device_id: str, token: str, *, now: datetime, **more: str) -> None:
-    """Keep a device, or take over what is given of one that is known; it was seen `now`.
+    """Register a device, or update the given fields of a registered one; `now` is when it was last seen.
 
     `more` may have its `platform`, `device_name`, `device_model` and `app_version`.
     """
     given = {"device_id": device_id, "token": token, **more, "last_seen": now}
-    # One statement, so that an app that starts twice at once is one device.
+    # One statement, so that two simultaneous registrations of a device make one row.
     PushDevice.insert(**given, created_at=now).on_conflict(
         conflict_target=[PushDevice.device_id], update=given
     ).execute()
 
 
 def devices() -> list[PushDevice]:
-    """All devices, the one that was seen last first."""
+    """All devices, the last seen first."""
     return list(PushDevice.select().order_by(PushDevice.last_seen.desc(), PushDevice.id.desc()))
 
 
 def delete(device_id: str) -> None:
-    """Forget a device. Raises `NotFound`."""
+    """Delete a device. Raises `NotFound`."""
     if not PushDevice.delete().where(PushDevice.device_id == device_id).execute():
         raise NotFound("Device not found")
 
 
 def broadcast(settings: Settings, notification: Notification) -> int:
-    """Send to every device; the number of those that it was sent to. Waits at most about `BROADCAST_SECONDS`."""
+    """Send to every device; returns to how many it was sent, after about `BROADCAST_SECONDS` at most."""
     with database.scope():
         targets = devices()
     return _deliver(settings, targets, notification)
 
 
 def send(settings: Settings, device_id: str, notification: Notification) -> bool:
-    """Send to one device; False when it is unknown or the webhook did not take it."""
+    """Send to one device; False when it is unknown or the webhook did not accept the call."""
     device = _find(device_id)
     return device is not None and _deliver(settings, [device], notification) == 1
 
 
 def send_test(settings: Settings, device_id: str) -> bool:
-    """Send a test notification; whether the webhook took it. Raises `NotFound`."""
+    """Send a test notification; returns whether the webhook accepted it. Raises `NotFound`."""
     device = _find(device_id)
     if device is None:
         raise NotFound("Device not found")
@@ -137,7 +135,7 @@ def send_test(settings: Settings, device_id: str) -> bool:
 
 
 def new_notes(titles: Sequence[str], language: str) -> Notification:
-    """What is told when the reasoner has saved articles; `titles` are all of theirs."""
+    """The notification about new notes; `titles` are those of all of them."""
     count, named = len(titles), titles[:MOST_TITLES]
     data = {"count": count, "type": "new_dynamics"}
     if language == "zh":
@@ -151,16 +149,16 @@ def new_notes(titles: Sequence[str], language: str) -> Notification:
 
 
 class _Attempt(NamedTuple):
-    """What one call came to; `failure` is empty when the notification was taken."""
+    """The result of one call; `failure` is empty when the webhook accepted it."""
 
     failure: str = ""
-    passing: bool = False  # another try may succeed
-    retry_after: float = 0.0  # seconds that the webhook asks for
+    passing: bool = False  # a retry may succeed
+    retry_after: float = 0.0  # seconds, from the webhook's Retry-After
 
 
 class _Webhook:
-    """The operator's webhook while one notification is sent. Used by several threads, which share what is
-    left of its time.
+    """The operator's webhook while one notification is sent. Several threads use it and share the remaining
+    time.
     """
 
     def __init__(self, url: str, settings: Settings):
@@ -170,7 +168,7 @@ class _Webhook:
         self._until = time.monotonic() + BROADCAST_SECONDS
 
     def take(self, device: PushDevice, notification: Notification) -> bool:
-        """Whether the webhook took it, in one of `TRIES`. A failure of the network ends here, in the log."""
+        """Call the webhook, up to `TRIES` times; returns whether it accepted. Network failures are logged."""
         body = json.dumps(_payload(device, notification)).encode()
         message_id = f"msg_{secrets.token_hex(16)}"
         for delay in (*RETRY_DELAYS, None):
@@ -192,16 +190,16 @@ class _Webhook:
     def _call(self, body: bytes, message_id: str) -> _Attempt:
         left = self._until - time.monotonic()
         if left <= 0:
-            return _Attempt("no time was left")
+            return _Attempt("the time limit was reached")
         headers = {} if self._key is None else _signed(self._key, message_id, body, now=utc_now())
         try:
-            # Only the status matters: what else the webhook says is not waited for.
+            # Only status and headers matter; the body is not read.
             with self._client.open(
                 "POST", self._url, body, headers=headers, deadline=min(CALL_SECONDS, left)
             ) as answer:
                 status, retry_after = answer.status, _retry_after(answer.headers)
         except net.CallFailed as problem:
-            # One that was silent until the deadline may have delivered it already, and has had its time.
+            # No retry after a timeout: the notification may have been delivered, and the time is used up.
             return _Attempt(type(problem).__name__, passing=isinstance(problem, net.Unreachable))
         if 200 <= status < 300:
             return _Attempt()
@@ -237,8 +235,8 @@ def _payload(device: PushDevice, notification: Notification) -> dict[str, Any]:
 
 
 def _signed(key: bytes, message_id: str, body: bytes, *, now: datetime) -> dict[str, str]:
-    """The headers of Standard Webhooks 1.0 (symmetric signatures): the receiver knows by the id what it has
-    got already.
+    """The headers of Standard Webhooks 1.0 with a symmetric signature. By the id, the receiver can recognise
+    a repeated call.
     """
     seconds = to_epoch_ms(now) // 1000
     digest = hmac.digest(key, b"%s.%d.%s" % (message_id.encode(), seconds, body), "sha256")
@@ -250,16 +248,14 @@ def _signed(key: bytes, message_id: str, body: bytes, *, now: datetime) -> dict[
 
 
 def _signing_key(secret: str | None) -> bytes | None:
-    """The key of a secret: what stands after `whsec_`, decoded, or a secret without that mark, byte by byte
-    as it is.
+    """The key of a secret: the decoded base64 after `whsec_`, or the bytes of a secret without this prefix.
 
-    Raises `StartRefused` for what is marked and is no base64: signed with a guess, every call would be
-    refused by the receiver.
+    Raises `StartRefused` for a prefixed secret that is not base64: the receiver would reject every signature.
     """
     if not secret:
         return None
     if not secret.startswith(SECRET_PREFIX):
-        return secret.encode("utf-8", "surrogateescape")  # also what the environment had in no encoding
+        return secret.encode("utf-8", "surrogateescape")  # restores bytes that are not UTF-8
     encoded = secret.removeprefix(SECRET_PREFIX).rstrip("=")
     try:
         key = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
@@ -271,13 +267,13 @@ def _signing_key(secret: str | None) -> bytes | None:
 
 
 def _guard(url: str) -> net.Guard:
-    """The webhook's host is trusted, also on the LAN and without https."""
+    """A guard that trusts the webhook's host, even on the LAN and without https."""
     return net.Guard(allowed_hosts=[urlsplit(url).hostname or ""])
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds, at most `MAX_RETRY_AFTER`; 0 when none are given. A date says no more than the ordinary delay
-    in so short a time.
+    """The seconds of Retry-After, at most `MAX_RETRY_AFTER`; 0 without them. A date is ignored: the ordinary
+    delay is good enough for such short times.
     """
     value = headers.get("Retry-After", "").strip()
     return min(float(value), MAX_RETRY_AFTER) if value.isascii() and value.isdigit() else 0.0
@@ -288,7 +284,7 @@ def _find(device_id: str) -> PushDevice | None:
         return PushDevice.get_or_none(PushDevice.device_id == device_id)
 
 
-# Of requests that wait for a webhook. The reasoner needs none: its cycles never overlap.
+# For requests that wait for a webhook. The reasoner needs no place: its cycles never overlap.
 _places = Places(MOST_AT_ONCE, full="Other notifications are still on their way.", retry_after=BUSY_SECONDS)
 
 
@@ -296,10 +292,10 @@ _places = Places(MOST_AT_ONCE, full="Other notifications are still on their way.
 
 routes = Blueprint("push", __name__, url_prefix="/api/push")
 
-# A path cannot tell a slash at its beginning from the one before it, and what is registered can be deleted.
+# No leading slash: DELETE has the id in its path, where two slashes would be merged.
 DEVICE_ID = r"^(?!/)[^\x00-\x1f\x7f-\x9f]{1,256}\Z"
 DeviceId = Annotated[
-    str, Meta(pattern=DEVICE_ID, description="1 to 256 characters, none of control, and no slash first")
+    str, Meta(pattern=DEVICE_ID, description="1 to 256 characters, no control characters, no leading slash")
 ]
 Text256 = Annotated[str, Meta(max_length=256)]
 
@@ -319,13 +315,13 @@ class Target(msgspec.Struct):
 
 class BroadcastText(msgspec.Struct):
     title: Text256 = ""
-    body: Annotated[str, Meta(max_length=4_096)] = ""  # what the push services of phones take, all in all
+    body: Annotated[str, Meta(max_length=4_096)] = ""  # the usual limit of mobile push services
 
 
 @routes.post("/register")
 @inputs.operation()
 def register_device(body: Registration) -> shapes.Registered:
-    """Register a device, or refresh one that is registered; what is not given stays."""
+    """Register a device, or update a registered one; omitted fields stay."""
     register(**inputs.given(body), now=utc_now())
     return {"message": "Registered", "device_id": body.device_id}
 
@@ -333,14 +329,14 @@ def register_device(body: Registration) -> shapes.Registered:
 @routes.get("/devices")
 @inputs.operation()
 def list_devices() -> shapes.DeviceList:
-    """List the registered devices, the one that was seen last first."""
+    """List the registered devices, the last seen first."""
     return {"devices": [_shown(device) for device in devices()]}
 
 
 @routes.delete("/devices/<path:device_id>")
 @inputs.operation(NotFound)
 def remove_device(device_id: str) -> shapes.Done:
-    """Forget a device."""
+    """Delete a device."""
     delete(device_id)
     return {"message": "Deleted"}
 
@@ -352,14 +348,14 @@ def send_test_notification(body: Target) -> shapes.TestSent:
     """Send a test notification to a device."""
     with _places.one():
         success = send_test(inputs.settings(), body.device_id)
-    return {"message": "Sent" if success else "The webhook did not take it", "success": success}
+    return {"message": "Sent" if success else "The webhook did not accept it", "success": success}
 
 
 @routes.post("/broadcast")
 @inputs.without_scope
 @inputs.operation(Unavailable)
 def broadcast_message(query: BroadcastText, body: BroadcastText) -> shapes.BroadcastSent:
-    """Send a notification to every device. The texts may stand in the query or in the body, which wins."""
+    """Send a notification to every device. Texts in the body take precedence over texts in the query."""
     settings = inputs.settings()
     title, text = body.title or query.title or NAME, body.body or query.body or NEW_MESSAGE[settings.language]
     with _places.one():

@@ -1,21 +1,19 @@
-"""The reasoner, which writes notes about what is new: when it looks, at what, and what it keeps of it;
-`/api/dynamics/trigger`.
+"""The reasoner, which writes notes about new screenshots and conversations: when a cycle runs, what the model
+gets to read, and how its articles are saved; `/api/dynamics/trigger`.
 
-What is new carries a mark until a cycle has looked at it: an analysis its own, a conversation the last
-message that was seen. A time would not do as the mark: results are stored a moment after the time that they
-carry, and a cycle in between would never see them. With marks a cycle for one device and one for all share
-one memory, what does not fit waits for the next, and a cycle that fails has done nothing. Articles and marks
-are written in one transaction; the database is closed while the model thinks.
+A cycle marks everything that the model has read: an analysis as noted, a conversation up to its last message.
+Times could not replace the marks: a result is stored a moment after its time, and a cycle in between would
+miss it for ever. Marks also make cycles for one device and for all devices agree, leave what does not fit to
+the next cycle, and let a failed cycle change nothing. Articles and marks are written in one transaction, and
+no database scope is open during the call of the model.
 
-Memories and earlier notes are shown to the model to understand what is new. They are no news, and cannot be
-cited.
+Memories and recent notes are given to the model as context. They are not new, and cannot be cited.
 
-An article that goes on where a recent note ends, by its own word or by its title, continues that note: on top
-of what stood there, unread again, under its old id, date and pin. Only new notes are counted and pushed: a
-push names what is new, and would name a running topic every hour.
+An article continues a recent note if it names that note or has nearly the same title (`dynamics.extend`).
+Only new notes are counted and pushed: otherwise a topic of the day would be pushed every hour.
 
-Cycles never overlap, over all processes; one may wait. Every third completed analysis asks for one, hourly
-cron for another.
+Cycles never overlap, across all processes; one may wait. Every third completed analysis requests a cycle, and
+cron runs one every hour.
 """
 
 import contextlib
@@ -49,49 +47,49 @@ from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
-# What a cycle looks at, whatever the model could take: a model that is shown more reads less of each.
-MOST_NEW = 200  # screenshots and, apart from these, conversations; the latest ones, the others wait
-TRIES_ALONE = 3
-MOST_TOKENS = 60_000  # and half of the context, as the answer and its thoughts need room
-# Of the tokens, at most; the rest is for screenshots.
+# The limits of one cycle, even for models that take more: the longer the prompt, the less of it they use.
+MOST_NEW = 200  # screenshots, and as many conversations; the newest ones, the others wait
+TRIES_ALONE = 3  # of one screenshot or conversation by itself
+MOST_TOKENS = 60_000  # of the prompt, and at most half of the context: the answer needs room
+# Of these tokens, at most; the rest is for screenshots.
 NOTES_SHARE, MEMORIES_SHARE, CONVERSATIONS_SHARE = 1 / 8, 1 / 8, 1 / 4
 INSTRUCTION_TOKENS = 700
 MOST_MEMORIES = 40
-MOST_SAID = 30  # messages of a conversation, the latest
-MAX_SAID = 400  # characters of each
+MOST_SAID = 30  # messages of a conversation, the newest
+MAX_SAID = 400  # characters of each message
 # Characters of a screenshot's summary and text. The summary should hold what matters of the text.
 MAX_SUMMARY, MAX_TEXT = 600, 300
 MOST_ENTITIES = 20
+
 ANALYSES_A_CYCLE = 3  # by the contract
-# More than so many would find nothing new.
-MOST_ASKED = 3
-# While the queue is busy, as after an import, only the first so many of these come at once, then one in so
-# long a time.
+MOST_ASKED = 3  # requested cycles that may wait; further ones would find nothing new
+# While the queue is busy, for example after an import, only so many requested cycles run at once, then one
+# per `SPACING`.
 MOST_IN_A_ROW = 3
 SPACING = timedelta(minutes=5)
 
-TURN_PATIENCE = 200.0  # seconds: the longest answer of a model, 130, and the longest push, 60
-PLACE_PATIENCE = 0.5  # for the moment in which one that waited begins
-BUSY = "The reasoner is at work, and one more cycle waits already."
-LOOK_AGAIN = 5.0  # seconds
+RUNNING_PATIENCE = 200.0  # seconds: the longest answer of a model, 130, and the longest push, 60
+WAITING_PATIENCE = 0.5  # seconds: a cycle that has waited leaves its place when it starts
+BUSY = "The reasoner is running, and another cycle is already waiting."
+LOOK_AGAIN = 5.0  # seconds until the thread looks for a requested cycle again
 
 T = TypeVar("T")
 
 
-class Asked(msgspec.Struct):
-    """The cycles that completed analyses have asked for, over all processes and restarts."""
+class Requests(msgspec.Struct):
+    """The cycles that completed analyses have requested, across all processes and restarts."""
 
-    completed: int = 0  # since the last one that asked
-    waiting: int = 0
-    in_a_row: int = 0  # cycles since the queue was last found empty
+    completed: int = 0  # analyses since the last request
+    waiting: int = 0  # requested cycles that have not run
+    in_a_row: int = 0  # cycles since the queue was last empty
     last_at: datetime | None = None
 
 
 class Portion(msgspec.Struct):
-    """How much a cycle looks at: less after answers that could not be used."""
+    """How much a cycle reads: less after answers that were unusable."""
 
     most: int = MOST_NEW
-    failures: int = 0  # of one screenshot or conversation alone, in a row
+    failures: int = 0  # in a row, of one screenshot or conversation by itself
 
 
 # -------------------------------------------------------------------------------------------------- the cycle
@@ -100,14 +98,13 @@ class Portion(msgspec.Struct):
 def cycle(
     settings: Settings, *, device_id: str | None = None, clock: Callable[[], datetime] = utc_now
 ) -> list[Dynamic]:
-    """Look at what is new, of one device or of all; save what is worth a note, push, and return the notes
-    that are new.
+    """Give the model what is new, of one device or of all; save its articles, push, and return the new notes.
 
-    Opens the database by itself, for moments. Raises `Unavailable` when one cycle runs and another waits, and
-    when something is new but the day's tokens are used up; `ModelFailure` when the model gives no answer.
-    After any of these what is new stays new.
+    Opens its own short database scopes. Raises `Unavailable` when one cycle runs and another waits, and when
+    something is new but the day's tokens are used up; `ModelFailure` when the model gives no usable answer.
+    After any of these nothing is marked as read.
     """
-    with _turn():
+    with _only_cycle():
         with database.scope():
             chosen = configuration.current(settings)
             model = llm.model_for(chosen, settings)
@@ -123,24 +120,23 @@ def cycle(
             raise
         with database.scope():
             saved = _save(written, material, device_id, model.identity, now=clock())
-        _tell(settings, [dynamic.title for dynamic in saved])
+        _push(settings, [dynamic.title for dynamic in saved])
         return saved
 
 
 def count_completed() -> None:
-    """An analysis is complete, in the transaction that says so; every third one asks for a cycle."""
-    asked = _asked()
-    asked.completed += 1
-    if asked.completed >= ANALYSES_A_CYCLE:
-        asked.completed, asked.waiting = 0, min(MOST_ASKED, asked.waiting + 1)
-    _save_asked(asked)
+    """Count a completed analysis, in the transaction that completes it. Every third one requests a cycle."""
+    requests = _requests()
+    requests.completed += 1
+    if requests.completed >= ANALYSES_A_CYCLE:
+        requests.completed, requests.waiting = 0, min(MOST_ASKED, requests.waiting + 1)
+    _save_requests(requests)
 
 
 def run_if_due(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
-    """Run a cycle that completed analyses have asked for; False when there is none, or it has to wait.
+    """Run a requested cycle; False when none is requested, or it has to wait.
 
-    One that fails is not repeated: what it would have looked at stays for the next one, at the latest the
-    hourly.
+    A failed cycle is not repeated: its material stays new for the next one, at the latest the hourly one.
     """
     with database.scope():
         if not _take(now=clock()):
@@ -148,62 +144,62 @@ def run_if_due(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
     try:
         cycle(settings, clock=clock)
     except SnaploreError as problem:
-        log.warning("the reasoner's cycle came to nothing: %s", problem)
+        log.warning("the reasoner's cycle failed: %s", problem)
     return True
 
 
 def loop(settings: Settings) -> loops.Loop:
-    """The thread that runs what `count_completed` asks for; for the server process, after it has forked."""
+    """The thread that runs requested cycles; for the server process, after its fork."""
     return loops.Loop("reasoner", lambda: 0.0 if run_if_due(settings) else LOOK_AGAIN)
 
 
-# ------------------------------------------------------------------------------------------- whose turn it is
+# ------------------------------------------------------------------------------------------ when a cycle runs
 
 
 @contextlib.contextmanager
-def _turn() -> Iterator[None]:
-    """Be the only cycle. One more may wait for that; the next one is sent away."""
+def _only_cycle() -> Iterator[None]:
+    """Wait until no other cycle runs. Raises `Unavailable` when another cycle is already waiting."""
     folder = database.store().folder / "reasoner"
-    with contextlib.ExitStack() as place:
-        place.enter_context(named_lock(folder, "waiting", PLACE_PATIENCE, busy=BUSY))
-        with named_lock(folder, "running", TURN_PATIENCE, busy=BUSY):
-            place.close()
+    with contextlib.ExitStack() as waiting:
+        waiting.enter_context(named_lock(folder, "waiting", WAITING_PATIENCE, busy=BUSY))
+        with named_lock(folder, "running", RUNNING_PATIENCE, busy=BUSY):
+            waiting.close()
             yield
 
 
 def _take(*, now: datetime) -> bool:
-    """Take one of the cycles that are asked for, if its time has come; of a burst, one stands for all."""
-    asked = _asked()
-    if not asked.waiting and not asked.in_a_row:
+    """Take one of the requested cycles, if it may run now. After a burst, one cycle answers all requests."""
+    requests = _requests()
+    if not requests.waiting and not requests.in_a_row:
         return False
     with db.atomic():
-        asked = _asked()
+        requests = _requests()
         busy = models.tallied(status="pending") + models.tallied(status="processing") > 0
-        burst = asked.in_a_row >= MOST_IN_A_ROW
-        too_soon = asked.last_at is not None and asked.last_at <= now < asked.last_at + SPACING
-        due = asked.waiting > 0 and not (busy and burst and too_soon)
+        burst = requests.in_a_row >= MOST_IN_A_ROW
+        too_soon = requests.last_at is not None and requests.last_at <= now < requests.last_at + SPACING
+        due = requests.waiting > 0 and not (busy and burst and too_soon)
         if due:
-            asked.waiting = 0 if burst else asked.waiting - 1
-            asked.in_a_row, asked.last_at = asked.in_a_row + 1, now
+            requests.waiting = 0 if burst else requests.waiting - 1
+            requests.in_a_row, requests.last_at = requests.in_a_row + 1, now
         if not busy:
-            asked.in_a_row = 0
+            requests.in_a_row = 0
         if due or not busy:
-            _save_asked(asked)
+            _save_requests(requests)
     return due
 
 
-def _asked() -> Asked:
-    return msgspec.convert(models.stored_value("dynamics.asked", {}), Asked)
+def _requests() -> Requests:
+    return msgspec.convert(models.stored_value("dynamics.asked", {}), Requests)
 
 
-def _save_asked(asked: Asked) -> None:
-    models.store_value("dynamics.asked", asked)
+def _save_requests(requests: Requests) -> None:
+    models.store_value("dynamics.asked", requests)
 
 
 # ------------------------------------------------------------------------------------------------ what is new
 
-# What is not worth keeping is not worth a note. The index is named: SQLite would walk through everything that
-# is done instead.
+# Screenshots with the intent `ignore` are not worth a note. The index is named: otherwise SQLite would walk
+# through all finished analyses.
 _NEW = """
     SELECT photo_id FROM analyses INDEXED BY analyses_to_note
     WHERE status = 'done' AND noted = 0 AND intent <> 'ignore' AND ? IN ('', device_id)
@@ -212,8 +208,8 @@ _NEW = """
 
 
 def _collect(device_id: str | None, tokens: int, *, now: datetime) -> Material:
-    """What is new, the latest first, and what is known beside it; as much of each as fits into its share of
-    the prompt.
+    """What is new, newest first, with memories and recent notes as context; of each, as much as fits into its
+    share of the prompt.
     """
     tokens, most = tokens - INSTRUCTION_TOKENS, min(MOST_NEW, _portion().most)
     remembered = [item["content"] for item in memory.page(1, MOST_MEMORIES, device_id=device_id, now=now)[1]]
@@ -222,7 +218,7 @@ def _collect(device_id: str | None, tokens: int, *, now: datetime) -> Material:
         for row in dynamics.recent(device_id, now=now)
     ]
     memories, recent = _fitting(remembered, tokens * MEMORIES_SHARE), _fitting(recent, tokens * NOTES_SHARE)
-    # However small the context is, something is looked at.
+    # However small the context is, at least one item is read.
     conversations = _fitting(_conversations(device_id, most), tokens * CONVERSATIONS_SHARE, least=1)
     left = tokens - _size([*memories, *recent, *conversations])
     photos = _fitting(_photos(device_id, most), left, least=0 if conversations else 1)
@@ -256,13 +252,13 @@ def _photos(device_id: str | None, most: int) -> list[NewPhoto]:
 
 
 def _conversations(device_id: str | None, most: int) -> list[NewConversation]:
-    """Conversations with new answers, and what was said up to the last one: a question that is still open
-    waits for its answer.
+    """Conversations with new answers, and their messages up to the last answer: a question without an answer
+    is left to the next cycle.
     """
     is_new = (Message.id > Conversation.noted_message_id) & Message.content.is_null(False)
     last = peewee.fn.MAX(Message.id)
     answered = Conversation.select(Conversation.id, Conversation.title, Conversation.device_id, last)
-    # CROSS keeps the order: from each conversation to its new messages, not through all messages.
+    # CROSS fixes the order of the join: each conversation, then its new messages, instead of all messages.
     answered = answered.join(Message, peewee.JOIN.CROSS).where(
         Message.conversation == Conversation.id, is_new, Message.role == "assistant"
     )
@@ -283,7 +279,7 @@ def _conversations(device_id: str | None, most: int) -> list[NewConversation]:
 
 
 def _fitting(items: Sequence[T], tokens: float, *, least: int = 0) -> list[T]:
-    """Those from the front that fit into `tokens`, but at least so many."""
+    """The first items that fit into `tokens`, but at least `least` of them."""
     sizes = itertools.accumulate(_size([item]) for item in items)
     return [
         item
@@ -296,13 +292,13 @@ def _size(items: Iterable[Any]) -> int:
     return sum(context.tokens(articles.shown(item)) for item in items)
 
 
-# ----------------------------------------------------------------------------------------- what becomes of it
+# ---------------------------------------------------------------------------------------------- what is saved
 
 
 def _save(
     written: Notes, material: Material, device_id: str | None, model: str, *, now: datetime
 ) -> list[Dynamic]:
-    """Keep the articles, and that the material has been looked at; returns the notes that are new."""
+    """Save the articles and mark the material as read; returns the new notes."""
     with db.atomic():
         ledger.record(written.usage, purpose="reasoning", model=model, now=now)
         _mark(material)
@@ -327,11 +323,11 @@ def _save(
 
 
 def _fail(problem: ModelFailure, material: Material, model: str, *, now: datetime) -> None:
-    """Count what the failure cost. An answer that is unusable may be so because of one screenshot, or of
-    their number.
+    """Record what the failure cost. An answer may be unusable because of one screenshot, or because there are
+    too many.
 
-    So the next cycle looks at half as many. When one alone has failed as often as a screenshot may fail in
-    its analysis, it is given up, or nothing would ever be noted again.
+    So the next cycle reads half as many. An item that has failed `TRIES_ALONE` times by itself is marked as
+    read: otherwise it would block all later notes.
     """
     with db.atomic():
         if problem.usage is not None:
@@ -350,7 +346,7 @@ def _fail(problem: ModelFailure, material: Material, model: str, *, now: datetim
                 *(photo.id for photo in material.photos),
                 *(conversation.id for conversation in material.conversations),
             ]
-            log.warning("the reasoner gives up on %s: %s", cited, problem)
+            log.warning("the reasoner skips %s: %s", cited, problem)
         _save_portion(portion)
 
 
@@ -369,8 +365,8 @@ def _mark(material: Material) -> None:
 
 
 def _origins(article: Article) -> dict[int | str, str]:
-    """The cited ids with their devices, but for what was deleted while the model was thinking: nothing of
-    that is kept.
+    """The cited ids with their devices, without what was deleted during the call of the model: nothing of
+    that may be saved.
     """
     photos = Photo.select(Photo.id, Photo.device_id).where(Photo.id.in_(article.photo_ids))
     conversations = Conversation.select(Conversation.id, Conversation.device_id).where(
@@ -382,8 +378,8 @@ def _origins(article: Article) -> dict[int | str, str]:
     }
 
 
-def _tell(settings: Settings, titles: list[str]) -> None:
-    """Push, once for all; what is saved is saved whether it is heard of or not."""
+def _push(settings: Settings, titles: list[str]) -> None:
+    """Push once for all new notes. A failed push is logged; the notes stay saved."""
     if not titles:
         return
     try:
@@ -401,8 +397,6 @@ routes = dynamics.routes  # the trigger is one of the notes' paths; the applicat
 @inputs.without_scope
 @inputs.operation(Unavailable, ModelFailure)
 def trigger(query: dynamics.Device, body: dynamics.Device) -> shapes.Generated:
-    """Look at what is new, of all devices or of the one that the query or the body names, and write notes
-    about it.
-    """
+    """Write notes about what is new, of all devices or of the one that the query or the body names."""
     saved = cycle(inputs.settings(), device_id=body.device_id or query.device_id or None)
     return {"generated": len(saved), "articles": [shapes.of(dynamic, shapes.NewArticle) for dynamic in saved]}

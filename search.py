@@ -1,11 +1,11 @@
-"""Search over analysed screenshots: which photos match a query, and how they are ranked; `/api/search`.
+"""Search over analysed screenshots: which photos match a query, and their ranking; `/api/search`.
 
-The index and its vocabulary are in `lexicon.py`, which also tells what a word of a query may mean.
+The index and its vocabulary are in `lexicon.py`, which also expands the words of a query.
 
-Ranking everything that matches is what gets slow (a word in 95 % of a million photos: 1.3 s), so a query
-takes its newest 2,000 matches, lets FTS5 rank those where that is cheap, and compares the best hundred with
-the query on their text: there exact beats prefix beats typo, and a phrase is recognised although the OCR
-joined or broke its words.
+Ranking all matches is slow (1.3 s for a word in 95 % of a million photos). So a query takes its newest 2,000
+matches, lets FTS5 rank them where that is cheap, and compares the text of the best hundred with the query.
+That comparison prefers exact words to prefixes and prefixes to typos, and recognises a phrase even if text
+recognition joined or split its words.
 """
 
 import collections
@@ -24,21 +24,20 @@ from web import inputs, shapes
 
 NEWEST = 2_000  # matches that are counted and ranked: the newest ones
 RERANKED = 100  # of these, the best are compared on their text, 0.1 ms each
-FEW = 5  # with fewer matches than this, typos are matches too
-COVERAGE = 0.6  # share of a query's weight that a photo must have when none has every word
+FEW = 5  # with fewer matches, words with typos match too
+COVERAGE = 0.6  # share of a query's weight that a photo must have when none has all words
 
-# What a query may cost. FTS5 ranks by reading all postings of all terms, 20 ms a million: where there are
-# more, the newest matches count as the best. It finds matches by going through the postings of the rarest
-# word and looking for each meaning of the others: words beyond this many looks are so common that they need
-# not be there.
+# Limits of the cost of a query. FTS5 ranks by reading all postings of all terms, 20 ms per million: with more
+# than `RANKABLE`, the newest matches count as the best. It finds matches by reading the postings of the
+# rarest word and looking up each meaning of the others: past `LOOKUPS`, the remaining words are so common
+# that they are not required.
 RANKABLE = 100_000
-LOOKS = 500_000
+LOOKUPS = 500_000
 
-# What the score is made of.
+# The parts of a score, which sum to 1: words present, words close together, words in the heading, and age.
 COVERED, CLOSE, HEADING, FRESH = 0.65, 0.25, 0.09, 0.01
-HALF_FRESH = timedelta(days=30)
+HALF_FRESH = timedelta(days=30)  # the age at which half of the freshness is left
 NEARBY = 12  # words: a sentence, or two lines of a screen
-
 
 SNIPPET = 160  # characters
 DAY = timedelta(days=1)
@@ -51,8 +50,8 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """`total` is the number of photos that match, at most `NEWEST`; of those with only most of the words, at
-    most `RERANKED`.
+    """The result of a search. `total` is the number of matching photos, counted up to `NEWEST`, or up to
+    `RERANKED` if no photo has all words.
     """
 
     total: int
@@ -75,11 +74,11 @@ def find(
 ) -> Found:
     """The photos that match the query `text`, best first, at most `limit` of them.
 
-    Words in double quotes must stand there as a phrase. Any other word also stands for words that it begins,
-    for what an OCR makes of it, and, where little is found, for words one or two letters away; a photo must
-    have all words or, where none has, most of what is distinctive in them. `since` (inclusive) and `until`
-    (exclusive) are about `original_timestamp`: people remember when they took a picture, not when it was
-    uploaded. Any string is a query; one that matches nothing by these rules finds nothing.
+    Words in double quotes must occur as a phrase. Any other word also matches longer words that it begins,
+    typical errors of text recognition, and, if there are few matches, words one or two letters away. A photo
+    must have all words or, if no photo has, most of the distinctive ones. `since` (inclusive) and `until`
+    (exclusive) filter by `original_timestamp`: people remember when they took a picture, not when it was
+    uploaded. Any string is a valid query.
     """
     query = read(text)
     scope = _Scope.of(query, {"category": category, "intent": intent, "device": device_id}, since, until)
@@ -111,7 +110,7 @@ def find(
 
 
 class _Scope(msgspec.Struct):
-    """What holds for every match of a query: filters, quoted phrases and the range of time."""
+    """The conditions for every match of a query: filters, quoted phrases and the time range."""
 
     conditions: list[str]
     postings: int = 0  # of the terms of filters and days
@@ -122,7 +121,7 @@ class _Scope(msgspec.Struct):
     def of(
         cls, query: Query, filters: dict[str, str | None], since: datetime | None, until: datetime | None
     ) -> "_Scope | None":
-        """None when no photo was taken in the range of time."""
+        """None when no photo was taken in the time range."""
         of_filters = [filter_term(name, value) for name, value in filters.items() if value]
         days = _days(since, until) if since or until else []
         if (since or until) and not days:
@@ -135,14 +134,14 @@ class _Scope(msgspec.Struct):
         return scope
 
     def matching(self, conditions: Iterable[str]) -> tuple[str, list[str]]:
-        """The query for photos that meet `conditions` in this scope, and its values."""
+        """The SQL for photos that meet `conditions` in this scope, and its values."""
         sql, values = (
             "SELECT photo_index.rowid FROM photo_index",
             [" AND ".join([*self.conditions, *conditions])],
         )
         if not self.until:
             return f"{sql} WHERE photo_index MATCH ?", values
-        # The terms are whole days, the photos know the time. CROSS keeps SQLite from starting with the
+        # The index knows only whole days; the photos know the time. CROSS keeps SQLite from starting with the
         # photos.
         sql += " CROSS JOIN photos ON photos.id = photo_index.rowid WHERE photo_index MATCH ?"
         return f"{sql} AND original_timestamp >= ? AND original_timestamp < ?", [
@@ -153,29 +152,29 @@ class _Scope(msgspec.Struct):
 
 
 def _with_all(words: list[Word], scope: _Scope) -> tuple[int, list[int]]:
-    """How many photos have every word, at most `NEWEST`, and those worth a look at their text."""
+    """How many photos have every word, at most `NEWEST`, and the candidates for a comparison of the text."""
     if not all(word.meanings for word in words):
         return 0, []
     rarest_first = sorted(words, key=lambda word: word.photos)
     conditions: list[str] = []
-    looks = 0
+    lookups = 0
     for word in rarest_first:
-        looks += len(word.meanings) * rarest_first[0].photos
-        if not conditions or looks < LOOKS:
+        lookups += len(word.meanings) * rarest_first[0].photos
+        if not conditions or lookups < LOOKUPS:
             conditions.append(_any(word.meanings))
     return _candidates(conditions, scope, sum(word.photos for word in words))
 
 
 def _with_phrase(words: list[Word], query: Query, scope: _Scope) -> list[int]:
-    """The newest photos with the very phrase, which may be older than the newest that have its words."""
-    if min(word.photos for word in words) * len(query.sequence) > LOOKS:
+    """The newest photos with the exact phrase, which may be older than the newest photos with its words."""
+    if min(word.photos for word in words) * len(query.sequence) > LOOKUPS:
         return []
     return _newest([_quoted(" ".join(query.sequence))], scope, RERANKED // 2)
 
 
 def _with_most(words: list[Word], scope: _Scope) -> list[int]:
-    """Photos among which are those with `COVERAGE` of the words' weight: each of these has one of the
-    heaviest words.
+    """Candidates that include all photos with `COVERAGE` of the words' weight: each such photo has at least
+    one of the heaviest words.
     """
     missable = (1 - COVERAGE) * sum(word.weight for word in words)
     if len(words) < 2 or sum(word.weight for word in words if not word.meanings) > missable:
@@ -210,7 +209,7 @@ def _any(of: Iterable[str]) -> str:
 
 
 def _quoted(term: str) -> str:
-    """A string of FTS5's query language: no term has quotes in it."""
+    """A string of FTS5's query language. Terms never contain quotes."""
     return f'"{term}"'
 
 
@@ -251,7 +250,7 @@ class _Match(msgspec.Struct):
 
 
 def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime) -> list[_Match]:
-    """The photos in their order; of those that match alike, the newest first."""
+    """The photos by their scores; of those with nearly equal scores, the newest first."""
     analyses = rows(
         """SELECT photo_id, taken_at, app_name, summary, entities, visible_text FROM analyses
         WHERE photo_id IN (SELECT value FROM json_each(?))""",
@@ -272,8 +271,8 @@ def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime
 def _compared(
     texts: list[str], words: list[Word], numbers: dict[str, int], query: Query
 ) -> tuple[float, float]:
-    """What share of the query's weight a photo has, and its score without freshness. `numbers`: which word a
-    term stands for.
+    """The share of the query's weight that a photo has, and its score without freshness. `numbers` maps a
+    term to the index of its word.
     """
     head, body = terms.fold_lines(texts[:2]), terms.fold_lines(texts[2:])
     sequence = terms.cut(head)
@@ -306,12 +305,11 @@ def _compared(
 
 
 def _as_a_whole(lines: str, phrase: bool, needle: str) -> float:
-    """How well the query stands in the text as a whole: 1 as a line of its own that is a title, less within a
-    line or further down, less again if only without regard to spaces, which an OCR drops and adds; 0 if not
-    at all.
+    """How well the text contains the query as a whole, 0 to 1: 1 as the first line by itself, less within a
+    line or further down, and less if only with other spaces, which text recognition drops and adds.
     """
     if not phrase and len(needle) < 6 and not terms.RUN.search(needle):
-        return 0.0  # so short that it may be within other words
+        return 0.0  # so short that it may be part of other words
     place = lines.find(needle)
     if place < 0:
         return 0.5 if phrase or needle in lines.replace("\n", "") else 0.0
@@ -320,8 +318,8 @@ def _as_a_whole(lines: str, phrase: bool, needle: str) -> float:
 
 
 def _densest(marks: list[tuple[int, int]], reach: int) -> tuple[int, int]:
-    """Of `marks` (place, word), in order: the most distinct words that stand within `reach`, and the first
-    place where they do.
+    """The largest number of distinct words within `reach`, and the first place where they start. `marks` are
+    pairs of place and word, in order.
     """
     most, start = 0, 0
     inside: collections.Counter[int] = collections.Counter()
@@ -337,8 +335,8 @@ def _densest(marks: list[tuple[int, int]], reach: int) -> tuple[int, int]:
 
 
 def _snippet(texts: list[str], words: list[Word]) -> str:
-    """About `SNIPPET` characters of the text from around the place where most of the words stand: plain text,
-    without marks.
+    """About `SNIPPET` characters around the place with most of the query's words: plain text, without
+    highlighting.
     """
     app_name, summary, *values, visible_text = (" ".join(text.split()) for text in texts)
     numbers = {
@@ -353,7 +351,7 @@ def _snippet(texts: list[str], words: list[Word]) -> str:
 
 
 def _marks(text: str, numbers: dict[str, int]) -> list[tuple[int, int]]:
-    """Where in `text` which words of the query stand, in order."""
+    """The places of the query's words in `text`, as pairs of place and word, in order."""
     marks = []
     for piece in terms.PIECE.finditer(text):
         of_piece = [piece[0].casefold()] if piece[0].isascii() else terms.cut(terms.fold(piece[0]))
@@ -361,7 +359,7 @@ def _marks(text: str, numbers: dict[str, int]) -> list[tuple[int, int]]:
             (piece.start() + place, numbers[term]) for place, term in enumerate(of_piece) if term in numbers
         ]
     if not marks:
-        # Only a part of a compound, or one character of a run.
+        # Maybe as a part of a compound, or as one character of a run.
         plain = text.casefold()
         marks = sorted((plain.find(term), number) for term, number in numbers.items() if term in plain)
     return marks
@@ -370,7 +368,7 @@ def _marks(text: str, numbers: dict[str, int]) -> list[tuple[int, int]]:
 def _cut_out(text: str, place: int) -> str:
     start = max(0, min(place - SNIPPET // 4, len(text) - SNIPPET))
     end = start + SNIPPET
-    # At a space, where one is near.
+    # Cut at a space if one is near.
     if start and (space := text.find(" ", start, min(place, start + 20))) >= 0:
         start = space + 1
     if end < len(text) and (space := text.rfind(" ", end - 20, end)) > 0:
@@ -396,8 +394,8 @@ class SearchQuery(msgspec.Struct):
 @routes.get("", endpoint="find")
 @inputs.operation()
 def find_photos(query: SearchQuery) -> shapes.PhotoHits:
-    """Find photos by words, `"phrases"`, beginnings of words, and with typos; the best first. No text is an
-    error.
+    """Find photos by words, `"phrases"`, beginnings of words, and words with typos, the best first. Any text
+    is a valid query.
     """
     found = find(
         query.q,

@@ -314,7 +314,7 @@ def test_one_screenshot_on_which_the_model_always_fails_does_not_stop_the_notes_
             continue
 
     assert shown == set(ids) - {ids[2]}
-    assert f"gives up on [{ids[2]}]" in caplog.text
+    assert f"the reasoner skips [{ids[2]}]" in caplog.text
     fake_llm.requests.clear()
     assert reasoner.cycle(remote, clock=clock) == []
     assert fake_llm.requests == []
@@ -584,7 +584,7 @@ def test_one_cycle_runs_one_waits_and_the_third_is_sent_away(phone, analysed, fa
     for thread in (first, *others):
         thread.join()
 
-    assert "waits already" in detail(refused, 503)
+    assert "already waiting" in detail(refused, 503)
     assert int(refused.headers["Retry-After"]) > 0
     assert sorted(results, key=str) == [0, 1, "sent away"]
     assert len(fake_llm.requests) == 1
@@ -704,7 +704,7 @@ def test_a_cycle_that_fails_is_not_repeated_but_its_material_is_kept(
 
     assert reasoner.run_if_due(remote, clock=clock) is True
     assert reasoner.run_if_due(remote, clock=clock) is False
-    assert "came to nothing" in caplog.text
+    assert "cycle failed" in caplog.text
     fake_llm.answer({"articles": [article("Three", *ids)]})
     assert len(reasoner.cycle(remote, clock=clock)) == 1
 

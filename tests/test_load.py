@@ -63,7 +63,7 @@ def test_answers_that_may_be(path, status, headers, text):
     [
         ("/api/photos", 0, {}, "connection reset"),
         ("/api/photos", 404, {}, "Photo not found"),
-        ("/api/photos", 500, AGAIN, "An internal error happened"),
+        ("/api/photos", 500, AGAIN, "An internal error occurred"),
         ("/api/photos", 429, AGAIN, "Too many requests"),
         (CHAT, 429, {}, "Too many requests"),
         ("/api/photos", 503, {}, ROTATION),

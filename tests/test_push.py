@@ -271,7 +271,7 @@ def test_every_field_takes_its_limit_and_no_more(client, field, length):
 def test_a_device_id_that_cannot_be_one_is_400(client, path, device_id):
     sentence = detail(client.post(f"/api/push/{path}", json={**PIXEL, "device_id": device_id}), 400)
 
-    assert sentence == "device_id: must be 1 to 256 characters, none of control, and no slash first"
+    assert sentence == "device_id: must be 1 to 256 characters, no control characters, no leading slash"
     assert listed(client) == []
 
 
@@ -558,7 +558,7 @@ def test_a_broadcast_ends_in_time_however_many_devices_hang(client, register, re
     assert deliver(client) == 0
     assert len(receiver.calls) == push.THREADS
     failures = sorted(record.getMessage().partition("failed: ")[2] for record in caplog.records)
-    assert failures == ["TimedOut"] * push.THREADS + ["no time was left"] * 4
+    assert failures == ["TimedOut"] * push.THREADS + ["the time limit was reached"] * 4
 
 
 def test_no_pause_is_begun_that_would_end_after_the_broadcast(

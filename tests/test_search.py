@@ -339,7 +339,7 @@ def test_with_plenty_of_the_very_word_its_longer_ones_are_no_matches(library, mo
 
 
 def test_the_bounds_of_cost_keep_the_best_matches(library, monkeypatch):
-    monkeypatch.setattr(search, "LOOKS", 1)
+    monkeypatch.setattr(search, "LOOKUPS", 1)
     monkeypatch.setattr(search, "RANKABLE", 1)
     monkeypatch.setattr(search, "RERANKED", 10)
     for _ in range(20):
