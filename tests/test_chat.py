@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import io
 import json
+import re
 import threading
 from datetime import timedelta
 
@@ -20,7 +21,8 @@ from assistant.transcript import Transcript
 from clock import utc_now
 from engines import ledger, prompts, replies
 from engines.findings import Usage
-from loops import Places
+from errors import Unavailable
+from locks import named_lock
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import together
@@ -94,7 +96,7 @@ def test_a_message_is_answered_and_both_are_stored(asking, fake_llm):
         "content": "Hello, what can I find for you?",
         "tool_calls": [],
     }
-    assert set(reply["conversation_id"]) <= set("0123456789abcdef")
+    assert re.fullmatch("[0-9a-f]{32}", reply["conversation_id"])
     first, second = stored(asking, reply["conversation_id"])
     assert (first["role"], first["content"], first["tool_calls"], first["tool_name"]) == (
         "user",
@@ -231,6 +233,7 @@ def test_several_calls_of_one_round_have_a_tool_message_each(asking, fake_llm):
         call("search_knowledge_base", 1, query="a"),
         call("get_screenshot", 2, id=77),
         call("does_not_exist", 3),
+        *(call("search_knowledge_base", number, query="b") for number in range(4, 10)),
     ]
     fake_llm.answer(None, tool_calls=calls, finish_reason="tool_calls")
     fake_llm.answer("Done.")
@@ -243,6 +246,7 @@ def test_several_calls_of_one_round_have_a_tool_message_each(asking, fake_llm):
         "search_knowledge_base",
         "get_screenshot",
         "does_not_exist",
+        *["search_knowledge_base"] * 5,  # eight in all: a model that wants more has lost its way
         None,
     ]
     assert "error" in json.loads(rows[3]["content"])
@@ -429,6 +433,7 @@ def test_what_a_turn_costs_is_in_the_ledger(asking, fake_llm):
         ({"message": "Hello", "conversation_id": "ab\n"}, "conversation_id"),
         ({"message": "Hello", "conversation_id": "a" * 65}, "conversation_id"),
         ({"message": "Hello", "device_id": "d" * 257}, "device_id"),
+        ({"message": "Hello", "skill_id": "s" * 65}, "skill_id"),
     ],
 )
 def test_an_invalid_field_is_a_400_that_names_it(asking, fake_llm, body, named):
@@ -463,15 +468,23 @@ def test_later_turns_see_earlier_ones_with_their_calls(asking, fake_llm):
     assert tool["content"].splitlines()[0].removeprefix("<data ").removesuffix(">") in system["content"]
 
 
-def test_the_oldest_turns_are_dropped_when_the_context_is_full(asking, fake_llm):
-    """The fake model's context has 32,768 tokens, a quarter for the answer; a Chinese character takes one."""
-    for number in range(4):
-        fake_llm.answer(f"Answer {number}")
-        say(asking, f"{number}" + "好" * 9_000, conversation_id="cafe")
+def test_the_oldest_turns_are_dropped_when_the_context_is_full_and_no_sooner(asking, fake_llm):
+    """The fake model's context is 32,768 tokens, a quarter for the answer; a Chinese character is one."""
+    fake_llm.default = lambda request: "Answer"
+    for number in range(40):
+        asking.post(
+            "/api/chat/send",
+            json={"message": f"{number}" + "好" * 700, "conversation_id": "cafe"},
+            environ_base={"REMOTE_ADDR": f"192.0.2.{number}"},  # ten messages a minute from each
+        )
 
-    messages = fake_llm.requests[-1].body["messages"]
-
-    assert [message["content"][0] for message in messages[1:]] == ["2", "A", "3"]
+    body = fake_llm.requests[-1].body
+    system, *turns = body["messages"]
+    sent = context.tokens([system, *turns]) + context.tokens(body["tools"])
+    assert body["max_tokens"] == 8_192
+    assert 24_576 - context.tokens(turns[:2]) < sent <= 24_576
+    numbers = [int(message["content"].rstrip("好")) for message in turns[::2]]
+    assert numbers == list(range(40))[-len(numbers) :]
 
 
 def test_latin_text_takes_fewer_tokens_than_chinese(asking, fake_llm):
@@ -609,13 +622,13 @@ def test_a_history_is_the_same_however_often_it_is_read():
 
 
 def test_a_limited_number_of_pictures_is_sent_again(asking, fake_llm):
-    for number in range(chat.MAX_PICTURES + 2):
+    for number in range(10):
         fake_llm.answer("Seen.")
         attach(asking, draw(str(number)), conversation_id="cafe")
 
     last = fake_llm.requests[-1]
 
-    assert len(last.images) == chat.MAX_PICTURES
+    assert len(last.images) == 8
     assert last.text.count("not shown any more") == 2
 
 
@@ -835,24 +848,19 @@ def test_different_conversations_run_at_the_same_time(asking, fake_llm):
     assert (first["message"]["content"], other["message"]["content"]) == ("First", "Second")
 
 
-def test_too_many_chats_at_once_are_a_503(asking, fake_llm, monkeypatch):
-    monkeypatch.setattr(chat, "_places", Places(1, full="Full.", retry_after=5))
-    let_go = threading.Event()
-    fake_llm.answer("First", after=let_go)
+def test_a_ninth_chat_at_once_is_a_503(asking, fake_llm):
+    fake_llm.default = lambda request: "Hello"
+    with contextlib.ExitStack() as chats:
+        for _ in range(7):
+            chats.enter_context(chat._places.one())
+        say(asking)
+        chats.enter_context(chat._places.one())
+        detail(asking.post("/api/chat/send", json={"message": "Hello"}), 503)
+        with pytest.raises(Unavailable) as refusal:
+            chat.send(asking.app.settings, chat.Said("Hello"))
 
-    def second():
-        try:
-            fake_llm.wait_for_requests(1)
-            return asking.post("/api/chat/send", json={"message": "Two"})
-        finally:
-            let_go.set()
-
-    _, refused = together(lambda: say(asking, "One"), second)
-
-    detail(refused, 503)
-    assert int(refused.headers["Retry-After"]) >= 1
-    fake_llm.answer("There is room again.")
-    say(asking, "Three")
+    assert refusal.value.retry_after == 5
+    say(asking)
 
 
 # ------------------------------------------------------------------------------------------------- rate limit
@@ -905,6 +913,14 @@ def test_what_is_remembered_reaches_the_model_as_data(asking, fake_llm):
     framed = system.rpartition("<data ")[2]
     assert "allergic to peanuts" in framed
     assert "allergic" not in system.removesuffix(framed)
+
+    with database.scope():
+        models.Memory.update(device_id="phone").execute()
+    for device_id in ("phone", "tablet"):
+        fake_llm.answer("No peanuts.")
+        say(asking, "And tomorrow? No peanuts!", device_id=device_id)
+        system = fake_llm.requests[-1].body["messages"][0]["content"]
+        assert ("allergic" in system) == (device_id == "phone")
 
 
 def remembered(client, fake_llm, said, *memories, settings=None):
@@ -959,15 +975,20 @@ def test_a_recalled_memory_is_not_fed_back_as_new(asking, fake_llm):
     ]
 
 
-def test_an_unreadable_turn_is_skipped_and_waits_if_the_model_is_down(asking, fake_llm):
+def test_an_unreadable_turn_is_skipped_and_one_that_fails_waits_a_minute(asking, fake_llm, monkeypatch):
+    """The step of the background, which returns the seconds until the next one."""
+    monkeypatch.setattr(chat.loops, "Loop", lambda name, step, **options: step)
+    step = chat.reader(asking.app.settings)
     fake_llm.answer("I see.")
     say(asking, "My sister Anna moves to Berlin in May.")
+    with named_lock(database.store().folder / "turns", "reading", 0, busy="Another process reads."):
+        assert step() == 10
     fake_llm.fail(500)
-    assert not chat.read_for_memories(asking.app.settings)
+    assert step() == 60
     fake_llm.answer("no json at all")
 
-    assert chat.read_for_memories(asking.app.settings)
-    assert not chat.read_for_memories(asking.app.settings)
+    assert step() == 0
+    assert step() == 10
     assert asking.get("/api/memories").json["total"] == 0
 
 

@@ -10,6 +10,7 @@ import json
 import logging
 import socket
 import threading
+import types
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from urllib.parse import quote
@@ -18,6 +19,7 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 import database
+import net
 import push
 from app import create_app
 from errors import StartRefused
@@ -487,7 +489,7 @@ def test_after_three_tries_it_is_a_failure(client, register, receiver, answer):
     assert len(receiver.calls) == 3
 
 
-@pytest.mark.parametrize("status", [304, 400, 401, 404, 410, 451])
+@pytest.mark.parametrize("status", [300, 304, 400, 401, 404, 410, 451])
 def test_a_refusal_is_not_tried_again(client, register, receiver, status):
     register("pixel")
     receiver.queue(status)
@@ -561,15 +563,34 @@ def test_a_broadcast_ends_in_time_however_many_devices_hang(client, register, re
     assert failures == ["TimedOut"] * push.THREADS + ["the time limit was reached"] * 4
 
 
-def test_no_pause_is_begun_that_would_end_after_the_broadcast(
-    client, register, receiver, pauses, monkeypatch
+@pytest.mark.parametrize(
+    ("seconds", "deadlines"),
+    [
+        (25.0, [30.0, 30.0, 6.0]),
+        (28.0, [30.0, 30.0]),  # the pause would end with the minute
+        (60.0, [30.0]),
+    ],
+)
+def test_a_call_has_half_a_minute_and_a_notification_a_minute(
+    register, settings, monkeypatch, seconds, deadlines
 ):
-    monkeypatch.setattr(push, "BROADCAST_SECONDS", 5.0)
-    register("pixel")
-    receiver.queue((503, {"Retry-After": "9"}))
+    """Calls that take so many seconds and fail, by a clock of their own."""
+    now, given = [0.0], []
 
-    assert deliver(client) == 0
-    assert pauses == []
+    def pass_by(duration):
+        now[0] += duration
+
+    def call(*args, deadline, **options):
+        given.append(deadline)
+        pass_by(seconds)
+        raise net.Unreachable("refused")
+
+    register("pixel")
+    monkeypatch.setattr(push, "time", types.SimpleNamespace(monotonic=lambda: now[0], sleep=pass_by))
+    monkeypatch.setattr(net.Client, "open", call)
+
+    assert push.send(settings, "pixel", push.Notification("T", "B")) is False
+    assert given == deadlines
 
 
 def test_the_database_is_free_while_a_webhook_is_waited_for(app, client, register, receiver):
@@ -596,9 +617,9 @@ def test_a_third_request_that_would_wait_for_a_webhook_is_told_to_come_again(app
     receiver.answer = lambda call: 200 if go_on.wait(PATIENCE) else 500
 
     with ThreadPoolExecutor(2) as threads:
-        pending = [threads.submit(deliver, Client(app)) for _ in range(push.MOST_AT_ONCE)]
+        pending = [threads.submit(deliver, Client(app)) for _ in range(2)]
         try:
-            receiver.wait_for_calls(push.MOST_AT_ONCE)
+            receiver.wait_for_calls(2)
             refused = [
                 client.post("/api/push/broadcast"),
                 client.post("/api/push/test", json={"device_id": "pixel"}),

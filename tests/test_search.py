@@ -56,8 +56,6 @@ def words_of(seed, number):
         ("Fill with Keepass2Android", "android"),
         ("Your e-mail", "email"),
         ("Your email", "e-mail"),
-        ("You don't have to open it", "dont"),
-        ("func-\ntionality and simplicity", "functionality"),
         ("Zürich Straße", "zurich strasse"),
         ("Zurich Strasse", "Zürich Straße"),
         ("Décision concernant votre dossier", "decision"),
@@ -74,6 +72,7 @@ def words_of(seed, number):
         ("ガイドブック", "ガイド"),
         ("안녕하세요 세계", "안녕"),
         ("ยินดีต้อนรับ", "ต้อน"),
+        ("กรุงเทพ", "รุง"),
     ],
 )
 def test_a_text_is_found_by_what_a_person_would_type(library, text, query):
@@ -96,10 +95,12 @@ def test_a_text_is_found_by_what_a_person_would_type(library, text, query):
         ("Mattermost", "Mattremost"),
         ("Flight to Tahiti", "Tahitti"),
         ("Flight to Tahiti", "Yahiti"),
+        ("Mattermost", "aMttermost"),
         ("Mastodon Engineering", "mastadon enginering"),
         ("Florian Tessiderae", "Tessid"),
         ("Declare it, and the arrny will defend it", "Declare it, and the army will defend it"),
         ("今天尚无传输记禄", "今天尚无传输记录"),
+        ("თბილისი", "თბილიზი"),
     ],
 )
 def test_reading_and_typing_errors_do_not_hide_a_screenshot(library, text, query):
@@ -186,6 +187,9 @@ def test_the_word_itself_comes_before_longer_words_and_these_before_typos(librar
     assert library.ids("barle") == [exact, typo, longer]
     assert library.ids("barley") == [typo, longer, exact]
 
+    longer, parted = library.add("backups"), library.add("Back up failed")
+    assert library.ids("backup") == [parted, longer]
+
 
 def test_a_line_of_its_own_comes_before_a_phrase_in_a_line_and_that_before_scattered_words(library):
     scattered = library.add("Saved by the bell\nNo new messages today")
@@ -210,6 +214,13 @@ def test_of_equal_matches_the_newest_picture_comes_first(library):
 
     assert library.ids("water plants") == [ids[1], ids[2], ids[0], ids[3]]
     assert library.ids("water plants", limit=2) == [ids[1], ids[2]]
+
+    # A little higher up in a text is no better match, much higher up is one.
+    texts = [f"{'a' * before} tahiti {'a' * (120 - before)}" for before in (40, 41, 120)]
+    higher, lower, last = (
+        library.add(text, taken=NOW + timedelta(minutes=place)) for place, text in enumerate(texts)
+    )
+    assert library.ids("tahiti") == [lower, higher, last]
 
 
 APART = " ".join(
@@ -238,10 +249,15 @@ APART = " ".join(
         ({"visible_text": "now Out ofoffice"}, "out of office", 0.783),
         ({"visible_text": "Backup failed"}, "back up", 0.7605),
         ({"visible_text": "Back up failed"}, "backup", 0.8114),
+        ({"visible_text": "Back\nup"}, "backup", 0.7525),
+        ({"visible_text": "Back up failed"}, "backup failed", 0.8527),
+        ({"visible_text": "func-\ntionality"}, "functionality", 0.785),
+        ({"visible_text": "电\n子邮件"}, "电子邮件", 0.785),
         ({"visible_text": "PixelSocial"}, "social", 0.8363),
         # One word in the app name and the other below.
         ({"app_name": "Chat", "visible_text": "Flight to Tahiti"}, "chat flight", 0.83),
         # Side by side, near, and far from each other.
+        ({"visible_text": "saved\nmessages"}, "saved messages", 0.785),
         ({"visible_text": "messages saved"}, "saved messages", 0.785),
         ({"visible_text": f"saved {APART.partition(' ')[2]} messages"}, "saved messages", 0.7412),
         ({"visible_text": f"saved {APART} messages"}, "saved messages", 0.7225),
@@ -270,9 +286,14 @@ def test_a_rare_word_weighs_more_than_a_common_one(library):
     valley = library.add("valley mortgage")
     lake = library.add("lake mortgage")
 
-    assert library.ids("silent valley mortgage") == [valley]
+    assert library.ids("silent valley mortgage") == library.ids("silent valley") == [valley]
     assert library.ids("lake valley mortgage glacier") == []
     assert library.ids("lake mortgage") == [lake]
+
+    for _ in range(8):
+        library.add("mortgages harbour")
+    # By the photos with the very word, not by those with a longer one.
+    assert library.ids("mortgage harbour glacier") == []
 
 
 @pytest.mark.parametrize(
@@ -289,12 +310,43 @@ def test_a_rare_word_weighs_more_than_a_common_one(library):
         ("q 4711x", "q 4711x", "q4711x"),
         ("outofoffice", "out ofo", "out of"),  # a longer word by its beginning, from six letters on, in two
         ("l1", "1l", "2l"),
+        ("tahiti", "ta", "t"),  # longer words by two letters, and not by one
+        ("room 1", "1", "l"),  # one character as it is
     ],
 )
 def test_what_a_word_stands_for_has_bounds(library, text, found, missed):
     wanted = library.add(text)
 
     assert (library.ids(found), library.ids(missed)) == ([wanted], [])
+
+
+def test_of_many_words_that_a_word_may_stand_for_some_are_taken(library):
+    """Twelve that begin with it, the most frequent ones; three that begin with two words run together; 24
+    with a typo.
+    """
+    rare = library.add("tahic")
+    for letter in "abdefghijklm":
+        for _ in range(2):
+            library.add(f"tahi{letter}")
+    found = library.ids("tahi", limit=100)
+    assert (len(found), rare in found) == (24, False)
+
+    for letter in "abcd":
+        library.add(f"outofo{letter}")
+    assert len(library.ids("out ofo")) == 3
+
+    for letter in "abcdefghijklmnopqrstuvwxy":
+        library.add(f"barle{letter}")
+    assert len(library.ids("barlez", limit=100)) == 24
+
+
+def test_at_most_a_hundred_photos_are_compared_and_twenty_listed(library):
+    for _ in range(101):
+        library.add("tahiti")
+
+    found = library.find("tahiti", limit=1000)
+    assert (found.total, len(found.items)) == (101, 100)
+    assert len(library.ids("tahiti")) == 20
 
 
 def test_a_query_is_read_so_far(library):
@@ -319,9 +371,14 @@ def test_a_query_is_read_so_far(library):
 
 
 def test_typos_are_matches_where_fewer_than_five_photos_have_the_word(library):
+    other = library.add("farley")
+    words = [library.add("barley")]
+    assert library.ids("barley") == words  # a wrong first letter is looked for when nothing else is there
     typo = library.add("barlex")
-    words = [library.add("barley") for _ in range(4)]
-    assert sorted(library.ids("barley")) == [typo, *words]
+    assert library.ids("darley") == [words[0], other]
+    assert library.ids("barlez") == [typo, words[0]]
+    words += [library.add("barley") for _ in range(3)]
+    assert sorted(library.ids("barley")) == sorted([typo, *words])
 
     words.append(library.add("barley"))
     assert sorted(library.ids("barley")) == words
@@ -357,6 +414,7 @@ def test_of_more_matches_than_are_compared_the_best_are(library, monkeypatch):
     for number in range(4):
         library.add("the valley " + " ".join(words_of(number, 30)))
     other = library.add("valley, the")
+    library.add("the valley " + " ".join(words_of(5, 30)))
 
     assert library.ids("valley") == [oldest, other]
 
@@ -364,11 +422,11 @@ def test_of_more_matches_than_are_compared_the_best_are(library, monkeypatch):
 def test_an_old_phrase_is_found_behind_many_newer_photos_with_its_words(library, monkeypatch):
     monkeypatch.setattr(search, "NEWEST", 20)
     monkeypatch.setattr(search, "RERANKED", 10)
-    wanted = library.add("the silent valley")
+    wanted = library.add("silent valley")
     for _ in range(30):
-        library.add("valley the " + " ".join(words_of(2, 5)) + " silent")
+        library.add("valley " + " ".join(words_of(2, 5)) + " silent")
 
-    found = library.find("the silent valley")
+    found = library.find("silent valley")
     assert found.items[0].photo_id == wanted
     assert found.total == 20
     assert library.find("valley").total == 20
@@ -377,14 +435,22 @@ def test_an_old_phrase_is_found_behind_many_newer_photos_with_its_words(library,
 # --------------------------------------------------------------------------------------------------- snippets
 
 
-def test_a_snippet_is_the_text_around_the_matches(library):
-    before, after = " ".join(words_of(1, 60)), " ".join(words_of(2, 60))
-    library.add(f"tahiti {before}\n\nFlight   to\nTahiti {after}")
+@pytest.mark.parametrize(
+    ("query", "first", "last"),
+    [
+        ("a000", 0, 31),
+        ("a000 a100", 0, 31),  # in the first place of two as good ones
+        ("a050", 43, 73),
+        ("a150 a100 a149", 142, 172),  # where most of the words are
+        ("a199", 168, 199),
+    ],
+)
+def test_a_snippet_is_the_text_around_the_matches(library, query, first, last):
+    library.add("  ".join(f"a{number:03}" for number in range(200)))
 
-    snippet = library.find("flight tahiti").items[0].snippet
-    assert "Flight to Tahiti" in snippet
-    assert snippet[0] == snippet[-1] == "…"
-    assert len(snippet) <= search.SNIPPET + 2
+    snippet = " ".join(f"a{number:03}" for number in range(first, last + 1))
+    expected = f"{'…' if first else ''}{snippet}{'…' if last < 199 else ''}"
+    assert library.find(query).items[0].snippet == expected
 
 
 @pytest.mark.parametrize("query", ["Décision", "decision", "desicion"])
@@ -405,6 +471,7 @@ def test_a_snippet_at_the_end_is_as_long_as_one_in_the_middle(library, query):
         ("PixelSocial", "social", "PixelSocial"),
         ("Décision", "decision", "Décision"),
         ("Back up failed", "backup", "Back up failed"),
+        ("You don't", "dont", "You don't"),
         ("添加待办\n倒垃圾", "垃圾", "添加待办 倒垃圾"),
         ("添加待办\n倒垃圾", "圾", "添加待办 倒垃圾"),
         ("<b>bold</b>", "bold", "<b>bold</b>"),
@@ -419,13 +486,14 @@ def test_a_snippet_is_the_original_text_however_it_was_matched(library, text, qu
 def test_a_snippet_in_a_script_without_spaces_shows_the_match(library):
     library.add("机器学习" * 200 + "倒垃圾" + "机器学习" * 200)
 
-    assert "倒垃圾" in library.find("倒垃圾").items[0].snippet
+    assert library.find("倒垃圾").items[0].snippet == f"…{'机器学习' * 10}倒垃圾{'机器学习' * 29}机…"
 
 
 def test_the_snippet_comes_from_the_summary_when_only_that_matches(library):
-    library.add("Some other text", summary="A receipt from Nairobi")
+    library.add("Some other text", summary="A receipt from Nairobi, with text")
 
-    assert library.find("nairobi").items[0].snippet == "A receipt from Nairobi"
+    assert library.find("nairobi").items[0].snippet == "A receipt from Nairobi, with text"
+    assert library.find("text").items[0].snippet == "Some other text"
 
 
 # ---------------------------------------------------------------------------------------------------- filters
@@ -452,20 +520,21 @@ def test_the_terms_of_filters_are_not_words(library):
 @pytest.mark.parametrize(
     ("since", "until", "expected"),
     [
-        (None, None, [0, 1, 2, 3, 4, 5]),
-        (datetime(2024, 1, 1), None, [1, 2, 3, 4, 5]),
-        (None, datetime(2024, 2, 29, 12), [0, 1]),
-        (datetime(2024, 2, 29, 12), datetime(2024, 2, 29, 12, 0, 0, 1000), [2]),
-        (datetime(2024, 2, 29), datetime(2025, 1, 1), [1, 2, 3]),
-        (datetime(2023, 12, 31, 23), datetime(2025, 12, 31, 23, 59, 59), [0, 1, 2, 3, 4]),
-        (datetime(2025, 1, 1), datetime(2025, 12, 31), [4]),
+        (None, None, [0, 1, 2, 3, 4, 5, 6]),
+        (datetime(2024, 1, 1), None, [2, 3, 4, 5, 6]),
+        (None, datetime(2024, 2, 29, 12), [0, 1, 2]),
+        (datetime(2024, 2, 29, 12), datetime(2024, 2, 29, 12, 0, 0, 1000), [3]),
+        (datetime(2024, 2, 29), datetime(2025, 1, 1), [2, 3, 4]),
+        (datetime(2023, 12, 31, 23), datetime(2025, 12, 31, 23, 59, 59), [1, 2, 3, 4, 5]),
+        (datetime(2025, 1, 1), datetime(2025, 12, 31), [5]),
         (datetime(2026, 1, 1), datetime(2026, 1, 1), []),
         (datetime(2027, 1, 1), None, []),
-        (datetime.min, datetime.max, [0, 1, 2, 3, 4, 5]),
+        (datetime.min, datetime.max, [0, 1, 2, 3, 4, 5, 6]),
     ],
 )
 def test_a_range_of_time_is_exact(library, since, until, expected):
     moments = [
+        datetime(2023, 1, 1),
         datetime(2023, 12, 31, 23, 59, 59),
         datetime(2024, 2, 29, 11, 59, 59, 999000),
         datetime(2024, 2, 29, 12),
@@ -533,6 +602,20 @@ def test_indexing_or_removing_twice_changes_nothing(library):
         lexicon.remove(4711)
     assert library.vocabulary() == {}
     assert library.ids("tahiti") == []
+
+
+def test_a_wrong_count_is_corrected_by_the_index_and_others_stay(library):
+    library.add("tahiti flight")
+    library.add("tahiti")
+    with database.scope():
+        Vocabulary.update(documents=9).where(Vocabulary.term == "tahiti").execute()
+        Vocabulary.delete().where(Vocabulary.term == "flight").execute()
+        Vocabulary.insert(term="stray", documents=1).execute()
+        for term in ("tahiti", "flight", "stray"):
+            lexicon.count_anew(term)
+        assert lexicon.photos_with("stray") == 0
+
+    assert library.vocabulary() == {"tahiti": 2, "flight": 1}
 
 
 def test_a_photo_without_text_stays_out(library):
