@@ -85,7 +85,6 @@ EXPOSED_HEADERS = (
     "X-RateLimit-Reset",
 )
 CLOCK_STEP = 1.0  # seconds; by less it is drawn, not set
-SOCKET_PATIENCE = 60.0  # seconds without a byte after which a client has lost its thread
 
 
 class Request(inputs.Request):
@@ -255,9 +254,6 @@ def _clock_follower(limiter: Limiter) -> Callable[[], None]:
 def _authenticate() -> None:
     request = flask.request
     flask.g.request_id = secrets.token_hex(8)
-    client = request.environ.get("gunicorn.socket")
-    if client is not None:
-        client.settimeout(SOCKET_PATIENCE)
     if request.endpoint in OPEN_ENDPOINTS:
         return
     app = flask.current_app
@@ -269,7 +265,12 @@ def _authenticate() -> None:
 
 def _receive() -> None:
     request = flask.request
-    if request.endpoint not in OPEN_ENDPOINTS and request.routing_exception is None:
+    # Flask answers OPTIONS by itself, a preflight's without the key: its body is not received.
+    if (
+        request.endpoint not in OPEN_ENDPOINTS
+        and request.routing_exception is None
+        and request.method != "OPTIONS"
+    ):
         inputs.receive()
         if not getattr(flask.current_app.view_functions.get(request.endpoint), "without_scope", False):
             scope = contextlib.ExitStack()
@@ -295,8 +296,6 @@ def _finish(response: flask.Response) -> flask.Response:
         not response.cache_control
     ):  # what a route says nothing about is the person's own: no cache on the way keeps it
         response.cache_control.no_store = True
-    if response.status_code >= 400:
-        inputs.drain()
     return response
 
 

@@ -8,7 +8,6 @@ client holds no lock: `receive` is called once for each request, and everything 
 arrived.
 """
 
-import contextlib
 import functools
 import re
 from collections.abc import Callable
@@ -19,7 +18,7 @@ import flask
 import msgspec
 from msgspec import Meta
 from werkzeug.datastructures import FileStorage
-from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
+from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.routing import IntegerConverter
 
 from clock import from_epoch_ms
@@ -29,9 +28,6 @@ from settings import MEGABYTE, Settings
 # Of a request without files; the largest is a chat message of 32,768 characters, escaped.
 MAX_BODY = 1 * MEGABYTE
 FORM_SLACK = 1 * MEGABYTE  # what a form with files may carry beside them
-# How much of a body that nobody wants is read and thrown away, so that the client sees the answer and not a
-# reset connection.
-MAX_DRAIN = 128 * MEGABYTE
 
 T = TypeVar("T")
 View = TypeVar("View", bound=Callable[..., Any])
@@ -161,20 +157,6 @@ def receive() -> None:
         raise TooLarge(
             f"The request is larger than the {limit // MEGABYTE} MB that can be taken here."
         ) from None
-    except ClientDisconnected:
-        flask.g.client_gone = True
-        raise
-
-
-def drain() -> None:
-    """Throw away what is left of the body, within `MAX_DRAIN`."""
-    if flask.g.get("client_gone"):
-        return
-    stream = flask.request.environ["wsgi.input"]
-    left = MAX_DRAIN
-    with contextlib.suppress(OSError):  # a client that has gone, or fallen silent, needs no answer
-        while left > 0 and (block := stream.read(65_536)):
-            left -= len(block)
 
 
 def settings() -> Settings:
