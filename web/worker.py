@@ -2,9 +2,10 @@
 
 gunicorn's own `ThreadWorker` reads headers in its threads and waits there for as long as a client likes, so
 16 half-sent headers would stop 16 threads. Here the poller, the loop in the main thread that watches all
-sockets, collects each header without blocking, for a limited time and up to a limited size. It also closes
-connections: it reads and discards what a client still sends after its answer, without a thread. A client
-without the API key therefore occupies no thread while it sends, and its body is never waited for.
+sockets, collects each header without blocking, for a limited time and up to a limited size. It also sends the
+end of an answer to a client that reads slowly (`ClientSocket`), and it closes connections: it reads and
+discards what the client still sends. A client without the API key therefore occupies no thread while it sends
+or reads, and its body is never waited for.
 
 In a thread, a request's body must keep to a least rate (`Unreader`).
 
@@ -17,11 +18,12 @@ import json
 import re
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from http import HTTPStatus
-from selectors import EVENT_READ
+from selectors import EVENT_READ, EVENT_WRITE
 from typing import Any
 
 from gunicorn.http.message import Request as GunicornRequest
@@ -53,7 +55,58 @@ MAX_UNREAD = 256 * KILOBYTE
 CLOSING_SECONDS = 120.0
 MAX_DISCARDED = 128 * KILOBYTE * KILOBYTE
 
+# Of an answer that a client has not taken yet, this much is kept for the poller; for more, the thread waits.
+# Every answer without the key fits, of which the dashboard's page is the largest (150 kB, shared by all).
+MAX_UNSENT = 256 * KILOBYTE
+
 _BARE_LF = re.compile(rb"(?<!\r)\n")
+
+
+class ClientSocket(socket.socket):
+    """A client's socket. Sending does not wait for the client while at most MAX_UNSENT bytes are unsent."""
+
+    def __init__(self, accepted: socket.socket) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
+        self._unsent: deque[memoryview] = deque()
+
+    @property
+    def unsent(self) -> int:
+        """Bytes."""
+        return sum(map(len, self._unsent))
+
+    def sendall(self, data: bytes, flags: int = 0) -> None:  # type: ignore[override]  # gunicorn sends bytes
+        self._unsent.append(memoryview(data))
+        try:
+            self.flush()
+            while self.unsent > MAX_UNSENT:
+                super().sendall(self._unsent.popleft(), flags)
+        except OSError:
+            self._unsent.clear()  # the connection is lost
+            raise
+
+    def send(self, data: bytes, flags: int = 0) -> int:  # type: ignore[override]  # as above
+        self.sendall(data, flags)  # gunicorn's "100 Continue"
+        return len(data)
+
+    def sendfile(self, file: Any, offset: int = 0, count: int | None = None) -> int:
+        while self._unsent:
+            super().sendall(self._unsent.popleft())
+        return super().sendfile(file, offset, count)
+
+    def flush(self) -> None:
+        """Send what the client takes at once."""
+        timeout = self.gettimeout()
+        self.settimeout(0.0)
+        try:
+            while self._unsent:
+                sent = super().send(self._unsent[0])
+                self._unsent[0] = self._unsent[0][sent:]
+                if not self._unsent[0]:
+                    self._unsent.popleft()
+        except BlockingIOError:
+            pass
+        finally:
+            self.settimeout(timeout)
 
 
 class Unreader(SocketUnreader):  # type: ignore[misc]  # gunicorn brings no types
@@ -137,12 +190,13 @@ class Parser(RequestParser):  # type: ignore[misc]  # gunicorn brings no types
 class Connection(TConn):  # type: ignore[misc]  # gunicorn brings no types
     """A client's connection, with what has arrived of the next request's header."""
 
-    def __init__(self, cfg: Any, sock: socket.socket, client: Any, server: Any) -> None:
+    def __init__(self, cfg: Any, sock: ClientSocket, client: Any, server: Any) -> None:
         super().__init__(cfg, sock, client, server)
         self.parser = Parser(cfg, sock, client)
         self.data_ready = True  # or `ThreadWorker.handle` waits in its thread for the first byte
         self.header = bytearray()
         self.discarded = 0
+        self.served: Future[bool] | None = None  # the request whose answer is being sent
 
     def init(self) -> None:
         """Begin a request. `ThreadWorker.handle` calls this in the thread, before it parses."""
@@ -170,14 +224,16 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn brings no types
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
     """gunicorn's threaded worker, whose poller collects headers and closes connections.
 
-    A connection is in one of four states: its header is collected; a thread serves it; it is kept alive; it
-    is being closed. In all but the second it belongs to the poller, which calls the methods of this class.
+    A connection is in one of five states: its header is collected; a thread serves it; the end of an answer
+    is sent; it is kept alive; it is being closed. Except while a thread serves it, it belongs to the poller,
+    which calls the methods of this class.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # Connection -> when it is given up (monotonic), in this order
         self._collecting: dict[Connection, float] = {}
+        self._sending: dict[Connection, float] = {}
         self._closing: dict[Connection, float] = {}
 
     def accept(self, listener: socket.socket) -> None:
@@ -193,9 +249,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
         # Otherwise silent clients with as many connections would keep all others out.
         if self.nr_conns >= self.worker_connections:
             self._make_room()
-        self._collect(Connection(self.cfg, client, address, listener.getsockname()))
+        self._collect(Connection(self.cfg, ClientSocket(client), address, listener.getsockname()))
 
-    def on_client_socket_readable(self, conn: Connection, client: socket.socket) -> None:
+    def on_client_socket_readable(self, conn: Connection, client: ClientSocket) -> None:
         """A connection that was kept alive brings its next request, or its end."""
         if conn not in self.keepalived_conns:
             return  # dropped in this round
@@ -206,7 +262,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
 
     def finish_request(self, conn: Connection, fs: "Future[bool]") -> None:
         """Take back a connection from the thread that served a request on it."""
-        if fs.cancelled() or fs.exception() or not fs.result():
+        if conn.sock.fileno() < 0:  # closed in the thread, after an error
+            self._drop(conn)
+        elif conn.sock.unsent:
+            conn.served = fs
+            self._wait(conn, self._sending, SOCKET_PATIENCE, self._on_writable, EVENT_WRITE)
+        elif fs.cancelled() or fs.exception() or not fs.result():
             self._close(conn)
         elif early := conn.parser.unreader.take_buffered():  # pipelined, and maybe only in part
             self._collect(conn, early)
@@ -221,7 +282,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
                 self._refuse(conn, HTTPStatus.REQUEST_TIMEOUT, sentence)
             else:
                 self._drop(conn)
-        for conn in self._overdue(self._closing):
+        for conn in self._overdue(self._sending) + self._overdue(self._closing):
             self._drop(conn)
 
     def _cap_keepalive(self, deadline: float) -> None:
@@ -240,7 +301,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
         else:
             self._wait(conn, self._collecting, HEADER_SECONDS, self._on_header)
 
-    def _on_header(self, conn: Connection, client: socket.socket) -> None:
+    def _on_header(self, conn: Connection, client: ClientSocket) -> None:
         if conn not in self._collecting:
             return  # dropped in this round
         data = self._received(conn, min(PIECE, MAX_HEADER - len(conn.header)))
@@ -253,6 +314,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
             self.enqueue_req(conn)
         elif len(conn.header) >= MAX_HEADER:
             self._refuse_size(conn)
+
+    def _on_writable(self, conn: Connection, client: ClientSocket) -> None:
+        if conn not in self._sending:
+            return  # dropped in this round
+        try:
+            client.flush()
+        except OSError:
+            self._drop(conn)
+            return
+        if not client.unsent and conn.served is not None:
+            self._leave(conn)
+            self.finish_request(conn, conn.served)
 
     def _refuse_size(self, conn: Connection) -> None:
         self._refuse(
@@ -270,7 +343,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
         )
         with contextlib.suppress(OSError):  # a client that reads nothing gets nothing
             conn.sock.setblocking(False)
-            conn.sock.send(answer.encode())
+            conn.sock.sendall(answer.encode())
         self._close(conn)
 
     def _close(self, conn: Connection) -> None:
@@ -284,7 +357,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
             return
         self._wait(conn, self._closing, CLOSING_SECONDS, self._on_rest)
 
-    def _on_rest(self, conn: Connection, client: socket.socket) -> None:
+    def _on_rest(self, conn: Connection, client: ClientSocket) -> None:
         if conn not in self._closing:
             return  # dropped in this round
         data = self._received(conn, PIECE)
@@ -309,17 +382,19 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
         conn: Connection,
         waiting: dict[Connection, float],
         seconds: float,
-        callback: Callable[[Connection, socket.socket], None],
+        callback: Callable[[Connection, ClientSocket], None],
+        event: int = EVENT_READ,
     ) -> None:
-        """Call `callback` when `conn` is readable, for at most so many seconds."""
+        """Call `callback` when `conn` is readable or writable, for at most so many seconds."""
         conn.sock.setblocking(False)
-        if not self.alive:  # the service stops
+        # A stopping service still finishes its answers, within gunicorn's graceful_timeout.
+        if not self.alive and waiting is not self._sending:
             seconds = min(seconds, STOP_KEEPALIVE_LINGER)
         waiting[conn] = time.monotonic() + seconds
-        self.poller.register(conn.sock, EVENT_READ, partial(callback, conn))
+        self.poller.register(conn.sock, event, partial(callback, conn))
 
     def _leave(self, conn: Connection) -> None:
-        for waiting in (self._collecting, self._closing):
+        for waiting in (self._collecting, self._sending, self._closing):
             if waiting.pop(conn, None) is not None:
                 self.poller.unregister(conn.sock)
 
@@ -330,7 +405,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
 
     def _make_room(self) -> bool:
         """Drop a connection that no thread serves: the oldest in its state. Returns whether there is one."""
-        for waiting in (self._closing, self._collecting):
+        for waiting in (self._closing, self._collecting, self._sending):
             if waiting:
                 self._drop(next(iter(waiting)))
                 return True
