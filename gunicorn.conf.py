@@ -6,6 +6,7 @@ import errno
 import gc
 import logging
 import os
+import resource
 import socket
 import sys
 
@@ -37,6 +38,11 @@ with contextlib.suppress(AttributeError):
     _libc.mallopt(M_MMAP_THRESHOLD, 12 * 1_048_576)
     _libc.mallopt(M_TRIM_THRESHOLD, 16 * 1_048_576)
 
+# The usual limit of 1,024 descriptors is too low for 1,000 connections and the files of the database.
+_soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+if 0 <= _soft < 4_096 and (_hard == resource.RLIM_INFINITY or _hard >= 4_096):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4_096, _hard))
+
 wsgi_app = "app:serve()"
 bind = _settings.bind
 
@@ -44,7 +50,8 @@ bind = _settings.bind
 # More workers (`gunicorn -w 2`) are correct, too, because claims are made in the database, but they need
 # SNAPLORE_RATELIMIT_STORAGE: docs/operations.md, "Several workers".
 workers = 1
-worker_class = "gthread"
+# Threads, and a poller that keeps slow clients out of them.
+worker_class = "web.worker.Worker"
 # Enough for three uploads, a browser's six connections and a few chats at once. A thread costs its stack and
 # a database connection.
 threads = 16
@@ -70,6 +77,11 @@ TIDY_EVERY = 60.0  # seconds
 def on_starting(server: Arbiter) -> None:
     """Allow one service for each data folder: two would have separate rate limits, caches and models."""
     try:
+        if server.cfg.is_ssl:
+            raise StartRefused(
+                "gunicorn's TLS (certfile, keyfile) is not supported: a slow handshake would block a "
+                "thread. Use a reverse proxy, as docs/operations.md describes."
+            )
         server.service_lock = ServiceLock(_settings.data_dir)
         _check_addresses(server)
     except StartRefused as refusal:

@@ -27,7 +27,7 @@ LAYERS = (
     ("engines.articles", "engines.configuration", "engines.ledger", "engines.rules"),
     ("engines.digest", "engines.prompts"),
     ("engines.embedded", "engines.remote"),
-    ("web.dashboard", "web.inputs", "web.shapes"),
+    ("web.dashboard", "web.inputs", "web.shapes", "web.worker"),
     ("web.openapi",),
     ("access", "devices", "lexicon", "llm", "memory", "push"),
     ("photos",),
@@ -89,7 +89,8 @@ OWNERS = {
     "urllib3": {"net"},
     "urllib.request": {"net"},
     "http.client": {"net"},
-    "socket": {"net", SERVER},  # the server looks whether its own address is free
+    # The server looks whether its own address is free; the worker receives requests.
+    "socket": {"net", "web.worker", SERVER},
     "PIL": {"pictures", "engines.ocr"},
     "peewee": DATABASE_USERS,
     "playhouse": DATABASE_USERS,

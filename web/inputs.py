@@ -7,7 +7,6 @@ validation and documentation cannot disagree. `receive` reads the whole body onc
 database, so that a slow client holds no lock. Everything after it works on the received data.
 """
 
-import contextlib
 import functools
 import logging
 import re
@@ -20,7 +19,7 @@ import msgspec
 from gunicorn.http.errors import ParseException
 from msgspec import Meta
 from werkzeug.datastructures import FileStorage
-from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
+from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.routing import IntegerConverter
 
 from clock import from_epoch_ms
@@ -30,9 +29,6 @@ from settings import MEGABYTE, Settings
 # Limit of a request without files. The largest valid one is a chat message of 32,768 characters, escaped.
 MAX_BODY = 1 * MEGABYTE
 FORM_SLACK = 1 * MEGABYTE  # the fields and boundaries of a form, in addition to its files
-# How much of a refused body is read and discarded, so that the client can read the answer instead of seeing
-# a connection reset.
-MAX_DRAIN = 128 * MEGABYTE
 
 log = logging.getLogger(__name__)
 
@@ -181,25 +177,9 @@ def receive() -> None:
         raise TooLarge(
             f"The request is larger than the {limit // MEGABYTE} MB that this path accepts."
         ) from None
-    except ClientDisconnected:
-        flask.g.client_gone = True
-        raise
     except ParseException as problem:
         log.warning("request %s: malformed chunks: %s", flask.g.request_id, type(problem).__name__)
         raise BadInput("body: its chunks are malformed") from None
-
-
-def drain() -> None:
-    """Read and discard the rest of the body, up to `MAX_DRAIN`."""
-    if flask.g.get("client_gone"):
-        return
-    stream = flask.request.environ["wsgi.input"]
-    left = MAX_DRAIN
-    # A client that has disconnected or gone silent reads no answer. After malformed chunks, the rest of the
-    # body cannot be found.
-    with contextlib.suppress(OSError, ParseException):
-        while left > 0 and (block := stream.read(65_536)):
-            left -= len(block)
 
 
 def _has_more(request: flask.Request) -> bool:

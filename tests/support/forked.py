@@ -17,7 +17,7 @@ from pathlib import Path
 
 _SPAWN = multiprocessing.get_context("forkserver")
 _SPAWN.set_forkserver_preload(
-    ["app", "gunicorn.app.wsgiapp", "gunicorn.workers.gthread", "flask.cli", "tests.support.forked"]
+    ["app", "gunicorn.app.wsgiapp", "web.worker", "flask.cli", "tests.support.forked"]
 )
 
 

@@ -1,0 +1,426 @@
+"""The gunicorn worker of the service: a thread serves a request only once its header has arrived.
+
+gunicorn's own `ThreadWorker` reads headers in its threads and waits there for as long as a client likes, so
+16 half-sent headers would stop 16 threads. Here the poller, the loop in the main thread that watches all
+sockets, collects each header without blocking, for a limited time and up to a limited size. It also sends the
+end of an answer to a client that reads slowly (`ClientSocket`), and it closes connections: it reads and
+discards what the client still sends. A client without the API key therefore occupies no thread while it sends
+or reads, and its body is never waited for.
+
+In a thread, a request's body must keep to a least rate (`Unreader`).
+
+Plain HTTP only: gunicorn.conf.py refuses TLS by gunicorn, whose handshake is made in a thread.
+"""
+
+import contextlib
+import errno
+import json
+import re
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from http import HTTPStatus
+from selectors import EVENT_READ, EVENT_WRITE
+from typing import Any
+
+from gunicorn.http.message import Request as GunicornRequest
+from gunicorn.http.parser import RequestParser
+from gunicorn.http.unreader import SocketUnreader
+from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
+
+KILOBYTE = 1_024
+
+# From the connection, or from the first byte of a later request, to the end of the header. A phone with a bad
+# connection needs a second or two; nginx allows 60 s.
+HEADER_SECONDS = 10.0
+# The longest address is 8 kB (gunicorn.conf.py); cookies of other services on the same host add some more.
+MAX_HEADER = 64 * KILOBYTE
+PIECE = 64 * KILOBYTE  # read from a socket at once
+
+SOCKET_PATIENCE = 60.0  # seconds without any progress after which a thread gives a client up
+# A body may take BODY_GRACE seconds, and one second more for each LEAST_RATE bytes that have arrived: 50 MB
+# over the slowest 3G (8 kB/s) take under two hours and pass, and so does a short loss of the network. Because
+# the size of a body is limited, this is a deadline for the whole of it as well.
+BODY_GRACE = 60.0
+LEAST_RATE = 1_000  # bytes a second
+
+# What is left of a refused body is discarded, so that the client can read its answer: closing a socket with
+# unread bytes resets the connection. When the rest has already arrived and is at most MAX_UNREAD bytes long,
+# the connection is kept; otherwise it is closed. nginx closes in the same way (`lingering_close`), after
+# 30 s. Here it is longer for phones that upload 50 MB; a connection that is being closed costs no thread.
+MAX_UNREAD = 256 * KILOBYTE
+CLOSING_SECONDS = 120.0
+MAX_DISCARDED = 128 * KILOBYTE * KILOBYTE
+
+# Of an answer that a client has not taken yet, this much is kept for the poller; for more, the thread waits.
+# Every answer without the key fits, of which the dashboard's page is the largest (150 kB, shared by all).
+MAX_UNSENT = 256 * KILOBYTE
+
+_BARE_LF = re.compile(rb"(?<!\r)\n")
+
+
+class ClientSocket(socket.socket):
+    """A client's socket. Sending does not wait for the client while at most MAX_UNSENT bytes are unsent."""
+
+    def __init__(self, accepted: socket.socket) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
+        self._unsent: deque[memoryview] = deque()
+
+    @property
+    def unsent(self) -> int:
+        """Bytes."""
+        return sum(map(len, self._unsent))
+
+    def sendall(self, data: bytes, flags: int = 0) -> None:  # type: ignore[override]  # gunicorn sends bytes
+        self._unsent.append(memoryview(data))
+        try:
+            self.flush()
+            while self.unsent > MAX_UNSENT:
+                super().sendall(self._unsent.popleft(), flags)
+        except OSError:
+            self._unsent.clear()  # the connection is lost
+            raise
+
+    def send(self, data: bytes, flags: int = 0) -> int:  # type: ignore[override]  # as above
+        self.sendall(data, flags)  # gunicorn's "100 Continue"
+        return len(data)
+
+    def sendfile(self, file: Any, offset: int = 0, count: int | None = None) -> int:
+        while self._unsent:
+            super().sendall(self._unsent.popleft())
+        return super().sendfile(file, offset, count)
+
+    def flush(self) -> None:
+        """Send what the client takes at once."""
+        timeout = self.gettimeout()
+        self.settimeout(0.0)
+        try:
+            while self._unsent:
+                sent = super().send(self._unsent[0])
+                self._unsent[0] = self._unsent[0][sent:]
+                if not self._unsent[0]:
+                    self._unsent.popleft()
+        except BlockingIOError:
+            pass
+        finally:
+            self.settimeout(timeout)
+
+
+class Unreader(SocketUnreader):  # type: ignore[misc]  # gunicorn brings no types
+    """Gives gunicorn's parser a request: first the collected header, then the body, from the socket.
+
+    Reading raises `TimeoutError` when the body falls below the least rate.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(sock)
+        self._started = 0.0
+        self._received = 0
+        self._in_body = False
+        self._waits = False
+
+    def begin(self, header: bytes) -> None:
+        """Start a request with what was collected of it: its header, maybe the beginning of its body."""
+        self._started = time.monotonic()
+        self._received = len(header)
+        self._in_body = False
+        self.unread(header)
+
+    def begin_body(self) -> None:
+        """From here on, reading may wait for the client."""
+        self._in_body = True
+        self._waits = True
+
+    def has_all_of(self, body: Any) -> bool:
+        """Discard what has arrived of `body`, at most MAX_UNREAD bytes. Returns whether that was all."""
+        left = MAX_UNREAD
+        self._waits = False
+        try:
+            while left > 0 and (piece := body.read(min(left, PIECE))):
+                left -= len(piece)
+        # Nothing has arrived (`BlockingIOError`), the client is gone, or the chunks are malformed.
+        except Exception:
+            return False
+        return left > 0
+
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        if not self._in_body:
+            return b""  # the end, for a parser that asks for more than a complete header
+        self.sock.settimeout(self._patience() if self._waits else 0.0)
+        try:
+            data: bytes = super().chunk(size_hint)
+        finally:
+            self.sock.settimeout(SOCKET_PATIENCE)
+        self._received += len(data)
+        return data
+
+    def _patience(self) -> float:
+        """Seconds that the next bytes of the body may take."""
+        left = BODY_GRACE + self._received / LEAST_RATE - (time.monotonic() - self._started)
+        if left <= 0:
+            raise TimeoutError("The body of the request arrives too slowly")
+        return min(left, SOCKET_PATIENCE)
+
+
+class Request(GunicornRequest):  # type: ignore[misc]  # gunicorn brings no types
+    def set_body_reader(self) -> None:
+        super().set_body_reader()
+        self.unreader.begin_body()
+
+    def should_close(self) -> bool:
+        """Whether the connection ends with this request. It also ends when the body has not arrived in full
+        by the time of the answer: the rest of a refused upload is not waited for.
+        """
+        if not super().should_close() and (self.body.failed or not self.unreader.has_all_of(self.body)):
+            self.must_close = True
+        return bool(super().should_close())
+
+
+class Parser(RequestParser):  # type: ignore[misc]  # gunicorn brings no types
+    mesg_class = Request
+
+    def __init__(self, cfg: Any, sock: socket.socket, client: Any) -> None:
+        super().__init__(cfg, sock, client)
+        self.unreader = Unreader(sock)
+
+
+class Connection(TConn):  # type: ignore[misc]  # gunicorn brings no types
+    """A client's connection, with what has arrived of the next request's header."""
+
+    def __init__(self, cfg: Any, sock: ClientSocket, client: Any, server: Any) -> None:
+        super().__init__(cfg, sock, client, server)
+        self.parser = Parser(cfg, sock, client)
+        self.data_ready = True  # or `ThreadWorker.handle` waits in its thread for the first byte
+        self.header = bytearray()
+        self.discarded = 0
+        self.served: Future[bool] | None = None  # the request whose answer is being sent
+
+    def init(self) -> None:
+        """Begin a request. `ThreadWorker.handle` calls this in the thread, before it parses."""
+        self.initialized = True
+        self.sock.settimeout(SOCKET_PATIENCE)
+        self.parser.unreader.begin(bytes(self.header))
+        self.header.clear()
+
+    def receive(self, data: bytes) -> bool:
+        """Add `data` to the header. Returns whether gunicorn's parser can judge it: it is complete, or one
+        that the parser refuses already (a bare LF, a first line that is too long).
+        """
+        known = len(self.header)
+        self.header += data
+        if self.header.find(b"\r\n\r\n", max(0, known - 3)) >= 0 or _BARE_LF.search(self.header, known):
+            return True
+        longest = self.cfg.limit_request_line
+        start = 2 if self.header.startswith(b"\r\n") else 0  # the parser skips one empty line
+        return (
+            0 < longest < len(self.header) - start - 2
+            and self.header.find(b"\r\n", start, start + longest + 2) < 0
+        )
+
+
+class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
+    """gunicorn's threaded worker, whose poller collects headers and closes connections.
+
+    A connection is in one of five states: its header is collected; a thread serves it; the end of an answer
+    is sent; it is kept alive; it is being closed. Except while a thread serves it, it belongs to the poller,
+    which calls the methods of this class.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Connection -> when it is given up (monotonic), in this order
+        self._collecting: dict[Connection, float] = {}
+        self._sending: dict[Connection, float] = {}
+        self._closing: dict[Connection, float] = {}
+
+    def accept(self, listener: socket.socket) -> None:
+        try:
+            client, address = listener.accept()
+        except OSError as problem:
+            if problem.errno in (errno.EMFILE, errno.ENFILE) and self._make_room():
+                return  # the listener is still readable: the next round accepts
+            if problem.errno not in (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED):
+                raise
+            return
+        self.nr_conns += 1
+        # Otherwise silent clients with as many connections would keep all others out.
+        if self.nr_conns >= self.worker_connections:
+            self._make_room()
+        self._collect(Connection(self.cfg, ClientSocket(client), address, listener.getsockname()))
+
+    def on_client_socket_readable(self, conn: Connection, client: ClientSocket) -> None:
+        """A connection that was kept alive brings its next request, or its end."""
+        if conn not in self.keepalived_conns:
+            return  # dropped in this round
+        self.poller.unregister(client)
+        self.keepalived_conns.remove(conn)
+        self._collect(conn)
+        self._on_header(conn, client)
+
+    def finish_request(self, conn: Connection, fs: "Future[bool]") -> None:
+        """Take back a connection from the thread that served a request on it."""
+        if conn.sock.fileno() < 0:  # closed in the thread, after an error
+            self._drop(conn)
+        elif conn.sock.unsent:
+            conn.served = fs
+            self._wait(conn, self._sending, SOCKET_PATIENCE, self._on_writable, EVENT_WRITE)
+        elif fs.cancelled() or fs.exception() or not fs.result():
+            self._close(conn)
+        elif early := conn.parser.unreader.take_buffered():  # pipelined, and maybe only in part
+            self._collect(conn, early)
+        else:
+            super().finish_request(conn, fs)
+
+    def murder_pending(self) -> None:
+        """Give up the connections whose time is over. `ThreadWorker.run` calls this in each round."""
+        for conn in self._overdue(self._collecting):
+            if conn.header:
+                sentence = f"The header of the request has not arrived within {HEADER_SECONDS:g} seconds."
+                self._refuse(conn, HTTPStatus.REQUEST_TIMEOUT, sentence)
+            else:
+                self._drop(conn)
+        for conn in self._overdue(self._sending) + self._overdue(self._closing):
+            self._drop(conn)
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        """Give up by `deadline` what waits for a client. `ThreadWorker.run` calls this when it stops."""
+        super()._cap_keepalive(deadline)
+        for waiting in (self._collecting, self._closing):
+            for conn, until in waiting.items():
+                waiting[conn] = min(until, deadline)
+
+    def _collect(self, conn: Connection, early: bytes = b"") -> None:
+        """Wait for the next header on `conn`, of which `early` has arrived."""
+        if early and conn.receive(early):
+            self.enqueue_req(conn)
+        elif len(conn.header) >= MAX_HEADER:
+            self._refuse_size(conn)
+        else:
+            self._wait(conn, self._collecting, HEADER_SECONDS, self._on_header)
+
+    def _on_header(self, conn: Connection, client: ClientSocket) -> None:
+        if conn not in self._collecting:
+            return  # dropped in this round
+        data = self._received(conn, min(PIECE, MAX_HEADER - len(conn.header)))
+        if data is None:
+            return
+        if not data:
+            self._drop(conn)
+        elif conn.receive(data):
+            self._leave(conn)
+            self.enqueue_req(conn)
+        elif len(conn.header) >= MAX_HEADER:
+            self._refuse_size(conn)
+
+    def _on_writable(self, conn: Connection, client: ClientSocket) -> None:
+        if conn not in self._sending:
+            return  # dropped in this round
+        try:
+            client.flush()
+        except OSError:
+            self._drop(conn)
+            return
+        if not client.unsent and conn.served is not None:
+            self._leave(conn)
+            self.finish_request(conn, conn.served)
+
+    def _refuse_size(self, conn: Connection) -> None:
+        self._refuse(
+            conn,
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+            f"The header of the request is larger than the {MAX_HEADER // KILOBYTE} kB that can be taken.",
+        )
+
+    def _refuse(self, conn: Connection, status: HTTPStatus, sentence: str) -> None:
+        """Answer in place of the application, with its error body, and close."""
+        body = json.dumps({"detail": sentence})
+        answer = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\nConnection: close\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        )
+        with contextlib.suppress(OSError):  # a client that reads nothing gets nothing
+            conn.sock.setblocking(False)
+            conn.sock.sendall(answer.encode())
+        self._close(conn)
+
+    def _close(self, conn: Connection) -> None:
+        """End the answers on `conn`, and discard what the client still sends until it closes as well."""
+        self._leave(conn)
+        try:
+            conn.sock.setblocking(False)
+            conn.sock.shutdown(socket.SHUT_WR)
+        except OSError:  # closed already
+            self._drop(conn)
+            return
+        self._wait(conn, self._closing, CLOSING_SECONDS, self._on_rest)
+
+    def _on_rest(self, conn: Connection, client: ClientSocket) -> None:
+        if conn not in self._closing:
+            return  # dropped in this round
+        data = self._received(conn, PIECE)
+        if data is None:
+            return
+        conn.discarded += len(data)
+        if not data or conn.discarded > MAX_DISCARDED:
+            self._drop(conn)
+
+    @staticmethod
+    def _received(conn: Connection, most: int) -> bytes | None:
+        """Up to `most` bytes that have arrived, none at the end of the connection; None: nothing new."""
+        try:
+            return bytes(conn.sock.recv(most))
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            return b""
+
+    def _wait(
+        self,
+        conn: Connection,
+        waiting: dict[Connection, float],
+        seconds: float,
+        callback: Callable[[Connection, ClientSocket], None],
+        event: int = EVENT_READ,
+    ) -> None:
+        """Call `callback` when `conn` is readable or writable, for at most so many seconds."""
+        conn.sock.setblocking(False)
+        # A stopping service still finishes its answers, within gunicorn's graceful_timeout.
+        if not self.alive and waiting is not self._sending:
+            seconds = min(seconds, STOP_KEEPALIVE_LINGER)
+        waiting[conn] = time.monotonic() + seconds
+        self.poller.register(conn.sock, event, partial(callback, conn))
+
+    def _leave(self, conn: Connection) -> None:
+        for waiting in (self._collecting, self._sending, self._closing):
+            if waiting.pop(conn, None) is not None:
+                self.poller.unregister(conn.sock)
+
+    def _drop(self, conn: Connection) -> None:
+        self._leave(conn)
+        self.nr_conns -= 1
+        conn.close()
+
+    def _make_room(self) -> bool:
+        """Drop a connection that no thread serves: the oldest in its state. Returns whether there is one."""
+        for waiting in (self._closing, self._collecting, self._sending):
+            if waiting:
+                self._drop(next(iter(waiting)))
+                return True
+        if self.keepalived_conns:
+            self.keepalived_conns[0].timeout = 0.0
+            self.murder_keepalived()
+            return True
+        return False
+
+    @staticmethod
+    def _overdue(waiting: dict[Connection, float]) -> list[Connection]:
+        now = time.monotonic()
+        overdue = []
+        for conn, until in waiting.items():
+            if until > now:
+                break
+            overdue.append(conn)
+        return overdue
