@@ -153,6 +153,17 @@ def test_beside_864_slow_clients_everything_is_answered_soon(service):
             dripping.join()
 
 
+def test_clients_leave_the_service_the_descriptors_that_it_needs(tmp_path):
+    scarce = tmp_path / "scarce.py"
+    limit = "resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))"
+    scarce.write_text(f"{(ROOT / 'gunicorn.conf.py').read_text()}\n{limit}\n")
+    with Service(tmp_path, "-c", str(scarce), api_key="key") as service, connections(service, 500):
+        assert quickly(service, "GET", "/api/photos").status_code == 200
+        files = {"file": ("scarce.png", draw("Scarce"))}
+        assert quickly(service, "POST", "/api/photos/upload", files=files).status_code == 200
+        assert "Too many open files" not in service.output
+
+
 def slow_reader(service):
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)

@@ -16,6 +16,7 @@ import contextlib
 import errno
 import json
 import re
+import resource
 import socket
 import time
 from collections import deque
@@ -58,6 +59,10 @@ MAX_DISCARDED = 128 * KILOBYTE * KILOBYTE
 # Of an answer that a client has not taken yet, this much is kept for the poller; for more, the thread waits.
 # Every answer without the key fits, of which the dashboard's page is the largest (150 kB, shared by all).
 MAX_UNSENT = 256 * KILOBYTE
+
+# Clients get no more connections than leave these for the service: each of 16 threads opens the database (3
+# files), a lock or two and a picture, and so do the loops in the background.
+OWN_DESCRIPTORS = 256
 
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 
@@ -231,6 +236,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if descriptors != resource.RLIM_INFINITY:
+            left = max(descriptors - OWN_DESCRIPTORS, 2 * self.cfg.threads)
+            self.worker_connections: int = min(self.cfg.worker_connections, left)
+            self.max_keepalived = self.worker_connections - self.cfg.threads
         # Connection -> when it is given up (monotonic), in this order
         self._collecting: dict[Connection, float] = {}
         self._sending: dict[Connection, float] = {}
