@@ -193,7 +193,7 @@ def receive() -> None:
         flask.g.client_gone = True
         raise
     except ParseException as problem:
-        log.warning("request %s: malformed chunks: %s", flask.g.request_id, type(problem).__name__)
+        log.warning("request %s: malformed chunks: %s", flask.g.get("request_id"), type(problem).__name__)
         raise BadInput("body: its chunks are malformed") from None
 
 
