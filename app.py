@@ -276,6 +276,8 @@ def _authenticate() -> None:
         request.environ.get("HTTP_AUTHORIZATION", ""), app.api_key
     ):
         raise NotAuthenticated("The API key is missing or wrong: send it as `Authorization: Bearer <key>`")
+    if app.api_key is None:
+        access.check_without_key(request.headers, app.settings.cors_origins, reads_json=inputs.has_json())
 
 
 def _receive() -> None:

@@ -10,6 +10,7 @@ and would improve the figures. Each client does everything once when it starts, 
 so that even a short run on a busy machine covers everything.
 """
 
+import argparse
 import hashlib
 import itertools
 import json
@@ -22,6 +23,7 @@ from typing import Any
 import gevent
 from gevent.pool import Pool
 from locust import HttpUser, between, constant, events, task
+from locust.env import Environment
 from requests import Response
 
 from benchmarks import material, verdicts
@@ -43,13 +45,13 @@ screenshots: list[bytes] = []
 
 
 @events.init_command_line_parser.add_listener
-def _arguments(parser) -> None:
+def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", default="", help="the service's API key")
     parser.add_argument("--result", type=Path, help="file for the results, as JSON")
 
 
 @events.test_start.add_listener
-def _draw(environment, **_) -> None:
+def _draw(environment: Environment, **_: Any) -> None:
     screenshots[:] = [material.screenshot(writer, number) for number in range(PICTURES)]
 
 
@@ -262,7 +264,7 @@ def _pauses() -> Iterator[float]:
 
 
 @events.quitting.add_listener
-def _write(environment, **_) -> None:
+def _write(environment: Environment, **_: Any) -> None:
     """Write the results, with times in milliseconds."""
     if (path := environment.parsed_options.result) is None:
         return

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -48,7 +49,7 @@ MOST_SHOWN = 20
 class SlowModel(FakeLLM):
     """Answers every kind of request with a usable answer, after a realistic time."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._writer = material.Writer()
         self._numbers = itertools.count(1)
         super().__init__(self._answer)
@@ -100,7 +101,7 @@ def main() -> None:
     sys.exit(bool(problems))
 
 
-def _run(service: Service, folder: Path, seconds: float, *, judge_memory: bool) -> dict:
+def _run(service: Service, folder: Path, seconds: float, *, judge_memory: bool) -> dict[str, Any]:
     """Load the service for `seconds` and print the results. Returns the figures and the problems."""
     print(f"{seconds:.0f} s of load ...", file=sys.stderr, flush=True)
     problems: list[str] = []
@@ -145,7 +146,7 @@ def _run(service: Service, folder: Path, seconds: float, *, judge_memory: bool) 
     }
 
 
-def _clients(service: Service, result: Path, seconds: float) -> dict:
+def _clients(service: Service, result: Path, seconds: float) -> dict[str, Any]:
     """The results of `clients.py`."""
     locust = [
         sys.executable,
@@ -208,7 +209,7 @@ def _cron(service: Service, pause: float, problems: list[str]) -> Iterator[None]
         thread.join()
 
 
-def _lost(service: Service, uploads: list[dict]) -> list[str]:
+def _lost(service: Service, uploads: list[dict[str, Any]]) -> list[str]:
     """The problems of pictures whose upload was answered, after waiting until all are analysed."""
     client = service.client()
     deadline = time.monotonic() + DRAIN
@@ -230,7 +231,7 @@ def _lost(service: Service, uploads: list[dict]) -> list[str]:
     return problems
 
 
-def _table(kinds: list[dict]) -> str:
+def _table(kinds: list[dict[str, Any]]) -> str:
     rows = [("request", "count", "p50", "p95", "max")]
     rows += [
         (kind["name"], f"{kind['count']:,}", *(f"{kind[figure]:.0f} ms" for figure in ("p50", "p95", "max")))

@@ -9,7 +9,7 @@ import functools
 import io
 import itertools
 import random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -104,7 +104,7 @@ class Writer:
         some of the indexed texts, for phrases.
         """
         plain = sorted(term for term in documents if term.isascii() and term.isalpha() and len(term) > 3)
-        plain.sort(key=documents.get, reverse=True)
+        plain.sort(key=documents.__getitem__, reverse=True)
         rare, common = plain[len(plain) // 2 :], plain[: max(each, 50)]
         middling = [term for term in plain[: len(plain) // 2] if len(term) > 6] or plain
         queries = []
@@ -186,7 +186,7 @@ def noise(width: int, height: int) -> bytes:
     return png(Image.frombytes("RGB", (width, height), pixels), compress_level=0)
 
 
-def png(picture: Image.Image, **options) -> bytes:
+def png(picture: Image.Image, **options: Any) -> bytes:
     out = io.BytesIO()
     picture.save(out, "PNG", **options)
     return out.getvalue()

@@ -271,7 +271,7 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
         share: Callable[[list[float]], float],
         times: dict[str, list[float]],
         source: str = "http",
-        **budget,
+        **budget: float,
     ) -> Figure:
         bare = {"floor": share(times["bare"]), "floor_is": "bare FTS5 query"}
         return Figure(what=f"search, {what}", measured=share(times[source]), unit="ms", **bare, **budget)

@@ -97,7 +97,7 @@ class Folders:
         writer = material.Writer()
         return [material.screenshot(writer, number) for number in range(min(SCREENSHOTS, 3 * self.rounds))]
 
-    def empty(self, name: str, **settings) -> Settings:
+    def empty(self, name: str, **settings: Any) -> Settings:
         """The settings of an empty folder."""
         return dataclasses.replace(Settings(data_dir=self.path(name), language="en"), **settings)
 

@@ -53,7 +53,7 @@ class Service:
         self.started_in = time.perf_counter() - begun
         return self
 
-    def __exit__(self, *exc_info) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.stop()
         self._log.close()
 
@@ -127,7 +127,7 @@ class MemoryWatch:
         self._thread.start()
         return self
 
-    def __exit__(self, *exc_info) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._ended.set()
         self._thread.join()
 
@@ -153,7 +153,7 @@ class PauseWatch:
             thread.start()
         return self
 
-    def __exit__(self, *exc_info) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._ended.set()
         for thread in self._threads:
             thread.join()

@@ -6,7 +6,7 @@ import contextlib
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 
@@ -56,9 +56,9 @@ def side_by_side(threads: int, ready: Callable[[], Callable[[Any], Any]], items:
     return seconds
 
 
-def p50(seconds: list[float]) -> float:
+def p50(seconds: Sequence[float]) -> float:
     return statistics.median(seconds)
 
 
-def p95(seconds: list[float]) -> float:
+def p95(seconds: Sequence[float]) -> float:
     return sorted(seconds)[min(len(seconds) - 1, int(len(seconds) * 0.95))]

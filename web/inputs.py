@@ -156,6 +156,14 @@ def without_scope(view: View) -> View:
     return view
 
 
+def has_json() -> bool:
+    """Whether the current request has a body that its route reads as JSON."""
+    request = flask.request
+    contract: Operation | None = getattr(_view(), "operation", None)
+    is_sent = bool(request.content_length) or "Transfer-Encoding" in request.headers
+    return is_sent and contract is not None and "body" in contract.inputs
+
+
 def receive() -> None:
     """Read the whole body of the current request.
 
@@ -178,7 +186,7 @@ def receive() -> None:
             f"The request is larger than the {limit // MEGABYTE} MB that this path accepts."
         ) from None
     except ParseException as problem:
-        log.warning("request %s: malformed chunks: %s", flask.g.request_id, type(problem).__name__)
+        log.warning("request %s: malformed chunks: %s", flask.g.get("request_id"), type(problem).__name__)
         raise BadInput("body: its chunks are malformed") from None
 
 
@@ -262,9 +270,13 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 def _file_limits() -> tuple[int, int]:
     """The limits of the current endpoint: the size of a file in bytes, and the number of files."""
-    view = flask.current_app.view_functions.get(flask.request.endpoint or "")
-    limits: tuple[int, int] = getattr(view, "takes_files", (0, 0))
+    limits: tuple[int, int] = getattr(_view(), "takes_files", (0, 0))
     return limits
+
+
+def _view() -> Any:
+    """The view function of the current request; None for an unknown path."""
+    return flask.current_app.view_functions.get(flask.request.endpoint or "")
 
 
 def _uploaded(name: str, *, most: int) -> list[FileStorage]:
