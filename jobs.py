@@ -11,6 +11,7 @@ runs twice at the same time, over all processes.
 
 import contextlib
 import functools
+import os
 import re
 import sys
 import time
@@ -66,6 +67,7 @@ def command(
     def wrap(function: Callable[Parameters, None]) -> click.Command:
         @functools.wraps(function)
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+            umask = os.umask(0o077)  # only the owner can read the files that a command creates
             try:
                 if opens:
                     _application().open_data()
@@ -77,6 +79,7 @@ def command(
                 raise click.ClickException(f"{failing}{known.detail}") from None
             finally:
                 database.close_connections()
+                os.umask(umask)
 
         return (group.command if group else click.command)(name)(with_appcontext(run))
 
