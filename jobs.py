@@ -67,7 +67,7 @@ def command(
     def wrap(function: Callable[Parameters, None]) -> click.Command:
         @functools.wraps(function)
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
-            os.umask(0o077)  # as the service does: only the owner may read the files of the data folder
+            umask = os.umask(0o077)  # only the owner can read the files that a command creates
             try:
                 if opens:
                     _application().open_data()
@@ -79,6 +79,7 @@ def command(
                 raise click.ClickException(f"{failing}{known.detail}") from None
             finally:
                 database.close_connections()
+                os.umask(umask)
 
         return (group.command if group else click.command)(name)(with_appcontext(run))
 

@@ -12,6 +12,7 @@ import random
 import shutil
 import sys
 import tarfile
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -505,6 +506,62 @@ def test_a_member_that_is_no_plain_file_is_refused(kept, here, tmp_path, type):
     members = taken_apart(kept.file)
     members.insert(-2, (named(f"photos/aa/{'a' * 32}", type, "../../keys/master.key"), b""))
     refuses(here, kept, put_together(members, tmp_path / "harmed.tar", summed=True), "is not a plain file")
+
+
+@pytest.mark.parametrize("type", [b"x", b"g", b"X", b"L", b"K", b"S"])
+@pytest.mark.parametrize("place", [0, 4])
+def test_a_header_that_extends_the_next_one_is_refused(kept, here, tmp_path, type, place):
+    members = taken_apart(kept.file)
+    target = put_together(members, tmp_path / "harmed.tar", summed=True)
+    content = target.read_bytes()
+    with tarfile.open(target) as tar:
+        offset = tar.getmembers()[place].offset
+    header = named("extended", type)
+    header.size = 12
+    extension = header.tobuf(tarfile.USTAR_FORMAT) + b"12 path=abc\n".ljust(512, b"\0")
+    target.write_bytes(content[:offset] + extension + content[offset:])
+    refuses(here, kept, target, "'extended' is not a plain file")
+
+
+def test_chained_extensions_are_refused_at_the_first(kept, here, tmp_path):
+    header = named("extended", b"L")
+    header.size = 4
+    extension = header.tobuf(tarfile.USTAR_FORMAT) + b"name".ljust(512, b"\0")
+    (tmp_path / "harmed.tar").write_bytes(extension * 3_000 + kept.file.read_bytes())
+    refuses(here, kept, tmp_path / "harmed.tar", "'extended' is not a plain file")
+
+
+@pytest.mark.parametrize(("name", "type"), [
+    ("extended", b"x"), ("extended", b"L"), ("backup.json", b"0"), ("keys/ring.1", b"0"), ("unreadable.json", b"0"),
+    ("SHA256SUMS", b"0"),
+])  # fmt: skip
+def test_a_huge_header_or_small_member_is_refused_in_little_memory(kept, here, tmp_path, name, type):
+    members = taken_apart(kept.file)
+    place = next((number for number, (member, _) in enumerate(members) if member.name == name), 4)
+    target = put_together(members, tmp_path / "harmed.tar", summed=True)
+    with tarfile.open(target) as tar:
+        offset = tar.getmembers()[place].offset
+    header = named(name, type)
+    header.size = 40_000_000 if name == "SHA256SUMS" else 200_000_000
+    with target.open("r+b") as file:  # the content is a hole, which takes no space
+        file.truncate(offset)
+        file.seek(offset)
+        file.write(header.tobuf(tarfile.USTAR_FORMAT))
+        file.truncate(offset + 512 + header.size // 512 * 512 + 1024)
+    tracemalloc.start()
+    try:
+        refuses(here, kept, target, "damaged")
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_database_of_more_than_eight_gigabytes_needs_no_extended_header():
+    member = named("database.db")
+    member.size = 9 * 2**30
+    header = member.tobuf(archive.TAR_FORMAT)
+    assert len(header) == 512
+    assert restore.PlainMember.frombuf(header, "utf-8", "strict").size == member.size
 
 
 def test_a_file_that_no_row_names_and_one_after_the_end_are_refused(kept, here, tmp_path):

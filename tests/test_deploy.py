@@ -143,6 +143,12 @@ def test_the_jobs_stand_behind_the_same_walls_and_work_on_the_same_data_as_the_s
     assert theirs == mine
 
 
+@pytest.mark.parametrize("unit", SERVICES)
+def test_keys_and_pictures_in_memory_never_get_to_the_disk(unit):
+    limits = dict(directives(unit, "Service"))
+    assert (limits["MemorySwapMax"], limits["LimitCORE"]) == ("0", "0")
+
+
 def test_systemd_waits_longer_for_the_end_than_gunicorn_does_for_its_requests():
     timeout = re.search(r"(?m)^graceful_timeout = (\d+)$", (ROOT / "gunicorn.conf.py").read_text())
     assert int(dict(directives("snaplore.service", "Service"))["TimeoutStopSec"]) > int(timeout[1])

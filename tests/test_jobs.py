@@ -144,6 +144,30 @@ def test_an_import_that_is_killed_goes_on_where_it_was(tmp_path):
     assert int(counts["already there"]) >= 4
 
 
+def test_only_their_owner_can_read_the_files_that_a_command_makes(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.png").write_bytes(draw("a"))
+    environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data")}
+    for arguments in (["import", str(tmp_path / "in")], ["jobs", "rotate-keys", "--force"]):
+        command = [sys.executable, "-m", "flask", "--app", "app", *arguments]
+        run = subprocess.run(
+            command, cwd=ROOT, env=environ, capture_output=True, timeout=60, check=False, umask=0o022
+        )
+        assert run.returncode == 0, run.stderr
+    data = tmp_path / "data"
+    modes = {path.relative_to(data): path.stat().st_mode & 0o077 for path in (data, *data.rglob("*"))}
+    assert [str(path) for path, mode in modes.items() if mode] == []
+
+
+def test_a_command_leaves_the_umask_of_its_process_alone(cli):
+    before = os.umask(0o022)
+    try:
+        cli.invoke(args=["jobs", "decay"])
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+
+
 def test_clean_up_says_in_one_line_what_went_and_in_a_dry_run_what_would_go(client, cli):
     picture = draw(size=(800, 800), compress_level=0)
     client.upload(picture)

@@ -38,6 +38,10 @@ REPORT = 50  # files between two progress reports
 # Pragmas of a connection that only reads.
 READING = (("cipher_log_level", "NONE"), ("temp_store", 2), ("busy_timeout", 10_000))
 
+# Sizes of more than 8 GB fit into a header of this format. PAX would put them into an extended header, and a
+# restore accepts none.
+TAR_FORMAT = tarfile.GNU_FORMAT
+
 # The members, in this order. The master key is optional; the stored files are between the database and the
 # last two.
 HEAD = "backup.json"
@@ -49,6 +53,9 @@ UNREADABLE = "unreadable.json"
 SUMS = "SHA256SUMS"
 
 MEMBERS = {HEAD, *RINGS, MASTER_KEY, DATABASE, UNREADABLE, SUMS}
+# The largest size, in bytes, of the members that a restore reads into memory. The list of unreadable files
+# has room for a million.
+LARGEST = {HEAD: 100_000, **dict.fromkeys(RINGS, 100_000), MASTER_KEY: 100_000, UNREADABLE: 64 * BLOCK}
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -72,7 +79,7 @@ class Writer:
     def __init__(self, file: BinaryIO, sums: BinaryIO, now: datetime):
         # copybufsize is documented nowhere and has no type; its default of 16 KB costs many small reads.
         self._tar: tarfile.TarFile = tarfile.open(  # type: ignore[call-overload]  # noqa: SIM115 - see close
-            fileobj=file, mode="w", format=tarfile.PAX_FORMAT, copybufsize=BLOCK
+            fileobj=file, mode="w", format=TAR_FORMAT, copybufsize=BLOCK
         )
         self._sums = sums
         self._time = to_epoch_ms(now) // 1000

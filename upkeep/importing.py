@@ -19,8 +19,7 @@ BLOCK = 262_144  # bytes that are read at once
 
 
 def regular_files(folder: Path, *, leave_out: Path) -> Iterator[Path]:
-    """The files below `folder` in a stable order, without hidden files, links and everything in `leave_out`.
-    """
+    """The files below `folder` in a stable order, without hidden files, links and `leave_out`."""
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(
             name
@@ -34,8 +33,7 @@ def regular_files(folder: Path, *, leave_out: Path) -> Iterator[Path]:
 
 
 def import_file(path: Path, device_id: str, device_name: str) -> str:
-    """Store one file; returns the name under which the summary counts it. Raises `SnaploreError`, `OSError`.
-    """
+    """Store one file; returns its kind in the summary. Raises `SnaploreError`, `OSError`."""
     with path.open("rb") as file:
         if not pictures.recognised(file):
             return "ignored (not a picture)"

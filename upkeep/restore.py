@@ -26,7 +26,7 @@ import tarfile
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar, cast
+from typing import BinaryIO, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 import peewee
@@ -166,7 +166,7 @@ def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -
     head, size = None, source.stat().st_size
     with source.open("rb") as file, (stage / "computed").open("wb") as sums:
         try:
-            with tarfile.open(fileobj=file, mode="r|") as tar:
+            with tarfile.open(fileobj=file, mode="r|", tarinfo=PlainMember) as tar:
                 for member in _members(tar):
                     digest = _extract(tar, member, stage)
                     if head is None:
@@ -187,15 +187,31 @@ def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -
     return head
 
 
+class PlainMember(tarfile.TarInfo):
+    """A tar header that must be that of a regular file.
+
+    Any other type is refused before tarfile interprets it. Extended headers are read into memory whatever
+    size they claim, and each one is followed by recursion into the next.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Parse a header of 512 bytes. Raises `Unreadable` for anything but a regular file."""
+        member = super().frombuf(buf, encoding, errors)
+        if member.type != tarfile.REGTYPE or member.size < 0:
+            raise Unreadable(f"{DAMAGED}: {_shown(member.name)} is not a plain file.")
+        return member
+
+
 def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     """The members: regular files with known names, the list of checksums last. Raises `Unreadable`."""
     last = ""
     while (member := tar.next()) is not None:
         tar.members.clear()  # type: ignore[attr-defined]  # an entry per file would stay in memory
-        if member.type != tarfile.REGTYPE or member.issparse() or member.size < 0:
-            raise Unreadable(f"{DAMAGED}: {_shown(member.name)} is not a plain file.")
         if member.name not in archive.MEMBERS and not archive.FILE.fullmatch(member.name):
             raise Unreadable(f"{DAMAGED}: {_shown(member.name)} does not belong in it.")
+        if member.size > archive.LARGEST.get(member.name, member.size):
+            raise Unreadable(f"{DAMAGED}: {_shown(member.name)} is too large.")
         if last == archive.SUMS:
             raise Unreadable(f"{DAMAGED}: {_shown(member.name)} comes after the list of checksums.")
         last = member.name
@@ -261,7 +277,7 @@ def _compare(computed: Path, listed: Path) -> None:
         raise Unreadable(f"{DAMAGED}: its list of checksums is missing.")
     with computed.open("rb") as found, listed.open("rb") as expected:
         while True:
-            computed_line, listed_line = found.readline(), expected.readline()
+            computed_line, listed_line = found.readline(archive.MEMBER), expected.readline(archive.MEMBER)
             if computed_line != listed_line:
                 digest, _, name = computed_line.strip().partition(b"  ")
                 listed_name = listed_line.strip().partition(b"  ")[2]
