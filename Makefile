@@ -58,7 +58,7 @@ test-all: $(DEV_READY) ## run all tests: also the slow ones, every power cut, an
 faults: $(DEV_READY) ## cut the power at every write, which takes some minutes, and not at a few of them
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
 
-mutants: $(DEV_READY) ## plant COUNT=20 small mistakes in each of MODULES="search query", and show which no test notices (SEED=1)
+mutants: $(DEV_READY) ## plant COUNT=20 small mistakes in each of MODULES="search lexicon", and show which no test notices (SEED=1)
 	@.venv/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) $(MODULES) $(ARGS)
 
 fuzz: $(DEV_READY) ## attack a running service for SECONDS=300, by its contract, and the properties with more examples
