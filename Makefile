@@ -57,7 +57,7 @@ test-all: $(DEV_READY) ## run all tests: also slow ones, every simulated power c
 faults: $(DEV_READY) ## simulate a power cut at every write (minutes; `make test` samples)
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
 
-mutants: $(DEV_READY) ## plant COUNT=20 mistakes in each of MODULES="search terms", and show those that no test notices (SEED=1)
+mutants: $(DEV_READY) ## plant COUNT=20 mistakes in each of MODULES="search lexicon", and show those that no test notices (SEED=1)
 	@.venv/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) $(MODULES) $(ARGS)
 
 fuzz: $(DEV_READY) ## send a running service random requests of its contract for SECONDS=300; test properties with more examples

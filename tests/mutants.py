@@ -41,7 +41,6 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 ALSO = {
     "lexicon": ["test_search.py"],
     "terms": ["test_search.py"],
-    "inputs": ["test_app.py", "test_photos.py"],
     "context": ["test_chat.py"],
 }
 # Constants that decide only how much is done at once: results are the same with any value.

@@ -79,6 +79,7 @@ def test_the_same_local_id_of_a_device_is_stored_once(client, make_photo, settin
     }
     assert other_device.json["dedup"] is False
     assert len(files_of(settings)) == 4
+    assert client.get("/api/photos/sync-state?device_id=pixel").json["total_synced"] == 1
 
 
 def test_an_empty_local_id_never_de_duplicates(client, make_photo):
@@ -191,11 +192,8 @@ def test_a_file_name_is_kept_for_display_only(client, make_photo, settings, sent
     assert photos.display_name("", "image/webp") == "screenshot.webp"
 
 
-def test_a_file_over_the_limit_is_413_and_leaves_nothing_behind(client, small_limit, settings):
-    noise = io.BytesIO()
-    Image.effect_noise((400, 400), 100).save(noise, "PNG")
-
-    assert "file: is larger than" in detail(client.upload(noise.getvalue()), 413)
+def test_a_file_over_50_mb_is_413_and_leaves_nothing_behind(client, settings):
+    assert "file: is larger than 50 MB" in detail(client.upload(bytes(50 * MEGABYTE + 1)), 413)
     assert files_of(settings) == []
 
 
@@ -306,11 +304,8 @@ def test_every_photo_is_on_exactly_one_page_in_order(client, make_photo, size):
     ("query", "sentence"),
     [
         ("page=0", "page: must be between 1 and 1000000000"),
-        ("page=x", "page: must be between 1 and 1000000000"),
-        ("page=1.5", "page: must be between 1 and 1000000000"),
         ("page=" + "9" * 30, "page: must be between 1 and 1000000000"),
         ("page_size=101", "page_size: must be between 1 and 100"),
-        ("page_size=-1", "page_size: must be between 1 and 100"),
         ("status=finished", "status: must be one of done, error, pending, processing"),
         ("status=null", "status: must be one of done, error, pending, processing"),
         ("device_id=a%00b", "device_id: must not contain a NUL character"),
@@ -610,7 +605,11 @@ def test_a_lost_or_damaged_file_costs_that_picture_only(client, make_photo, sett
 
     assert "stored file" in detail(client.get(f"/api/photos/{lost}/image"), 500)
     assert "stored file" in detail(client.get(f"/api/photos/{damaged}/image"), 500)
-    assert client.get(f"/api/photos/{lost}/thumbnail").status_code == 200
+    shown = client.get(f"/api/photos/{lost}/thumbnail").data
+    thumbnail = settings.data_dir / client.get(f"/api/photos/{whole}").json["thumbnail_path"]
+    thumbnail.unlink()
+    assert client.get(f"/api/photos/{whole}/thumbnail").status_code == 200  # made anew from the picture
+    assert client.get(f"/api/photos/{lost}/thumbnail").data == shown
     assert client.get(f"/api/photos/{whole}/image").status_code == 200
     assert client.delete(f"/api/photos/{lost}").status_code == 200
 
