@@ -23,6 +23,7 @@ MAX_SUMMARY = 4_000
 MAX_TEXT = 100_000
 MAX_ENTITIES = 100
 MAX_ENTITY = 500
+MAX_CALLS = 8  # of tools in one answer; further ones are not read
 
 
 class Entity(msgspec.Struct, frozen=True):

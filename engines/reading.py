@@ -13,19 +13,24 @@ import itertools
 import json
 import math
 import re
+import time
 from collections.abc import Iterator
 from typing import Any, Literal, NoReturn, get_args
 
-import json_repair
+from json_repair.json_parser import JSONParser
 
 from engines.findings import MAX_ENTITIES, Entity, Findings, MemoryCandidate
 from errors import AnswerUnusable
 from text import fraction, storable
 
-# json_repair is plain Python, and nesting makes it quadratic: 12 s for 100,000 braces. A screen shows less
-# than either limit.
+# json_repair is plain Python and takes quadratic time for some texts: 15 s for 8 kB of "{1". The limits are
+# beyond what a screen shows; the deadline, in seconds of the processor's time, is for texts within them.
 MAX_REPAIRED_CHARACTERS = 200_000
-MAX_REPAIRED_BRACKETS = 4_000
+MAX_REPAIRED_ARGUMENTS = 20_000  # characters of a tool's arguments
+MAX_REPAIRED_BRACKETS = 500  # opening ones, and as many closing ones
+MAX_REPAIRED_DEPTH = 64
+REPAIR_SECONDS = 2.0
+REPAIR_SECONDS_OF_ARGUMENTS = 0.25  # there may be several tool calls in one answer
 
 MAX_MEMORIES = 10
 MAX_MEMORY = 500  # characters
@@ -88,14 +93,19 @@ def loose_json(answer: str) -> Any:
     try:
         return json.loads(answer)
     except ValueError:
-        return _repaired(answer)
+        return _repaired(answer, MAX_REPAIRED_CHARACTERS, REPAIR_SECONDS)
+    except RecursionError:
+        _unreadable()
 
 
 def loose_object(text: str) -> dict[str, Any]:
     """The JSON object of a `text` that is one or nearly so, else an empty one."""
     value = None
     with contextlib.suppress(AnswerUnusable, RecursionError):
-        value = loose_json(text)
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = _repaired(text, MAX_REPAIRED_ARGUMENTS, REPAIR_SECONDS_OF_ARGUMENTS)
     return value if isinstance(value, dict) else {}
 
 
@@ -140,15 +150,53 @@ def _best_object(answer: str) -> dict[str, Any]:
     return best
 
 
-def _repaired(answer: str) -> Any:
+def _repaired(answer: str, max_characters: int, seconds: float) -> Any:
+    """The JSON value that json_repair reads in `answer`. Raises `AnswerUnusable`."""
     # Reasoning holds drafts; reasoning without an end was cut off before the answer.
     text = spoken(answer)
-    if len(text) > MAX_REPAIRED_CHARACTERS or text.count("{") + text.count("[") > MAX_REPAIRED_BRACKETS:
+    if len(text) > max_characters or not _is_repairable(text):
         _unreadable()
     try:
-        return json_repair.loads(text)
+        return json.loads(text)
     except ValueError:
+        pass
+    try:
+        return _Parser(text, seconds).parse()
+    except (ValueError, RecursionError):
         _unreadable()
+
+
+def _is_repairable(text: str) -> bool:
+    """Whether the brackets of `text`, those in its strings included, are few and not deeply nested."""
+    opened = closed = depth = 0
+    for bracket in re.finditer(r"[\[\]{}]", text):
+        if bracket[0] in "[{":
+            opened, depth = opened + 1, depth + 1
+        else:
+            closed, depth = closed + 1, max(0, depth - 1)
+        if depth > MAX_REPAIRED_DEPTH or max(opened, closed) > MAX_REPAIRED_BRACKETS:
+            return False
+    return True
+
+
+class _Parser(JSONParser):
+    """json_repair's parser with a deadline, which it checks at each value and at each string."""
+
+    def __init__(self, text: str, seconds: float):
+        super().__init__(text, None, False, try_valid_json_suffix=True)  # as `json_repair.loads` makes it
+        self._until = time.thread_time() + seconds
+
+    def parse_json(self, *args: Any, **options: Any) -> Any:
+        self._check_deadline()
+        return super().parse_json(*args, **options)
+
+    def parse_string(self) -> Any:
+        self._check_deadline()
+        return super().parse_string()
+
+    def _check_deadline(self) -> None:
+        if time.thread_time() > self._until:
+            _unreadable()
 
 
 def _unreadable() -> NoReturn:

@@ -25,7 +25,7 @@ import pictures
 from clock import utc_now
 from engines import articles, prompts, reading
 from engines.configuration import Configuration
-from engines.findings import Answer, Findings, MemoryCandidate, Usage
+from engines.findings import MAX_CALLS, Answer, Findings, MemoryCandidate, Usage
 from errors import (
     MAX_RETRY_AFTER,
     AnswerUnusable,
@@ -219,11 +219,13 @@ class RemoteModel:
 
 
 def _calls(calls: Any) -> list[dict[str, Any]]:
-    """The tool calls, each with a unique id and with arguments that are JSON: servers refuse any other
-    history.
+    """The first `MAX_CALLS` tool calls, each with a unique id and with arguments that are JSON: servers
+    refuse any other history.
     """
     complete: dict[str, dict[str, Any]] = {}
     for call in calls if isinstance(calls, list) else []:
+        if len(complete) == MAX_CALLS:
+            break
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict):
             continue

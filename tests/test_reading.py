@@ -1,5 +1,7 @@
+import contextlib
 import json
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -261,6 +263,43 @@ def test_half_characters_and_nul_are_dropped_everywhere():
     for text in (found.app_name, found.summary, found.visible_text, found.raw):
         text.encode()
         assert "\0" not in text
+
+
+# ----------------------------------------------------------------------------------------------- hostile text
+
+SLOW = {
+    "values in a row": "{1}" * 250,
+    "a number in each": "{1" * 3_999,
+    "closing braces": "[" + '"}' * 9_999,
+    "braces the wrong way round": ("]{" + "a" * 20) * 249,
+    "long words between": ("]{" + "a" * 700) * 249,
+    "nested": "[1," * 4_000,
+    "quotes": "{" + '"' * 199_999,
+    "curly quotes": '{"k":"' + "“a”" * 66_000,
+}
+
+
+@pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
+def test_nearly_json_is_repaired_for_seconds_at_most(text):
+    begun = time.process_time()
+    with contextlib.suppress(AnswerUnusable):
+        reading.loose_json(text)
+    assert time.process_time() - begun < reading.REPAIR_SECONDS + 1
+
+
+@pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
+def test_arguments_of_a_tool_are_repaired_for_less(text):
+    begun = time.process_time()
+    reading.loose_object(text)
+    assert time.process_time() - begun < reading.REPAIR_SECONDS_OF_ARGUMENTS + 0.5
+
+
+def test_arguments_are_repaired_up_to_a_size_and_a_depth():
+    assert reading.loose_object("{query: 'tea'}") == {"query": "tea"}
+    assert reading.loose_object("{query: '" + "t" * reading.MAX_REPAIRED_ARGUMENTS + "'}") == {}
+    assert reading.loose_object('{"query": "' + "t" * reading.MAX_REPAIRED_ARGUMENTS + '"}')
+    assert reading.loose_object("{a:" * 64 + "1" + "}" * 64)
+    assert reading.loose_object("{a:" * 65 + "1" + "}" * 65) == {}
 
 
 # --------------------------------------------------------------------------------------------- whatever comes

@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 import net
+from assistant import chat
 from engines import configuration, remote
-from engines.findings import Entity, Usage
+from engines.findings import MAX_CALLS, Entity, Usage
 from engines.remote import RemoteModel
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, ToolsRefused, UnsupportedImage
 from settings import Settings
@@ -145,6 +146,21 @@ def test_tools_are_offered_and_their_calls_come_back(model, fake_llm):
     assert (answer.text, answer.tool_calls, answer.finish_reason) == ("", [call], "tool_calls")
     assert fake_llm.requests[0].body["tools"] == [tool]
     assert "response_format" not in fake_llm.requests[0].body
+
+
+def test_more_calls_than_are_used_are_not_read(model, fake_llm):
+    calls = [
+        {"id": f"c{number}", "type": "function", "function": {"name": "search", "arguments": "{1" * 200}}
+        for number in range(1_000)
+    ]
+    fake_llm.answer(None, tool_calls=calls, finish_reason="tool_calls")
+    begun = time.process_time()
+    answer = model.complete([{"role": "user", "content": "Find tea."}], tools=[{}])
+
+    assert time.process_time() - begun < 2  # seconds
+    assert [call["id"] for call in answer.tool_calls] == [f"c{number}" for number in range(MAX_CALLS)]
+    assert answer.message["tool_calls"] == answer.tool_calls
+    assert MAX_CALLS >= chat.MAX_CALLS
 
 
 # ----------------------------------------------------------------------------------------- refused parameters
