@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
-from errors import UnsupportedImage
+from errors import Unavailable, UnsupportedImage
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
 # MPO is Pillow's name for a JPEG that is followed by further pictures, as some phones write it.
@@ -34,9 +34,11 @@ MAX_PIXELS = 50_000_000
 # keeps all coefficients of a progressive JPEG in memory at any scale, so the ordinary limit applies to it.
 MAX_JPEG_PIXELS = 120_000_000
 MAX_FRAMES = 1_000
-# Frames of an animation are decoded up to this many pixels; further frames are only visited.
+# All frames of an animation together: decoding takes up to some 10 seconds. Refused by the header's size and
+# the number of frames, before any frame is decoded: to reach a frame, Pillow decodes those before it.
 MAX_ANIMATION_PIXELS = 250_000_000
 LARGE_PIXELS = 8_000_000
+LARGE_PATIENCE = 20.0  # seconds that a request waits for another large picture before it answers 503
 
 THUMBNAIL_SIDE = 512
 MODEL_SIDE = 1568
@@ -64,9 +66,9 @@ def examine(picture: BinaryIO) -> Examined:
     """Decode `picture` in full, once, and make its thumbnail.
 
     Raises `UnsupportedImage`, with the reason, for anything but a whole JPEG, PNG, WebP or GIF within the
-    limits.
+    limits, and `Unavailable` when a large picture waits too long for another one.
     """
-    with _opened(picture) as image:
+    with _opened(picture, LARGE_PATIENCE) as image:
         width, height = image.size
         if image.getexif().get(_ORIENTATION, 1) in _SIDEWAYS:
             width, height = height, width
@@ -78,12 +80,13 @@ def examine(picture: BinaryIO) -> Examined:
         return Examined(mime_type, width, height, _jpeg(small, quality=82))
 
 
-def for_model(picture: BinaryIO) -> bytes:
+def for_model(picture: BinaryIO, *, background: bool = False) -> bytes:
     """A JPEG of the first frame for a vision model: long side at most 1568 px, upright, without EXIF or GPS.
 
-    Raises `UnsupportedImage` as `examine` does.
+    In the `background`, where no client waits, a large picture waits for others as long as it takes. Raises
+    as `examine` does.
     """
-    with _opened(picture) as image:
+    with _opened(picture, None if background else LARGE_PATIENCE) as image:
         return _jpeg(_reduced(image, MODEL_SIDE), quality=88)
 
 
@@ -91,9 +94,9 @@ def decode(picture: BinaryIO) -> Image.Image:
     """The first frame, RGB, upright, with transparency on white.
 
     It has the full size, or half of it for a JPEG of more than `MAX_PIXELS`.
-    Raises `UnsupportedImage` as `examine` does.
+    Raises as `examine` does.
     """
-    with _opened(picture) as image:
+    with _opened(picture, LARGE_PATIENCE) as image:
         if image.width * image.height > MAX_PIXELS:
             image.draft("RGB", (image.width // 2, image.height // 2))
         image.load()
@@ -146,17 +149,20 @@ _DAMAGE = (
 
 
 @contextlib.contextmanager
-def _opened(picture: BinaryIO) -> Iterator[Image.Image]:
-    """An image within the limits, not decoded yet; whatever decoding raises becomes `UnsupportedImage`."""
+def _opened(picture: BinaryIO, patience: float | None) -> Iterator[Image.Image]:
+    """An image within the limits, not decoded yet; whatever decoding raises becomes `UnsupportedImage`.
+
+    Raises `Unavailable` when it is large and others are read for `patience` seconds.
+    """
     picture.seek(0)
     with contextlib.ExitStack() as stack:
         try:
             image = stack.enter_context(Image.open(picture, formats=FORMATS))
             pixels = _within_limits(image)
             if pixels > LARGE_PIXELS:
-                stack.enter_context(_one_large_picture)
+                stack.enter_context(_alone(patience))
             yield image
-        except UnsupportedImage:
+        except (UnsupportedImage, Unavailable):
             raise
         except UnidentifiedImageError:
             raise UnsupportedImage("file: not a JPEG, PNG, WebP or GIF picture") from None
@@ -168,6 +174,19 @@ def _opened(picture: BinaryIO) -> Iterator[Image.Image]:
             ) from None
 
 
+@contextlib.contextmanager
+def _alone(patience: float | None) -> Iterator[None]:
+    """Be the only thread that decodes a large picture. Raises `Unavailable` after `patience` seconds."""
+    if not _one_large_picture.acquire(timeout=-1 if patience is None else patience):
+        raise Unavailable(
+            "Another large picture is being read. Please come again in a moment.", retry_after=10
+        )
+    try:
+        yield
+    finally:
+        _one_large_picture.release()
+
+
 def _within_limits(image: Image.Image) -> int:
     """The picture's pixels, from its header. Raises `UnsupportedImage` when a limit is exceeded."""
     width, height = image.size
@@ -175,8 +194,13 @@ def _within_limits(image: Image.Image) -> int:
     limit = MAX_JPEG_PIXELS if baseline_jpeg else MAX_PIXELS
     if width * height > limit:
         raise UnsupportedImage(_too_many_pixels(limit))
-    if getattr(image, "n_frames", 1) > MAX_FRAMES:
+    frames = getattr(image, "n_frames", 1)
+    if frames > MAX_FRAMES:
         raise UnsupportedImage(f"file: more than {MAX_FRAMES} frames")
+    animated = frames > 1 and image.format != "MPO"  # that has separate pictures; only the first is decoded
+    if animated and width * height * frames > MAX_ANIMATION_PIXELS:
+        limit = MAX_ANIMATION_PIXELS // 1_000_000
+        raise UnsupportedImage(f"file: more than {limit} megapixels in all frames together")
     return width * height
 
 
@@ -188,12 +212,10 @@ def _walk_frames(image: Image.Image) -> None:
     """Visit every frame of an animation: one may be cut off, or larger than the first."""
     if image.format == "MPO":
         return
-    budget = MAX_ANIMATION_PIXELS
     for number in range(1, getattr(image, "n_frames", 1)):
         image.seek(number)
-        budget -= _within_limits(image)
-        if budget > 0:
-            image.load()
+        _within_limits(image)
+        image.load()
 
 
 def _check_png_end(picture: BinaryIO) -> None:

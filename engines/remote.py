@@ -75,7 +75,8 @@ class RemoteModel:
     def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
         """See `Model`. Raises `UnsupportedImage` for a picture that does not decode."""
         findings, usage = self._read_json(
-            prompts.analysis(pictures.for_model(picture), name, self._language), reading.read_findings
+            prompts.analysis(pictures.for_model(picture, background=True), name, self._language),
+            reading.read_findings,
         )
         findings.usage = usage
         return findings

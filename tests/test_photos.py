@@ -20,6 +20,7 @@ import database
 import lexicon
 import models
 import photos
+import pictures
 from clock import utc_now
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
@@ -50,6 +51,18 @@ def batch(client, *files, **fields):
         "/api/photos/upload-batch",
         data={"device_id": "pixel", "files": [(io.BytesIO(c), name) for c, name in files], **fields},
     )
+
+
+def test_a_large_picture_is_asked_to_come_again_when_others_take_too_long(client, settings, monkeypatch):
+    monkeypatch.setattr(pictures, "LARGE_PATIENCE", 0.05)
+    large = draw(size=(4_000, 3_000))
+    with pictures._one_large_picture:
+        refused = client.upload(large)
+        assert detail(refused, 503) == "Another large picture is being read. Please come again in a moment."
+        assert refused.headers["Retry-After"] == "10"
+        assert client.upload(draw("small")).status_code == 200
+        assert len(files_of(settings)) == 2
+    assert client.upload(large).status_code == 200
 
 
 def test_an_upload_is_answered_with_the_contracts_fields(client, make_photo):

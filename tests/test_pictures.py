@@ -2,14 +2,15 @@
 
 import io
 import struct
+import threading
 import zlib
 from datetime import datetime
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageFile
 
 import pictures
-from errors import UnsupportedImage
+from errors import Unavailable, UnsupportedImage
 from tests.support.drawing import draw
 
 
@@ -27,8 +28,8 @@ def opened(content: bytes) -> Image.Image:
     return Image.open(io.BytesIO(content))
 
 
-def png_claiming(width: int, height: int) -> bytes:
-    """A PNG of a few bytes whose header claims this size."""
+def png_claiming(width: int, height: int, frames: int = 1) -> bytes:
+    """A PNG of a few bytes whose header claims this size, and so many frames."""
 
     def chunk(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
@@ -37,9 +38,16 @@ def png_claiming(width: int, height: int) -> bytes:
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)
+        + (chunk(b"acTL", struct.pack(">II", frames, 0)) if frames > 1 else b"")
         + chunk(b"IDAT", zlib.compress(b"\0" * 100))
         + chunk(b"IEND", b"")
     )
+
+
+def gif_claiming(width: int, height: int, frames: int) -> bytes:
+    """A GIF whose frames of one pixel each are shown on a canvas of this size."""
+    frame = b"," + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x44\x01\x00"
+    return b"GIF89a" + struct.pack("<HHBBB", width, height, 0x80, 0, 0) + bytes(6) + frame * frames + b";"
 
 
 @pytest.mark.parametrize(
@@ -97,6 +105,49 @@ def test_an_animation_is_accepted_whole_and_refused_when_a_late_frame_is_cut_off
     assert examine(whole).width == 80
     with pytest.raises(UnsupportedImage):
         examine(whole[: int(len(whole) * 0.8)])
+
+
+@pytest.mark.parametrize("format", ["GIF", "WEBP", "PNG"])
+def test_an_animation_is_limited_by_the_pixels_of_all_its_frames(format, monkeypatch):
+    frames = [Image.effect_noise((80, 60), 90).convert("RGB") for _ in range(6)]
+    whole = encode(frames[0], format, save_all=True, append_images=frames[1:])
+
+    monkeypatch.setattr(pictures, "MAX_ANIMATION_PIXELS", 6 * 80 * 60)
+    assert examine(whole).width == 80
+    monkeypatch.setattr(pictures, "MAX_ANIMATION_PIXELS", 6 * 80 * 60 - 1)
+    for read in (pictures.examine, pictures.for_model, pictures.decode):
+        with pytest.raises(UnsupportedImage, match="all frames together"):
+            read(io.BytesIO(whole))
+
+
+@pytest.mark.parametrize("claiming", [gif_claiming, png_claiming])
+def test_too_large_an_animation_is_refused_before_a_frame_is_decoded(claiming, monkeypatch):
+    def load(self):
+        raise AssertionError("a frame was decoded")
+
+    monkeypatch.setattr(ImageFile.ImageFile, "load", load)
+    with pytest.raises(UnsupportedImage, match=r"^file: more than 250 megapixels in all frames together$"):
+        examine(claiming(7_070, 7_070, 60))
+
+
+def test_a_large_picture_that_waits_too_long_for_another_is_refused_for_now(monkeypatch):
+    monkeypatch.setattr(pictures, "LARGE_PATIENCE", 0.05)
+    large, small = draw(size=(4_000, 3_000)), draw(size=(300, 400))
+    with pictures._one_large_picture:
+        for read in (pictures.examine, pictures.for_model, pictures.decode):
+            with pytest.raises(Unavailable, match="Another large picture is being read") as refused:
+                read(io.BytesIO(large))
+            assert refused.value.retry_after > 0
+        assert examine(small).width == 300
+        waiting = threading.Thread(
+            target=pictures.for_model, args=(io.BytesIO(large),), kwargs={"background": True}
+        )
+        waiting.start()
+        waiting.join(0.3)
+        assert waiting.is_alive()
+    waiting.join(30)
+    assert not waiting.is_alive()
+    assert examine(large).width == 4_000
 
 
 def test_more_than_a_thousand_frames_are_refused():
