@@ -8,8 +8,10 @@ import hashlib
 import hmac
 import logging
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from urllib.parse import urlsplit
+
+from werkzeug.datastructures import Headers
 
 import database
 from database import db
@@ -62,7 +64,7 @@ def key_matches(authorization: str, key: str | None) -> bool:
     return scheme.lower() == "bearer" and any(equal)
 
 
-def check_without_key(headers: Mapping[str, str], origins: Collection[str], *, reads_json: bool) -> None:
+def check_without_key(headers: Headers, origins: Collection[str], *, reads_json: bool) -> None:
     """Refuse what foreign web pages can send, through a person's browser, to a service without a key.
 
     A page can send forms and text to any address (CSRF), and can reach this one under its own name (DNS

@@ -96,8 +96,8 @@ def reply(
 
 
 def from_results(question: str, results: Sequence[str]) -> str:
-    """An answer made of what tools found, for a model that gives none. `results` are the tools' JSON texts, in
-    the order of their calls.
+    """An answer made of what tools found, for a model that gives none. `results` are their JSON texts, in the
+    order of their calls.
     """
     texts = _TEXTS["zh" if _CHINESE.search(question) else "en"]
     answers = [_read_answer(result) for result in results]

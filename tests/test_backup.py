@@ -532,8 +532,8 @@ def test_chained_extensions_are_refused_at_the_first(kept, here, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "type"), [
-    ("extended", b"x"), ("extended", b"L"), ("backup.json", b"0"), ("keys/ring.1", b"0"), ("unreadable.json", b"0"),
-    ("SHA256SUMS", b"0"),
+    ("extended", b"x"), ("extended", b"L"), ("backup.json", b"0"), ("keys/ring.1", b"0"),
+    ("unreadable.json", b"0"), ("SHA256SUMS", b"0"),
 ])  # fmt: skip
 def test_a_huge_header_or_small_member_is_refused_in_little_memory(kept, here, tmp_path, name, type):
     members = taken_apart(kept.file)

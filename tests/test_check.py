@@ -1,5 +1,5 @@
-"""`./snaplore check`: it finds each kind of damage and names it, mends what can be made again, and calls nothing
-wrong that only changes.
+"""`./snaplore check`: it finds and names each kind of damage, repairs what can be made again, and does not
+report what merely changes.
 """
 
 import contextlib
@@ -394,7 +394,8 @@ def test_rows_that_belong_to_nothing_are_told_of(library, cli):
         db.execute_sql("DELETE FROM photos WHERE id = 3")
     database.close_connections()
     assert wrong(cli, "--repair") == [
-        "database: 1 wrong: row 3 of analyses refers to a missing row of photos; restore a backup (./snaplore restore)"
+        "database: 1 wrong: row 3 of analyses refers to a missing row of photos; "
+        "restore a backup (./snaplore restore)"
     ]
 
 

@@ -267,8 +267,12 @@ def test_a_job_that_cannot_work_says_why_in_the_journal(cron, tmp_path):
 
 
 def test_the_command_line_of_the_service_passes_on_its_arguments_and_its_exit_code(tmp_path):
-    environment = {"PATH": os.defpath, "SNAPLORE_HOME": str(ROOT), "SNAPLORE_DATA_DIR": str(tmp_path / "data"),
-                   "SNAPLORE_ENVIRONMENT": str(tmp_path / "none")}  # fmt: skip
+    environment = {
+        "PATH": os.defpath,
+        "SNAPLORE_HOME": str(ROOT),
+        "SNAPLORE_DATA_DIR": str(tmp_path / "data"),
+        "SNAPLORE_ENVIRONMENT": str(tmp_path / "none"),
+    }
 
     def run(*arguments):
         program = [DEPLOY / "snaplore", *arguments]

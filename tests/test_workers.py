@@ -339,6 +339,7 @@ class Fixed(Storage):
 def test_a_storage_that_cannot_be_used_stops_the_start_with_a_sentence_that_does_not_repeat_it(
     settings, storage
 ):
-    with pytest.raises(StartRefused, match=r"^SNAPLORE_RATELIMIT_STORAGE: must be a supported storage address") as refusal:
+    expected = r"^SNAPLORE_RATELIMIT_STORAGE: must be a supported storage address"
+    with pytest.raises(StartRefused, match=expected) as refusal:
         create_app(dataclasses.replace(settings, ratelimit_storage=storage))
     assert storage not in str(refusal.value)
