@@ -151,7 +151,7 @@ def page_of(
     return _ids(query.order_by(*order).limit(end - start).offset(total - end))[::-1]
 
 
-def _ids(query: peewee.ModelSelect) -> list[int]:
+def _ids(query: "peewee.ModelSelect[Any]") -> list[int]:
     # peewee's types call a row a model, even where `tuples` makes it a tuple.
     return [row[0] for row in cast("Iterable[tuple[int]]", query.tuples())]
 

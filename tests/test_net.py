@@ -23,7 +23,7 @@ PUBLIC = "93.184.215.14"
 
 
 def answering(*rounds):
-    """A resolver that returns the addresses of each round in turn, then repeats the last round."""
+    """A resolver that returns the addresses of each round in turn, then those of the last one repeatedly."""
     remaining = itertools.chain(rounds, itertools.repeat(rounds[-1]))
 
     def resolve(host, port, **_):
