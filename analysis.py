@@ -73,11 +73,11 @@ class Worker:
         picture: BinaryIO | None
         self._settle_unsettled()
         with database.scope():
-            chosen = configuration.latest(self._settings)
-            model = llm.model_for(chosen, self._settings)
-            if llm.out_of_tokens(chosen, self._settings, now=self._clock()):
+            config = configuration.latest(self._settings)
+            model = llm.model_for(config, self._settings)
+            if llm.out_of_tokens(config, self._settings, now=self._clock()):
                 return False  # the queue continues tomorrow
-            claim = self.claim_next(_fingerprint(chosen), now=self._clock())
+            claim = self.claim_next(_fingerprint(config), now=self._clock())
             if claim is None:
                 return False
             try:
@@ -191,8 +191,8 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
 
 def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     """Copy the result of the same analyser for identical bytes, without a call; False when there is none."""
-    chosen = Analysis.select(Analysis.fresh, Photo.sha256).join(Photo)
-    row = chosen.where(Analysis.id == claim.analysis_id).objects().first()
+    query = Analysis.select(Analysis.fresh, Photo.sha256).join(Photo)
+    row = query.where(Analysis.id == claim.analysis_id).objects().first()
     if row is None or row.fresh:
         return False
     # A subquery: otherwise SQLite would start with all finished analyses.
@@ -259,9 +259,9 @@ def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime)
         memory.remember(candidate, source_type="screenshot", device_id=device_id, now=now)
 
 
-def _fingerprint(chosen: configuration.Configuration) -> str:
+def _fingerprint(config: configuration.Configuration) -> str:
     """A hash of everything on which a provider's refusal may depend. It does not reveal the key."""
-    parts = (chosen.provider, chosen.base_url, chosen.model, chosen.api_key)
+    parts = (config.provider, config.base_url, config.model, config.api_key)
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
@@ -278,6 +278,7 @@ class Pool:
         )
 
     def start(self) -> None:
+        """Recover interrupted analyses, allow a probe, and start the threads."""
         try:
             with database.scope(), db.atomic():
                 recovered = self._worker.recover(now=utc_now())
@@ -313,13 +314,13 @@ def page(
     number: int, size: int, *, status: str | None = None, intent: str | None = None
 ) -> tuple[int, list[shapes.AnalysisItem]]:
     """The total number of analyses, and one page of them, the newest photo first."""
-    chosen = Analysis.select(Analysis.id)
+    query = Analysis.select(Analysis.id)
     if status is not None:
-        chosen = chosen.where(Analysis.status == status)
+        query = query.where(Analysis.status == status)
     if intent is not None:
-        chosen = chosen.where(Analysis.intent == intent)
+        query = query.where(Analysis.intent == intent)
     total = models.tallied(status=status, intent=intent)
-    ids = models.page_of(chosen, (Analysis.photo,), number, size, total)
+    ids = models.page_of(query, (Analysis.photo,), number, size, total)
     if not ids:
         return total, []
     rows = (

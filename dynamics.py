@@ -39,11 +39,11 @@ def page(
 
     A cursor is the id of the last item of the previous page, 0 for the first page.
     """
-    chosen = Dynamic.select(*_LIST_COLUMNS)
+    query = Dynamic.select(*_LIST_COLUMNS)
     for column, value in ((Dynamic.category, category), (Dynamic.device_id, device_id)):
         if value is not None:
-            chosen = chosen.where(column == value)
-    following = chosen.where(_after(cursor, limit, chosen, now=now)) if cursor else chosen
+            query = query.where(column == value)
+    following = query.where(_after(cursor, limit, query, now=now)) if cursor else query
     rows = list(following.order_by(Dynamic.is_pinned.desc(), Dynamic.id.desc()).limit(limit + 1))
     following_cursor = rows[limit - 1].id if len(rows) > limit else 0
     return [shapes.of(row, shapes.DynamicItem) for row in rows[:limit]], following_cursor
@@ -98,10 +98,10 @@ def delete(dynamic_id: int) -> None:
 
 def recent(device_id: str | None, *, now: datetime) -> list[Dynamic]:
     """The notes that an article may continue, of one device or of all, the newest first."""
-    chosen = Dynamic.created_at > now - RECENT
+    condition = Dynamic.created_at > now - RECENT
     if device_id is not None:
-        chosen &= Dynamic.device_id == device_id
-    return list(Dynamic.select().where(chosen).order_by(Dynamic.id.desc()).limit(MOST_RECENT))
+        condition &= Dynamic.device_id == device_id
+    return list(Dynamic.select().where(condition).order_by(Dynamic.id.desc()).limit(MOST_RECENT))
 
 
 def add(article: Article, origins: dict[int | str, str], *, now: datetime) -> Dynamic:
@@ -158,7 +158,7 @@ _LIST_COLUMNS = shapes.columns(Dynamic, shapes.DynamicItem)
 
 
 def _after(
-    cursor: int, limit: int, chosen: "peewee.ModelSelect[Dynamic]", *, now: datetime
+    cursor: int, limit: int, query: "peewee.ModelSelect[Dynamic]", *, now: datetime
 ) -> peewee.Expression:
     """The condition for the items after the item `cursor`. The order is by pin, then by id.
 
@@ -168,7 +168,7 @@ def _after(
     shown. This decides for a deleted item, and for one that was pinned within the last `PASS`.
     """
     shown = Dynamic.get_or_none(Dynamic.id == cursor)
-    reaching = chosen.where(Dynamic.is_pinned == True, Dynamic.id >= cursor).count() + (shown is None)  # noqa: E712, for the index
+    reaching = query.where(Dynamic.is_pinned == True, Dynamic.id >= cursor).count() + (shown is None)  # noqa: E712, for the index
     among_pinned = reaching >= limit
     if shown is not None:
         pinned_at = shown.pinned_at if shown.is_pinned else None

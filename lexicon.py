@@ -197,6 +197,7 @@ def _count(terms_found: list[tuple[str, int]]) -> None:
 
 
 def texts_of(app_name: str, summary: str, entities: str, visible_text: str) -> list[str]:
+    """The searchable texts of an analysis: app name, summary, values of the entities, visible text."""
     values = [entity.get("value", "") for entity in msgspec.json.decode(entities, type=list[dict[str, str]])]
     return [app_name, summary, *values, visible_text]
 
@@ -212,6 +213,7 @@ def date_terms(day: str) -> list[str]:
 
 
 def rows(sql: str, *values: object) -> list[tuple[Any, ...]]:
+    """The rows of an SQL statement."""
     return cast(list[tuple[Any, ...]], db.execute_sql(sql, values).fetchall())
 
 

@@ -75,12 +75,12 @@ class LoadedModels:
         self._models: dict[tuple[Configuration, Settings], Model] = {}
         self._guard = threading.Lock()
 
-    def model_for(self, chosen: Configuration, settings: Settings) -> Model:
+    def model_for(self, config: Configuration, settings: Settings) -> Model:
         """The model of this configuration, created at its first use."""
         with self._guard:
-            if (chosen, settings) not in self._models:
-                self._models[chosen, settings] = _make_model(chosen, settings)
-            return self._models[chosen, settings]
+            if (config, settings) not in self._models:
+                self._models[config, settings] = _make_model(config, settings)
+            return self._models[config, settings]
 
     def clear(self) -> None:
         """Close every model."""
@@ -90,26 +90,26 @@ class LoadedModels:
             self._models.clear()
 
 
-def model_for(chosen: Configuration, settings: Settings) -> Model:
+def model_for(config: Configuration, settings: Settings) -> Model:
     """The model of a configuration. The open store owns it and closes it."""
-    return database.store().cache(LoadedModels).model_for(chosen, settings)
+    return database.store().cache(LoadedModels).model_for(config, settings)
 
 
-def out_of_tokens(chosen: Configuration, settings: Settings, *, now: datetime) -> bool:
+def out_of_tokens(config: Configuration, settings: Settings, *, now: datetime) -> bool:
     """Whether the model of this configuration costs tokens, and the day's tokens are used up."""
-    return chosen.provider != LOCAL and ledger.used_up(settings, now=now)
+    return config.provider != LOCAL and ledger.used_up(settings, now=now)
 
 
-def require_tokens(chosen: Configuration, settings: Settings, *, now: datetime) -> None:
+def require_tokens(config: Configuration, settings: Settings, *, now: datetime) -> None:
     """Raises `Unavailable` until the next day when `out_of_tokens`."""
-    if out_of_tokens(chosen, settings, now=now):
+    if out_of_tokens(config, settings, now=now):
         raise Unavailable(ledger.USED_UP, retry_after=ledger.resets_in(now=now))
 
 
-def _make_model(chosen: Configuration, settings: Settings) -> Model:
-    if chosen.provider == LOCAL:
+def _make_model(config: Configuration, settings: Settings) -> Model:
+    if config.provider == LOCAL:
         return LocalModel(ocr_model=settings.ocr_model, language=settings.language)
-    return RemoteModel(chosen, guard(settings), language=settings.language)
+    return RemoteModel(config, guard(settings), language=settings.language)
 
 
 class Outcome(TypedDict):
@@ -124,12 +124,12 @@ class Outcome(TypedDict):
 def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Outcome:
     """Ask the configured model for one word, and record the cost. Opens its own short database scopes."""
     with database.scope():
-        chosen = configuration.current(settings)
-        used_up = out_of_tokens(chosen, settings, now=clock())
-    if chosen.provider == configuration.LOCAL or used_up:
+        config = configuration.current(settings)
+        used_up = out_of_tokens(config, settings, now=clock())
+    if config.provider == configuration.LOCAL or used_up:
         sentence = ledger.USED_UP if used_up else NOTHING_TO_TEST
-        return Outcome(success=not used_up, message=sentence, model=chosen.model, milliseconds=0)
-    model = RemoteModel(chosen, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
+        return Outcome(success=not used_up, message=sentence, model=config.model, milliseconds=0)
+    model = RemoteModel(config, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
     begun = time.monotonic()
     failure: ModelFailure | None = None
     try:
@@ -142,12 +142,12 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
     with database.scope():
         ledger.record(usage, purpose="test", model=model.identity, now=clock())
     sentence = failure.detail if failure else ANSWERED
-    return Outcome(success=failure is None, message=sentence, model=chosen.model, milliseconds=milliseconds)
+    return Outcome(success=failure is None, message=sentence, model=config.model, milliseconds=milliseconds)
 
 
-def shown(chosen: Configuration) -> shapes.ConfigurationFields:
+def shown(config: Configuration) -> shapes.ConfigurationFields:
     """The configuration without its key; `api_key_set` reports whether there is one."""
-    return shapes.of(chosen, shapes.ConfigurationFields, api_key_set=bool(chosen.api_key))
+    return shapes.of(config, shapes.ConfigurationFields, api_key_set=bool(config.api_key))
 
 
 # ----------------------------------------------------------------------------------------------------- routes

@@ -63,12 +63,14 @@ STATED_SHARE = 0.75  # of the words that carry meaning
 STATED_TOGETHER = 6  # clauses
 
 DECAY = 0.98  # a day
-FLOOR = 0.05  # of importance: what is long-term fades, but stays
+FLOOR = 0.05  # of importance: long-term memories fade no further
 LONGEST_DECAY = 150  # days; 0.98 to the power of 149 is below the floor, so more change nothing
 DAY = timedelta(days=1)
 
 
 class Decayed(NamedTuple):
+    """The result of a decay."""
+
     days: int  # for which importance was lowered
     decayed: int  # long-term memories that lost importance
     expired: int  # short-term memories that were deleted
@@ -151,8 +153,8 @@ def recall(
     memory has matches words one letter away. Of two equal scores the newer memory comes first. With
     `device_id`, only memories of this device and of no device are read. Equal texts are returned once.
     """
-    chosen = Memory.select(Memory.id, Memory.importance, Memory.content).where(_seen_by(device_id, now=now))
-    rows = [(memory_id, importance, _terms(content)) for memory_id, importance, content in _raw(chosen)]
+    query = Memory.select(Memory.id, Memory.importance, Memory.content).where(_seen_by(device_id, now=now))
+    rows = [(memory_id, importance, _terms(content)) for memory_id, importance, content in _raw(query)]
     weights = _weights(set(_terms(message[:MAX_MESSAGE])) - _LINKING, [row[2] for row in rows])
     everything = sum(weights.values()) or 1.0
     scored: dict[tuple[str, ...], tuple[float, int]] = {}
@@ -187,10 +189,10 @@ def page(
     ):
         if value is not None:
             where &= column == value
-    chosen = Memory.select().where(where)
-    return chosen.count(), [
+    query = Memory.select().where(where)
+    return query.count(), [
         shapes.of(memory, shapes.MemoryFields)
-        for memory in chosen.order_by(Memory.id.desc()).paginate(number, size)
+        for memory in query.order_by(Memory.id.desc()).paginate(number, size)
     ]
 
 
@@ -402,8 +404,8 @@ def _twin(content: str, source_type: str, device_id: str, *, now: datetime) -> M
     """The memory that says the same as `content`, the most similar of several. A memory of another source
     counts only if `content` adds no word, because its wording must not be replaced.
     """
-    chosen = Memory.select(Memory.id, Memory.content, Memory.source_type).where(_seen_by(device_id, now=now))
-    known = {memory_id: (text, source) for memory_id, text, source in _raw(chosen)}
+    query = Memory.select(Memory.id, Memory.content, Memory.source_type).where(_seen_by(device_id, now=now))
+    known = {memory_id: (text, source) for memory_id, text, source in _raw(query)}
     keys = {memory_id: " ".join(_terms(text)) for memory_id, (text, _) in known.items()}
     for _, _, memory_id in process.extract(
         " ".join(_terms(content)), keys, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=None
@@ -436,9 +438,9 @@ def _weights(wanted: set[str], texts: list[tuple[str, ...]]) -> dict[str, float]
     return weights
 
 
-def _raw(chosen: "peewee.ModelSelect[Memory]") -> list[tuple[Any, ...]]:
+def _raw(query: "peewee.ModelSelect[Memory]") -> list[tuple[Any, ...]]:
     """The rows as the driver returns them; with peewee's conversions 10,000 take three times as long."""
-    return cast(list[tuple[Any, ...]], db.execute(chosen).fetchall())
+    return cast(list[tuple[Any, ...]], db.execute(query).fetchall())
 
 
 def _alive(now: datetime) -> peewee.Expression:

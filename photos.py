@@ -73,6 +73,8 @@ class Upload(msgspec.Struct, frozen=True):
 
 
 class Stored(NamedTuple):
+    """The result of an upload."""
+
     id: int
     filename: str
     file_size: int
@@ -95,9 +97,9 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     spool.check()
     with spool.open() as picture:
         examined = pictures.examine(picture)
-    kept: list[Path] = []
+    written: list[Path] = []
     try:
-        photo = _photo(spool, upload, examined, kept, now=now)
+        photo = _photo(spool, upload, examined, written, now=now)
         with db.atomic():
             photo.save(force_insert=True)
             models.enqueue(photo, now=now)
@@ -105,7 +107,7 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
                 upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=1, now=now
             )
     except BaseException as problem:
-        for path in kept:
+        for path in written:
             path.unlink(missing_ok=True)
         # A parallel upload has stored the same photo since the check above.
         if isinstance(problem, peewee.IntegrityError) and (earlier := _already_stored(upload)) is not None:
@@ -170,12 +172,12 @@ def page(number: int, size: int, filters: Filters) -> tuple[int, list[shapes.Pho
 def ids_of_page(number: int, size: int, filters: Filters) -> tuple[int, list[int]]:
     """The total and the ids of one page: the newest upload first, or in a period the latest picture first."""
     values = {getattr(Analysis, name): value for name, value in filters.values().items() if value is not None}
-    chosen = Analysis.select(Analysis.photo)
+    query = Analysis.select(Analysis.photo)
     if filters.since is None and filters.until is None:
         for column, value in values.items():
-            chosen = chosen.where(column == value)
+            query = query.where(column == value)
         total = models.tallied(**filters.values())
-        return total, models.page_of(chosen, (Analysis.photo,), number, size, total)
+        return total, models.page_of(query, (Analysis.photo,), number, size, total)
     # The plus keeps SQLite from using the index of a filter, in which it would read the time of every photo.
     among = [
         peewee.Expression(peewee.NodeList((peewee.SQL("+"), column)), peewee.OP.EQ, value)
@@ -183,7 +185,7 @@ def ids_of_page(number: int, size: int, filters: Filters) -> tuple[int, list[int
     ]
     total = _total(filters, among)
     return total, models.page_of(
-        chosen.where(*_within(filters), *among), (Analysis.taken_at, Analysis.photo), number, size, total
+        query.where(*_within(filters), *among), (Analysis.taken_at, Analysis.photo), number, size, total
     )
 
 
@@ -312,15 +314,15 @@ def _holds_most(filters: Filters) -> bool:
 
 
 def _photo(
-    spool: Spool, upload: Upload, examined: pictures.Examined, kept: list[Path], *, now: datetime
+    spool: Spool, upload: Upload, examined: pictures.Examined, written: list[Path], *, now: datetime
 ) -> Photo:
-    """Write the two files of an accepted picture; returns its row, not yet inserted. Adds the paths to `kept`
-    before it writes them, so that the caller can remove partial files.
+    """Write the two files of an accepted picture; returns its row, not yet inserted. The paths are added to
+    `written` before the files are, so that the caller can remove partial files.
     """
     current = database.store()
     original = new_place(current.photos)
     thumbnail = original.with_name(f"{original.name}.thumbnail")
-    kept += (original, thumbnail)
+    written += (original, thumbnail)
     file_key, thumbnail_key = spool.keep(original), keep_bytes(examined.thumbnail, thumbnail)
     crypto.sync_file(original.parent)
     return Photo(
@@ -362,13 +364,13 @@ def _already_stored(upload: Upload) -> Stored | None:
 
 def _delete(where: peewee.Expression, *, most: int) -> int:
     with db.atomic():
-        chosen = (
+        query = (
             Photo.select(Photo.id, Photo.original_path, Photo.thumbnail_path)
             .where(where)
             .order_by(Photo.created_at)
             .limit(most)
         )
-        rows = list(cast("Iterable[tuple[int, str, str]]", chosen.tuples()))
+        rows = list(cast("Iterable[tuple[int, str, str]]", query.tuples()))
         ids = [row[0] for row in rows]
         for photo_id in ids:
             lexicon.remove(photo_id)

@@ -56,6 +56,8 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - not a secret: the mark of base64 in Sta
 
 @dataclasses.dataclass(frozen=True)
 class Notification:
+    """What a device shows, and data for its app."""
+
     title: str
     body: str
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)

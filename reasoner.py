@@ -106,12 +106,12 @@ def cycle(
     """
     with _only_cycle():
         with database.scope():
-            chosen = configuration.current(settings)
-            model = llm.model_for(chosen, settings)
-            material = _collect(device_id, min(MOST_TOKENS, chosen.max_context_tokens // 2), now=clock())
+            config = configuration.current(settings)
+            model = llm.model_for(config, settings)
+            material = _collect(device_id, min(MOST_TOKENS, config.max_context_tokens // 2), now=clock())
             if not material.photos and not material.conversations:
                 return []
-            llm.require_tokens(chosen, settings, now=clock())
+            llm.require_tokens(config, settings, now=clock())
         try:
             written = model.write_notes(material)
         except ModelFailure as problem:
@@ -234,7 +234,7 @@ def _photos(device_id: str | None, most: int) -> list[NewPhoto]:
         peewee.fn.SUBSTR(Analysis.visible_text, 1, MAX_TEXT).alias("short_text"),
         Analysis.entities,
     )
-    chosen = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids))
+    query = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids))
     return [
         NewPhoto(
             id=row.photo_id,
@@ -247,7 +247,7 @@ def _photos(device_id: str | None, most: int) -> list[NewPhoto]:
             text=row.short_text,
             entities=msgspec.json.decode(row.entities, type=list[Entity])[:MOST_ENTITIES],
         )
-        for row in cast("Iterable[Any]", chosen.order_by(Analysis.photo.desc()).objects())
+        for row in cast("Iterable[Any]", query.order_by(Analysis.photo.desc()).objects())
     ]
 
 

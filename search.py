@@ -44,6 +44,8 @@ DAY = timedelta(days=1)
 
 
 class Hit(msgspec.Struct, frozen=True):
+    """A photo that matches a query."""
+
     photo_id: int
     score: float  # 0 to 1
     snippet: str
