@@ -192,7 +192,7 @@ def _clock_jumped(name: str, *, now: datetime) -> bool:
 @job("reason")
 @click.option("--device-id", help="Consider only new data of this device.")
 def reason(device_id: str | None) -> str:
-    """Write notes about new data that is worth it."""
+    """Write notes about new screenshots and chats that deserve one."""
     try:
         saved = reasoner.cycle(_application().settings, device_id=device_id)
     except Unavailable as problem:

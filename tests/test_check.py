@@ -1,5 +1,5 @@
-"""`./snaplore check`: it finds and names each kind of damage, repairs what can be made again, and does not
-report what merely changes.
+"""The integrity check finds and reports each kind of damage, repairs derived data, and reports no data that
+merely changes while it runs.
 """
 
 import contextlib
@@ -87,7 +87,7 @@ def run(cli, *options):
 
 
 def wrong(cli, *options):
-    """The lines that are not OK; the exit code has to agree."""
+    """The lines that are not OK; the exit code must match."""
     code, lines = run(cli, *options)
     lines = [line for line in lines if not line.endswith(": OK")]
     assert code == (1 if any("repaired" not in line for line in lines) or (lines and not options) else 0), (
@@ -112,7 +112,7 @@ def found(word):
         return [hit.photo_id for hit in search.find(word, now=utc_now()).items]
 
 
-def test_sound_data_is_said_to_be_ok_kind_by_kind(library, cli):
+def test_intact_data_is_reported_as_ok_kind_by_kind(library, cli):
     assert run(cli) == (0, ALL_WELL)
     assert run(cli, "--repair") == (0, ALL_WELL)
 
@@ -140,7 +140,7 @@ def lines_of(settings, **orders):
         database.close_connections()
 
 
-def test_a_folder_without_data_is_told_and_stays_without(cli, settings):
+def test_a_folder_without_data_is_reported_and_stays_empty(cli, settings):
     shutil.rmtree(settings.data_dir)
     assert run(cli) == (1, [f"keys: 1 wrong: there is no data in {settings.data_dir}"])
     assert not settings.data_dir.exists()
@@ -175,7 +175,7 @@ def test_a_folder_without_data_is_told_and_stays_without(cli, settings):
         ),
     ],
 )
-def test_data_that_does_not_open_is_told_of_and_nothing_is_changed(library, cli, harm, sentence):
+def test_data_that_does_not_open_is_reported_and_nothing_is_changed(library, cli, harm, sentence):
     harm(library)
     before = {path: path.read_bytes() for path in library.rglob("*") if path.is_file()}
     code, lines = run(cli, "--repair")
@@ -185,7 +185,7 @@ def test_data_that_does_not_open_is_told_of_and_nothing_is_changed(library, cli,
 
 
 @pytest.mark.parametrize("copy", ["ring.1", "ring.2"])
-def test_a_lost_or_damaged_copy_of_the_key_ring_is_written_again_and_told_of(library, cli, copy):
+def test_a_lost_or_damaged_copy_of_the_key_ring_is_restored_and_reported(library, cli, copy):
     path = library / "keys" / copy
     path.unlink()
     problem = f"the copy {copy} of the key ring was missing, damaged or out of date (repaired)"
@@ -196,7 +196,7 @@ def test_a_lost_or_damaged_copy_of_the_key_ring_is_written_again_and_told_of(lib
     assert run(cli) == (0, ALL_WELL)
 
 
-def test_lost_and_damaged_originals_are_named_and_kept_until_they_are_given_up(library, cli, client):
+def test_lost_and_damaged_originals_are_reported_and_kept_until_they_are_given_up(library, cli, client):
     flip(file_of(library, 1))
     file_of(library, 2).unlink()
     named = "photo 1 (0.png) is damaged; photo 2 (1.png) is lost"
@@ -213,7 +213,7 @@ def test_giving_up_needs_repair(cli):
 
 
 @pytest.mark.parametrize("place", [0, 0.5, 0.9999])
-def test_a_damaged_thumbnail_is_made_anew_from_the_original(library, cli, client, place):
+def test_a_damaged_thumbnail_is_recreated_from_the_original(library, cli, client, place):
     before = client.get("/api/photos/1/thumbnail").data
     flip(file_of(library, 1, Photo.thumbnail_path), place)
     file_of(library, 2, Photo.thumbnail_path).unlink()
@@ -237,12 +237,11 @@ def test_a_thumbnail_whose_original_is_lost_as_well_stays_lost(library, cli):
     assert run(cli) == (0, ALL_WELL)
 
 
-def test_a_lost_attachment_is_named_and_its_message_stays_when_it_is_given_up(library, cli):
+def test_a_lost_attachment_is_reported_and_its_message_stays_when_it_is_given_up(library, cli):
     path = next(library.glob("attachments/*/*"))
     path.unlink()
-    assert (
-        wrong(cli) == wrong(cli, "--repair") == ["attachments: 1 wrong: the attachment of message 1 is lost"]
-    )
+    expected = ["attachments: 1 wrong: the attachment of message 1 is lost"]
+    assert wrong(cli) == wrong(cli, "--repair") == expected
     assert wrong(cli, "--repair", "--forget-lost") == [
         "attachments: 1 wrong, 1 repaired: the attachment of message 1 is lost (repaired)"
     ]
@@ -284,14 +283,14 @@ def test_a_photo_without_an_analysis_gets_one(library, cli, client):
     assert run(cli) == (0, ALL_WELL)
 
 
-def test_an_index_that_disagrees_with_the_analyses_is_made_to_agree(library, cli):
+def test_an_index_that_differs_from_the_analyses_is_corrected(library, cli):
     with database.scope():
-        db.execute_sql("DELETE FROM photo_index WHERE rowid = 1")  # and nobody told the vocabulary
+        db.execute_sql("DELETE FROM photo_index WHERE rowid = 1")  # without updating the vocabulary
         db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (99, 'ghost')")
         Analysis.update(visible_text="tangerine and some more new words").where(Analysis.photo == 2).execute()
     lines = wrong(cli)
-    assert lines[0] == (
-        "index: 3 wrong: photo 1 is not indexed; photo 2 is indexed with other words; "
+    assert (
+        lines[0] == "index: 3 wrong: photo 1 is not indexed; photo 2 is indexed with other words; "
         "photo 99 is indexed with other words"
     )
     assert lines[1].startswith("vocabulary: ")
@@ -301,7 +300,7 @@ def test_an_index_that_disagrees_with_the_analyses_is_made_to_agree(library, cli
     assert (sorted(found("tangerine")), found("word0"), found("new")) == ([1, 2], [1], [2])
 
 
-def test_a_vocabulary_that_miscounts_is_counted_anew(library, cli):
+def test_a_vocabulary_with_wrong_counts_is_corrected(library, cli):
     with database.scope():
         Vocabulary.update(documents=7).where(Vocabulary.term == "tangerine").execute()
         Vocabulary.delete().where(Vocabulary.term == "word1").execute()
@@ -322,7 +321,7 @@ def test_a_vocabulary_that_miscounts_is_counted_anew(library, cli):
 
 
 def test_the_index_of_any_script_agrees_with_its_vocabulary(library, cli):
-    """FTS5 and Python do not know the same cases and categories of all characters."""
+    """FTS5 and Python disagree about the case and category of some characters."""
     chance = random.Random(1)
     ranges = [(0x20, 0x2FFF), (0x3000, 0xD7FF), (0xA500, 0xAC00), (0x10400, 0x10600), (0x1C80, 0x2200)]
     for _ in range(40):
@@ -330,7 +329,7 @@ def test_the_index_of_any_script_agrees_with_its_vocabulary(library, cli):
     assert run(cli) == (0, ALL_WELL)
 
 
-def test_a_damaged_full_text_index_is_made_anew(library, cli):
+def test_a_damaged_full_text_index_is_rebuilt(library, cli):
     with database.scope():
         db.execute_sql(
             "UPDATE photo_index_data SET block = zeroblob(20) "
@@ -342,7 +341,7 @@ def test_a_damaged_full_text_index_is_made_anew(library, cli):
     assert sorted(found("tangerine")) == [1, 2]
 
 
-def test_tallies_that_miscount_are_counted_anew(library, cli, client):
+def test_wrong_tallies_are_corrected(library, cli, client):
     before = client.get("/api/stats").json
     with database.scope():
         Tally.update(photos=9).where(Tally.status == "done").execute()
@@ -356,7 +355,7 @@ def test_tallies_that_miscount_are_counted_anew(library, cli, client):
     assert client.get("/api/stats").json == before
 
 
-def test_holdings_that_miscount_are_counted_anew(library, cli, client):
+def test_wrong_holdings_are_corrected(library, cli, client):
     before = client.get("/api/data").json
     with database.scope():
         Holding.update(bytes=Holding.bytes + 1).where(Holding.kind == "photo").execute()
@@ -369,7 +368,7 @@ def test_holdings_that_miscount_are_counted_anew(library, cli, client):
     assert client.get("/api/data").json == before
 
 
-def test_damaged_pages_of_the_database_are_told_of_and_the_rest_is_checked(library, cli, client):
+def test_damaged_pages_of_the_database_are_reported_and_the_rest_is_checked(library, cli, client):
     with database.scope():
         page = db.execute_sql("SELECT rootpage FROM sqlite_master WHERE name = 'spend_ledger'").fetchone()[0]
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -388,7 +387,7 @@ def test_damaged_pages_of_the_database_are_told_of_and_the_rest_is_checked(libra
     assert path.read_bytes()[(page - 1) * 4096 : page * 4096] == content[(page - 1) * 4096 : page * 4096]
 
 
-def test_rows_that_belong_to_nothing_are_told_of(library, cli):
+def test_rows_that_refer_to_missing_rows_are_reported(library, cli):
     with database.scope():
         db.execute_sql("PRAGMA foreign_keys = 0")
         db.execute_sql("DELETE FROM photos WHERE id = 3")
@@ -399,7 +398,7 @@ def test_rows_that_belong_to_nothing_are_told_of(library, cli):
     ]
 
 
-def test_at_most_twenty_of_a_kind_are_named(library, cli):
+def test_at_most_twenty_problems_of_a_kind_are_listed(library, cli):
     with database.scope():
         for number in range(30):
             Vocabulary.create(term=f"zebra{number:02}", documents=1)
@@ -409,8 +408,8 @@ def test_at_most_twenty_of_a_kind_are_named(library, cli):
     assert line.endswith("the count of “zebra19” is wrong; and 10 more")
 
 
-def test_what_changes_while_it_runs_is_not_called_wrong(library, settings, monkeypatch):
-    """Photos come, go, are analysed and get other files between the steps of a check."""
+def test_data_that_changes_during_a_check_is_not_reported(library, settings, monkeypatch):
+    """Photos are uploaded, deleted, analysed and resealed between the steps of a check."""
     monkeypatch.setattr(check, "BATCH", 2)
     monkeypatch.setattr(check, "TERMS", 3)
     fill(10)
@@ -442,7 +441,7 @@ def test_what_changes_while_it_runs_is_not_called_wrong(library, settings, monke
     assert failures == []
 
 
-def test_on_a_terminal_each_kind_has_its_line_and_what_takes_long_a_bar(library, settings):
+def test_on_a_terminal_each_kind_has_a_line_and_long_steps_have_a_bar(library, settings):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SNAPLORE_")}
     environment |= {"SNAPLORE_DATA_DIR": str(library), "TERM": "xterm"}
     screen, terminal = pty.openpty()
@@ -453,7 +452,7 @@ def test_on_a_terminal_each_kind_has_its_line_and_what_takes_long_a_bar(library,
         )
         os.close(terminal)
         shown = b""
-        with contextlib.suppress(OSError):  # how Linux tells that nobody has the terminal any more
+        with contextlib.suppress(OSError):  # Linux raises this when the terminal is closed
             while part := os.read(screen, 4096):
                 shown += part
         assert process.wait(30) == 0, shown

@@ -1,6 +1,4 @@
-"""What runs the service on a machine of its own: systemd's units, cron's table, and a restart that loses
-nothing.
-"""
+"""Deployment: the systemd units, the crontab, and restarts that lose no request."""
 
 import contextlib
 import os
@@ -30,7 +28,7 @@ needs_systemd = pytest.mark.skipif(
 
 
 def directives(unit: str, section: str) -> list[tuple[str, str]]:
-    """Names and values of a section, in their order, and repeated as they are."""
+    """The names and values of a section in their order, with repetitions."""
     within, found = False, []
     for line in (DEPLOY / unit).read_text().splitlines():
         if line.startswith("["):
@@ -41,8 +39,8 @@ def directives(unit: str, section: str) -> list[tuple[str, str]]:
     return found
 
 
-def walls(unit: str) -> list[tuple[str, str]]:
-    """The directives that shut a unit in: from UMask on."""
+def sandbox(unit: str) -> list[tuple[str, str]]:
+    """The directives that restrict a unit: from UMask on."""
     block = directives(unit, "Service")
     return block[block.index(("UMask", "0077")) :]
 
@@ -52,8 +50,8 @@ def walls(unit: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def units(tmp_path):
-    """The units as they would be installed, with the credential, their programs and folders replaced by some
-    of this machine.
+    """The units as they are installed, with the credential. Their programs and folders are replaced by
+    existing ones.
     """
     folder = tmp_path / "units"
     folder.mkdir()
@@ -72,7 +70,7 @@ def units(tmp_path):
 
 
 @needs_systemd
-def test_systemd_finds_nothing_wrong_with_the_units(units):
+def test_systemd_accepts_the_units(units):
     named = ("snaplore.service", "snaplore.socket", "snaplore-job@reason.service", *TIMERS)
     (units / "snaplore-job@reason.service").symlink_to("snaplore-job@.service")
     verdict = analyze("verify", "--man=no", "--recursive-errors=no", *(units / unit for unit in named))
@@ -87,7 +85,7 @@ def test_systemd_finds_nothing_wrong_with_the_units(units):
     ("snaplore.service.d/master-key.conf", "LoadCredentialEncrypted=master-key:", "LoadCredentialEncrypted="),
     ("snaplore.socket", "ListenStream=0.0.0.0:8000", "ListenStream=0.0.0.0:80000"),
 ])  # fmt: skip
-def test_systemd_would_find_what_is_wrong_with_the_units(unit, right, wrong, units):
+def test_systemd_would_report_a_mistake_in_the_units(unit, right, wrong, units):
     text = (units / unit).read_text()
     assert right in text
     (units / unit).write_text(text.replace(right, wrong))
@@ -99,10 +97,10 @@ def test_systemd_would_find_what_is_wrong_with_the_units(unit, right, wrong, uni
 
 @needs_systemd
 @pytest.mark.parametrize("unit", SERVICES)
-def test_the_exposure_that_systemd_reckons_is_at_most_two_and_a_half(unit):
-    reckoned = analyze("security", "--offline=true", "--threshold=25", "--no-pager", DEPLOY / unit)
-    assert reckoned.returncode == 0, reckoned.stdout
-    assert "Overall exposure level" in reckoned.stdout
+def test_systemd_rates_the_exposure_at_most_two_and_a_half(unit):
+    rating = analyze("security", "--offline=true", "--threshold=25", "--no-pager", DEPLOY / unit)
+    assert rating.returncode == 0, rating.stdout
+    assert "Overall exposure level" in rating.stdout
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess:
@@ -126,9 +124,9 @@ def test_every_directive_of_the_service_has_a_reason_above_it():
     assert bare == []
 
 
-def test_the_jobs_stand_behind_the_same_walls_and_work_on_the_same_data_as_the_service():
-    assert len(walls("snaplore.service")) > 25
-    assert walls("snaplore-job@.service") == walls("snaplore.service")
+def test_jobs_have_the_sandbox_and_the_data_of_the_service():
+    assert len(sandbox("snaplore.service")) > 25
+    assert sandbox("snaplore-job@.service") == sandbox("snaplore.service")
     shared = (
         "User",
         "Group",
@@ -149,18 +147,18 @@ def test_keys_and_pictures_in_memory_never_get_to_the_disk(unit):
     assert (limits["MemorySwapMax"], limits["LimitCORE"]) == ("0", "0")
 
 
-def test_systemd_waits_longer_for_the_end_than_gunicorn_does_for_its_requests():
+def test_systemd_waits_longer_for_a_stop_than_gunicorn_waits_for_requests():
     timeout = re.search(r"(?m)^graceful_timeout = (\d+)$", (ROOT / "gunicorn.conf.py").read_text())
     assert int(dict(directives("snaplore.service", "Service"))["TimeoutStopSec"]) > int(timeout[1])
 
 
-def test_each_timer_starts_an_existing_job_and_makes_up_for_missed_runs():
+def test_each_timer_starts_an_existing_job_and_catches_up_on_missed_runs():
     for timer in TIMERS:
-        chosen = dict(directives(timer, "Timer"))
-        name = re.fullmatch(r"snaplore-job@([\w-]+)\.service", chosen["Unit"])[1]
+        timing = dict(directives(timer, "Timer"))
+        name = re.fullmatch(r"snaplore-job@([\w-]+)\.service", timing["Unit"])[1]
         assert timer == f"snaplore-{name}.timer"
         assert name in job_names()
-        assert chosen["Persistent"] == "true"
+        assert timing["Persistent"] == "true"
     assert ("ExecStart", "/opt/snaplore/.venv/bin/flask --app app jobs %i") in directives(
         "snaplore-job@.service", "Service"
     )
@@ -169,7 +167,7 @@ def test_each_timer_starts_an_existing_job_and_makes_up_for_missed_runs():
 # ------------------------------------------------------------------------------------------- environment file
 
 
-def test_the_environment_file_names_only_settings_that_exist_and_is_read_with_everything_switched_on():
+def test_the_environment_file_names_existing_settings_and_is_valid_also_with_all_of_them_active():
     text = (DEPLOY / "environment").read_text()
     named = re.findall(r"(?m)^#?(SNAPLORE_\w+)=", text)
     known = {variable(field) for field in Settings.__dataclass_fields__}
@@ -180,7 +178,7 @@ def test_the_environment_file_names_only_settings_that_exist_and_is_read_with_ev
         assert settings.data_dir == Path("/var/lib/snaplore")
 
 
-def test_the_address_that_people_are_told_is_the_one_that_systemd_listens_on():
+def test_the_address_that_people_see_is_the_one_that_systemd_listens_on():
     (listens,) = [value for name, value in directives("snaplore.socket", "Socket") if name == "ListenStream"]
     assert f"\nSNAPLORE_BIND={listens}\n" in (DEPLOY / "environment").read_text()
 
@@ -194,7 +192,7 @@ def job_names() -> set[str]:
 
 
 def cron_lines() -> dict[str, list[str]]:
-    """The active lines, as the name of the job to the five fields and the command."""
+    """The active lines: the name of the job -> the five fields and the command."""
     lines = [line for line in (ROOT / "crontab").read_text().splitlines() if re.match(r"[0-9*]", line)]
     found = {re.search(r"snaplore jobs (\S+)", line)[1]: line.split(maxsplit=5) for line in lines}
     assert len(found) == len(lines)
@@ -213,15 +211,14 @@ def test_cron_runs_the_jobs_that_exist_hourly_and_nightly_at_different_minutes()
     for name in WORK[1:]:
         assert re.fullmatch(r"[0-5] \* \* \*", " ".join(lines[name][1:5]))
     assert len({fields[0] for fields in lines.values()}) == len(lines)
-    assert all(
-        "%" not in fields[5] for fields in lines.values()
-    )  # cron would take it for the end of the line
+    # cron would take a percent sign for the end of the line.
+    assert all("%" not in fields[5] for fields in lines.values())
 
 
 @pytest.fixture
 def cron(tmp_path):
-    """`cron(command)` runs a command of the table as cron does, over a data folder of the test's; returns
-    what goes to the journal.
+    """`cron(command)` runs a command of the crontab as cron does, on a data folder of the test, and returns
+    its output to the journal.
     """
     programs, journal, settings = tmp_path / "bin", tmp_path / "journal", tmp_path / "environment"
     programs.mkdir()
@@ -248,7 +245,7 @@ def cron(tmp_path):
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_a_line_of_the_table_does_its_job_on_the_services_data_and_writes_one_line_to_the_journal(
+def test_a_line_of_the_crontab_runs_its_job_on_the_data_of_the_service_and_logs_one_line(
     name, cron, tmp_path
 ):
     written = cron(cron_lines()[name][5])
@@ -257,7 +254,7 @@ def test_a_line_of_the_table_does_its_job_on_the_services_data_and_writes_one_li
     assert (tmp_path / "data of the service" / "database").is_dir()
 
 
-def test_a_job_that_cannot_work_says_why_in_the_journal(cron, tmp_path):
+def test_a_job_that_fails_logs_the_reason(cron, tmp_path):
     command = cron_lines()["cleanup"][5]
     cron.settings.write_text(f"SNAPLORE_DATA_DIR='{tmp_path}/data'\nSNAPLORE_RETENTION_DAYS=soon\n")
     assert "SNAPLORE_RETENTION_DAYS: must be" in cron(command)
@@ -266,7 +263,7 @@ def test_a_job_that_cannot_work_says_why_in_the_journal(cron, tmp_path):
     assert not (tmp_path / "data").exists()
 
 
-def test_the_command_line_of_the_service_passes_on_its_arguments_and_its_exit_code(tmp_path):
+def test_the_command_of_an_installed_service_passes_on_arguments_and_exit_code(tmp_path):
     environment = {
         "PATH": os.defpath,
         "SNAPLORE_HOME": str(ROOT),
@@ -296,14 +293,11 @@ def test_the_command_line_of_the_service_passes_on_its_arguments_and_its_exit_co
 
 
 class ActivatedService(Service):
-    """The service with a listening socket that this process holds, and passes on at each start, as systemd
-    does.
-    """
+    """The service with a listening socket of this process, passed on at each start as systemd does."""
 
-    # What systemd does between fork and exec: the socket is descriptor 3, and the variables are meant for
-    # this process.
+    # As systemd does between fork and exec: the socket is descriptor 3, and LISTEN_PID is this process.
     HAND_OVER = (
-        "import os, sys; os.dup2(int(sys.argv[1]), 3); "
+        "import os, sys; os.dup2(int(sys.argv[1]), 3);"
         "os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()));"
         "os.execv(sys.executable, [sys.executable, '-m', 'gunicorn'])"
     )
@@ -329,7 +323,7 @@ class ActivatedService(Service):
 
 @pytest.fixture
 def activated(tmp_path):
-    """Its model is a closed port: nothing is analysed here."""
+    """A service whose model is a closed port, so that nothing is analysed."""
     with ActivatedService(
         tmp_path, api_key="key", dev_mode="true", llm_base_url="http://localhost:9/v1", llm_model="none"
     ) as service:
@@ -337,7 +331,7 @@ def activated(tmp_path):
         yield service
 
 
-def test_what_is_sent_while_the_service_is_down_waits_for_it_and_is_answered(activated):
+def test_requests_sent_while_the_service_is_down_wait_and_are_answered(activated):
     large = draw(size=(1100, 1100), compress_level=0)
     with contextlib.closing(HeldUpload(activated, large)) as before:
         before.send(2_000_000)

@@ -1,4 +1,4 @@
-"""The command line: importing a folder, again and again, the jobs of cron, and showing the key."""
+"""The command line: importing a folder repeatedly, the jobs of cron, and showing the key."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ from tests.support.service import Service, eventually
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder as people have them: screenshots at several depths among other things."""
+    """A realistic folder: screenshots at several depths, among other files."""
     root = tmp_path / "Pictures"
     (root / "2024" / "May").mkdir(parents=True)
     (root / ".thumbnails").mkdir()
@@ -58,7 +58,7 @@ def test_importing_stores_every_picture_once_and_sums_up(client, cli, folder):
     assert client.get("/api/photos?device_id=import&status=pending").json["total"] == 4
 
 
-def test_importing_again_skips_what_is_there_also_when_it_was_moved(client, cli, folder):
+def test_importing_again_skips_stored_pictures_even_if_they_were_moved(client, cli, folder):
     cli.invoke(args=["import", str(folder)])
     (folder / "cut.png").unlink()
     (folder / "a.png").rename(folder / "2024" / "renamed.png")
@@ -117,7 +117,7 @@ def test_the_services_own_data_is_never_imported(client, cli, settings):
     assert result.output.splitlines()[-1].startswith("0 imported")
 
 
-def test_an_import_that_is_killed_goes_on_where_it_was(tmp_path):
+def test_an_import_that_was_killed_continues_where_it_stopped(tmp_path):
     source = tmp_path / "in"
     source.mkdir()
     for number in range(60):
@@ -144,7 +144,7 @@ def test_an_import_that_is_killed_goes_on_where_it_was(tmp_path):
     assert int(counts["already there"]) >= 4
 
 
-def test_only_their_owner_can_read_the_files_that_a_command_makes(tmp_path):
+def test_only_the_owner_can_read_the_files_that_a_command_creates(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.png").write_bytes(draw("a"))
     environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data")}
@@ -159,7 +159,7 @@ def test_only_their_owner_can_read_the_files_that_a_command_makes(tmp_path):
     assert [str(path) for path, mode in modes.items() if mode] == []
 
 
-def test_a_command_leaves_the_umask_of_its_process_alone(cli):
+def test_a_command_restores_the_umask_of_its_process(cli):
     before = os.umask(0o022)
     try:
         cli.invoke(args=["jobs", "decay"])
@@ -168,7 +168,7 @@ def test_a_command_leaves_the_umask_of_its_process_alone(cli):
         os.umask(before)
 
 
-def test_clean_up_says_in_one_line_what_went_and_in_a_dry_run_what_would_go(client, cli):
+def test_clean_up_reports_in_one_line_what_it_deleted_or_in_a_dry_run_would_delete(client, cli):
     picture = draw(size=(800, 800), compress_level=0)
     client.upload(picture)
     with database.scope():
@@ -177,8 +177,9 @@ def test_clean_up_says_in_one_line_what_went_and_in_a_dry_run_what_would_go(clie
 
     dry = cli.invoke(args=["jobs", "cleanup", "--dry-run"])
     assert (dry.exit_code, dry.stderr) == (0, "")
-    assert untimed(dry) == (
-        "cleanup: 1 photos, 0 conversations, 0 notes, 1 memories, 0 orphaned files, 1.8 MB would be freed\n"
+    assert (
+        untimed(dry) == "cleanup: 1 photos, 0 conversations, 0 notes, 1 memories, 0 orphaned files, "
+        "1.8 MB would be freed\n"
     )
     assert client.get("/api/photos").json["total"] == 1
 
@@ -191,7 +192,7 @@ def test_clean_up_says_in_one_line_what_went_and_in_a_dry_run_what_would_go(clie
     )
 
 
-def test_decay_says_in_one_line_what_it_did_and_a_second_run_does_nothing(app, cli):
+def test_decay_reports_in_one_line_and_a_second_run_does_nothing(app, cli):
     now = utc_now()
     with database.scope():
         Memory.create(content="Expired", memory_type="short_term", created_at=now, expires_at=now)
@@ -205,7 +206,7 @@ def test_decay_says_in_one_line_what_it_did_and_a_second_run_does_nothing(app, c
     assert untimed(cli.invoke(args=["jobs", "decay"])) == "decay: 0 expired memories deleted, 0 faded\n"
 
 
-def test_reason_writes_notes_of_what_is_new_on_the_device_it_is_asked_about(
+def test_reason_writes_notes_about_new_data_of_the_named_device(
     remote, fake_llm, work_queue, clock, make_photo
 ):
     app = create_app(remote)
@@ -237,7 +238,7 @@ def test_a_model_that_fails_makes_reason_fail_in_one_line(remote, fake_llm, work
 
 
 @pytest.mark.parametrize("name", ["reason", "decay", "cleanup"])
-def test_a_run_that_finds_another_one_under_way_leaves_well(app, cli, settings, name):
+def test_a_run_exits_with_success_while_another_one_is_in_progress(app, cli, settings, name):
     with named_lock(settings.data_dir / "jobs", name, 0, busy="busy"):
         run = cli.invoke(args=["jobs", name])
         assert (run.exit_code, run.stdout, run.stderr) == (0, f"{name}: another run is in progress\n", "")
@@ -283,7 +284,7 @@ def test_the_key_is_shown_as_clients_send_it(app, cli):
     assert f"Authorization: Bearer {app.api_key}" in hint
 
 
-def test_the_version_is_told(cli):
+def test_the_version_is_printed(cli):
     assert cli.invoke(args=["version"]).output.startswith("Snaplore ")
 
 
@@ -329,14 +330,14 @@ def _writer_that_does_not_end():
 
 
 def untimed(run):
-    """The line that a job printed, without the seconds that it took."""
+    """The line that a job printed, without its duration."""
     line, how_long = run.stdout.rsplit(" (", 1)
     assert re.fullmatch(r"\d+\.\d s\)\n", how_long)
     return line + "\n"
 
 
 def on_a_terminal(*arguments, **environ):
-    """What a command of `flask` shows on a terminal, and its exit code."""
+    """The output of a command on a terminal, and its exit code."""
     command = [sys.executable, "-m", "flask", "--app", "app", *arguments]
     screen, terminal = pty.openpty()
     try:
@@ -353,7 +354,7 @@ def on_a_terminal(*arguments, **environ):
 
 def _read_to_the_end(screen):
     shown = b""
-    with contextlib.suppress(OSError):  # how Linux tells that nobody has the terminal any more
+    with contextlib.suppress(OSError):  # Linux raises this when the terminal is closed
         while part := os.read(screen, 4096):
             shown += part
     return shown.decode()

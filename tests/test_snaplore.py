@@ -1,4 +1,4 @@
-"""The command line of the project, `./snaplore`, as processes of its own: from any folder, by any Python, and
+"""The project's command line, `./snaplore`, in processes of its own: from any folder, with any Python, and
 without Flask's commands.
 """
 
@@ -19,7 +19,7 @@ OTHER_PYTHON = Path(sys.base_prefix) / "bin" / "python3"  # of the system, witho
 
 
 def run(*arguments, script=SCRIPT, cwd=ROOT, **environment):
-    """A run of the script, as the shell starts it, with nothing of this process's environment."""
+    """Run the script as a shell does, without the environment of this process."""
     environment = {"PATH": f"{OTHER_PYTHON.parent}:{os.defpath}", **environment}
     return subprocess.run(
         [script, *arguments],
@@ -95,7 +95,7 @@ def test_a_failure_is_one_line_also_where_the_data_does_not_open(tmp_path):
     assert len(ended.stderr.splitlines()) == 1
 
 
-def test_without_an_installation_one_line_says_what_to_do(copy):
+def test_without_an_installation_one_line_names_the_next_step(copy):
     ended = run("--help", script=copy)
 
     assert (ended.returncode, ended.stdout) == (1, "")
@@ -103,7 +103,7 @@ def test_without_an_installation_one_line_says_what_to_do(copy):
 
 
 @pytest.mark.parametrize("lost", [None, "pyvenv.cfg"])
-def test_in_an_installation_that_was_cut_off_one_line_says_what_to_do(copy, lost):
+def test_in_an_incomplete_installation_one_line_names_the_next_step(copy, lost):
     venv.create(copy.parent / ".venv", symlinks=True)
     if lost:
         (copy.parent / ".venv" / lost).unlink()
