@@ -221,6 +221,7 @@ class Client:
         key: Key | None = None,
         headers: Mapping[str, str] | None = None,
         deadline: float = ANSWER_SECONDS,
+        max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Response:
         """The whole answer, whatever its status; a redirect is an answer like any other. `deadline` in
         seconds.
@@ -228,7 +229,9 @@ class Client:
         Raises `BadInput` when the address breaks a rule by itself or is not the key's, and a `CallFailed` for
         the rest.
         """
-        with self.open("POST", url, body, key=key, headers=headers, deadline=deadline) as answer:
+        with self.open(
+            "POST", url, body, key=key, headers=headers, deadline=deadline, max_bytes=max_bytes
+        ) as answer:
             return Response(answer.status, answer.headers, answer.read())
 
     @contextlib.contextmanager
