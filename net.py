@@ -245,13 +245,16 @@ class Client:
         key: Key | None = None,
         headers: Mapping[str, str] | None = None,
         deadline: float = ANSWER_SECONDS,
+        max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Response:
         """POST `body` as JSON and return the whole answer, whatever its status; redirects are not followed.
 
         `deadline` is in seconds. Raises `BadInput` when the address is invalid or forbidden by itself, or
         `key` belongs to another origin, and a `CallFailed` for all other failures.
         """
-        with self.open("POST", url, body, key=key, headers=headers, deadline=deadline) as answer:
+        with self.open(
+            "POST", url, body, key=key, headers=headers, deadline=deadline, max_bytes=max_bytes
+        ) as answer:
             return Response(answer.status, answer.headers, answer.read())
 
     @contextlib.contextmanager

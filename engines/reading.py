@@ -32,6 +32,11 @@ MAX_REPAIRED_DEPTH = 64
 REPAIR_SECONDS = 2.0
 REPAIR_SECONDS_OF_ARGUMENTS = 0.25  # there may be several tool calls in one answer
 
+# Brackets and commas of a server's answer, those in its texts included. Python takes 50 times the memory of
+# the JSON for a list of empty lists, so its size alone is no bound. A screen full of figures has a tenth of
+# this.
+MAX_VALUES = 100_000
+
 MAX_MEMORIES = 10
 MAX_MEMORY = 500  # characters
 MemoryCategory = Literal[
@@ -115,7 +120,9 @@ def spoken(text: str) -> str:
 
 
 def from_json(body: bytes) -> Any:
-    """The JSON value in `body`; None when it is not JSON, or nested too deeply."""
+    """The JSON value in `body`; None when it is not JSON, nested too deeply, or of too many values."""
+    if sum(body.count(mark) for mark in (b"{", b"[", b",")) > MAX_VALUES:
+        return None
     try:
         return json.loads(body.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):

@@ -35,12 +35,14 @@ from errors import (
     ProviderRefused,
     ToolsRefused,
 )
+from settings import MEGABYTE
 from text import one_line, shortened
 
 MAX_ANSWER_TOKENS = 16_384  # a full screen of text, and room for reasoning before it
 MAX_TOKENS_COUNTED = 10**9  # a larger count is wrong, and must not use up the day's limit
 MAX_MESSAGE = 2_000  # characters of a provider's message that are read
 MAX_QUOTED = 200  # characters of a provider's message that are shown
+MAX_ANSWER_BYTES = 2 * MEGABYTE  # ten times a full screen of text in escaped characters
 MAX_ERROR_DEPTH = 4  # Gemini sends a list of an object in an object
 # How Ollama, vLLM, OpenRouter and others report that a model cannot call tools.
 # Every repetition is bounded: a text of "support" alone would otherwise take quadratic time.
@@ -150,7 +152,9 @@ class RemoteModel:
         url = f"{address.rstrip('/')}/chat/completions{mark}{query}"
         try:
             key = net.Key(api_key, net.origin(base_url)) if api_key else None
-            return self._client.post_json(url, body, key=key, deadline=self._deadline)
+            return self._client.post_json(
+                url, body, key=key, deadline=self._deadline, max_bytes=MAX_ANSWER_BYTES
+            )
         except BadInput as problem:
             raise ProviderRefused(
                 f"The model cannot be called as it is configured ({problem.detail})."
@@ -306,7 +310,7 @@ def _billed(usage: Usage) -> Iterator[None]:
             if isinstance(problem, ModelFailure)
             else AnswerUnusable("The model's answer is nested too deeply.")
         )
-        failure.usage = usage
+        failure.usage = usage  # type: ignore[assignment]  # `errors` imports no type of the project
         raise failure from None
 
 

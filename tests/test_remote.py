@@ -1,8 +1,10 @@
+import contextlib
 import dataclasses
 import io
 import json
 import re
 import time
+import tracemalloc
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 
@@ -14,8 +16,8 @@ from assistant import chat
 from engines import configuration, remote
 from engines.findings import MAX_CALLS, Entity, Usage
 from engines.remote import RemoteModel
-from errors import AnswerUnusable, ProviderDown, ProviderRefused, ToolsRefused, UnsupportedImage
-from settings import Settings
+from errors import AnswerUnusable, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused, UnsupportedImage
+from settings import MEGABYTE, Settings
 from tests.support.fake_llm import FINDINGS
 
 KEY = "sk-very-secret"
@@ -151,7 +153,7 @@ def test_tools_are_offered_and_their_calls_come_back(model, fake_llm):
 def test_more_calls_than_are_used_are_not_read(model, fake_llm):
     calls = [
         {"id": f"c{number}", "type": "function", "function": {"name": "search", "arguments": "{1" * 200}}
-        for number in range(1_000)
+        for number in range(100)
     ]
     fake_llm.answer(None, tool_calls=calls, finish_reason="tool_calls")
     begun = time.process_time()
@@ -319,6 +321,46 @@ def test_an_answer_that_is_no_chat_completion_is_unusable(model, fake_llm, body)
     fake_llm.reply(body)
     failure = fails(model, AnswerUnusable)
     assert failure.retry_after is None
+
+
+def body_of(start, unit, end=""):
+    """A body of 2 MB: `start`, `unit` as often as there is room, and `end`."""
+    room = remote.MAX_ANSWER_BYTES - len(start) - len(end)
+    return (start + ",".join([unit] * (room // (len(unit) + 1))) + end).encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        body_of('{"choices": [', "{}", "]}"),
+        body_of('{"choices": [{"message": {"content": "Tea."}}], "more": [', '{"a":[]}', "]}"),
+        body_of('{"choices": [{"message": {"content": [', '{"a":[]}', "]}}]}"),
+        body_of('{"choices": [{"message": {"tool_calls": [', "{}", "]}}]}"),
+        body_of('{"choices": [{"message": {"content": "[', "{}", ']"}}]}'),
+        body_of('{"choices": [{"message": {"content": [', '"ab"', "]}}]}"),
+        body_of('{"error": [', "[]", "]}"),
+    ],
+    ids=["choices", "unknown", "content", "calls", "text", "strings", "error"],
+)
+@pytest.mark.parametrize("status", [200, 400])
+def test_an_answer_takes_a_bounded_amount_of_memory(model, fake_llm, body, status):
+    fake_llm.reply(body, status=status)
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(ModelFailure):
+            model.analyse(picture())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 24 * MEGABYTE
+
+
+def test_an_answer_of_a_model_is_read_up_to_2_mb(model, fake_llm):
+    fake_llm.reply(b" " * (remote.MAX_ANSWER_BYTES + 1))
+    assert "over 2 MB" in fails(model, AnswerUnusable).detail
+    text = "t" * (remote.MAX_ANSWER_BYTES - 100)
+    fake_llm.reply({"choices": [{"message": {"content": text}}]})
+    assert model.complete([{"role": "user", "content": "?"}]).text == text
 
 
 def test_an_error_inside_a_200_counts_as_the_status_it_tells(model, fake_llm):
