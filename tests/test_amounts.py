@@ -1,6 +1,4 @@
-"""The person's data as a whole: counted to the byte, taken along in files that everybody can read, and
-deleted so that nothing is left.
-"""
+"""The stored data as a whole: counted to the byte, exported as readable files, and deleted completely."""
 
 import contextlib
 import dataclasses
@@ -91,7 +89,7 @@ def told(content):
 # ------------------------------------------------------------------------------------------------- statistics
 
 
-def test_the_figures_are_those_of_the_disk_to_the_byte(client, settings, make_photo):
+def test_the_statistics_match_the_disk_to_the_byte(client, settings, make_photo):
     for number in range(3):
         client.upload(make_photo(str(number), size=(300 + number, 500)))
     say("What is on this?", make_photo(format="JPEG"))
@@ -113,8 +111,8 @@ def test_the_figures_are_those_of_the_disk_to_the_byte(client, settings, make_ph
     assert shown["storage_used_bytes"] == on_disk(settings, "photos", "attachments", "database")
 
 
-def test_figures_and_keys_read_no_row_of_a_photo(client, make_photo):
-    """Nor do they walk through folders: what they read does not grow."""
+def test_statistics_and_keys_read_no_row_of_a_photo(client, make_photo):
+    """Nor do they list folders: the amount that they read does not grow."""
     client.upload(make_photo())
     seen = []
     database.db.query_hooks.append(seen.append)
@@ -128,7 +126,7 @@ def test_figures_and_keys_read_no_row_of_a_photo(client, make_photo):
     assert not [event.sql for event in seen if re.search(r'"(photos|analyses|messages)" AS', event.sql)]
 
 
-def test_what_was_stored_before_it_was_counted_is_measured_once(client, settings, make_photo):
+def test_the_migration_measures_files_that_were_stored_before_it(client, settings, make_photo):
     for number in range(2):
         client.upload(make_photo(str(number)), original_timestamp=str(1_700_000_000_000 + number))
     say("What is on this?", make_photo(format="JPEG"))
@@ -174,7 +172,7 @@ def undo_filters():
 # -------------------------------------------------------------------------------------------- retention, keys
 
 
-def test_the_retention_can_be_set_wins_over_the_environment_and_is_what_clean_up_holds_to(
+def test_the_retention_can_be_set_overrides_the_environment_and_applies_to_clean_up(
     client, settings, make_photo
 ):
     client.upload(make_photo())
@@ -192,7 +190,7 @@ def test_the_retention_can_be_set_wins_over_the_environment_and_is_what_clean_up
 
 
 @pytest.mark.parametrize("value", [-1, 36_501, "30", 1.5, None, True])
-def test_a_retention_that_is_none_is_400_and_changes_nothing(client, value):
+def test_an_invalid_retention_is_400_and_changes_nothing(client, value):
     assert (
         detail(client.put("/api/data/retention", json={"retention_days": value}), 400)
         == "retention_days: must be between 0 and 36500"
@@ -200,11 +198,11 @@ def test_a_retention_that_is_none_is_400_and_changes_nothing(client, value):
     assert client.get("/api/data/retention").json == {"retention_days": 30}
 
 
-def test_the_retention_has_to_be_named(client):
+def test_the_retention_is_required(client):
     assert detail(client.put("/api/data/retention", json={}), 400) == "retention_days: is missing"
 
 
-def test_the_keys_tell_their_age_and_how_many_files_are_under_which(client, settings, make_photo):
+def test_the_keys_show_their_age_and_the_files_of_each_generation(client, settings, make_photo):
     for number in range(3):
         client.upload(make_photo(str(number)))
     with database.scope():
@@ -310,7 +308,7 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
     assert all(info.external_attr >> 16 == 0o600 for info in zipped.infolist())
 
 
-def test_an_export_of_nothing_is_whole(client):
+def test_an_export_of_nothing_is_complete(client):
     zipped = exported(client)
 
     assert (
@@ -374,7 +372,7 @@ def test_a_file_name_in_the_export_is_safe_on_every_system(client, device_id, fi
     assert all(len(part.encode()) <= 255 for part in path.split("/"))
 
 
-def test_photos_of_one_name_are_told_apart(client):
+def test_photos_of_the_same_name_get_different_names(client):
     for number in range(3):
         client.upload(draw(str(number)), "a.png", device_id="pixel", original_timestamp="0")
 
@@ -385,7 +383,7 @@ def test_photos_of_one_name_are_told_apart(client):
 
 @pytest.mark.parametrize("encryption", [True, False])
 @pytest.mark.parametrize("harm", ["lost", "damaged", "cut off", "emptied"])
-def test_a_picture_that_is_lost_or_damaged_is_left_out_and_named(settings, encryption, harm):
+def test_a_lost_or_damaged_picture_is_left_out_and_listed(settings, encryption, harm):
     client = Client(create_app(dataclasses.replace(settings, encryption=encryption)))
     content = [draw(str(number)) for number in range(3)]
     for picture in content:
@@ -419,9 +417,7 @@ def noise(side=700):
     return out.getvalue()
 
 
-def test_between_any_two_parts_the_database_is_free_and_what_is_deleted_meanwhile_does_no_harm(
-    client, settings
-):
+def test_between_two_parts_the_database_is_free_and_a_deletion_does_no_harm(client, settings):
     content = [noise() for _ in range(25)]
     for picture in content:
         client.upload(picture, "a.png", original_timestamp="0")
@@ -464,7 +460,7 @@ def test_parts_are_small_and_memory_stays_flat(client, settings):
     assert most < 3 * MEGABYTE
 
 
-def test_only_so_many_exports_run_at_once_and_one_that_is_broken_off_leaves_its_place(app, client):
+def test_the_number_of_exports_is_limited_and_an_aborted_one_frees_its_place(app, client):
     def begin():
         return app.test_client().get("/api/data/export", headers=client.headers, buffered=False)
 
@@ -485,7 +481,7 @@ def test_only_so_many_exports_run_at_once_and_one_that_is_broken_off_leaves_its_
         answer.close()
 
 
-def test_a_client_that_reads_slowly_or_goes_away_holds_nobody_up(tmp_path):
+def test_a_client_that_reads_slowly_or_disconnects_blocks_nobody(tmp_path):
     with Service(tmp_path, api_key="key", retention_days=0) as service:
         for _ in range(12):
             service.upload(noise(1200))
@@ -521,7 +517,7 @@ def other_export(service):
 @pytest.mark.parametrize(
     "body", [{}, {"confirm": ""}, {"confirm": True}, {"confirm": "Delete everything"}, {"confirm": None}]
 )
-def test_without_the_very_words_nothing_is_deleted(client, make_photo, body):
+def test_without_the_exact_confirmation_nothing_is_deleted(client, make_photo, body):
     client.upload(make_photo())
     sentence = "confirm: must be 'delete everything'" if body else "confirm: is missing"
 
@@ -529,7 +525,7 @@ def test_without_the_very_words_nothing_is_deleted(client, make_photo, body):
     assert client.get("/api/photos").json["total"] == 1
 
 
-def test_everything_goes_and_what_was_set_up_stays(client, settings, remote, work_queue, clock):
+def test_all_data_is_deleted_and_the_configuration_stays(client, settings, remote, work_queue, clock):
     for number in range(3):
         client.upload(draw(str(number)), device_id="pixel", local_media_store_id=str(number))
     work_queue(remote, clock=clock)
@@ -588,8 +584,8 @@ def test_everything_goes_and_what_was_set_up_stays(client, settings, remote, wor
     assert client.get("/api/search?q=library").json["total"] == 1
 
 
-def test_what_was_cleared_is_in_no_byte_of_the_data_folder(settings, remote, fake_llm, work_queue, clock):
-    """Without encryption, so that the bytes can be looked at."""
+def test_deleted_data_is_in_no_byte_of_the_data_folder(settings, remote, fake_llm, work_queue, clock):
+    """Without encryption, so that the test can read the bytes."""
     plain = dataclasses.replace(settings, encryption=False)
     client = Client(create_app(plain))
     for number in range(30):
@@ -617,7 +613,7 @@ def present(settings, words):
     return {word for word in words if word.lower().encode() in content}
 
 
-def test_an_analysis_that_runs_meanwhile_brings_nothing_back(client, remote, fake_llm, work_queue, clock):
+def test_an_analysis_in_progress_brings_nothing_back(client, remote, fake_llm, work_queue, clock):
     def clear_first(request):
         cleared.append(cleanup.clear(now=utc_now()).photos)
         return FINDINGS
@@ -632,8 +628,8 @@ def test_an_analysis_that_runs_meanwhile_brings_nothing_back(client, remote, fak
     assert client.get("/api/stats").json["processing"] == 0
 
 
-def test_a_chat_that_runs_meanwhile_brings_nothing_back(remote, fake_llm, monkeypatch):
-    """The data is cleared after the model has asked for a tool that writes, and before the tool runs."""
+def test_a_chat_in_progress_brings_nothing_back(remote, fake_llm, monkeypatch):
+    """The data is deleted after the model has called a tool that writes, and before the tool runs."""
     client = Client(create_app(dataclasses.replace(remote, api_key="mine")))
     call = {
         "id": "1",
@@ -658,9 +654,7 @@ def test_a_chat_that_runs_meanwhile_brings_nothing_back(remote, fake_llm, monkey
     assert count(Memory) == count(Conversation) == count(Message) == 0
 
 
-def test_a_cycle_of_the_reasoner_that_runs_meanwhile_brings_nothing_back(
-    client, remote, fake_llm, work_queue, clock
-):
+def test_a_cycle_of_the_reasoner_in_progress_brings_nothing_back(client, remote, fake_llm, work_queue, clock):
     def clear_first(request):
         cleared.append(cleanup.clear(now=utc_now()).photos)
         return {
@@ -679,7 +673,7 @@ def test_a_cycle_of_the_reasoner_that_runs_meanwhile_brings_nothing_back(
     assert count(Dynamic) == 0
 
 
-def test_what_is_uploaded_while_the_rest_is_being_deleted_stays(client, settings, monkeypatch):
+def test_photos_that_are_uploaded_during_the_deletion_stay(client, settings, monkeypatch):
     def upload():
         client.upload(draw("late"), "late.png", device_id="pixel")
 
@@ -698,7 +692,7 @@ def test_what_is_uploaded_while_the_rest_is_being_deleted_stays(client, settings
     assert client.get("/api/photos/2/image").data == draw("late")
 
 
-def test_photos_of_a_clock_that_was_ahead_go_as_well(client):
+def test_photos_from_a_clock_that_was_ahead_are_deleted_as_well(client):
     client.upload(draw())
     with database.scope():
         Photo.update(created_at=utc_now() + timedelta(days=400)).execute()
@@ -706,7 +700,7 @@ def test_photos_of_a_clock_that_was_ahead_go_as_well(client):
     assert client.post("/api/data/clear", json=CLEAR).json["photos"] == 1
 
 
-def test_two_at_once_beside_a_busy_service_are_safe(tmp_path):
+def test_two_deletions_at_once_beside_a_busy_service_are_safe(tmp_path):
     with FakeLLM() as fake:
         remote = {"api_key": "key", "dev_mode": "true", "llm_base_url": fake.url, "llm_model": "scripted"}
         with Service(tmp_path, language="en", **remote) as service:

@@ -1,5 +1,5 @@
-"""Backup and restore: one moment of a busy service comes back whole, and nothing else ever replaces what is
-there.
+"""Backup and restore: a snapshot of a busy service is restored completely, and nothing else ever replaces the
+data.
 """
 
 import contextlib
@@ -79,8 +79,8 @@ def live(settings, *names):
 
 
 def contents(settings):
-    """Everything that the data folder holds, in plain: rows by their table, pictures by their path. Opens it
-    as a start does.
+    """The decrypted content of the data folder: rows by table, pictures by path. Opens the folder as a start
+    does.
     """
     database.open_store(settings)
     held = {}
@@ -98,7 +98,7 @@ def contents(settings):
 
 
 def listing(folder):
-    """Every file of a data folder with its bytes, except those that stand for locks."""
+    """Every file of a data folder with its bytes, except lock files."""
     locks = {"lock", "turnstile", "service"}
     return {
         path.relative_to(folder): path.read_bytes()
@@ -114,7 +114,7 @@ def pictures(settings):
 
 
 class Kept(NamedTuple):
-    """A data folder, its backup, and what both hold."""
+    """A data folder, its backup, and the content of both."""
 
     settings: Settings
     file: Path
@@ -204,7 +204,7 @@ def test_existing_data_is_replaced_kept_aside_and_brought_back(kept, here, other
     assert contents(here) == kept.contents
 
 
-def test_what_was_kept_aside_goes_when_it_is_told_to(kept, here):
+def test_previous_data_is_deleted_on_request(kept, here):
     outcome = restored(here, kept)
     assert restore.discard_previous(here) > 3_000
     assert not outcome.aside.exists()
@@ -214,7 +214,7 @@ def test_what_was_kept_aside_goes_when_it_is_told_to(kept, here):
             verb(here)
 
 
-def test_restoring_the_same_backup_again_mends_what_was_damaged_since(kept, tmp_path):
+def test_restoring_the_same_backup_again_repairs_later_damage(kept, tmp_path):
     fresh = dataclasses.replace(kept.settings, data_dir=tmp_path / "data")
     restored(fresh, kept)
     damaged, lost, *_ = pictures(fresh)
@@ -225,7 +225,7 @@ def test_restoring_the_same_backup_again_mends_what_was_damaged_since(kept, tmp_
 
 
 @pytest.mark.parametrize("lost", ["keys", "database", "photos", "keys/ring.1", "keys/master.key"])
-def test_a_folder_that_does_not_open_any_more_is_restored_and_what_is_left_of_it_is_kept(kept, here, lost):
+def test_a_folder_that_no_longer_opens_is_restored_and_its_remains_are_kept(kept, here, lost):
     path = here.data_dir / lost
     shutil.rmtree(path) if path.is_dir() else path.write_bytes(b"damaged")
     left = listing(here.data_dir)
@@ -234,7 +234,7 @@ def test_a_folder_that_does_not_open_any_more_is_restored_and_what_is_left_of_it
     assert listing(outcome.aside) == left
 
 
-def test_without_encryption_it_is_the_same(tmp_path):
+def test_restoring_works_without_encryption(tmp_path):
     plain = kept_in(tmp_path, "first", "second", encryption=False)
     fresh = dataclasses.replace(plain.settings, data_dir=tmp_path / "new")
     restored(fresh, plain, master_key_file=None)
@@ -282,7 +282,7 @@ def test_a_missing_or_wrong_key_is_refused_and_nothing_is_changed(kept, here, ot
     assert listing(here.data_dir) == before
 
 
-def test_the_key_in_the_backup_opens_it_and_is_installed_only_where_there_is_none(kept, here, tmp_path):
+def test_the_key_in_the_backup_opens_it_and_is_installed_only_if_there_is_none(kept, here, tmp_path):
     database.open_store(kept.settings)
     backup.make(tmp_path / "with-key.tar", silent, now=utc_now(), with_master_key=True)
     database.close_connections()
@@ -295,7 +295,7 @@ def test_the_key_in_the_backup_opens_it_and_is_installed_only_where_there_is_non
     assert (fresh.data_dir / "keys" / "master.key").read_bytes() == key_of(kept).read_bytes()
 
 
-def test_the_ring_is_sealed_under_the_key_file_of_the_machine_which_must_be_there(kept, tmp_path):
+def test_the_ring_is_sealed_under_the_key_file_of_the_machine_which_must_exist(kept, tmp_path):
     elsewhere = tmp_path / "credential"
     fresh = dataclasses.replace(kept.settings, data_dir=tmp_path / "data", master_key_file=elsewhere)
     with pytest.raises(StartRefused, match="is not there"):
@@ -306,14 +306,14 @@ def test_the_ring_is_sealed_under_the_key_file_of_the_machine_which_must_be_ther
     assert not (fresh.data_dir / "keys" / "master.key").exists()
 
 
-def test_encryption_that_is_set_otherwise_is_refused_with_what_to_do(kept, here, tmp_path):
+def test_another_encryption_setting_is_refused_with_the_next_step(kept, here, tmp_path):
     before = listing(here.data_dir)
     with pytest.raises(StartRefused, match="is encrypted: set SNAPLORE_ENCRYPTION to true"):
         restored(dataclasses.replace(here, encryption=False), kept)
     assert listing(here.data_dir) == before
 
 
-def test_what_was_set_aside_before_its_keys_changed_comes_back_all_the_same(kept, here, other, tmp_path):
+def test_data_that_was_set_aside_before_its_keys_changed_is_brought_back(kept, here, other, tmp_path):
     settings = dataclasses.replace(here, master_key_file=tmp_path / "credential")
     (here.data_dir / "keys" / "master.key").rename(settings.master_key_file)
     restored(settings, kept)
@@ -330,7 +330,7 @@ def test_what_was_set_aside_before_its_keys_changed_comes_back_all_the_same(kept
 # --------------------------------------------------------------------------------------------------- the file
 
 
-def test_the_file_can_be_taken_apart_and_checked_without_snaplore(kept, tmp_path):
+def test_the_file_can_be_unpacked_and_checked_without_snaplore(kept, tmp_path):
     assert kept.file.stat().st_mode & 0o777 == 0o600
     with tarfile.open(kept.file) as archive:
         names = archive.getnames()
@@ -347,7 +347,7 @@ def test_the_file_can_be_taken_apart_and_checked_without_snaplore(kept, tmp_path
     assert (head["format"], head["encrypted"], head["photos"], head["files"]) == (1, True, 2, 5)
 
 
-def test_nothing_of_the_content_is_readable_in_it_with_encryption_on(kept, tmp_path):
+def test_with_encryption_no_content_is_readable_in_the_file(kept, tmp_path):
     needles = [
         *(secret.encode() for secret in SECRETS),
         b"\x89PNG\r\n",
@@ -363,9 +363,7 @@ def test_nothing_of_the_content_is_readable_in_it_with_encryption_on(kept, tmp_p
     assert all(needle in plain for needle in needles[:-2]), "the proof that they would have been found"
 
 
-def test_what_is_lost_or_damaged_already_is_left_out_and_named_and_the_rest_is_restored(
-    here, other, tmp_path
-):
+def test_lost_and_damaged_files_are_left_out_and_listed_and_the_rest_is_restored(here, other, tmp_path):
     damaged, lost, *_ = sorted(pictures(here))
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
     lost.unlink()
@@ -390,8 +388,8 @@ def taken_apart(file):
 
 
 def put_together(members, target, *, summed=False):
-    """A backup of these members; `summed`, with a list of sums that agrees with them, as somebody who means
-    harm makes it.
+    """A backup of these members; with `summed`, the list of checksums matches them, as an attacker would make
+    it.
     """
     if summed:
         lines = [
@@ -443,14 +441,25 @@ def refuses(here, kept, file, sentence, problem=Unreadable):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("harm", ["flipped", "removed", "repeated", "emptied"])
-def test_a_member_that_is_not_what_it_was_is_refused(kept, here, tmp_path, kind, harm):
+def test_a_changed_member_is_refused(kept, here, tmp_path, kind, harm):
     members = taken_apart(kept.file)
     place = next(number for number, (member, _) in enumerate(members) if KINDS[kind](member.name))
     member, content = members[place]
     members[place : place + 1] = {
+<<<<<<< HEAD
         "flipped": [(member, flipped(content))], "removed": [],
         "repeated": [(member, content)] * 2, "emptied": [(member, b"")],
     }[harm]  # fmt: skip
+||||||| c467842
+        "flipped": [(member, flipped(content))], "removed": [], "repeated": [(member, content)] * 2, "emptied": [(member, b"")],
+    }[harm]  # fmt: skip
+=======
+        "flipped": [(member, flipped(content))],
+        "removed": [],
+        "repeated": [(member, content)] * 2,
+        "emptied": [(member, b"")],
+    }[harm]
+>>>>>>> wt-upkeep
     refuses(
         here,
         kept,
@@ -462,7 +471,9 @@ def test_a_member_that_is_not_what_it_was_is_refused(kept, here, tmp_path, kind,
 
 @pytest.mark.parametrize("kind", ["database", "picture", "thumbnail", "attachment"])
 @pytest.mark.parametrize("harm", ["flipped", "removed", "emptied", "exchanged"])
-def test_what_is_not_authentic_is_refused_though_its_sum_is_right(kept, here, tmp_path, kind, harm):
+def test_a_member_that_is_not_authentic_is_refused_although_its_checksum_matches(
+    kept, here, tmp_path, kind, harm
+):
     members = taken_apart(kept.file)
     place = next(number for number, (member, _) in enumerate(members) if KINDS[kind](member.name))
     member, content = members[place]
@@ -487,8 +498,15 @@ def test_both_rings_of_another_backup_are_refused(kept, other, here, tmp_path):
 
 
 @pytest.mark.parametrize("name", [
+<<<<<<< HEAD
     "../evil", "/evil", "photos/../../evil", "photos/aa/evil", f"photos/aa/{'b' * 32}",
     f"photos/aa/{'a' * 32}/evil", "keys/ring.3",
+||||||| c467842
+    "../evil", "/evil", "photos/../../evil", "photos/aa/evil", f"photos/aa/{'b' * 32}", f"photos/aa/{'a' * 32}/evil", "keys/ring.3",
+=======
+    "../evil", "/evil", "photos/../../evil", "photos/aa/evil", "keys/ring.3",
+    f"photos/aa/{'b' * 32}", f"photos/aa/{'a' * 32}/evil",
+>>>>>>> wt-upkeep
     f"photos/AA/{'a' * 32}", f"photos/aa/{'a' * 32}\n", f"./photos/aa/{'a' * 32}", "lock",
 ])  # fmt: skip
 def test_a_member_with_an_odd_name_is_refused(kept, here, tmp_path, name):
@@ -502,7 +520,7 @@ def test_a_member_with_an_odd_name_is_refused(kept, here, tmp_path, name):
     "type",
     [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE, tarfile.CONTTYPE],
 )
-def test_a_member_that_is_no_plain_file_is_refused(kept, here, tmp_path, type):
+def test_a_member_that_is_not_a_plain_file_is_refused(kept, here, tmp_path, type):
     members = taken_apart(kept.file)
     members.insert(-2, (named(f"photos/aa/{'a' * 32}", type, "../../keys/master.key"), b""))
     refuses(here, kept, put_together(members, tmp_path / "harmed.tar", summed=True), "is not a plain file")
@@ -576,13 +594,13 @@ def test_a_file_that_no_row_names_and_one_after_the_end_are_refused(kept, here, 
     refuses(here, kept, put_together([*members, more], tmp_path / "b.tar"), "comes after the list")
 
 
-def test_two_members_in_each_others_place_are_refused(kept, here, tmp_path):
+def test_two_swapped_members_are_refused(kept, here, tmp_path):
     members = taken_apart(kept.file)
     members[4], members[5] = members[5], members[4]
     refuses(here, kept, put_together(members, tmp_path / "harmed.tar"), "is missing, or a file was added")
 
 
-def test_a_file_that_was_cut_off_anywhere_is_refused(kept, here, tmp_path):
+def test_a_file_that_was_truncated_anywhere_is_refused(kept, here, tmp_path):
     content = kept.file.read_bytes()
     end = content.rindex(b"  unreadable.json\n") + 1
     chance = random.Random(5)
@@ -602,7 +620,7 @@ def test_a_file_that_was_cut_off_anywhere_is_refused(kept, here, tmp_path):
         )
 
 
-def test_what_is_no_backup_and_what_is_a_later_one_are_told_apart(kept, here, tmp_path):
+def test_other_files_and_backups_of_a_newer_version_get_different_errors(kept, here, tmp_path):
     (tmp_path / "picture.png").write_bytes(draw())
     refuses(here, kept, tmp_path / "picture.png", "is not a backup of Snaplore", BadInput)
     refuses(
@@ -625,7 +643,7 @@ def test_what_is_no_backup_and_what_is_a_later_one_are_told_apart(kept, here, tm
 # --------------------------------------------------------------------------------------------------- the disk
 
 
-def test_an_existing_file_is_replaced_only_by_force_and_stays_when_that_fails(kept, tmp_path, monkeypatch):
+def test_an_existing_file_is_replaced_only_by_force_and_stays_if_that_fails(kept, tmp_path, monkeypatch):
     target = tmp_path / "backup.tar"
     target.write_text("precious")
     database.open_store(kept.settings)
@@ -647,7 +665,7 @@ def test_an_existing_file_is_replaced_only_by_force_and_stays_when_that_fails(ke
     assert len(taken_apart(target)) == 11
 
 
-def test_too_little_room_is_told_before_anything_is_written(kept, here, tmp_path, monkeypatch):
+def test_too_little_space_is_reported_before_anything_is_written(kept, here, tmp_path, monkeypatch):
     before = listing(here.data_dir)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 1_000))
     database.open_store(kept.settings)
@@ -703,9 +721,7 @@ def test_a_target_that_cannot_be_written_is_one_sentence(kept, tmp_path, target)
 # ------------------------------------------------------------------------------------------ beside the others
 
 
-def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_moment(
-    here, other, tmp_path, monkeypatch
-):
+def test_the_snapshot_is_repeated_if_a_file_is_deleted_before_its_link(here, other, tmp_path, monkeypatch):
     database.open_store(here)
     real, rounds = archive.stored_files, []
 
@@ -725,7 +741,7 @@ def test_a_file_that_goes_between_the_moment_and_its_link_makes_it_take_a_later_
     assert restored(here, other, tmp_path / "backup.tar").photos == 0
 
 
-def test_when_every_moment_loses_a_file_writers_wait_for_the_last_one(here, other, tmp_path, monkeypatch):
+def test_if_every_snapshot_loses_a_file_writers_wait_for_the_last_one(here, other, tmp_path, monkeypatch):
     live(here, *"abcdef")
     database.open_store(here)
     real, outcomes = archive.stored_files, []
@@ -753,8 +769,8 @@ def test_when_every_moment_loses_a_file_writers_wait_for_the_last_one(here, othe
     assert (made.unreadable, made.head.photos) == ([], 7 - (backup.ROUNDS - 1))
 
 
-def test_keys_that_turn_while_it_is_made_leave_it_whole(here, other, tmp_path):
-    """Before its moment and after it: the files and the master key. The database waits until it is made."""
+def test_keys_that_are_rotated_during_a_backup_leave_it_complete(here, other, tmp_path):
+    """The files and the master key, before and after the snapshot. The database key waits for the backup."""
     turned = []
 
     def turning(stage, done, total):
@@ -762,7 +778,7 @@ def test_keys_that_turn_while_it_is_made_leave_it_whole(here, other, tmp_path):
             turned.append(stage)
             with pytest.raises(Unavailable, match="A backup is being made"):
                 rotation.rotate(silent, now=utc_now())
-            rotation.change_master_key(crypto.new_key())  # with it the generation grows
+            rotation.change_master_key(crypto.new_key())  # this also increases the generation
             assert rotation.seal_anew(silent).done == 2
 
     database.open_store(here)
@@ -779,7 +795,7 @@ def test_keys_that_turn_while_it_is_made_leave_it_whole(here, other, tmp_path):
     assert there["conversations"] == was["conversations"]
 
 
-def test_what_killed_runs_have_left_goes_with_the_next_and_two_never_meet(kept, here, tmp_path):
+def test_the_next_run_removes_what_killed_runs_left_and_two_never_run_at_once(kept, here, tmp_path):
     for name in ("backup-0123456789abcdef", "restore-0123456789abcdef"):
         (here.data_dir / name).mkdir()
         (here.data_dir / name / "left").touch()
@@ -801,20 +817,19 @@ def test_a_restore_is_refused_while_a_service_runs(kept, here):
         refuses(here, kept, kept.file, "A Snaplore service is running", StartRefused)
 
 
-# --------------------------------------------------------------------------------------------- cut off, whole
+# --------------------------------------------------------------------------------------------- killed runs
 
 CALLS = ("link", "replace", "rename", "unlink", "rmdir", "mkdir", "fsync", "sync")
 
 
 def cut_off(verb, number, *, module, entering):
-    """Run `verb` in a process that ends hard at one of its calls that change the disk; False if it came to
-    its end before.
+    """Run `verb` in a process that is killed at one of its calls that change the disk; False if it ends
+    before.
 
-    It is the call `number` after the function `entering` of `module` was called.
+    It is killed at call `number` after the function `entering` of `module` was called.
     """
-    entered = getattr(
-        module, entering
-    )  # before the fork: a failure in the child outside of `try` would run the suite on in it
+    # Looked up before the fork: a failure in the child outside of `try` would continue the test suite there.
+    entered = getattr(module, entering)
     child = os.fork()
     if not child:
         made = 0
@@ -848,13 +863,13 @@ def cut_off(verb, number, *, module, entering):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Without flushes: who is killed, and not cut off from the power, needs none."""
+    """Skip flushes: a killed process, unlike a power cut, loses nothing without them."""
     for name in ("fsync", "sync"):
         monkeypatch.setattr(os, name, lambda *_: None)
 
 
 @pytest.mark.parametrize("undo", [False, True], ids=["restore", "undo"])
-def test_killed_at_any_point_the_old_state_or_the_new_one_is_whole_and_another_run_ends_it(
+def test_killed_at_any_point_the_old_or_the_new_state_is_complete_and_another_run_finishes(
     kept, here, other, tmp_path, quick, undo
 ):
     before, after = other.contents, kept.contents
@@ -871,18 +886,16 @@ def test_killed_at_any_point_the_old_state_or_the_new_one_is_whole_and_another_r
         state = contents(here)
         assert state in (before, after), number
         is_new.append(state == after)
-        if number % 4 == 0 and not (
-            undo and is_new[-1]
-        ):  # to undo what was brought back already would be another matter
+        if number % 4 == 0 and not (undo and is_new[-1]):  # a second undo would bring back the other data
             verb()
             assert contents(here) == after, number
             assert not list(here.data_dir.glob("restore-*"))
-        number += 2 if undo else 1  # it is the same switch
-    assert is_new == sorted(is_new), "there is one moment at which the one becomes the other"
+        number += 2 if undo else 1  # the switch is the same as in a restore
+    assert is_new == sorted(is_new), "one call commits the switch"
     assert 8 < is_new.index(True) < len(is_new) - 8, "calls before it and after it"
 
 
-def test_a_backup_that_is_killed_leaves_the_data_whole_and_no_file_that_is_not(here, other, tmp_path, quick):
+def test_a_killed_backup_leaves_the_data_intact_and_no_incomplete_file(here, other, tmp_path, quick):
     def verb():
         database.open_store(here)
         backup.make(tmp_path / "backup.tar", silent, now=utc_now())
@@ -905,7 +918,7 @@ def test_a_backup_that_is_killed_leaves_the_data_whole_and_no_file_that_is_not(h
 
 
 @pytest.mark.slow
-def test_a_backup_of_a_busy_service_is_one_moment_of_it_and_comes_back_on_another_machine(tmp_path):
+def test_a_backup_of_a_busy_service_is_a_snapshot_that_another_machine_can_restore(tmp_path):
     def model(request):
         return "It is a library book." if "What is this?" in request.text else FINDINGS
 
@@ -963,7 +976,7 @@ class Life(Clients):
     def __init__(self, service):
         super().__init__(service, self._upload, self._upload, self._delete)
         self.uploaded = {}
-        self.deleting = []  # written down before it is asked for
+        self.deleting = []  # recorded before the request
         self.deleted = []
         self.said = []
 
@@ -976,7 +989,7 @@ class Life(Clients):
         self.uploaded[self._service.upload(picture)["id"]] = picture
 
     def _delete(self):
-        """The newest: its file may come and go while the backup is made."""
+        """Delete the newest photo: its file may be written and deleted during the backup."""
         left = sorted(set(self.uploaded) - set(self.deleting))
         if len(left) > 10:
             self.deleting.append(left[-1])
@@ -995,7 +1008,7 @@ class Life(Clients):
         self.said.append(answer.json()["conversation_id"])
 
 
-def test_the_commands_say_what_they_did_and_how_to_go_back(kept, tmp_path):
+def test_the_commands_report_the_outcome_and_how_to_undo_it(kept, tmp_path):
     shutil.copytree(kept.settings.data_dir, tmp_path / "data")
     service = Service(tmp_path)
 
@@ -1015,7 +1028,7 @@ def test_the_commands_say_what_they_did_and_how_to_go_back(kept, tmp_path):
     assert "set SNAPLORE_ENCRYPTION to true" in run("restore", file, code=1, encryption="false")
 
 
-def test_who_can_read_the_file_is_said_when_it_is_everybody(kept, tmp_path):
+def test_a_file_that_everybody_can_read_is_reported_as_such(kept, tmp_path):
     shutil.copytree(kept.settings.data_dir, tmp_path / "data")
     service = Service(tmp_path)
     run = service.run("flask", "--app", "app", "backup", "--with-master-key", str(tmp_path / "with-key.tar"))

@@ -1,7 +1,7 @@
-"""Clean-up: what goes, what stays, what is left of it in the bytes of the disk, and that it can be stopped at
-any moment.
+"""Clean-up: what is deleted, what stays, which bytes remain on the disk, and that it can be killed at any
+moment.
 
-Encryption is off here, so that the bytes can be looked at.
+Encryption is off here, so that the tests can read the bytes.
 """
 
 import os
@@ -79,7 +79,7 @@ def make_old(*paths, age=2 * DAY):
 
 
 def fill(number, *, uploaded):
-    """Photos as they are after their analysis, each with a word of its own; quicker than uploading them."""
+    """Analysed photos, each with a unique word, created faster than by uploads."""
     for first in range(0, number, 100):
         with database.scope(), db.atomic():
             for this in range(first, min(number, first + 100)):
@@ -98,7 +98,7 @@ def fill(number, *, uploaded):
 # -------------------------------------------------------------------------------------------------------- age
 
 
-def test_after_31_days_a_photo_goes_with_its_analysis_its_files_and_its_place_in_the_index(
+def test_after_31_days_a_photo_is_deleted_with_its_analysis_files_and_index_entries(
     client, settings, remote, work_queue, clock
 ):
     client.upload(draw(), device_id="phone")
@@ -117,7 +117,7 @@ def test_after_31_days_a_photo_goes_with_its_analysis_its_files_and_its_place_in
     assert count(SyncState) == 1, "how far a device is synced stays"
 
 
-def test_conversations_go_with_their_attachments_31_days_after_the_last_message(app, settings):
+def test_conversations_are_deleted_with_their_attachments_31_days_after_the_last_message(app, settings):
     now = utc_now()
     old = say("What is on this?", now=now, picture=draw(format="JPEG"))
     kept = say("How are you?", now=now)
@@ -133,7 +133,7 @@ def test_conversations_go_with_their_attachments_31_days_after_the_last_message(
     assert not attachment.exists()
 
 
-def test_notes_that_are_not_pinned_go_after_31_days(app, settings):
+def test_notes_that_are_not_pinned_are_deleted_after_31_days(app, settings):
     now = utc_now()
     note("Forgotten", now=now)
     pinned = note("Pinned", now=now, pinned=True)
@@ -143,7 +143,7 @@ def test_notes_that_are_not_pinned_go_after_31_days(app, settings):
     assert remaining(Dynamic, Dynamic.id) == {pinned, young}
 
 
-def test_short_term_memories_go_when_they_have_expired_and_long_term_ones_stay(app, settings):
+def test_expired_short_term_memories_are_deleted_and_long_term_ones_stay(app, settings):
     now = utc_now()
     told("The parcel arrives on Tuesday.", now=now)
     lasting = told("Is allergic to nuts.", now=now, lasting=True)
@@ -153,7 +153,7 @@ def test_short_term_memories_go_when_they_have_expired_and_long_term_ones_stay(a
     assert remaining(Memory, Memory.id) == {lasting}
 
 
-def test_at_its_age_everything_stays_and_goes_a_moment_later(app, settings):
+def test_data_stays_at_exactly_the_retention_period_and_is_deleted_a_moment_later(app, settings):
     now, moment = utc_now(), timedelta(milliseconds=1)
     fill(1, uploaded=now)
     say("Hello", now=now)
@@ -192,7 +192,7 @@ def test_a_retention_that_was_set_at_run_time_wins(app, client, settings):
     assert cleanup.clean(settings, now=utc_now() + 91 * DAY).photos == 1
 
 
-def test_more_than_a_batch_goes_in_one_run_and_progress_is_told(app, settings):
+def test_one_run_deletes_more_than_a_batch_and_reports_progress(app, settings):
     now = utc_now()
     fill(2 * cleanup.BATCH + 1, uploaded=now)
     told_of = []
@@ -207,7 +207,7 @@ def test_more_than_a_batch_goes_in_one_run_and_progress_is_told(app, settings):
     assert files(settings, "photos") == set()
 
 
-def test_a_photo_that_goes_while_it_is_analysed_leaves_nothing(
+def test_a_photo_that_is_deleted_during_its_analysis_leaves_nothing(
     client, settings, remote, fake_llm, work_queue, clock
 ):
     def clean_first(request):
@@ -227,7 +227,7 @@ def test_a_photo_that_goes_while_it_is_analysed_leaves_nothing(
 # ---------------------------------------------------------------------------------------------------- dry run
 
 
-def test_a_dry_run_tells_the_numbers_of_a_run_and_changes_nothing(app, client, settings):
+def test_a_dry_run_reports_the_numbers_of_a_run_and_changes_nothing(app, client, settings):
     now = utc_now()
     fill(3, uploaded=now)
     say("What is on this?", now=now, picture=draw(format="JPEG"))
@@ -258,7 +258,7 @@ def test_a_dry_run_tells_the_numbers_of_a_run_and_changes_nothing(app, client, s
 # ------------------------------------------------------------------------------------------------ other files
 
 
-def test_files_without_a_row_go_when_they_are_older_than_a_day_and_nothing_else_does(app, client, settings):
+def test_only_orphans_older_than_a_day_are_deleted(app, client, settings):
     client.upload(draw())
     say("What is on this?", now=utc_now(), picture=draw(format="JPEG"))
     with_rows = files(settings, "photos") | files(settings, "attachments")
@@ -293,10 +293,10 @@ def test_files_without_a_row_go_when_they_are_older_than_a_day_and_nothing_else_
     assert {settings.data_dir / path for path in orphans} == there - left
     assert with_rows | {young} | {settings.data_dir / path for path in strangers} <= left
     with database.scope():
-        database.store().follow()  # the key ring is whole
+        database.store().follow()  # the key ring is intact
 
 
-def test_lock_files_of_the_dead_go_and_those_of_the_living_stay(app, settings):
+def test_lock_files_of_dead_processes_are_deleted_and_others_stay(app, settings):
     for folder in ("turns", "jobs", "workers"):
         (settings.data_dir / folder).mkdir(exist_ok=True)
     dead = [settings.data_dir / path for path in ("turns/0a1b", "jobs/decay", f"workers/{'d' * 16}")]
@@ -318,7 +318,7 @@ def test_lock_files_of_the_dead_go_and_those_of_the_living_stay(app, settings):
 
 
 def present(settings, words):
-    """Which of these bytes stand in any file of the data folder, in any case of letters."""
+    """Those of `words` that any file of the data folder contains, ignoring case."""
     content = [path.read_bytes().lower() for path in files(settings)]
     return {word for word in words if any(word.lower() in one for one in content)}
 
@@ -334,12 +334,24 @@ def test_what_was_deleted_is_in_no_byte_of_the_data_folder(
         "Ermintrude",
     )
     fake_llm.answer({
+<<<<<<< HEAD
         **FINDINGS, "summary": summary, "visible_text": seen,
         "entities": [{"type": "person", "value": entity}],
         "memories": [
             {"content": f"Owes {remembered} money.", "category": "fact", "memory_type": "short_term",
              "importance": 0.4},
         ],
+||||||| c467842
+        **FINDINGS, "summary": summary, "visible_text": seen, "entities": [{"type": "person", "value": entity}],
+        "memories": [{"content": f"Owes {remembered} money.", "category": "fact", "memory_type": "short_term", "importance": 0.4}],
+=======
+        **FINDINGS, "summary": summary, "visible_text": seen,
+        "entities": [{"type": "person", "value": entity}],
+        "memories": [
+            {"content": f"Owes {remembered} money.", "category": "fact", "memory_type": "short_term",
+             "importance": 0.4}
+        ],
+>>>>>>> wt-upkeep
     })  # fmt: skip
     picture = draw("secret", size=(700, 700), compress_level=0)
     client.upload(picture, "divorce-papers.png", local_media_store_id="hidden-album")
@@ -373,7 +385,7 @@ def test_what_was_deleted_is_in_no_byte_of_the_data_folder(
 
 
 def test_of_a_thousand_words_none_is_left_in_the_gaps_between_rows(app, settings):
-    """SQLite leaves copies there when it moves rows between pages, so a few words prove nothing."""
+    """SQLite leaves rare copies there when it moves rows between pages, so a few words prove nothing."""
     now = utc_now()
     fill(200, uploaded=now - 40 * DAY)
     fill(100, uploaded=now)
@@ -389,9 +401,7 @@ def test_of_a_thousand_words_none_is_left_in_the_gaps_between_rows(app, settings
         assert search.find("perpendicular150x", now=now).items == []
 
 
-def test_a_large_database_is_not_written_anew_but_gives_its_free_pages_back_in_steps(
-    app, settings, monkeypatch
-):
+def test_a_large_database_is_not_rewritten_but_returns_its_free_pages_in_steps(app, settings, monkeypatch):
     monkeypatch.setattr(cleanup, "REWRITABLE", 0)
     monkeypatch.setattr(cleanup, "PAGES", 20)
     empty = size_of_database()
@@ -411,9 +421,7 @@ def size_of_database():
         return database.store().database.stat().st_size
 
 
-def test_the_log_stays_when_somebody_reads_and_the_next_clean_up_empties_it(
-    app, settings, monkeypatch, caplog
-):
+def test_the_log_stays_during_a_read_and_the_next_clean_up_empties_it(app, settings, monkeypatch, caplog):
     monkeypatch.setattr(cleanup, "LOG_TRIES", 1)
     reading, done = threading.Event(), threading.Event()
 
@@ -446,7 +454,7 @@ def test_the_log_stays_when_somebody_reads_and_the_next_clean_up_empties_it(
 # --------------------------------------------------------------------------------------------- real processes
 
 
-def test_kill_9_in_the_middle_leaves_everything_whole_and_the_next_run_ends_it(app, settings, tmp_path):
+def test_a_killed_run_leaves_everything_intact_and_the_next_run_finishes(app, settings, tmp_path):
     fill(4 * cleanup.BATCH, uploaded=utc_now() - 40 * DAY)
     fill(3, uploaded=utc_now())
     pictures = files(settings, "photos")
@@ -528,7 +536,7 @@ def run_job(service, name):
 
 
 def make_uploads_old(service, ids):
-    """As if they had been uploaded 40 days ago."""
+    """Make photos appear as uploaded 40 days ago."""
     database.open_store(Settings(data_dir=service.data))
     with database.scope():
         Photo.update(created_at=utc_now() - 40 * DAY).where(Photo.id.in_(ids)).execute()

@@ -1,5 +1,5 @@
-"""Keys turn: beside a running service, killed at any point, on and off, for the database, for files and for
-the master key.
+"""Key rotation of the database, the files and the master key: beside a running service, killed at any point,
+and with encryption switched on and off.
 """
 
 import contextlib
@@ -44,9 +44,7 @@ def rotate(**moment):
 
 
 def filled(client, count=3):
-    """A folder with pictures, a chat with an attachment, a note's worth of text; what it must still answer
-    afterwards.
-    """
+    """Upload pictures and begin a chat with an attachment; returns the pictures by photo id."""
     pictures = [draw(f"Number {number}") for number in range(count)]
     ids = [client.upload(picture, device_id="phone").json["id"] for picture in pictures]
     with database.scope():
@@ -107,7 +105,7 @@ def test_a_rotation_gives_the_database_a_new_file_and_key_and_loses_nothing(
     holds(Client(again), pictures)
 
 
-def test_the_old_key_is_in_no_file_afterwards_also_for_who_has_the_master_key(client, settings):
+def test_no_file_contains_the_old_key_even_with_the_master_key(client, settings):
     filled(client)
     old = database.store().ring.database_key
     rotate()
@@ -125,7 +123,7 @@ def test_the_old_key_is_in_no_file_afterwards_also_for_who_has_the_master_key(cl
         assert form not in content
 
 
-def test_what_a_database_cannot_copy_by_itself_is_the_same_afterwards(client, settings):
+def test_pragmas_and_sequences_are_the_same_after_a_rotation(client, settings):
     filled(client)
 
     def facts():
@@ -147,7 +145,7 @@ def test_what_a_database_cannot_copy_by_itself_is_the_same_afterwards(client, se
     assert client.upload(draw("new")).json["id"] == 4, "an id is not used twice"
 
 
-def test_the_job_turns_the_key_by_its_age_or_when_told_to(client, cli, settings):
+def test_the_job_rotates_the_key_by_its_age_or_on_request(client, cli, settings):
     filled(client)
     early = cli.invoke(args=["jobs", "rotate-keys"])
     due = f"{database.store().ring.created_at + timedelta(days=90):%Y-%m-%d}"
@@ -177,7 +175,7 @@ class Usage:
     free: int
 
 
-def test_without_room_for_a_second_database_everything_stays(client, settings, monkeypatch):
+def test_without_space_for_a_second_database_nothing_changes(client, settings, monkeypatch):
     pictures = filled(client)
     before = database.store().ring
     monkeypatch.setattr(rotation.shutil, "disk_usage", lambda path: Usage(free=1_000))
@@ -188,7 +186,7 @@ def test_without_room_for_a_second_database_everything_stays(client, settings, m
     assert len(databases(settings)) == 1
 
 
-def test_a_copy_that_is_not_the_same_is_thrown_away(client, settings, monkeypatch):
+def test_a_copy_that_differs_is_deleted(client, settings, monkeypatch):
     pictures = filled(client)
     before = database.store().ring
     contents = rotation._contents
@@ -200,7 +198,7 @@ def test_a_copy_that_is_not_the_same_is_thrown_away(client, settings, monkeypatc
     holds(client, pictures)
 
 
-def test_a_copy_that_the_disk_has_changed_is_thrown_away(client, settings, monkeypatch):
+def test_a_copy_that_the_disk_has_changed_is_deleted(client, settings, monkeypatch):
     pictures = filled(client)
     before = database.store().ring
     sync_file = crypto.sync_file
@@ -221,7 +219,7 @@ def test_a_copy_that_the_disk_has_changed_is_thrown_away(client, settings, monke
 
 
 @pytest.mark.parametrize("copy", ["ring.1", "ring.2"])
-def test_a_key_ring_that_cannot_be_written_whole_leaves_one_state_or_the_other(
+def test_a_key_ring_that_cannot_be_written_completely_leaves_one_state_or_the_other(
     client, settings, monkeypatch, copy
 ):
     pictures = filled(client)
@@ -243,9 +241,9 @@ def test_a_key_ring_that_cannot_be_written_whole_leaves_one_state_or_the_other(
     assert len(databases(settings)) == 1
 
 
-def test_a_ring_of_which_only_one_copy_was_replaced_is_followed_by_who_runs(client, settings):
-    """A rotation that is killed between the two: a service that kept to the old file would write what the
-    next start does not see.
+def test_a_running_service_follows_a_ring_of_which_only_one_copy_was_replaced(client, settings):
+    """A rotation was killed between the two copies: a service that still used the old file would write data
+    that the next start does not see.
     """
     pictures = filled(client)
     old_second = (settings.data_dir / "keys" / "ring.2").read_bytes()
@@ -260,7 +258,7 @@ def test_a_ring_of_which_only_one_copy_was_replaced_is_followed_by_who_runs(clie
     holds(client, pictures)
 
 
-def test_a_start_removes_what_a_killed_rotation_has_left(client, settings):
+def test_a_start_removes_the_files_of_a_killed_rotation(client, settings):
     pictures = filled(client)
     left = settings.data_dir / "database" / f"{secrets.token_hex(8)}.db"
     left.write_bytes(b"half a database")
@@ -352,7 +350,7 @@ def _rotation(service):
 
 
 def _timed_rotation(service):
-    """Seconds from the first sign of a new file to the end."""
+    """The seconds from the first trace of a new file to the end."""
     before = _names(service)
     process = _rotation(service)
     eventually(lambda: _names(service) - before, "the export begins", every=0)
@@ -376,7 +374,7 @@ def _names(service):
     return {path.name for path in service.data.glob("database/*.db")}
 
 
-def test_requests_beside_a_rotation_wait_and_then_go_on_under_the_new_key(tmp_path):
+def test_requests_during_a_rotation_wait_and_continue_with_the_new_key(tmp_path):
     with Service(tmp_path, api_key="key") as service:
         photo = service.upload(_picture())["id"]
         for _ in range(2):
@@ -426,7 +424,7 @@ def paths_of(settings):
     }
 
 
-def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
+def test_pictures_are_resealed_under_new_keys_and_names(client, settings):
     pictures = filled(client)
     with database.scope():
         old_keys = {key for row in Photo.select(Photo.file_key, Photo.thumbnail_key).tuples() for key in row}
@@ -448,7 +446,7 @@ def test_pictures_are_sealed_anew_under_new_keys_and_names(client, settings):
     assert client.get("/api/data/keys").json["files"] == [{"generation": 2, "count": 3}]
 
 
-def test_sealing_anew_goes_on_where_it_was_cut_off(client, settings, monkeypatch):
+def test_resealing_continues_where_it_was_killed(client, settings, monkeypatch):
     pictures = filled(client)
     rotate()
     sealed = rotation._sealed
@@ -468,7 +466,7 @@ def test_sealing_anew_goes_on_where_it_was_cut_off(client, settings, monkeypatch
     holds(client, pictures)
 
 
-def test_a_photo_that_is_deleted_while_it_is_sealed_anew_stays_deleted(client, settings, monkeypatch):
+def test_a_photo_that_is_deleted_while_it_is_resealed_stays_deleted(client, settings, monkeypatch):
     pictures = filled(client)
     rotate()
     sealed = rotation._sealed
@@ -485,7 +483,7 @@ def test_a_photo_that_is_deleted_while_it_is_sealed_anew_stays_deleted(client, s
     holds(client, pictures)
 
 
-def test_a_damaged_picture_is_named_by_the_status_and_stays_as_it_is(client, cli, settings):
+def test_the_status_lists_a_damaged_picture_which_stays_unchanged(client, cli, settings):
     filled(client)
     with database.scope():
         place = Photo.get_by_id(2).original_path
@@ -516,14 +514,14 @@ def apply(settings):
 
 
 def create_app_closed(settings):
-    """An application as the `flask` command gets it: its data folder is not open."""
+    """An application as commands get it: its data folder is not open."""
     app = create_app(dataclasses.replace(settings, data_dir=settings.data_dir.parent / secrets.token_hex(4)))
     app.settings, app.is_open = settings, False
     database.close_connections()
     return app
 
 
-def test_encryption_is_switched_off_and_on_again_for_all_that_is_stored(client, settings):
+def test_encryption_is_switched_off_and_on_again_for_all_data(client, settings):
     pictures = filled(client)
     plain = switch(settings, on=False)
     with pytest.raises(StartRefused, match=r"SNAPLORE_ENCRYPTION is false.*flask keys apply"):
@@ -555,7 +553,7 @@ def test_encryption_is_switched_off_and_on_again_for_all_that_is_stored(client, 
     assert apply(sealed).output.startswith("The database is encrypted already.\n0 ")
 
 
-def test_data_that_was_never_encrypted_gets_a_master_key_when_it_is(tmp_path, settings):
+def test_data_that_was_never_encrypted_gets_a_master_key_with_encryption(tmp_path, settings):
     plain = dataclasses.replace(settings, encryption=False)
     client = Client(create_app(plain))
     pictures = filled(client)
@@ -570,7 +568,7 @@ def test_data_that_was_never_encrypted_gets_a_master_key_when_it_is(tmp_path, se
 
 @pytest.mark.parametrize("on", [False, True])
 @pytest.mark.parametrize("moment", ["before the ring", "between its copies", "before the pictures"])
-def test_switching_that_is_cut_off_is_called_again(client, settings, monkeypatch, on, moment):
+def test_a_killed_switch_can_be_run_again(client, settings, monkeypatch, on, moment):
     pictures = filled(client)
     target = switch(settings, on=on)
     if on:
@@ -600,7 +598,7 @@ def _interrupted(*_arguments, **_options):
     raise KeyboardInterrupt
 
 
-def test_encryption_is_not_switched_under_a_running_service(tmp_path):
+def test_encryption_is_not_switched_while_a_service_runs(tmp_path):
     with Service(tmp_path, api_key="key") as service:
         refused = service.run("flask", "--app", "app", "keys", "apply", encryption="false")
         assert refused.returncode == 1
@@ -615,7 +613,7 @@ def test_encryption_is_not_switched_under_a_running_service(tmp_path):
 # ------------------------------------------------------------------------------------------------- master key
 
 
-def test_the_master_key_changes_beside_a_running_service(tmp_path):
+def test_the_master_key_is_replaced_while_a_service_runs(tmp_path):
     with Service(tmp_path, api_key="key") as service:
         photo = service.upload(_picture())["id"]
         old = (service.data / "keys" / "master.key").read_text()
@@ -640,7 +638,7 @@ def test_the_master_key_changes_beside_a_running_service(tmp_path):
 
 
 @pytest.mark.parametrize("moment", ["ring.1", "ring.2", "master.key"])
-def test_a_master_key_change_that_is_cut_off_leaves_one_whole_pair(client, settings, monkeypatch, moment):
+def test_a_killed_change_of_the_master_key_leaves_one_complete_pair(client, settings, monkeypatch, moment):
     pictures = filled(client)
     rename = crypto.durable_rename
     with monkeypatch.context() as patch:
@@ -660,7 +658,7 @@ def test_a_master_key_change_that_is_cut_off_leaves_one_whole_pair(client, setti
     assert kept == {"master.key", "ring.1", "ring.2"}
 
 
-def test_a_master_key_of_the_operators_changes_by_a_file_of_theirs(tmp_path):
+def test_a_master_key_file_of_the_operator_is_replaced_by_the_operator(tmp_path):
     first, second = tmp_path / "first.key", tmp_path / "second.key"
     first.write_text(secrets.token_hex(32))
     second.write_text(secrets.token_hex(32))
