@@ -446,11 +446,9 @@ def test_a_changed_member_is_refused(kept, here, tmp_path, kind, harm):
     place = next(number for number, (member, _) in enumerate(members) if KINDS[kind](member.name))
     member, content = members[place]
     members[place : place + 1] = {
-        "flipped": [(member, flipped(content))],
-        "removed": [],
-        "repeated": [(member, content)] * 2,
-        "emptied": [(member, b"")],
-    }[harm]
+        "flipped": [(member, flipped(content))], "removed": [],
+        "repeated": [(member, content)] * 2, "emptied": [(member, b"")],
+    }[harm]  # fmt: skip
     refuses(
         here,
         kept,
@@ -489,8 +487,8 @@ def test_both_rings_of_another_backup_are_refused(kept, other, here, tmp_path):
 
 
 @pytest.mark.parametrize("name", [
-    "../evil", "/evil", "photos/../../evil", "photos/aa/evil", "keys/ring.3",
-    f"photos/aa/{'b' * 32}", f"photos/aa/{'a' * 32}/evil",
+    "../evil", "/evil", "photos/../../evil", "photos/aa/evil", f"photos/aa/{'b' * 32}",
+    f"photos/aa/{'a' * 32}/evil", "keys/ring.3",
     f"photos/AA/{'a' * 32}", f"photos/aa/{'a' * 32}\n", f"./photos/aa/{'a' * 32}", "lock",
 ])  # fmt: skip
 def test_a_member_with_an_odd_name_is_refused(kept, here, tmp_path, name):
