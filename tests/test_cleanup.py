@@ -338,19 +338,8 @@ def test_what_was_deleted_is_in_no_byte_of_the_data_folder(
         "entities": [{"type": "person", "value": entity}],
         "memories": [
             {"content": f"Owes {remembered} money.", "category": "fact", "memory_type": "short_term",
-             "importance": 0.4},
-        ],
-||||||| c467842
-        **FINDINGS, "summary": summary, "visible_text": seen, "entities": [{"type": "person", "value": entity}],
-        "memories": [{"content": f"Owes {remembered} money.", "category": "fact", "memory_type": "short_term", "importance": 0.4}],
-=======
-        **FINDINGS, "summary": summary, "visible_text": seen,
-        "entities": [{"type": "person", "value": entity}],
-        "memories": [
-            {"content": f"Owes {remembered} money.", "category": "fact", "memory_type": "short_term",
              "importance": 0.4}
         ],
->>>>>>> wt-upkeep
     })  # fmt: skip
     picture = draw("secret", size=(700, 700), compress_level=0)
     client.upload(picture, "divorce-papers.png", local_media_store_id="hidden-album")
