@@ -296,7 +296,8 @@ def _open_store(settings: Settings) -> Store:
     store = Store(settings)
     if not os.access(store.folder, os.W_OK):
         raise StartRefused(
-            f"The data folder {store.folder} cannot be written: the disk is read-only, or the owner differs."
+            f"The data folder {store.folder} cannot be written: its disk is read-only, or another user "
+            "owns it."
         )
     close_store()
     db.point_at(store.ring, store.folder)
