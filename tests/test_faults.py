@@ -518,7 +518,7 @@ def test_one_damaged_copy_of_the_key_ring_is_healed_at_the_start_which_is_logged
         flip(service.data / "keys" / "ring.1")
         service.start()
         assert service.get("/api/photos")["total"] == 1
-        assert service.output.count("one copy of the key ring was missing, damaged or old") == 1
+        assert service.output.count("replaced one copy of the key ring, which was missing") == 1
         assert len({path.read_bytes() for path in service.data.glob("keys/ring.*")}) == 1
 
 
