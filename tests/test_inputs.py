@@ -174,12 +174,14 @@ def test_a_body_is_at_most_a_megabyte_and_a_form_as_much_beyond_its_files(client
         "The request is larger than the 1 MB that this path accepts.",
     )
 
-    head, end = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\n', b"\r\n--x--\r\n"
-    room = 2 * 1_000 + 1_048_576 - len(head + end)
-    for size, status in ((room, 200), (room + 1, 413)):
-        form = head + bytes(size) + end
-        answer = client.post("/files", data=form, content_type="multipart/form-data; boundary=x")
-        assert answer.status_code == status
+    for name, most in (("file", 1), ("files", 2)):
+        head = f'--x\r\nContent-Disposition: form-data; name="{name}"; filename="a"\r\n\r\n'.encode()
+        end = b"\r\n--x--\r\n"
+        room = most * 1_000 + 1_048_576 - len(head + end)
+        for size, status in ((room, 200), (room + 1, 413)):
+            form = head + bytes(size) + end
+            answer = client.post(f"/{name}", data=form, content_type="multipart/form-data; boundary=x")
+            assert answer.status_code == status
 
 
 def test_files_are_as_many_as_the_route_takes(client):

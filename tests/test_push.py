@@ -564,15 +564,15 @@ def test_a_broadcast_ends_in_time_however_many_devices_hang(client, register, re
 
 
 @pytest.mark.parametrize(
-    ("seconds", "deadlines"),
+    ("seconds", "deadlines", "ended"),
     [
-        (25.0, [30.0, 30.0, 6.0]),
-        (28.0, [30.0, 30.0]),  # the pause would end with the minute
-        (60.0, [30.0]),
+        (25.0, [30.0, 30.0, 6.0], 79.0),
+        (28.0, [30.0, 30.0], 57.0),  # the pause would end with the minute, so none is made
+        (60.0, [30.0], 60.0),
     ],
 )
 def test_a_call_has_half_a_minute_and_a_notification_a_minute(
-    register, settings, monkeypatch, seconds, deadlines
+    register, settings, monkeypatch, seconds, deadlines, ended
 ):
     """Calls that take so many seconds and fail, by a clock of their own."""
     now, given = [0.0], []
@@ -590,7 +590,7 @@ def test_a_call_has_half_a_minute_and_a_notification_a_minute(
     monkeypatch.setattr(net.Client, "open", call)
 
     assert push.send(settings, "pixel", push.Notification("T", "B")) is False
-    assert given == deadlines
+    assert (given, now) == (deadlines, [ended])
 
 
 def test_the_database_is_free_while_a_webhook_is_waited_for(app, client, register, receiver):
