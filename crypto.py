@@ -93,11 +93,11 @@ def write_master_key(path: Path, key: bytes) -> None:
 
 SWITCHED_ON = (
     "The stored data is encrypted, but SNAPLORE_ENCRYPTION is false. Set it to true, or decrypt the data: "
-    "`flask keys apply`."
+    "`./snaplore keys apply`."
 )
 SWITCHED_OFF = (
     "The stored data is not encrypted, but SNAPLORE_ENCRYPTION is true. Set it to false, or encrypt the "
-    "data: `flask keys apply`."
+    "data: `./snaplore keys apply`."
 )
 
 

@@ -377,7 +377,7 @@ DATABASE_ERRORS = (peewee.DatabaseError, sqlcipher3.DatabaseError)
 _FULL = "The disk is full: nothing more can be stored until there is room."
 _READ_ONLY = "The disk is read-only: stored data can be read, but nothing can be added or changed."
 _FAILING = "The disk cannot be read or written: the log of the system has the reason."
-_DAMAGED = "The database is damaged in a part that this needs: run `flask check` and restore a backup."
+_DAMAGED = "The database is damaged in a part that this needs: run `./snaplore check` and restore a backup."
 # Words of SQLite's messages and their meaning; the first match counts.
 _FAILURES = (
     ("disk is full", lambda: StorageFull(_FULL)),

@@ -93,4 +93,4 @@ def test_a_small_run_prints_every_figure_beside_its_budget(bench, tmp_path):
 def test_an_unknown_group_is_refused(bench):
     run = bench("--only", "uploads")
     assert run.returncode == 2
-    assert "'uploads' is none of" in run.stderr
+    assert "'uploads' is not one of" in run.stderr

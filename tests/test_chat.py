@@ -697,7 +697,7 @@ def test_attachments_are_sealed_and_go_with_their_conversation(asking, fake_llm,
     fake_llm.answer("Seen.")
     conversation_id = attach(asking, draw())["conversation_id"]
     (path,) = attachments(settings)
-    assert b"\xff\xd8\xff" not in path.read_bytes()
+    assert not path.read_bytes().startswith(b"\xff\xd8\xff")
 
     assert asking.delete(f"/api/chat/conversations/{conversation_id}").json == {"message": "Deleted"}
 
@@ -857,7 +857,7 @@ def test_a_ninth_chat_at_once_is_a_503(asking, fake_llm):
         chats.enter_context(chat._places.one())
         detail(asking.post("/api/chat/send", json={"message": "Hello"}), 503)
         with pytest.raises(Unavailable) as refusal:
-            chat.send(asking.app.settings, chat.Said("Hello"))
+            chat.send(asking.app.settings, chat.UserMessage("Hello"))
 
     assert refusal.value.retry_after == 5
     say(asking)

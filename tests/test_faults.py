@@ -457,7 +457,7 @@ def test_a_damaged_page_costs_what_stands_on_it_and_no_more(client):
     client.post("/api/chat/send", json={"message": "Where is my train?"})
     damage_table("conversations")
     for _ in range(3):
-        assert "run `flask check`" in detail(client.get("/api/chat/conversations"), 500)
+        assert "run `./snaplore check`" in detail(client.get("/api/chat/conversations"), 500)
         assert client.get("/api/photos").json["total"] == 1
         assert client.get("/api/photos/1/image").data == SMALL
     assert client.upload(SMALL).status_code == 200
@@ -467,7 +467,7 @@ def test_a_damaged_index_is_told_of_by_the_search(client, remote, work_queue, cl
     client.upload(SMALL)
     work_queue(remote, clock=clock)
     damage_table("photo_index_data")
-    assert "run `flask check`" in detail(client.get("/api/search?q=library"), 500)
+    assert "run `./snaplore check`" in detail(client.get("/api/search?q=library"), 500)
     assert client.get("/api/photos").json["total"] == 1
 
 

@@ -524,7 +524,7 @@ def create_app_closed(settings):
 def test_encryption_is_switched_off_and_on_again_for_all_data(client, settings):
     pictures = filled(client)
     plain = switch(settings, on=False)
-    with pytest.raises(StartRefused, match=r"SNAPLORE_ENCRYPTION is false.*flask keys apply"):
+    with pytest.raises(StartRefused, match=r"SNAPLORE_ENCRYPTION is false.*./snaplore keys apply"):
         create_app(plain)
     off = apply(plain)
     assert off.exit_code == 0, off.output
@@ -542,7 +542,7 @@ def test_encryption_is_switched_off_and_on_again_for_all_data(client, settings):
     )
 
     sealed = switch(settings, on=True)
-    with pytest.raises(StartRefused, match=r"SNAPLORE_ENCRYPTION is true.*flask keys apply"):
+    with pytest.raises(StartRefused, match=r"SNAPLORE_ENCRYPTION is true.*./snaplore keys apply"):
         create_app(sealed)
     on = apply(sealed)
     assert on.exit_code == 0, on.output

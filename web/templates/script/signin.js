@@ -14,7 +14,7 @@ words({
     title: "Sign in|登录",
     lead: "Find anything in your screenshots.|查找截图中的任何内容。",
     key: "Key|密钥",
-    hint: "Shown when the service starts with make run, and by flask keys show-api-key.|用 make run 启动服务时会显示，也可以运行 flask keys show-api-key 查看。",
+    hint: "Shown when the service starts with make run, and by ./snaplore keys show-api-key.|用 make run 启动服务时会显示，也可以运行 ./snaplore keys show-api-key 查看。",
     keep: "Keep me signed in on this browser|在此浏览器中保持登录",
     enter: "Sign in|登录",
     wrong: "Wrong key.|密钥不正确。",
