@@ -310,7 +310,7 @@ def _billed(usage: Usage) -> Iterator[None]:
             if isinstance(problem, ModelFailure)
             else AnswerUnusable("The model's answer is nested too deeply.")
         )
-        failure.usage = usage  # type: ignore[assignment]  # `errors` imports no type of the project
+        failure.usage = usage
         raise failure from None
 
 
