@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 # The allowed reasons for a 503: a key rotation, too many chats, a conversation whose answer is pending.
 REASONS = re.compile(
-    r"The data folder is being worked on|Too many chats are going on|This conversation still waits"
+    "The data folder is being worked on|Too many chats are running|previous message is still being answered"
 )
 LIMITED = ("/api/chat/send",)  # the rate-limited paths that the clients call
 
