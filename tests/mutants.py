@@ -45,7 +45,7 @@ ALSO = {
 }
 # Constants that decide only how much is done at once: results are the same with any value.
 SPEED = {"lexicon": ["BLOCK", "SLICE", "TOGETHER", "MERGED"], "push": ["THREADS"]}
-PATIENCE = 4  # times as long as the tests take without a mistake; who takes longer hangs, and is noticed
+PATIENCE = 4  # times the duration without a mistake; a longer run hangs, and counts as noticed
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,7 @@ def _may_change(node: ast.AST) -> bool:
 
 
 def _changed(node: ast.AST) -> ast.AST | None:
-    """What stands in the node's place when the mistake is made; the node itself is altered where that is
-    simpler.
-    """
+    """The node that replaces `node` to make the mistake. Where it is simpler, `node` itself is changed."""
     match node:
         case ast.Compare(ops=[op, *rest]):
             node.ops = [TURNED[type(op)](), *rest]

@@ -38,8 +38,8 @@ SIGNATURES = {
 
 
 def found_in(service: Service, needles: dict[str, bytes]) -> set[str]:
-    """Which of the needles stand in any file of the data folder, in any case of letters; the master key is
-    not looked for there.
+    """The needles that some file of the data folder contains, in upper or lower case. The file of the master
+    key is not searched.
     """
     present = set()
     for path in service.data.rglob("*"):

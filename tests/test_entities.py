@@ -5,6 +5,7 @@ import time
 import pytest
 
 from engines.entities import entities_in
+from tests.support.properties import REPEATED
 
 
 def entities(text):
@@ -61,28 +62,7 @@ def test_entities_are_found_once_and_by_their_kind(text, expected):
     assert entities(text) == expected
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "1",
-        "1 ",
-        "1,",
-        "a.",
-        "a-",
-        "-",
-        "1-",
-        "@",
-        "a@a.",
-        "1:",
-        "+1 ",
-        "$1 ",
-        "http://",
-        "1.1.",
-        "年1月",
-        "- ",
-        "·",
-    ],
-)
+@pytest.mark.parametrize("unit", REPEATED)
 def test_hostile_repetition_is_read_in_linear_time(unit):
     begun = time.process_time()
     entities_in(unit * 20_000)

@@ -162,7 +162,7 @@ def test_what_goes_beyond_the_recalled_is_written(scope, content):
     assert told(content, recalled=["Likes jazz", "Has a dog called Bo"]) is not None
 
 
-# -------------------------------------------------------------------------------------------- who has told it
+# ---------------------------------------------------------------------------------------- sources of a memory
 
 
 @pytest.mark.parametrize(

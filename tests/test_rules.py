@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engines import rules
 from engines.lines import Line, Page
+from tests.support.properties import REPEATED
 
 SIZE = (1080, 2400)
 
@@ -212,28 +213,7 @@ def test_no_text_is_too_odd_for_the_rules(texts):
     assert found.summary
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "1",
-        "1 ",
-        "1,",
-        "a.",
-        "a-",
-        "-",
-        "1-",
-        "@",
-        "a@a.",
-        "1:",
-        "+1 ",
-        "$1 ",
-        "http://",
-        "1.1.",
-        "年1月",
-        "- ",
-        "·",
-    ],
-)
+@pytest.mark.parametrize("unit", REPEATED)
 def test_hostile_repetition_is_read_in_linear_time(unit):
     begun = time.process_time()
     judge((unit * 20_000)[:20_000], *["word"] * 3)

@@ -18,3 +18,10 @@ def at_least(number: int) -> int:
     return max(
         number if examples > hypothesis.settings.get_profile(QUICK).max_examples else number // 4, examples
     )
+
+
+# Repeated thousands of times, each of these makes a careless expression take quadratic time.
+REPEATED = (
+    *("1", "1 ", "1,", "a.", "a-", "-", "1-", "@", "a@a.", "1:", "+1 ", "$1 ", "http://", "1.1.", "年1月"),
+    *("- ", "·"),
+)
