@@ -27,9 +27,22 @@ class Line(msgspec.Struct, array_like=True):
 
 
 class Page(msgspec.Struct):
-    """All the text of a picture, in reading order. `problem` is why it could not be read, or ""."""
+    """All the text of a picture, in reading order. `problem` is why it could not be read, or "". `codes` are
+    the formats of the bar and QR codes, whose contents are the last lines.
+    """
 
     width: int = 0
     height: int = 0
     lines: list[Line] = []
     problem: str = ""
+    codes: list[str] = []
+
+    @property
+    def written(self) -> list[Line]:
+        """The lines without the contents of codes."""
+        return self.lines[: len(self.lines) - len(self.codes)]
+
+    @property
+    def encoded(self) -> list[Line]:
+        """The contents of the codes."""
+        return self.lines[len(self.lines) - len(self.codes) :]

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 import msgspec
 
 import pictures
+from engines import codes
 from engines.lines import Line, Page
 from errors import UnsupportedImage
 
@@ -236,6 +237,7 @@ def main(size: str, tesseract: str, longest: int) -> None:
         answers.flush()
 
     engine, problem = _load(size, tesseract)
+    reader = codes.Reader()
     send(Ready(problem=problem) if engine is None else Ready(engine.name))
     while engine is not None and len(length := source.read(8)) == 8:
         picture = io.BytesIO(source.read(int.from_bytes(length, "big")))
@@ -245,6 +247,7 @@ def main(size: str, tesseract: str, longest: int) -> None:
             image = pictures.decode(picture)
             picture.close()
             page = read(image, engine, after_strip=lambda: send(None))
+            reader.add_to(page, image)
         except UnsupportedImage as refused:
             page = Page(problem=refused.detail)
         image = None  # free its memory before waiting for the next one

@@ -174,4 +174,14 @@ def test_the_process_loads_nothing_that_it_does_not_need():
         package.parent.name for package in ROOT.glob("*/__init__.py")
     }
     of_ours = {name for name in loaded if name.partition(".")[0] in own}
-    assert of_ours == {"engines", "engines.ocr", "engines.lines", "pictures", "errors"}
+    needed = {
+        "engines",
+        "engines.codes",
+        "engines.heif",
+        "engines.lines",
+        "engines.ocr",
+        "errors",
+        "pictures",
+        "text",
+    }
+    assert of_ours == needed

@@ -15,6 +15,7 @@ WHOLE = {
     "app_name": "WeChat",
     "content_category": "chat",
     "intent": "reminder",
+    "title": "Meeting with Lin",
     "summary": "Lin asks to meet on Friday at 18:30.",
     "entities": [{"type": "person", "value": "Lin"}, {"type": "date", "value": "Friday 18:30"}],
     "confidence": 0.85,
@@ -36,6 +37,11 @@ def read(**fields):
     return reading.read_findings(json.dumps(fields))
 
 
+def test_a_title_is_one_short_line():
+    assert read(title="Two\n lines " + "x" * 300).title == "Two lines " + "x" * 109
+    assert read(title=None, summary="s").title == ""
+
+
 def test_a_whole_answer_is_read_field_by_field():
     found = reading.read_findings(TEXT)
     assert (found.app_name, found.content_category, found.intent, found.confidence) == (
@@ -44,7 +50,7 @@ def test_a_whole_answer_is_read_field_by_field():
         "reminder",
         0.85,
     )
-    assert found.summary == WHOLE["summary"]
+    assert (found.title, found.summary) == ("Meeting with Lin", WHOLE["summary"])
     assert found.visible_text == "Lin\nFriday 18:30?"
     assert found.entities == [Entity("person", "Lin"), Entity("date", "Friday 18:30")]
     assert found.memories == [MemoryCandidate("Meets Lin on Friday.", "schedule", "short_term", 0.7)]
@@ -279,6 +285,7 @@ SLOW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
 def test_nearly_json_is_repaired_for_seconds_at_most(text):
     begun = time.process_time()

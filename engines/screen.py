@@ -1,0 +1,96 @@
+"""The parts of a screen that say nothing about its content: the status bar, with clock, battery and network.
+
+It is recognised by its place and its form, and only where both are certain: a line that is wrongly taken for
+the status bar would be missing in titles, summaries and snippets, while one that is overlooked only disturbs.
+So everything rests on a clock in the strip at the top, and a row with any other text of a page is no status
+bar, such as the first row of a list of chats, which has a time, too.
+"""
+
+import re
+from collections.abc import Sequence
+
+from engines.lines import Line, Page
+
+# The strip in which a status bar ends, as a part of the height, and of the width because a long capture is
+# many screens high. Pictures of a phone in its frame have it lower than the screen itself would.
+STRIP_HEIGHT, STRIP_WIDTH = 0.068, 0.14
+STRIP_RIGHT = 0.045  # of the height: for a clock at the right, where lists have their times
+STRIP_LANDSCAPE = 0.04
+LARGEST = 0.065  # height of its text as a part of the screen's shorter side
+LEFT, RIGHT = 0.3, 0.8  # of the width: where a clock at the left begins, and where other signs begin
+UNCERTAIN = 0.8  # confidence below which a short text in the row is a misread icon
+LONGEST_ICONS = 14  # characters of such a text
+
+_PART_OF_DAY = "[上下]午|凌晨|早上|中午|晚上|傍晚"
+_CLOCK = re.compile(
+    rf"\W{{0,3}}(?:(?:{_PART_OF_DAY})\W?)?(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?!\d)"
+)
+_SIGNS = re.compile(
+    r"\d{1,3} ?%"
+    r"|\d{1,4}(?:[.,]\d{1,2})? ?[KMG]?B/s"
+    r"|(?<![A-Za-z])(?:[2-6]G[A+]?|LTE\+?|VoLTE|VoWiFi|Wi-?Fi|WLAN|NFC|HD|H\+|EDGE|[AP]\.?M\.?)(?![A-Za-z])"
+    rf"|{_PART_OF_DAY}"
+    r"|中国(?:移动|联通|电信|广电)|中華電信|遠傳電信|台灣大哥大"
+    r"|(?<![A-Za-z])(?:AT&T|T-Mobile|Verizon|Vodafone|O2|Telekom(?:\.de)?|Orange|Airtel|Jio|China"
+    r" (?:Mobile|Unicom|Telecom)|CMCC|CHN-(?:UNICOM|CT)|docomo|SoftBank|au)(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?<![A-Za-z\d])\d{1,4}(?:[.,]\d{1,2})?(?![A-Za-z\d])")
+
+
+def status_bar(page: Page) -> frozenset[int]:
+    """The indices of the lines in `page.lines` that are the status bar."""
+    strip = [
+        (index, line)
+        for index, line in enumerate(page.lines)
+        if line.bottom <= _strip(page) and line.height <= LARGEST * min(page.width, page.height)
+    ]
+    for _, clock in strip:
+        if not _CLOCK.match(clock.text):
+            continue
+        row = [(index, line) for index, line in strip if _beside(line, clock)]
+        # A taller line in the same row is a title.
+        lines = [line for line in page.lines if line is not clock and _beside(line, clock)]
+        if _is_status_bar(clock, lines, page):
+            return frozenset(index for index, _ in row)
+    return frozenset()
+
+
+def _strip(page: Page) -> float:
+    """The lowest place, in pixels, at which a status bar ends."""
+    if page.height < page.width:
+        return STRIP_LANDSCAPE * page.height
+    return min(STRIP_HEIGHT * page.height, STRIP_WIDTH * page.width)
+
+
+def _beside(line: Line, clock: Line) -> bool:
+    middle = (line.top + line.bottom) / 2
+    return clock.top <= middle <= clock.bottom or line.top <= (clock.top + clock.bottom) / 2 <= line.bottom
+
+
+def _is_status_bar(clock: Line, others: Sequence[Line], page: Page) -> bool:
+    """Whether the row of `clock` holds nothing but what a status bar shows."""
+    if not _is_sign(clock) or not all(map(_is_sign, others)):
+        return False
+    if any(line.bottom <= clock.top for line in page.lines):
+        return False  # a status bar is the first row
+    opposite = any(line.left > RIGHT * page.width or line.right > 0.9 * page.width for line in others)
+    if clock.left <= LEFT * page.width:
+        return opposite or page.height >= page.width
+    if clock.right >= RIGHT * page.width:
+        return page.height > page.width and clock.bottom <= STRIP_RIGHT * page.height
+    return opposite  # in the middle, as on tablets
+
+
+def _is_sign(line: Line) -> bool:
+    """Whether the text is made of clock, battery, network and icons only."""
+    text = line.text.strip()
+    rest = _NUMBER.sub(" ", _SIGNS.sub(" ", _CLOCK.sub(" ", text)))
+    letters = sum(character.isalnum() for character in rest)
+    if not letters:
+        return True
+    if _CLOCK.match(text) or any(character in text for character in "%"):
+        return letters <= 2  # icons beside it
+    return len(text) <= LONGEST_ICONS and (
+        line.confidence < UNCERTAIN or (letters <= 2 and not text.isascii())
+    )

@@ -1,0 +1,193 @@
+"""Readings: the lines of text that were read on a photo on this machine, with their places; a photo's
+`/api/photos/{id}/lines`.
+
+A reading is kept whichever model analyses the photo: the page puts the lines over the picture, and a search
+shows where a match stands. What is searched is not kept here, but with the analysis (`lexicon.py`).
+
+A reading is a few hundred bytes (`engines/packing.py`). Which of its lines are the status bar is recognised
+whenever it is read (`engines/screen.py`), so that better rules also serve photos that were read before.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from flask import Blueprint
+
+import models
+import terms
+from engines import packing, screen
+from engines.lines import Page
+from errors import NotFound
+from models import Photo, Reading
+from web import inputs, shapes
+
+log = logging.getLogger(__name__)
+
+MAX_MERGED = 100_000  # characters of text that is searched, in all
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line of text and its place, in parts of the width and the height of the upright picture."""
+
+    text: str
+    left: float
+    top: float
+    width: float
+    height: float
+    status_bar: bool
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """What was read on a photo: the size of the upright picture in pixels, and the lines in reading order."""
+
+    width: int
+    height: int
+    lines: Sequence[Line]
+
+    @property
+    def text(self) -> str:
+        """The text, a line a row."""
+        return "\n".join(line.text for line in self.lines)
+
+    @property
+    def content(self) -> str:
+        """The text without the status bar."""
+        return "\n".join(line.text for line in self.lines if not line.status_bar)
+
+
+def save(photo_id: int, page: Page, *, reader: str) -> None:
+    """Store what was read on a photo, in place of an earlier reading. `reader` is the engine."""
+    Reading.insert(**row(photo_id, page, reader=reader)).on_conflict_replace().execute()
+
+
+def row(photo_id: int, page: Page, *, reader: str) -> dict[str, Any]:
+    """The columns of a reading."""
+    packed = packing.pack(page.lines)
+    return {"photo": photo_id, "width": page.width, "height": page.height, "lines": packed, "reader": reader}
+
+
+def copy(from_photo_id: int, to_photo_id: int) -> bool:
+    """Store the reading of one photo for another with the same bytes too; False when there is none."""
+    found = Reading.get_or_none(Reading.photo == from_photo_id)
+    if found is None:
+        return False
+    Reading.insert(**found.__data__ | {"photo": to_photo_id}).on_conflict_replace().execute()
+    return True
+
+
+def forget(photo_id: int) -> None:
+    """Delete the reading of a photo, which is then due to be read again."""
+    Reading.delete().where(Reading.photo == photo_id).execute()
+    models.mark_unread(photo_id)
+
+
+def of(photo_ids: Iterable[int]) -> dict[int, Lines]:
+    """The readings of those photos that have one, in one query. A damaged one is left out, and logged."""
+    rows = Reading.select().where(Reading.photo.in_(list(photo_ids)))
+    found = ((row.photo_id, _unpacked(row)) for row in rows)
+    return {photo_id: lines for photo_id, lines in found if lines is not None}
+
+
+def page_of(photo_id: int) -> tuple[Page, str] | None:
+    """The reading as it was stored, in pixels, and the engine; None when there is none that can be used."""
+    row = Reading.get_or_none(Reading.photo == photo_id)
+    read = None if row is None else _page(row)
+    return None if row is None or read is None else (read, row.reader)
+
+
+def page(photo_id: int) -> Page | None:
+    """As `page_of`, without the engine."""
+    found = page_of(photo_id)
+    return None if found is None else found[0]
+
+
+def lines_of(photo_id: int) -> shapes.PhotoLines:
+    """The reading as clients see it; one without lines when there is none. Raises `NotFound`."""
+    present = (Photo.id == photo_id) & ~models.IN_TRASH
+    photo = Photo.select(Photo.width, Photo.height).where(present).get_or_none()
+    if photo is None:
+        raise NotFound("Photo not found")
+    found = of([photo_id]).get(photo_id) or Lines(photo.width, photo.height, [])
+    return {
+        "width": found.width,
+        "height": found.height,
+        "lines": shown(found.lines),
+    }
+
+
+def shown(lines: Iterable[Line]) -> list[shapes.LineFields]:
+    """The lines as clients see them: their places are rounded, to less than a pixel."""
+    names = ("left", "top", "width", "height")
+    return [
+        shapes.of(line, shapes.LineFields, **{name: round(getattr(line, name), 5) for name in names})
+        for line in lines
+    ]
+
+
+def text(photo_id: int) -> str:
+    """What was read on a photo, a line a row; "" when nothing was."""
+    lines = of([photo_id]).get(photo_id)
+    return "" if lines is None else lines.text
+
+
+def lines_on(page: Page) -> Lines:
+    """The lines of a page with their places as parts of the picture."""
+    bar = screen.status_bar(page)
+    across, down = max(1, page.width), max(1, page.height)
+    placed = []
+    for index, line in enumerate(page.lines):
+        left, top, right, bottom = line.left, line.top, line.right, line.bottom
+        if not (0 <= left <= right <= across and 0 <= top <= bottom <= down):
+            left, right = (min(max(0, place), across) for place in (left, right))
+            top, bottom = (min(max(0, place), down) for place in (top, bottom))
+        width, height = max(0, right - left) / across, max(0, bottom - top) / down
+        placed.append(Line(line.text, left / across, top / down, width, height, index in bar))
+    return Lines(page.width, page.height, placed)
+
+
+def is_damaged(row: Reading) -> bool:
+    """Whether a row cannot be unpacked."""
+    try:
+        packing.unpack(row.lines)
+    except packing.Damaged:
+        return True
+    return False
+
+
+def merged(read: str, seen: str) -> str:
+    """The text to search for a photo: what was `read` on this machine, and those lines of what a model has
+    `seen` that have a word which was not read.
+
+    What the model repeats would only make the index larger. Lines are compared by their words, because models
+    break them elsewhere.
+    """
+    known = set(terms.cut(terms.fold(read)))
+    more = [line for line in seen.splitlines() if not known.issuperset(terms.cut(terms.fold(line)))]
+    return "\n".join(filter(None, (read, *more)))[:MAX_MERGED]
+
+
+def _unpacked(row: Reading) -> Lines | None:
+    read = _page(row)
+    return None if read is None else lines_on(read)
+
+
+def _page(row: Reading) -> Page | None:
+    try:
+        return Page(row.width, row.height, packing.unpack(row.lines))
+    except packing.Damaged as problem:
+        log.error("the reading of photo %d cannot be used: %s", row.photo_id, problem)
+        return None
+
+
+# ----------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("readings", __name__, url_prefix="/api/photos")
+
+
+@routes.get("/<id:photo_id>/lines")
+@inputs.operation(NotFound)
+def show(photo_id: int) -> shapes.PhotoLines:
+    """Show the lines of text that were read on a photo, in reading order, with their places."""
+    return lines_of(photo_id)
