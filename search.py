@@ -8,18 +8,37 @@ That comparison prefers exact words to prefixes and prefixes to typos, and recog
 recognition joined or split its words.
 """
 
-import collections
-from collections.abc import Iterable
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 import msgspec
 from flask import Blueprint
 
 import photos
+import readings
 import terms
-from clock import iso, parse_time, utc_now
+from clock import parse_time, utc_now
 from engines.findings import Category, Intent
-from lexicon import Query, Word, counts, date_terms, filter_term, read, rows, texts_of, understand
+from lexicon import (
+    CONFUSED,
+    MAX_QUERY,
+    TEXTS,
+    TYPO,
+    WITH_OWN_WORDS,
+    Near,
+    Query,
+    Word,
+    as_typed,
+    nearest,
+    read,
+    rows,
+    texts_of,
+    understand,
+)
+from matches import Box, Marker, densest
+from queries.operators import split
+from queries.scope import Scope, any_of, quoted
+from text import encodable
 from web import inputs, shapes
 
 NEWEST = 2_000  # matches that are counted and ranked: the newest ones
@@ -39,8 +58,8 @@ COVERED, CLOSE, HEADING, FRESH = 0.65, 0.25, 0.09, 0.01
 HALF_FRESH = timedelta(days=30)  # the age at which half of the freshness is left
 NEARBY = 12  # words: a sentence, or two lines of a screen
 
-SNIPPET = 160  # characters
-DAY = timedelta(days=1)
+MAX_NEAREST = 6  # words that are suggested when nothing was found
+MAX_FORMS = 5  # words that are named in place of one of the query
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -49,15 +68,26 @@ class Hit(msgspec.Struct, frozen=True):
     photo_id: int
     score: float  # 0 to 1
     snippet: str
+    matched: list[str] = []  # the matching words, as they are written on the screenshot
+    boxes: list[Box] = []  # their places on the picture
+
+
+class Correction(msgspec.Struct, frozen=True):
+    """A word of the query that stands nowhere as it was typed, and the words that were found instead."""
+
+    word: str
+    matched: list[str]
 
 
 class Found(msgspec.Struct, frozen=True):
     """The result of a search. `total` is the number of matching photos, counted up to `NEWEST`, or up to
-    `RERANKED` if no photo has all words.
+    `RERANKED` if no photo has all words. `nearest` are words that exist, when nothing was found.
     """
 
     total: int
     items: list[Hit]
+    corrected: list[Correction] = []
+    nearest: list[Near] = []
 
 
 # ---------------------------------------------------------------------------------------------------- finding
@@ -70,6 +100,7 @@ def find(
     category: str | None = None,
     intent: str | None = None,
     device_id: str | None = None,
+    app: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
     now: datetime,
@@ -81,10 +112,18 @@ def find(
     must have all words or, if no photo has, most of the distinctive ones. `since` (inclusive) and `until`
     (exclusive) filter by `original_timestamp`: people remember when they took a picture, not when it was
     uploaded. Any string is a valid query.
+
+    Operators in `text` (`queries/operators.py`) filter, too. Without any words, all photos that pass are
+    counted, also those without text, and the latest pictures come first.
     """
-    query = read(text)
-    scope = _Scope.of(query, {"category": category, "intent": intent, "device": device_id}, since, until)
-    if not query.sequence or scope is None:
+    filters = photos.Filters(
+        device_id=device_id, category=category, intent=intent, app=app, since=since, until=until
+    )
+    asked = _read(text, filters, now)
+    query, scope = asked.query, asked.scope
+    if not query.sequence:
+        return _listed(scope, limit) if asked.operators else Found(0, [])
+    if scope.is_empty or not scope.limit_to_days():
         return Found(0, [])
     words = understand(query, typos=False)
     total, candidates = _with_all(words, scope)
@@ -102,79 +141,87 @@ def find(
             if match.coverage >= COVERAGE
         ]
         total = len(matches)
+    items, corrected = _shown(matches[:limit], words, asked.words)
+    near = [] if items else _nearest(words, query, scope)
+    return Found(total, items, corrected, near)
+
+
+def count_new(text: str, first_id: int, *, most: int, now: datetime) -> int:
+    """How many photos from `first_id` on match a query, at most `most`: those with every word, without
+    typos.
+    """
+    asked = _read(text, photos.Filters(), now)
+    scope = msgspec.structs.replace(asked.scope, first_id=first_id)
+    if scope.is_empty or not (asked.query.sequence or asked.operators):
+        return 0
+    if not asked.query.sequence:
+        return scope.count(most)
+    words = understand(asked.query, typos=False)
+    if not all(word.meanings for word in words) or not scope.limit_to_days():
+        return 0
+    return len(_newest(_every(words), scope, most))
+
+
+class _Asked(NamedTuple):
+    """A query with its operators and filters."""
+
+    words: str  # the text without operators
+    operators: bool  # whether it has any
+    query: Query
+    scope: Scope
+
+
+def _read(text: str, filters: photos.Filters, now: datetime) -> _Asked:
+    parts = split(encodable(text[:MAX_QUERY]), now=now)
+    query = read(parts.words)
+    return _Asked(parts.words, bool(parts.operators), query, Scope.of(parts.operators, query, filters))
+
+
+def _listed(scope: Scope, limit: int) -> Found:
+    """All that passes, where there are no words to search for."""
+    if scope.is_empty:
+        return Found(0, [])
+    total, ids = scope.listed(limit)
+    texts = {photo_id: texts_of(*fields) for photo_id, _, *fields in _texts(ids)}
+    read_of = readings.of(ids) if ids else {}
+    marker = Marker([])
     return Found(
         total,
         [
-            Hit(match.photo_id, round(match.score, 4), _snippet(match.texts, words))
-            for match in matches[:limit]
+            Hit(photo_id, 0.0, marker.show(texts[photo_id], read_of.get(photo_id)).snippet)
+            for photo_id in ids
+            if photo_id in texts
         ],
     )
 
 
-class _Scope(msgspec.Struct):
-    """The conditions for every match of a query: filters, quoted phrases and the time range."""
-
-    conditions: list[str]
-    postings: int = 0  # of the terms of filters and days
-    since: str = ""
-    until: str = ""
-
-    @classmethod
-    def of(
-        cls, query: Query, filters: dict[str, str | None], since: datetime | None, until: datetime | None
-    ) -> "_Scope | None":
-        """None when no photo was taken in the time range."""
-        of_filters = [filter_term(name, value) for name, value in filters.items() if value]
-        days = _days(since, until) if since or until else []
-        if (since or until) and not days:
-            return None
-        conditions = [*map(_quoted, of_filters), *(_quoted(" ".join(phrase)) for phrase in query.phrases)]
-        scope = cls(conditions, sum(counts([*of_filters, *days]).values()))
-        if days:
-            scope.conditions.append(_any(days))
-            scope.since, scope.until = iso(since) or "0", iso(until) or "~"
-        return scope
-
-    def matching(self, conditions: Iterable[str]) -> tuple[str, list[str]]:
-        """The SQL for photos that meet `conditions` in this scope, and its values."""
-        sql, values = (
-            "SELECT photo_index.rowid FROM photo_index",
-            [" AND ".join([*self.conditions, *conditions])],
-        )
-        if not self.until:
-            return f"{sql} WHERE photo_index MATCH ?", values
-        # The index knows only whole days; the photos know the time. CROSS keeps SQLite from starting with the
-        # photos.
-        sql += " CROSS JOIN photos ON photos.id = photo_index.rowid WHERE photo_index MATCH ?"
-        return f"{sql} AND original_timestamp >= ? AND original_timestamp < ?", [
-            *values,
-            self.since,
-            self.until,
-        ]
-
-
-def _with_all(words: list[Word], scope: _Scope) -> tuple[int, list[int]]:
+def _with_all(words: list[Word], scope: Scope) -> tuple[int, list[int]]:
     """How many photos have every word, at most `NEWEST`, and the candidates for a comparison of the text."""
     if not all(word.meanings for word in words):
         return 0, []
+    return _candidates(_every(words), scope, sum(word.photos for word in words))
+
+
+def _every(words: list[Word]) -> list[str]:
+    """The conditions for photos that have every word; very common ones are left out."""
     rarest_first = sorted(words, key=lambda word: word.photos)
     conditions: list[str] = []
     lookups = 0
     for word in rarest_first:
         lookups += len(word.meanings) * rarest_first[0].photos
         if not conditions or lookups < LOOKUPS:
-            conditions.append(_any(word.meanings))
-    return _candidates(conditions, scope, sum(word.photos for word in words))
+            conditions.append(any_of(word.meanings))
+    return conditions
 
 
-def _with_phrase(words: list[Word], query: Query, scope: _Scope) -> list[int]:
+def _with_phrase(words: list[Word], query: Query, scope: Scope) -> list[int]:
     """The newest photos with the exact phrase, which may be older than the newest photos with its words."""
     if min(word.photos for word in words) * len(query.sequence) > LOOKUPS:
         return []
-    return _newest([_quoted(" ".join(query.sequence))], scope, RERANKED // 2)
+    return _newest([quoted(" ".join(query.sequence))], scope, RERANKED // 2)
 
 
-def _with_most(words: list[Word], scope: _Scope) -> list[int]:
+def _with_most(words: list[Word], scope: Scope) -> list[int]:
     """Candidates that include all photos with `COVERAGE` of the words' weight: each such photo has at least
     one of the heaviest words.
     """
@@ -189,10 +236,10 @@ def _with_most(words: list[Word], scope: _Scope) -> list[int]:
         weight += word.weight
         if weight > missable:
             break
-    return _candidates([_any(meanings)], scope, postings)[1]
+    return _candidates([any_of(meanings)], scope, postings)[1]
 
 
-def _candidates(conditions: list[str], scope: _Scope, postings: int) -> tuple[int, list[int]]:
+def _candidates(conditions: list[str], scope: Scope, postings: int) -> tuple[int, list[int]]:
     newest = _newest(conditions, scope, NEWEST)
     if len(newest) <= RERANKED or postings + scope.postings > RANKABLE:
         return len(newest), newest[:RERANKED]
@@ -201,43 +248,18 @@ def _candidates(conditions: list[str], scope: _Scope, postings: int) -> tuple[in
     return len(newest), [row[0] for row in best]
 
 
-def _newest(conditions: list[str], scope: _Scope, most: int) -> list[int]:
+def _newest(conditions: list[str], scope: Scope, most: int) -> list[int]:
     sql, values = scope.matching(conditions)
     return [row[0] for row in rows(f"{sql} ORDER BY photo_index.rowid DESC LIMIT {most}", *values)]
 
 
-def _any(of: Iterable[str]) -> str:
-    return f"({' OR '.join(map(_quoted, of))})"
-
-
-def _quoted(term: str) -> str:
-    """A string of FTS5's query language. Terms never contain quotes."""
-    return f'"{term}"'
-
-
-def _days(since: datetime | None, until: datetime | None) -> list[str]:
-    """Terms of years, months and days that cover the range, as far as there are photos."""
-    oldest, newest = rows("SELECT min(term), max(term) FROM vocabulary WHERE term >= '@0' AND term < '@:'")[0]
-    if oldest is None:
-        return []
-    day = max(date(int(oldest[1:]), 1, 1), since.date() if since else date.min)
-    last = min(date.fromisoformat(newest[1:]), until.date() if until else date.max).toordinal()
-    covering = []
-    while day.toordinal() <= last:
-        year, month, this = date_terms(day.isoformat())
-        to_year = date(day.year, 12, 31)
-        to_month = (day.replace(day=28) + 4 * DAY).replace(day=1) - DAY if day.month < 12 else to_year
-        if (day.month, day.day) == (1, 1) and to_year.toordinal() <= last:
-            term, end = year, to_year
-        elif day.day == 1 and to_month.toordinal() <= last:
-            term, end = month, to_month
-        else:
-            term, end = this, day
-        covering.append(term)
-        if end == date.max:
-            break
-        day = end + DAY
-    return covering
+def _nearest(words: list[Word], query: Query, scope: Scope) -> list[Near]:
+    """Words that exist and are near to those of a query, each with its number of photos in the scope."""
+    near = nearest(words, query)
+    if scope.narrows:
+        within = msgspec.structs.replace(scope, phrases=[])
+        near = [Near(word, len(_newest([quoted(word)], within, NEWEST))) for word, _ in near]
+    return [word for word in near if word.photos][:MAX_NEAREST]
 
 
 # ---------------------------------------------------------------------------------------------------- ranking
@@ -253,20 +275,24 @@ class _Match(msgspec.Struct):
 
 def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime) -> list[_Match]:
     """The photos by their scores; of those with nearly equal scores, the newest first."""
-    analyses = rows(
-        """SELECT photo_id, taken_at, app_name, summary, entities, visible_text FROM analyses
-        WHERE photo_id IN (SELECT value FROM json_each(?))""",
-        msgspec.json.encode(photo_ids).decode(),
-    )
     numbers = {term: number for number, word in enumerate(words) for term in word.meanings}
     matches = []
-    for photo_id, taken, *fields in analyses:
+    for photo_id, taken, *fields in _texts(photo_ids):
         texts = texts_of(*fields)
         coverage, score = _compared(texts, words, numbers, query)
         age = max(timedelta(), now - datetime.fromisoformat(taken))
         matches.append(_Match(photo_id, taken, texts, coverage, score + FRESH * 0.5 ** (age / HALF_FRESH)))
     return sorted(
         matches, key=lambda match: (round(match.score, 3), match.taken, match.photo_id), reverse=True
+    )
+
+
+def _texts(photo_ids: list[int]) -> list[tuple[Any, ...]]:
+    """The id and time of each photo, and the columns of its texts."""
+    return rows(
+        f"SELECT a.photo_id, taken_at, {TEXTS} {WITH_OWN_WORDS}"  # noqa: S608
+        " WHERE a.photo_id IN (SELECT value FROM json_each(?))",
+        msgspec.json.encode(photo_ids).decode(),
     )
 
 
@@ -281,7 +307,7 @@ def _compared(
     in_head = set(sequence)
     sequence += terms.cut(body)
     present = set(sequence)
-    if any(present.isdisjoint(word.meanings) for word in words):
+    if any(_may_be_a_part(word, present) for word in words):
         present.update(terms.parts(head, []), terms.parts(body, []))
     line = f" {' '.join(sequence)} "
     weight = sum(word.weight for word in words)
@@ -300,10 +326,18 @@ def _compared(
     )
     if not close:
         marks = [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
-        close = (0.35 * _densest(marks, len(query.sequence))[0] + 0.15 * _densest(marks, NEARBY)[0]) / len(
+        close = (0.35 * densest(marks, len(query.sequence))[0] + 0.15 * densest(marks, NEARBY)[0]) / len(
             words
         )
     return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
+
+
+def _may_be_a_part(word: Word, present: set[str]) -> bool:
+    """Whether a word that is not among the `present` terms, or only with a typo, may be a part of one. The
+    parts take long to find.
+    """
+    worth = max((worth for term, worth in word.meanings.items() if term in present), default=0.0)
+    return worth <= TYPO and max(word.meanings.values(), default=CONFUSED) >= CONFUSED
 
 
 def _as_a_whole(lines: str, phrase: bool, needle: str) -> float:
@@ -319,63 +353,39 @@ def _as_a_whole(lines: str, phrase: bool, needle: str) -> float:
     return (0.7 if phrase else 0.55) + 0.2 * share + 0.1 * (1 - place / len(lines))
 
 
-def _densest(marks: list[tuple[int, int]], reach: int) -> tuple[int, int]:
-    """The largest number of distinct words within `reach`, and the first place where they start. `marks` are
-    pairs of place and word, in order.
-    """
-    most, start = 0, 0
-    inside: collections.Counter[int] = collections.Counter()
-    first = 0
-    for place, word in marks:
-        inside[word] += 1
-        while marks[first][0] <= place - reach:
-            inside[marks[first][1]] -= 1
-            first += 1
-        if (distinct := sum(map(bool, inside.values()))) > most:
-            most, start = distinct, marks[first][0]
-    return most, start
+# ------------------------------------------------------------------------------------------- what a hit shows
 
 
-def _snippet(texts: list[str], words: list[Word]) -> str:
-    """About `SNIPPET` characters around the place with most of the query's words: plain text, without
-    highlighting.
-    """
-    app_name, summary, *values, visible_text = (" ".join(text.split()) for text in texts)
-    numbers = {
-        part: number for number, word in enumerate(words) for term in word.meanings for part in term.split()
-    }
-    most, snippet = 0, _cut_out(visible_text or summary, 0)
-    for text in (visible_text, summary, " ".join(values), app_name):
-        found, place = _densest(_marks(text, numbers), SNIPPET)
-        if found > most:
-            most, snippet = found, _cut_out(text, place)
-    return snippet
-
-
-def _marks(text: str, numbers: dict[str, int]) -> list[tuple[int, int]]:
-    """The places of the query's words in `text`, as pairs of place and word, in order."""
-    marks = []
-    for piece in terms.PIECE.finditer(text):
-        of_piece = [piece[0].casefold()] if piece[0].isascii() else terms.cut(terms.fold(piece[0]))
-        marks += [
-            (piece.start() + place, numbers[term]) for place, term in enumerate(of_piece) if term in numbers
-        ]
-    if not marks:
-        # Maybe as a part of a compound, or as one character of a run.
-        plain = text.casefold()
-        marks = sorted((plain.find(term), number) for term, number in numbers.items() if term in plain)
-    return marks
-
-
-def _cut_out(text: str, place: int) -> str:
-    start = max(0, min(place - SNIPPET // 4, len(text) - SNIPPET))
-    end = start + SNIPPET
-    # Cut at a space if one is near.
-    if start and (space := text.find(" ", start, min(place, start + 20))) >= 0:
-        start = space + 1
-    if end < len(text) and (space := text.rfind(" ", end - 20, end)) > 0:
-        end = space
-    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+def _shown(found: list[_Match], words: list[Word], text: str) -> tuple[list[Hit], list[Correction]]:
+    """The hits, and which words of the query `text` they have in another form only."""
+    marker = Marker(words)
+    read_of = readings.of(match.photo_id for match in found) if found else {}
+    hits = []
+    differing: list[dict[str, str]] = [{} for _ in words]
+    as_they_are: set[int] = set()
+    for match in found:
+        shown = marker.show(match.texts, read_of.get(match.photo_id))
+        hits.append(
+            Hit(
+                match.photo_id,
+                round(match.score, 4),
+                shown.snippet,
+                [form.written for form in shown.forms],
+                shown.boxes,
+            )
+        )
+        for form in shown.forms:
+            for number in form.words:
+                if form.differs:
+                    differing[number].setdefault(form.written.casefold(), form.written)
+                else:
+                    as_they_are.add(number)
+    corrected = [
+        Correction(as_typed(word.term, text), list(forms.values())[:MAX_FORMS])
+        for number, (word, forms) in enumerate(zip(words, differing, strict=True))
+        if forms and number not in as_they_are
+    ]
+    return hits, corrected
 
 
 # ----------------------------------------------------------------------------------------------------- routes
@@ -391,6 +401,7 @@ class SearchQuery(msgspec.Struct):
     device_id: str | None = None
     since: inputs.Moment = ""
     until: inputs.Moment = ""
+    app: photos.AppName | None = None
 
 
 @routes.get("", endpoint="find")
@@ -398,6 +409,15 @@ class SearchQuery(msgspec.Struct):
 def find_photos(query: SearchQuery) -> shapes.PhotoHits:
     """Find photos by words, `"phrases"`, beginnings of words, and words with typos, the best first. Any text
     is a valid query.
+
+    Operators filter: `app:` `tag:` `device:` `category:` `intent:` with a value (`app:"Google Maps"`),
+    `before:` `after:` `on:` with a day, month or year (`2026-11-22`, `2026-11`, `2026`) or `today` or
+    `yesterday` (`今天`, `昨天`), `is:kept` `is:sensitive` `is:unread` `has:code` `has:link` `has:date`. A
+    minus excludes: `-word`, `-"a phrase"`, `-app:Maps`. Of several apps, devices, categories or
+    intents, a photo has one; all other operators must hold. `after:` begins when the day, month or year
+    has ended, and days are those of the server's time zone. Unread is what nobody has opened (`POST
+    /api/photos/{id}/opened`). Everything else with a colon is text. Without words, all photos that pass
+    are counted, and the latest pictures come first.
     """
     found = find(
         query.q,
@@ -405,13 +425,19 @@ def find_photos(query: SearchQuery) -> shapes.PhotoHits:
         category=query.category,
         intent=query.intent,
         device_id=query.device_id,
+        app=query.app,
         since=parse_time(query.since, field="since"),
         until=parse_time(query.until, field="until"),
         now=utc_now(),
     )
     hits = {hit.photo_id: hit for hit in found.items}
-    items: list[shapes.PhotoHit] = [
-        {**item, "score": hits[item["id"]].score, "snippet": hits[item["id"]].snippet}
+    items = [
+        shapes.of({**item, **msgspec.to_builtins(hits[item["id"]])}, shapes.PhotoHit)
         for item in photos.list_items(list(hits))
     ]
-    return {"total": found.total, "items": items}
+    return {
+        "total": found.total,
+        "items": items,
+        "corrected": msgspec.to_builtins(found.corrected),
+        "nearest": [{"word": near.word, "photos": near.photos} for near in found.nearest],
+    }

@@ -106,6 +106,17 @@ def parts(folded: str, terms: list[str]) -> list[str]:
     return sorted(found.difference(terms))
 
 
+def inner_words(word: str) -> list[tuple[int, int]]:
+    """The places of the words inside a word like PixelSocial; none in one without such words."""
+    seams = [seam.end() for seam in _SEAM.finditer(word)]
+    return list(itertools.pairwise((0, *seams, len(word)))) if seams else []
+
+
+def is_link(text: str, start: int, end: int) -> bool:
+    """Whether `text[start:end]`, between two words, makes them one: in e-mail, don't, and at a line's end."""
+    return end - start <= 2 and (link := _LINK.match(text, start)) is not None and link.end() == end
+
+
 def is_word(term: str) -> bool:
     """Whether a term is a word, not a bigram or single character of a script without spaces."""
     return term[0] < _FIRST_UNSPACED or not RUN.match(term)

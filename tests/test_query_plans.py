@@ -13,13 +13,15 @@ from datetime import timedelta
 import pytest
 
 import database
+import models
 import photos
 from app import create_app
 from assistant import conversations, tools
 from benchmarks import seed
 from clock import utc_now
+from curation import stacks, trash, words
 from database import db
-from models import Conversation, Dynamic, Memory, Message, PushDevice
+from models import Analysis, Conversation, Dynamic, Memory, Message, PushDevice, Uncompared
 from settings import Settings
 from tests.support.client import Client
 from upkeep import cleanup
@@ -30,15 +32,21 @@ FEW = {
     "push_devices",
     "sync_states",
     "tallies",
+    "month_tallies",
+    "covered_tallies",
+    "covered_month_tallies",
+    "sensitive_tallies",
+    "kept_tallies",
     "skills",
     "mcp_servers",
     "settings",
     "spend_ledger",
     "schema_migration",
     "holdings",
+    "saved_searches",
 }
 # Of these, those that are also sorted. The ledger is asked for a month.
-SORTED = {"sync_states", "skills", "mcp_servers", "spend_ledger"}
+SORTED = {"sync_states", "skills", "mcp_servers", "spend_ledger", "saved_searches"}
 
 PHOTO_FILTERS = (
     "status=done",
@@ -56,7 +64,7 @@ def combined(path, filters, also=("",)):
         for chosen in itertools.combinations(filters, number):
             for more in also:
                 query = "&".join(filter(None, (*chosen, more)))
-                yield f"{path}?{query}" if query else path
+                yield f"{path}{'&' if '?' in path else '?'}{query}" if query else path
 
 
 def combinations(filters):
@@ -67,6 +75,23 @@ def combinations(filters):
 
 PAGED = (
     *combined("/api/photos", PHOTO_FILTERS, also=("", "page=2&page_size=1", "page=17&page_size=1")),
+    *combined(
+        "/api/photos",
+        ("app=Mail", "order=taken", *PHOTO_FILTERS[:4]),
+        also=("page_size=5", "page=17&page_size=1"),
+    ),
+    *combined("/api/photos?app=Mail", PHOTO_FILTERS[2:]),
+    *combined(
+        "/api/photos?kept=true",
+        ("app=Mail", "order=taken", *PHOTO_FILTERS[2:5]),
+        also=("", "page=17&page_size=1"),
+    ),
+    *combined(
+        "/api/photos?stacks=true",
+        ("kept=true", *PHOTO_FILTERS[:3], "since=2020-01-01"),
+        also=("page=2&page_size=1", "page=17&page_size=1"),
+    ),
+    *combined("/api/photos?stacks=true&order=taken", ("app=Mail", *PHOTO_FILTERS[:2])),
     *combined(
         "/api/analysis",
         ("status=done", "intent=note"),
@@ -91,19 +116,45 @@ LISTS = (
     ),
     "/api/push/devices",
     "/api/photos/devices",
+    "/api/photos/apps",
+    *combined("/api/photos?tag=work&stacks=true", ("order=taken",)),
+    *combined("/api/photos?tag=work", ("order=taken", "since=2020-01-01"), also=("", "page=12&page_size=1")),
+    *combined("/api/photos?trash=true", (), also=("", "page=2&page_size=1")),
+    "/api/photos/tags",
+    "/api/photos/expiring",
+    # A tag's photos are looked up one by one for further filters.
+    *combined("/api/photos?tag=work", ("app=Mail", "kept=true", *PHOTO_FILTERS[:4]), also=("",)),
+    *combined("/api/photos/timeline", ("app=Mail", *PHOTO_FILTERS[:4])),
+    *combined("/api/photos/timeline?stacks=true", ("app=Mail", *PHOTO_FILTERS[:2])),
     "/api/skills",
     "/api/mcp-servers",
     "/api/usage",
 )
 OTHERS = (
-    *(f"/api/photos/1{part}" for part in ("", "/image", "/thumbnail")),
+    *(f"/api/photos/1{part}" for part in ("", "/lines", "/image", "/thumbnail")),
     "/api/photos/sync-state?device_id=phone_1",
     *("/api/stats", "/api/dynamics/stats", "/api/memories/stats", "/api/dynamics/1"),
     *combined(
         "/api/search",
-        ("intent=note", "category=chat", "device_id=phone_1", "since=2020-01-01"),
-        also=("q=the+mail", "q=%22mail%22"),
+        ("intent=note", "category=chat", "device_id=phone_1", "since=2020-01-01", "app=Mail"),
+        also=("q=the+mail", "q=%22mail%22", "q=nothing"),
     ),
+    *(
+        f"/api/search?q={operator}"
+        for operator in ("app:mail", "category:chat+before:2090", "device:phone_1")
+    ),
+    "/api/searches",
+)
+# Searches without words that no list has: they walk through one index, and look up the rest in others.
+WALKS = (
+    "is:unread",
+    "-mail",
+    "has:link+-has:code",
+    "is:kept",
+    "is:sensitive",
+    "tag:soup",
+    "app:mail+app:maps",
+    "-app:mail+is:kept",
 )
 
 
@@ -115,6 +166,9 @@ def client(tmp_path_factory):
     seed.fill(settings, 20, now=now)
     app = create_app(settings)
     with database.scope():
+        words.keep([*range(1, 13)], kept=True)
+        words.tag([*range(1, 13)], "Work")
+        trash.put([18, 19], now=now)
         for number in range(3):
             device_id, moment = f"phone_{number}", now + timedelta(seconds=number)
             about = {"device_id": device_id, "created_at": moment}
@@ -163,12 +217,14 @@ def plan(sql):
 
 
 def tables_of(sql):
-    """The tables that a statement names, by the names that its plan has for them."""
+    """The tables that a statement names, by the names that its plan has for them. After a point a name is a
+    column's.
+    """
     with database.scope():
         names = {name for (name,) in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
     found = {}
     for name in names:
-        for match in re.finditer(rf'\b{name}\b"?(?:\s+(?:AS\s+)?"?(\w+))?', sql):
+        for match in re.finditer(rf'(?<!\.)(?<!\.")\b{name}\b"?(?:\s+(?:AS\s+)?"?(\w+))?', sql):
             found |= {name: name, match[1]: name}
     return found
 
@@ -183,7 +239,9 @@ def complaints(sql):
             # In the order of the list, up to the end of the page; a filter would have it walk on.
             walks = " LIMIT " in sql and " = " not in sql and not any("TEMP B-TREE" in step for step in steps)
             counts = "COVERING INDEX" in step and "COUNT(" in sql
-            if not walks and not counts:
+            # It has only the photos that are kept or sensitive, and every column that a list filters by.
+            among_few = re.search(r"COVERING INDEX analyses_(kept|sensitive)(_taken)?$", step)
+            if not walks and not counts and not among_few:
                 yield step
         # The rows of one page, named by their ids, may be sorted.
         if "TEMP B-TREE" in step and " IN (" not in sql and not set(tables.values()) <= SORTED:
@@ -215,6 +273,20 @@ def test_which_photos_a_page_shows_is_told_by_an_index_alone(client, path):
     assert paging or client.get(path).json["items"] == []
 
 
+@pytest.mark.parametrize("query", WALKS)
+def test_a_search_without_words_reads_no_row_of_a_photo_that_it_does_not_show(client, query):
+    with Trace() as trace:
+        assert client.get(f"/api/search?limit=5&q={query}").status_code == 200
+
+    walking = [sql for sql in trace.reading() if " INDEXED BY " in sql and " AS a" in sql]
+    assert walking
+    for sql in walking:
+        for step in plan(sql):
+            row = re.search(r"(SCAN|SEARCH) (a|photos)\b(?!.* COVERING INDEX)", step)
+            assert not row, f"{sql}\n{step}"
+            assert "TEMP B-TREE" not in step, f"{sql}\n{step}"
+
+
 @pytest.mark.parametrize(
     "arguments",
     list(combinations({"category": "chat", "intent": "note", "device_id": "phone_1", "since": "2020-01-01"})),
@@ -227,6 +299,33 @@ def test_the_assistant_finds_the_newest_screenshots_without_reading_the_others(c
         assert "error" not in box.run("search_knowledge_base", json.dumps(arguments))
 
     assert trace.reading()
+    for sql in trace.reading():
+        assert not list(complaints(sql)), f"{sql}\n{plan(sql)}"
+
+
+def test_the_next_photo_to_read_is_found_by_an_index(client):
+    """Both where all photos are read and where none is: the rows before it are not walked through."""
+    with Trace() as trace, database.scope():
+        read = models.next_unread(), models.count_unread()
+        Analysis.update(reads_left=1).where(Analysis.photo == 5).execute()
+        unread = models.next_unread(), models.count_unread()
+
+    assert (read, unread) == ((None, 0), (5, 1))
+    asked = [sql for sql in trace.reading() if "SELECT" in sql]
+    assert len(asked) == 4
+    for sql in asked:
+        assert all("analyses_unread" in step for step in plan(sql)), plan(sql)
+
+
+def test_a_photo_is_compared_with_others_that_are_found_by_an_index(client):
+    with Trace() as trace, database.scope():
+        for photo_id in (5, 6):
+            Uncompared.create(photo=photo_id)
+        assert stacks.place_next() is True
+        assert stacks.place_next() is True
+        assert stacks.same_words(5, "any") == (None, False)
+
+    assert len(trace.reading()) > 10
     for sql in trace.reading():
         assert not list(complaints(sql)), f"{sql}\n{plan(sql)}"
 
