@@ -1,6 +1,6 @@
 """The clock and the one format of time: UTC without a zone, in whole milliseconds."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from errors import BadInput
 
@@ -27,6 +27,16 @@ def to_epoch_ms(moment: datetime) -> int:
 def iso(moment: datetime | None) -> str | None:
     """`moment` like `2026-11-21T07:31:04.123`, the format of the API; as text it sorts in order of time."""
     return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def local_day(moment: datetime) -> date:
+    """The day of `moment`, UTC without a zone, in the time zone of this machine."""
+    return moment.replace(tzinfo=UTC).astimezone().date()
+
+
+def start_of_local(day: date) -> datetime:
+    """When a day from 1970 on begins in the time zone of this machine, UTC without a zone."""
+    return from_epoch_ms(round(datetime(day.year, day.month, day.day).timestamp() * 1000))
 
 
 def parse_time(value: str, *, field: str) -> datetime | None:
