@@ -4,11 +4,15 @@ Only this module opens pictures. A picture is a seekable reader (a sealed file, 
 never one block of bytes, and is decoded once. A small file can take all memory when it is decoded, so limits
 apply before: pixels are counted from the header, and pictures above `LARGE_PIXELS` are decoded one at a time
 in the whole process. Pillow gets a list of the permitted formats, so its other parsers are never reached.
+
+HEIC and AVIF are decoded by a child process (`engines/heif.py`), which is this module as a program. They have
+the same limits. Of a sequence, only the first picture is read.
 """
 
 import contextlib
 import io
 import struct
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -17,9 +21,10 @@ from typing import BinaryIO, NamedTuple
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
+from engines import heif
 from errors import Unavailable, UnsupportedImage
 
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF")  # of this process
 # MPO is Pillow's name for a JPEG that is followed by further pictures, as some phones write it.
 MIME_TYPES = {
     "JPEG": "image/jpeg",
@@ -27,7 +32,10 @@ MIME_TYPES = {
     "PNG": "image/png",
     "WEBP": "image/webp",
     "GIF": "image/gif",
+    "HEIC": "image/heic",
+    "AVIF": "image/avif",
 }
+NOT_EVERYWHERE = ("image/heic", "image/avif")  # not every browser shows them
 
 MAX_PIXELS = 50_000_000
 # A JPEG is decoded at a fraction of its size (DCT scaling), so more pixels need no more memory. The decoder
@@ -42,7 +50,15 @@ LARGE_PATIENCE = 20.0  # seconds that a request waits for another large picture 
 
 THUMBNAIL_SIDE = 512
 MODEL_SIDE = 1568
+JPEG_QUALITY = 90  # of a whole picture for a browser that cannot show the original
 STRIP_PIXELS = 2_000_000
+# The perceptual hash: a byte for each row of a grid, with so many rows on the picture's width, and a bit for
+# each step in brightness from left to right. Rows follow the width, not the height, so that a picture without
+# its status bar has the same rows one or two places higher.
+HASH_ROWS = 18  # on a width: 40 for a phone's screen
+MOST_HASH_ROWS = 64
+HASH_STEPS = 8
+HASH_MARGIN = 3  # steps up to this many of 255 levels are noise
 
 # Pillow's own limit is the second line of defence: it also sees frames and tiles larger than the header says.
 Image.MAX_IMAGE_PIXELS = MAX_JPEG_PIXELS
@@ -60,14 +76,18 @@ class Examined(NamedTuple):
     width: int
     height: int
     thumbnail: bytes  # JPEG, long side at most 512 px, without metadata
+    perceptual_hash: bytes  # see `perceptual_hash`
 
 
 def examine(picture: BinaryIO) -> Examined:
     """Decode `picture` in full, once, and make its thumbnail.
 
-    Raises `UnsupportedImage`, with the reason, for anything but a whole JPEG, PNG, WebP or GIF within the
-    limits, and `Unavailable` when a large picture waits too long for another one.
+    Raises `UnsupportedImage`, with the reason, for anything but a whole JPEG, PNG, WebP, GIF, HEIC or AVIF
+    within the limits, and `Unavailable` when a large picture waits too long for another one.
     """
+    if kind := heif.kind_of(picture):
+        header, small = _from_child(picture, kind, THUMBNAIL_SIDE, LARGE_PATIENCE)
+        return Examined(MIME_TYPES[kind], header.width, header.height, _jpeg(small, quality=82), _hash(small))
     with _opened(picture, LARGE_PATIENCE) as image:
         width, height = image.size
         if image.getexif().get(_ORIENTATION, 1) in _SIDEWAYS:
@@ -77,7 +97,15 @@ def examine(picture: BinaryIO) -> Examined:
         _walk_frames(image)
         if image.format == "PNG":
             _check_png_end(picture)
-        return Examined(mime_type, width, height, _jpeg(small, quality=82))
+        return Examined(mime_type, width, height, _jpeg(small, quality=82), _hash(small))
+
+
+def perceptual_hash(thumbnail: BinaryIO) -> bytes:
+    """A hash that is nearly the same for nearly the same pictures, from a picture or its thumbnail: at most
+    `MOST_HASH_ROWS` bytes, from the top. `engines.likeness` compares them. Raises as `examine` does.
+    """
+    with _opened(thumbnail, None) as image:
+        return _hash(_reduced(image, THUMBNAIL_SIDE))
 
 
 def for_model(picture: BinaryIO, *, background: bool = False) -> bytes:
@@ -86,7 +114,10 @@ def for_model(picture: BinaryIO, *, background: bool = False) -> bytes:
     In the `background`, where no client waits, a large picture waits for others as long as it takes. Raises
     as `examine` does.
     """
-    with _opened(picture, None if background else LARGE_PATIENCE) as image:
+    patience = None if background else LARGE_PATIENCE
+    if kind := heif.kind_of(picture):
+        return _jpeg(_from_child(picture, kind, MODEL_SIDE, patience)[1], quality=88)
+    with _opened(picture, patience) as image:
         return _jpeg(_reduced(image, MODEL_SIDE), quality=88)
 
 
@@ -96,6 +127,8 @@ def decode(picture: BinaryIO) -> Image.Image:
     It has the full size, or half of it for a JPEG of more than `MAX_PIXELS`.
     Raises as `examine` does.
     """
+    if kind := heif.kind_of(picture):
+        return _from_child(picture, kind, 0, LARGE_PATIENCE)[1]
     with _opened(picture, LARGE_PATIENCE) as image:
         if image.width * image.height > MAX_PIXELS:
             image.draft("RGB", (image.width // 2, image.height // 2))
@@ -103,13 +136,23 @@ def decode(picture: BinaryIO) -> Image.Image:
         return _upright(image, _flat(image))
 
 
+def as_jpeg(picture: BinaryIO) -> bytes:
+    """The whole picture as a JPEG, upright and without metadata, for a browser that cannot show the original.
+    Raises as `examine` does.
+    """
+    return _jpeg(decode(picture), quality=JPEG_QUALITY)
+
+
 def recognised(picture: BinaryIO) -> bool:
     """Whether the first bytes are those of a supported picture. The rest may still be damaged."""
-    try:
-        with Image.open(picture, formats=FORMATS):
-            return True
-    except (*_DAMAGE, Image.DecompressionBombError, Image.DecompressionBombWarning):
-        return False
+    # Pillow would read a WebP in full, whatever its size.
+    picture.seek(0)
+    head = picture.read(12)
+    return (
+        head.startswith(_SIGNATURES)
+        or (head[:4] == b"RIFF" and head[8:] == b"WEBP")
+        or heif.kind_of(picture) is not None
+    )
 
 
 def taken_at(picture: BinaryIO) -> datetime | None:
@@ -117,19 +160,22 @@ def taken_at(picture: BinaryIO) -> datetime | None:
 
     A time without an offset is in the machine's time zone.
     """
-    picture.seek(0)
     try:
-        with Image.open(picture, formats=FORMATS) as image:
-            exif = image.getexif().get_ifd(_EXIF_IFD)
-        written = f"{exif[_TAKEN].strip()} {exif.get(_TAKEN_OFFSET, '').strip()}".strip()
+        taken, offset = _written_time(picture)
         parsed = datetime.strptime(
-            written, "%Y:%m:%d %H:%M:%S %z" if _TAKEN_OFFSET in exif else "%Y:%m:%d %H:%M:%S"
+            f"{taken.strip()} {offset.strip()}".strip(),
+            "%Y:%m:%d %H:%M:%S %z" if offset else "%Y:%m:%d %H:%M:%S",
         )
         return parsed.astimezone(UTC).replace(tzinfo=None)
-    except (*_DAMAGE, AttributeError, Image.DecompressionBombError, Image.DecompressionBombWarning):
+    except (
+        *_DAMAGE,
+        *(AttributeError, UnsupportedImage, Unavailable),
+        *(Image.DecompressionBombError, Image.DecompressionBombWarning),
+    ):
         return None
 
 
+_SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a")  # of JPEG, PNG and GIF
 _ORIENTATION = 0x0112
 _EXIF_IFD, _TAKEN, _TAKEN_OFFSET = 0x8769, 0x9003, 0x9011
 _SIDEWAYS = (5, 6, 7, 8)
@@ -146,6 +192,36 @@ _DAMAGE = (
     MemoryError,
     struct.error,
 )
+
+
+def _from_child(
+    picture: BinaryIO, kind: heif.Kind, side: int, patience: float | None
+) -> tuple[heif.Header, Image.Image]:
+    """The header of a HEIC or AVIF, and the upright picture with a long side of at most `side` pixels (0: in
+    full size), RGB. Raises as `examine` does.
+    """
+    with heif.opened(picture, kind, patience=patience) as decoder:
+        pixels = decoder.header.width * decoder.header.height
+        if pixels > MAX_PIXELS:
+            raise UnsupportedImage(_too_many_pixels(MAX_PIXELS))
+        with _alone(patience) if pixels > LARGE_PIXELS else contextlib.nullcontext():
+            return decoder.header, decoder.image(side)
+
+
+def _rendered(image: Image.Image, side: int) -> Image.Image:
+    """What the child answers with; `side` is that of `_from_child`."""
+    return _reduced(image, side) if side else _upright(image, _flat(image))
+
+
+def _written_time(picture: BinaryIO) -> tuple[str, str]:
+    """The time and its offset (or nothing) as EXIF data has them. Raises `KeyError` where there is none."""
+    if kind := heif.kind_of(picture):
+        with heif.opened(picture, kind) as decoder:
+            return decoder.header.taken, decoder.header.taken_offset
+    picture.seek(0)
+    with Image.open(picture, formats=FORMATS) as image:
+        exif = image.getexif().get_ifd(_EXIF_IFD)
+    return exif[_TAKEN], exif.get(_TAKEN_OFFSET, "")
 
 
 @contextlib.contextmanager
@@ -165,7 +241,7 @@ def _opened(picture: BinaryIO, patience: float | None) -> Iterator[Image.Image]:
         except (UnsupportedImage, Unavailable):
             raise
         except UnidentifiedImageError:
-            raise UnsupportedImage("file: not a JPEG, PNG, WebP or GIF picture") from None
+            raise UnsupportedImage("file: not a JPEG, PNG, WebP, GIF, HEIC or AVIF picture") from None
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise UnsupportedImage(_too_many_pixels(MAX_JPEG_PIXELS)) from None
         except _DAMAGE as problem:
@@ -237,7 +313,7 @@ def _reduced(image: Image.Image, side: int) -> Image.Image:
     image.load()
     if image.mode == "RGB" and not image.has_transparency_data:  # nothing to flatten
         scale = min(1.0, side / max(image.size))
-        size = tuple(max(1, round(length * scale)) for length in image.size)
+        size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
         return _upright(image, image.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0))
     # The strips are reduced to twice the final size, because the last step then gives a sharper result; for a
     # large picture to the final size, to save memory.
@@ -245,6 +321,20 @@ def _reduced(image: Image.Image, side: int) -> Image.Image:
     small = _in_strips(image, max(1, max(image.size) // (side * margin)))
     small.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=None)
     return _upright(image, small)
+
+
+def _hash(small: Image.Image) -> bytes:
+    """The difference hash (dHash) of every row of a grid, one after the other."""
+    height = small.height * HASH_ROWS / small.width  # in rows
+    rows = max(1, min(round(height), MOST_HASH_ROWS))
+    box = (0, 0, small.width, min(small.height, small.height * rows / height))
+    grid = small.convert("L").resize((HASH_STEPS + 1, rows), Image.Resampling.BOX, box=box)
+    levels = grid.tobytes()
+    width = HASH_STEPS + 1
+    return bytes(
+        sum((levels[at + step] > levels[at + step + 1] + HASH_MARGIN) << step for step in range(HASH_STEPS))
+        for at in range(0, rows * width, width)
+    )
 
 
 def _in_strips(image: Image.Image, factor: int) -> Image.Image:
@@ -295,3 +385,7 @@ def _jpeg(image: Image.Image, quality: int) -> bytes:
     image.info = {}  # otherwise Pillow writes the original's comments and profiles
     image.save(out, "JPEG", quality=quality)
     return out.getvalue()
+
+
+if __name__ == "__main__":
+    heif.serve(sys.argv[1], _rendered)

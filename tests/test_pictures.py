@@ -11,6 +11,7 @@ from PIL import Image, ImageFile
 
 import pictures
 from errors import Unavailable, UnsupportedImage
+from tests.support import heif
 from tests.support.drawing import draw
 
 
@@ -52,9 +53,12 @@ def gif_claiming(width: int, height: int, frames: int) -> bytes:
 
 @pytest.mark.parametrize(
     ("format", "mime_type"),
-    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("GIF", "image/gif")],
+    [
+        *(("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("GIF", "image/gif")),
+        ("AVIF", "image/avif"),
+    ],
 )
-def test_the_four_formats_are_recognised_by_their_bytes(format, mime_type):
+def test_the_formats_are_recognised_by_their_bytes(format, mime_type):
     found = examine(draw(format=format, size=(300, 700)))
 
     assert (found.mime_type, found.width, found.height) == (mime_type, 300, 700)
@@ -62,7 +66,7 @@ def test_the_four_formats_are_recognised_by_their_bytes(format, mime_type):
 
 @pytest.mark.parametrize("format", ["TIFF", "BMP", "ICO", "PPM"])
 def test_other_picture_formats_are_refused(format):
-    with pytest.raises(UnsupportedImage, match="not a JPEG, PNG, WebP or GIF"):
+    with pytest.raises(UnsupportedImage, match="not a JPEG, PNG, WebP, GIF, HEIC or AVIF"):
         examine(draw(format=format, size=(64, 64)))
 
 
@@ -77,6 +81,8 @@ def test_other_picture_formats_are_refused(format):
         b"\x89PNG\r\n\x1a\n",
         b"GIF89a",
         b"\xff\xd8\xff",
+        b"\0\0\0\x18ftypheic\0\0\0\0mif1heic",
+        b"\0\0\0\x18ftypavif\0\0\0\0mif1avif",
     ],
 )
 def test_what_is_no_picture_is_refused(content):
@@ -87,10 +93,14 @@ def test_what_is_no_picture_is_refused(content):
 # The last two bytes of a GIF only end its blocks and the file: without them its picture is still whole.
 @pytest.mark.parametrize(
     ("format", "part"),
-    [(f, p) for f in ("PNG", "JPEG", "WEBP", "GIF") for p in (0.1, 0.5, 0.9, -1, -2) if f != "GIF" or p > 0],
+    [
+        *((f, p) for f in ("PNG", "JPEG", "WEBP") for p in (0.1, 0.5, 0.9, -1, -2)),
+        *((f, p) for f in ("GIF", "HEIC", "AVIF") for p in (0.1, 0.5, 0.9)),
+        ("HEIC", -1),
+    ],
 )
 def test_a_picture_that_is_cut_off_anywhere_is_refused(format, part):
-    whole = draw(format=format)
+    whole = heif.WORDS if format == "HEIC" else draw(format=format)
     cut = whole[:part] if isinstance(part, int) else whole[: int(len(whole) * part)]
 
     with pytest.raises(UnsupportedImage):
