@@ -1,27 +1,135 @@
-"""Authentication: the owner's API key.
+"""Who may do what: the owner's API key, the tokens of devices and programs, and pairing, by which a device
+gets its token; `/api/tokens` and `/api/pairing`.
 
-It is `SNAPLORE_API_KEY` or, where that is unset, a key made at the first start and stored in the encrypted
-database.
+The key is `SNAPLORE_API_KEY` or, where that is unset, one made at the first start and stored in the encrypted
+database. It may do everything. A token may do what its scope allows, and only its SHA-256 is stored. It is
+looked up at every request, so a revoked token is out of force at once, in every worker.
+
+A pairing code can be redeemed once within five minutes. It never contains the key: whoever sees the code on a
+screen gets, at most, one token, which the owner sees in the list and can revoke.
 """
 
 import hashlib
 import hmac
+import io
 import logging
 import secrets
 from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
+import flask
+import msgspec
+from flask import Blueprint
+from msgspec import Meta
 from werkzeug.datastructures import Headers
 
 import database
+from clock import to_epoch_ms, utc_now
 from database import db
-from errors import BadInput, NotAuthenticated
-from models import store_value, stored_value
+from errors import BadInput, Forbidden, NotAuthenticated, NotFound, TooManyRequests
+from models import Pairing, Token, store_value, stored_value
 from settings import Settings
+from web import inputs, recipes, shapes
 
 log = logging.getLogger(__name__)
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+TOKEN_PREFIX = "snp_"  # noqa: S105 - not a secret
+MOST_TOKENS = 200
+USE_STEP = timedelta(minutes=1)  # how exactly `last_used_at` is known, so that few requests write
+
+CODE_LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # without 0 and O, 1, I and L
+CODE_LENGTH = 8
+CODE_AGE = timedelta(minutes=5)
+MOST_CODES = 20  # that wait at the same time
+REDEMPTIONS_A_MINUTE = 10  # over all addresses, failures included
+MINUTE = timedelta(minutes=1)
+
+# What tokens may call, by endpoint, beside what is open to everybody. The scope `full` may call everything
+# but `OWNER_ONLY`, and the scope `feed` nothing of this: feeds have addresses of their own.
+UPLOADING = frozenset(
+    {
+        "show_contract",
+        "devices.show_sync_state",
+        "devices.change_sync_state",
+        "photos.upload",
+        "photos.upload_batch",
+        "analysis.show_state",  # of its own uploads
+        "push.register_device",
+    }
+)
+READING = frozenset(
+    {
+        "show_contract",
+        "photos.index",
+        "photos.show",
+        "photos.image",
+        "photos.thumbnail",
+        "photos.apps",
+        "photos.timeline",
+        "words.list_tags",
+        "words.list_sensitive",
+        "retention.expiring",
+        "readings.show",
+        "devices.list_devices",
+        "devices.show_sync_state",
+        "search.find",
+        "searches.index",
+        "meaning.find",
+        "analysis.index",
+        "analysis.show_state",
+        "analysis.stats",
+        "dynamics.index",
+        "dynamics.show",
+        "dynamics.stats",
+        "memory.index",
+        "memory.stats",
+        "conversations.index",
+        "conversations.show",
+        "conversations.incremental",
+        "conversations.attachment",
+    }
+)
+OWNER_ONLY = frozenset(
+    {
+        "access.list_tokens",
+        "access.add_token",
+        "access.rename_token",
+        "access.remove_token",
+        "access.begin_pairing",
+        "access.add_recipe",
+        # Where data is sent, and how long it is kept.
+        "llm.update",
+        "llm.apply",
+        "connection.run",
+        "mcp_servers.register",
+        "mcp_servers.update",
+        "mcp_servers.remove",
+        "data.change_retention",
+        "data.change_codes",
+        "data.clear",
+        "data.download",
+    }
+)
+
+
+class Caller(NamedTuple):
+    """Who sends a request: the owner, or the holder of the token `token_id`."""
+
+    scope: shapes.Scope | Literal["owner"]
+    token_id: int | None = None
+
+    @property
+    def uploads_only(self) -> bool:
+        return self.scope == "upload"
+
+
+OWNER = Caller("owner")
+
+# ------------------------------------------------------------------------------------------- the owner's key
 
 
 def api_key(settings: Settings) -> str | None:
@@ -94,3 +202,293 @@ def _is_local(address: str) -> bool:
         return parts.hostname in LOCAL_HOSTS and parts.username is None
     except ValueError:
         return False
+
+
+# --------------------------------------------------------------------------------------------------- tokens
+
+
+def holder(authorization: str, *, now: datetime) -> Caller | None:
+    """The holder of the token in the header `authorization`; None when it carries no valid token.
+
+    Opens a database scope, and notes that the token was used.
+    """
+    scheme, _, given = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not given.strip().startswith(TOKEN_PREFIX):
+        return None
+    with database.scope():
+        token = Token.get_or_none(Token.digest == _digest(given.strip()))
+        if token is None:
+            return None
+        if token.last_used_at is None or now - token.last_used_at >= USE_STEP:
+            _note_use(token.id, now)
+        return Caller(cast(shapes.Scope, token.scope), token.id)
+
+
+def allowed_scopes(endpoint: str) -> list[str]:
+    """The scopes whose tokens may call an endpoint that is not open to everybody."""
+    return [
+        *(["upload"] if endpoint in UPLOADING else []),
+        *(["read"] if endpoint in READING else []),
+        *(["full"] if endpoint not in OWNER_ONLY else []),
+    ]
+
+
+def check_scope(caller: Caller, endpoint: str | None) -> None:
+    """Raises `Forbidden` when `caller` may not call this endpoint; None is an unknown path."""
+    if caller is OWNER or endpoint is None or caller.scope in allowed_scopes(endpoint):
+        return
+    raise Forbidden(
+        "Only the owner's API key may do this."
+        if endpoint in OWNER_ONLY
+        else f"A token of the scope `{caller.scope}` may not do this."
+    )
+
+
+def caller() -> Caller:
+    """Who sends the current request."""
+    return cast(Caller, flask.g.caller)
+
+
+def make_token(name: str, scope: shapes.Scope, *, now: datetime) -> shapes.NewToken:
+    """Make a token; the answer holds it this once. Raises `BadInput` when there are too many."""
+    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    with db.atomic():
+        if Token.select().count() >= MOST_TOKENS:
+            raise BadInput(f"name: there are {MOST_TOKENS} tokens already; revoke one first")
+        token = Token.create(name=name, scope=scope, digest=_digest(secret), created_at=now)
+    log.info("token %d made, scope %s", token.id, scope)
+    return shapes.of(token, shapes.NewToken, token=secret)
+
+
+def tokens() -> list[shapes.TokenFields]:
+    """All tokens, the newest first."""
+    return [shapes.of(token, shapes.TokenFields) for token in Token.select().order_by(Token.id.desc())]
+
+
+def rename(token_id: int, name: str) -> shapes.TokenFields:
+    """Give a token another name; what it may do stays. Raises `NotFound`."""
+    if not Token.update(name=name).where(Token.id == token_id).execute():
+        raise NotFound("Token not found")
+    return shapes.of(Token.get_by_id(token_id), shapes.TokenFields)
+
+
+def revoke(token_id: int) -> None:
+    """Revoke a token. Raises `NotFound`."""
+    if not Token.delete().where(Token.id == token_id).execute():
+        raise NotFound("Token not found")
+    log.info("token %d revoked", token_id)
+
+
+def note_device(caller: Caller, device_id: str) -> None:
+    """Record the device that a token is used by: the first one that it uploads, syncs or registers for."""
+    if caller.token_id is not None:
+        unknown = (Token.id == caller.token_id) & (Token.device_id == "")
+        Token.update(device_id=device_id).where(unknown).execute()
+
+
+def _note_use(token_id: int, now: datetime) -> None:
+    # A full or read-only disk must not keep a token from reading.
+    try:
+        Token.update(last_used_at=now).where(Token.id == token_id).execute()
+    except database.DATABASE_ERRORS as problem:
+        if database.known_failure(problem) is None:
+            raise
+
+
+def _digest(secret: str) -> bytes:
+    # Plain SHA-256 is enough: a token has 256 random bits, so there is nothing to guess.
+    return hashlib.sha256(secret.encode("latin-1", "replace")).digest()
+
+
+# --------------------------------------------------------------------------------------------------- pairing
+
+
+def begin(name: str, scope: shapes.Scope, address: str, *, now: datetime) -> shapes.PairingFields:
+    """A new pairing code for a device that will reach the service at `address`, without a trailing slash."""
+    code = "".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LENGTH))
+    with db.atomic():
+        Pairing.delete().where(Pairing.expires_at <= now).execute()
+        if Pairing.select().count() >= MOST_CODES:
+            raise TooManyRequests(
+                "Too many codes are waiting. Please come again in five minutes.", retry_after=300
+            )
+        row = Pairing.create(digest=_digest(code), name=name, scope=scope, expires_at=now + CODE_AGE)
+    url = f"{address}/#/pair/{code}"
+    return shapes.of(row, shapes.PairingFields, code=code, url=url, qr=_drawn(url))
+
+
+def redeem(code: str, device_name: str, *, now: datetime) -> shapes.Redeemed:
+    """Exchange a pairing code for a new token, once. Raises `NotAuthenticated`, with one sentence for every
+    reason, and `TooManyRequests`.
+    """
+    spelled = "".join(letter for letter in code.upper() if letter.isalnum())
+    with db.atomic():
+        _count_redemption(now)
+    with db.atomic():
+        # One statement takes the row, so that of parallel redemptions only one gets it.
+        waiting = (Pairing.digest == _digest(spelled)) & (Pairing.expires_at > now)
+        taken = list(Pairing.delete().where(waiting).returning(Pairing).execute())
+        if not taken:
+            raise NotAuthenticated("The code is wrong, used or older than five minutes. Ask for a new one.")
+        name = device_name.strip() or taken[0].name
+        token = make_token(name, taken[0].scope, now=now)
+    return {"token": token["token"], "scope": token["scope"]}
+
+
+def qr_lines(url: str) -> str:
+    """`url` as a QR code for a terminal."""
+    import segno  # imported only where somebody pairs a device
+
+    out = io.StringIO()
+    segno.make(url, error="m", micro=False).terminal(out, border=2, compact=True)
+    return out.getvalue()
+
+
+def _drawn(url: str) -> str:
+    import segno
+
+    out = io.BytesIO()
+    segno.make(url, error="m", micro=False).save(
+        out, kind="svg", scale=4, border=2, light="#fff", xmldecl=False, nl=False
+    )
+    return out.getvalue().decode()
+
+
+def _count_redemption(now: datetime) -> None:
+    """Raises `TooManyRequests` past `REDEMPTIONS_A_MINUTE`. Counted in the database, for all workers."""
+    since = to_epoch_ms(now - MINUTE)
+    recent = [moment for moment in stored_value("pairing.attempts", []) if since < moment <= to_epoch_ms(now)]
+    if len(recent) >= REDEMPTIONS_A_MINUTE:
+        raise TooManyRequests("Too many codes were tried. Please come again in a minute.", retry_after=60)
+    store_value("pairing.attempts", [*recent, to_epoch_ms(now)])
+
+
+def make_recipe(
+    kind: recipes.Kind, address: str, certificate: shapes.CertificateFields | None, *, now: datetime
+) -> shapes.RecipeFields:
+    """A recipe for a program, with a new token that may only upload. `certificate` is the service's own."""
+    name = recipes.made(kind, recipes.Target(address, "")).name
+    target = recipes.Target(address, make_token(name, "upload", now=now)["token"])
+    parts = urlsplit(address)
+    # At another host name there is a proxy with a certificate of its own.
+    if certificate is not None and parts.scheme == "https" and parts.hostname in certificate["names"]:
+        fingerprint = certificate["fingerprint"].replace(":", "").lower()
+        target = target._replace(fingerprint=fingerprint, renewed=str(certificate["expires_at"])[:10])
+    made = recipes.made(kind, target)
+    actions: list[shapes.RecipeAction] = [
+        {
+            "title": action.title,
+            "values": [
+                {"name": name, "value": value, "typed": typed} for name, value, typed in action.values
+            ],
+        }
+        for action in made.actions
+    ]
+    return shapes.of(made, shapes.RecipeFields, actions=actions)
+
+
+# ----------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("access", __name__, url_prefix="/api")
+
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class TokenRequest(msgspec.Struct):
+    name: Name
+    scope: shapes.Scope
+
+
+class TokenName(msgspec.Struct):
+    name: Name
+
+
+Address = Annotated[
+    str,
+    Meta(
+        pattern=r"^(https?://[A-Za-z0-9._~:\[\]-]{1,255})?\Z",
+        description="the address by which the device reaches the service, like http://192.168.1.20:8000; "
+        "empty: that of this request",
+    ),
+]
+
+
+class PairingRequest(msgspec.Struct):
+    name: Annotated[str, Meta(max_length=100)] = ""
+    scope: shapes.Scope = "full"
+    address: Address = ""
+
+
+class RecipeRequest(msgspec.Struct):
+    address: Address = ""
+
+
+class Redemption(msgspec.Struct):
+    code: Annotated[str, Meta(min_length=1, max_length=64)]
+    device_name: Annotated[str, Meta(max_length=100)] = ""
+
+
+@routes.get("/tokens")
+@inputs.operation()
+def list_tokens() -> shapes.TokenList:
+    """List the tokens, the newest first, without their secrets."""
+    return {"tokens": tokens()}
+
+
+@routes.post("/tokens")
+@inputs.operation()
+def add_token(body: TokenRequest) -> shapes.NewToken:
+    """Make a token for a device or a program. The answer shows it this once."""
+    return make_token(body.name, body.scope, now=utc_now())
+
+
+@routes.patch("/tokens/<id:token_id>")
+@inputs.operation(NotFound)
+def rename_token(token_id: int, body: TokenName) -> shapes.TokenFields:
+    """Rename a token."""
+    return rename(token_id, body.name)
+
+
+@routes.delete("/tokens/<id:token_id>")
+@inputs.operation(NotFound)
+def remove_token(token_id: int) -> shapes.Done:
+    """Revoke a token, at once."""
+    revoke(token_id)
+    return {"message": "Revoked"}
+
+
+@routes.post("/pairing")
+@inputs.operation(TooManyRequests)
+def begin_pairing(body: PairingRequest) -> shapes.PairingFields:
+    """Get a code, and its link as a QR code, by which a device gets a token. Valid for five minutes, once."""
+    return begin(body.name, body.scope, body.address or _address(), now=utc_now())
+
+
+@routes.post("/recipes/<kind>")
+@inputs.operation(NotFound)
+def add_recipe(kind: str, body: RecipeRequest) -> shapes.RecipeFields:
+    """Get what a program needs to send screenshots here: a file or a line, with a new token that may only
+    upload.
+    """
+    if kind not in recipes.KINDS:
+        raise NotFound(f"There are recipes for {', '.join(recipes.KINDS)}.")
+    address = body.address or _address()
+    return make_recipe(cast(recipes.Kind, kind), address, _certificate(), now=utc_now())
+
+
+@routes.post("/pairing/redeem")
+@inputs.operation(NotAuthenticated, TooManyRequests)
+def redeem_code(body: Redemption) -> shapes.Redeemed:
+    """Exchange a pairing code for a token; needs no key."""
+    return redeem(body.code, body.device_name, now=utc_now())
+
+
+def _certificate() -> shapes.CertificateFields | None:
+    """The service's own certificate."""
+    app = cast(Any, flask.current_app)  # `app.Application` has it
+    return cast("shapes.CertificateFields | None", app.certificate.fields())
+
+
+def _address() -> str:
+    """The address by which the client reaches the service, without a trailing slash."""
+    return flask.request.host_url.rstrip("/")

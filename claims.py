@@ -14,7 +14,7 @@ Failures are treated by their cause:
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -39,13 +39,14 @@ from errors import (
     UnsupportedImage,
 )
 from locks import Presence
-from models import Analysis
+from models import READS, Analysis
 
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(minutes=5)  # more than twice the longest answer, 130 s
 RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
 TRIES = len(RETRY_DELAYS) + 1
+COPY_DELAY = timedelta(seconds=3)
 LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=MAX_RETRY_AFTER)  # of a retry or a probe
 # How often a row that failed by the provider's fault returns to the queue by itself. Without a limit, a
 # picture on which the provider always fails would be retried for ever.
@@ -144,12 +145,24 @@ def reprocess(photo_id: int, *, now: datetime) -> None:
     The present result stays readable and searchable until the new one is saved. The request also allows a
     provider that refused one more try. Raises `NotFound`.
     """
+    if not reprocess_all([photo_id], now=now):
+        raise NotFound("Photo not found")
+
+
+def reprocess_all(photo_ids: list[int], *, now: datetime) -> set[int]:
+    """As `reprocess`, for many photos in one transaction; returns the ids of those that exist."""
     with db.atomic():
         fields = {"error_message": None, "attempts": 0, "interruptions": 0, "returns": 0, "fresh": True}
-        if not _requeue(Analysis.photo == photo_id, now=now, **fields):
-            raise NotFound("Photo not found")
-        allow_probe(now=now)
-    photos.stored.send()
+        fields["reads_left"] = READS  # its text is read again, too
+        asked = Analysis.photo.in_(photo_ids)
+        query = Analysis.select(Analysis.photo).where(asked)
+        found = {photo_id for (photo_id,) in cast("Iterable[tuple[int]]", query.tuples())}
+        if found:
+            _requeue(asked, now=now, **fields)
+            allow_probe(now=now)
+    if found:
+        photos.stored.send()
+    return found
 
 
 def allow_probe(*, now: datetime) -> None:
@@ -157,10 +170,21 @@ def allow_probe(*, now: datetime) -> None:
     _change_circuit(lambda circuit: circuit.with_probe_allowed(now))
 
 
-def give_back(claim: Claim, *, now: datetime) -> None:
-    """Return a claimed photo to the queue without counting an attempt, because the service stops."""
+def give_back(claim: Claim, *, now: datetime, pause: timedelta = timedelta(0)) -> None:
+    """Return a claimed photo to the queue without counting an attempt, because the service stops, or because
+    it cannot be analysed before a `pause` is over.
+    """
     with db.atomic():
-        _requeue((Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token), now=now)
+        mine = (Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token)
+        _requeue(mine, now=now + pause)
+        end(claim, None, now=now)
+
+
+def postpone(claim: Claim, *, now: datetime) -> None:
+    """Return a claimed photo to the queue for a moment, because a result that it may copy is being made."""
+    with db.atomic():
+        mine = (Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token)
+        _requeue(mine, now=now + COPY_DELAY)
         end(claim, None, now=now)
 
 
