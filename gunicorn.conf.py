@@ -80,7 +80,7 @@ def on_starting(server: Arbiter) -> None:
         if server.cfg.is_ssl:
             raise StartRefused(
                 "gunicorn's TLS (certfile, keyfile) is not supported: a slow handshake would block a "
-                "thread. Use a reverse proxy, as docs/operations.md describes."
+                "thread. Use `./snaplore tls init` or a reverse proxy, as docs/operations.md describes."
             )
         server.service_lock = ServiceLock(_settings.data_dir)
         _check_addresses(server)
@@ -130,9 +130,13 @@ def when_ready(server: Arbiter) -> None:
     Only now is it certain that the service listens.
     """
     if "SHOW_API_KEY" in server.cfg.env:
+        import database
         import jobs
 
-        print(jobs.hint(str(server.LISTENERS[0]), server.app.wsgi().api_key), flush=True)
+        app = server.app.wsgi()
+        listening = str(server.LISTENERS[0]).replace("http:", f"{app.certificate.scheme}:", 1)
+        print(jobs.hint(listening, app.api_key, _settings), flush=True)
+        database.close_connections()  # they do not survive the fork
 
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
@@ -147,12 +151,23 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
 def post_worker_init(worker: Worker) -> None:
     """Start the background threads in the worker: threads do not survive a fork."""
     import analysis
+    import meaning
     import reasoner
     from assistant import chat
+    from clock import utc_now
     from loops import Loop
+    from upkeep import watching
 
+    certificate = worker.wsgi.certificate
+    worker.certificate = certificate
     worker.pool = analysis.Pool(_settings)
     worker.loops = [chat.reader(_settings), reasoner.loop(_settings), Loop("memory", _tidy)]
+    if _settings.tls != "off":
+        worker.loops.append(Loop("certificate", lambda: certificate.keep(now=utc_now())))
+    if _settings.watch:
+        worker.loops.append(watching.loop(_settings))
+    if _settings.meaning != "off":
+        worker.loops.append(meaning.loop(_settings))
     for background in (worker.pool, *worker.loops):
         background.start()
 

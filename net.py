@@ -149,7 +149,8 @@ class Guard:
 
     `allowed_hosts` are names, addresses and networks (`SNAPLORE_LLM_ALLOWED_HOSTS`), also for plain http. An
     allowed name may resolve to any address; an allowed address or network may be called under any name.
-    `resolve` has the signature of `socket.getaddrinfo`.
+    `setting` is the variable that a refusal names, if `allowed_hosts` come from one. `resolve` has the
+    signature of `socket.getaddrinfo`.
     """
 
     def __init__(
@@ -157,9 +158,12 @@ class Guard:
         *,
         dev_mode: bool = False,
         allowed_hosts: Iterable[str] = (),
+        setting: str = "",
         resolve: Callable[..., list[Any]] = socket.getaddrinfo,
     ):
         self._resolve = resolve
+        allowed_hosts = self._allowed_hosts = tuple(allowed_hosts)
+        self._setting = setting
         self._names = {"localhost"} if dev_mode else set()
         self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
         for host in allowed_hosts:
@@ -177,7 +181,7 @@ class Guard:
         try:
             self.addresses(target.host, target.port, secure=target.secure)
         except AddressBlocked as blocked:
-            raise BadInput(f"{field}: {blocked.detail}") from None
+            raise BadInput(f"{field}: {blocked.detail}{self._unless_allowed(target.host)}") from None
         except Unreachable:
             pass  # the service may be offline now; every connection is checked again
         return target.url
@@ -186,10 +190,15 @@ class Guard:
         """`url` split and checked by all rules that need no name lookup. Raises `BadInput` naming `field`."""
         target = _split(url, field)
         if target.address is not None and not self._allows(target.host, target.address, secure=True):
-            raise BadInput(f"{field}: must not be a private address")
+            raise BadInput(f"{field}: must not be a private address{self._unless_allowed(target.host)}")
         if not target.secure and not self._may_be_plain(target):
-            raise BadInput(f"{field}: must use https://")
+            raise BadInput(f"{field}: must use https://{self._unless_allowed(target.host)}")
         return target
+
+    def _unless_allowed(self, host: str) -> str:
+        """How the operator allows a host of their own, with the whole value of the setting; or nothing."""
+        hosts = ",".join([*self._allowed_hosts, host])
+        return f", unless the service is started with {self._setting}={hosts}" if self._setting else ""
 
     def addresses(self, host: str, port: int, *, secure: bool) -> list[Address]:
         """The addresses of `host`, at least one, all of them allowed.
@@ -338,6 +347,11 @@ def origin(url: str) -> str:
     return _split(url, "address").origin
 
 
+def host(url: str) -> str:
+    """The host of `url`, with its port unless it is the scheme's own. Raises `BadInput`."""
+    return _split(url, "address").authority
+
+
 @dataclasses.dataclass(frozen=True)
 class Target:
     """An address, split into its parts; `url` is assembled from them."""
@@ -360,11 +374,13 @@ class Target:
         return f"{self.scheme}://{self._bracketed}:{self.port}"
 
     @property
-    def url(self) -> str:
+    def authority(self) -> str:
         standard = 443 if self.secure else 80
-        return (
-            f"{self.scheme}://{self._bracketed}{'' if self.port == standard else f':{self.port}'}{self.rest}"
-        )
+        return f"{self._bracketed}{'' if self.port == standard else f':{self.port}'}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.rest}"
 
     @property
     def _bracketed(self) -> str:

@@ -4,11 +4,13 @@ import gzip
 import ipaddress
 import itertools
 import socket
+import socketserver
 import ssl
 import threading
 import traceback
 
 import pytest
+import requests
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -16,8 +18,12 @@ from cryptography.x509.oid import NameOID
 
 import net
 from errors import BadInput
+from settings import ROOT
+from tests.support.drawing import draw
 from tests.support.fake_llm import FakeLLM
 from tests.support.fake_mcp import FakeMCP
+from tests.support.loopback import Loopback
+from tests.support.service import Service
 
 PUBLIC = "93.184.215.14"
 
@@ -724,3 +730,105 @@ def test_connections_are_kept_between_calls(server, client):
 )
 def test_the_origin_of_an_address_is_scheme_host_and_port(url, origin):
     assert net.origin(url) == origin
+
+
+class Recorder(Loopback):
+    """A server that answers any request with `body`. `lines` has the first line of each, and `TLS` for a
+    client that begins a handshake, whose connection is closed.
+    """
+
+    def __init__(self, body: bytes = b"{}"):
+        self.body = body
+        self.lines: list[bytes] = []
+        super().__init__(_Recording)
+
+
+class _Recording(socketserver.StreamRequestHandler):
+    def __init__(self, recorder, *args):
+        self._recorder = recorder
+        super().__init__(*args)
+
+    def handle(self):
+        if self.rfile.peek(1)[:1] == b"\x16":
+            self._recorder.lines.append(TLS)
+            return
+        self._recorder.lines.append(self.rfile.readline(1_000))
+        length = 0
+        while (line := self.rfile.readline(10_000)).strip():
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+        self.rfile.read(length)
+        head = f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(self._recorder.body)}\r\n\r\n"
+        self.wfile.write(head.encode() + self._recorder.body)
+
+
+TLS = b"the beginning of a TLS handshake"
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "WS_PROXY", "WSS_PROXY")
+
+
+def test_no_call_of_the_service_goes_through_a_proxy_of_its_environment(tmp_path, monkeypatch):
+    """Such a proxy would choose the address that is called, behind the check."""
+    with (
+        Recorder() as proxy,
+        Recorder() as webhook,
+        Recorder(b'{"results": []}') as searxng,
+        Recorder() as duckduckgo,
+        FakeMCP() as tools,
+        FakeLLM() as model,
+    ):
+        for name in PROXY_VARIABLES:
+            for spelling in (name, name.lower(), f"DDGS_{name}", f"PRIMP_{name}"):
+                monkeypatch.setenv(spelling, f"http://127.0.0.1:{proxy.port}")
+        for name in ("DDGS_PROXY", "PRIMP_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        assert requests.get("http://a.example/", timeout=10).status_code == 200
+        assert proxy.lines == [b"GET http://a.example/ HTTP/1.1\r\n"]  # a client that honours the variables
+        proxy.lines.clear()
+
+        searching = tmp_path / "searching.py"
+        searching.write_text(
+            (ROOT / "gunicorn.conf.py").read_text()
+            + "\n\nbegin = post_worker_init\n\n\n"
+            + "def post_worker_init(worker):\n"
+            + "    from ddgs.engines import ENGINES\n\n"
+            + f"    ENGINES['text']['duckduckgo'].search_url = 'https://127.0.0.1:{duckduckgo.port}/html/'\n"
+            + "    begin(worker)\n"
+        )
+        settings = {
+            "api_key": "key",
+            "dev_mode": "true",
+            "llm_base_url": model.url,
+            "llm_model": "scripted",
+            "llm_api_key": "sk-scripted",
+            "push_webhook_url": f"http://localhost:{webhook.port}/hook",
+            "searxng_url": f"http://127.0.0.1:{searxng.port}",
+        }
+        with Service(tmp_path, "-c", str(searching), **settings) as service:
+            service.upload(draw("An invoice"))
+            assert service.wait_until_analysed()["done"] == 1
+            assert model.connections == 1
+
+            registered = {"id": "weather", "name": "Weather", "url": tools.url}
+            assert service.call("POST", "/api/mcp-servers", json=registered).ok
+            calls = [
+                {"id": f"call_{name}", "type": "function", "function": {"name": name, "arguments": arguments}}
+                for name, arguments in (
+                    ("web_search", '{"query": "cats"}'),
+                    ("mcp__weather__weather", '{"place": "Rome"}'),
+                )
+            ]
+            model.answer(None, tool_calls=calls, finish_reason="tool_calls")
+            model.answer("It is sunny.")
+            answer = service.call("POST", "/api/chat/send", json={"message": "Search, and the weather?"})
+            assert answer.json()["message"]["content"] == "It is sunny.", answer.text
+            assert "tools/call" in tools.methods
+            assert [line.split(b"?")[0] for line in searxng.lines] == [b"GET /search"]
+            assert duckduckgo.lines == [TLS]
+
+            device = {"device_id": "phone", "token": "token"}
+            assert service.call("POST", "/api/push/register", json=device).ok
+            assert service.call("POST", "/api/push/test", json={"device_id": "phone"}).ok
+            assert webhook.lines == [b"POST /hook HTTP/1.1\r\n"]
+        assert proxy.lines == []

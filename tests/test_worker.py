@@ -1,10 +1,8 @@
 """Slow and hostile clients of the real server: none of them keeps the others waiting."""
 
 import contextlib
-import http.client
 import json
 import re
-import resource
 import socket
 import threading
 import time
@@ -13,38 +11,24 @@ import pytest
 import requests
 
 from settings import NAME, ROOT
+from tests.support import crowd
+from tests.support.crowd import HALF, REFUSED, connections
 from tests.support.drawing import draw
 from tests.support.fake_llm import FakeLLM
 from tests.support.service import PATIENCE, HeldUpload, Service, eventually
+from tests.support.wire import CLOSING, HEALTH, answer, changed, rest, statuses
 
 SOON = 5.0  # seconds
 ALLOWED = "https://dashboard.example"
-HEALTH = b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n"
-HALF = b"GET /api/health HTTP/1.1\r\nHost: x\r\nX-Half:"
-CLOSING = HEALTH.replace(b"Host", b"Connection: close\r\nHost")
 PAGE = HEALTH.replace(b"/api/health", b"/").replace(
     b"Host: x", b"Accept: text/html\r\nContent-Length: 0\r\nExpect: 100-continue"
 )
-REFUSED = b"POST /api/photos/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 50000000\r\n\r\nx"
-
-
-def changed(folder, **limits):
-    """The arguments of a gunicorn whose worker has these limits."""
-    lines = [f"web.worker.{name} = {value}" for name, value in limits.items()]
-    path = folder / "changed.py"
-    path.write_text("\n".join([(ROOT / "gunicorn.conf.py").read_text(), "import web.worker", *lines, ""]))
-    return "-c", str(path)
 
 
 @pytest.fixture(scope="module")
 def descriptors():
-    """Enough of them for the crowd, on both sides."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 4_096 if hard == resource.RLIM_INFINITY else min(4_096, hard)
-    if 0 <= soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with crowd.descriptors():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -74,44 +58,9 @@ def impatient(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def connections(service, count=1, sent=b""):
-    """So many connections, over each of which `sent` has been sent."""
-    with contextlib.ExitStack() as stack:
-        made = []
-        for _ in range(count):
-            connection = socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE)
-            made.append(stack.enter_context(connection))
-            if sent:
-                connection.sendall(sent)
-        yield made
-
-
-@contextlib.contextmanager
 def connection(service, sent=b""):
     with connections(service, 1, sent) as (only,):
         yield only
-
-
-def answer(connection, method="GET"):
-    """The next answer: its status, its headers, its content."""
-    response = http.client.HTTPResponse(connection, method=method)
-    response.begin()
-    return response.status, response.headers, response.read()
-
-
-def statuses(connection, count):
-    """The statuses of the next answers, pipelined ones."""
-    received = bytearray()
-    while len(found := re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", received)) < count:
-        piece = connection.recv(65_536)
-        assert piece, "the service has closed the connection"
-        received += piece
-    return [int(status) for status in found]
-
-
-def rest(connection):
-    """All that comes until the service closes the connection."""
-    return b"".join(iter(lambda: connection.recv(65_536), b""))
 
 
 def upload(service, picture):
@@ -127,30 +76,13 @@ def upload(service, picture):
 
 
 def test_beside_864_slow_clients_everything_is_answered_soon(service):
-    def drip():
-        while not enough.wait(0.2):
-            for body in bodies:
-                with contextlib.suppress(OSError):  # the service may have closed it
-                    body.sendall(b"x")
-
-    enough = threading.Event()
-    with (
-        connections(service, 400, HALF),
-        connections(service, 400),
-        connections(service, 64, REFUSED) as bodies,
-    ):
-        dripping = threading.Thread(target=drip)
-        dripping.start()
-        try:
-            for _ in range(3):
-                assert quickly(service, "GET", "/api/health").json() == {"status": "ok"}
-                assert quickly(service, "GET", "/api/photos").status_code == 200
-                files = {"file": ("crowd.png", draw("In the crowd"))}
-                assert quickly(service, "POST", "/api/photos/upload", files=files).status_code == 200
-            assert answer(bodies[-1])[0] == 401
-        finally:
-            enough.set()
-            dripping.join()
+    with crowd.crowd(service) as bodies:
+        for _ in range(3):
+            assert quickly(service, "GET", "/api/health").json() == {"status": "ok"}
+            assert quickly(service, "GET", "/api/photos").status_code == 200
+            files = {"file": ("crowd.png", draw("In the crowd"))}
+            assert quickly(service, "POST", "/api/photos/upload", files=files).status_code == 200
+        assert answer(bodies[-1])[0] == 401
 
 
 def test_clients_leave_the_service_the_descriptors_that_it_needs(tmp_path):
@@ -204,6 +136,7 @@ def test_clients_that_take_every_connection_keep_nobody_out(tmp_path):
         assert quickly(service, "GET", "/api/health").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [1, 40], ids=["one page", "pipelined pages"])
 def test_beside_clients_that_do_not_read_their_answers_everything_is_answered_soon(service, pages):
     with contextlib.ExitStack() as stack:
@@ -267,6 +200,7 @@ def test_a_connection_without_a_byte_is_closed_without_a_byte(impatient):
         assert rest(client) == b""
 
 
+@pytest.mark.slow
 def test_the_time_for_a_later_header_begins_with_its_first_byte(impatient):
     with connection(impatient, HEALTH) as client:
         assert answer(client)[0] == 200
@@ -429,6 +363,7 @@ def test_a_body_above_the_least_rate_may_take_longer_than_the_grace(impatient):
 # -------------------------------------------------------------------------------------------------------- end
 
 
+@pytest.mark.slow
 def test_half_headers_do_not_hold_up_the_end(tmp_path):
     limits = changed(tmp_path, HEADER_SECONDS=600.0, CLOSING_SECONDS=600.0)
     with (

@@ -299,6 +299,7 @@ def redis(tmp_path):
             process.terminate()
 
 
+@pytest.mark.slow
 def test_with_a_shared_storage_an_address_has_one_budget_over_both_workers(tmp_path, fake_llm, redis):
     storage, process = redis
     with running(tmp_path, fake_llm, ratelimit_storage=storage) as service:

@@ -9,7 +9,9 @@ or reads, and its body is never waited for.
 
 In a thread, a request's body must keep to a least rate (`Unreader`).
 
-Plain HTTP only: gunicorn.conf.py refuses TLS by gunicorn, whose handshake is made in a thread.
+With a certificate (`Worker.certificate`), TLS and plain HTTP share a port: the first byte of a connection
+decides. The handshake is part of collecting the first header, with the same time limit, so it costs no thread
+either. gunicorn's own TLS, whose handshake is made in a thread, is refused by gunicorn.conf.py.
 """
 
 import contextlib
@@ -18,28 +20,27 @@ import json
 import re
 import resource
 import socket
+import ssl
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from http import HTTPStatus
 from selectors import EVENT_READ, EVENT_WRITE
-from typing import Any
+from typing import Any, Protocol
 
 from gunicorn.http.message import Request as GunicornRequest
 from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
 
-KILOBYTE = 1_024
+from web.sockets import KILOBYTE, PIECE, ClientSocket
 
 # From the connection, or from the first byte of a later request, to the end of the header. A phone with a bad
 # connection needs a second or two; nginx allows 60 s.
 HEADER_SECONDS = 10.0
 # The longest address is 8 kB (gunicorn.conf.py); cookies of other services on the same host add some more.
 MAX_HEADER = 64 * KILOBYTE
-PIECE = 64 * KILOBYTE  # read from a socket at once
 
 SOCKET_PATIENCE = 60.0  # seconds without any progress after which a thread gives a client up
 # A body may take BODY_GRACE seconds, and one second more for each LEAST_RATE bytes that have arrived: 50 MB
@@ -56,62 +57,11 @@ MAX_UNREAD = 256 * KILOBYTE
 CLOSING_SECONDS = 120.0
 MAX_DISCARDED = 128 * KILOBYTE * KILOBYTE
 
-# Of an answer that a client has not taken yet, this much is kept for the poller; for more, the thread waits.
-# Every answer without the key fits, of which the dashboard's page is the largest (150 kB, shared by all).
-MAX_UNSENT = 256 * KILOBYTE
-
 # Clients get no more connections than leave these for the service: each of 16 threads opens the database (3
 # files), a lock or two and a picture, and so do the loops in the background.
 OWN_DESCRIPTORS = 256
 
 _BARE_LF = re.compile(rb"(?<!\r)\n")
-
-
-class ClientSocket(socket.socket):
-    """A client's socket. Sending does not wait for the client while at most MAX_UNSENT bytes are unsent."""
-
-    def __init__(self, accepted: socket.socket) -> None:
-        super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
-        self._unsent: deque[memoryview] = deque()
-
-    @property
-    def unsent(self) -> int:
-        """Bytes."""
-        return sum(map(len, self._unsent))
-
-    def sendall(self, data: bytes, flags: int = 0) -> None:  # type: ignore[override]  # gunicorn sends bytes
-        self._unsent.append(memoryview(data))
-        try:
-            self.flush()
-            while self.unsent > MAX_UNSENT:
-                super().sendall(self._unsent.popleft(), flags)
-        except OSError:
-            self._unsent.clear()  # the connection is lost
-            raise
-
-    def send(self, data: bytes, flags: int = 0) -> int:  # type: ignore[override]  # as above
-        self.sendall(data, flags)  # gunicorn's "100 Continue"
-        return len(data)
-
-    def sendfile(self, file: Any, offset: int = 0, count: int | None = None) -> int:
-        while self._unsent:
-            super().sendall(self._unsent.popleft())
-        return super().sendfile(file, offset, count)
-
-    def flush(self) -> None:
-        """Send what the client takes at once."""
-        timeout = self.gettimeout()
-        self.settimeout(0.0)
-        try:
-            while self._unsent:
-                sent = super().send(self._unsent[0])
-                self._unsent[0] = self._unsent[0][sent:]
-                if not self._unsent[0]:
-                    self._unsent.popleft()
-        except BlockingIOError:
-            pass
-        finally:
-            self.settimeout(timeout)
 
 
 class Unreader(SocketUnreader):  # type: ignore[misc]  # gunicorn brings no types
@@ -173,6 +123,8 @@ class Unreader(SocketUnreader):  # type: ignore[misc]  # gunicorn brings no type
 class Request(GunicornRequest):  # type: ignore[misc]  # gunicorn brings no types
     def set_body_reader(self) -> None:
         super().set_body_reader()
+        if self.unreader.sock.is_encrypted:
+            self.scheme = "https"
         self.unreader.begin_body()
 
     def should_close(self) -> bool:
@@ -198,6 +150,7 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn brings no types
     def __init__(self, cfg: Any, sock: ClientSocket, client: Any, server: Any) -> None:
         super().__init__(cfg, sock, client, server)
         self.parser = Parser(cfg, sock, client)
+        self.is_known = False  # whether it speaks TLS
         self.data_ready = True  # or `ThreadWorker.handle` waits in its thread for the first byte
         self.header = bytearray()
         self.discarded = 0
@@ -226,6 +179,13 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn brings no types
         )
 
 
+class Certificate(Protocol):
+    """What the server shows to new connections; None while it speaks plain HTTP only."""
+
+    @property
+    def context(self) -> ssl.SSLContext | None: ...
+
+
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
     """gunicorn's threaded worker, whose poller collects headers and closes connections.
 
@@ -233,6 +193,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
     is sent; it is kept alive; it is being closed. Except while a thread serves it, it belongs to the poller,
     which calls the methods of this class.
     """
+
+    certificate: Certificate | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -279,7 +241,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
             self._wait(conn, self._sending, SOCKET_PATIENCE, self._on_writable, EVENT_WRITE)
         elif fs.cancelled() or fs.exception() or not fs.result():
             self._close(conn)
-        elif early := conn.parser.unreader.take_buffered():  # pipelined, and maybe only in part
+        # Pipelined, and maybe only in part.
+        elif (early := conn.parser.unreader.take_buffered()) or conn.sock.has_more:
             self._collect(conn, early)
         else:
             super().finish_request(conn, fs)
@@ -310,20 +273,39 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
             self._refuse_size(conn)
         else:
             self._wait(conn, self._collecting, HEADER_SECONDS, self._on_header)
+            if conn.sock.has_more:
+                self._on_header(conn, conn.sock)
 
     def _on_header(self, conn: Connection, client: ClientSocket) -> None:
         if conn not in self._collecting:
             return  # dropped in this round
-        data = self._received(conn, min(PIECE, MAX_HEADER - len(conn.header)))
-        if data is None:
+        if not conn.is_known and not self._know(conn):
             return
-        if not data:
-            self._drop(conn)
-        elif conn.receive(data):
-            self._leave(conn)
-            self.enqueue_req(conn)
-        elif len(conn.header) >= MAX_HEADER:
-            self._refuse_size(conn)
+        while (data := self._received(conn, min(PIECE, MAX_HEADER - len(conn.header)))) is not None:
+            if not data:
+                self._drop(conn)
+                return
+            if conn.receive(data):
+                self._leave(conn)
+                self.enqueue_req(conn)
+                return
+            if len(conn.header) >= MAX_HEADER:
+                self._refuse_size(conn)
+                return
+            if not client.has_more:
+                return
+
+    def _know(self, conn: Connection) -> bool:
+        """Begin TLS on `conn` if its client does. Returns False while that is not known."""
+        context = self.certificate.context if self.certificate else None
+        if context is not None:
+            begins = conn.sock.begins_with_tls()
+            if begins is None:
+                return False
+            if begins:
+                conn.sock.begin_tls(context)
+        conn.is_known = True
+        return True
 
     def _on_writable(self, conn: Connection, client: ClientSocket) -> None:
         if conn not in self._sending:
@@ -370,7 +352,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
     def _on_rest(self, conn: Connection, client: ClientSocket) -> None:
         if conn not in self._closing:
             return  # dropped in this round
-        data = self._received(conn, PIECE)
+        data = self._received(conn, PIECE, unread=True)
         if data is None:
             return
         conn.discarded += len(data)
@@ -378,10 +360,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
             self._drop(conn)
 
     @staticmethod
-    def _received(conn: Connection, most: int) -> bytes | None:
+    def _received(conn: Connection, most: int, *, unread: bool = False) -> bytes | None:
         """Up to `most` bytes that have arrived, none at the end of the connection; None: nothing new."""
         try:
-            return bytes(conn.sock.recv(most))
+            return bytes(conn.sock.recv_unread(most) if unread else conn.sock.recv(most))
         except (BlockingIOError, InterruptedError):
             return None
         except OSError:
