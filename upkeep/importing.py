@@ -2,55 +2,228 @@
 
 A stored file is recognised by its content, not by its name or place. So an import can be stopped at any time
 and run again: it skips files that are stored already, even if they were moved or renamed.
+
+The folder may be anybody's: a memory card, a share, a download. Each folder and file is opened below the one
+that holds it, never through a link, so that a path of any length works and nothing outside of the folder is
+read. Nothing that is not a regular file is opened, or waited for if it takes a file's place. A file is read
+once, up to the limit of an upload.
 """
 
+import dataclasses
+import errno
+import io
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import database
 import photos
 import pictures
+import text
 from clock import utc_now
+from errors import BadInput, SnaploreError
 from spool import Spool
 
 BLOCK = 262_144  # bytes that are read at once
+MAX_SHOWN = 1_000  # characters of a path; a longer one is shown by its end
+
+# O_NONBLOCK: a fifo that has taken a file's place is not waited for.
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-def regular_files(folder: Path, *, leave_out: Path) -> Iterator[Path]:
-    """The files below `folder` in a stable order, without hidden files, links and `leave_out`."""
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and Path(parent, name).resolve() != leave_out.resolve()
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A file or folder below the imported folder, by its name and the folder that holds it."""
+
+    parent: "Entry | None"  # None: the imported folder itself
+    name: str  # as the system gives it, so it may have lone surrogates and control characters
+
+    @property
+    def shown(self) -> str:
+        """The path as one line of text: what a terminal would not print is escaped."""
+        path = "/".join(entry.name.rstrip("/") for entry in self._line())
+        if len(path) > MAX_SHOWN:
+            path = f"…{path[-MAX_SHOWN:]}"
+        return "".join(
+            sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in path
         )
-        for name in sorted(names):
-            path = Path(parent, name)
-            if not name.startswith(".") and path.is_file() and not path.is_symlink():
-                yield path
+
+    @property
+    def places(self) -> list[str]:
+        """The names from below the imported folder down to this entry."""
+        return [entry.name for entry in self._line()[1:]]
+
+    def open(self) -> int:
+        """A descriptor of the folder. Raises `OSError`, also when a folder on the way has become a link."""
+        top, *below = self._line()
+        folder = os.open(top.name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for entry in below:
+            try:
+                inner = os.open(entry.name, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
+            finally:
+                os.close(folder)
+            folder = inner
+        return folder
+
+    def _line(self) -> "list[Entry]":
+        """The entries from the imported folder down to this one."""
+        line, entry = [self], self.parent
+        while entry is not None:
+            line.append(entry)
+            entry = entry.parent
+        return line[::-1]
 
 
-def import_file(path: Path, device_id: str, device_name: str) -> str:
-    """Store one file; returns its kind in the summary. Raises `SnaploreError`, `OSError`."""
-    with path.open("rb") as file:
-        if not pictures.recognised(file):
-            return "ignored (not a picture)"
-        taken = pictures.taken_at(file) or datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(
-            tzinfo=None
-        )
-        file.seek(0)
-        spool = Spool(photos.MAX_FILE)
+@dataclasses.dataclass(frozen=True)
+class File(Entry):
+    """A regular file, as it was listed. It can be opened until the next one is taken from `files`."""
+
+    folder: int  # a descriptor
+
+
+def files(
+    folder: Path, *, leave_out: Path, failed: Callable[[Entry, Exception], None] = lambda entry, why: None
+) -> Iterator[File]:
+    """The files below `folder` in a stable order, without hidden files, links, devices and `leave_out`. Calls
+    `failed` for a folder that cannot be listed.
+
+    In memory are the names of one folder at a time, and those of the folders that are still to be listed.
+    Raises `BadInput` when `folder` is `leave_out`, or inside it.
+    """
+    own = leave_out.resolve()
+    if own in (folder.resolve(), *folder.resolve().parents):
+        raise BadInput("FOLDER: the service's own data is not imported")
+    own_place = os.stat(own)
+    waiting = [Entry(None, str(folder))]
+    while waiting:
+        entry = waiting.pop()
         try:
-            while block := file.read(BLOCK):
-                spool.write(block)
-            # The checksum identifies the file, so that the next run recognises it wherever it is.
-            upload = photos.Upload(
-                device_id, path.name, taken, device_name, local_media_store_id=f"sha256:{spool.sha256.hex()}"
-            )
-            with database.scope():
-                stored = photos.store(spool, upload, now=utc_now())
+            opened = entry.open()
+        except OSError as problem:
+            failed(entry, problem)
+            continue
+        try:
+            if not os.path.samestat(os.fstat(opened), own_place):
+                names, folders = _listed(opened)
+                yield from (File(entry, name, opened) for name in names)
+                waiting += [Entry(entry, name) for name in reversed(folders)]
+        except OSError as problem:
+            failed(entry, problem)
         finally:
-            spool.close()
-    return "already there" if stored.dedup else "imported"
+            os.close(opened)
+
+
+class Received:
+    """A picture that was read from a file, in a sealed spool. Close it, or use it as a context."""
+
+    def __init__(self, spool: Spool, name: str, modified: float):
+        self.spool = spool
+        self.name = name
+        self.modified = modified  # epoch seconds
+
+    @property
+    def sha256(self) -> bytes:
+        return self.spool.sha256
+
+    def __enter__(self) -> "Received":
+        return self
+
+    def __exit__(self, *_problem: object) -> None:
+        self.spool.close()
+
+
+def import_file(file: File, device_id: str, device_name: str) -> str:
+    """Store one file; returns its kind in the summary. Raises `SnaploreError`, `OSError`."""
+    received = receive(file)
+    if received is None:
+        return "ignored (not a picture)"
+    with received:
+        return "already there" if store(received, device_id, device_name).dedup else "imported"
+
+
+def receive(file: File) -> Received | None:
+    """Read a file; None when it is not a picture. Raises `SnaploreError`, `OSError`."""
+    spool = Spool(photos.MAX_FILE)
+    try:
+        modified = _read(file, spool)
+        if modified is not None:
+            spool.check()
+            return Received(spool, text.storable(file.name), modified)
+    except BaseException:
+        spool.close()
+        raise
+    spool.close()
+    return None
+
+
+def store(received: Received, device_id: str, device_name: str) -> photos.Stored:
+    """Store a picture that was received. Opens a scope. Raises `SnaploreError`, `OSError`."""
+    with received.spool.open() as picture:
+        taken = pictures.taken_at(picture) or _time(received.modified)
+    # The checksum identifies the file, so that the next run recognises it wherever it is.
+    upload = photos.Upload(
+        device_id,
+        received.name,
+        taken,
+        device_name,
+        local_media_store_id=f"sha256:{received.sha256.hex()}",
+    )
+    with database.scope():
+        return photos.store(received.spool, upload, now=utc_now())
+
+
+def reason(problem: Exception) -> str:
+    """Why an entry could not be imported, in a few words, without its path."""
+    if isinstance(problem, SnaploreError):
+        return problem.detail
+    return (isinstance(problem, OSError) and problem.strerror) or type(problem).__name__
+
+
+def _listed(folder: int) -> tuple[list[str], list[str]]:
+    """The names of the regular files and of the folders in a folder, sorted, without hidden ones."""
+    names, folders = [], []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_file(follow_symlinks=False):
+                names.append(entry.name)
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+    return sorted(names), sorted(folders)
+
+
+def _read(file: File, spool: Spool) -> float | None:
+    """Write the file into `spool`, up to its limit; returns the time of its last change in epoch seconds.
+    None: it is not a picture.
+    """
+    try:
+        opened = os.open(file.name, _FLAGS, dir_fd=file.folder)
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
+            raise BadInput("has become something other than a file") from None
+        raise
+    try:
+        found = os.fstat(opened)
+        if not stat.S_ISREG(found.st_mode):
+            raise BadInput("has become something other than a file")
+        # Files of /proc and /sys are empty by their size. To read one may take forever, or have an effect.
+        block = os.read(opened, BLOCK) if found.st_size else b""
+        if not pictures.recognised(io.BytesIO(block)):
+            return None
+        while block and not spool.oversized:
+            spool.write(block)
+            block = os.read(opened, BLOCK)
+        return found.st_mtime
+    finally:
+        os.close(opened)
+
+
+def _time(seconds: float) -> datetime:
+    """This time, or the present one if it is outside of the calendar, as file systems allow."""
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+    return utc_now()
