@@ -1,7 +1,11 @@
 """The devices that upload photos, and how far each has synced; `/api/photos/devices` and
 `/api/photos/sync-state`.
+
+An id consists of letters, digits and underscores. Real phones have others (`samsung_SM-G991B_1`), so an id
+that was registered for notifications is accepted as it is.
 """
 
+import re
 from datetime import datetime
 from typing import Annotated
 
@@ -9,8 +13,10 @@ import msgspec
 import peewee
 from flask import Blueprint
 
+import access
 from clock import iso, to_epoch_ms, utc_now
-from models import SyncState
+from errors import BadInput
+from models import PushDevice, SyncState
 from web import inputs, shapes
 
 DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"
@@ -19,8 +25,24 @@ MAX_NAME = 255  # characters of a name or source that are stored for display
 Name = Annotated[str, msgspec.Meta(max_length=1024)]
 EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z", description="epoch milliseconds, in digits")]
 DeviceId = Annotated[
-    str, msgspec.Meta(pattern=DEVICE_ID, description="1 to 256 letters, digits or underscores")
+    str,
+    msgspec.Meta(
+        description="1 to 256 letters, digits or underscores, or the id of a device registered for push",
+    ),
 ]
+
+
+def check_id(device_id: str) -> None:
+    """Raises `BadInput` for an id that is neither made of the accepted characters nor registered."""
+    if not re.match(DEVICE_ID, device_id) and not _is_registered(device_id):
+        raise BadInput(
+            "device_id: must be 1 to 256 letters, digits or underscores, or the id of a device that is "
+            "registered for push"
+        )
+
+
+def _is_registered(device_id: str) -> bool:
+    return PushDevice.select().where(PushDevice.device_id == device_id).exists()
 
 
 def synced() -> list[shapes.SyncedDevice]:
@@ -95,6 +117,7 @@ def list_devices() -> shapes.SyncedDevices:
 @inputs.operation()
 def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
     """Show how far a device has synced."""
+    check_id(query.device_id)
     return sync_state(query.device_id)
 
 
@@ -103,7 +126,9 @@ def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
 @inputs.operation()
 def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
     """Set the time from which a device syncs; 0 or no time syncs everything."""
+    check_id(form.device_id)
     now = utc_now()
     since = inputs.moment("since_ms", form.since_ms, now) if form.since_ms.strip("0") else None
     set_sync_start(form.device_id, since, device_name=form.device_name, now=now)
+    access.note_device(access.caller(), form.device_id)
     return sync_state(form.device_id)

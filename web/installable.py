@@ -1,0 +1,79 @@
+"""What makes the page installable: its manifest, icons and service worker, and the address to which other
+apps share pictures.
+
+These parts hold nothing of the person, and browsers fetch them without the key. They have addresses of their
+own because a browser accepts them from nowhere else.
+"""
+
+import functools
+import hashlib
+import json
+
+import flask
+
+from settings import NAME
+from web.dashboard import TEMPLATES
+
+FOLDER = TEMPLATES / "installed"
+ICONS = ("icon-192.png", "icon-512.png", "icon-maskable-512.png", "apple-touch-icon.png")
+COLOUR, BACKGROUND = "#0b6b5d", "#f6f4ee"
+PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif", "image/heic", "image/avif")
+
+MANIFEST = {
+    "id": "/",
+    "name": NAME,
+    "short_name": NAME,
+    "description": "Find anything in your screenshots.",
+    "start_url": "/",
+    "scope": "/",
+    "display": "standalone",
+    "theme_color": COLOUR,
+    "background_color": BACKGROUND,
+    "icons": [
+        {"src": "/icon-192.png", "sizes": "192x192", "type": "image/png"},
+        {"src": "/icon-512.png", "sizes": "512x512", "type": "image/png"},
+        {"src": "/icon-maskable-512.png", "sizes": "512x512", "type": "image/png", "purpose": "maskable"},
+    ],
+    "share_target": {
+        "action": "/share",
+        "method": "POST",
+        "enctype": "multipart/form-data",
+        "params": {"files": [{"name": "files", "accept": list(PICTURES)}]},
+    },
+}
+
+
+def manifest() -> flask.Response:
+    """The web app manifest."""
+    return _cached(json.dumps(MANIFEST).encode(), "application/manifest+json")
+
+
+def service_worker() -> flask.Response:
+    """The script that runs beside the page. Its policy lets it talk to this service only."""
+    answer = _cached(_content("service-worker.js"), "text/javascript")
+    answer.headers["Content-Security-Policy"] = "default-src 'none'; connect-src 'self'"
+    return answer
+
+
+def icon(name: str) -> flask.Response:
+    """One of `ICONS`."""
+    return _cached(_content(name), "image/png")
+
+
+def shared_without_worker() -> flask.Response:
+    """A share that no service worker has received: nothing is stored, and the page is opened."""
+    return flask.Response(status=303, headers={"Location": "/"})
+
+
+def _cached(content: bytes, media_type: str) -> flask.Response:
+    """`content`, which browsers keep and ask for again each time."""
+    answer = flask.Response(content, mimetype=media_type)
+    answer.headers["Cache-Control"] = "no-cache"
+    answer.set_etag(hashlib.sha256(content).hexdigest()[:32])
+    answer.make_conditional(flask.request.environ)
+    return answer
+
+
+@functools.cache
+def _content(name: str) -> bytes:
+    return (FOLDER / name).read_bytes()
