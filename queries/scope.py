@@ -1,0 +1,332 @@
+"""The scope of a query: what its operators and the filters demand, as conditions of SQL and of the index.
+
+Where there are words to search for, the index finds the photos. Filters are terms of it as far as they can
+be, and the rest is looked up for each match, the newest first, until there are enough: so an old photo is
+found however many newer ones have the same words. Where there are no words, an index of the lists finds what
+passes, the latest picture first, because photos without text are in no search index.
+
+Every lookup is in an index. To count all that passes, SQLite walks once through the index of a filter, of the
+kept photos, of the sensitive ones, of a tag or, at most, of all photos.
+"""
+
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+import models
+import photos
+from clock import iso
+from engines import holdings
+from lexicon import Query, counts, date_terms, filter_term, folded_tag, read, rows
+from queries.operators import Operator, Period
+
+MOST_NAMED = 24  # apps or devices that one value may mean: they differ in upper and lower case only
+DAY = timedelta(days=1)
+
+_COLUMNS = {"category": "content_category", "intent": "intent", "device": "device_id", "app": "app_name"}
+# The indexes of lists in the order of the pictures' time, by the column of their filter.
+_INDEXES = {
+    "app_name": "analyses_app_taken",
+    "content_category": "analyses_category_taken",
+    "device_id": "analyses_device_taken",
+    "intent": "analyses_intent_taken",
+}
+
+Values = list[Any]
+
+
+class Choice(msgspec.Struct):
+    """A condition on a column of an analysis: one of these values, or none of them."""
+
+    column: str
+    values: list[str]
+    excludes: bool = False
+
+
+class Scope(msgspec.Struct):
+    """The conditions for every match of a query."""
+
+    choices: list[Choice] = []
+    since: datetime | None = None
+    until: datetime | None = None
+    outside: list[Period] = []  # of these, the picture was not taken
+    lookups: list[tuple[str, Values]] = []  # SQL, in which {id} is the photo's, with its values
+    tag: str = ""  # the first one, folded
+    is_kept: bool = False
+    is_sensitive: bool = False
+    # In the query language of the index.
+    conditions: list[str] = []
+    excluded: list[str] = []
+    excluded_terms: list[str] = []  # of filters
+    phrases: list[str] = []
+    postings: int = 0  # of the terms of filters and days
+    is_empty: bool = False  # no photo can pass
+    first_id: int = 0  # photos with a smaller id do not pass
+
+    @classmethod
+    def of(cls, operators: Iterable[Operator], query: Query, filters: photos.Filters) -> "Scope":
+        """The scope of a query. `filters` are those of a list: exactly as they are stored."""
+        scope = cls(phrases=[quoted(" ".join(phrase)) for phrase in query.phrases])
+        scope._limit(filters.since, filters.until)
+        asked: dict[tuple[str, bool], list[str]] = {}
+        for operator in operators:
+            if operator.period is not None and operator.excludes:
+                scope.outside.append(operator.period)
+            elif operator.period is not None:
+                scope._limit(*operator.period)
+            elif operator.name == "word":
+                scope.excluded.append(quoted(operator.value))
+            else:
+                asked.setdefault((operator.name, operator.excludes), []).append(operator.value)
+        chosen = [Choice(column, [value]) for column, value in filters.values().items() if value]
+        for (name, excludes), values in asked.items():
+            if name in _COLUMNS:
+                meant = [known for value in values for known in _named(name, value)]
+                chosen.append(Choice(_COLUMNS[name], meant, excludes))
+            else:
+                for value in dict.fromkeys(values):
+                    scope._look_up(name, value, excludes)
+        for choice in chosen:
+            scope._choose(choice)
+        return scope
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it demands more than phrases."""
+        return bool(self.choices or self.lookups or self.excluded or self._times(""))
+
+    # -------------------------------------------------------------------------------------------- with words
+
+    def limit_to_days(self) -> bool:
+        """Add the days of the time range to the conditions of the index, which knows no times; returns
+        whether any photo was taken on them.
+        """
+        if self.since is None and self.until is None:
+            return True
+        days = _days(self.since, self.until)
+        self.conditions += [any_of(days)] if days else []
+        self.postings += sum(counts(days).values())
+        return bool(days)
+
+    def matching(self, conditions: Iterable[str]) -> tuple[str, Values]:
+        """The SQL for photos that meet `conditions` of the index in this scope, and its values."""
+        wanted = " AND ".join([*self.conditions, *self.phrases, *conditions])
+        if excluded := self.excluded + self.excluded_terms:
+            wanted = f"({wanted}) NOT ({' OR '.join(excluded)})"
+        sql = "SELECT photo_index.rowid FROM photo_index"
+        within: list[str] = ["photo_index MATCH ?"]
+        values: Values = [wanted]
+        if self.first_id:
+            within.append("photo_index.rowid >= ?")
+            values.append(self.first_id)
+        if times := self._times("original_timestamp"):
+            # The index knows only whole days; the photos know the time. CROSS keeps SQLite from starting with
+            # the photos.
+            sql += " CROSS JOIN photos ON photos.id = photo_index.rowid"
+        for condition, its_values in (*times, *self._apps(), *self.lookups):
+            within.append(condition.format(id="photo_index.rowid"))
+            values += its_values
+        return f"{sql} WHERE {' AND '.join(within)}", values
+
+    def _apps(self) -> Iterable[tuple[str, Values]]:
+        """Other texts may have the words of an app's name, too."""
+        for choice in self.choices:
+            if choice.column == "app_name":
+                of_app = f"app_name IN ({_marks(choice.values)}) AND photo_id = {{id}}"
+                found = f"EXISTS (SELECT 1 FROM analyses INDEXED BY analyses_app WHERE {of_app})"  # noqa: S608
+                yield _unless(choice.excludes, found), list(choice.values)
+
+    # ----------------------------------------------------------------------------------------- without words
+
+    def listed(self, most: int) -> tuple[int, list[int]]:
+        """How many photos pass, and the ids of the first `most` of them, the latest picture first."""
+        if (filters := self._as_filters()) is not None:
+            return photos.ids_of_page(1, most, filters, "taken")
+        source = self._source()
+        within, values = self._within()
+        if self.tag:
+            within, values = f"t.folded = ? AND {within}", [self.tag, *values]
+        elif self.is_kept:
+            within = f"a.kept = 1 AND {within}"  # literal, as in the partial index
+        elif self.is_sensitive:
+            within = f"a.sensitive <> '' AND {within}"
+        among = f"FROM {source} WHERE {within}"
+        total = rows(f"SELECT COUNT(*) {among}", *values)[0][0]
+        order = "t.taken_at DESC, t.photo_id DESC" if self.tag else "a.taken_at DESC, a.photo_id DESC"
+        page = f"SELECT a.photo_id {among} ORDER BY {order} LIMIT ?"
+        return total, [row[0] for row in rows(page, *values, most)] if total else []
+
+    def count(self, most: int) -> int:
+        """How many photos from `first_id` on pass, at most `most`."""
+        within, values = self._within()
+        passing = f"SELECT 1 FROM analyses AS a WHERE a.photo_id >= ? AND {within} LIMIT ?"  # noqa: S608
+        return len(rows(passing, self.first_id, *values, most))
+
+    def _as_filters(self) -> photos.Filters | None:
+        """The same as filters of a list, which has its totals; None where that has no such filter."""
+        values = {choice.column: choice.values[0] for choice in self._single()}
+        if len(values) < len(self.choices) or self.lookups or self.excluded or self.outside:
+            return None
+        return photos.Filters(
+            device_id=values.get("device_id"),
+            category=values.get("content_category"),
+            intent=values.get("intent"),
+            app=values.get("app_name"),
+            since=self.since,
+            until=self.until,
+        )
+
+    def _source(self) -> str:
+        """The table and index that have all that may pass, in the order of a list."""
+        if self.tag:
+            return "photo_tags AS t INDEXED BY photo_tags_taken CROSS JOIN analyses AS a USING (photo_id)"
+        if self.is_kept:
+            return "analyses AS a INDEXED BY analyses_kept_taken"
+        if self.is_sensitive:
+            return "analyses AS a INDEXED BY analyses_sensitive_taken"
+        rarest = min(
+            self._single(),
+            key=lambda choice: models.tallied(**{choice.column: choice.values[0]}),
+            default=None,
+        )
+        return f"analyses AS a INDEXED BY {_INDEXES[rarest.column] if rarest else 'analyses_taken'}"
+
+    def _single(self) -> list[Choice]:
+        return [choice for choice in self.choices if len(choice.values) == 1 and not choice.excludes]
+
+    def _within(self) -> tuple[str, Values]:
+        """The conditions of a list, and their values."""
+        conditions: list[tuple[str, Values]] = [
+            (_unless(choice.excludes, f"a.{choice.column} IN ({_marks(choice.values)})"), list(choice.values))
+            for choice in self.choices
+        ]
+        conditions += self._times("a.taken_at")
+        conditions += [(sql.format(id="a.photo_id"), values) for sql, values in self.lookups]
+        if self.excluded:
+            without = "a.photo_id NOT IN (SELECT rowid FROM photo_index WHERE photo_index MATCH ?)"
+            conditions.append((without, [" OR ".join(self.excluded)]))
+        return (
+            " AND ".join(sql for sql, _ in conditions) or "true",
+            [value for _, values in conditions for value in values],
+        )
+
+    # ---------------------------------------------------------------------------------------------- building
+
+    def _limit(self, since: datetime | None, until: datetime | None) -> None:
+        """Take the narrower end of two time ranges."""
+        if since and (self.since is None or since > self.since):
+            self.since = since
+        if until and (self.until is None or until < self.until):
+            self.until = until
+
+    def _times(self, column: str) -> list[tuple[str, Values]]:
+        conditions: list[tuple[str, Values]] = []
+        if self.since:
+            conditions.append((f"{column} >= ?", [iso(self.since)]))
+        if self.until:
+            conditions.append((f"{column} < ?", [iso(self.until)]))
+        for since, until in self.outside:
+            conditions.append((f"({column} < ? OR {column} >= ?)", [iso(since) or "", iso(until) or "~"]))
+        return conditions
+
+    def _choose(self, choice: Choice) -> None:
+        if choice.excludes and not choice.values:
+            return
+        self.choices.append(choice)
+        self.is_empty = self.is_empty or not choice.values
+        if choice.column == "app_name":
+            names = [read(app).sequence for app in choice.values]
+            if all(names) and names and not choice.excludes:  # every text of the app has its name
+                self.conditions.append(any_of(" ".join(name) for name in names))
+            return
+        name = next(name for name, column in _COLUMNS.items() if column == choice.column)
+        of_filter = [filter_term(name, value) for value in choice.values]
+        if choice.excludes:
+            self.excluded_terms += map(quoted, of_filter)
+        elif of_filter:
+            self.conditions.append(any_of(of_filter))
+            self.postings += sum(counts(of_filter).values())
+
+    def _look_up(self, name: str, value: str, excludes: bool) -> None:
+        if name == "tag":
+            folded = folded_tag(value)
+            self.tag = self.tag or ("" if excludes else folded)
+            has_tag = "EXISTS (SELECT 1 FROM photo_tags WHERE photo_id = {id} AND folded = ?)"
+            self.lookups.append((_unless(excludes, has_tag), [folded]))
+        elif name == "has":
+            holds = "EXISTS (SELECT 1 FROM marks WHERE photo_id = {id} AND holds & ?)"
+            self.lookups.append((_unless(excludes, holds), [holdings.bit(value)]))
+        elif value == "unread":
+            opened = "EXISTS (SELECT 1 FROM marks WHERE photo_id = {id} AND opened)"
+            self.lookups.append((_unless(not excludes, opened), []))
+        elif value == "sensitive":
+            self.is_sensitive = self.is_sensitive or not excludes
+            marked = (
+                "EXISTS (SELECT 1 FROM analyses INDEXED BY analyses_sensitive "
+                "WHERE sensitive <> '' AND photo_id = {id})"
+            )
+            self.lookups.append((_unless(excludes, marked), []))
+        else:
+            self.is_kept = self.is_kept or not excludes
+            kept = (
+                "EXISTS (SELECT 1 FROM analyses INDEXED BY analyses_kept WHERE kept = 1 AND photo_id = {id})"
+            )
+            self.lookups.append((_unless(excludes, kept), []))
+
+
+def quoted(term: str) -> str:
+    """A string of FTS5's query language. Terms never contain quotes."""
+    return f'"{term}"'
+
+
+def any_of(wanted: Iterable[str]) -> str:
+    """A condition of FTS5: one of these terms."""
+    return f"({' OR '.join(map(quoted, wanted))})"
+
+
+def _unless(excludes: bool, sql: str) -> str:
+    return f"NOT {sql}" if excludes else sql
+
+
+def _marks(values: list[str]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _named(name: str, value: str) -> list[str]:
+    """The stored values that a value of an operator means, whatever their upper and lower case is."""
+    if name == "app":
+        sql = "SELECT app_name FROM apps WHERE app_name = ? COLLATE NOCASE LIMIT ?"
+        return [row[0] for row in rows(sql, value, MOST_NAMED)]
+    if name == "device":
+        # There are few of them.
+        sql = """SELECT device_id FROM sync_states
+            WHERE device_id = ? COLLATE NOCASE OR device_name = ? COLLATE NOCASE LIMIT ?"""
+        return [row[0] for row in rows(sql, value, value, MOST_NAMED)]
+    return [value]
+
+
+def _days(since: datetime | None, until: datetime | None) -> list[str]:
+    """Terms of years, months and days that cover the range, as far as there are photos."""
+    oldest, newest = rows("SELECT min(term), max(term) FROM vocabulary WHERE term >= '@0' AND term < '@:'")[0]
+    if oldest is None:
+        return []
+    day = max(date(int(oldest[1:]), 1, 1), since.date() if since else date.min)
+    last = min(date.fromisoformat(newest[1:]), until.date() if until else date.max).toordinal()
+    covering = []
+    while day.toordinal() <= last:
+        year, month, this = date_terms(day.isoformat())
+        to_year = date(day.year, 12, 31)
+        to_month = (day.replace(day=28) + 4 * DAY).replace(day=1) - DAY if day.month < 12 else to_year
+        if (day.month, day.day) == (1, 1) and to_year.toordinal() <= last:
+            term, end = year, to_year
+        elif day.day == 1 and to_month.toordinal() <= last:
+            term, end = month, to_month
+        else:
+            term, end = this, day
+        covering.append(term)
+        if end == date.max:
+            break
+        day = end + DAY
+    return covering
