@@ -1,0 +1,252 @@
+"""The gate: what is sensitive leaves by no exit. It marks the photos with something sensitive on them
+(`engines/sensitive.py` recognises it in their text), and every exit of the program asks it.
+
+What is stored is never altered, and a search of the person finds it: only what goes elsewhere is held back. A
+model that is embedded is no exit, so nothing is held back from it. `EXITS` names the exits; each module there
+calls this one, and `tests/test_gate.py` looks for marked secrets at the far end of each.
+
+Two things are judged. A photo is marked when its text is stored; the mark stays until the text is read again,
+and a person may say that it is wrong, which holds. And a text that leaves by itself is judged by itself: a
+note's title, a memory, a tool's arguments. What a person writes to a model or attaches to a message is theirs
+to send. What was not read cannot be judged.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+import models
+from database import db
+from engines import sensitive
+from engines.configuration import LOCAL, Configuration
+from errors import BadInput, NotFound
+from models import Analysis, SensitiveTally, Trash
+from settings import Settings
+
+
+class Exit(NamedTuple):
+    """A way by which data of the person leaves this program."""
+
+    name: str
+    module: str  # that holds back
+    rule: str
+
+
+EXITS = (
+    Exit(
+        "analysis by a remote model",
+        "analysis",
+        "the embedded model judges the photo from the lines that were read; neither picture nor text is sent",
+    ),
+    Exit(
+        "chat with a remote model",
+        "assistant.tools",
+        "tools answer with the id and `TITLE`, without text; `assistant.transcript` leaves out earlier"
+        " results and answers that rest on such a photo, `assistant.chat` leaves out memories",
+    ),
+    Exit(
+        "reading a chat for memories by a remote model",
+        "assistant.chat",
+        "a turn in which something sensitive was said or read is not sent",
+    ),
+    Exit(
+        "notes by a remote model",
+        "reasoner",
+        "such photos, and notes and memories about them, are no material; of a chat about them only the"
+        " person's own words are",
+    ),
+    Exit(
+        "web search",
+        "assistant.tools",
+        "a query with something sensitive in it is refused, unless the person allows exactly this call",
+    ),
+    Exit(
+        "calls of MCP servers",
+        "assistant.tools",
+        "arguments with something sensitive in them are refused, unless the person allows exactly this call",
+    ),
+    Exit(
+        "push notifications",
+        "push",
+        "a sensitive text is replaced; `reasoner` names no note about such a photo",
+    ),
+    Exit("the log", "push", "nobody else logs what a person, a picture or a model wrote"),
+    # These have no texts of their own: they quote models and servers, which were sent nothing sensitive.
+    Exit("messages of errors", "analysis", "they quote no text of a photo"),
+)
+
+TITLE = "a sensitive screenshot"  # instead of everything that a remote model would learn about it
+HELD_BACK = "[Held back on this device: it is about a sensitive screenshot.]"
+REFUSED = "not sent: the arguments contain something sensitive ({kinds}), which may not leave this device."
+TOO_MUCH = "not sent: there is too much in the arguments to look whether something sensitive is in them."
+NAMES = {
+    "card": "a payment card",
+    "iban": "a bank account",
+    "national_id": "an identity number",
+    "one_time_code": "a one-time code",
+    "password": "a password",
+    "api_key": "an access key",
+    "private_key": "a private key",
+    "recovery_phrase": "a recovery phrase",
+}
+
+
+class Mark(NamedTuple):
+    """What is known about a photo: the kinds of what is sensitive on it, with blanks between them, and
+    whether the person says that it is not.
+    """
+
+    sensitive: str = ""
+    cleared: bool = False
+
+
+BATCH = 50  # photos that are judged in one transaction: about 10 ms
+MAX_VALUES = 2_000  # texts of a call's arguments that are looked at one by one
+
+
+# --------------------------------------------------------------------------------------------- what is marked
+
+
+def mark(photo_id: int, text: str) -> None:
+    """Mark a photo by the text on it, or remove its mark. What the person has said about it holds."""
+    kinds = " ".join(sensitive.kinds(text))
+    uncleared = (Analysis.photo == photo_id) & ~Analysis.cleared
+    Analysis.update(sensitive=kinds, judged=True).where(uncleared).execute()
+
+
+def mark_older() -> int:
+    """Mark the newest photos that were stored before there were marks; returns how many were judged."""
+    # Literal, as in the partial index `analyses_unjudged`.
+    due = Analysis.select(Analysis.photo, Analysis.visible_text).where(models.UNJUDGED)
+    rows = list(due.order_by(Analysis.photo.desc()).limit(BATCH))
+    if rows:  # an idle service writes nothing
+        with db.atomic():
+            for row in rows:
+                mark(row.photo_id, row.visible_text)
+            ids = [row.photo_id for row in rows]
+            Analysis.update(judged=True).where(Analysis.photo.in_(ids)).execute()
+    return len(rows)
+
+
+def set_cleared(photo_id: int, *, cleared: bool) -> None:
+    """Record that the person says that a photo is not sensitive, or no longer says so: then its text is
+    judged again. Raises `NotFound`, also in the trash.
+    """
+    row = Analysis.select(Analysis.visible_text).where(Analysis.photo == photo_id).get_or_none()
+    if row is None:
+        raise NotFound("Photo not found")
+    Analysis.update(cleared=cleared, sensitive="", judged=True).where(Analysis.photo == photo_id).execute()
+    if not cleared:
+        mark(photo_id, row.visible_text)
+
+
+def counts() -> dict[str, int]:
+    """The number of photos with something of each kind; a photo may have several."""
+    found: dict[str, int] = {}
+    for tally in SensitiveTally.select():
+        for kind in tally.kinds.split():
+            found[kind] = found.get(kind, 0) + tally.photos
+    return {kind: found[kind] for kind in sensitive.KINDS if kind in found}
+
+
+def marked_total() -> int:
+    """The number of photos with something sensitive."""
+    return sum(tally.photos for tally in SensitiveTally.select())
+
+
+# ------------------------------------------------------------------------------------------ what is held back
+
+
+def is_closed(settings: Settings) -> bool:
+    """Whether anything is held back at all."""
+    return settings.sensitive == LOCAL
+
+
+def is_before(config: Configuration, settings: Settings) -> bool:
+    """Whether the gate is between this program and the model of a configuration."""
+    return is_closed(settings) and config.provider != LOCAL
+
+
+def holds(mark: "Analysis | Mark", shown: Any) -> bool:
+    """Whether what would be `shown` of a photo is held back: it is marked, or there is something sensitive in
+    the texts of `shown`, unless the person says that the photo is not sensitive.
+    """
+    if mark.cleared:
+        return False
+    return bool(mark.sensitive) or holds_text(*(text for _, text in _texts_in("", shown)))
+
+
+def marks(photo_ids: Iterable[int]) -> dict[int, Mark]:
+    """The marks of those of these photos that exist, also in the trash."""
+    ids = list(photo_ids)
+    columns = (Analysis.photo, Analysis.sensitive, Analysis.cleared)
+    found = {
+        row.photo_id: Mark(row.sensitive, row.cleared)
+        for row in Analysis.select(*columns).where(Analysis.photo.in_(ids))
+    }
+    for row in Trash.select(Trash.photo, Trash.analysis).where(Trash.photo.in_(ids)):
+        analysis = msgspec.json.decode(row.analysis)
+        found[row.photo_id] = Mark(analysis.get("sensitive", ""), bool(analysis.get("cleared")))
+    return found
+
+
+def kinds_of(photo_ids: Iterable[int]) -> dict[int, list[str]]:
+    """The kinds of what is sensitive on those of these photos that have something sensitive, also in the
+    trash.
+    """
+    return {photo_id: mark.sensitive.split() for photo_id, mark in marks(photo_ids).items() if mark.sensitive}
+
+
+def holds_any(photo_ids: Iterable[int], *texts: str) -> bool:
+    """Whether something that rests on these photos is held back: one of them is marked, or there is something
+    sensitive in `texts`, unless the person says of one of them that it is not sensitive.
+    """
+    found = marks(photo_ids).values()
+    if any(mark.sensitive for mark in found):
+        return True
+    return not any(mark.cleared for mark in found) and holds_text(*texts)
+
+
+def holds_text(*texts: str) -> bool:
+    """Whether there is something sensitive in one of the texts that would leave, each by itself: a label at
+    the end of one does not belong to the beginning of the next.
+    """
+    return any(map(sensitive.kinds, texts))
+
+
+def check_arguments(arguments: Any) -> None:
+    """Raises `BadInput` when the arguments of a call that leaves hold something sensitive."""
+    kinds = kinds_in(arguments)
+    if kinds:
+        raise BadInput(REFUSED.format(kinds=", ".join(NAMES[kind] for kind in kinds)))
+
+
+def kinds_in(arguments: Any) -> tuple[str, ...]:
+    """The kinds of what is sensitive in the arguments of a call, also in pieces: in one text each, and in all
+    of them one after the other. Raises `BadInput` when there is too much to look at.
+    """
+    named = _texts_in("", arguments)
+    values = [value for _, value in named]
+    lines = "\n".join(f"{name}: {value}" if name else value for name, value in named)
+    if len(named) > MAX_VALUES or len(lines) > sensitive.MAX_CHARACTERS:
+        raise BadInput(TOO_MUCH)
+    found = sensitive.kinds(lines) or sensitive.kinds("\n".join(values)) or sensitive.kinds(" ".join(values))
+    return tuple(found)
+
+
+def _texts_in(name: str, value: Any) -> list[tuple[str, str]]:
+    """The texts and numbers in a JSON value, in their order, each with the name of its field, which may be
+    its label; one more than `MAX_VALUES` of them at most.
+    """
+    found: list[tuple[str, str]] = []
+    waiting = [(name, value)]
+    while waiting and len(found) <= MAX_VALUES:
+        label, one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += reversed([(str(key), item) for key, item in one.items()])
+        elif isinstance(one, list):
+            waiting += [(label, item) for item in reversed(one)]
+        elif one is not None and not isinstance(one, bool):
+            found.append((label, str(one)))
+    return found
