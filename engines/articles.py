@@ -46,8 +46,10 @@ class NewPhoto(msgspec.Struct, frozen=True, omit_defaults=True):
     app: str = ""
     category: str = ""
     intent: str = ""
+    title: str = ""
     summary: str = ""
     text: str = ""  # the beginning of the text on it
+    note: str = ""  # the person's own
     entities: Sequence[Entity] = ()
 
 
@@ -70,13 +72,16 @@ Item = NewPhoto | NewConversation | RecentNote | str  # of the material; a text 
 
 
 class Material(msgspec.Struct, frozen=True):
-    """The material of one cycle. Only the photos and conversations are new and may be cited."""
+    """The material of one cycle. Only the photos and conversations are new and may be cited by a model. The
+    embedded model also compares them with `earlier` photos, which were in an earlier cycle.
+    """
 
     now: datetime
     photos: Sequence[NewPhoto] = ()
     conversations: Sequence[NewConversation] = ()
     memories: Sequence[str] = ()
     notes: Sequence[RecentNote] = ()
+    earlier: Sequence[NewPhoto] = ()
 
 
 class Article(msgspec.Struct):
@@ -154,8 +159,12 @@ def continued(content: str, earlier: str) -> str:
 # ------------------------------------------------------------------------------------------ reading an answer
 
 _LISTS = ("articles", "notes")
+_CHINESE_NUMBER = "[一二三四五六七八九十]"
 _NUMBERS_AND_DAYS = re.compile(
-    r"\d+|(?<=周)[一二三四五六日天]|(?<=星期)[一二三四五六日天]|[一二三四五六七八九十]+(?=月)|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"\d+|(?<=周)[一二三四五六日天]|(?<=星期)[一二三四五六日天]"
+    # A number starts where none goes on: tried from each of its characters, it would take quadratic time.
+    rf"|(?<!{_CHINESE_NUMBER}){_CHINESE_NUMBER}++(?=月)"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day"
     r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
 )
 _IMAGE = re.compile(r"!(?=\[)")

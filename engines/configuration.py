@@ -14,7 +14,7 @@ import net
 from database import db, store
 from errors import BadInput, NotFound
 from models import store_value, stored_value
-from settings import Settings
+from settings import Settings, variable
 
 LOCAL = "local"
 CUSTOM = "custom"
@@ -175,7 +175,11 @@ def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
 
 def guard(settings: Settings) -> net.Guard:
     """The rules for model addresses that are set through the API."""
-    return net.Guard(dev_mode=settings.dev_mode, allowed_hosts=settings.llm_allowed_hosts)
+    return net.Guard(
+        dev_mode=settings.dev_mode,
+        allowed_hosts=settings.llm_allowed_hosts,
+        setting=variable("llm_allowed_hosts"),
+    )
 
 
 class _LastRead:

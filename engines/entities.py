@@ -5,7 +5,7 @@ in two ways.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from engines.findings import Entity
 from text import one_line
@@ -14,6 +14,8 @@ CLOCK = r"(?:[01]?\d|2[0-3])[:：][0-5]\d"
 SIGN = r"(?:US\$|HK\$|NT\$|CN¥|[$€£¥￥])"
 # The number of groups is bounded, so that a page full of digits is not split in every possible way.
 NUMBER = r"(?:\d{1,3}(?:[,.' ]\d{3}){1,5}(?:[.,]\d{1,2})?|\d{1,15}(?:[.,]\d{1,2})?)(?!\d)"
+MAX_LINE = 300  # characters of a line in which dates are looked for
+MOST_DATES = 8  # of each kind; a screen with more is a list or a calendar
 MONTH = (
     r"(?:Jan(?:uary|uar)?|Feb(?:ruary|ruar)?|Mar(?:ch)?|März|Apr(?:il)?|May|Mai|June?|Juni|July?|Juli"
     r"|Aug(?:ust)?|Sept?(?:ember)?|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?)"
@@ -22,16 +24,102 @@ MONTH = (
 
 def entities_in(text: str) -> list[Entity]:
     """The entities in `text`, each once, ordered by kind: codes, links, email addresses, amounts, phone
-    numbers, dates, times.
+    numbers, addresses, dates, times.
+
+    A date or a time counts only with a cue: a word like "due" or "departs" on its line or the line above, a
+    year, or each other. A clock, a length or a price's date alone are on every second screen.
     """
     found: dict[tuple[str, str], Entity] = {}
     for kind, pattern, accepts in _ENTITIES:
         for match in pattern.finditer(text):
-            value = one_line(match[1] if pattern.groups else match[0])
+            label = match["label"].strip(" :：#") if "label" in pattern.groupindex else ""
+            value = one_line(match["value"] if pattern.groupindex else match[0])
             if accepts(value):
                 value = value.rstrip(".,;:!?)，。")
-                found.setdefault((kind, value.casefold()), Entity(kind, value))
-    return list(found.values())
+                found.setdefault((kind, value.casefold()), Entity(kind, value, label))
+    for kind, value in _dated(text):
+        found.setdefault((kind, value.casefold()), Entity(kind, value))
+    return [entity for entity in found.values() if not _is_part_of_a_link(entity, found)]
+
+
+def entities_of_codes(contents: Sequence[str], formats: Sequence[str]) -> list[Entity]:
+    """What the contents of bar and QR codes are: links, Wi-Fi, mail addresses, phone numbers, or codes. The
+    label is the format.
+    """
+    found: list[Entity] = []
+    for content, label in zip(contents, formats, strict=True):
+        found.append(_encoded(content, label))
+        if found[-1].type == "wifi" and (password := _fields(content.partition(":")[2]).get("P")):
+            found.append(Entity("password", password, label))
+    return found
+
+
+def _encoded(content: str, label: str) -> Entity:
+    scheme, colon, rest = content.partition(":")
+    match scheme.lower():
+        case "http" | "https":
+            return Entity("link", content, label)
+        case "wifi":
+            return Entity("wifi", _fields(rest).get("S") or "Wi-Fi", label)
+        case "mailto" if rest:
+            return Entity("email", rest.partition("?")[0], label)
+        case "tel" if rest:
+            return Entity("phone", rest, label)
+        case "otpauth" | "otpauth-migration" if colon:
+            # The secret is in the text alone, which the gate for sensitive matter reads.
+            return Entity("code", rest.partition("?")[0].strip("/"), scheme.lower())
+    return Entity("code", content, label)
+
+
+def _fields(text: str) -> dict[str, str]:
+    """The fields of a code like `S:name;T:WPA;P:password;;`; a backslash is before special characters."""
+    fields: dict[str, str] = {}
+    name, value, escaped, in_value = "", "", False, False
+    for letter in text:
+        if escaped or (in_value and letter not in ";\\") or (not in_value and letter not in ":;\\"):
+            name, value = (name, value + letter) if in_value else (name + letter, value)
+            escaped = False
+        elif letter == "\\":
+            escaped = True
+        elif letter == ":":
+            in_value = True
+        else:
+            fields.setdefault(name.strip().upper(), value)
+            name, value, in_value = "", "", False
+    return fields
+
+
+def _dated(text: str) -> list[tuple[str, str]]:
+    """The dates and then the times that have a cue."""
+    dates, times = [], []
+    above = ""
+    for line in text.splitlines():
+        line = line[:MAX_LINE]
+        here = [match[0] for match in _DATE.finditer(line) if _possible_date(match[0])]
+        clocks = [match[0] for match in _TIME.finditer(line)]
+        # A label is on the line above, a sentence is on the line itself.
+        cued = bool(_CUE.search(line)) or (len(above) <= 24 and bool(_CUE.search(above)))
+        if here and (cued or clocks or any(map(_HAS_YEAR.search, here))):
+            dates += [one_line(value).rstrip(".,") for value in here]
+        if clocks and not _LENGTHS.search(line) and (cued or here or _DAY_WORD.search(line)):
+            times += [one_line(value) for value in clocks]
+        above = line
+    return [("date", value) for value in dates[:MOST_DATES]] + [
+        ("time", value) for value in times[:MOST_DATES]
+    ]
+
+
+def _is_part_of_a_link(entity: Entity, found: Iterable[tuple[str, str]]) -> bool:
+    """Whether a link is the beginning of another one, which was read in full elsewhere."""
+    if entity.type != "link":
+        return False
+    value = entity.value.casefold()
+    return any(
+        kind == "link" and other != value and other.startswith(value + end)
+        for kind, other in found
+        for end in ("", "/")
+        if len(value) >= 12
+    )
 
 
 def _uncut(value: str) -> bool:
@@ -40,6 +128,10 @@ def _uncut(value: str) -> bool:
 
 def _with_digit(value: str) -> bool:
     return any(character.isdigit() for character in value)
+
+
+def _not_zero(value: str) -> bool:
+    return any(character.isdigit() and character != "0" for character in value)
 
 
 def _dialable(value: str) -> bool:
@@ -62,13 +154,26 @@ _CODE_WORD = (
     r"|(?i:(?:verification|security|one-time|booking) code|one-time pass(?:word|code)|passcode"
     r"|confirmation (?:code|number)|(?:tracking|order) (?:number|no\.?)|order id|booking reference))"
 )
-_TLD = r"(?:com|org|net|io|dev|app|cn|de|uk|fr|jp|eu|info|ai|gov|edu|tv|xyz|hk|tw)"
+TOP_LEVEL = r"(?:com|org|net|io|dev|app|cn|de|uk|fr|jp|eu|info|ai|gov|edu|tv|xyz|hk|tw)"
+_NAMED = r"(?:(?![到在至从往去是的了请])[\u4e00-\u9fff])"
+# A street with a number, in the order of English, German, the Romance languages, and Chinese.
+_ADDRESS = (
+    r"(?<![\w.,])\d{1,5} (?:[A-Z][\w.']{1,20} ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln"
+    r"|Drive|Dr|Square|Way|Court|Place|Highway)\b\.?(?:, [A-Z][\w'-]{2,20}(?: [A-Z][\w'-]{1,20}){0,2})?"
+    r"|\b[A-ZÄÖÜ][a-zäöüß]{2,24}(?:straße|strasse|str\.|platz|weg|allee|gasse) \d{1,4}[a-z]?\b"
+    r"(?:, \d{5} [A-ZÄÖÜ]\w{2,20})?"
+    r"|\b(?:Rua|Rue|Via|Calle|Avenida) (?:[\w']{2,20} ){1,4}\d{1,5}\b(?:, [A-Z]\w{2,20})?"
+    # No street's name has one of the words that lead to it.
+    rf"|(?:{_NAMED}{{2,6}}[省市区县]){{0,3}}{_NAMED}{{1,6}}(?:路|街|大道|巷|弄)\d{{1,5}}号"
+    r"(?:\d{1,4}(?:楼|室|层|栋|单元|号店)|店)?"
+)
 _NO_URL = r"\s<>\"'，。；、（）【】《》…"
 _ENTITIES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     (
         "code",
         re.compile(
-            rf"{_CODE_WORD}(?: ?(?:is|为|是))?[\s:：#]{{0,3}}([A-Z0-9][A-Z0-9-]{{2,30}}[A-Z0-9])(?![A-Za-z])"
+            rf"(?P<label>{_CODE_WORD})(?: ?(?:is|为|是))?[\s:：#]{{0,3}}"
+            r"(?P<value>[A-Z0-9][A-Z0-9-]{2,30}[A-Z0-9])(?![A-Za-z])"
         ),
         _with_digit,
     ),
@@ -89,7 +194,7 @@ _ENTITIES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
         "link",
         re.compile(
             rf"https?://[^{_NO_URL}]{{4,}}"
-            rf"|(?<![\w@./-])(?:[a-z0-9][a-z0-9-]{{0,62}}\.){{1,8}}{_TLD}(?![\w@-]|\.\w|\.\.)"
+            rf"|(?<![\w@./-])(?:[a-z0-9][a-z0-9-]{{0,62}}\.){{1,8}}{TOP_LEVEL}(?![\w@-]|\.\w|\.\.)"
             rf"(?:/[^{_NO_URL}]*)?",
             re.IGNORECASE,
         ),
@@ -111,7 +216,7 @@ _ENTITIES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
             rf"|(?<![\w.,])[-+−]?{NUMBER} ?(?:€|£|¥|￥|[万亿]?元|块钱"
             r"|(?:USD|EUR|GBP|CNY|RMB|JPY|HKD)\b|美元|欧元|英镑|日元|港元|港币)"
         ),
-        _with_digit,
+        _not_zero,
     ),
     (
         "phone",
@@ -123,26 +228,33 @@ _ENTITIES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
         ),
         _dialable,
     ),
-    (
-        "date",
-        re.compile(
-            r"(?<![\d./-])(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:19|20)\d{2})(?!\d)"
-            r"|(?<!\d)(?:\d{4}年 ?)?\d{1,2}月 ?\d{1,2}[日号]"
-            rf"|\b{MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?![\d:])(?:,? (?:19|20)\d{{2}}\b)?"
-            rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)? {MONTH}\b\.?(?:,? (?:19|20)\d{{2}}\b)?"
-        ),
-        _possible_date,
-    ),
-    (
-        "time",
-        re.compile(
-            rf"(?<![\d:.,]){CLOCK}(?::[0-5]\d)?(?: ?[ap]m\b)?(?![\d:])|(?<![\d:.,])(?:1[0-2]|[1-9]) ?[ap]m\b"
-            r"|(?:上午|下午|晚上|早上|中午|凌晨) ?\d{1,2}[点时](?:半|\d{1,2}分?)?",
-            re.IGNORECASE,
-        ),
-        _with_digit,
-    ),
+    ("address", re.compile(_ADDRESS), _with_digit),
 )
-WHEN = re.compile(
-    "|".join(pattern.pattern for kind, pattern, _ in _ENTITIES if kind in ("date", "time")), re.IGNORECASE
+_DATE = re.compile(
+    r"(?<![\d./-])(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:19|20)\d{2})(?!\d)"
+    r"|(?<!\d)(?:\d{4}年 ?)?\d{1,2}月 ?\d{1,2}[日号]"
+    rf"|\b{MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?![\d:])(?:,? (?:19|20)\d{{2}}\b)?"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)? {MONTH}\b\.?(?:,? (?:19|20)\d{{2}}\b)?"
 )
+_TIME = re.compile(
+    rf"(?<![\d:.,]){CLOCK}(?::[0-5]\d)?(?: ?[ap]m\b)?(?![\d:])|(?<![\d:.,])(?:1[0-2]|[1-9]) ?[ap]m\b"
+    r"|(?:上午|下午|晚上|早上|中午|凌晨) ?\d{1,2}[点时](?:半|\d{1,2}分?)?",
+    re.IGNORECASE,
+)
+_HAS_YEAR = re.compile(r"(?:19|20)\d\d")
+_DAY_WORD = re.compile(
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight|明天|后天|今晚|(?:周|星期)[一二三四五六日天]"
+    r"|(?:上午|下午|晚上|早上|中午|凌晨) ?\d{1,2}[点时]",
+    re.IGNORECASE,
+)
+_CUE = re.compile(
+    r"(?<![a-z])(?:at|by|from|until|till|before|on|due|deadline|expires?|expiry|valid|depart(?:s|ure)?|arrives?|arrival"
+    r"|boarding|gate|flight|check-?in|check-?out|meeting|appointment|starts?|ends?|opens?|closes?|date|when|scheduled?"
+    r"|reminders?|delivery|delivered|renews?|issued|billed|um|ab|bis|fällig|termin)(?![a-z])"
+    r"|日期|时间|截止|到期|有效期|还款|出发|到达|发车|起飞|登机|检票|入住|离店|预约|会议|开会|集合|送达|生日|复诊|前取|开始|结束|至",
+    re.IGNORECASE,
+)
+_LENGTHS = re.compile(r"\d:\d\d ?/ ?\d{1,2}:\d\d|\(\d{1,2}:\d\d\)")
+# A screen with one of these is kept to look something up.
+CODE_KINDS = frozenset({"code", "link", "email", "phone", "address", "wifi"})
+WHEN = re.compile(f"{_DATE.pattern}|{_TIME.pattern}", re.IGNORECASE)

@@ -8,8 +8,9 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from engines.lines import Page
 from errors import AnswerUnusable
-from text import fraction, storable
+from text import fraction, one_line, storable
 
 Category = Literal["chat", "webpage", "finance", "notification", "social_media", "other"]
 Intent = Literal["reference", "reminder", "research", "note", "ignore"]
@@ -19,6 +20,7 @@ INTENTS: tuple[str, ...] = get_args(Intent)
 # Characters, and entries of `MAX_ENTITIES`; more than any screen shows. They keep a talkative model from
 # filling the disk.
 MAX_NAME = 200
+MAX_TITLE = 120
 MAX_SUMMARY = 4_000
 MAX_TEXT = 100_000
 MAX_ENTITIES = 100
@@ -26,9 +28,10 @@ MAX_ENTITY = 500
 MAX_CALLS = 8  # of tools in one answer; further ones are not read
 
 
-class Entity(msgspec.Struct, frozen=True):
-    type: str  # link, email, phone, amount, date, code, person, place …
+class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
+    type: str  # link, email, phone, amount, address, date, code, person, place …
     value: str
+    label: str = ""  # what a code is for, as the screen says it
 
 
 class MemoryCandidate(msgspec.Struct, frozen=True):
@@ -75,12 +78,14 @@ class Findings(msgspec.Struct):
     """The result of one analysis.
 
     `confidence` is 0 to 1. `visible_text` is the text on the screenshot, line by line, kept for search. `raw`
-    is the model's answer as it arrived, kept as `llm_response`.
+    is the model's answer as it arrived, kept as `llm_response`. `page` is what a model has read itself, with
+    the places of the lines, and `reader` is the engine that it was read with.
     """
 
     app_name: str = ""
     content_category: str = "other"
     intent: str = "note"
+    title: str = ""
     summary: str = ""
     entities: list[Entity] = []
     confidence: float = 0.0
@@ -88,9 +93,12 @@ class Findings(msgspec.Struct):
     memories: list[MemoryCandidate] = []
     raw: str = ""
     usage: Usage = msgspec.field(default_factory=Usage)
+    page: Page | None = None
+    reader: str = ""
 
     def __post_init__(self) -> None:
         self.app_name = _clean(self.app_name, MAX_NAME)
+        self.title = one_line(_clean(self.title, MAX_TITLE))
         self.summary = _clean(self.summary, MAX_SUMMARY)
         self.visible_text = _clean(self.visible_text, MAX_TEXT)
         if self.content_category not in CATEGORIES:
@@ -99,7 +107,11 @@ class Findings(msgspec.Struct):
             self.intent = "note"
         self.confidence = fraction(self.confidence)
         self.entities = [
-            Entity(_clean(entity.type, MAX_NAME), _clean(entity.value, MAX_ENTITY))
+            Entity(
+                _clean(entity.type, MAX_NAME),
+                _clean(entity.value, MAX_ENTITY),
+                _clean(entity.label, MAX_NAME),
+            )
             for entity in self.entities[:MAX_ENTITIES]
             if entity.value.strip()
         ]

@@ -74,11 +74,11 @@ class RemoteModel:
         self._dropped: frozenset[str] = frozenset()  # parameters that this server refuses
         self.takes_tools = True  # until the server reports otherwise
 
-    def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
+    def analyse(self, picture: BinaryIO, *, name: str = "", text: str = "") -> Findings:
         """See `Model`. Raises `UnsupportedImage` for a picture that does not decode."""
+        jpeg = pictures.for_model(picture, background=True)
         findings, usage = self._read_json(
-            prompts.analysis(pictures.for_model(picture, background=True), name, self._language),
-            reading.read_findings,
+            prompts.analysis(jpeg, name, self._language, text=text), reading.read_findings
         )
         findings.usage = usage
         return findings

@@ -1,9 +1,9 @@
-"""The embedded model's answers in a chat, by plain rules: it searches for the words of a question and lists
-what it has found.
+"""The embedded model's answers in a chat, by plain rules: it searches for the words of a question, reads the
+best screenshots, and quotes the lines that answer.
 
 It uses the same protocol as a remote model: it receives messages and tools, calls a tool, receives the
-result, and answers with a text. It understands nothing of what it reads; it names the screenshots and quotes
-them.
+result, and answers with a text. What a question asks for is in `engines/questions.py`, which lines answer it
+in `engines/quotes.py`.
 """
 
 import json
@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engines import questions, quotes
+from engines.questions import Question
 from text import one_line, shortened
 
 SEARCH, READ, SAVE = "search_knowledge_base", "get_screenshot", "save_memory"
@@ -21,21 +23,10 @@ Call = dict[str, Any]  # of a tool, as the protocol has it
 MAX_SINGLE = 4  # words that are searched for one by one
 SHOWN = 5  # screenshots that an answer names
 MAX_SHOWN = 240  # characters of each
+MOST_READ = 3  # screenshots in which the answer is looked for
+CLEAR = 1.15  # times as good as the next one: the answer is a single quotation
 MAX_READ = 1_500  # characters of an attached picture's text that an answer repeats
 
-# Question words; they say nothing about the screenshot's content.
-_QUESTION_WORDS = re.compile(
-    "a|about|all|an|and|any|are|at|be|been|can|could|did|do|does|find|for|from|get|give|had|has|have|how|i|images?|in|into|is|it|its|list|look|"
-    "looking|me|my|of|on|or|our|photos?|pictures?|please|recall|remember|saved?|screenshots?|search|see|seen|show|some|tell|that|the|their|"
-    "there|these|this|those|to|us|was|we|were|what|what['’]s|when|where|where['’]s|which|who|whose|why|will|with|would|you|your",
-    re.IGNORECASE,
-)
-_WORD = re.compile(r"[^\W_]+(?:['’.@:/_-][^\W_]+)*")
-_QUESTION_WORDS_CHINESE = re.compile(
-    "请问|请|帮我|给我|告诉我|查一下|查找|搜索|找一下|找找|找到|看看|我想知道|知道|有没有|是不是|在哪里|在哪儿|哪里|哪儿|哪个|哪些|哪天|什么时候|什么|"
-    "怎么样|怎么|为什么|多少|几点|几号|是谁|谁|截图|图片|照片|保存|存过|看过|有关|关于|相关|我的|我|你|的|了|吗|呢|吧|是|有|在|和|与|里|中|上"
-)
-_CHINESE = re.compile("[\u4e00-\u9fff]")
 _REMEMBER = re.compile(
     r"\s*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+that)?[\s:,]+(?P<content>.+)",
     re.IGNORECASE | re.DOTALL,
@@ -56,6 +47,12 @@ _TEXTS = {
         "blank": "I can read no text on the picture.",
         "untitled": "Screenshot",
         "elsewhere": "I found this elsewhere:",
+        "on": "{name} says:",
+        "several": "These screenshots have it:",
+        "also": "Also: {names}.",
+        "no when": "No date stands beside it. The screenshot was taken on {day}.",
+        "no amount": "No amount stands beside it.",
+        "near": "Nothing has these words. Closest in meaning, which may be something else:",
     },
     "zh": {
         "found": "在你的截图中找到：",
@@ -68,6 +65,12 @@ _TEXTS = {
         "blank": "图片上没有可以识别的文字。",
         "untitled": "截图",
         "elsewhere": "在其他地方找到：",
+        "on": "{name}上写着：",
+        "several": "这些截图上有相关内容：",
+        "also": "另外还有：{names}。",
+        "no when": "旁边没有写日期。这张截图拍摄于 {day}。",
+        "no amount": "旁边没有写金额。",
+        "near": "没有截图含有这些词。意思最接近的（不一定相关）：",
     },
 }
 
@@ -85,13 +88,17 @@ def reply(
     answers = [
         _read_answer(message["content"]) for message in messages[place + 1 :] if message["role"] == "tool"
     ]
-    texts = _TEXTS["zh" if _CHINESE.search(question) else "en"]
+    asked = questions.understand(question, _earlier(messages[:place]))
+    texts = _texts(question)
     if not answers and SAVE in offered and (content := _to_remember(question)):
         return "", [_call(SAVE, content=content, memory_type="long_term")]
-    if SEARCH in offered and not pictures and (calls := next_searches(question, answers)):
-        return "", calls
+    if SEARCH in offered and not pictures:
+        if not answers:
+            return "", _searches(asked, question)
+        if READ in offered and (calls := _readings(answers)):
+            return "", calls
     parts = [_picture_text(read(picture), texts) for picture in pictures]
-    parts += [_memories_text(question, remembered, texts), _results_text(answers, texts)]
+    parts += [_memories_text(asked, remembered, texts), _answer_text(asked, answers, texts)]
     return "\n\n".join(filter(None, parts)) or texts["nothing"], []
 
 
@@ -99,7 +106,7 @@ def from_results(question: str, results: Sequence[str]) -> str:
     """An answer made of what tools found, for a model that gives none. `results` are their JSON texts, in the
     order of their calls.
     """
-    texts = _TEXTS["zh" if _CHINESE.search(question) else "en"]
+    texts = _texts(question)
     answers = [_read_answer(result) for result in results]
     useful = [answer for answer in answers if answer.get("results")]
     if not useful:
@@ -113,30 +120,49 @@ def from_results(question: str, results: Sequence[str]) -> str:
 
 
 def next_searches(question: str, answers: list[dict[str, Any]]) -> list[Call]:
-    """The searches for the words of a question: first for all of them together, and if nothing is found, for
-    each. `answers` are the results of the searches so far.
+    """The searches for a model that calls no tools itself: first for the words of the question together, and
+    if nothing is found, for each. `answers` are the results of the searches so far.
     """
-    words = keywords(question).split()
+    asked = questions.understand(question)
     if not answers:
-        return [_call(SEARCH, query=" ".join(words), limit=SHOWN)]
-    if (
-        len(answers) == 1
-        and answers[0].get("tool") == SEARCH
-        and not answers[0].get("results")
-        and len(words) > 1
-    ):
-        return [
-            _call(SEARCH, query=word, limit=SHOWN)
-            for word in sorted(words, key=len, reverse=True)[:MAX_SINGLE]
-        ]
+        return _searches(asked, question)
+    searched = all(answer.get("tool") == SEARCH and not answer.get("results") for answer in answers)
+    if searched and len(answers) <= 2 and len(asked.words) > 1:
+        longest = sorted(asked.words, key=len, reverse=True)[:MAX_SINGLE]
+        return [_call(SEARCH, query=word, limit=SHOWN) for word in longest]
     return []
 
 
-def keywords(question: str) -> str:
-    """The words of a question that may be on the screenshots; the whole question when there are none."""
-    left = _QUESTION_WORDS_CHINESE.sub(" ", question) if _CHINESE.search(question) else question
-    words = [word for word in _WORD.findall(left) if not _QUESTION_WORDS.fullmatch(word)]
-    return " ".join(words) or question.strip()
+def _searches(asked: Question, question: str) -> list[Call]:
+    """Searches for all words together, and for their stems where these differ."""
+    words = asked.wanted or [question.strip()]
+    stems = [questions.stem(word) for word in words]
+    queries = dict.fromkeys((" ".join(words), " ".join(stems)))
+    return [_call(SEARCH, query=query, limit=SHOWN) for query in queries]
+
+
+def _readings(answers: list[dict[str, Any]]) -> list[Call]:
+    """Calls that read the best screenshots of the searches; none when they were read or nothing was found."""
+    if any(answer.get("tool") == READ for answer in answers):
+        return []
+    found = [
+        result["id"] for answer in answers if answer.get("tool") == SEARCH for result in _results(answer)
+    ]
+    return [_call(READ, id=number) for number in list(dict.fromkeys(found))[:MOST_READ]]
+
+
+def _results(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The results of a search that name a screenshot."""
+    return [result for result in answer.get("results") or [] if isinstance(result.get("id"), int)]
+
+
+def _texts(question: str) -> dict[str, str]:
+    return _TEXTS["zh" if questions.is_chinese(question) else "en"]
+
+
+def _earlier(messages: list[dict[str, Any]]) -> list[str]:
+    """What the person has asked before."""
+    return [_text_and_pictures(message)[0] for message in messages if message["role"] == "user"]
 
 
 def _call(name: str, **arguments: Any) -> Call:
@@ -190,10 +216,8 @@ def _results_text(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
 
 
 def _line(result: dict[str, Any], texts: dict[str, str]) -> str:
-    day = str(result.get("taken") or "")[:10]
     quote = shortened(one_line(str(result.get("snippet") or result.get("summary") or "")), MAX_SHOWN)
-    heading = f"**{result.get('title') or texts['untitled']}**" + (f" ({day})" if day else "")
-    return f"- #{result.get('id')} {heading}: {quote}"
+    return f"- {_name(result, texts)}: {quote}"
 
 
 def _others_text(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
@@ -214,8 +238,71 @@ def _picture_text(text: str, texts: dict[str, str]) -> str:
     return f"{texts['picture']}\n\n{quoted}"
 
 
-def _memories_text(question: str, remembered: Sequence[str], texts: dict[str, str]) -> str:
+def _answer_text(asked: Question, answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
+    """The lines that answer, with their screenshots; or that nothing was found."""
+    searches = [answer for answer in answers if answer.get("tool") == SEARCH]
+    read = {
+        result["id"]: result
+        for answer in answers
+        if answer.get("tool") == READ
+        for result in _results(answer)
+    }
+    if not searches or (not read and any(answer.get("error") for answer in answers)):
+        return _results_text(answers, texts)
+    found = {result["id"]: result for answer in searches for result in _results(answer)}
+    quoted = [
+        (quotes.best(asked, _text_of(result)), result)
+        for number, result in (found | read).items()
+        if number in found
+    ]
+    quoted = sorted((pair for pair in quoted if pair[0].score > 0), key=lambda pair: -pair[0].score)
+    if not quoted:
+        return _near_text(searches, texts)
+    (first, on), others = quoted[0], quoted[1:]
+    total = max(answer.get("total", 0) for answer in searches)
+    if others and first.score < CLEAR * others[0][0].score:
+        lines = [_quoted_line(quote, result, texts) for quote, result in quoted[:SHOWN]]
+        if (more := total - len(lines)) > 0:
+            lines.append(texts["more"].format(more=more))
+        return "\n".join([texts["several"], "", *lines])
+    parts = [texts["on"].format(name=_name(on, texts)), "\n".join(f"> {line}" for line in first.lines)]
+    if not first.has_wish and (sentence := texts.get(f"no {asked.wish}")):
+        parts.append(sentence.format(day=_day(on)))
+    if others:
+        parts.append(
+            texts["also"].format(names=", ".join(_name(result, texts) for _, result in others[:SHOWN]))
+        )
+    return "\n\n".join(parts)
+
+
+def _near_text(searches: list[dict[str, Any]], texts: dict[str, str]) -> str:
+    """What is close in meaning, if anything probably is; else that nothing was found."""
+    near = [result for answer in searches for result in answer.get("closest_in_meaning") or []]
+    near = list({result["id"]: result for result in near if result.get("grade") == "probable"}.values())
+    if not near:
+        return texts["nothing"]
+    return "\n".join([texts["near"], "", *(_line(result, texts) for result in near[:MOST_READ])])
+
+
+def _text_of(result: dict[str, Any]) -> str:
+    return str(result.get("visible_text") or result.get("snippet") or result.get("summary") or "")
+
+
+def _quoted_line(quote: quotes.Quote, result: dict[str, Any], texts: dict[str, str]) -> str:
+    return f"- {_name(result, texts)}: {shortened(' / '.join(quote.lines), MAX_SHOWN)}"
+
+
+def _name(result: dict[str, Any], texts: dict[str, str]) -> str:
+    day = f" ({day})" if (day := _day(result)) else ""
+    return f"#{result.get('id')} **{result.get('title') or texts['untitled']}**{day}"
+
+
+def _day(result: dict[str, Any]) -> str:
+    return str(result.get("taken") or "")[:10]
+
+
+def _memories_text(asked: Question, remembered: Sequence[str], texts: dict[str, str]) -> str:
     """The memories that share a word with the question; some are recalled only for their importance."""
-    wanted = {word.casefold() for word in keywords(question).split()}
+    wanted = {questions.stem(word).casefold() for word in asked.wanted}
     known = [text for text in remembered if any(word in text.casefold() for word in wanted if len(word) > 1)]
     return "\n".join([texts["remembered"], "", *(f"- {text}" for text in known)]) if known else ""

@@ -19,6 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 from engines import embedded, prompts
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unreadable
 from settings import ROOT
+from tests.support import heif
 from tests.support.drawing import draw
 
 DEADLINE = 30  # seconds that a condition may take to come true on a busy machine
@@ -132,10 +133,18 @@ def test_the_text_is_read_line_by_line(model):
 
 
 @pytest.mark.parametrize(
-    ("format", "options"), [("JPEG", {"quality": 90}), ("WEBP", {}), ("GIF", {}), ("PNG", {"mode": "RGBA"})]
+    ("format", "options"),
+    [("JPEG", {"quality": 90}), ("WEBP", {}), ("GIF", {}), ("PNG", {"mode": "RGBA"}), ("AVIF", {})],
 )
 def test_every_stored_format_is_read(model, format, options):
     assert "Dentist on Friday" in analyse(model, draw(format=format, **options)).visible_text
+
+
+def test_a_heic_is_read_in_its_own_size(model):
+    found = analyse(model, heif.WORDS)
+
+    assert found.visible_text.splitlines() == ["Boarding pass", "Gate 27"]
+    assert (found.page.width, found.page.height) == (640, 360)
 
 
 def test_a_picture_on_its_side_is_read_upright(model):
@@ -160,6 +169,7 @@ def test_a_picture_without_text_is_an_answer_too(model, size):
     assert found.confidence <= 0.1
 
 
+@pytest.mark.slow
 def test_a_long_capture_is_read_in_full_and_nothing_twice(model):
     lines = [f"Paragraph {number} of the story" for number in range(100, 190)]
     found = analyse(model, paragraph((720, 5600), lines, 30))
@@ -215,6 +225,7 @@ def test_a_reader_is_read_from_its_start_and_in_small_pieces(model):
     assert all(0 < size <= embedded.CHUNK for size in asked)
 
 
+@pytest.mark.slow
 def test_threads_share_one_process_and_get_their_own_answers(model):
     analyse(model, draw())
     before = children()
@@ -303,6 +314,7 @@ def test_a_picture_that_cannot_be_decoded_fails_alone(model, content):
     assert children() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "misbehaviour",
     [
@@ -330,6 +342,7 @@ def test_a_process_that_fails_costs_one_picture(make_model, child_program, misbe
     assert analyse(model, draw()).visible_text == ""
 
 
+@pytest.mark.slow
 def test_a_long_capture_may_take_longer_than_the_limit_while_the_process_shows_life(
     make_model, child_program
 ):

@@ -55,11 +55,36 @@ def entities(text):
         ("Tracking number: 1Z999AA10123456784", [("code", "1Z999AA10123456784")]),
         ("顺丰 SF1234567890123 已发出", [("code", "SF1234567890123")]),
         ("verification code required", []),
-        ("14:30\n14:30\nA@example.com a@EXAMPLE.com", [("email", "A@example.com"), ("time", "14:30")]),
+        ("A@example.com a@EXAMPLE.com", [("email", "A@example.com")]),
+        ("Boarding\n06:55\nGate", [("time", "06:55")]),
+        ("due Nov 30\nby 14:30\nat 14:30", [("date", "Nov 30"), ("time", "14:30")]),
+        ("还款日\n12月05日", [("date", "12月05日")]),
+        ("明天 14:00 复诊", [("time", "14:00")]),
+        # The times of a list of chats, the dates of a list of payments, the length of a video, a clock.
+        ("Grandpa Joe\n17:05\nHiking Crew\n16:48", []),
+        ("Movie Palace\nNov 12\n-$24.00", [("amount", "-$24.00")]),
+        ("1:12 / 3:48", []),
+        ("Voice message (0:14)", []),
+        ("9:41", []),
+        ("$0.00", []),
+        ("1180 Harbor Blvd, Oakland", [("address", "1180 Harbor Blvd, Oakland")]),
+        ("Rua das Flores 41, Porto", [("address", "Rua das Flores 41, Porto")]),
+        ("Goethestraße 12a, 80336 München", [("address", "Goethestraße 12a, 80336 München")]),
+        ("包裹已到幸福路12号店", [("address", "幸福路12号店")]),
+        (
+            "https://example.org/very and https://example.org/very/long",
+            [("link", "https://example.org/very/long")],
+        ),
     ],
 )
 def test_entities_are_found_once_and_by_their_kind(text, expected):
     assert entities(text) == expected
+
+
+def test_a_code_has_the_words_that_tell_what_it_is_for():
+    (code,) = entities_in("Booking reference: QX7RTB")
+
+    assert (code.value, code.label) == ("QX7RTB", "Booking reference")
 
 
 @pytest.mark.parametrize("unit", REPEATED)

@@ -1,0 +1,149 @@
+"""What the chat answers without a model: the lines that answer a question, or that nothing was found."""
+
+import re
+
+import pytest
+
+import database
+from app import create_app
+from tests.support.client import Client
+from tests.support.library import Library
+
+SCREENS = {
+    "flight": (
+        "Booking confirmed\nLisbon to Porto\nTAP 1926\nDeparture\nSat 14 Nov 2026, 09:35\nSeat\n14C\n"
+        "Gate closes 09:05\nTotal\n€84.50",
+        "TAP",
+    ),
+    "rent": (
+        "Transfers\nRent November\n950,00 EUR\nTo: Marta Keller\n3 Nov 2026\n"
+        "Electricity\n61,20 EUR\n4 Nov 2026",
+        "Bank",
+    ),
+    "lunch": (
+        "Anna\nLunch on Friday?\nYes, at Café Central, Herrengasse 14\n12:30 works for me\nSee you there",
+        "Messages",
+    ),
+    "parcel": (
+        "Your parcel is on its way\nTracking number\nJD0147700012345\nArrives tomorrow by 18:00",
+        "Parcels",
+    ),
+    "train": ("行程单\nG7 上海虹桥 至 北京南\n11月20日 08:12 开\n二等座 553元\n检票口 15A", "铁路12306"),
+    "meeting": ("会议通知\n主题：预算评审\n时间：周三下午3点\n地点：三号楼二层会议室\n联系人：王芳", "邮箱"),
+    "weather": ("Porto\nSunny\n21°\nTomorrow\nRain\n17°", "Weather"),
+    "recipe": ("Pumpkin soup\n1 pumpkin\n2 onions\nSimmer for 25 minutes\nServes 4", "Cookbook"),
+    "game": ("Level 12\nScore 3400\nNext flight in 5 minutes\nTake the plane", "Sky Game"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """`asked(question, conversation_id)`: the answer, the screenshots that it names, the conversation."""
+    library = Library(tmp_path / "data")
+    names = {
+        library.add(text, app_name=app, summary=text.split("\n")[0]): name
+        for name, (text, app) in SCREENS.items()
+    }
+    client = Client(create_app(library.settings))
+
+    def ask(question, conversation_id=""):
+        body = {"message": question} | ({"conversation_id": conversation_id} if conversation_id else {})
+        answer = client.post("/api/chat/send", json=body).json
+        content = answer["message"]["content"]
+        cited = [names[int(number)] for number in re.findall(r"#(\d+)", content)]
+        return content, cited, answer["conversation_id"]
+
+    yield ask
+    database.close_store()
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "quoted"),
+    [
+        ("When does my flight to Porto leave from Lisbon?", "flight", "Sat 14 Nov 2026, 09:35"),
+        ("How much was the flight from Lisbon to Porto?", "flight", "€84.50"),
+        ("What did I pay for rent?", "rent", "950,00 EUR"),
+        ("How much is the electricity?", "rent", "61,20 EUR"),
+        ("Where do I meet Anna for lunch?", "lunch", "Herrengasse 14"),
+        ("What is the tracking number of my parcel?", "parcel", "JD0147700012345"),
+        ("When do the parcels arrive?", "parcel", "tomorrow by 18:00"),
+        ("去北京的火车几点开？", "train", "08:12"),
+        ("北京南的车票多少钱？", "train", "553元"),
+        ("预算评审会议在哪里？", "meeting", "三号楼二层会议室"),
+        ("预算评审找谁？", "meeting", "王芳"),
+        ("how long does the pumpkin soup simmer", "recipe", "25 minutes"),
+    ],
+)
+def test_the_lines_that_answer_are_quoted(asked, question, name, quoted):
+    content, cited, _ = asked(question)
+    assert cited[:1] == [name], content
+    assert quoted in content
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which flight did I take to Reykjavik?",
+        "When is my dentist appointment?",
+        "How much did the new bicycle cost?",
+        "Where did I park the car?",
+        "我的护照号码是多少？",
+        "牙医预约是几点？",
+        "What did Peter say about the house?",
+    ],
+)
+def test_where_only_common_words_match_nothing_was_found(asked, question):
+    content, cited, _ = asked(question)
+    assert cited == [], content
+    assert re.search("nothing|没有找到", content)
+
+
+def test_a_quotation_has_its_neighbours_and_no_window_around_a_word(asked):
+    content, _, _ = asked("How much is the electricity?")
+    assert [line for line in content.splitlines() if line.startswith("> ")] == [
+        "> 3 Nov 2026",
+        "> Electricity",
+        "> 61,20 EUR",
+        "> 4 Nov 2026",
+    ]
+
+
+def test_a_question_that_several_screenshots_answer_has_a_short_list(asked):
+    content, cited, _ = asked("Anything about Porto?")
+    assert sorted(cited) == ["flight", "weather"]
+    assert len(content.splitlines()) <= 5
+
+
+def test_a_date_that_does_not_stand_there_is_not_made_up(asked):
+    content, cited, _ = asked("When did I cook the pumpkin soup?")
+    assert cited == ["recipe"]
+    assert "No date stands beside it. The screenshot was taken on 2026-11-21." in content
+
+
+@pytest.mark.parametrize(
+    ("first", "next_question", "name", "quoted"),
+    [
+        ("When does my flight from Lisbon leave?", "And how much was it?", "flight", "€84.50"),
+        ("When does my flight from Lisbon leave?", "which seat?", "flight", "14C"),
+        ("去北京的火车几点开？", "多少钱？", "train", "553元"),
+        ("预算评审会议是什么时候？", "那在哪里？", "meeting", "三号楼二层会议室"),
+    ],
+)
+def test_a_question_that_goes_on_keeps_the_subject(asked, first, next_question, name, quoted):
+    _, cited, conversation = asked(first)
+    assert cited[:1] == [name]
+    content, cited, _ = asked(next_question, conversation)
+    assert cited[:1] == [name], content
+    assert quoted in content
+
+
+def test_a_new_subject_is_not_mixed_with_the_one_before(asked):
+    _, _, conversation = asked("When does my flight from Lisbon leave?")
+    content, cited, _ = asked("How much is the rent?", conversation)
+    assert cited[:1] == ["rent"]
+    assert "950,00 EUR" in content
+
+
+@pytest.mark.parametrize("question", ["?", "。。。", "and", "x" * 9_000, "它" * 3_000, "when " * 2_000, "#1"])
+def test_any_question_has_an_answer(asked, question):
+    assert asked(question)[0]
