@@ -1,134 +1,333 @@
-"""Notes without a model, by plain rules: one report a day, which is continued, and a reminder of screenshots
-that name a date to keep.
+"""Notes without a model, by plain rules. A note is written only where screenshots give a reason for one:
+
+- something is due: a screenshot that was kept as a reminder names a day that is still to come
+- screenshots belong together: the same conversation, shop, product, parcel or account on several screenshots
+- a trip: tickets and bookings whose days are close to each other
+
+Each note says what is known in a sentence a screenshot, with day, amount and name, and cites the screenshots
+that it rests on. Where there is no reason there is no note: a list of what is new is the library's own page.
 """
 
-import itertools
-from typing import Any
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
+from typing import Any, NamedTuple
 
-from engines import findings
-from engines.articles import Article, Material, NewPhoto, Notes
+from engines.articles import Article, Material, NewPhoto, Notes, alike
+from engines.names import is_generic
 from text import one_line, shortened
 
 # The highest confidence of the embedded model, which recognises words and understands nothing.
 CONFIDENCE = 0.4
-MOST_LINES = 6  # per group; the others are only counted
-MAX_LINE = 160
-MAX_NAMED = 48  # characters of the screenshot's description in a title
+MOST_NOTES = 4  # of a cycle
+MOST_SENTENCES = 8  # of a note; the others are only cited
+MAX_SENTENCE = 200
+MAX_NAMED = 60  # characters of the screenshot's title in a note's title
+AHEAD = timedelta(days=366)  # a day further away is more often misread than meant
+TRIP = timedelta(days=10)  # between two bookings of a trip
+
+
+class Seen(NamedTuple):
+    """A screenshot with the day that it names, if one is still to come."""
+
+    photo: NewPhoto
+    day: date | None
+    is_new: bool
 
 
 def write(material: Material, language: str) -> Notes:
-    """The embedded model's notes: the day's report, and a reminder if a screenshot calls for one. `language`
-    is `zh` or `en`.
-    """
+    """The embedded model's notes, none where nothing calls for one. `language` is `zh` or `en`."""
     texts = _TEXTS[language]
-    reminder = _reminder([photo for photo in material.photos if _is_to_remember(photo)], texts)
-    return Notes(([reminder] if reminder else []) + [_report(material, texts)])
+    today = material.now.date()
+    seen = [Seen(photo, _day_ahead(photo, today), True) for photo in material.photos]
+    seen += [Seen(photo, _day_ahead(photo, today), False) for photo in material.earlier]
+    written: list[Article] = []
+    trip = _trip(seen, texts)
+    if trip is not None:
+        written.append(trip)
+    on_trip = set(trip.photo_ids) if trip is not None else set()
+    due = [one for one in seen if one.is_new and one.day and _is_to_remember(one.photo)]
+    written += [
+        _reminder(one, texts)
+        for one in sorted(due, key=lambda one: one.day or today)
+        if one.photo.id not in on_trip
+    ]
+    written += _groups(seen, on_trip, texts)
+    for article in written:
+        article.updates = next(
+            (note.id for note in material.notes if alike(note.title, article.title)), article.updates
+        )
+    return Notes(written[:MOST_NOTES])
 
 
-_TEXTS = {
+_TEXTS: dict[str, dict[str, Any]] = {
     "en": {
-        "report": "New on {day:%Y-%m-%d}",
-        "counted": "{counts}: {groups}",
-        "photos": ("1 screenshot", "{} screenshots"),
-        "conversations": ("1 conversation", "{} conversations"),
+        "day": "{day:%a} {day.day} {day:%b}",
+        "due": "{name}: {day}",
+        "on_day": "On **{day}**: {said}",
+        "of": "- **{taken}**: {said}",
+        "about": "More about {name}",
+        "together": "{count} screenshots about {name}, from {first} to {last}.",
+        "together_day": "{count} screenshots about {name} of {first}.",
+        "changed": "It went from {before} to {after}.",
+        "trip": "Your trip from {first} to {last}",
+        "trip_day": "Your trip on {first}",
+        "stop": ".",
+        "facts": " ({facts})",
         "comma": ", ",
-        "more": "and {} more",
-        "chats": "Conversations",
-        "blank": "Screenshot",
-        "reminder": "Don't forget: {first}",
-        "reminders": "Don't forget: {first} and {others} more",
-        "named": "**{when}**: {text}",
-        "categories": dict(
-            zip(
-                findings.CATEGORIES,
-                ("Chat", "Web pages", "Finance", "Notifications", "Social media", "Other"),
-                strict=True,
-            )
-        ),
     },
     "zh": {
-        "report": "{day.year}年{day.month}月{day.day}日新内容",
-        "counted": "{counts}：{groups}",
-        "photos": ("1 张截图", "{} 张截图"),
-        "conversations": ("1 个对话", "{} 个对话"),
+        "day": "{day.month}月{day.day}日",
+        "due": "{name}：{day}",
+        "on_day": "**{day}**：{said}",
+        "of": "- **{taken}**：{said}",
+        "about": "更多关于{name}",
+        "together": "关于{name}有 {count} 张截图，从{first}到{last}。",
+        "together_day": "{first}有 {count} 张关于{name}的截图。",
+        "changed": "从 {before} 变为 {after}。",
+        "trip": "{first}到{last}的行程",
+        "trip_day": "{first}的行程",
+        "stop": "。",
+        "facts": "（{facts}）",
         "comma": "、",
-        "more": "另外还有 {} 条",
-        "chats": "对话",
-        "blank": "截图",
-        "reminder": "别忘了：{first}",
-        "reminders": "别忘了：{first} 等 {all} 项",
-        "named": "**{when}**：{text}",
-        "categories": dict(
-            zip(findings.CATEGORIES, ("聊天", "网页", "财务", "通知", "社交媒体", "其他"), strict=True)
-        ),
     },
 }
 
-
-def _report(material: Material, texts: dict[str, Any]) -> Article:
-    """What is new, by app, or by category where the app is not known. It continues the same day's report."""
-    groups: dict[str, list[str]] = {}
-    for photo in material.photos:
-        name = photo.app or texts["categories"].get(photo.category) or texts["categories"]["other"]
-        groups.setdefault(name, []).append(_description(photo, texts))
-    if material.conversations:
-        groups[texts["chats"]] = [
-            shortened(one_line(conversation.title), MAX_LINE) for conversation in material.conversations
-        ]
-    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
-    title = texts["report"].format(day=material.now)
-    counts = (("photos", len(material.photos)), ("conversations", len(material.conversations)))
-    counted = texts["comma"].join(texts[name][count != 1].format(count) for name, count in counts if count)
-    summary = texts["counted"].format(counts=counted, groups=texts["comma"].join(name for name, _ in ordered))
-    return Article(
-        title=title,
-        summary=summary,
-        content="\n\n".join(_section(name, lines, texts) for name, lines in ordered),
-        category="report",
-        confidence=CONFIDENCE,
-        photo_ids=[photo.id for photo in material.photos],
-        conversation_ids=[conversation.id for conversation in material.conversations],
-        updates=next((note.id for note in material.notes if note.title == title), None),
-    )
-
-
-def _reminder(photos: list[NewPhoto], texts: dict[str, Any]) -> Article | None:
-    if not photos:
-        return None
-    named = texts["reminders" if len(photos) > 1 else "reminder"]
-    return Article(
-        title=named.format(
-            first=shortened(one_line(_description(photos[0], texts)), MAX_NAMED),
-            others=len(photos) - 1,
-            all=len(photos),
-        ),
-        summary=texts["comma"].join(dict.fromkeys(itertools.chain.from_iterable(map(_when, photos)))),
-        content="\n".join(_item(photo, texts) for photo in photos),
-        category="reminder",
-        confidence=CONFIDENCE,
-        photo_ids=[photo.id for photo in photos],
-    )
+# -------------------------------------------------------------------------------------------------- reminders
 
 
 def _is_to_remember(photo: NewPhoto) -> bool:
-    """A bill names a date and an amount; either alone is on every second screen."""
+    """A bill names a day and an amount; either alone is on every second screen."""
     return photo.intent == "reminder" or {"date", "amount"} <= {entity.type for entity in photo.entities}
 
 
-def _when(photo: NewPhoto) -> list[str]:
-    return [entity.value for entity in photo.entities if entity.type in ("date", "time", "amount")]
+def _reminder(one: Seen, texts: dict[str, Any]) -> Article:
+    day = texts["day"].format(day=one.day)
+    name = shortened(_name(one.photo), MAX_NAMED)
+    said = texts["on_day"].format(day=day, said=_sentence(one.photo, texts))
+    return Article(
+        title=texts["due"].format(name=name, day=day),
+        summary=one_line(said.replace("**", "")),
+        content=said,
+        category="reminder",
+        confidence=CONFIDENCE,
+        photo_ids=[one.photo.id],
+    )
 
 
-def _item(photo: NewPhoto, texts: dict[str, Any]) -> str:
-    when, text = texts["comma"].join(dict.fromkeys(_when(photo))), _description(photo, texts)
-    return f"- {texts['named'].format(when=when, text=text) if when else text}"
+# -------------------------------------------------------------------------------------- what belongs together
+
+_TRAVELS = re.compile(
+    r"boarding|flight|check-in|check-out|departure|booking reference|itinerary|guesthouse|hotel|train to"
+    r"|航班|登机|车次|检票|入住|离店|酒店|车票|高铁",
+    re.IGNORECASE,
+)
+# Screens that are alike because their apps are: they tell nothing by being several.
+_TOGETHER = frozenset({"amount", "code", "link", "phone", "address", "email"})
 
 
-def _section(name: str, lines: list[str], texts: dict[str, Any]) -> str:
-    more = len(lines) - MOST_LINES
-    listed = lines[:MOST_LINES] + ([texts["more"].format(more)] if more > 0 else [])
-    return "\n".join([f"### {name} ({len(lines)})", *(f"- {line}" for line in listed)])
+def _trip(seen: Sequence[Seen], texts: dict[str, Any]) -> Article | None:
+    """Two or more bookings whose days are close, one of them new."""
+    booked = [
+        one for one in seen if one.day and _TRAVELS.search(f"{one.photo.summary} {one.photo.text}"[:1000])
+    ]
+    booked.sort(key=lambda one: one.day or date.min)
+    near = [
+        one
+        for number, one in enumerate(booked)
+        if any(
+            _close(one.day, other.day)
+            for other in booked[max(0, number - 1) : number] + booked[number + 1 : number + 2]
+        )
+    ]
+    if len(near) < 2 or not any(one.is_new for one in near):
+        return None
+    first, last = (texts["day"].format(day=near[at].day) for at in (0, -1))
+    title = texts["trip" if first != last else "trip_day"].format(first=first, last=last)
+    sentences = [
+        texts["of"].format(taken=texts["day"].format(day=one.day), said=_sentence(one.photo, texts))
+        for one in near[:MOST_SENTENCES]
+    ]
+    return _article(title, "reminder", sentences, near)
 
 
-def _description(photo: NewPhoto, texts: dict[str, Any]) -> str:
-    return shortened(one_line(photo.summary or photo.text), MAX_LINE) or texts["blank"]
+def _close(one: date | None, other: date | None) -> bool:
+    return one is not None and other is not None and abs(one - other) <= TRIP
+
+
+def _groups(seen: Sequence[Seen], left_out: set[int], texts: dict[str, Any]) -> list[Article]:
+    """Notes about what several screenshots share, the largest group first."""
+    groups: dict[tuple[str, str], list[Seen]] = {}
+    for one in seen:
+        if one.photo.id not in left_out:
+            for key in _keys(one.photo):
+                groups.setdefault(key, []).append(one)
+    written: list[Article] = []
+    noted: set[int] = set()
+    for (kind, _), members in sorted(groups.items(), key=lambda group: -len(group[1])):
+        members = [one for one in members if one.photo.id not in noted]
+        taken = {one.photo.taken.date() for one in members}
+        # On one day, two screens of the same thing are one thing that was scrolled.
+        if not any(one.is_new for one in members) or len(members) < (
+            2 if len(taken) > 1 or kind == "code" else 3
+        ):
+            continue
+        members.sort(key=lambda one: (one.photo.taken, one.photo.id))
+        noted.update(one.photo.id for one in members)
+        written.append(_together(members, texts))
+    return written
+
+
+def _keys(photo: NewPhoto) -> list[tuple[str, str]]:
+    """What a screenshot may share with others: its subject, and the codes of orders and parcels."""
+    keys = [
+        ("code", entity.value.casefold())
+        for entity in photo.entities
+        if entity.type == "code" and len(entity.value) >= 8
+    ]
+    kinds = {entity.type for entity in photo.entities}
+    telling = photo.category in ("chat", "finance") or (photo.category != "other" and kinds & _TOGETHER)
+    telling = telling or (photo.category == "other" and "amount" in kinds)
+    name = _name(photo)
+    if telling and photo.title and name.casefold() != photo.app.casefold() and not is_generic(name):
+        keys.append(("title", _subject(name)))
+    return keys
+
+
+def _subject(title: str) -> str:
+    """What a title is about, without its amounts: “Payment of ¥12 to Noodle House” is about the house."""
+    return " ".join(_FIGURES.sub(" ", title.casefold()).split())
+
+
+_FIGURES = re.compile(r"(?:US\$|HK\$|NT\$|CN¥|[$€£¥￥])? ?\d[\d.,]{0,14} ?(?:元|€|£)?")
+
+
+def _together(members: Sequence[Seen], texts: dict[str, Any]) -> Article:
+    newest = members[-1].photo
+    name = shortened(_name(newest), MAX_NAMED)
+    first, last = (texts["day"].format(day=members[at].photo.taken) for at in (0, -1))
+    opening = texts["together" if first != last else "together_day"].format(
+        count=len(members), name=name, first=first, last=last
+    )
+    sentences = [
+        texts["of"].format(taken=texts["day"].format(day=one.photo.taken), said=_sentence(one.photo, texts))
+        for one in members[-MOST_SENTENCES:]
+    ]
+    amounts = [_amount(one.photo) for one in members]
+    found = [amount for amount in amounts if amount]
+    # Only of an unchanged subject with one amount each: of payments, each has its own.
+    if len(found) == len(members) and found[0] != found[-1] and members[0].photo.title == newest.title:
+        opening += " " * (texts["stop"] == ".") + texts["changed"].format(before=found[0], after=found[-1])
+    return _article(texts["about"].format(name=name), "insight", [opening, "", *sentences], members)
+
+
+def _article(title: str, category: str, sentences: Sequence[str], members: Sequence[Seen]) -> Article:
+    summary = next((sentence for sentence in sentences if sentence), "")
+    return Article(
+        title=title,
+        summary=one_line(summary.removeprefix("- ").replace("**", "")),
+        content="\n".join(sentences),
+        category=category,
+        confidence=CONFIDENCE,
+        photo_ids=[one.photo.id for one in members],
+    )
+
+
+# ------------------------------------------------------------------------------------------ of one screenshot
+
+
+def _name(photo: NewPhoto) -> str:
+    return one_line(photo.title or photo.summary or photo.text)
+
+
+def _sentence(photo: NewPhoto, texts: dict[str, Any]) -> str:
+    """The summary, and of amounts, addresses and codes those that it does not name."""
+    said = shortened(one_line(photo.summary or photo.text), MAX_SENTENCE)
+    facts = [
+        f"{entity.label} {entity.value}".strip()
+        for entity in photo.entities
+        if entity.type in ("amount", "time", "address", "code") and entity.value not in said
+    ]
+    facts = list(dict.fromkeys(facts))[:3]
+    ended = said if said.endswith((".", "。", "!", "?", "！", "？", "…", "”")) else said + str(texts["stop"])
+    return ended + texts["facts"].format(facts=texts["comma"].join(facts)) if facts else ended
+
+
+def _amount(photo: NewPhoto) -> str:
+    amounts = list(dict.fromkeys(entity.value for entity in photo.entities if entity.type == "amount"))
+    return amounts[0] if len(amounts) == 1 else ""
+
+
+# ------------------------------------------------------------------------------------------------------- days
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_GERMAN = {"mär": 3, "mai": 5, "okt": 10, "dez": 12}
+_RELATIVE = ((("tomorrow", "明天", "明日"), 1), (("后天",), 2), (("today", "tonight", "今天", "今晚"), 0))
+_WEEKDAYS = tuple(
+    (english, f"周{chinese}", f"星期{chinese}")
+    for english, chinese in zip(
+        ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+        "一二三四五六日",
+        strict=True,
+    )
+)
+_WORD = re.compile(r"[A-Za-zä]{3,}")
+_NUMBERS = re.compile(r"\d{1,4}")
+
+
+def _day_ahead(photo: NewPhoto, today: date) -> date | None:
+    """The first day that a screenshot names and that is still to come."""
+    days = (_day(entity.value, today) for entity in photo.entities if entity.type == "date")
+    ahead = [day for day in days if day is not None and today <= day <= today + AHEAD]
+    if ahead or photo.intent != "reminder":
+        return min(ahead, default=None)
+    day = _named_day(f"{photo.title}\n{photo.summary}\n{photo.text}"[:2_000].casefold(), photo.taken.date())
+    return day if day is not None and day >= today else None
+
+
+def _named_day(text: str, taken: date) -> date | None:
+    """The day that "tomorrow" or "Friday" meant when the screenshot was taken."""
+    for words, after in _RELATIVE:
+        if any(word in text for word in words):
+            return taken + timedelta(days=after)
+    for number, words in enumerate(_WEEKDAYS):
+        if any(word in text for word in words):
+            return taken + timedelta(days=(number - taken.weekday()) % 7)
+    return None
+
+
+def _day(value: str, today: date) -> date | None:
+    """The day that a date on a screen means; without a year the next one. Day and month in
+    figures are only read where they cannot be taken for each other.
+    """
+    numbers = [int(number) for number in _NUMBERS.findall(value[:40])]
+    word = _WORD.search(value[:40])
+    month = 0
+    if word is not None:
+        start = word[0].casefold()[:3]
+        month = _MONTHS.index(start) + 1 if start in _MONTHS else _GERMAN.get(start, 0)
+    year = next((number for number in numbers if number > 1900), 0)
+    rest = [number for number in numbers if number != year]
+    if month and rest:
+        day = rest[0]
+    elif not month and len(rest) >= 2:
+        month, day = rest[0], rest[1]
+        if year and numbers[0] != year:  # 21.11.2026, 11/21/2026
+            if month > 12 or "." in value:
+                month, day = day, month
+            elif day <= 12 and day != month:
+                return None
+    else:
+        return None
+    return _first_possible([year] if year else [today.year, today.year + 1], month, day, today)
+
+
+def _first_possible(years: Iterable[int], month: int, day: int, today: date) -> date | None:
+    for year in years:
+        try:
+            found = date(year, month, day)
+        except ValueError:
+            continue
+        if found >= today:
+            return found
+    return None

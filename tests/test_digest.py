@@ -1,76 +1,179 @@
-"""What the embedded model writes by itself."""
+"""What the embedded model writes by itself: notes only where something calls for one."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 import pytest
 
 from engines import digest
-from engines.articles import Material, RecentNote
-from tests.support.material import BEFORE, MATERIAL, NOW, RECIPE
+from engines.articles import Material, NewPhoto, RecentNote
+from engines.findings import Entity
+from tests.support.material import BILL, DENTIST, MATERIAL, NOW, RECIPE
+
+LATER = NOW + timedelta(days=3)
+
+
+def photo(number, title, summary, *, day=0, entities=(), **fields):
+    """A screenshot that was taken `day` days after the first."""
+    return NewPhoto(
+        number,
+        NOW + timedelta(days=day),
+        title=title,
+        summary=summary,
+        entities=[Entity(*entity) for entity in entities],
+        **fields,
+    )
+
+
+def write(new, earlier=(), language="en", now=LATER, notes=()):
+    return digest.write(Material(now, new, earlier=earlier, notes=notes), language).articles
 
 
 @pytest.mark.parametrize(
-    ("language", "report", "reminder", "summary"),
+    ("language", "titles", "said"),
     [
         (
             "en",
-            "New on 2026-11-21",
-            "Don't forget: The electricity bill is due. and 1 more",
-            "3 screenshots, 1 conversation: Mail, ",
+            ["Dentist on Friday at nine.: Fri 27 Nov", "The electricity bill is due.: Tue 1 Dec"],
+            "On **Tue 1 Dec**: The electricity bill is due. (€ 48.20)",
         ),
         (
             "zh",
-            "2026年11月21日新内容",
-            "别忘了：The electricity bill is due. 等 2 项",
-            "3 张截图、1 个对话：Mail、Messages、网页、对话",
+            ["Dentist on Friday at nine.：11月27日", "The electricity bill is due.：12月1日"],
+            "**12月1日**：The electricity bill is due.（€ 48.20）",
         ),
     ],
 )
-def test_the_embedded_model_writes_a_report_and_a_reminder_that_cite_what_they_name(
-    language, report, reminder, summary
-):
+def test_what_is_due_has_a_note_each_with_its_day_and_amount(language, titles, said):
     written = digest.write(MATERIAL, language)
-    first, second = written.articles
 
     assert written.usage.calls == 0
-    assert (first.category, first.title, first.photo_ids, first.conversation_ids) == (
-        "reminder",
-        reminder,
-        [12, 13],
-        [],
+    assert [article.title for article in written.articles] == titles
+    assert [article.photo_ids for article in written.articles] == [[DENTIST.id], [BILL.id]]
+    assert written.articles[1].content == said
+    assert {article.category for article in written.articles} == {"reminder"}
+    assert max(article.confidence for article in written.articles) <= 0.5
+
+
+def test_where_nothing_calls_for_a_note_there_is_none():
+    news = photo(
+        20, "Tidal energy", "Article “Tidal energy”.", category="webpage", entities=[("link", "example.org")]
     )
-    assert "Dec 1" in first.content
-    assert "€ 48.20" in first.summary
-    assert "Dentist on Friday" in first.content
-    assert (second.category, second.title, second.photo_ids, second.conversation_ids) == (
-        "report",
-        report,
-        [12, 13, 14],
-        ["c0ffee"],
+    settings = [photo(30 + day, "Settings", "Settings with Theme.", day=day) for day in range(3)]
+    chats = [
+        photo(40 + day, "WhatsApp", "Chats.", day=day, app="WhatsApp", category="chat") for day in range(3)
+    ]
+
+    assert write([RECIPE]) == []
+    assert write([news, *settings, *chats]) == []
+
+
+@pytest.mark.parametrize(
+    "value", ["Nov 3, 2026", "2026-11-01", "03/04/2027", "2099-01-01", "31 Feb", "17 of them"]
+)
+def test_a_day_that_is_past_far_away_or_unclear_is_nothing_due(value):
+    bill = msgspec.structs.replace(BILL, entities=[Entity("date", value), Entity("amount", "€ 1.00")])
+
+    assert write([bill]) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "day"),
+    [
+        ("2026-12-03", "Thu 3 Dec"),
+        ("3.12.2026", "Thu 3 Dec"),
+        ("12/24/2026", "Thu 24 Dec"),
+        ("3 December 2026", "Thu 3 Dec"),
+        ("March 3rd", "Wed 3 Mar"),
+        ("12月3日", "Thu 3 Dec"),
+    ],
+)
+def test_a_day_is_read_in_the_forms_that_screens_use(value, day):
+    bill = msgspec.structs.replace(BILL, entities=[Entity("date", value), Entity("amount", "€ 1.00")])
+    (note,) = write([bill])
+
+    assert note.title.endswith(f": {day}")
+
+
+def test_the_same_conversation_on_several_days_is_one_note_that_quotes_each():
+    before = photo(1, "Chat with Anna", "Chat with Anna, at last “See you”.", category="chat")
+    after = photo(2, "Chat with Anna", "Chat with Anna, at last “I am late”.", day=2, category="chat")
+    (note,) = write([after], [before])
+
+    assert (note.title, note.category, note.photo_ids) == ("More about Chat with Anna", "insight", [1, 2])
+    assert "from Sat 21 Nov to Mon 23 Nov" in note.summary
+    assert "- **Sat 21 Nov**: Chat with Anna, at last “See you”." in note.content
+    assert "I am late" in note.content
+
+
+def test_what_changed_is_named():
+    kettle = {"category": "other", "app": "Shop"}
+    before = photo(1, "Gooseneck Kettle", "Gooseneck Kettle.", entities=[("amount", "$59.00")], **kettle)
+    after = photo(
+        2, "Gooseneck Kettle", "Gooseneck Kettle.", day=3, entities=[("amount", "$44.00")], **kettle
     )
-    assert second.summary.startswith(summary)
-    assert all(word in second.content for word in ("### Mail (1)", "### Messages (1)", "leek soup", "Soup"))
-    assert max(first.confidence, second.confidence) <= 0.5
+    (note,) = write([after], [before])
+
+    assert "It went from $59.00 to $44.00." in note.content
 
 
-def test_a_digest_without_dates_to_keep_is_only_a_report_that_continues_the_days_earlier_one():
-    (first,) = digest.write(Material(NOW, [RECIPE]), "en").articles
-    (second,) = digest.write(
-        Material(NOW, [RECIPE], notes=[BEFORE, RecentNote(9, first.title, "", "report")]), "en"
-    ).articles
-    (next_day,) = digest.write(
-        Material(datetime(2026, 11, 22), [RECIPE], notes=[RecentNote(9, first.title, "", "report")]), "en"
-    ).articles
+def test_a_parcel_on_two_screens_is_one_note():
+    code = [("code", "SF1029384756102", "运单号")]
+    shipped = photo(1, "物流详情", "物流详情：已揽收。", entities=code)
+    coming = photo(2, "短信", "您的包裹即将送达。", entities=code)
+    (note,) = write([coming], [shipped], "zh")
 
-    assert first.summary == "1 screenshot: Web pages"
-    assert (first.updates, second.updates, next_day.updates) == (None, 9, None)
+    assert note.photo_ids == [1, 2]
+    assert "运单号 SF1029384756102" in note.content
 
 
-def test_a_digest_of_much_is_short():
-    many = [msgspec.structs.replace(RECIPE, id=number + 1) for number in range(200)]
-    (report,) = digest.write(Material(NOW, many), "en").articles
+def test_a_flight_and_a_hotel_are_a_trip_and_no_single_reminders():
+    flight = photo(
+        1, "AMS → LIS", "Flight KL 1577, Gate D14.", intent="reminder", entities=[("date", "28 Nov 2026")]
+    )
+    hotel = photo(2, "Casa Azul", "Check-in Nov 28.", intent="reminder", entities=[("date", "Nov 28, 2026")])
+    back = photo(3, "LIS → AMS", "Flight KL 1578.", intent="reminder", entities=[("date", "1 Dec 2026")])
+    (note,) = write([flight, hotel, back])
 
-    assert report.content.count("\n- ") == digest.MOST_LINES + 1
-    assert "and 194 more" in report.content
-    assert len(report.photo_ids) == 200
+    assert (note.title, sorted(note.photo_ids)) == ("Your trip from Sat 28 Nov to Tue 1 Dec", [1, 2, 3])
+    assert "- **Sat 28 Nov**: Flight KL 1577, Gate D14." in note.content
+
+
+def test_a_screen_that_was_scrolled_is_no_group():
+    two = [photo(number, "Chat with Anna", f"Part {number}.", category="chat") for number in (1, 2)]
+
+    assert write(two) == []
+    assert write([photo(3, "Chat with Anna", "Later.", day=1, category="chat")], two)
+
+
+def test_a_group_without_anything_new_is_not_written_again():
+    two = [photo(day, "Chat with Anna", f"Day {day}.", day=day, category="chat") for day in (1, 2)]
+
+    assert write([RECIPE], two) == []
+
+
+def test_a_note_continues_the_earlier_one_of_the_same_title():
+    two = [photo(day, "Chat with Anna", f"Day {day}.", day=day, category="chat") for day in (1, 2)]
+    (note,) = write(two[1:], two[:1], notes=[RecentNote(9, "More about Chat with Anna", "", "insight")])
+
+    assert note.updates == 9
+
+
+def test_notes_of_much_are_few_and_short():
+    bills = [msgspec.structs.replace(BILL, id=number + 1) for number in range(200)]
+    chat = [photo(1_000 + day, "Chat with Anna", "x" * 500, day=day, category="chat") for day in range(60)]
+
+    assert len(write(bills)) == digest.MOST_NOTES
+    (note,) = write(chat, now=NOW + timedelta(days=60))
+    assert note.content.count("\n- ") == digest.MOST_SENTENCES
+    assert len(note.photo_ids) == 60
+    assert len(note.content) < 3_000
+
+
+def test_the_day_of_a_weekday_follows_from_when_the_screenshot_was_taken():
+    on_monday = photo(1, "Team lunch", "Lunch on Wednesday.", intent="reminder")
+    monday = msgspec.structs.replace(on_monday, taken=datetime(2026, 11, 23, 9))
+    (note,) = write([monday], now=datetime(2026, 11, 23, 10))
+
+    assert note.title == "Team lunch: Wed 25 Nov"
+    assert write([monday], now=datetime(2026, 11, 26, 10)) == []
