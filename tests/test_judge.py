@@ -1,0 +1,50 @@
+"""`make judge`: its labels and made-up screens are sound, and a drawn screen is read and judged."""
+
+import contextlib
+import io
+
+import msgspec
+import pytest
+from PIL import Image
+
+from benchmarks import drawn, judge
+from engines import embedded
+from engines.findings import CATEGORIES, INTENTS
+
+SCREENS = {screen.name: screen for screen in drawn.screens()}
+LABELS = msgspec.json.decode(judge.LABELS.read_bytes(), type=dict[str, judge.Label])
+
+
+def test_labels_and_screens_use_the_contracts_values():
+    categories = {label.category for label in LABELS.values()}
+    intents = {intent for label in LABELS.values() for intent in label.intents}
+    for screen in SCREENS.values():
+        categories.update(screen.categories)
+        intents.update(screen.intents)
+
+    assert categories == set(CATEGORIES)
+    assert intents == set(INTENTS)
+    assert len(SCREENS) >= 60
+
+
+def test_both_halves_have_pictures_and_screens_of_many_kinds():
+    held_out = [name for name in (*LABELS, *SCREENS) if judge._held_out(name)]
+
+    assert 50 < len(held_out) < len(LABELS) + len(SCREENS) - 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["chat-en", "pay-en", "settings-en", "pay-zh"])
+def test_a_drawn_screen_is_read_and_judged_as_it_is_labelled(name):
+    screen = SCREENS[name]
+    if not drawn.can_draw(screen):
+        pytest.skip("needs a font with Chinese characters, and none is installed")
+    picture = drawn.draw(screen)
+    model = embedded.LocalModel(ocr_model="small", language="en")
+    with contextlib.closing(model):
+        found = model.analyse(io.BytesIO(picture))
+
+    assert Image.open(io.BytesIO(picture)).size == drawn.SIZE
+    assert found.content_category in screen.categories
+    assert found.app_name == screen.app
+    assert any(word.casefold() in found.title.casefold() for word in screen.title)
