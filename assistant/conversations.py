@@ -12,14 +12,17 @@ of its own: nothing needs the original again, and later turns need not decode it
 import secrets
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import PurePath
 from typing import Annotated, Any, BinaryIO, cast
 
+import flask
 import msgspec
 import peewee
 from flask import Blueprint
 
 import crypto
 import database
+from assistant import confirmation
 from database import db
 from errors import NotFound, Unreadable
 from models import Conversation, Message
@@ -30,6 +33,7 @@ MAX_TITLE = 60
 MAX_LAST_MESSAGE = 200  # characters in a list
 MAX_DEVICE = 256
 ATTACHMENT_TYPE = "image/jpeg"
+OWN_TOOL = "save_memory"  # its results are the person's or the model's words
 CHUNK = 50  # messages that one query reads of a history
 
 Turn = list[Message]  # a user message and what followed it, in order
@@ -44,14 +48,9 @@ def begin_turn(
     returned instead.
     """
     conversation_id = conversation_id or secrets.token_hex(16)
-    unanswered = _last(conversation_id)
-    if (
-        unanswered is not None
-        and unanswered.role == "user"
-        and unanswered.content == content
-        and _has_picture(unanswered, picture)
-    ):
-        return unanswered
+    repeated = unanswered(conversation_id, content, picture)
+    if repeated is not None:
+        return repeated
     message = Message(conversation=conversation_id, role="user", content=content, created_at=now)
     if picture is not None:
         path = new_place(database.store().attachments)
@@ -74,6 +73,39 @@ def begin_turn(
         drop_unless_stored(message)
         raise
     return message
+
+
+def unanswered(conversation_id: str, content: str, picture: bytes | None) -> Message | None:
+    """The conversation's last message if it is this one of the person, still without an answer."""
+    last = _last(conversation_id)
+    if last is None or last.role != "user" or last.content != content or not _has_picture(last, picture):
+        return None
+    return last
+
+
+def has_foreign_text(question: Message) -> bool:
+    """Whether text that others wrote is in a conversation up to this user message: a picture, or what a
+    tool has found.
+    """
+    known = (Message.conversation == question.conversation_id) & (Message.id <= question.id)
+    if Message.select().where(known, Message.attachment_path.is_null(False)).exists():
+        return True
+    results = Message.select(Message.tool_name, Message.content).where(known, Message.role == "tool")
+    return any(is_foreign(message) for message in results.order_by(Message.id.desc()).iterator())
+
+
+def is_foreign(message: Message) -> bool:
+    """Whether text that others wrote is in the result of a tool."""
+    name = message.tool_name or ""
+    if name == OWN_TOOL:
+        return False
+    try:
+        answer = msgspec.json.decode(message.content or "")
+    except msgspec.DecodeError:
+        return True
+    if not isinstance(answer, dict) or answer.get("results") or answer.get("closest_in_meaning"):
+        return True
+    return bool(answer.get("error")) and name.startswith("mcp__")  # the server's own words
 
 
 def drop_unless_stored(message: Message) -> None:
@@ -150,6 +182,17 @@ def next_to_read() -> tuple[Message, str, list[str]] | None:
     return question, answer, msgspec.json.decode(question.recalled, type=list[str])
 
 
+def turn_of(question: Message) -> Turn:
+    """A user message and what followed it, up to the next one."""
+    turn = [question]
+    same = (Message.conversation == question.conversation_id) & (Message.id > question.id)
+    for message in Message.select().where(same).order_by(Message.id):
+        if message.role == "user":
+            break
+        turn.append(message)
+    return turn
+
+
 def mark_read(message_id: int) -> bool:
     """Take a turn out of the queue of `next_to_read`. Returns False if it was not there."""
     return bool(
@@ -206,7 +249,16 @@ def detail(conversation_id: str) -> shapes.ConversationDetail:
     conversation = Conversation.get_or_none(Conversation.id == conversation_id)
     if conversation is None:
         raise NotFound("Conversation not found")
-    return shapes.of(conversation, shapes.ConversationDetail, messages=_messages(conversation_id, 0))
+    waiting = confirmation.waiting(conversation_id)
+    shown = shapes.of(
+        conversation,
+        shapes.ConversationDetail,
+        messages=_messages(conversation_id, 0),
+        pending_calls=waiting,
+    )
+    if not waiting:
+        del shown["pending_calls"]
+    return shown
 
 
 def messages_after(conversation_id: str, after_id: int) -> list[shapes.MessageFields]:
@@ -214,6 +266,16 @@ def messages_after(conversation_id: str, after_id: int) -> list[shapes.MessageFi
     if not Conversation.select().where(Conversation.id == conversation_id).exists():
         raise NotFound("Conversation not found")
     return _messages(conversation_id, after_id)
+
+
+def with_picture(conversation_id: str, message_id: int) -> Message:
+    """The message of a conversation, if a picture is attached to it. Raises `NotFound`."""
+    message: Message | None = Message.get_or_none(
+        Message.id == message_id, Message.conversation == conversation_id
+    )
+    if message is None or message.attachment_path is None:
+        raise NotFound("No picture is attached to a message with this id")
+    return message
 
 
 def delete(conversation_id: str) -> None:
@@ -286,7 +348,10 @@ def _messages(conversation_id: str, after_id: int) -> list[shapes.MessageFields]
         .where(Message.conversation == conversation_id, Message.id > after_id)
         .order_by(Message.id)
     )
-    return [shapes.of(message, shapes.MessageFields) for message in later]
+    return [
+        shapes.of(message, shapes.MessageFields, has_attachment=message.attachment_path is not None)
+        for message in later
+    ]
 
 
 # ----------------------------------------------------------------------------------------------------- routes
@@ -322,7 +387,27 @@ def show(conversation_id: str) -> shapes.ConversationDetail:
 @inputs.operation(NotFound)
 def incremental(conversation_id: str, query: AfterQuery) -> shapes.MessageList:
     """List the messages with an id greater than `after_id`, ascending."""
-    return {"messages": messages_after(conversation_id, query.after_id)}
+    pulled: shapes.MessageList = {"messages": messages_after(conversation_id, query.after_id)}
+    if waiting := confirmation.waiting(conversation_id):
+        pulled["pending_calls"] = waiting
+    return pulled
+
+
+@routes.get("/<conversation_id>/messages/<id:message_id>/attachment")
+@inputs.operation(NotFound, Unreadable)
+def attachment(
+    conversation_id: str, message_id: int
+) -> Annotated[flask.Response, inputs.Media((ATTACHMENT_TYPE,), has_etag=True)]:
+    """Get the picture that is attached to a message, as the model got it."""
+    message = with_picture(conversation_id, message_id)
+    fresh = flask.Response(mimetype=ATTACHMENT_TYPE)
+    fresh.set_etag(PurePath(str(message.attachment_path)).name)  # a file is never written again
+    if not flask.request.if_none_match.contains_weak(fresh.get_etag()[0] or ""):
+        fresh.data = picture_of(message)
+    fresh.headers["Content-Security-Policy"] = "sandbox"
+    fresh.headers["Cache-Control"] = "private, max-age=86400"
+    fresh.make_conditional(flask.request.environ)
+    return fresh
 
 
 @routes.delete("/<conversation_id>")

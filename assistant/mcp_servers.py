@@ -29,21 +29,35 @@ _TOOL_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_TOOL_NAME}}}")
 
 
 def add(
-    settings: Settings, server_id: str, *, name: str, url: str, description: str = "", now: datetime
+    settings: Settings,
+    server_id: str,
+    *,
+    name: str,
+    url: str,
+    description: str = "",
+    trusted: bool = False,
+    now: datetime,
 ) -> McpServer:
     """Register a server, enabled. Raises `BadInput` for its address, and `Conflict` when the id is taken."""
     url = configuration.guard(settings).check_address(url, field="url")
     try:
-        return McpServer.create(id=server_id, name=name, url=url, description=description, created_at=now)
+        return McpServer.create(
+            id=server_id, name=name, url=url, description=description, trusted=trusted, created_at=now
+        )
     except peewee.IntegrityError:
         raise Conflict(f"An MCP server {server_id} exists already") from None
 
 
 def change(settings: Settings, server_id: str, fields: dict[str, Any]) -> McpServer:
-    """Change the given fields of a server. Raises `NotFound`, and `BadInput` for an address."""
+    """Change the given fields of a server. Trust is in a host: with an address on another one, the server is
+    no longer trusted unless `fields` says so. Raises `NotFound`, and `BadInput` for an address.
+    """
     if "url" in fields:
         fields = {**fields, "url": configuration.guard(settings).check_address(fields["url"], field="url")}
     with db.atomic():
+        known = McpServer.get_or_none(McpServer.id == server_id)
+        if known is not None and "url" in fields and net.origin(known.url) != net.origin(fields["url"]):
+            fields = {"trusted": False, **fields}
         if fields:
             McpServer.update(fields).where(McpServer.id == server_id).execute()
         server = McpServer.get_or_none(McpServer.id == server_id)
@@ -97,6 +111,7 @@ class NewServer(msgspec.Struct):
     name: Name
     url: Url
     description: Description = ""
+    trusted: bool = False
 
 
 class ServerChange(msgspec.Struct):
@@ -104,6 +119,7 @@ class ServerChange(msgspec.Struct):
     url: Url | None = None
     description: Description | None = None
     enabled: bool | None = None
+    trusted: bool | None = None
 
 
 @routes.get("")
@@ -123,6 +139,7 @@ def register(body: NewServer) -> shapes.ServerFields:
         name=body.name,
         url=body.url,
         description=body.description,
+        trusted=body.trusted,
         now=utc_now(),
     )
     return shapes.of(server, shapes.ServerFields)

@@ -20,7 +20,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -28,17 +28,20 @@ import msgspec
 from msgspec import Meta
 
 import database
+import gate
+import meaning
 import memory
 import net
 import photos
 import search
 from assistant import mcp, mcp_messages, mcp_servers, web_search
+from assistant.confirmation import Destination
 from clock import iso, parse_time
 from database import db
 from engines import configuration, reading
 from engines.findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
-from errors import BadInput, SnaploreError
-from models import Analysis, McpServer, Photo
+from errors import BadInput, SnaploreError, Unavailable
+from models import Analysis, McpServer, OwnWords, Photo
 from settings import Settings
 from text import cut, one_line
 
@@ -56,6 +59,7 @@ CALL_SECONDS = 30.0  # for one call of an MCP tool
 
 MOST_FOUND = 20
 FOUND = 8  # screenshots, unless the model sets a limit
+FEW = 5  # with fewer, those that are closest in meaning are added
 WEB_RESULTS = 5
 
 # Characters of the results: a screenful of text is 2,000, and twenty results with a summary are 3,000 tokens.
@@ -82,7 +86,9 @@ def _about(description: str, allowed: Sequence[str] = ()) -> Meta:
 class SearchKnowledgeBase(msgspec.Struct):
     """Search the person's own screenshots by the words on them. Finds words, their beginnings and typos; use
     a few distinctive words, not a sentence. An empty query lists the newest screenshots that match the
-    filters.
+    filters. The query may have operators: app:"Google Maps", tag:trip, is:kept, is:unread, has:code,
+    has:link, has:date, on:2026-11, before:2026, -word. With few results, `closest_in_meaning` has
+    screenshots that may be about it in other words; most are not: read one before you rely on it.
     """
 
     query: Annotated[str, _about('Words to look for; "in quotes" for an exact phrase')] = ""
@@ -133,14 +139,17 @@ class _Tool(NamedTuple):
     parameters: dict[str, Any]  # JSON schema
     # Takes the arguments; returns the result without `tool` and `count`.
     run: Callable[[dict[str, Any]], dict[str, Any]]
+    host: str = ""  # that gets the arguments; empty: they leave for nowhere
+    server: McpServer | None = None
 
 
 class Toolbox:
     """The tools of one turn: a context manager for one thread, used outside of any database scope.
 
     `own_words` are the person's messages in this conversation, the present one last; `recalled` are the
-    memories that the model was given. `is_kept` returns whether the present message still exists: if it was
-    deleted meanwhile, nothing is remembered.
+    memories that the model was given. With `gated`, the answers go to a remote model, which learns about a
+    sensitive screenshot only that there is one. `is_kept` returns whether the present message still exists:
+    if it was deleted meanwhile, nothing is remembered.
     """
 
     def __init__(
@@ -151,6 +160,7 @@ class Toolbox:
         own_words: Sequence[str],
         recalled: Sequence[str],
         clock: Callable[[], datetime],
+        gated: bool = False,
         is_kept: Callable[[], bool] = lambda: True,
         list_seconds: float = LIST_SECONDS,
         call_seconds: float = CALL_SECONDS,
@@ -158,7 +168,7 @@ class Toolbox:
         self._settings = settings
         self._device_id = device_id
         self._own_words, self._recalled = own_words, recalled
-        self._clock, self._is_kept = clock, is_kept
+        self._clock, self._gated, self._is_kept = clock, gated, is_kept
         self._list_seconds, self._call_seconds = list_seconds, call_seconds
         self._saved_on_request = False
         self._clients: dict[str, mcp.Client] = {}  # by server
@@ -182,19 +192,44 @@ class Toolbox:
             for name, tool in self._tools.items()
         ]
 
-    def run(self, name: str, arguments: str) -> dict[str, Any]:
+    def destination(self, name: str, arguments: str) -> Destination | None:
+        """Where a call would send its arguments. None when they leave for nowhere, or when `run` refuses them
+        anyway.
+        """
+        try:
+            tool = self._tools.get(name)
+            if tool is None or not tool.host:
+                return None
+            given = _arguments(arguments)
+            return Destination(
+                tool.host,
+                tool.server.id if tool.server else None,
+                tool.server is not None and tool.server.trusted,
+                msgspec.json.encode(given).decode(),
+                gate.kinds_in(given) if gate.is_closed(self._settings) else (),
+            )
+        except SnaploreError:
+            return None
+
+    def run(self, name: str, arguments: str, *, allowed_for: str | None = None) -> dict[str, Any]:
         """Run a tool; returns `{tool, count, results}`, each result with a `title` and a `snippet`. A search
         also has `total`.
 
-        `arguments` is the text of a JSON object, repaired if need be. Raises nothing: `error` is a sentence
-        about what failed.
+        With `allowed_for`, the person has seen these arguments and allows this call to this host; the gate
+        is not asked. `arguments` is the text of a JSON object, repaired if need be. Raises nothing: `error`
+        is a sentence about what failed.
         """
         shown = reading.as_text(name)[: mcp_servers.MAX_TOOL_NAME]
         try:
             tool = self._tools.get(name)
             if tool is None:
                 raise BadInput("There is no such tool. Only the tools that are offered can be called.")
-            answer = tool.run(_arguments(arguments))
+            given = _arguments(arguments)
+            if allowed_for is not None and allowed_for != tool.host:
+                raise BadInput("not sent: the address has changed since the person allowed it.")
+            if tool.host and allowed_for is None and gate.is_closed(self._settings):
+                gate.check_arguments(given)
+            answer = tool.run(given)
         except SnaploreError as failure:
             answer = {"results": [], "error": failure.detail}
         except Exception as problem:
@@ -209,7 +244,9 @@ class Toolbox:
         tools = {
             "search_knowledge_base": _built_in(SearchKnowledgeBase, self._search),
             "get_screenshot": _built_in(GetScreenshot, self._screenshot),
-            "web_search": _built_in(WebSearch, self._web_search),
+            "web_search": _built_in(WebSearch, self._web_search)._replace(
+                host=web_search.hosts(self._settings)
+            ),
             "save_memory": _built_in(SaveMemory, self._save_memory),
         }
         with database.scope():
@@ -232,7 +269,9 @@ class Toolbox:
                 )
                 break
             call = functools.partial(self._call, server, tool.name)
-            tools[mcp_servers.tool_name(server.id, tool.name)] = _Tool(description, parameters, call)
+            tools[mcp_servers.tool_name(server.id, tool.name)] = _Tool(
+                description, parameters, call, net.host(server.url), server
+            )
         return tools
 
     def _search(self, arguments: SearchKnowledgeBase) -> dict[str, Any]:
@@ -261,26 +300,77 @@ class Toolbox:
                 )
             else:
                 found = _newest(limit, filters)
-            rows = _rows([hit.photo_id for hit in found.items])
-        results = [_found(rows[hit.photo_id], hit) for hit in found.items if hit.photo_id in rows]
-        return {"total": max(found.total, len(results)), "results": results}
+            ids = [hit.photo_id for hit in found.items]
+            rows, own = _rows(ids), photos.own_words(ids)
+        results = [
+            _found(rows[hit.photo_id], own.get(hit.photo_id), hit)
+            for hit in found.items
+            if hit.photo_id in rows
+        ]
+        shown = [self._let_out(rows[result["id"]], result) for result in results]
+        answer: dict[str, Any] = {"total": max(found.total, len(results)), "results": shown}
+        if arguments.query and len(results) < FEW and (near := self._near(arguments, rows)):
+            answer["closest_in_meaning"] = near  # what the tool's description says of it
+        return answer
+
+    def _near(self, arguments: SearchKnowledgeBase, found: Container[int]) -> list[dict[str, Any]]:
+        """The screenshots that are closest to a query in meaning, without those that were found; none where
+        filters are set or this machine cannot look for meanings.
+        """
+        filters = (
+            arguments.category,
+            arguments.intent,
+            arguments.device_id,
+            arguments.since,
+            arguments.until,
+        )
+        if any(filters):
+            return []
+        try:
+            near = meaning.relatives_if_possible(arguments.query, self._settings, limit=FEW) or []
+        except Unavailable:
+            return []
+        near = [one for one in near if one.photo_id not in found]
+        with database.scope():
+            ids = [one.photo_id for one in near]
+            rows, own = _rows(ids), photos.own_words(ids)
+        return [
+            self._let_out(row, {**_heading(row.photo, row, own.get(one.photo_id)), "snippet": one.snippet})
+            | {"grade": one.grade}
+            for one in near
+            if (row := rows.get(one.photo_id)) is not None
+        ]
 
     def _screenshot(self, arguments: GetScreenshot) -> dict[str, Any]:
         with database.scope():
             photo = photos.get(arguments.id)
             analysis = Analysis.get(Analysis.photo == photo.id)
+            own = photos.own_words([photo.id]).get(photo.id)
+            tags = photos.tags_of([photo.id]).get(photo.id, [])
+        text = (own and own.text) or analysis.visible_text
         entities = msgspec.json.decode(analysis.entities, type=list[Entity])[:MAX_ENTITIES]
         result = {
-            **_heading(photo, analysis),
-            "snippet": _line(analysis.visible_text or analysis.summary, MAX_SNIPPET),
+            **_heading(photo, analysis, own),
+            "snippet": _line(text or analysis.summary, MAX_SNIPPET),
             "entities": [
                 {"type": entity.type, "value": _line(entity.value, MAX_ENTITY)} for entity in entities
             ],
-            "visible_text": cut(analysis.visible_text, MAX_VISIBLE_TEXT),
+            "visible_text": cut(text, MAX_VISIBLE_TEXT),
             "status": analysis.status,
             "filename": photo.filename,
         }
-        return {"results": [result]}
+        if own and own.note:
+            result["note"] = cut(own.note, MAX_VISIBLE_TEXT)
+        if tags:
+            result["tags"] = tags
+        return {"results": [self._let_out(analysis, result)]}
+
+    def _let_out(self, analysis: Analysis, result: dict[str, Any]) -> dict[str, Any]:
+        """The result about a screenshot, or, before the gate, only that there is a sensitive one."""
+        if not self._gated or not gate.holds(analysis, [analysis.visible_text, result]):
+            return result
+        kept = {name: result[name] for name in ("id", "device_id", "taken")}
+        return {**kept, "title": gate.TITLE, "snippet": ""}
 
     def _web_search(self, arguments: WebSearch) -> dict[str, Any]:
         found = web_search.search(arguments.query, self._settings, most=WEB_RESULTS)
@@ -401,23 +491,25 @@ def _rows(ids: list[int]) -> dict[int, Analysis]:
             Analysis.visible_text,
             Analysis.content_category,
             Analysis.intent,
+            Analysis.sensitive,
+            Analysis.cleared,
         ),
         *(Photo.id, Photo.filename, Photo.device_id, Photo.original_timestamp),
     )
     return {analysis.photo_id: analysis for analysis in selected.join(Photo).where(Analysis.photo.in_(ids))}
 
 
-def _found(analysis: Analysis, hit: search.Hit) -> dict[str, Any]:
-    snippet = hit.snippet or _line(analysis.visible_text, MAX_SNIPPET)
-    return {**_heading(analysis.photo, analysis), "snippet": snippet, "score": hit.score}
+def _found(analysis: Analysis, own: OwnWords | None, hit: search.Hit) -> dict[str, Any]:
+    snippet = hit.snippet or _line((own and own.text) or analysis.visible_text, MAX_SNIPPET)
+    return {**_heading(analysis.photo, analysis, own), "snippet": snippet, "score": hit.score}
 
 
-def _heading(photo: Photo, analysis: Analysis) -> dict[str, Any]:
-    """The fields that every result about a screenshot has."""
+def _heading(photo: Photo, analysis: Analysis, own: OwnWords | None) -> dict[str, Any]:
+    """The fields that every result about a screenshot has. What the person wrote comes first."""
     return {
         "id": photo.id,
-        "title": analysis.app_name or photo.filename,
-        "summary": _line(analysis.summary, MAX_SUMMARY),
+        "title": (own and own.title) or analysis.app_name or photo.filename,
+        "summary": _line((own and own.summary) or analysis.summary, MAX_SUMMARY),
         "category": analysis.content_category,
         "intent": analysis.intent,
         "device_id": photo.device_id,

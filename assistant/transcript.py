@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+import gate
 from assistant import context, conversations
 from assistant.conversations import Turn
 from engines import prompts
@@ -27,6 +28,7 @@ class Transcript(NamedTuple):
 
     frame: prompts.Frame
     takes_tools: bool
+    gated: bool = False  # what rests on sensitive screenshots is left out
 
     def history(self, turns: Iterable[Turn], most: int, *, pictures: int) -> History:
         """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. `turns` come
@@ -54,7 +56,10 @@ class Transcript(NamedTuple):
     def messages(self, turn: Turn, *, pictures: bool) -> context.Messages:
         """The messages of a turn. Without `pictures`, a line of text replaces each attached picture."""
         messages: context.Messages = []
-        for message in turn:
+        held = held_back(turn) if self.gated else set()
+        for number, message in enumerate(turn):
+            if number in held:
+                message = _without_content(message)
             if message.role == "user":
                 messages.append({"role": "user", "content": _user_content(message, pictures=pictures)})
             elif message.role == "tool" and self.takes_tools:
@@ -75,6 +80,60 @@ class Transcript(NamedTuple):
             elif message.content:
                 messages.append({"role": message.role, "content": message.content})
         return messages
+
+
+# The tools whose results are screenshots. What others answer came from outside.
+SCREENSHOTS = ("search_knowledge_base", "get_screenshot")
+
+
+def held_back(turn: Turn) -> set[int]:
+    """The positions of the messages in a turn that must not leave: results of tools about sensitive
+    screenshots, and the answers that were given after them.
+
+    An embedded model has read such results in full, as has a remote one if a photo was marked later.
+    """
+    held: set[int] = set()
+    photos: set[int] = set()
+    for number, message in enumerate(turn):
+        if message.role == "tool" and message.tool_name in SCREENSHOTS:
+            results = _results(message.content or "")
+            found = gate.marks(result["id"] for result in results if isinstance(result.get("id"), int))
+            photos |= found.keys()
+            if any(gate.holds(found.get(result.get("id", 0), gate.Mark()), result) for result in results):
+                held.add(number)
+        elif (
+            message.role == "assistant"
+            and message.content
+            and (held or (photos and gate.holds_any(photos, message.content)))
+        ):
+            held.add(number)
+    return held
+
+
+def _results(content: str) -> list[dict[str, Any]]:
+    """The results of a tool, without those that were held back when it ran."""
+    try:
+        answer = msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        return []
+    results = answer.get("results", []) if isinstance(answer, dict) else []
+    return [result for result in results if isinstance(result, dict) and result.get("title") != gate.TITLE]
+
+
+def _without_content(message: Message) -> Message:
+    if message.role == "tool":
+        result: dict[str, Any] = {
+            "tool": message.tool_name,
+            "count": 0,
+            "results": [],
+            "error": gate.HELD_BACK,
+        }
+        content = msgspec.json.encode(result).decode()
+    else:
+        content = gate.HELD_BACK
+    return Message(
+        role=message.role, content=content, tool_call_id=message.tool_call_id, tool_name=message.tool_name
+    )
 
 
 def _user_content(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:

@@ -39,6 +39,7 @@ from text import one_line, shortened
 TAVILY_URL = "https://api.tavily.com/search"
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 DDGS_ENGINE = "duckduckgo"
+DUCKDUCKGO_URL = "https://html.duckduckgo.com/html/"  # which ddgs calls
 
 PROVIDER_SECONDS = 10.0  # providers answer in 1 to 5; a SearXNG waits 3 for its engines
 MAX_ANSWER_BYTES = 2 * 1024 * 1024  # ten times as much as 50 results of a SearXNG
@@ -85,6 +86,7 @@ class Result(msgspec.Struct, frozen=True):
 
 class Provider(NamedTuple):
     name: str
+    address: str  # of its server
     # Takes settings, query, most results and seconds; raises `SnaploreError`.
     ask: Callable[[Settings, str, int, float], list[Result]]
 
@@ -118,12 +120,19 @@ def search(
 def providers(settings: Settings) -> list[Provider]:
     """The primary provider and, if there is one, the secondary."""
     chain = (
-        (settings.searxng_url, Provider("SearXNG", _ask_searxng)),
-        (settings.tavily_api_key, Provider("Tavily", _ask_tavily)),
-        (settings.brave_api_key, Provider("Brave", _ask_brave)),
-        (True, Provider("DuckDuckGo", _ask_duckduckgo)),
+        (settings.searxng_url, Provider("SearXNG", settings.searxng_url or "", _ask_searxng)),
+        (settings.tavily_api_key, Provider("Tavily", TAVILY_URL, _ask_tavily)),
+        (settings.brave_api_key, Provider("Brave", BRAVE_URL, _ask_brave)),
+        (True, Provider("DuckDuckGo", DUCKDUCKGO_URL, _ask_duckduckgo)),
     )
     return [provider for setting, provider in chain if setting][:2]
+
+
+def hosts(settings: Settings) -> str:
+    """The hosts that may get a query, with commas between them: the secondary gets it when the primary fails
+    or finds nothing.
+    """
+    return ", ".join(net.host(provider.address) for provider in providers(settings))
 
 
 def _ask_searxng(settings: Settings, query: str, most: int, deadline: float) -> list[Result]:

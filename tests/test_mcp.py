@@ -593,7 +593,14 @@ def post(client, **fields):
     return client.post("/api/mcp-servers", json={"id": "weather", "name": "Weather", "url": PUBLIC, **fields})
 
 
-SHOWN = {"id": "weather", "name": "Weather", "url": PUBLIC, "description": "", "enabled": True}
+SHOWN = {
+    "id": "weather",
+    "name": "Weather",
+    "url": PUBLIC,
+    "description": "",
+    "enabled": True,
+    "trusted": False,
+}
 
 
 def test_a_server_is_registered_listed_changed_and_deleted(client):
