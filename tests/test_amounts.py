@@ -19,6 +19,7 @@ import reasoner
 from app import create_app
 from assistant import chat, conversations
 from clock import utc_now
+from curation import originals
 from database import db
 from engines.findings import MemoryCandidate
 from memory import remember
@@ -96,7 +97,10 @@ def test_the_statistics_match_the_disk_to_the_byte(client, settings, make_photo)
     told("Is allergic to nuts.")
     shown = client.get("/api/data/stats").json
 
-    assert set(shown) == {"total_photos", "total_memories", "storage_used_bytes", "storage_free_bytes"}
+    assert set(shown) == {
+        *("total_photos", "kept_photos", "trashed_photos", "total_memories"),
+        *("storage_used_bytes", "storage_free_bytes"),
+    }
     assert (shown["total_photos"], shown["total_memories"]) == (3, 1)
     assert shown["storage_used_bytes"] == on_disk(settings, "photos", "attachments", "database")
     assert shown["storage_free_bytes"] > 0
@@ -176,10 +180,10 @@ def test_the_retention_can_be_set_overrides_the_environment_and_applies_to_clean
     client, settings, make_photo
 ):
     client.upload(make_photo())
-    assert client.get("/api/data/retention").json == {"retention_days": 30}
-    assert client.put("/api/data/retention", json={"retention_days": 90}).json == {"retention_days": 90}
-    assert client.get("/api/data/retention").json == {"retention_days": 90}
-    assert Client(create_app(settings)).get("/api/data/retention").json == {"retention_days": 90}
+    assert client.get("/api/data/retention").json["retention_days"] == 30
+    assert client.put("/api/data/retention", json={"retention_days": 90}).json["retention_days"] == 90
+    assert client.get("/api/data/retention").json["retention_days"] == 90
+    assert Client(create_app(settings)).get("/api/data/retention").json["retention_days"] == 90
 
     then = utc_now() + timedelta(days=60)
     assert cleanup.clean(settings, now=then).photos == 0
@@ -195,7 +199,37 @@ def test_an_invalid_retention_is_400_and_changes_nothing(client, value):
         detail(client.put("/api/data/retention", json={"retention_days": value}), 400)
         == "retention_days: must be between 0 and 36500"
     )
-    assert client.get("/api/data/retention").json == {"retention_days": 30}
+    assert client.get("/api/data/retention").json == {"retention_days": 30, "chosen": False}
+
+
+def test_the_retention_counts_as_chosen_once_somebody_has_set_it(client, settings):
+    assert client.get("/api/data/retention").json["chosen"] is False
+    by_environment = Client(create_app(dataclasses.replace(settings, retention_days=365)))
+    assert by_environment.get("/api/data/retention").json == {"retention_days": 365, "chosen": True}
+    # The default, too, can be a choice.
+    assert client.put("/api/data/retention", json={"retention_days": 30}).json["chosen"] is True
+    assert client.get("/api/data/retention").json["chosen"] is True
+
+
+def test_what_another_retention_would_delete_is_counted_and_stays(client, settings, make_photo, monkeypatch):
+    client.upload(make_photo())
+    client.post("/api/chat/send", json={"message": "Hello", "conversation_id": "cafe"})
+    with database.scope():
+        Dynamic.create(title="Old", category="note", created_at=utc_now())
+        Dynamic.create(title="Pinned", category="note", created_at=utc_now(), is_pinned=True)
+    path = "/api/data/retention/preview"
+    nothing = {"photos": 0, "conversations": 0, "dynamics": 0}
+    assert client.get(f"{path}?retention_days=1").json == {"retention_days": 1, **nothing}
+
+    monkeypatch.setattr(amounts, "utc_now", lambda: utc_now() + timedelta(days=40))
+    one = {"photos": 1, "conversations": 1, "dynamics": 1}
+    assert client.get(f"{path}?retention_days=30").json == {"retention_days": 30, **one}
+    assert client.get(f"{path}?retention_days=41").json == {"retention_days": 41, **nothing}
+    assert client.get(f"{path}?retention_days=0").json == {"retention_days": 0, **nothing}
+
+    assert (count(Photo), count(Conversation), count(Dynamic)) == (1, 1, 2)
+    assert client.get("/api/data/retention").json == {"retention_days": 30, "chosen": False}
+    detail(client.get(f"{path}?retention_days=36501"), 400)
 
 
 def test_the_retention_is_required(client):
@@ -284,7 +318,8 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
     shown = client.get("/api/photos/1").json
     del shown["original_path"], shown["thumbnail_path"]
     told_more = {"entities": FINDINGS["entities"], "visible_text": FINDINGS["visible_text"]}
-    assert listed[1] == {**shown, "file": listed[1]["file"], "analysis": {**shown["analysis"], **told_more}}
+    analysed = {**shown["analysis"], **told_more}
+    assert listed[1] == {**shown, "file": listed[1]["file"], "lines": [], "analysis": analysed}
 
     [conversation] = read(zipped, "conversations")
     assert [(message["role"], message["content"]) for message in conversation["messages"]] == [
@@ -417,6 +452,7 @@ def noise(side=700):
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_between_two_parts_the_database_is_free_and_a_deletion_does_no_harm(client, settings):
     content = [noise() for _ in range(25)]
     for picture in content:
@@ -445,6 +481,7 @@ def test_between_two_parts_the_database_is_free_and_a_deletion_does_no_harm(clie
     )
 
 
+@pytest.mark.slow
 def test_parts_are_small_and_memory_stays_flat(client, settings):
     for _ in range(4):
         client.upload(noise(1500))
@@ -455,7 +492,7 @@ def test_parts_are_small_and_memory_stays_flat(client, settings):
     finally:
         tracemalloc.stop()
 
-    assert max(sizes) < 2 * export.BLOCK
+    assert max(sizes) < 2 * originals.BLOCK
     assert sum(sizes) > 7 * MEGABYTE
     assert most < 3 * MEGABYTE
 
@@ -481,6 +518,7 @@ def test_the_number_of_exports_is_limited_and_an_aborted_one_frees_its_place(app
         answer.close()
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_slowly_or_disconnects_blocks_nobody(tmp_path):
     with Service(tmp_path, api_key="key", retention_days=0) as service:
         for _ in range(12):
@@ -584,6 +622,7 @@ def test_all_data_is_deleted_and_the_configuration_stays(client, settings, remot
     assert client.get("/api/search?q=library").json["total"] == 1
 
 
+@pytest.mark.slow
 def test_deleted_data_is_in_no_byte_of_the_data_folder(settings, remote, fake_llm, work_queue, clock):
     """Without encryption, so that the test can read the bytes."""
     plain = dataclasses.replace(settings, encryption=False)
@@ -682,9 +721,9 @@ def test_photos_that_are_uploaded_during_the_deletion_stay(client, settings, mon
         together(upload)
         return purge(*arguments, **options)
 
-    purge = photos.purge
+    purge = photos.purge_all
     client.upload(draw("early"))
-    monkeypatch.setattr(photos, "purge", upload_first)
+    monkeypatch.setattr(photos, "purge_all", upload_first)
 
     assert client.post("/api/data/clear", json=CLEAR).json["photos"] == 1
     assert [photo["filename"] for photo in client.get("/api/photos").json["items"]] == ["late.png"]
@@ -700,6 +739,7 @@ def test_photos_from_a_clock_that_was_ahead_are_deleted_as_well(client):
     assert client.post("/api/data/clear", json=CLEAR).json["photos"] == 1
 
 
+@pytest.mark.slow
 def test_two_deletions_at_once_beside_a_busy_service_are_safe(tmp_path):
     with FakeLLM() as fake:
         remote = {"api_key": "key", "dev_mode": "true", "llm_base_url": fake.url, "llm_model": "scripted"}

@@ -41,11 +41,12 @@ from errors import (
 from locks import ServiceLock, named_lock
 from models import Photo
 from settings import Settings
+from tests.support import kills
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import Clients, Service, eventually
-from upkeep import archive, backup, restore, rotation
+from upkeep import archive, backup, check, restore, rotation
 from upkeep.progress import silent
 
 SECRETS = ("quicksilver smuggler", "divorce-papers", "Zanzibar departure", "sk-of-the-model")
@@ -801,6 +802,7 @@ def test_a_restore_is_refused_while_a_service_runs(kept, here):
 
 # --------------------------------------------------------------------------------------------- killed runs
 
+KILLS = 50  # of the whole command
 CALLS = ("link", "replace", "rename", "unlink", "rmdir", "mkdir", "fsync", "sync")
 
 
@@ -850,6 +852,7 @@ def quick(monkeypatch):
         monkeypatch.setattr(os, name, lambda *_: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("undo", [False, True], ids=["restore", "undo"])
 def test_killed_at_any_point_the_old_or_the_new_state_is_complete_and_another_run_finishes(
     kept, here, other, tmp_path, quick, undo
@@ -877,6 +880,51 @@ def test_killed_at_any_point_the_old_or_the_new_state_is_complete_and_another_ru
     assert 8 < is_new.index(True) < len(is_new) - 8, "calls before it and after it"
 
 
+@pytest.mark.slow
+def test_a_restore_killed_at_fifty_points_leaves_the_old_or_the_new_data_and_can_be_repeated(
+    kept, here, other, tmp_path
+):
+    kills.need_strace()
+    seed = random.SystemRandom().randrange(10_000)
+    shutil.copytree(here.data_dir, tmp_path / "template")
+    command = ("restore", str(kept.file), "--master-key-file", str(key_of(kept)))
+    every = kills.points(here, *command)
+    print(f"{KILLS} of {len(every)} points, seed {seed}")  # pytest shows it with a failure
+    points = kills.spread(every, KILLS, random.Random(seed))
+    assert contents(here) == kept.contents
+
+    def killed(number):
+        (tmp_path / str(number)).mkdir()
+        folder = kills.copied(tmp_path / "template", tmp_path / str(number))
+        settings = dataclasses.replace(here, data_dir=folder)
+        kills.kill(settings, points[number], *command)
+        return settings
+
+    is_new = []
+    with ThreadPoolExecutor(2) as runs:
+        for point, settings in zip(points, runs.map(killed, range(KILLS)), strict=True):
+            state = contents(settings)
+            assert state in (other.contents, kept.contents), point
+            is_new.append(state == kept.contents)
+            restored(settings, kept)
+            assert contents(settings) == kept.contents, point
+            assert not list(settings.data_dir.glob("restore-*")), point
+            assert problems(settings) == [], point
+            shutil.rmtree(settings.data_dir)
+    assert is_new == sorted(is_new), "one call commits the restore"
+    assert {*is_new} == {False, True}, "killed before it and after it"
+
+
+def problems(settings):
+    """What the integrity check finds, except in the index: it has no words of the photos of `live`."""
+    try:
+        kinds = list(check.check(settings, check.Orders(utc_now())))
+    finally:
+        database.close_connections()
+    return [str(kind) for kind in kinds if kind.wrong and kind.name != "index"]
+
+
+@pytest.mark.slow
 def test_a_killed_backup_leaves_the_data_intact_and_no_incomplete_file(here, other, tmp_path, quick):
     def verb():
         database.open_store(here)

@@ -4,6 +4,7 @@ moment.
 Encryption is off here, so that the tests can read the bytes.
 """
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ import photos
 import search
 from assistant import conversations
 from clock import utc_now
+from curation import retention
 from database import db
 from engines.findings import MemoryCandidate
 from locks import Presence, named_lock
@@ -153,6 +155,7 @@ def test_expired_short_term_memories_are_deleted_and_long_term_ones_stay(app, se
     assert remaining(Memory, Memory.id) == {lasting}
 
 
+@pytest.mark.slow
 def test_data_stays_at_exactly_the_retention_period_and_is_deleted_a_moment_later(app, settings):
     now, moment = utc_now(), timedelta(milliseconds=1)
     fill(1, uploaded=now)
@@ -184,14 +187,15 @@ def test_a_retention_of_0_days_keeps_everything_that_has_not_expired(app, client
 def test_a_retention_that_was_set_at_run_time_wins(app, client, settings):
     client.upload(draw())
     with database.scope():
-        assert cleanup.retention_days(settings) == 30
+        assert retention.days(settings) == 30
         models.store_value("retention_days", 90)
-        assert cleanup.retention_days(settings) == 90
+        assert retention.days(settings) == 90
 
     assert cleanup.clean(settings, now=utc_now() + 89 * DAY).photos == 0
     assert cleanup.clean(settings, now=utc_now() + 91 * DAY).photos == 1
 
 
+@pytest.mark.slow
 def test_one_run_deletes_more_than_a_batch_and_reports_progress(app, settings):
     now = utc_now()
     fill(2 * cleanup.BATCH + 1, uploaded=now)
@@ -222,6 +226,43 @@ def test_a_photo_that_is_deleted_during_its_analysis_leaves_nothing(
     assert [one.photos for one in cleaned] == [1]
     assert count(Photo) == count(Analysis) == count(Vocabulary) == count(Memory) == 0
     assert client.get("/api/stats").json["processing"] == 0
+
+
+# --------------------------------------------------------------------------------------------- one-time codes
+
+
+@pytest.mark.slow
+def test_one_time_codes_go_to_the_trash_after_a_day_where_that_is_set(client, settings):
+    shown = {"code": "one_time_code", "kept": "one_time_code", "both": "card one_time_code", "plain": ""}
+    ids = {name: client.upload(draw(name)).json["id"] for name in shown}
+    with database.scope():
+        for name, kinds in shown.items():
+            Analysis.update(sensitive=kinds, kept=name == "kept").where(Analysis.photo == ids[name]).execute()
+    now = utc_now()
+
+    assert client.get("/api/data/codes").json == {"days": 0, "photos": 1}
+    assert cleanup.clean(settings, now=now + 2 * DAY).codes == 0  # off
+    assert client.put("/api/data/codes", json={"days": 1}).json == {"days": 1, "photos": 1}
+    assert cleanup.clean(settings, now=now + 23 * HOUR).codes == 0
+    assert cleanup.clean(settings, now=now + 25 * HOUR, dry_run=True).codes == 1
+    assert client.get("/api/photos?trash=true").json["total"] == 0
+    assert cleanup.clean(settings, now=now + 25 * HOUR).codes == 1
+
+    assert [item["id"] for item in client.get("/api/photos?trash=true").json["items"]] == [ids["code"]]
+    assert {item["id"] for item in client.get("/api/photos").json["items"]} == {*ids.values()} - {ids["code"]}
+    assert cleanup.clean(settings, now=now + 25 * HOUR).codes == 0
+
+
+def test_the_environment_sets_the_expiry_of_codes_until_it_is_set_at_run_time(client, settings):
+    settings = dataclasses.replace(settings, codes_expire=2)
+    code = client.upload(draw()).json["id"]
+    with database.scope():
+        Analysis.update(sensitive="one_time_code").where(Analysis.photo == code).execute()
+    later = utc_now() + 3 * DAY
+    assert cleanup.clean(settings, now=later, dry_run=True).codes == 1
+    client.put("/api/data/codes", json={"days": 0})
+    assert cleanup.clean(settings, now=later, dry_run=True).codes == 0
+    assert client.put("/api/data/codes", json={"days": -1}).status_code == 400
 
 
 # ---------------------------------------------------------------------------------------------------- dry run
@@ -372,6 +413,7 @@ def test_what_was_deleted_is_in_no_byte_of_the_data_folder(
     assert present(settings, {b"staying-file"}), "the proof that it would have been found"
 
 
+@pytest.mark.slow
 def test_of_a_thousand_words_none_is_left_in_the_gaps_between_rows(app, settings):
     """SQLite leaves rare copies there when it moves rows between pages, so a few words prove nothing."""
     now = utc_now()
@@ -389,6 +431,7 @@ def test_of_a_thousand_words_none_is_left_in_the_gaps_between_rows(app, settings
         assert search.find("perpendicular150x", now=now).items == []
 
 
+@pytest.mark.slow
 def test_a_large_database_is_not_rewritten_but_returns_its_free_pages_in_steps(app, settings, monkeypatch):
     monkeypatch.setattr(cleanup, "REWRITABLE", 0)
     monkeypatch.setattr(cleanup, "PAGES", 20)
@@ -442,6 +485,7 @@ def test_the_log_stays_during_a_read_and_the_next_clean_up_empties_it(app, setti
 # --------------------------------------------------------------------------------------------- real processes
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_everything_intact_and_the_next_run_finishes(app, settings, tmp_path):
     fill(4 * cleanup.BATCH, uploaded=utc_now() - 40 * DAY)
     fill(3, uploaded=utc_now())
@@ -495,24 +539,25 @@ def test_the_jobs_run_beside_a_busy_service_and_nobody_meets_a_locked_database(t
 
     with FakeLLM(model) as fake:
         remote = {"api_key": "key", "dev_mode": "true", "llm_base_url": fake.url, "llm_model": "scripted"}
-        with Service(tmp_path, language="en", **remote) as service, Work(service) as work:
-            for first in (0, 10):
-                eventually(lambda last=first + 10: len(work.uploaded) >= last, "the service is busy")
-                make_uploads_old(service, work.uploaded[first : first + 10])
-                before = work.done
-                runs = dict(
-                    zip(
-                        JOBS,
-                        together(*(lambda name=name: run_job(service, name) for name in JOBS)),
-                        strict=True,
+        with Service(tmp_path, language="en", **remote) as service:
+            with Work(service) as work:
+                for first in (0, 10):
+                    eventually(lambda last=first + 10: len(work.uploaded) >= last, "the service is busy")
+                    make_uploads_old(service, work.uploaded[first : first + 10])
+                    before = work.done
+                    runs = dict(
+                        zip(
+                            JOBS,
+                            together(*(lambda name=name: run_job(service, name) for name in JOBS)),
+                            strict=True,
+                        )
                     )
-                )
-                for name, run in runs.items():
-                    assert (run.returncode, run.stderr) == (0, ""), run.stdout + run.stderr
-                    assert run.stdout.startswith(f"{name}: ")
-                    assert len(run.stdout.splitlines()) == 1, run.stdout
-                assert not runs["cleanup"].stdout.startswith("cleanup: 0 photos")
-                eventually(lambda before=before: work.done > before, "the service still works")
+                    for name, run in runs.items():
+                        assert (run.returncode, run.stderr) == (0, ""), run.stdout + run.stderr
+                        assert run.stdout.startswith(f"{name}: ")
+                        assert len(run.stdout.splitlines()) == 1, run.stdout
+                    assert not runs["cleanup"].stdout.startswith("cleanup: 0 photos")
+                    eventually(lambda before=before: work.done > before, "the service still works")
             service.wait_until_analysed()
         assert work.failures == []
         assert "locked" not in service.output

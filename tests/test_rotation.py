@@ -8,6 +8,7 @@ import hashlib
 import os
 import random
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,12 +30,14 @@ from crypto import KeyStore
 from errors import StartRefused, StorageFull, Unreadable
 from models import Photo
 from settings import ROOT
+from tests.support import kills
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import Service, eventually
-from upkeep import rotation
+from upkeep import check, rotation
 from upkeep.progress import silent
 
+SWITCH_KILLS = 25  # in each direction
 KILLS = 4  # of 50 with `--thorough`
 PHOTOS = 200  # of 3,000 with `--thorough`
 
@@ -234,6 +237,7 @@ def test_a_key_ring_that_cannot_be_written_completely_leaves_one_state_or_the_ot
     with contextlib.suppress(OSError):
         rotate()
     monkeypatch.undo()
+    assert not list(settings.data_dir.glob("keys/*.new"))
     holds(client, pictures)
     client.upload(draw("afterwards"))
     database.close_connections()
@@ -544,8 +548,12 @@ def test_encryption_is_switched_off_and_on_again_for_all_data(client, settings):
     sealed = switch(settings, on=True)
     with pytest.raises(StartRefused, match=r"SNAPLORE_ENCRYPTION is true.*./snaplore keys apply"):
         create_app(sealed)
+    foreign = settings.data_dir / "photos" / "ab" / "mine.txt"
+    foreign.parent.mkdir(exist_ok=True)
+    foreign.write_text("not Snaplore's")
     on = apply(sealed)
     assert on.exit_code == 0, on.output
+    assert foreign.exists()
     holds(Client(create_app(sealed)), pictures)
     content = all_bytes(sealed)
     assert not any(picture[:64] in content for picture in pictures.values())
@@ -566,8 +574,22 @@ def test_data_that_was_never_encrypted_gets_a_master_key_with_encryption(tmp_pat
     holds(Client(create_app(sealed)), pictures)
 
 
+def unsealed(settings):
+    """How many files are readable: originals, thumbnails, attachments and uploads on their way."""
+    files = [
+        path
+        for name in ("photos", "attachments", "spool")
+        for path in (settings.data_dir / name).rglob("*")
+        if path.is_file()
+    ]
+    contents = [path.read_bytes() for path in files]
+    return sum(content != b"" and not content.startswith(b"SNAPSEAL1\n") for content in contents)
+
+
 @pytest.mark.parametrize("on", [False, True])
-@pytest.mark.parametrize("moment", ["before the ring", "between its copies", "before the pictures"])
+@pytest.mark.parametrize(
+    "moment", ["before the ring", "between its copies", "before the pictures", "before the old pictures go"]
+)
 def test_a_killed_switch_can_be_run_again(client, settings, monkeypatch, on, moment):
     pictures = filled(client)
     target = switch(settings, on=on)
@@ -577,6 +599,8 @@ def test_a_killed_switch_can_be_run_again(client, settings, monkeypatch, on, mom
     with monkeypatch.context() as patch:
         if moment == "before the pictures":
             patch.setattr(rotation, "seal_anew", _interrupted)
+        elif moment == "before the old pictures go":
+            patch.setattr(rotation, "_remove", _interrupted)
         else:
             rename = crypto.durable_rename
             cut = {"before the ring": "ring.1", "between its copies": "ring.2"}[moment]
@@ -592,12 +616,63 @@ def test_a_killed_switch_can_be_run_again(client, settings, monkeypatch, on, mom
     holds(Client(create_app(target)), pictures)
     assert len(databases(settings)) == 1
     assert (b"SQLite format 3" in all_bytes(settings)) is not on
+    assert unsealed(settings) == 0 if on else unsealed(settings) >= 7
 
 
 def _interrupted(*_arguments, **_options):
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("on", [False, True], ids=["off", "on"])
+def test_a_switch_killed_at_any_system_call_leaves_one_whole_state_and_can_be_run_again(
+    client, settings, tmp_path, on
+):
+    kills.need_strace()
+    seed = secrets.randbelow(10**6)
+    pictures = filled(client)
+    if on:
+        assert apply(switch(settings, on=False)).exit_code == 0
+    database.close_connections()
+    shutil.copytree(settings.data_dir, tmp_path / "template")
+    command = ("keys", "apply")
+    every = kills.points(switch(settings, on=on), *command)
+    print(f"{SWITCH_KILLS} of {len(every)} points, seed {seed}")  # pytest shows it with a failure
+    points = kills.spread(every, SWITCH_KILLS, random.Random(seed))
+
+    def killed(number):
+        (tmp_path / str(number)).mkdir()
+        folder = kills.copied(tmp_path / "template", tmp_path / str(number))
+        target = dataclasses.replace(settings, data_dir=folder, encryption=on)
+        kills.kill(target, points[number], *command)
+        return target
+
+    switched = []
+    with ThreadPoolExecutor(2) as runs:
+        for point, target in zip(points, runs.map(killed, range(SWITCH_KILLS)), strict=True):
+            try:
+                app = create_app(target)
+            except StartRefused:
+                app = create_app(switch(target, on=not on))
+            switched.append(app.settings.encryption == on)
+            holds(Client(app), pictures)
+            again = apply(target)
+            assert again.exit_code == 0, (point, again.output)
+            holds(Client(create_app(target)), pictures)
+            database.close_connections()
+            assert len(databases(target)) == 1, point
+            content = all_bytes(target)
+            assert (b"SQLite format 3" in content) is not on, point
+            assert unsealed(target) == 0 if on else unsealed(target) >= 7, point
+            kinds = list(check.check(target, check.Orders(utc_now())))
+            assert [str(kind) for kind in kinds if kind.wrong] == [], point
+            database.close_connections()
+            shutil.rmtree(target.data_dir)
+    assert switched == sorted(switched), "one call commits the switch"
+    assert {*switched} == {False, True}, "killed before it and after it"
+
+
+@pytest.mark.slow
 def test_encryption_is_not_switched_while_a_service_runs(tmp_path):
     with Service(tmp_path, api_key="key") as service:
         refused = service.run("flask", "--app", "app", "keys", "apply", encryption="false")
@@ -658,6 +733,7 @@ def test_a_killed_change_of_the_master_key_leaves_one_complete_pair(client, sett
     assert kept == {"master.key", "ring.1", "ring.2"}
 
 
+@pytest.mark.slow
 def test_a_master_key_file_of_the_operator_is_replaced_by_the_operator(tmp_path):
     first, second = tmp_path / "first.key", tmp_path / "second.key"
     first.write_text(secrets.token_hex(32))

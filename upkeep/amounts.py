@@ -20,12 +20,14 @@ import crypto
 import database
 import memory
 import models
+import photos
 from clock import iso, utc_now
+from curation import retention
 from errors import Unavailable
 from loops import Places
 from models import Holding
 from settings import NAME, Settings
-from upkeep import cleanup, export, rotation
+from upkeep import cleanup, export, rotation, watching
 from web import inputs, shapes
 
 # An export occupies one of the server's 16 threads (gunicorn.conf.py) until its client has received it.
@@ -41,6 +43,8 @@ def statistics(*, now: datetime) -> shapes.Amounts:
     database_bytes = sum(crypto.size_of(path) for path in files)
     return {
         "total_photos": models.tallied(),
+        "kept_photos": models.tallied_kept(),
+        "trashed_photos": models.count_trashed(),
         "total_memories": memory.statistics(now=now)["total"],
         "storage_used_bytes": database_bytes + (Holding.select(peewee.fn.SUM(Holding.bytes)).scalar() or 0),
         "storage_free_bytes": shutil.disk_usage(store.folder).free,
@@ -75,8 +79,23 @@ _exports = Places(MOST_EXPORTS, full="Too many exports are running.", retry_afte
 routes = Blueprint("data", __name__, url_prefix="/api/data")
 
 
+Days = Annotated[int, msgspec.Meta(ge=0, le=36_500)]
+
+
 class Retention(msgspec.Struct):
-    retention_days: Annotated[int, msgspec.Meta(ge=0, le=36_500)]
+    retention_days: Days
+
+
+class Codes(msgspec.Struct):
+    days: Days
+
+
+class PreviewQuery(msgspec.Struct):
+    retention_days: Days
+
+
+class ExportQuery(msgspec.Struct):
+    trash: Annotated[bool, msgspec.Meta(description="with `true`, also photos in the trash")] = False
 
 
 class Clearing(msgspec.Struct):
@@ -94,7 +113,24 @@ def stats() -> shapes.Amounts:
 @inputs.operation()
 def show_retention() -> shapes.RetentionFields:
     """Show after how many days stored data is deleted."""
-    return {"retention_days": cleanup.retention_days(inputs.settings())}
+    settings = inputs.settings()
+    return {
+        "retention_days": retention.days(settings),
+        "chosen": cleanup.retention_is_chosen(settings),
+    }
+
+
+@routes.get("/retention/preview")
+@inputs.operation()
+def preview_retention(query: PreviewQuery) -> shapes.RetentionPreview:
+    """Count what the next clean-up would delete with another retention period."""
+    due = cleanup.due(query.retention_days, now=utc_now())
+    return {
+        "retention_days": query.retention_days,
+        "photos": due.photos,
+        "conversations": due.conversations,
+        "dynamics": due.dynamics,
+    }
 
 
 @routes.put("/retention")
@@ -103,6 +139,26 @@ def change_retention(body: Retention) -> shapes.RetentionFields:
     """Set after how many days stored data is deleted; 0 keeps everything."""
     models.store_value("retention_days", body.retention_days)
     return show_retention()
+
+
+@routes.get("/codes")
+@inputs.operation()
+def show_codes() -> shapes.CodesFields:
+    """Show after how many days screenshots of one-time codes go to the trash, and how many there are."""
+    return {
+        "days": retention.codes_days(inputs.settings()),
+        "photos": photos.with_codes(utc_now()).count(),
+    }
+
+
+@routes.put("/codes")
+@inputs.operation()
+def change_codes(body: Codes) -> shapes.CodesFields:
+    """Set after how many days screenshots of one-time codes go to the trash; 0: never. Clean-up moves those
+    that are not kept and show nothing else that is sensitive.
+    """
+    models.store_value("codes_days", body.days)
+    return show_codes()
 
 
 @routes.get("/keys")
@@ -115,11 +171,13 @@ def show_keys() -> shapes.KeyStatus:
 @routes.get("/export")
 @inputs.without_scope
 @inputs.operation(Unavailable)
-def download() -> Annotated[flask.Response, inputs.Media(("application/zip",))]:
-    """Export everything as a zip of readable files."""
+def download(query: ExportQuery) -> Annotated[flask.Response, inputs.Media(("application/zip",))]:
+    """Export everything as a zip of readable files, without the trash unless `trash` is true."""
     now, place = utc_now(), contextlib.ExitStack()  # closed when the client has received everything
     place.enter_context(_exports.one())
-    answer = flask.Response(export.stream(inputs.settings(), now=now), mimetype="application/zip")
+    answer = flask.Response(
+        export.stream(inputs.settings(), with_trash=query.trash, now=now), mimetype="application/zip"
+    )
     answer.headers["Content-Disposition"] = (
         f"attachment; filename={NAME.lower()}-{now.date().isoformat()}.zip"
     )
@@ -131,10 +189,12 @@ def download() -> Annotated[flask.Response, inputs.Media(("application/zip",))]:
 @inputs.without_scope
 @inputs.operation(Unavailable)
 def clear(body: Clearing) -> shapes.Cleared:
-    """Delete all photos, conversations, notes and memories. Configuration, skills, MCP servers, push devices
-    and keys stay.
+    """Delete all photos, conversations, notes, memories and saved searches. Configuration, skills,
+    MCP servers, push devices and keys stay.
     """
     deleted = cleanup.clear(now=utc_now())
+    with database.scope():
+        watching.forget_names()
     return {
         "message": "Deleted",
         "photos": deleted.photos,

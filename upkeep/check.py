@@ -3,8 +3,9 @@ data.
 
 Originals and rows cannot be recreated: problems with them are reported and nothing is changed, unless a
 person gives up what is lost. Everything else is derived from them and can be recreated: the copy of the key
-ring, thumbnails, the search index, its vocabulary, the tallies. A damaged database is only reported: what
-SQLite would salvage from its pages may be rows that nobody wrote, and a backup has the real ones.
+ring, thumbnails, the lines that were read, the search index, its vocabulary, the tallies. A damaged database
+is only reported: what SQLite would salvage from its pages may be rows that nobody wrote, and a backup has the
+real ones.
 
 The check runs beside a busy service. Rows are read in batches, each in a scope of its own, and files outside
 of any scope. A row or file that looks wrong may have been deleted or replaced a moment ago, so it is checked
@@ -26,12 +27,13 @@ import lexicon
 import models
 import photos
 import pictures
+import readings
 from assistant import conversations
 from database import db
 from errors import DataDamaged, NotFound, SnaploreError, StartRefused, Unreadable
-from models import Analysis, Message, Photo, Vocabulary
+from models import Analysis, Message, Photo, Reading, Vocabulary
 from settings import Settings
-from upkeep import cleanup
+from upkeep import authority, cleanup, rollback
 from upkeep.progress import Progress, silent
 
 BATCH = 100  # rows that are read at once
@@ -101,10 +103,13 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
     yield pages
     originals, thumbnails = Kind("originals"), Kind("thumbnails")
     looks: tuple[tuple[list[Kind], Callable[..., None]], ...] = (
+        ([Kind("age")], _age),
+        ([Kind("certificate")], _certificate),
         ([originals, thumbnails], _pictures),
         ([Kind("attachments")], _attachments),
         ([Kind("files")], _files),
         ([Kind("analyses")], _analyses),
+        ([Kind("readings")], _readings),
         ([Kind("index")], _broken_index if broken_index else _index),
         ([Kind("vocabulary")], _vocabulary),
         ([Kind("tallies")], _tallies),
@@ -215,7 +220,30 @@ def _damaged_pages() -> list[str]:
     return damaged
 
 
+def _age(kind: Kind, orders: Orders) -> None:
+    """Note a database that is older than the key ring, or the reverse, unless a person accepts it."""
+    with database.scope():
+        problem = rollback.difference()
+    if problem:
+        if orders.repair:
+            rollback.accept()
+        kind.note(problem, repaired=orders.repair)
+        kind.advice = "" if orders.repair else rollback.ADVICE
+
+
 # ------------------------------------------------------------------------------------------------------ files
+
+
+def _certificate(kind: Kind, orders: Orders) -> None:
+    """The certificate can be issued again; the CA cannot be recreated, because devices trust its key."""
+    with database.scope():
+        for problem in authority.problems(now=orders.now):
+            is_repaired = orders.repair and problem.startswith("certificate")
+            if is_repaired:
+                authority.renew(now=orders.now, forced=True)
+            else:
+                kind.advice = "`./snaplore tls init --anew` makes a new CA, which every device has to install"
+            kind.note(problem, repaired=is_repaired)
 
 
 def _pictures(originals: Kind, thumbnails: Kind, orders: Orders) -> None:
@@ -247,12 +275,16 @@ def _files(kind: Kind, orders: Orders) -> None:
         kind.note(f"{path.relative_to(database.store().folder)} belongs to no row", repaired=orders.repair)
 
 
-def _rows(query: "peewee.ModelSelect[Any]", stage: str, orders: Orders) -> Iterator[Any]:
-    """All rows by ascending id, read in batches; no scope is open while a row is used."""
+def _rows(
+    query: "peewee.ModelSelect[Any]", stage: str, orders: Orders, *, key: peewee.Field | None = None
+) -> Iterator[Any]:
+    """All rows by ascending `key`, their id unless given, read in batches; no scope is open while a row is
+    used.
+    """
     with database.scope():
         total = query.count()
     done = 0
-    for rows in database.batches(query, query.model.id, BATCH):
+    for rows in database.batches(query, key or query.model.id, BATCH):
         yield from rows
         done += len(rows)
         orders.report(stage, min(done, total), total)
@@ -321,12 +353,21 @@ def _act(verb: Callable[..., object], *arguments: object) -> bool:
 def _analyses(kind: Kind, orders: Orders) -> None:
     with database.scope():
         missing = list(
-            Photo.select().where(~peewee.fn.EXISTS(Analysis.select().where(Analysis.photo == Photo.id)))
+            Photo.select().where(
+                ~peewee.fn.EXISTS(Analysis.select().where(Analysis.photo == Photo.id)), ~models.IN_TRASH
+            )
         )
         for photo in missing:
             if orders.repair:
                 models.enqueue(photo, now=orders.now)
             kind.note(f"photo {photo.id} has no analysis", repaired=orders.repair)
+
+
+def _readings(kind: Kind, orders: Orders) -> None:
+    for row in _rows(Reading.select(), "readings", orders, key=Reading.photo):
+        if readings.is_damaged(row):
+            repaired = orders.repair and _act(readings.forget, row.photo_id)
+            kind.note(f"the lines of photo {row.photo_id} cannot be read", repaired=repaired)
 
 
 def _broken_index(kind: Kind, orders: Orders) -> None:
@@ -432,6 +473,40 @@ _TALLIED = _Count(
     "SELECT device_id, status, intent, content_category, count(*) FROM analyses GROUP BY 1, 2, 3, 4",
     4,
 )
+_TALLIED_MONTHS = _Count(
+    "month_tallies",
+    """
+    SELECT substr(taken_at, 1, 7), device_id, status, intent, content_category, count(*) FROM analyses
+    GROUP BY 1, 2, 3, 4, 5
+    """,
+    5,
+)
+_TALLIED_APPS = _Count(
+    "app_tallies",
+    """
+    SELECT app_name, substr(taken_at, 1, 7), device_id, status, intent, content_category, count(*)
+    FROM analyses GROUP BY 1, 2, 3, 4, 5, 6
+    """,
+    6,
+)
+_KEPT = _Count(
+    "kept_tallies",
+    """
+    SELECT device_id, status, intent, content_category, count(*) FROM analyses WHERE kept = 1
+    GROUP BY 1, 2, 3, 4
+    """,
+    4,
+)
+# How a tag is spelled is not counted: any of its photos may have the first spelling.
+_TAGGED = _Count(
+    "tag_tallies",
+    """
+    SELECT folded, coalesce((SELECT tag FROM tag_tallies AS known WHERE known.folded = photo_tags.folded),
+    min(tag)), count(*) FROM photo_tags GROUP BY 1
+    """,
+    1,
+)
+_APPS = _Count("apps", "SELECT app_name, count(*) FROM analyses WHERE app_name <> '' GROUP BY app_name", 1)
 _HELD = _Count(
     "holdings",
     """
@@ -450,6 +525,18 @@ def _tallies(kind: Kind, orders: Orders) -> None:
             f"photos of {device_id!r}, {status}, {intent or 'no intent'}, {category or 'no category'}",
             repaired=orders.repair,
         )
+    months = {month for month, *_ in _miscounts(_TALLIED_MONTHS, repair=orders.repair)}
+    apps = {(app_name, month) for app_name, month, *_ in _miscounts(_TALLIED_APPS, repair=orders.repair)}
+    for month in sorted(months):
+        kind.note(f"photos of {month}", repaired=orders.repair)
+    for app_name, month in sorted(apps):
+        kind.note(f"photos of {app_name!r} of {month}", repaired=orders.repair)
+    for (app_name,) in _miscounts(_APPS, repair=orders.repair):
+        kind.note(f"photos of {app_name!r}", repaired=orders.repair)
+    if _miscounts(_KEPT, repair=orders.repair):
+        kind.note("kept photos", repaired=orders.repair)
+    for (folded,) in _miscounts(_TAGGED, repair=orders.repair):
+        kind.note(f"photos with the tag {folded!r}", repaired=orders.repair)
 
 
 def _holdings(kind: Kind, orders: Orders) -> None:

@@ -35,10 +35,11 @@ import lexicon
 import models
 import photos
 from assistant import conversations
+from curation import retention, searches, trash
 from database import db
 from errors import Unavailable
 from locks import Presence, named_lock
-from models import Conversation, Dynamic, Memory, Message, Photo
+from models import Conversation, Dynamic, Memory, Message, Photo, Trash
 from settings import Settings
 from upkeep.progress import Progress, silent
 
@@ -69,11 +70,14 @@ class Cleaned(msgspec.Struct):
     """Numbers of what was deleted, or would be."""
 
     photos: int = 0
+    trash: int = 0  # photos that were in the trash for long enough
+    codes: int = 0  # photos of one-time codes that went to the trash
     conversations: int = 0
     dynamics: int = 0
     memories: int = 0
     orphans: int = 0  # files without a row
     bytes: int = 0  # of all deleted files, on disk
+    kept: int = 0  # photos that are older than the retention period, and stay because they are kept
 
 
 def clean(
@@ -82,14 +86,17 @@ def clean(
     """Delete what is older than the retention period, what has expired, and files without a row. Needs that
     no scope is open.
 
-    The age of a photo counts from its upload, that of a conversation from its last message; pinned dynamics
-    stay. A retention of 0 days keeps everything but expired memories and orphans. With `dry_run` nothing is
-    deleted, and the numbers are those that a run would have now.
+    The age of a photo counts from its upload, that of a conversation from its last message; kept photos and
+    pinned dynamics stay. A photo in the trash is deleted `trash.DAYS` after it went there, whatever its age.
+    Screenshots of one-time codes go to the trash at the age that is set for them, if one is. A retention of 0
+    days keeps everything but expired memories, old trash and orphans. With `dry_run` nothing is deleted, and
+    the numbers are those that a run would have now.
     """
     cleaned = Cleaned()
     with database.scope():
-        days = retention_days(settings)
-    for kind in _kinds(days, now):
+        days, codes_days = retention.days(settings), retention.codes_days(settings)
+        cleaned.kept = photos.count_spared(now - timedelta(days=days)) if days else 0
+    for kind in [*_kinds(days, now), *_expired_codes(codes_days, now)]:
         if dry_run:
             _count(kind, cleaned)
         else:
@@ -118,6 +125,7 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
             before = _later_than_all(now)
             lexicon.empty()
             devices.forget_all()
+            searches.forget_all()
         for kind in _everything(before):
             _purge(kind, cleaned, progress)
         _remove_orphans(cleaned, progress, now=now, dry_run=False)
@@ -125,12 +133,22 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
     return cleaned
 
 
-def retention_days(settings: Settings) -> int:
-    """The age in days at which data is deleted, 0 for never: the value set at run time, else the
-    environment's. Needs a scope.
+def retention_is_chosen(settings: Settings) -> bool:
+    """Whether the retention period was set, at run time or by the environment. Needs a scope."""
+    return (
+        models.stored_value("retention_days") is not None
+        or settings.retention_days != Settings.retention_days
+    )
+
+
+def due(days: int, *, now: datetime) -> Cleaned:
+    """The rows that a clean-up with this retention period would delete now; files are not counted. Needs a
+    scope.
     """
-    days: int = models.stored_value("retention_days", settings.retention_days)
-    return days
+    counted = Cleaned()
+    for kind in _kinds(days, now):
+        setattr(counted, kind.name, _number(kind))
+    return counted
 
 
 # ------------------------------------------------------------------------------------------------------- rows
@@ -146,14 +164,24 @@ class _Kind(NamedTuple):
     due: Rows  # oldest first
     paths: Callable[[Rows], Rows] | None  # selects the paths of their files
     purge: Callable[[], int]  # deletes a batch of them and returns their number
+    counted: Callable[[], int] | None = None  # their number, found faster than by selecting them
 
 
 def _kinds(days: int, now: datetime) -> list[_Kind]:
     expired = Memory.select(Memory.id).where(Memory.expires_at <= now)
-    kinds = [_Kind("memories", expired, None, lambda: _delete(expired))]
+    thrown_away = now - trash.DAYS
+    kinds = [
+        _Kind("memories", expired, None, lambda: _delete(expired)),
+        _Kind(
+            "trash",
+            photos.thrown_away(thrown_away).order_by(Trash.deleted_at),
+            _pictures,
+            lambda: photos.purge_trash(thrown_away, most=BATCH),
+        ),
+    ]
     if days:
         before = now - timedelta(days=days)
-        old_photos = Photo.select(Photo.id).where(Photo.created_at < before).order_by(Photo.created_at)
+        old_photos = photos.older(before).order_by(Photo.created_at)
         old_conversations = (
             Conversation.select(Conversation.id)
             .where(Conversation.updated_at < before)
@@ -161,7 +189,13 @@ def _kinds(days: int, now: datetime) -> list[_Kind]:
         )
         old_dynamics = Dynamic.select(Dynamic.id).where(Dynamic.created_at < before, ~Dynamic.is_pinned)
         kinds += [
-            _Kind("photos", old_photos, _pictures, lambda: photos.purge(before, most=BATCH)),
+            _Kind(
+                "photos",
+                old_photos,
+                _pictures,
+                lambda: photos.purge(before, most=BATCH),
+                lambda: photos.count_older(before),
+            ),
             _Kind(
                 "conversations",
                 old_conversations,
@@ -173,13 +207,24 @@ def _kinds(days: int, now: datetime) -> list[_Kind]:
     return kinds
 
 
+def _expired_codes(days: int, now: datetime) -> list[_Kind]:
+    if not days:
+        return []
+    expired = photos.with_codes(now - timedelta(days=days))
+
+    def throw_away() -> int:
+        return len(trash.put([photo.id for photo in expired.limit(BATCH)], now=now))
+
+    return [_Kind("codes", expired, None, throw_away)]
+
+
 def _everything(before: datetime) -> list[_Kind]:
     """All rows from before this time, sources before what is derived from them."""
     uploaded = Photo.select(Photo.id).where(Photo.created_at < before)
     begun = Conversation.select(Conversation.id).where(Conversation.created_at < before)
     remembered, written = Memory.select(Memory.id), Dynamic.select(Dynamic.id)
     return [
-        _Kind("photos", uploaded, None, lambda: photos.purge(before, most=UNINDEXED_BATCH)),
+        _Kind("photos", uploaded, None, lambda: photos.purge_all(before, most=UNINDEXED_BATCH)),
         _Kind("conversations", begun, None, lambda: conversations.purge_begun(before, most=BATCH)),
         _Kind("memories", remembered, None, lambda: _delete(remembered)),
         _Kind("dynamics", written, None, lambda: _delete(written)),
@@ -212,13 +257,17 @@ def _attachments(rows: Rows) -> Rows:
 
 def _count(kind: _Kind, cleaned: Cleaned) -> None:
     with database.scope():
-        setattr(cleaned, kind.name, kind.due.count())
+        setattr(cleaned, kind.name, _number(kind))
         cleaned.bytes += _size(kind, kind.due)
+
+
+def _number(kind: _Kind) -> int:
+    return kind.counted() if kind.counted else kind.due.count()
 
 
 def _purge(kind: _Kind, cleaned: Cleaned, report: Progress) -> None:
     with database.scope():
-        total = kind.due.count()
+        total = _number(kind)
     done = 0
     while done < total:
         with _step():

@@ -3,7 +3,7 @@
 A slow client blocks nothing: rows are read and files are opened in short scopes, and no scope is open while a
 part is sent. A picture that is deleted meanwhile is still read from its open file. One that was deleted
 earlier, or whose bytes are not the uploaded ones, is left out and listed in `left-out.json`. To know that
-before its first byte is sent, each picture is read twice.
+before its first byte is sent, each picture is read twice. `curation/originals.py` writes pictures into a zip.
 
 Memory use does not depend on the amount of data, except for the directory at the end of the zip, 0.4 KB per
 picture: beside it, only a block of a picture and a few rows are held. Pictures are stored uncompressed,
@@ -12,13 +12,10 @@ which may contain secrets.
 """
 
 import contextlib
-import hashlib
 import itertools
-import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
@@ -29,58 +26,32 @@ import database
 import llm
 import models
 import photos
+import readings
 from assistant import conversations, mcp_servers, skills
 from clock import iso
+from curation import retention
+from curation.originals import FORBIDDEN, OPENED, RESERVED, Outlet, ending, entry, is_whole, stem, write
 from engines import configuration
 from errors import NotFound, Unreadable
-from models import Analysis, Conversation, Dynamic, Memory, Message, Photo
+from models import Analysis, Conversation, Dynamic, Memory, Message, OwnWords, Photo, SavedSearch, Trash
 from settings import NAME, VERSION, Settings
-from upkeep import cleanup
 
 ROWS = 50  # read in one scope; the row of a screenshot may contain 100 KB of text
-OPENED = 10  # files that are opened in one scope and stay open until the client has received them
-BLOCK = 262_144  # bytes
-MAX_STEM = 50  # characters: at most 200 bytes in UTF-8, and a file name may have 255
 MAX_FOLDER = 100
-EARLIEST, LATEST = datetime(1980, 1, 1), datetime(2107, 12, 31)  # the range of dates in a zip
 
 
-def stream(settings: Settings, *, now: datetime) -> Iterator[bytes]:
+def stream(settings: Settings, *, with_trash: bool = False, now: datetime) -> Iterator[bytes]:
     """The zip in parts of about `BLOCK` bytes. Opens its own short scopes.
 
-    It contains `photos.json`, `conversations.json`, `notes.json`, `memories.json`, `skills.json` and
-    `settings.json`; the pictures by device and day, under the names in `photos.json`; the attachments by
-    conversation.
+    It contains `photos.json`, `conversations.json`, `notes.json`, `memories.json`, `searches.json`,
+    `skills.json` and `settings.json`; the pictures by device and day, under the names in `photos.json`; the
+    attachments by conversation. Photos in the trash are left out, unless `with_trash`: then `trash.json`
+    lists them.
     """
-    outlet = _Outlet()
+    outlet = Outlet()
     with zipfile.ZipFile(outlet, "w") as archive:
-        yield from _Export(archive, outlet, settings, now).parts()
+        yield from _Export(archive, outlet, settings, with_trash, now).parts()
     yield outlet.take()
-
-
-class _Outlet:
-    """The file that the zip is written to: it cannot seek, and holds what was not yet taken."""
-
-    def __init__(self) -> None:
-        self._held = bytearray()
-
-    def write(self, data: bytes) -> int:
-        self._held += data
-        return len(data)
-
-    def flush(self) -> None:
-        """There is nothing to flush."""
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-    def take(self) -> bytes:
-        taken = bytes(self._held)
-        self._held.clear()
-        return taken
-
-    def full(self) -> bool:
-        return len(self._held) >= BLOCK
 
 
 class _File(NamedTuple):
@@ -97,8 +68,11 @@ class _File(NamedTuple):
 class _Export:
     """The content of one zip. Its generators yield a part when enough is written, never inside a scope."""
 
-    def __init__(self, archive: zipfile.ZipFile, outlet: _Outlet, settings: Settings, now: datetime):
+    def __init__(
+        self, archive: zipfile.ZipFile, outlet: Outlet, settings: Settings, with_trash: bool, now: datetime
+    ):
         self._archive, self._outlet, self._settings, self._now = archive, outlet, settings, now
+        self._with_trash = with_trash
         self._left_out: dict[str, dict[str, Any]] = {}  # by name
 
     def parts(self) -> Iterator[bytes]:
@@ -109,11 +83,18 @@ class _Export:
         yield from self._write_json("settings.json", [settings], single=True)
         yield from self._write_json("skills.json", map(_record, known_skills))
         yield from self._write_json("memories.json", map(_record, _rows(Memory.select(), Memory.id)))
+        yield from self._write_json(
+            "searches.json", map(_record, _rows(SavedSearch.select(), SavedSearch.id))
+        )
         yield from self._write_json("notes.json", map(_note, _rows(Dynamic.select(), Dynamic.id)))
         pictures = Photo.select().where(Photo.id <= newest)
+        if not self._with_trash:
+            pictures = pictures.where(~models.IN_TRASH)
         yield from self._write_files(pictures, Photo.id, _picture)
         analyses = Analysis.select(Analysis, Photo).join(Photo).where(Analysis.photo <= newest)
-        yield from self._write_json("photos.json", map(self._photo, _rows(analyses, Analysis.photo)))
+        yield from self._write_json("photos.json", self._photos(analyses))
+        if self._with_trash:
+            yield from self._write_json("trash.json", self._trashed())
         yield from self._write_files(
             Message.select().where(Message.attachment_path.is_null(False)), Message.id, _attachment
         )
@@ -123,14 +104,14 @@ class _Export:
     def _write_json(self, name: str, items: Iterable[Any], *, single: bool = False) -> Iterator[bytes]:
         """Write a JSON list item by item; with `single`, write the only item itself."""
         with self._archive.open(
-            _entry(name, self._now, zipfile.ZIP_DEFLATED), "w", force_zip64=True
-        ) as entry:
-            entry.write(b"" if single else b"[")
+            entry(name, self._now, zipfile.ZIP_DEFLATED), "w", force_zip64=True
+        ) as written:
+            written.write(b"" if single else b"[")
             for number, item in enumerate(items):
-                entry.write(b",\n" if number else b"")
-                entry.write(msgspec.json.format(msgspec.json.encode(item), indent=2))
+                written.write(b",\n" if number else b"")
+                written.write(msgspec.json.format(msgspec.json.encode(item), indent=2))
                 yield from self._part()
-            entry.write(b"\n" if single else b"]\n")
+            written.write(b"\n" if single else b"]\n")
 
     def _write_files(
         self, query: "peewee.ModelSelect[Any]", key: peewee.Field, file_of: Callable[[Any], _File]
@@ -151,28 +132,53 @@ class _Export:
             last = files[-1].id
 
     def _write_file(self, file: _File) -> Iterator[bytes]:
-        if file.reader is None or not _is_whole(file.reader, file.sha256):
+        if file.reader is None or not is_whole(file.reader, file.sha256):
             self._left_out[file.name] = {file.kind: file.id, "file": file.name}
             return
-        reader = file.reader
-        reader.seek(0)
-        with self._archive.open(_entry(file.name, file.moment, zipfile.ZIP_STORED), "w") as entry:
-            while block := reader.read(BLOCK):
-                entry.write(block)
-                yield from self._part()
+        yield from write(self._archive, self._outlet, file.name, file.moment, file.reader)
 
     def _part(self) -> Iterator[bytes]:
         if self._outlet.full():
             yield self._outlet.take()
 
-    def _photo(self, analysis: Analysis) -> dict[str, Any]:
-        detail = photos.detail_of(analysis.photo, analysis)
+    def _photos(self, analyses: "peewee.ModelSelect[Any]") -> Iterator[dict[str, Any]]:
+        for rows in database.batches(analyses, Analysis.photo, ROWS):
+            ids = [row.photo_id for row in rows]
+            with database.scope():
+                read, own, tags = readings.of(ids), photos.own_words(ids), photos.tags_of(ids)
+                stacks = models.stacks_of(ids)
+            for row in rows:
+                lines, about = read.get(row.photo_id), own.get(row.photo_id)
+                stack = stacks.get(row.photo_id)
+                yield self._photo(row, lines, about, tags.get(row.photo_id, []), stack)
+
+    def _trashed(self) -> Iterator[dict[str, Any]]:
+        joined: peewee.ModelSelect[Any] = Trash.select(Trash, Photo).join(Photo)
+        for rows in database.batches(joined, Trash.photo, ROWS):
+            names = {row.photo_id: _picture_name(row.photo) for row in rows}
+            with database.scope():
+                items = photos.trashed_items(list(names))
+            for item in items:
+                name = names[item["id"]]
+                yield {**item, "file": None if name in self._left_out else name}
+
+    def _photo(
+        self,
+        analysis: Analysis,
+        read: readings.Lines | None,
+        own: OwnWords | None,
+        tags: list[str],
+        stack: models.Stack | None,
+    ) -> dict[str, Any]:
+        text = read.text if read else ""
+        detail = photos.detail_of(analysis.photo, analysis, read=text, own=own, tags=tags, stack=stack)
         name = _picture_name(analysis.photo)
         found = {"entities": msgspec.json.decode(analysis.entities), "visible_text": analysis.visible_text}
         paths = ("original_path", "thumbnail_path")  # of the data folder, which means nothing outside of it
         return {
             **{field: value for field, value in detail.items() if field not in paths},
             "file": None if name in self._left_out else name,
+            "lines": readings.shown(read.lines) if read else [],
             "analysis": {**detail["analysis"], **found},
         }
 
@@ -207,41 +213,18 @@ def _opened(opener: Callable[[Any], BinaryIO], row: Photo | Message) -> BinaryIO
         return None
 
 
-def _is_whole(file: BinaryIO, sha256: bytes | None) -> bool:
-    """Whether `file` can be read to its end and has this checksum, if that is known."""
-    digest = hashlib.sha256()
-    try:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    except OSError:
-        return False
-    return sha256 in (None, digest.digest())
-
-
-_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')  # characters that some system forbids in file names
-_RESERVED = re.compile(r"(?i)con|prn|aux|nul|com\d|lpt\d")  # names that Windows forbids for folders
-
-
 def _picture_name(photo: Photo) -> str:
     """The client's file name, made safe for every system and unique by the photo's id; its extension is that
     of the picture's real type.
     """
-    folder = _FORBIDDEN.sub("_", photo.device_id)[:MAX_FOLDER]
-    folder = f"{folder}_" if _RESERVED.fullmatch(folder) else folder
-    stem = _FORBIDDEN.sub("_", PurePosixPath(photo.filename).stem)[:MAX_STEM].strip(" .") or "screenshot"
-    ending = {"image/jpeg": "jpg"}.get(photo.mime_type, photo.mime_type.removeprefix("image/"))
-    return f"photos/{folder}/{photo.original_timestamp.date().isoformat()}/{stem}-{photo.id}.{ending}"
+    folder = FORBIDDEN.sub("_", photo.device_id)[:MAX_FOLDER]
+    folder = f"{folder}_" if RESERVED.fullmatch(folder) else folder
+    name = f"{stem(photo)}-{photo.id}.{ending(photo)}"
+    return f"photos/{folder}/{photo.original_timestamp.date().isoformat()}/{name}"
 
 
 def _attachment_name(conversation_id: str, message_id: int) -> str:
     return f"attachments/{conversation_id}/{message_id}.jpg"
-
-
-def _entry(name: str, moment: datetime, compression: int) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, min(LATEST, max(EARLIEST, moment)).timetuple()[:6])
-    entry.compress_type = compression
-    entry.external_attr = 0o600 << 16  # Unix mode: without it some programs unpack unreadable files
-    return entry
 
 
 # ---------------------------------------------------------------------------------------------------- records
@@ -282,7 +265,7 @@ def _settings(settings: Settings, *, now: datetime) -> dict[str, Any]:
     return {
         "exported_by": f"{NAME} {VERSION}",
         "exported_at": iso(now),
-        "retention_days": cleanup.retention_days(settings),
+        "retention_days": retention.days(settings),
         "language": settings.language,
         "llm": {**model, "base_url": _plain(model["base_url"])},
         "mcp_servers": servers,

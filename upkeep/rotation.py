@@ -19,6 +19,7 @@ import itertools
 import logging
 import math
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -47,6 +48,7 @@ STEPS = 2_000
 # The free space that the export needs, as a multiple of the database's size: the new file is at most as
 # large.
 ROOM = 1.1
+STORED = re.compile(r"[0-9a-f]{32}(\.thumbnail)?")  # names of pictures, attachments and spools
 BATCH = 100  # rows whose files are sealed anew before the old files are deleted
 BLOCK = 262_144  # bytes
 
@@ -74,7 +76,7 @@ def rotate(progress: Progress, *, now: datetime) -> None:
         store.follow()
         _move_database(
             store,
-            crypto.new_key_ring(encrypted=store.encrypted, now=now, generation=store.ring.generation + 1),
+            crypto.new_key_ring(encrypted=store.encrypted, now=now, after=store.ring),
             progress,
         )
 
@@ -92,9 +94,7 @@ def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -
         store = database.open_store(dataclasses.replace(settings, encryption=not settings.encryption))
         with store.lock.exclusive():
             key_store = crypto.KeyStore(store.keys, _master_key(store) if settings.encryption else None)
-            ring = crypto.new_key_ring(
-                encrypted=settings.encryption, now=now, generation=store.ring.generation + 1
-            )
+            ring = crypto.new_key_ring(encrypted=settings.encryption, now=now, after=store.ring)
             _move_database(store, ring, progress, key_store)
         database.open_store(settings)
     return True
@@ -285,7 +285,29 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
                     result.unreadable += 1
                 report()
             _remove(replaced)
+    if only_unlike and encrypted:
+        _remove_unsealed()
     return result
+
+
+def _remove_unsealed() -> None:
+    """Remove the unsealed files of Snaplore that no row names.
+
+    A run that was killed has left them, and nobody else writes such a file into an encrypted folder. Clean-up
+    would leave them readable for a day.
+    """
+    folder = database.store().folder
+    places = [(folder / kind.folder).glob("*/*") for kind in _KINDS]
+    for path in itertools.chain((folder / "spool").iterdir(), *places):
+        with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
+            if STORED.fullmatch(path.name) and path.is_file() and crypto.is_unsealed(path):
+                with database.scope():
+                    if not _is_named(str(path.relative_to(folder))):
+                        path.unlink()
+
+
+def _is_named(name: str) -> bool:
+    return any(kind.rows.where(fields.path == name).exists() for kind in _KINDS for fields in kind.files)
 
 
 def _batches(

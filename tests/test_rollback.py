@@ -1,0 +1,290 @@
+"""A database that is older than the key ring is noticed at the start and by the check, and stays readable."""
+
+import contextlib
+import dataclasses
+import errno
+import logging
+import os
+
+import msgspec
+import pytest
+
+import crypto
+import database
+import models
+from app import create_app
+from clock import utc_now
+from database import db
+from tests.support.drawing import draw
+from tests.support.service import Service
+from upkeep import backup, check, restore, rollback, rotation
+from upkeep.progress import silent
+
+PUT_BACK = "the database, or its page with the settings, was put back: it is of start"
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    database.close_connections()
+
+
+def start(settings):
+    """Start as gunicorn does, and end."""
+    create_app(settings)
+    rollback.count_start()
+    database.close_connections()
+
+
+def age(settings, **orders):
+    """The line of the check."""
+    try:
+        [line] = [
+            kind for kind in check.check(settings, check.Orders(utc_now(), **orders)) if kind.name == "age"
+        ]
+        return str(line)
+    finally:
+        database.close_connections()
+
+
+def counts(settings):
+    """The starts that the database and the key ring have counted."""
+    database.open_store(settings)
+    with database.scope():
+        stored = models.stored_value(rollback.COUNT, 0)
+    database.close_connections()
+    return stored, database.store().ring.starts
+
+
+def database_of(settings):
+    [path] = (settings.data_dir / "database").glob("*.db")
+    return path
+
+
+def put_back(path, content, number):
+    """Put back one page of an earlier `content`."""
+    place = slice((number - 1) * 4096, number * 4096)
+    present = bytearray(path.read_bytes())
+    assert present[place] != content[place], "the page has changed"
+    present[place] = content[place]
+    path.write_bytes(present)
+
+
+def page_of(table):
+    with database.scope():
+        page = db.execute_sql("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0]
+    database.close_connections()
+    return page
+
+
+def output_of_start(service):
+    before = len(service.output)
+    service.start()
+    return service.output[before:]
+
+
+@pytest.mark.slow
+def test_a_database_that_was_put_back_is_reported_at_each_start_until_it_is_accepted(tmp_path):
+    with Service(tmp_path, "-w", "2", api_key="key") as service:
+        service.upload(draw("first"))
+        service.stop()
+        [path] = service.data.glob("database/*.db")
+        earlier = path.read_bytes()
+        service.start()
+        service.upload(draw("second"))
+        service.stop()
+        assert "put back" not in service.output
+
+        path.write_bytes(earlier)
+        report = output_of_start(service)
+        assert (
+            f"ERROR upkeep.rollback: {PUT_BACK} 1 of the service, the key ring of start 2. If you" in report
+        )
+        assert service.get("/api/stats")["total_photos"] == 1, "the data stays readable"
+        service.stop()
+        found = service.run("flask", "--app", "app", "check")
+        assert found.returncode == 1
+        assert f"age: 1 wrong: {PUT_BACK} 1 of the service, the key ring of start 2; If you" in found.stdout
+        assert "restore a backup (./snaplore restore)" in found.stdout
+        accepted = service.run("flask", "--app", "app", "check", "--repair")
+        assert accepted.returncode == 0
+        assert "start 2 (repaired)\n" in accepted.stdout
+        assert "put back" not in output_of_start(service)
+
+
+def test_each_start_says_it_until_the_data_is_accepted(settings, caplog):
+    start(settings)
+    earlier = database_of(settings).read_bytes()
+    start(settings)
+    database_of(settings).write_bytes(earlier)
+    for number in range(3):
+        start(settings)
+        assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == number + 1
+        assert counts(settings) == (1, 2)
+    age(settings, repair=True)
+    caplog.clear()
+    start(settings)
+    assert not caplog.records
+    assert counts(settings) == (4, 4)
+
+
+def test_an_old_page_with_the_settings_is_noticed(settings):
+    start(settings)
+    earlier = database_of(settings).read_bytes()
+    start(settings)
+    page = page_of("settings")
+    put_back(database_of(settings), earlier, page)
+    assert age(settings) == (
+        f"age: 1 wrong: {PUT_BACK} 1 of the service, the key ring of start 2; {rollback.ADVICE}"
+    )
+
+
+def test_another_old_page_and_a_key_ring_of_the_same_moment_are_not_noticed(settings):
+    """What docs/security.md says about the limits of the detection."""
+    start(settings)
+    before = database_of(settings).read_bytes()
+    rings = {path: path.read_bytes() for path in settings.data_dir.glob("keys/ring.*")}
+    with database.scope():
+        db.execute_sql(
+            "INSERT INTO mcp_servers (id, name, url, created_at) VALUES ('a', 'b', 'https://new', '')"
+        )
+    database.close_connections()
+    start(settings)
+    put_back(database_of(settings), before, page_of("mcp_servers"))
+    assert age(settings) == "age: OK"
+
+    database_of(settings).write_bytes(before)
+    for path, content in rings.items():
+        path.write_bytes(content)
+    assert age(settings) == "age: OK"
+
+
+def test_a_key_ring_that_was_put_back_is_noticed(settings):
+    start(settings)
+    earlier = {path: path.read_bytes() for path in settings.data_dir.glob("keys/ring.*")}
+    start(settings)
+    start(settings)
+    for path, content in earlier.items():
+        path.write_bytes(content)
+    expected = "the key ring was put back: it is of start 1 of the service, the database of 3"
+    assert age(settings) == f"age: 1 wrong: {expected}; {rollback.ADVICE}"
+    assert age(settings, repair=True) == f"age: 1 wrong, 1 repaired: {expected} (repaired)"
+    assert age(settings) == "age: OK"
+
+
+@pytest.mark.parametrize("cut", ["ring.1", "ring.2"])
+def test_a_start_that_is_killed_between_the_two_counts_is_no_finding(settings, monkeypatch, cut):
+    start(settings)
+    rename = crypto.durable_rename
+
+    def killed(source, target):
+        if target.name == cut:
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    for _ in range(3):
+        with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
+            patched.setattr(crypto, "durable_rename", killed)
+            create_app(settings)
+            rollback.count_start()
+        database.close_connections()
+        assert age(settings) == "age: OK"
+    start(settings)
+    stored, ring = counts(settings)
+    assert stored == ring
+    assert age(settings) == "age: OK"
+
+
+def test_a_killed_acceptance_can_be_repeated(settings, monkeypatch):
+    start(settings)
+    earlier = database_of(settings).read_bytes()
+    start(settings)
+    database_of(settings).write_bytes(earlier)
+    with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
+        patched.setattr(crypto.KeyStore, "write", _interrupted)
+        age(settings, repair=True)
+    assert age(settings).startswith("age: 1 wrong") or counts(settings)[0] == counts(settings)[1] + 1
+    age(settings, repair=True)
+    assert age(settings) == "age: OK"
+    start(settings)
+    assert len(set(counts(settings))) == 1
+
+
+def _interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_key_ring_and_a_database_from_before_the_count_are_of_the_same_time(settings):
+    create_app(settings)
+    store, ring = database.store(), database.store().ring
+    body = {name: value for name, value in msgspec.to_builtins(ring).items() if name != "starts"}
+    old = msgspec.convert(body, msgspec.defstruct("Old", list(body)))
+    crypto.KeyStore(store.keys, crypto.read_master_key(store.master_key_path)).write(old)
+    database.close_connections()
+    assert age(settings) == "age: OK"
+    start(settings)
+    assert counts(settings) == (1, 1)
+
+
+def test_rotations_switches_of_encryption_and_a_new_master_key_keep_the_count(settings):
+    start(settings)
+    start(settings)
+    create_app(settings)
+    rotation.rotate(silent, now=utc_now())
+    rotation.change_master_key(crypto.new_key())
+    database.close_connections()
+    assert counts(settings) == (2, 2)
+    plain = dataclasses.replace(settings, encryption=False)
+    rotation.apply_encryption(plain, silent, now=utc_now())
+    assert counts(plain) == (2, 2)
+    start(plain)
+    earlier = database_of(plain).read_bytes()
+    start(plain)
+    assert age(plain) == "age: OK"
+    database_of(plain).write_bytes(earlier)
+    assert "it is of start 3 of the service, the key ring of start 4" in age(plain)
+
+
+def test_a_rotation_does_not_hide_a_database_that_was_put_back(settings):
+    start(settings)
+    earlier = database_of(settings).read_bytes()
+    start(settings)
+    database_of(settings).write_bytes(earlier)
+    create_app(settings)
+    rotation.rotate(silent, now=utc_now())
+    database.close_connections()
+    assert "it is of start 1 of the service, the key ring of start 2" in age(settings)
+
+
+@pytest.mark.slow
+def test_a_restored_backup_brings_the_database_and_the_key_ring_of_one_moment(settings, tmp_path):
+    start(settings)
+    create_app(settings)
+    backup.make(tmp_path / "backup.tar", silent, now=utc_now())
+    database.close_connections()
+    for _ in range(3):
+        start(settings)
+    restore.restore(settings, tmp_path / "backup.tar", silent, now=utc_now())
+    assert counts(settings) == (1, 1)
+    restore.undo(settings, now=utc_now())
+    assert counts(settings) == (4, 4)
+    start(settings)
+    assert age(settings) == "age: OK"
+
+
+@pytest.mark.parametrize("problem", [errno.ENOSPC, errno.EROFS])
+def test_a_start_that_cannot_be_counted_goes_on_and_says_so(settings, monkeypatch, caplog, problem):
+    def fails(*_):
+        raise OSError(problem, os.strerror(problem))
+
+    start(settings)
+    with monkeypatch.context() as patched:
+        patched.setattr(crypto.KeyStore, "_replace", fails)
+        for _ in range(3):
+            start(settings)
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 3
+    assert all("this start is not counted" in warning and "The disk is" in warning for warning in warnings)
+    assert age(settings) == "age: OK"
+    start(settings)
+    assert counts(settings) == (2, 2)
