@@ -8,40 +8,71 @@ model with no transaction open, and saves the result in one transaction, but onl
 import contextlib
 import hashlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime
-from typing import Any, BinaryIO
+from datetime import datetime, timedelta
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 from flask import Blueprint
 
+import access
 import claims
 import database
+import gate
 import lexicon
 import llm
 import loops
 import memory
 import models
 import photos
+import readings
 import reasoner
 from claims import Claim
 from clock import utc_now
+from curation import stacks
 from database import db
 from engines import configuration, ledger
 from engines.findings import Findings, Intent, MemoryCandidate
-from errors import AnswerUnusable, NotFound, SnaploreError, StorageFull, Unavailable, Unreadable
-from locks import Presence
+from engines.lines import Page
+from errors import (
+    AnswerUnusable,
+    NotFound,
+    ProviderDown,
+    ProviderRefused,
+    SnaploreError,
+    StorageFull,
+    Unavailable,
+    Unreadable,
+)
+from locks import Presence, named_lock
 from models import Analysis, Photo, Tally
 from settings import Settings
 from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
+# Seconds that an analysis waits for the OCR process, which may be reading another picture. Together with the
+# longest reading and the longest answer this stays below the queue's lease.
+READ_PATIENCE = 30.0
+READ_PAUSE = 30.0  # seconds until reading is tried again when it was not possible
+PROGRESS_EVERY = 100  # photos read in the background between two lines in the log
+
+NOT_READABLE = "This screenshot is sensitive, so no other model gets it, and the embedded one cannot read it."
+
+JUDGED_AT_ONCE = 40  # photos that are looked at in a step, with up to 5 ms each
 STOP_PATIENCE = 15.0  # seconds that running analyses have to finish when the service stops
 
 # ------------------------------------------------------------------------------------------------- the worker
+
+
+class Judged(msgspec.Struct):
+    """How far photos were judged again: all from `below` on, by the embedded model's `version`."""
+
+    version: str = ""
+    below: int | None = None
 
 
 class Worker:
@@ -58,10 +89,13 @@ class Worker:
         self._presence: Presence | None = None
         self._presence_guard = threading.Lock()
         self._held: dict[str, Claim] = {}  # being analysed, by token
-        # Claims whose outcome is not saved yet, with the outcome (None: not analysed) and the analyser. While
-        # there are any, nothing is claimed: with a full disk, an answer would be paid for and lost.
-        self._unsettled: dict[str, tuple[Claim, Findings | SnaploreError | None, str]] = {}
+        # Outcomes that are not saved yet, by the token of the claim. While there are any, nothing is claimed:
+        # with a full disk, an answer would be paid for and lost.
+        self._unsettled: dict[str, _Ended] = {}
         self._settling = threading.Lock()
+        self._reads_again_at = -math.inf  # monotonic: when reading in the background is tried next
+        self._older = 0  # photos that reading in the background has come to
+        self._all_judged = False  # by this version of the embedded model
 
     def work(self) -> bool:
         """Claim one due photo, analyse it and save the result; False when nothing was due.
@@ -69,8 +103,7 @@ class Worker:
         The threads of the pool repeat this. It raises only what the database raises.
         """
         began = time.monotonic()
-        outcome: Findings | SnaploreError
-        picture: BinaryIO | None
+        ended: _Ended | None = None
         self._settle_unsettled()
         with database.scope():
             config = configuration.latest(self._settings)
@@ -82,23 +115,106 @@ class Worker:
                 return False
             try:
                 if _copied_from_twin(claim, model.identity, now=self._clock()):
+                    stacks.place(claim.photo_id)
                     log.info("photo %d analysed: copied from the same picture", claim.photo_id)
                     return True
                 photo = photos.get(claim.photo_id)
                 picture = photos.open_original(photo)
             except (NotFound, Unreadable) as problem:
-                picture, outcome = None, problem
+                ended = _Ended(claim, problem, model.identity)
             except Exception:
-                self._unsettled[claim.token] = (claim, None, model.identity)
+                self._unsettled[claim.token] = _Ended(claim)
                 raise
-        if picture is not None:
+        if ended is None:
             with picture, self._holding(claim):
-                outcome = _ask(model, picture, photo.filename)
-        self._unsettled[claim.token] = (claim, outcome, model.identity)
+                try:
+                    ended = self._analyse(claim, model, config, picture, photo.filename)
+                except Exception:
+                    self._unsettled[claim.token] = _Ended(claim)
+                    raise
+            if ended is None:
+                return True
+        self._unsettled[claim.token] = ended
         self._settle_unsettled()
+        with database.scope():
+            stacks.place(claim.photo_id)
         # Only the type of a failure: its message may quote the model.
-        result = "done" if isinstance(outcome, Findings) else type(outcome).__name__
+        result = "done" if isinstance(ended.outcome, Findings) else type(ended.outcome).__name__
         log.info("photo %d analysed: %s, %.2f s", claim.photo_id, result, time.monotonic() - began)
+        return True
+
+    def read_older(self) -> bool:
+        """Read the newest photo that has not been read; False when there is none, or reading is not possible
+        now. Meant for when `work` has nothing to do.
+
+        One thread of all processes reads at a time. A photo that fails several times is not tried again.
+        """
+        with database.scope():
+            if gate.mark_older():
+                return True
+        if not self._settings.read_locally or time.monotonic() < self._reads_again_at:
+            return False
+        with database.scope():
+            if models.next_unread() is None:  # before the lock: an idle service writes nothing
+                if self._older:
+                    log.info("every photo is read")
+                    self._older = 0
+                return False
+        folder = database.store().folder / "jobs"
+        try:
+            with named_lock(folder, "read-older", 0, busy="Another thread reads."):
+                return self._read_newest()
+        except Unavailable:
+            return False
+
+    def place_next(self) -> bool:
+        """Put the newest photo that is due to be compared into its stack; False when there is none. Meant for
+        when `work` has nothing to do: photos that were stored by an earlier version, or read later.
+        """
+        with database.scope():
+            return stacks.place_next()
+
+    def judge_older(self) -> bool:
+        """Judge some photos again that an earlier version of the embedded model has judged, the newest first;
+        False when there are none. Meant for when there is nothing to analyse and nothing to read.
+
+        It needs only the lines that were read: no picture is opened. One thread of all processes does it.
+        """
+        if self._all_judged:
+            return False
+        folder = database.store().folder / "jobs"
+        try:
+            with named_lock(folder, "judge-older", 0, busy="Another thread judges."):
+                self._all_judged = not self._judge_newest()
+        except Unavailable:
+            return False
+        return not self._all_judged
+
+    def _judge_newest(self) -> bool:
+        with database.scope():
+            done = msgspec.convert(models.stored_value("analysis.judged", {}), Judged)
+            version = llm.judged_by("")  # without the reader: the rules alone
+            if done.version != version:
+                done = Judged(version)
+            below = Analysis.select(Analysis.photo).order_by(Analysis.photo.desc()).limit(JUDGED_AT_ONCE)
+            if done.below is not None:
+                below = below.where(Analysis.photo < done.below)
+            ids = [row.photo_id for row in below]
+            if not ids:
+                return False
+            columns = (Analysis.photo, Analysis.analyser, Analysis.completed_at, Photo.filename)
+            rows = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids), _JUDGED_HERE)
+            # `objects` puts the columns of both tables on one object.
+            stored = [(row, readings.page_of(row.photo_id)) for row in cast("Iterator[Any]", rows.objects())]
+        judged = [
+            (row, *llm.judge_again(page, reader=reader, name=row.filename, settings=self._settings))
+            for row, (page, reader) in ((row, found) for row, found in stored if found is not None)
+        ]
+        with database.scope(), db.atomic():
+            for row, found, analyser in judged:
+                if row.analyser != analyser:
+                    _replace_judgement(row, found, analyser)
+            models.store_value("analysis.judged", Judged(version, min(ids)))
         return True
 
     def claim_next(self, fingerprint: str, *, now: datetime) -> Claim | None:
@@ -124,16 +240,138 @@ class Worker:
             self._presence.forget()
             self._presence = None
 
+    def _analyse(
+        self,
+        claim: Claim,
+        model: llm.Model,
+        config: configuration.Configuration,
+        picture: BinaryIO,
+        name: str,
+    ) -> "_Ended | None":
+        """Read a claimed photo and ask the model for it, or the embedded one if it must not leave. None
+        when the result of a near-duplicate was copied, or is waited for. Raises what the database raises.
+        """
+        before = gate.is_before(config, self._settings)
+        text = ""
+        if llm.reads_first(config, self._settings):
+            read = self._read_first(claim, picture, waits=before)
+            if read is None:
+                return _Ended(claim, pause=timedelta(seconds=READ_PAUSE))
+            text = read
+        if before:
+            with database.scope():
+                held = gate.marks([claim.photo_id]).get(claim.photo_id, gate.Mark()).sensitive
+                page = readings.page_of(claim.photo_id) if held else None
+            if held:
+                reader = llm.reader(self._settings)
+                outcome = _judge_here(reader, page, picture, name)
+                return _Ended(claim, outcome, reader.identity, asked=False)
+        if llm.reads_first(config, self._settings) and self._copied_from_stack(claim, model.identity):
+            return None
+        return _Ended(claim, _ask(model, picture, name, text), model.identity)
+
+    def _read_first(self, claim: Claim, picture: BinaryIO, *, waits: bool) -> str | None:
+        """The text of a claimed photo for the model, read on this machine unless it was read before; "" when
+        it cannot be read. What was read is saved, so that it is found whatever the model answers.
+
+        None if it `waits` and reading may succeed later: a picture must not leave only because the reader is
+        busy now, or has failed once. Raises what the database raises.
+        """
+        with database.scope():
+            known = readings.of([claim.photo_id]).get(claim.photo_id)
+            left = Analysis.select(Analysis.reads_left).where(Analysis.id == claim.analysis_id).scalar()
+        read = None
+        if left:
+            with contextlib.suppress(Unavailable):
+                read = self._read(claim.photo_id, picture, patience=READ_PATIENCE)
+        if read is None and known is not None:
+            return known.content
+        if read is None:
+            with database.scope():
+                left = Analysis.select(Analysis.reads_left).where(Analysis.id == claim.analysis_id).scalar()
+            return None if waits and left and self._reads_again_at < math.inf else ""
+        page, engine = read
+        with database.scope(), db.atomic():
+            if claims.still_held(claim):
+                _keep_and_index(claim.photo_id, page, engine)
+        return readings.lines_on(page).content
+
+    def _copied_from_stack(self, claim: Claim, analyser: str) -> bool:
+        """Copy the result of a near-duplicate with the same words, without a call, or wait for it while it is
+        being made; False when there is none.
+        """
+        with database.scope():
+            stacks.place(claim.photo_id)
+            if Analysis.select(Analysis.fresh).where(Analysis.id == claim.analysis_id).scalar():
+                return False  # a person asks for a new result
+            other, awaited = stacks.same_words(claim.photo_id, analyser)
+            if other is None and not awaited:
+                return False
+            if other is None:
+                claims.postpone(claim, now=self._clock())
+                return True
+            _copy_from_near_duplicate(claim, other, analyser, now=self._clock())
+        log.info("photo %d analysed: copied from a near-duplicate", claim.photo_id)
+        return True
+
+    def _read_newest(self) -> bool:
+        with database.scope(), db.atomic():
+            photo_id = models.next_unread()
+            if photo_id is None:
+                return False
+            left = models.count_unread() if self._older % PROGRESS_EVERY == 0 else 0
+            self._older += 1
+            try:
+                picture = photos.open_original(photos.get(photo_id))
+            except Unreadable:
+                models.end_reading(photo_id)
+                return True
+        if left:
+            log.info("%d photos are still to be read in the background", left)
+        with picture:
+            read = self._read(photo_id, picture, patience=0)
+        if read is None:
+            return time.monotonic() >= self._reads_again_at
+        with database.scope(), db.atomic():
+            _keep_and_index(photo_id, *read)
+        return True
+
+    def _read(self, photo_id: int, picture: BinaryIO, *, patience: float) -> tuple[Page, str] | None:
+        """The text of a picture and the engine that has read it; None when it cannot be read, or not now.
+
+        A picture that fails is tried again some times, in the background. Raises `Unavailable` when other
+        pictures are read for `patience` seconds, but nothing else that a model raises: no failure of reading
+        may hinder an analysis.
+        """
+        if time.monotonic() < self._reads_again_at:
+            return None
+        with database.scope():
+            models.count_read(photo_id, 1)  # before: it may take this process with it
+        try:
+            return llm.reader(self._settings).read(picture, patience=patience)
+        except (ProviderRefused, ProviderDown, Unavailable) as problem:
+            with database.scope():
+                models.count_read(photo_id, -1)  # this says nothing about the picture
+            log.info("photo %d is not read now: %s", photo_id, problem)
+            if isinstance(problem, Unavailable):
+                raise
+            # An engine that does not run here will not until a restart.
+            refused = isinstance(problem, ProviderRefused)
+            self._reads_again_at = time.monotonic() + (math.inf if refused else READ_PAUSE)
+        except (SnaploreError, OSError) as problem:
+            log.info("photo %d cannot be read: %s", photo_id, problem)
+        return None
+
     def _settle_unsettled(self) -> None:
         """Save the outcomes. Raises what the database raises, and keeps an outcome if a retry may succeed."""
         with self._settling:
-            for token, (claim, outcome, analyser) in list(self._unsettled.items()):
+            for token, ended in list(self._unsettled.items()):
                 try:
                     with database.scope():
-                        if outcome is None:
-                            claims.give_back(claim, now=self._clock())
+                        if ended.outcome is None:
+                            claims.give_back(ended.claim, now=self._clock(), pause=ended.pause)
                         else:
-                            _settle(claim, outcome, analyser, now=self._clock())
+                            _settle(ended, ended.outcome, now=self._clock())
                 except Exception as problem:
                     if not isinstance(database.known_failure(problem), StorageFull | Unavailable):
                         del self._unsettled[token]
@@ -159,10 +397,37 @@ class Worker:
 # -------------------------------------------------------------------------------------------------- one photo
 
 
-def _ask(model: llm.Model, picture: BinaryIO, name: str) -> Findings | SnaploreError:
+class _Ended(NamedTuple):
+    """How an analysis has ended. Without an outcome the photo was not analysed, and returns to the queue
+    after a pause. `asked` is False when the configured model was not asked.
+    """
+
+    claim: Claim
+    outcome: Findings | SnaploreError | None = None
+    analyser: str = ""
+    asked: bool = True
+    pause: timedelta = timedelta(0)
+
+
+def _judge_here(
+    reader: llm.Reader, page: tuple[Page, str] | None, picture: BinaryIO, name: str
+) -> Findings | SnaploreError:
+    """The embedded model's findings in a photo that no other model gets. Whatever fails is the photo's own
+    failure: it says nothing about the configured model.
+    """
+    try:
+        return reader.judge(*(page or reader.read(picture, patience=READ_PATIENCE)), name=name)
+    except (SnaploreError, OSError) as problem:
+        log.info("a sensitive photo cannot be read: %s", problem)
+    except Exception:
+        log.exception("the embedded model failed unexpectedly")
+    return AnswerUnusable(NOT_READABLE)
+
+
+def _ask(model: llm.Model, picture: BinaryIO, name: str, text: str) -> Findings | SnaploreError:
     """The model's findings, or the failure, which is returned because it is recorded like a result."""
     try:
-        return model.analyse(picture, name=name)
+        return model.analyse(picture, name=name, text=text)
     except (SnaploreError, OSError) as problem:
         if isinstance(problem, SnaploreError):
             return problem
@@ -172,8 +437,9 @@ def _ask(model: llm.Model, picture: BinaryIO, name: str) -> Findings | SnaploreE
         return AnswerUnusable("The analysis failed unexpectedly; the service's log has the reason.")
 
 
-def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, now: datetime) -> None:
+def _settle(ended: _Ended, outcome: Findings | SnaploreError, *, now: datetime) -> None:
     """Record the outcome of a claim, unless the claim no longer holds. The cost is recorded in any case."""
+    claim, analyser = ended.claim, ended.analyser
     usage = getattr(outcome, "usage", None)
     with db.atomic():
         if usage is not None and usage.calls:
@@ -182,11 +448,19 @@ def _settle(claim: Claim, outcome: Findings | SnaploreError, analyser: str, *, n
             return
         match outcome:
             case Findings():
-                _save(claim, result_fields(outcome), analyser, now=now)
+                result = result_fields(outcome)
+                if outcome.page is None:
+                    read = readings.text(claim.photo_id)
+                    result["visible_text"] = readings.merged(read, outcome.visible_text)
+                _save(claim, result, analyser, now=now)
+                if outcome.page is not None:
+                    _keep_reading(claim.photo_id, outcome.page, outcome.reader)
                 _remember(claim, outcome.memories, now=now)
             case _:
+                if isinstance(outcome, AnswerUnusable) and analyser.startswith(_LOCAL) and ended.asked:
+                    models.count_read(claim.photo_id, 1)  # the embedded model could not read it
                 claims.fail(claim, outcome, now=now)
-        claims.end(claim, outcome, now=now)
+        claims.end(claim, outcome if ended.asked else None, now=now)
 
 
 def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
@@ -205,14 +479,30 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     with db.atomic():
         if claims.still_held(claim):
             _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
+            if readings.copy(twin.photo_id, claim.photo_id):
+                models.end_reading(claim.photo_id)
         claims.end(claim, None, now=now)  # the provider was not asked
     return True
 
 
+def _copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now: datetime) -> None:
+    with db.atomic():
+        other = Analysis.get_or_none(Analysis.photo == other_id)
+        if other is None or not claims.still_held(claim):
+            claims.give_back(claim, now=now)  # deleted meanwhile
+            return
+        result = {name: getattr(other, name) for name in _RESULT_FIELDS}
+        result["visible_text"] = readings.text(claim.photo_id)
+        _save(claim, result, f"{analyser}, of the near-duplicate {other_id}", now=now)
+        claims.end(claim, None, now=now)  # the provider was not asked
+
+
+_LOCAL = f"{configuration.LOCAL}/"  # how the identity of the embedded model begins
 _RESULT_FIELDS = (
     "app_name",
     "content_category",
     "intent",
+    "title",
     "summary",
     "entities",
     "confidence",
@@ -246,8 +536,48 @@ def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime)
     Analysis.update(**result, **done, **counters, **claims.UNLEASED).where(
         Analysis.id == claim.analysis_id
     ).execute()
+    gate.mark(claim.photo_id, result["visible_text"])
     lexicon.index(claim.photo_id)
     reasoner.count_completed()
+
+
+_JUDGED_HERE = (Analysis.status == "done") & Analysis.analyser.startswith(_LOCAL)
+
+
+def _replace_judgement(row: Any, found: Findings, analyser: str) -> None:
+    """Save what the embedded model finds now, unless the photo was analysed anew meanwhile."""
+    same = (Analysis.photo == row.photo_id) & (Analysis.analyser == row.analyser)
+    same &= (Analysis.completed_at == row.completed_at) & (Analysis.status == "done")
+    if not Analysis.select().where(same).exists():
+        return
+    lexicon.remove(row.photo_id)  # before the update: removing needs the text that was indexed
+    fields = {name: value for name, value in result_fields(found).items() if name != "visible_text"}
+    Analysis.update(**fields, analyser=analyser).where(same).execute()
+    lexicon.index(row.photo_id)
+
+
+def _keep_and_index(photo_id: int, page: Page, reader: str) -> None:
+    """Save what was read on a photo outside of its analysis, and index its text together with what a remote
+    model has seen.
+    """
+    columns = Analysis.select(Analysis.visible_text, Analysis.analyser)
+    row = columns.where(Analysis.photo == photo_id).get_or_none()
+    if row is None:
+        return  # deleted meanwhile
+    before, seen = readings.text(photo_id), ""
+    if not row.analyser.startswith(_LOCAL):
+        seen = row.visible_text.removeprefix(before)
+    lexicon.remove(photo_id)  # before the update: removing needs the text that was indexed
+    _keep_reading(photo_id, page, reader)
+    together = readings.merged(readings.text(photo_id), seen)
+    Analysis.update(visible_text=together).where(Analysis.photo == photo_id).execute()
+    gate.mark(photo_id, together)
+    lexicon.index(photo_id)
+
+
+def _keep_reading(photo_id: int, page: Page, reader: str) -> None:
+    readings.save(photo_id, page, reader=reader)
+    models.end_reading(photo_id)
 
 
 def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:
@@ -304,7 +634,9 @@ class Pool:
             return 0.0
         with database.scope():
             self._worker.recover(now=utc_now())
-            return claims.seconds_until_due(now=utc_now())
+            pause = claims.seconds_until_due(now=utc_now())
+        has_more = self._worker.place_next() or self._worker.read_older() or self._worker.judge_older()
+        return 0.0 if has_more else pause
 
 
 # ---------------------------------------------------------------------------------------------------- reading
@@ -352,9 +684,21 @@ def statistics() -> shapes.Statistics:
         "pending": counts["pending"],
         "processing": counts["processing"],
         "errors": counts["error"],
+        "sensitive_photos": gate.marked_total(),
+        "sensitive_kinds": gate.counts(),
         "intent_distribution": intents,
         "category_distribution": categories,
     }
+
+
+def state(photo_id: int, caller: access.Caller) -> shapes.AnalysisState:
+    """How far the analysis of a photo is. Raises `NotFound`, also when `caller` may only upload and somebody
+    else has uploaded it.
+    """
+    photo = photos.get(photo_id)
+    if caller.uploads_only and photo.token_id != caller.token_id:
+        raise NotFound("Photo not found")
+    return shapes.of(Analysis.get(Analysis.photo == photo_id), shapes.AnalysisState)
 
 
 _LIST_COLUMNS = (*shapes.columns(Analysis, shapes.AnalysisFields), Photo.filename.alias("photo_filename"))
@@ -385,6 +729,13 @@ def ask_again(photo_id: int) -> shapes.Done:
     """Analyse a photo again."""
     claims.reprocess(photo_id, now=utc_now())
     return {"message": "Reprocessing queued"}
+
+
+@routes.get("/photos/<id:photo_id>/state")
+@inputs.operation(NotFound)
+def show_state(photo_id: int) -> shapes.AnalysisState:
+    """Show how far the analysis of a photo is. A token of the scope `upload` sees its own uploads."""
+    return state(photo_id, access.caller())
 
 
 @routes.get("/stats")

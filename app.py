@@ -34,16 +34,22 @@ import database
 import devices
 import jobs
 import llm
+import meaning
 import memory
 import photos
 import push
+import readings
 import reasoner
 import search
 from assistant import chat, conversations, mcp_servers, skills
+from clock import utc_now
+from curation import batch, opened, originals, retention, searches, trash, words
 from errors import (
+    BadInput,
     DataDamaged,
     ModelFailure,
     NotAuthenticated,
+    NotFound,
     SnaploreError,
     StartRefused,
     StorageFull,
@@ -52,15 +58,25 @@ from errors import (
 )
 from settings import NAME, VERSION, Settings
 from spool import Spool
-from upkeep import amounts
-from web import dashboard, inputs, openapi, shapes
+from upkeep import amounts, authority, rollback, watching
+from web import addresses, dashboard, inputs, installable, openapi, shapes, trust
 
 log = logging.getLogger(__name__)
 
 BLUEPRINTS = (
+    access.routes,
     photos.routes,
+    readings.routes,
+    words.routes,
+    trash.routes,
+    batch.routes,
+    originals.routes,
+    retention.routes,
     devices.routes,
     search.routes,
+    searches.routes,
+    opened.routes,
+    meaning.routes,
     analysis.routes,
     llm.routes,
     llm.connection_routes,
@@ -73,8 +89,16 @@ BLUEPRINTS = (
     conversations.routes,
     chat.routes,
     amounts.routes,
+    watching.routes,
 )
-OPEN_ENDPOINTS = ("index", "health")  # no key, no database
+# Neither a body nor the database: these hold nothing of the person.
+WITHOUT_DATA = (
+    *("index", "health", "manifest", "service_worker", "icon", "share", "page_part"),
+    *trust.PATHS,
+)
+OPEN_ENDPOINTS = (*WITHOUT_DATA, "access.redeem_code")  # no key
+# What a service with a certificate answers over plain http: how to trust it, and whether it runs.
+PLAIN_ENDPOINTS = ("health", "icon", *trust.PATHS)
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
 CALLS_A_MINUTE = 10  # per client address, for these endpoints together
 EXPOSED_HEADERS = (
@@ -96,11 +120,12 @@ class Request(inputs.Request):
 
 
 class Application(flask.Flask):
-    """The Flask application with its settings, its API key and the state of its data folder."""
+    """The Flask application with its settings, its API key, its certificate, and its data folder's state."""
 
     request_class = Request
     settings: Settings
     api_key: str | None = None
+    certificate: authority.Presented
     is_open = False
 
     def open_data(self) -> None:
@@ -108,6 +133,7 @@ class Application(flask.Flask):
         if not self.is_open:
             database.open_store(self.settings)
             self.api_key = access.api_key(self.settings)
+            self.certificate.load()
             # Connections do not survive a fork, and gunicorn forks after this.
             database.close_connections()
             self.is_open = True
@@ -143,7 +169,10 @@ def serve() -> Application:
     one line.
     """
     with _refusal_in_one_line():
-        return create_app(Settings.from_environ(os.environ))
+        app = create_app(Settings.from_environ(os.environ))
+    app.certificate.keep(now=utc_now())
+    rollback.count_start()
+    return app
 
 
 def command_line() -> None:
@@ -165,6 +194,7 @@ def _wired(settings: Settings) -> Application:
     """The complete application, with its data folder still closed."""
     app = Application(__name__, static_folder=None)
     app.settings = settings
+    app.certificate = authority.Presented(settings)
     push.announce(settings)
     app.json = MsgspecJSON(app)
     app.url_map.converters["id"] = inputs.RowId
@@ -173,13 +203,13 @@ def _wired(settings: Settings) -> Application:
         # Flask documents this assignment as the way to add a middleware.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
 
+    app.after_request(_finish)  # registered first, so it runs last: after the limiter has set its headers
     app.before_request(_authenticate)
     # The limiter runs between the two: a request without the key does not count, and the body of a request
     # past the limit is not received.
     limiter = _limiter(app)
     app.before_request(_clock_follower(limiter))
     app.before_request(_receive)
-    app.after_request(_finish)
     app.teardown_request(_close_scope)
     app.register_error_handler(Exception, _failure)
     for blueprint in BLUEPRINTS:
@@ -192,16 +222,24 @@ def _wired(settings: Settings) -> Application:
         CORS(app, origins=list(settings.cors_origins), expose_headers=EXPOSED_HEADERS, max_age=3600)
     for command in jobs.COMMANDS:
         app.cli.add_command(command)
-    _add_own_routes(app)
+    page = functools.cache(
+        lambda language: dashboard.assemble(key_needed=app.api_key is not None, language=language)
+    )
+    _add_own_routes(app, page)
+    _add_page_parts(app, page)
     return app
 
 
-def _add_own_routes(app: Application) -> None:
+def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> None:
     """The routes that belong to no noun: identity and dashboard, health, and the published contract."""
     contract = functools.cache(
-        lambda: openapi.document(app, unlocked=OPEN_ENDPOINTS, limited=LIMITED_ENDPOINTS)
+        lambda: openapi.document(
+            app,
+            unlocked=OPEN_ENDPOINTS,
+            limited=LIMITED_ENDPOINTS,
+            scopes_of=access.allowed_scopes,
+        )
     )
-    page = functools.cache(lambda: dashboard.assemble(key_needed=app.api_key is not None))
 
     @app.get("/")
     @inputs.operation()
@@ -210,7 +248,8 @@ def _add_own_routes(app: Application) -> None:
         dashboard.
         """
         if dashboard.wanted(flask.request):
-            answer = dashboard.response(page(), flask.request)
+            language = dashboard.language_of(flask.request)
+            answer = dashboard.response(page(language), flask.request)
         else:
             answer = flask.jsonify(name=NAME, version=VERSION, status="running")
         answer.vary.add("Accept")
@@ -222,12 +261,59 @@ def _add_own_routes(app: Application) -> None:
         """Report that the service is running. The database is not read."""
         return {"status": "ok"}
 
+    @app.get("/api/addresses")
+    @inputs.without_scope
+    @inputs.operation()
+    def show_addresses() -> shapes.Addresses:
+        """List the addresses under which other devices reach the service."""
+        environ = flask.request.environ
+        # What the socket listens on, also where a proxy names the host that its clients see.
+        server = {**environ, **environ.get("werkzeug.proxy_fix.orig", {})}
+        name = f"[{server['SERVER_NAME']}]" if ":" in server["SERVER_NAME"] else server["SERVER_NAME"]
+        found = addresses.reach(f"{app.certificate.scheme}://{name}:{server['SERVER_PORT']}")
+        return {
+            "addresses": list(found.addresses),
+            "loopback_only": found.loopback_only,
+            "certificate": app.certificate.fields(),
+        }
+
     @app.get("/api/openapi.json")
     @inputs.without_scope
     @inputs.operation()
     def show_contract() -> dict[str, Any]:
         """Get this contract, as OpenAPI 3.1."""
         return contract()
+
+
+def _add_page_parts(app: Application, page: Callable[[str], dashboard.Page]) -> None:
+    """Add what a browser fetches for the dashboard, to install it, and to trust the service. It is no part of
+    the API: it is not published in the contract.
+    """
+
+    @app.get("/parts/<name>")
+    def page_part(name: str) -> flask.Response:
+        for language in dashboard.LANGUAGES:
+            if name.startswith(f"{language}-") and name == page(language).later.name:
+                return dashboard.part_response(page(language), flask.request)
+        raise NotFound("This part belongs to another version of the page: load the page again")
+
+    app.add_url_rule("/manifest.webmanifest", "manifest", installable.manifest)
+    app.add_url_rule("/service-worker.js", "service_worker", installable.service_worker)
+    for name in installable.ICONS:
+        app.add_url_rule(f"/{name}", "icon", installable.icon, defaults={"name": name})
+    app.add_url_rule("/share", "share", installable.shared_without_worker, methods=["POST"])
+
+    @app.get(trust.PATHS["ca"])
+    def ca() -> flask.Response:
+        return trust.page(app.certificate.ca)
+
+    @app.get(trust.PATHS["ca_file"])
+    def ca_file() -> flask.Response:
+        return trust.file(app.certificate.ca)
+
+    @app.get(trust.PATHS["ca_profile"])
+    def ca_profile() -> flask.Response:
+        return trust.profile(app.certificate.ca)
 
 
 def _limiter(app: Application) -> Limiter:
@@ -266,25 +352,52 @@ def _clock_follower(limiter: Limiter) -> Callable[[], None]:
     return follow
 
 
-def _authenticate() -> None:
+def _authenticate() -> ResponseReturnValue | None:
     request = flask.request
     flask.g.request_id = secrets.token_hex(8)
-    if request.endpoint in OPEN_ENDPOINTS:
-        return
     app = cast(Application, flask.current_app)
-    if not _is_preflight(request, app.settings) and not access.key_matches(
-        request.environ.get("HTTP_AUTHORIZATION", ""), app.api_key
-    ):
-        raise NotAuthenticated("The API key is missing or wrong: send it as `Authorization: Bearer <key>`")
+    if app.certificate.context and not request.is_secure and request.endpoint not in PLAIN_ENDPOINTS:
+        return _lead_to_https(request)
+    if request.endpoint in OPEN_ENDPOINTS:
+        return None
+    if not _is_preflight(request, app.settings):
+        flask.g.caller = _caller(request.environ.get("HTTP_AUTHORIZATION", ""), app.api_key)
+        access.check_scope(flask.g.caller, request.endpoint)
     if app.api_key is None:
         access.check_without_key(request.headers, app.settings.cors_origins, reads_json=inputs.has_json())
+    return None
+
+
+def _lead_to_https(request: flask.Request) -> ResponseReturnValue:
+    """The answer to a request over plain http, of a service with a certificate.
+
+    A browser is redirected, for now and not for good: a certificate can be taken out of use. A program is
+    refused with a sentence, because a redirect would hide that it sends its key over the network unencrypted.
+    Raises `BadInput`.
+    """
+    address = f"https://{request.host}"
+    if request.method in ("GET", "HEAD") and "Authorization" not in request.headers:
+        return flask.redirect(address + request.full_path.rstrip("?"), 307)
+    raise BadInput(
+        f"This service is reached over https: {address}. What is sent over plain http can be read on the way."
+    )
+
+
+def _caller(authorization: str, key: str | None) -> access.Caller:
+    """Who sends a request with this header. Raises `NotAuthenticated`."""
+    if access.key_matches(authorization, key):
+        return access.OWNER
+    holder = access.holder(authorization, now=utc_now())
+    if holder is None:
+        raise NotAuthenticated("The API key is missing or wrong: send it as `Authorization: Bearer <key>`")
+    return holder
 
 
 def _receive() -> None:
     request = flask.request
     # Flask answers OPTIONS by itself, a preflight's without the key: its body is not received.
     if (
-        request.endpoint not in OPEN_ENDPOINTS
+        request.endpoint not in WITHOUT_DATA
         and request.routing_exception is None
         and request.method != "OPTIONS"
     ):
@@ -310,6 +423,9 @@ def _close_scope(problem: BaseException | None) -> None:
 def _finish(response: flask.Response) -> flask.Response:
     response.headers["X-Request-ID"] = flask.g.request_id
     response.headers["X-Content-Type-Options"] = "nosniff"
+    # The limiter sets the end of its minute instead of a failure's own time, if that is sooner.
+    if (seconds := flask.g.get("retry_after")) is not None:
+        response.headers["Retry-After"] = str(seconds)
     # Unless a route says otherwise, answers are personal: no cache on the way keeps them.
     if not response.cache_control:
         response.cache_control.no_store = True
@@ -343,7 +459,7 @@ def _failure(problem: Exception) -> ResponseReturnValue:
             log.error("request %s failed: %s", flask.g.get("request_id"), problem, exc_info=trace)
         status, detail = known.status, known.detail
         if known.retry_after is not None:
-            headers["Retry-After"] = str(max(1, round(known.retry_after)))
+            flask.g.retry_after = max(1, round(known.retry_after))  # `_finish` sends it
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return {"detail": detail}, status, headers

@@ -111,14 +111,19 @@ class KeyRing(msgspec.Struct, frozen=True):
     created_at: datetime  # of the database key, UTC: its age decides when to rotate
     database_file: str  # a name inside the data folder
     database_key: bytes | None  # None: encryption is off
+    # How often the service has started, which the database counts, too: `upkeep/rollback.py` compares them.
+    starts: int = 0
 
     def __repr__(self) -> str:
         return f"KeyRing(generation={self.generation}, database_file={self.database_file!r})"
 
 
-def new_key_ring(*, encrypted: bool, now: datetime, generation: int = 0) -> KeyRing:
-    """A ring with a new key for a new database file."""
-    return KeyRing(generation, now, f"database/{secrets.token_hex(8)}.db", new_key() if encrypted else None)
+def new_key_ring(*, encrypted: bool, now: datetime, after: KeyRing | None = None) -> KeyRing:
+    """A ring with a new key for a new database file: the first one, or the one `after` another."""
+    file, key = f"database/{secrets.token_hex(8)}.db", new_key() if encrypted else None
+    if after is None:
+        return KeyRing(0, now, file, key)
+    return KeyRing(after.generation + 1, now, file, key, after.starts)
 
 
 class KeyStore:
@@ -152,7 +157,7 @@ class KeyStore:
         rings = self._readable()
         if not rings:
             raise StartRefused(self._why_unreadable())
-        return max(rings, key=lambda ring: ring.generation)
+        return _newest(rings)
 
     def write(self, ring: KeyRing) -> None:
         """Replace both copies, one after the other. Once the first is replaced, `read` returns `ring`."""
@@ -171,7 +176,7 @@ class KeyStore:
         rings = self._readable()
         if rings and (len(rings) < len(self._copies) or rings[0] != rings[1]):
             log.warning("replaced one copy of the key ring, which was missing, damaged or old")
-            self.write(max(rings, key=lambda ring: ring.generation))
+            self.write(_newest(rings))
 
     def wrong_copies(self) -> list[Path]:
         """The copies that `heal` would replace. Raises `StartRefused` when no copy is readable."""
@@ -180,8 +185,13 @@ class KeyStore:
 
     def _replace(self, copy: Path, content: bytes) -> None:
         fresh = copy.with_name(f"{copy.name}.{secrets.token_hex(4)}.new")
-        _write_new(fresh, content)
-        durable_rename(fresh, copy)
+        try:
+            _write_new(fresh, content)
+            durable_rename(fresh, copy)
+        except OSError:
+            with contextlib.suppress(OSError):
+                fresh.unlink(missing_ok=True)
+            raise
 
     def _readable(self) -> list[KeyRing]:
         return [ring for copy in self._copies if (ring := self._ring_of(copy)) is not None]
@@ -223,6 +233,10 @@ class KeyStore:
             f"The key ring in {self.folder} cannot be opened: the master key is not the one it was made "
             "with, or the ring is damaged."
         )
+
+
+def _newest(rings: list[KeyRing]) -> KeyRing:
+    return max(rings, key=lambda ring: (ring.generation, ring.starts))
 
 
 def _signature(path: Path) -> tuple[int, int]:
@@ -311,6 +325,13 @@ def open_sealed(path: Path, key: bytes | None) -> BinaryIO:
     except BaseException:
         file.close()
         raise
+
+
+def is_unsealed(path: Path) -> bool:
+    """Whether the file has content that `SealedWriter` did not write under a key. Raises `OSError`."""
+    with path.open("rb", buffering=0) as file:
+        start = file.read(len(_HEADER))
+    return bool(start) and start != _HEADER
 
 
 class DamagedFile(Unreadable, OSError):

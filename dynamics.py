@@ -113,6 +113,18 @@ def add(article: Article, origins: dict[int | str, str], *, now: datetime) -> Dy
     return dynamic
 
 
+def rewrite(dynamic_id: int, article: Article, origins: dict[int | str, str]) -> bool:
+    """Put an article in the place of a note that was not read yet; False when it was read or deleted."""
+    earlier = Dynamic.get_or_none((Dynamic.id == dynamic_id) & ~Dynamic.is_read)
+    if earlier is None:
+        return False
+    earlier.title, earlier.summary, earlier.content = article.title, article.summary, article.content
+    for name, ids in _sources(article, origins).items():
+        setattr(earlier, name, ids)
+    earlier.save()
+    return True
+
+
 def extend(earlier: Dynamic, article: Article, origins: dict[int | str, str]) -> None:
     """Continue a note with an article: the new text goes on top. Id, date and pin stay; title and summary
     are the new ones, because they describe the present state.

@@ -31,6 +31,12 @@ class NotAuthenticated(SnaploreError):
     status = 401
 
 
+class Forbidden(SnaploreError):
+    """The token is valid, and its scope does not allow this."""
+
+    status = 403
+
+
 class NotFound(SnaploreError):
     status = 404
 
@@ -45,6 +51,10 @@ class TooLarge(SnaploreError):
 
 class UnsupportedImage(BadInput):
     """The bytes are not a picture that Snaplore stores: another type, damaged, or a decompression bomb."""
+
+
+class TooManyRequests(SnaploreError):
+    status = 429
 
 
 class Unavailable(SnaploreError):

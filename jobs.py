@@ -18,12 +18,13 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, cast
+from typing import Any, ParamSpec, Protocol, cast, get_args
 
 import click
 from flask import current_app
 from flask.cli import with_appcontext
 
+import access
 import crypto
 import database
 import devices
@@ -31,11 +32,14 @@ import memory
 import models
 import reasoner
 from clock import iso, utc_now
+from curation import retention
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
 from settings import MEGABYTE, NAME, VERSION, Settings
-from upkeep import backup, check, cleanup, importing, progress, restore, rotation
+from upkeep import authority, backup, check, cleanup, importing, progress, restore, rotation
+from web import addresses, certificates, shapes, trust
 
+MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
 LONGEST_ABSENCE = timedelta(days=7)  # a longer time between two runs of a daily job may be a wrong clock
 
 Parameters = ParamSpec("Parameters")
@@ -46,12 +50,18 @@ class _Application(Protocol):
 
     settings: Settings
     api_key: str | None
+    certificate: authority.Presented
 
     def open_data(self) -> None: ...
 
 
 def _application() -> _Application:
     return cast(_Application, current_app)
+
+
+def _listening() -> str:
+    """The address that the service listens on, as far as the settings tell."""
+    return f"{_application().certificate.scheme}://{_application().settings.bind}"
 
 
 def command(
@@ -110,30 +120,49 @@ def import_folder(folder: Path, device_id: str, device_name: str) -> None:
 
     You can stop an import at any time and run it again: it skips screenshots that are stored already, even if
     they were moved or renamed. The time of a screenshot is that of its EXIF data, or else of its file. The
-    running service analyses the screenshots.
+    running service analyses the screenshots. Hidden files and links are skipped.
     """
     counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
-    files = list(importing.regular_files(folder, leave_out=_application().settings.data_dir))
-    failures = []
-    with click.progressbar(files, label=f"Importing {len(files)} files") as bar:
-        for path in bar:
+    failures: list[str] = []
+
+    def failed(entry: importing.Entry, problem: Exception) -> None:
+        counts["failed"] += 1
+        if counts["failed"] <= MOST_NAMED:
+            failures.append(f"{entry.shown}: {importing.reason(problem)}")
+
+    own = _application().settings.data_dir
+    count = sum(1 for _ in importing.files(folder, leave_out=own))
+    found = importing.files(folder, leave_out=own, failed=failed)
+    with click.progressbar(found, length=count, label=f"Importing {count} files") as bar:
+        for file in bar:
             try:
-                counts[importing.import_file(path, device_id, device_name)] += 1
+                counts[importing.import_file(file, device_id, device_name)] += 1
             except (SnaploreError, OSError) as problem:
-                counts["failed"] += 1
-                failures.append(f"{path}: {problem}")
+                failed(file, problem)
     for failure in failures:
         click.echo(failure, err=True)
+    if more := counts["failed"] - len(failures):
+        click.echo(f"{more} more files failed; import again to see them, once these are solved.", err=True)
     always = ("imported", "already there")
     click.echo(", ".join(f"{count} {what}" for what, count in counts.items() if count or what in always))
-    if counts["imported"] and sys.stdout.isatty():  # elsewhere cron would mail it
-        click.echo("Next: the running service analyses them. If it is not running, start it (`make run`).")
-        click.echo(
-            f"http://{_application().settings.bind} shows the progress; search finds each screenshot once it "
-            "is analysed."
-        )
+    if sys.stdout.isatty():  # elsewhere cron would mail it
+        _next_step(folder, count, stored=counts["imported"] + counts["already there"])
     if failures:
         raise SystemExit(1)
+
+
+def _next_step(folder: Path, files: int, *, stored: int) -> None:
+    """Tell a person what to do after an import."""
+    settings = _application().settings
+    page = addresses.opened_here(_listening())
+    if stored:
+        click.echo("Next: the running service analyses them. If it is not running, start it (`make run`).")
+        click.echo(f"{page} shows the progress; search finds each screenshot once it is analysed.")
+        click.echo(f"{NAME} keeps {kept_for(settings)}.")
+    elif files:
+        click.echo("Next: name a folder with JPEG, PNG, WebP, GIF, HEIC or AVIF pictures.")
+    else:
+        click.echo(f"{folder} has no files. Next: name the folder that your screenshots are in.")
 
 
 # ------------------------------------------------------------------------------------------------------- jobs
@@ -213,13 +242,23 @@ def decay() -> str:
 @job("cleanup", by_age=True)
 @click.option("--dry-run", is_flag=True, help="Only report what would be deleted.")
 def clean_up(dry_run: bool) -> str:
-    """Delete what is older than the retention period, what has expired, and orphaned files."""
+    """Delete what is older than the retention period, what has expired, what was in the trash for 30 days,
+    and orphaned files; move one-time codes to the trash if that is set. Then write a note about what will be
+    deleted within a week.
+    """
+    settings = _application().settings
     with progress.bars() as report:
-        cleaned = cleanup.clean(_application().settings, now=utc_now(), dry_run=dry_run, progress=report)
+        cleaned = cleanup.clean(settings, now=utc_now(), dry_run=dry_run, progress=report)
+    if not dry_run:
+        with database.scope():
+            retention.warn(settings, now=utc_now())
+    kept = f"; {cleaned.kept} older photos are kept" if cleaned.kept else ""
+    if cleaned.codes:
+        kept += f"; {cleaned.codes} one-time codes {'would go' if dry_run else 'went'} to the trash"
     return (
-        f"{cleaned.photos} photos, {cleaned.conversations} conversations, {cleaned.dynamics} notes, "
-        f"{cleaned.memories} memories, {cleaned.orphans} orphaned files, "
-        f"{cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed"
+        f"{cleaned.photos} photos, {cleaned.trash} from the trash, {cleaned.conversations} conversations, "
+        f"{cleaned.dynamics} notes, {cleaned.memories} memories, {cleaned.orphans} orphaned files, "
+        f"{cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed{kept}"
     )
 
 
@@ -231,10 +270,12 @@ def clean_up(dry_run: bool) -> str:
     help="Also seal every file of an earlier generation under a new key. This takes a while.",
 )
 def rotate_keys(force: bool, pictures: bool) -> str:
-    """Give the database a new key if the present one has reached its age. Requests wait meanwhile."""
+    """Give the database a new key if the present one has reached its age; requests wait meanwhile. Renew the
+    certificate of `tls init` if it is due.
+    """
+    outcomes = _certificate_kept()
     if not database.store().encrypted:
-        return "encryption is off, so there is no key to rotate"
-    outcomes = []
+        return ", ".join(["encryption is off, so there is no key to rotate", *outcomes])
     with progress.bars() as report:
         if force or rotation.is_due(_application().settings, now=utc_now()):
             began = time.monotonic()
@@ -245,6 +286,14 @@ def rotate_keys(force: bool, pictures: bool) -> str:
         if pictures:
             outcomes.append(_sealed(rotation.seal_anew(report), "resealed"))
     return ", ".join(outcomes)
+
+
+def _certificate_kept() -> list[str]:
+    with database.scope():
+        if authority.stored() is None:
+            return []
+        renewed = authority.renew(now=utc_now())
+    return ["the certificate was renewed"] if renewed else []
 
 
 def _sealed(sealed: rotation.SealedAnew, verb: str) -> str:
@@ -265,22 +314,125 @@ def show_api_key(with_hint: bool) -> None:
     """Print the key that clients send as `Authorization: Bearer <key>`."""
     api_key = _application().api_key
     if with_hint:
-        click.echo(hint(f"http://{_application().settings.bind}", api_key))
+        click.echo(hint(_listening(), api_key, _application().settings))
     else:
         click.echo(api_key or "No key is needed: dev mode is on and none is set.")
 
 
-def hint(address: str, api_key: str | None) -> str:
-    """The lines that a person needs to use the service: its address, its key and two calls."""
+def hint(listening: str, api_key: str | None, settings: Settings) -> str:
+    """What a person needs to use the service: addresses, key, two calls, and how long it keeps data.
+    `listening` is the address that it listens on.
+    """
+    here, reach = addresses.opened_here(listening), addresses.reach(listening)
+    everywhere = addresses.best(listening)
+    port = listening.rpartition(":")[2]
+    alone = f"only this machine can connect; let them in with `SNAPLORE_BIND=0.0.0.0:{port} make run`"
     bearer = f" -H 'Authorization: Bearer {api_key}'" if api_key else ""
-    return "\n".join(
-        (
-            f"{NAME} {VERSION} at {address}",
-            f"API key: {api_key or 'none needed (dev mode)'}",
-            f"Upload:  curl{bearer} -F file=@screenshot.png {address}/api/photos/upload",
-            f"Find:    curl{bearer} '{address}/api/search?q=invoice'",
-        )
+    lines = [
+        f"{NAME} {VERSION} at {here}",
+        f"Phones:  {', '.join(reach.addresses) or (alone if reach.loopback_only else 'no address found')}",
+        f"API key: {api_key or 'none needed (dev mode)'}",
+        f"Upload:  curl{bearer} -F file=@screenshot.png {everywhere}/api/photos/upload",
+        f"Find:    curl{bearer} '{everywhere}/api/search?q=invoice'",
+        f"Keeps:   {kept_for(settings)}",
+    ]
+    return "\n".join(lines)
+
+
+def kept_for(settings: Settings) -> str:
+    """How long the service keeps what it gets, and where to change that. Opens its own scope."""
+    with database.scope():
+        days = retention.days(settings)
+    kept = f"everything for {days} days, then deletes it" if days else "everything until you delete it"
+    return f"{kept}; change it on the page (Settings, Storage) or with SNAPLORE_RETENTION_DAYS"
+
+
+@command(name="pair")
+@click.option("--name", default="", help="How the device is called in the list of devices.")
+@click.option(
+    "--scope",
+    type=click.Choice(get_args(shapes.Scope)),
+    default="full",
+    show_default=True,
+    help="What the device may do.",
+)
+@click.option(
+    "--address",
+    default="",
+    help="The address of the service as the device sees it, like http://192.168.1.5:8000.",
+)
+def pair(name: str, scope: shapes.Scope, address: str) -> None:
+    """Show a code and a QR code by which a device gets its own token, once, within five minutes."""
+    with database.scope():
+        reached = address.rstrip("/") or addresses.best(_listening())
+        begun = access.begin(name, scope, reached, now=utc_now())
+    click.echo(access.qr_lines(begun["url"]))
+    click.echo(f"Scan it with the device's camera, or open {begun['url']}")
+    click.echo(f"Code: {begun['code'][:4]} {begun['code'][4:]} (valid for five minutes, once)")
+
+
+# -------------------------------------------------------------------------------------------------------- tls
+
+tls = click.Group("tls", help="Serve https at home, with a certificate authority (CA) of its own.")
+
+
+@command(tls, name="init")
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="Another host name or address of the service, beside this machine's own. Repeatable.",
+)
+@click.option("--anew", is_flag=True, help="Make another CA, which every device has to install again.")
+def begin_tls(names: tuple[str, ...], anew: bool) -> None:
+    """Make a CA and a certificate. The running service serves https within half a minute.
+
+    The CA can certify nothing but this machine's names, names below home.arpa, the names that you add, and
+    addresses of private networks.
+    """
+    with database.scope():
+        made = authority.init(names, now=utc_now(), anew=anew)
+    _show_certificate(made)
+    _application().certificate.load()
+    page = addresses.best(_listening()) + trust.PATHS["ca"]
+    click.echo(f"Next: open {page} on each device, and install the CA as it says.")
+    if addresses.reach(_listening()).loopback_only:
+        click.echo("Only this machine can connect now. Set SNAPLORE_BIND=0.0.0.0:8000 to let devices in.")
+    click.echo("Programs that send screenshots to http:// need the new address: connect them again.")
+    if _application().settings.tls == "off":
+        click.echo("SNAPLORE_TLS is off, so the service goes on with plain http.", err=True)
+
+
+@command(tls, name="status")
+def show_tls() -> None:
+    """Show the fingerprint of the CA, and what the certificate is valid for."""
+    with database.scope():
+        present = authority.stored()
+    if present is None:
+        click.echo("There is no certificate: `./snaplore tls init` makes one.")
+        return
+    _show_certificate(present)
+    if left_out := authority.uncertified(present):
+        click.echo(f"Left out:    {', '.join(left_out)} (the CA may not certify these)")
+
+
+@command(tls, name="renew")
+def renew_tls() -> None:
+    """Renew the certificate now. The service does so by itself, 30 days before the end."""
+    with database.scope():
+        renewed = authority.renew(now=utc_now(), forced=True)
+    if renewed is not None:
+        _show_certificate(renewed)
+
+
+def _show_certificate(present: authority.Stored) -> None:
+    ca, server = (
+        certificates.facts(present.ca.certificate),
+        certificates.facts(present.server.certificate),
     )
+    click.echo(f"CA:          valid until {ca.ends:%Y-%m-%d}, SHA-256 fingerprint")
+    click.echo(f"             {ca.fingerprint}")
+    click.echo(f"Certificate: valid until {server.ends:%Y-%m-%d}, for {', '.join(server.names)}")
 
 
 @command(keys, name="status")
@@ -485,7 +637,7 @@ def _name_unreadable(paths: list[str], what: str) -> None:
         click.echo(f"{len(paths)} files {what} The first: {', '.join(paths[:3])}", err=True)
 
 
-COMMANDS = (import_folder, jobs, keys, back_up, bring_back, check_data, show_version)
+COMMANDS = (import_folder, jobs, keys, tls, pair, back_up, bring_back, check_data, show_version)
 
 command_line = click.Group(
     NAME.lower(),

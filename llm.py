@@ -18,10 +18,12 @@ from flask import Blueprint
 import database
 import net
 from clock import utc_now
-from engines import articles, configuration, ledger, prompts
+from engines import articles, configuration, ledger, prompts, rules
 from engines.configuration import LOCAL, Configuration, guard
-from engines.embedded import LocalModel
+from engines.embedded import LocalModel, identity
+from engines.embedding import Embedder
 from engines.findings import Answer, Findings, MemoryCandidate, Usage
+from engines.lines import Page
 from engines.remote import MAX_ANSWER_TOKENS, RemoteModel
 from errors import ModelFailure, NotFound, Unavailable
 from settings import Settings
@@ -40,8 +42,10 @@ class Model(Protocol):
     identity: str
     takes_tools: bool
 
-    def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
-        """What the picture shows. Its file name often names the app. Raises `ModelFailure`."""
+    def analyse(self, picture: BinaryIO, *, name: str = "", text: str = "") -> Findings:
+        """What the picture shows. Its file name often names the app. `text` is what was read on it before,
+        or "". Raises `ModelFailure`.
+        """
 
     def complete(
         self,
@@ -68,31 +72,104 @@ class Model(Protocol):
     def close(self) -> None: ...
 
 
+class Reader(Protocol):
+    """What reads text on this machine, and judges it by rules."""
+
+    identity: str
+
+    def read(self, picture: BinaryIO, *, patience: float | None = None) -> tuple[Page, str]:
+        """The text of the picture with its places, and the name of the engine. Raises `ModelFailure`, and
+        `Unavailable` when other pictures are read for `patience` seconds.
+        """
+
+    def judge(self, page: Page, engine: str, *, name: str = "") -> Findings:
+        """What the rules of the embedded model find in a page that was read before."""
+
+
 class LoadedModels:
     """The models in use, one per configuration. All threads share a model's OCR process or connections."""
 
     def __init__(self) -> None:
         self._models: dict[tuple[Configuration, Settings], Model] = {}
+        self._local: dict[Settings, LocalModel] = {}  # with one OCR process for reading and analysing
+        self._embedder: Embedder | None = None
         self._guard = threading.Lock()
 
     def model_for(self, config: Configuration, settings: Settings) -> Model:
         """The model of this configuration, created at its first use."""
         with self._guard:
+            if config.provider == LOCAL:
+                return self._local_model(settings)
             if (config, settings) not in self._models:
-                self._models[config, settings] = _make_model(config, settings)
+                self._models[config, settings] = RemoteModel(
+                    config, guard(settings), language=settings.language
+                )
             return self._models[config, settings]
+
+    def reader(self, settings: Settings) -> Reader:
+        """What reads text on this machine, created at its first use."""
+        with self._guard:
+            return self._local_model(settings)
+
+    def embedder(self) -> Embedder:
+        """What makes vectors of texts, created at its first use."""
+        with self._guard:
+            if self._embedder is None:
+                self._embedder = Embedder()
+            return self._embedder
 
     def clear(self) -> None:
         """Close every model."""
         with self._guard:
-            for model in self._models.values():
+            if self._embedder is not None:
+                self._embedder.close()
+                self._embedder = None
+            for model in (*self._models.values(), *self._local.values()):
                 model.close()
             self._models.clear()
+            self._local.clear()
+
+    def _local_model(self, settings: Settings) -> LocalModel:
+        if settings not in self._local:
+            self._local[settings] = LocalModel(ocr_model=settings.ocr_model, language=settings.language)
+        return self._local[settings]
 
 
 def model_for(config: Configuration, settings: Settings) -> Model:
     """The model of a configuration. The open store owns it and closes it."""
     return database.store().cache(LoadedModels).model_for(config, settings)
+
+
+def reader(settings: Settings) -> Reader:
+    """What reads text on this machine, whichever model is configured. The open store owns it and closes
+    it.
+    """
+    return database.store().cache(LoadedModels).reader(settings)
+
+
+def embedder() -> Embedder:
+    """What makes vectors of texts on this machine, whichever model is configured. The open store owns it and
+    closes it.
+    """
+    return database.store().cache(LoadedModels).embedder()
+
+
+def judge_again(page: Page, *, reader: str, name: str, settings: Settings) -> tuple[Findings, str]:
+    """What the embedded model finds on a page that `reader` has read before, without its picture, and the
+    identity of the analyser.
+    """
+    found = rules.judge(page, analyser=f"{LOCAL}/{reader}", language=settings.language, name=name)
+    return found, judged_by(reader)
+
+
+def judged_by(reader: str) -> str:
+    """The identity of the embedded model with this reader, which has the version of its rules."""
+    return identity(reader)
+
+
+def reads_first(config: Configuration, settings: Settings) -> bool:
+    """Whether a picture is read on this machine before the model of this configuration gets it."""
+    return settings.read_locally and config.provider != LOCAL
 
 
 def out_of_tokens(config: Configuration, settings: Settings, *, now: datetime) -> bool:
@@ -104,12 +181,6 @@ def require_tokens(config: Configuration, settings: Settings, *, now: datetime) 
     """Raises `Unavailable` until the next day when `out_of_tokens`."""
     if out_of_tokens(config, settings, now=now):
         raise Unavailable(ledger.USED_UP, retry_after=ledger.resets_in(now=now))
-
-
-def _make_model(config: Configuration, settings: Settings) -> Model:
-    if config.provider == LOCAL:
-        return LocalModel(ocr_model=settings.ocr_model, language=settings.language)
-    return RemoteModel(config, guard(settings), language=settings.language)
 
 
 class Outcome(TypedDict):

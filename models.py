@@ -30,6 +30,9 @@ class Model(peewee.Model):
         legacy_table_names = False
 
 
+READS = 3  # times that reading the text of a photo is tried
+
+
 class Photo(Model):
     id = peewee.AutoField()
     device_id = peewee.TextField()
@@ -50,13 +53,17 @@ class Photo(Model):
     thumbnail_key = peewee.BlobField(null=True)
     key_generation = peewee.IntegerField()  # of the key ring when the files were sealed
     disk_bytes = peewee.IntegerField(default=0)  # of both files on the disk, sealed
+    token_id = peewee.IntegerField(null=True)  # of the token that uploaded it; null: the owner's key
+    perceptual_hash = peewee.BlobField(null=True)  # of `pictures`; null: not computed yet
 
     class Meta:
         table_name = "photos"
 
 
 class Analysis(Model):
-    """The analysis of a photo and also its place in the queue. Every photo has exactly one from the start."""
+    """The analysis of a photo and also its place in the queue. Every photo has exactly one from the start,
+    except in the trash: there the row waits in `Trash`.
+    """
 
     id = peewee.AutoField()
     photo_id: int  # added by peewee for `photo`
@@ -67,6 +74,7 @@ class Analysis(Model):
     app_name = peewee.TextField(default="")
     content_category = peewee.TextField(default="")
     intent = peewee.TextField(default="")
+    title = peewee.TextField(default="")
     summary = peewee.TextField(default="")
     entities = peewee.TextField(default="[]")
     confidence = peewee.FloatField(default=0.0)
@@ -86,9 +94,199 @@ class Analysis(Model):
     # Requested again: it must not reuse an earlier result of the same bytes.
     fresh = peewee.BooleanField(default=False)
     noted = peewee.BooleanField(default=False)  # the reasoner has read the result
+    # How often reading its text on this machine may still be tried; 0: it was read, or has failed too often.
+    reads_left = peewee.IntegerField(default=READS)
+    kept = peewee.BooleanField(default=False)  # a person keeps the photo: retention spares it
+    # Another photo of its stack is shown: 1, one of the same device; 2, only one of another device. Triggers
+    # keep it.
+    covered = peewee.IntegerField(default=0)
+    sensitive = peewee.TextField(default="")  # the kinds of what is sensitive on it, with blanks between them
+    cleared = peewee.BooleanField(default=False)  # a person says that it is not sensitive
+    judged = peewee.BooleanField(default=True)  # False: stored before the rules, which look at it later
 
     class Meta:
         table_name = "analyses"
+
+
+class Reading(Model):
+    """The lines of text that were read on a photo, packed. A photo without a row was not read."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="readings")
+    width = peewee.IntegerField()  # pixels of the upright picture in which the boxes are measured
+    height = peewee.IntegerField()
+    lines = peewee.BlobField()  # as `engines.packing` writes it
+    reader = peewee.TextField()  # the engine
+
+    class Meta:
+        table_name = "readings"
+
+
+class Meaning(Model):
+    """The vector of what a photo's text means, as `engines.vectors` packs it."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="meanings")
+    vector = peewee.BlobField()
+    model = peewee.TextField()  # the name of the models that made it
+
+    class Meta:
+        table_name = "meanings"
+
+
+class MeaningSigns(Model):
+    """The signs of a photo's vector. A later id is a later change."""
+
+    id = peewee.AutoField()
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, unique=True, on_delete="CASCADE", backref="meaning_signs")
+    signs = peewee.BlobField()
+
+    class Meta:
+        table_name = "meaning_signs"
+
+
+class MeaningDue(Model):
+    """A photo whose vector is missing, or older than its text. Triggers insert the rows."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="meanings_due")
+    changes = peewee.IntegerField(default=1)  # of its text since it has been due
+    failures = peewee.IntegerField(default=0)  # texts over which the child died
+
+    class Meta:
+        table_name = "meanings_due"
+
+
+class Stacked(Model):
+    """A photo in a stack: the same screen several times. One that is alone in its stack is shown as any."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="stacked")
+    stack_id = peewee.IntegerField()  # the id of the photo that was its first
+
+    class Meta:
+        table_name = "stacked"
+
+
+class Uncompared(Model):
+    """A photo that is due to be compared with others, for its stack. Triggers add what is new or was read."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="uncompared")
+
+    class Meta:
+        table_name = "uncompared"
+
+
+class Stack(NamedTuple):
+    """The photos of a stack: the one that is shown first, then the newest first; and the best one: which is
+    kept, else the one with the most text, else the largest.
+    """
+
+    photo_ids: list[int]
+    best: int
+
+
+def stacks_of(photo_ids: Iterable[int]) -> dict[int, Stack]:
+    """The stack of each of these photos that is in one with others."""
+    asked, member = Stacked.alias("asked"), Stacked.alias("member")
+    worth = (Analysis.kept, peewee.fn.LENGTH(Analysis.visible_text), Photo.width * Photo.height)
+    query = (
+        asked.select(asked.photo, member.photo, *worth)
+        .join(member, on=(member.stack_id == asked.stack_id))
+        .join(Analysis, on=(Analysis.photo == member.photo))
+        .join(Photo, on=(Photo.id == member.photo))
+        .where(asked.photo.in_(list(photo_ids)))
+    )
+    query = query.order_by(Analysis.covered != 0, Analysis.taken_at.desc(), Analysis.photo.desc())
+    found: dict[int, list[tuple[int, list[int]]]] = {}
+    for photo_id, member_id, *value in cast("Iterable[tuple[int, ...]]", query.tuples()):
+        found.setdefault(photo_id, []).append((member_id, value))
+    return {
+        photo_id: Stack([member_id for member_id, _ in members], max(members, key=lambda one: one[1])[0])
+        for photo_id, members in found.items()
+        if len(members) > 1
+    }
+
+
+class OwnWords(Model):
+    """What a person wrote about a photo, each text in place of the analysis's. Null: nothing of their own."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="own_words")
+    title = peewee.TextField(null=True)
+    summary = peewee.TextField(null=True)
+    note = peewee.TextField(null=True)
+    text = peewee.TextField(null=True)  # corrects what was read on it
+
+    class Meta:
+        table_name = "own_words"
+
+
+class PhotoTag(Model):
+    """A tag of a photo that is not in the trash."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="tags")
+    folded = peewee.TextField()  # as tags are compared
+    tag = peewee.TextField()  # as the person wrote it
+    taken_at = TimestampField()  # the photo's `original_timestamp`, so that an index has this order
+
+    class Meta:
+        table_name = "photo_tags"
+        primary_key = peewee.CompositeKey("photo", "folded")
+
+
+class Trash(Model):
+    """A photo in the trash, with its analysis row and its tags, which no other table has meanwhile."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="trash")
+    deleted_at = TimestampField()
+    analysis = peewee.TextField()  # a JSON object: column -> value, without the photo's id
+    tags = peewee.TextField()  # a JSON list
+
+    class Meta:
+        table_name = "trash"
+
+
+class Mark(Model):
+    """What a search filters by, beside the columns of an analysis. A photo without a row was not opened and
+    holds nothing. The row stays while the photo is in the trash.
+    """
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="marks")
+    opened = peewee.BooleanField(default=False)  # a person has opened it
+    holds = peewee.IntegerField(default=0)  # bits, as `engines.holdings` has them
+
+    class Meta:
+        table_name = "marks"
+
+
+class SavedSearch(Model):
+    """A query that a person has saved. Its id is never given again."""
+
+    id = peewee.AutoField()
+    name = peewee.TextField()
+    folded = peewee.TextField(unique=True)  # the name as names are compared
+    query = peewee.TextField()
+    created_at = TimestampField()
+    opened_at = TimestampField()
+
+    class Meta:
+        table_name = "saved_searches"
+
+
+# Conditions of a selection of photos. `kept = 1` is literal, as in the partial index `analyses_kept`.
+IN_TRASH = peewee.fn.EXISTS(Trash.select(peewee.SQL("1")).where(Trash.photo == Photo.id))
+# As in the partial indexes `analyses_sensitive` and `analyses_unjudged`.
+IS_SENSITIVE = peewee.SQL("sensitive <> ''")
+UNJUDGED = peewee.SQL("judged = 0")
+IS_KEPT = peewee.fn.EXISTS(
+    Analysis.select(peewee.SQL("1")).where(peewee.SQL("kept = 1") & (Analysis.photo == Photo.id))
+)
 
 
 def enqueue(photo: Photo, *, now: datetime) -> None:
@@ -108,6 +306,53 @@ def mark_noted(photo_ids: list[int]) -> None:
     Analysis.update(noted=True).where(Analysis.photo.in_(photo_ids)).execute()
 
 
+def end_reading(photo_id: int) -> None:
+    """Record that the text of a photo was read on this machine, or cannot be."""
+    Analysis.update(reads_left=0).where(Analysis.photo == photo_id).execute()
+
+
+def next_unread() -> int | None:
+    """The newest photo whose text is due to be read on this machine; None when there is none."""
+    # Literal, as in the partial index: with bound values SQLite would read the whole table.
+    due = peewee.SQL("reads_left > 0 AND status <> 'processing'")
+    query = Analysis.select(Analysis.photo).where(due).order_by(Analysis.photo.desc()).limit(1)
+    return next(iter(_ids(query)), None)
+
+
+def count_unread() -> int:
+    """How many photos are due to be read on this machine."""
+    return Analysis.select().where(peewee.SQL("reads_left > 0")).count()
+
+
+def count_read(photo_id: int, tries: int) -> None:
+    """Record failed `tries` at reading a photo; a negative number takes them back."""
+    Analysis.update(reads_left=Analysis.reads_left - tries).where(Analysis.photo == photo_id).execute()
+
+
+def mark_unread(photo_id: int) -> None:
+    """Have the text of a photo read again in the background."""
+    Analysis.update(reads_left=READS).where(Analysis.photo == photo_id).execute()
+
+
+def mark_opened(photo_id: int) -> bool:
+    """Record that a person has opened a photo; returns whether there is such a photo outside of the trash."""
+    if not Analysis.select().where(Analysis.photo == photo_id).exists():
+        return False
+    Mark.insert(photo=photo_id, opened=True).on_conflict(
+        conflict_target=[Mark.photo], update={"opened": True}
+    ).execute()
+    return True
+
+
+def mark_holdings(holds: dict[int, int]) -> None:
+    """Record what these photos hold: photo id -> bits."""
+    # Most photos hold what they held; a statement that changes nothing writes nothing.
+    sql = """INSERT INTO marks (photo_id, opened, holds)
+        SELECT value ->> 0, 0, value ->> 1 FROM json_each(?) WHERE true
+        ON CONFLICT (photo_id) DO UPDATE SET holds = excluded.holds WHERE holds <> excluded.holds"""
+    db.execute_sql(sql, (msgspec.json.encode(list(holds.items())).decode(),))
+
+
 class Tally(Model):
     """The number of photos with this device, status, intent and category.
 
@@ -125,13 +370,219 @@ class Tally(Model):
         primary_key = peewee.CompositeKey("device_id", "status", "intent", "content_category")
 
 
+class MonthTally(Model):
+    """The number of photos as in `Tally`, by the month in which they were taken. Triggers keep it."""
+
+    month = peewee.TextField()  # like 2026-11, UTC
+    device_id = peewee.TextField()
+    status = peewee.TextField()
+    intent = peewee.TextField()
+    content_category = peewee.TextField()
+    photos = peewee.IntegerField()
+
+    class Meta:
+        table_name = "month_tallies"
+        primary_key = peewee.CompositeKey("month", "device_id", "status", "intent", "content_category")
+
+
+class AppTally(Model):
+    """The number of photos as in `MonthTally`, by app. Triggers keep it."""
+
+    app_name = peewee.TextField()
+    month = peewee.TextField()
+    device_id = peewee.TextField()
+    status = peewee.TextField()
+    intent = peewee.TextField()
+    content_category = peewee.TextField()
+    photos = peewee.IntegerField()
+
+    class Meta:
+        table_name = "app_tallies"
+        primary_key = peewee.CompositeKey(
+            "app_name", "month", "device_id", "status", "intent", "content_category"
+        )
+
+
+class KeptTally(Model):
+    """The number of kept photos, as in `Tally`. Triggers keep it."""
+
+    device_id = peewee.TextField()
+    status = peewee.TextField()
+    intent = peewee.TextField()
+    content_category = peewee.TextField()
+    photos = peewee.IntegerField()
+
+    class Meta:
+        table_name = "kept_tallies"
+        primary_key = peewee.CompositeKey("device_id", "status", "intent", "content_category")
+
+
+class CoveredTally(Model):
+    """The number of photos as in `Tally`, of those that are covered by another of their stack. Triggers keep
+    it, as the next two.
+    """
+
+    device_id = peewee.TextField()
+    status = peewee.TextField()
+    intent = peewee.TextField()
+    content_category = peewee.TextField()
+    kept = peewee.IntegerField()
+    covered = peewee.IntegerField()
+    photos = peewee.IntegerField()
+
+    class Meta:
+        table_name = "covered_tallies"
+        primary_key = peewee.CompositeKey(
+            "device_id", "status", "intent", "content_category", "kept", "covered"
+        )
+
+
+class CoveredMonthTally(Model):
+    """As `CoveredTally`, by the month in which they were taken."""
+
+    month = peewee.TextField()
+    device_id = peewee.TextField()
+    status = peewee.TextField()
+    intent = peewee.TextField()
+    content_category = peewee.TextField()
+    kept = peewee.IntegerField()
+    covered = peewee.IntegerField()
+    photos = peewee.IntegerField()
+
+    class Meta:
+        table_name = "covered_month_tallies"
+        primary_key = peewee.CompositeKey(
+            "month", "device_id", "status", "intent", "content_category", "kept", "covered"
+        )
+
+
+class CoveredAppTally(Model):
+    """As `CoveredMonthTally`, by app."""
+
+    app_name = peewee.TextField()
+    month = peewee.TextField()
+    device_id = peewee.TextField()
+    status = peewee.TextField()
+    intent = peewee.TextField()
+    content_category = peewee.TextField()
+    kept = peewee.IntegerField()
+    covered = peewee.IntegerField()
+    photos = peewee.IntegerField()
+
+    class Meta:
+        table_name = "covered_app_tallies"
+        primary_key = peewee.CompositeKey(
+            "app_name", "month", "device_id", "status", "intent", "content_category", "kept", "covered"
+        )
+
+
+_Covered = CoveredTally | CoveredMonthTally | CoveredAppTally
+
+
+class TagTally(Model):
+    """The number of photos with each tag, of those that are not in the trash. Triggers keep it."""
+
+    folded = peewee.TextField(primary_key=True)
+    tag = peewee.TextField()  # as it was written first
+    photos = peewee.IntegerField()
+
+    class Meta:
+        table_name = "tag_tallies"
+
+
+class SensitiveTally(Model):
+    """The number of photos with the same kinds of what is sensitive, without the trash. Triggers keep it."""
+
+    kinds = peewee.TextField(primary_key=True)
+    photos = peewee.IntegerField()
+
+    class Meta:
+        table_name = "sensitive_tallies"
+
+
+class App(Model):
+    """The number of photos of each app. Triggers keep it; photos without an app's name count for none."""
+
+    app_name = peewee.TextField(primary_key=True)
+    photos = peewee.IntegerField()
+
+    class Meta:
+        table_name = "apps"
+
+
 def tallied(**values: str | None) -> int:
-    """The number of photos with these values of a `Tally`'s fields; None is any value."""
-    query = Tally.select(peewee.fn.SUM(Tally.photos))
+    """The number of photos with these values of an `AppTally`'s fields; None is any value."""
+    table = Tally if values.get("app_name") is None else AppTally
+    return _tallies(table, values).scalar() or 0
+
+
+def tallied_kept(**values: str | None) -> int:
+    """The number of kept photos with these values of a `KeptTally`'s fields; None is any value."""
+    return _tallies(KeptTally, values).scalar() or 0
+
+
+def tallied_covered(*, kept: bool, **values: str | None) -> int:
+    """The number of photos with these values, as in `tallied`, for which another of their stack is shown.
+    With `kept`, counts kept photos only. With a device, only another of the same device covers a photo.
+    """
+    table = CoveredTally if values.get("app_name") is None else CoveredAppTally
+    query = _tallies(table, values)
+    if kept:
+        query = query.where(table.kept == 1)
+    if values.get("device_id") is not None:
+        query = query.where(table.covered == 1)
+    return query.scalar() or 0
+
+
+def count_trashed() -> int:
+    """The number of photos in the trash."""
+    return Trash.select().count()
+
+
+def largest_tags(most: int) -> list[tuple[str, int]]:
+    """The `most` tags with the most photos, each with their number."""
+    query = TagTally.select(TagTally.tag, TagTally.photos)
+    query = query.order_by(TagTally.photos.desc(), TagTally.folded).limit(most)
+    return list(cast("Iterable[tuple[str, int]]", query.tuples()))
+
+
+def tallied_months(*, stacks: bool, **values: str | None) -> list[tuple[str, int]]:
+    """The months with photos that have these values, the newest first, each with their number. With `stacks`,
+    without photos for which another is shown, as in `tallied_covered`.
+    """
+    table = MonthTally if values.get("app_name") is None else AppTally
+    months = dict(_by_month(_tallies(table, values, table.month), table))
+    if stacks:
+        covered = CoveredMonthTally if values.get("app_name") is None else CoveredAppTally
+        query = _tallies(covered, values, covered.month)
+        if values.get("device_id") is not None:
+            query = query.where(covered.covered == 1)
+        for month, photos in _by_month(query, covered):
+            months[month] -= photos
+    return [(month, photos) for month, photos in months.items() if photos]
+
+
+def _by_month(query: "peewee.ModelSelect[Any]", table: Any) -> "Iterable[tuple[str, int]]":
+    grouped = query.group_by(table.month).order_by(table.month.desc())
+    return cast("Iterable[tuple[str, int]]", grouped.tuples())
+
+
+def largest_apps(most: int) -> list[tuple[str, int]]:
+    """The `most` apps with the most photos, each with their number."""
+    query = App.select(App.app_name, App.photos).order_by(App.photos.desc(), App.app_name).limit(most)
+    return list(cast("Iterable[tuple[str, int]]", query.tuples()))
+
+
+def _tallies(
+    table: "type[Tally | MonthTally | AppTally | KeptTally | _Covered]",
+    values: dict[str, str | None],
+    *by: peewee.Field,
+) -> "peewee.ModelSelect[Any]":
+    query = table.select(*by, peewee.fn.SUM(table.photos))
     for name, value in values.items():
         if value is not None:
-            query = query.where(getattr(Tally, name) == value)
-    return query.scalar() or 0
+            query = query.where(getattr(table, name) == value)
+    return query
 
 
 def page_of(
@@ -229,6 +680,38 @@ class Message(Model):
         table_name = "messages"
 
 
+class PausedTurn(Model):
+    """A turn that waits for the person (`assistant/confirmation.py`)."""
+
+    message_id: int  # added by peewee for `message`
+    message = peewee.ForeignKeyField(Message, primary_key=True, on_delete="CASCADE")
+    state = peewee.TextField()  # JSON
+
+    class Meta:
+        table_name = "paused_turns"
+
+
+class AskedCall(Model):
+    """A call of a tool about which the person is or was asked."""
+
+    id = peewee.TextField(primary_key=True)
+    message_id: int  # added by peewee for `message`
+    message = peewee.ForeignKeyField(Message, on_delete="CASCADE")  # the user message of its turn
+    place = peewee.IntegerField()  # among the calls of its round
+    tool = peewee.TextField()
+    server = peewee.TextField()  # the host that gets the arguments
+    server_id = peewee.TextField(null=True)  # of an MCP server
+    arguments = peewee.TextField()  # a JSON object
+    sensitive = peewee.TextField()  # kinds, with blanks between them
+    decision = peewee.TextField(null=True)  # allowed, refused or expired; null: it waits
+    for_conversation = peewee.BooleanField(default=False)  # this tool may be called again in it
+    result = peewee.TextField(null=True)  # JSON; null: it did not run, or did not finish
+    asked_at = TimestampField()
+
+    class Meta:
+        table_name = "asked_calls"
+
+
 class FileFields(NamedTuple):
     """The fields by which a row names a file that it owns."""
 
@@ -266,6 +749,7 @@ class McpServer(Model):
     url = peewee.TextField()
     description = peewee.TextField(default="")
     enabled = peewee.BooleanField(default=True)
+    trusted = peewee.BooleanField(default=False)  # the person is not asked before calls
     created_at = TimestampField()
 
     class Meta:
@@ -335,6 +819,49 @@ class SpendLedger(Model):
     class Meta:
         table_name = "spend_ledger"
         primary_key = peewee.CompositeKey("day", "purpose", "model")
+
+
+class Token(Model):
+    """A token of a device or program. Its id is never given again, because photos name it."""
+
+    id = peewee.AutoField()
+    name = peewee.TextField()
+    scope = peewee.TextField()
+    digest = peewee.BlobField(unique=True)  # SHA-256 of the token
+    device_id = peewee.TextField(default="")
+    created_at = TimestampField()
+    last_used_at = TimestampField(null=True)
+
+    class Meta:
+        table_name = "tokens"
+
+
+class Pairing(Model):
+    """A pairing code that waits to be redeemed."""
+
+    id = peewee.AutoField()
+    digest = peewee.BlobField(unique=True)  # SHA-256 of the code
+    name = peewee.TextField(default="")
+    scope = peewee.TextField()
+    expires_at = TimestampField()
+
+    class Meta:
+        table_name = "pairings"
+
+
+class WatchedFile(Model):
+    """A file of a watched folder that was stored, ignored or refused."""
+
+    key = peewee.BlobField(primary_key=True)  # digest of its place, size and time
+    folder = peewee.TextField()
+    content = peewee.BlobField(null=True)  # SHA-256; null: not a picture, or not read
+    outcome = peewee.TextField()  # stored, known, ignored, failed, unreadable or unlisted
+    name = peewee.TextField(default="")  # only of a file that failed
+    problem = peewee.TextField(default="")
+    seen_at = TimestampField()
+
+    class Meta:
+        table_name = "watched_files"
 
 
 class StoredSetting(Model):

@@ -5,12 +5,17 @@ inserted in one transaction, after the files have been flushed to the disk. A cr
 without a row, which clean-up removes, but never a row without its files. The analysis row is the photo's
 place in the queue, so storing a photo also queues its analysis.
 
+A photo in the trash has no analysis row (`models.Trash`), so lists, counts and searches, which all read
+analyses, do not have it. Only the list of the trash, its pictures and deleting know such a photo. What a
+person wrote about a photo is shown in place of the analysis's words; `curation/` writes it.
+
 A list accepts any combination of filters and returns its total, at about the cost of one page. Without a
-period the total comes from the tallies, and the page from the index of a filter. That index has the order of
-the list and contains the other filters' columns, so that only rows of the page are read. A period filters by
-`original_timestamp`, as in a search, because people remember when they took a picture. Its pages are in that
-order, too, the latest picture first: in the order of uploads, every page would either sort the whole period
-or scan everything uploaded since.
+period the total comes from the tallies. The page comes from the index of a filter: there is one for each
+filter in each of the two orders, by upload and by the time of the picture. It contains the other filters'
+columns, so that only rows of the page are read. A period filters by `original_timestamp`, as in a search,
+because people remember when they took a picture. Its pages are always in the order of that time, the latest
+picture first: in the order of uploads, every page would either sort the whole period or scan everything
+uploaded since.
 
 More than 500 lines, because a photo's whole life is one concern and its routes have the largest contract.
 """
@@ -23,7 +28,7 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, BinaryIO, NamedTuple, cast
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, cast
 
 import blinker
 import flask
@@ -32,18 +37,20 @@ import peewee
 from flask import Blueprint
 from werkzeug.datastructures import FileStorage
 
+import access
 import crypto
 import database
 import devices
 import lexicon
 import models
 import pictures
-from clock import parse_time, utc_now
+import readings
+from clock import iso, parse_time, utc_now
 from database import db
 from devices import MAX_NAME, DeviceId, EpochMs, Name
 from engines.findings import Category, Intent
 from errors import BadInput, NotFound, SnaploreError, Unreadable, UnsupportedImage
-from models import Analysis, Photo
+from models import Analysis, OwnWords, Photo, PhotoTag, Trash
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
 from web import inputs, shapes
@@ -56,6 +63,10 @@ MAX_BATCH = 50
 # sentence. A larger one is streamed, and damage after its first and before its last 64 kB breaks the
 # connection.
 IN_MEMORY = 4 * MEGABYTE
+
+MAX_APPS = 100
+
+Order = Literal["uploaded", "taken"]  # of a list
 
 # Sent after the transaction that stored a photo; it wakes the analysis pool.
 stored = blinker.Signal()
@@ -70,6 +81,7 @@ class Upload(msgspec.Struct, frozen=True):
     device_name: str = ""
     source_type: str = "screenshot"
     local_media_store_id: str = ""
+    token_id: int | None = None  # of the token that uploads it
 
 
 class Stored(NamedTuple):
@@ -84,8 +96,9 @@ class Stored(NamedTuple):
 def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     """Store the picture in `spool`. When this returns, its files and rows have been flushed to the disk.
 
-    A pair of device and local id is stored once, even by parallel uploads. Raises `BadInput` for an empty
-    file, `TooLarge`, and `UnsupportedImage`.
+    A pair of device and local id is stored once, even by parallel uploads. A photo in the trash counts as
+    stored, and stays there: a phone that syncs again must not bring back what its owner has thrown away.
+    Raises `BadInput` for an empty file, `TooLarge`, and `UnsupportedImage`.
     """
     began = time.monotonic()
     if (earlier := _already_stored(upload)) is not None:
@@ -152,10 +165,15 @@ class Filters(msgspec.Struct, frozen=True):
     intent: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    app: str | None = None  # exactly as it is stored
+    kept: bool = False  # only kept photos
+    tag: str | None = None
+    stacks: bool = False  # only one photo of each stack
 
     def values(self) -> dict[str, str | None]:
         """The values by the names of the columns, without the period."""
         return {
+            "app_name": self.app,
             "status": self.status,
             "device_id": self.device_id,
             "content_category": self.category,
@@ -163,55 +181,135 @@ class Filters(msgspec.Struct, frozen=True):
         }
 
 
-def page(number: int, size: int, filters: Filters) -> tuple[int, list[shapes.PhotoItem]]:
-    """The total and one page of list items, in the order of `ids_of_page`."""
-    total, ids = ids_of_page(number, size, filters)
-    return total, list_items(ids)
+def page(
+    number: int, size: int, filters: Filters, order: Order = "uploaded"
+) -> tuple[int, list[shapes.ListedPhoto]]:
+    """The total and one page of list items, in the order of `ids_of_page`; with `filters.stacks`, each with
+    its stack.
+    """
+    total, ids = ids_of_page(number, size, filters, order)
+    items = cast("list[shapes.ListedPhoto]", list_items(ids))
+    if filters.stacks:
+        stacks = models.stacks_of(ids)
+        for item in items:
+            item["stack"] = _stack(stacks.get(item["id"]))
+    return total, items
 
 
-def ids_of_page(number: int, size: int, filters: Filters) -> tuple[int, list[int]]:
-    """The total and the ids of one page: the newest upload first, or in a period the latest picture first."""
-    values = {getattr(Analysis, name): value for name, value in filters.values().items() if value is not None}
-    query = Analysis.select(Analysis.photo)
-    if filters.since is None and filters.until is None:
-        for column, value in values.items():
-            query = query.where(column == value)
-        total = models.tallied(**filters.values())
-        return total, models.page_of(query, (Analysis.photo,), number, size, total)
-    # The plus keeps SQLite from using the index of a filter, in which it would read the time of every photo.
-    among = [
-        peewee.Expression(peewee.NodeList((peewee.SQL("+"), column)), peewee.OP.EQ, value)
-        for column, value in values.items()
-    ]
+def ids_of_page(number: int, size: int, filters: Filters, order: Order = "uploaded") -> tuple[int, list[int]]:
+    """The total and the ids of one page: the newest upload first, or, if `order` is `taken` or in a period,
+    the latest picture first.
+    """
+    taken = order == "taken" or filters.since is not None or filters.until is not None
+    if filters.tag is not None:
+        tagged = _tagged(filters, filters.tag)
+        total = tagged.count()
+        by = (PhotoTag.taken_at, PhotoTag.photo) if taken else (PhotoTag.photo,)
+        return total, models.page_of(tagged, by, number, size, total)
+    among = _among(filters, taken=taken)
     total = _total(filters, among)
-    return total, models.page_of(
-        query.where(*_within(filters), *among), (Analysis.taken_at, Analysis.photo), number, size, total
-    )
+    query = Analysis.select(Analysis.photo)
+    for condition in (*_within(filters), *among):
+        query = query.where(condition)
+    by = (Analysis.taken_at, Analysis.photo) if taken else (Analysis.photo,)
+    return total, models.page_of(query, by, number, size, total)
+
+
+def trashed_page(number: int, size: int) -> tuple[int, list[shapes.PhotoItem]]:
+    """The number of photos in the trash, and one page of them, the one that was thrown away last first."""
+    total = models.count_trashed()
+    ids = models.page_of(Trash.select(Trash.photo), (Trash.deleted_at, Trash.photo), number, size, total)
+    return total, trashed_items(ids)
+
+
+def trashed_items(ids: list[int]) -> list[shapes.PhotoItem]:
+    """The list items of these photos, in this order, without those that are not in the trash."""
+    if not ids:
+        return []
+    query = _with_own_words(*shapes.columns(Photo, shapes.PhotoFields), *_OWN_COLUMNS, Trash.deleted_at)
+    query = query.join(Trash, on=(Trash.photo == Photo.id)).select_extend(Trash.analysis, Trash.tags)
+    found = {row["id"]: _trashed_item(row) for row in query.where(Photo.id.in_(ids)).dicts()}
+    return [found[photo_id] for photo_id in ids if photo_id in found]
+
+
+def apps() -> list[shapes.AppCount]:
+    """The apps with the most photos, at most `MAX_APPS`, each with the number of its photos."""
+    return [{"app_name": name, "photos": number} for name, number in models.largest_apps(MAX_APPS)]
+
+
+def timeline(filters: Filters) -> list[shapes.MonthCount]:
+    """The months in which pictures were taken, the newest first, each with their number. A period in
+    `filters` is ignored.
+    """
+    months = models.tallied_months(stacks=filters.stacks, **filters.values())
+    return [{"month": month, "photos": number} for month, number in months]
 
 
 def list_items(ids: list[int]) -> list[shapes.PhotoItem]:
     """The list items of these photos, in this order, without deleted ones."""
     if not ids:
         return []
-    query = Photo.select(*_LIST_COLUMNS).join(Analysis).where(Photo.id.in_(ids))
-    found = {row["id"]: row for row in cast("Iterable[dict[str, Any]]", query.dicts())}
-    return [shapes.of(found[photo_id], shapes.PhotoItem) for photo_id in ids if photo_id in found]
+    query = _with_own_words(*_LIST_COLUMNS).join(Analysis, on=(Analysis.photo == Photo.id))
+    found = {row["id"]: _item(row) for row in query.where(Photo.id.in_(ids)).dicts()}
+    return [found[photo_id] for photo_id in ids if photo_id in found]
 
 
 def detail(photo_id: int) -> shapes.PhotoDetail:
-    """A photo with its analysis. Raises `NotFound`."""
-    photo = get(photo_id)
-    return detail_of(photo, Analysis.get(Analysis.photo == photo.id))
+    """A photo with its analysis and its text. Raises `NotFound`."""
+    analysis = Analysis.select(Analysis, Photo).join(Photo).where(Analysis.photo == photo_id).get_or_none()
+    if analysis is None:
+        raise NotFound("Photo not found")
+    own, tags = own_words([photo_id]).get(photo_id), tags_of([photo_id]).get(photo_id, [])
+    read, stack = readings.text(photo_id), models.stacks_of([photo_id]).get(photo_id)
+    return detail_of(analysis.photo, analysis, read=read, own=own, tags=tags, stack=stack)
 
 
-def detail_of(photo: Photo, analysis: Analysis) -> shapes.PhotoDetail:
-    """As `detail`, from rows that were read before."""
-    return shapes.of(photo, shapes.PhotoDetail, analysis=shapes.of(analysis, shapes.AnalysisDetail))
+def detail_of(
+    photo: Photo,
+    analysis: Analysis,
+    *,
+    read: str,
+    own: OwnWords | None,
+    tags: list[str],
+    stack: models.Stack | None,
+) -> shapes.PhotoDetail:
+    """As `detail`, from rows that were read before, and the text of the photo's reading."""
+    own = own or OwnWords()
+    return shapes.of(
+        photo,
+        shapes.PhotoDetail,
+        text=own.text or read or analysis.visible_text,
+        title=own.title or analysis.title,
+        summary=own.summary or analysis.summary,
+        kept=analysis.kept,
+        tags=tags,
+        note=own.note or "",
+        deleted_at=None,
+        sensitive=analysis.sensitive.split(),
+        own=[name for name in ("title", "summary", "text") if getattr(own, name) is not None],
+        stack=_stack(stack),
+        analysis=shapes.of(analysis, shapes.AnalysisDetail),
+    )
 
 
-def get(photo_id: int) -> Photo:
-    """The row. Raises `NotFound`."""
-    photo = Photo.get_or_none(Photo.id == photo_id)
+def own_words(photo_ids: Iterable[int]) -> dict[int, OwnWords]:
+    """What a person wrote about those of these photos that they wrote about, in one query."""
+    return {row.photo_id: row for row in OwnWords.select().where(OwnWords.photo.in_(list(photo_ids)))}
+
+
+def tags_of(photo_ids: Iterable[int]) -> dict[int, list[str]]:
+    """The tags of those of these photos that have some, in alphabetical order, in one query."""
+    rows = PhotoTag.select(PhotoTag.photo, PhotoTag.tag).where(PhotoTag.photo.in_(list(photo_ids)))
+    tags: dict[int, list[str]] = {}
+    for row in rows.order_by(PhotoTag.photo, PhotoTag.folded):
+        tags.setdefault(row.photo_id, []).append(row.tag)
+    return tags
+
+
+def get(photo_id: int, *, trashed: bool = False) -> Photo:
+    """The row of a photo that is not in the trash; with `trashed`, of one that is. Raises `NotFound`."""
+    there = models.IN_TRASH if trashed else ~models.IN_TRASH
+    photo = Photo.get_or_none((Photo.id == photo_id) & there)
     if photo is None:
         raise NotFound("Photo not found")
     return photo
@@ -220,6 +318,18 @@ def get(photo_id: int) -> Photo:
 def open_original(photo: Photo) -> BinaryIO:
     """A seekable reader of the uploaded bytes. Raises `Unreadable` when the file is missing or damaged."""
     return crypto.open_sealed(database.store().folder / photo.original_path, photo.file_key)
+
+
+def open_jpeg(photo: Photo) -> BinaryIO:
+    """The original as a JPEG, upright, in memory. It is made each time: browsers keep it for a day, and a
+    stored one would be larger than the original. Raises `Unreadable` as `open_original` does, and
+    `Unavailable` while too many are made.
+    """
+    with open_original(photo) as picture:
+        try:
+            return io.BytesIO(pictures.as_jpeg(picture))
+        except UnsupportedImage:
+            raise Unreadable("The stored picture is damaged.") from None
 
 
 def open_thumbnail(photo: Photo) -> BinaryIO:
@@ -235,7 +345,13 @@ def open_sound_thumbnail(photo: Photo) -> BinaryIO:
         return _whole(open_thumbnail(photo))
     except Unreadable:
         make_thumbnail_anew(photo)
-        return _whole(open_thumbnail(get(photo.id)))
+        return _whole(open_thumbnail(Photo.get_by_id(photo.id)))
+
+
+def keep_hash(photo_id: int, perceptual_hash: bytes) -> None:
+    """Store the perceptual hash of a photo that an earlier version has stored without."""
+    missing = (Photo.id == photo_id) & Photo.perceptual_hash.is_null()
+    Photo.update(perceptual_hash=perceptual_hash).where(missing).execute()
 
 
 def make_thumbnail_anew(photo: Photo) -> None:
@@ -258,13 +374,78 @@ def make_thumbnail_anew(photo: Photo) -> None:
 
 def delete(photo_id: int) -> None:
     """Delete a photo with its analysis, its index entry and its files. Raises `NotFound`."""
-    if not _delete(Photo.id == photo_id, most=1):
+    if not delete_all([photo_id]):
         raise NotFound("Photo not found")
 
 
+def delete_all(photo_ids: list[int]) -> set[int]:
+    """Delete these photos, in the trash or not, in one transaction; returns the ids of those that existed."""
+    return set(_delete(_FILES.where(Photo.id.in_(photo_ids))))
+
+
+def older(before: datetime) -> "peewee.ModelSelect[Any]":
+    """The ids of the photos that retention deletes: uploaded before `before`, neither kept nor in the trash.
+
+    The trash has its own time, so that what was thrown away can be brought back as long as people expect.
+    """
+    return Photo.select(Photo.id).where(Photo.created_at < before, ~models.IS_KEPT, ~models.IN_TRASH)
+
+
+def count_older(before: datetime) -> int:
+    """The number of photos that retention deletes. Those that it spares are looked at one by one, not those
+    that it deletes.
+    """
+    uploaded = Photo.select().where(Photo.created_at < before).count()
+    in_trash = Trash.select().join(Photo).where(Photo.created_at < before).count()
+    return uploaded - in_trash - count_spared(before)
+
+
+def count_spared(before: datetime) -> int:
+    """The number of photos that retention would delete if they were not kept."""
+    kept = peewee.SQL("kept = 1")  # literal, as in the partial index
+    return Analysis.select().join(Photo).where(kept, Photo.created_at < before).count()
+
+
+def with_codes(before: datetime) -> "peewee.ModelSelect[Any]":
+    """The ids of the photos that show a one-time code and nothing else that is sensitive, uploaded before
+    `before`, the oldest first; without kept ones and those in the trash.
+    """
+    # The first condition is literal, as in the partial index `analyses_sensitive`.
+    shows_code = models.IS_SENSITIVE & (Analysis.sensitive == "one_time_code") & ~Analysis.kept
+    return (
+        Photo.select(Photo.id)
+        .join(Analysis)
+        .where(shows_code, Photo.created_at < before)
+        .order_by(Photo.created_at, Photo.id)
+    )
+
+
+def thrown_away(before: datetime) -> "peewee.ModelSelect[Any]":
+    """The ids of the photos that went to the trash before `before`."""
+    return Photo.select(Photo.id).join(Trash).where(Trash.deleted_at < before)
+
+
 def purge(before: datetime, *, most: int) -> int:
-    """Delete up to `most` photos that were uploaded before `before`, the oldest first; returns how many."""
-    return _delete(Photo.created_at < before, most=most)
+    """Delete up to `most` of the photos that retention deletes, the oldest first; returns how many."""
+    # Outside of the transaction: many kept photos may be older than the first that is due.
+    first = older(before).select(peewee.fn.MIN(Photo.created_at)).scalar()
+    due = older(before).where(Photo.created_at >= first).order_by(Photo.created_at).limit(most)
+    return len(_delete(due.select(*_FILE_COLUMNS))) if first is not None else 0
+
+
+def purge_trash(before: datetime, *, most: int) -> int:
+    """Delete up to `most` photos that went to the trash before `before`, the first ones first; returns how
+    many.
+    """
+    due = thrown_away(before).order_by(Trash.deleted_at).limit(most)
+    return len(_delete(due.select(*_FILE_COLUMNS)))
+
+
+def purge_all(before: datetime, *, most: int) -> int:
+    """Delete up to `most` photos that were uploaded before `before`, also kept ones and those in the trash;
+    returns how many.
+    """
+    return len(_delete(_FILES.where(Photo.created_at < before).order_by(Photo.created_at).limit(most)))
 
 
 def display_name(filename: str, mime_type: str) -> str:
@@ -277,10 +458,108 @@ def display_name(filename: str, mime_type: str) -> str:
     )
 
 
+_OWN_COLUMNS = (
+    OwnWords.title.alias("own_title"),
+    OwnWords.summary.alias("own_summary"),
+    OwnWords.note.alias("own_note"),
+)
 _LIST_COLUMNS = (
     *shapes.columns(Photo, shapes.PhotoFields),
-    *(Analysis.status.alias("analysis_status"), Analysis.intent, Analysis.summary),
+    *(Analysis.status.alias("analysis_status"), Analysis.app_name, Analysis.intent),
+    *(Analysis.title, Analysis.summary, Analysis.kept, Analysis.sensitive),
+    *_OWN_COLUMNS,
+    # In one column, because a list makes a fixed number of queries.
+    PhotoTag.select(peewee.fn.JSON_GROUP_ARRAY(PhotoTag.tag)).where(PhotoTag.photo == Photo.id).alias("tags"),
 )
+_FILE_COLUMNS = (Photo.id, Photo.original_path, Photo.thumbnail_path)
+_FILES = Photo.select(*_FILE_COLUMNS)
+
+
+def _with_own_words(*columns: Any) -> "peewee.ModelSelect[Any]":
+    joined = Photo.select(*columns).join(OwnWords, peewee.JOIN.LEFT_OUTER, on=(OwnWords.photo == Photo.id))
+    return joined.switch(Photo)
+
+
+def _item(row: dict[str, Any], *, deleted_at: datetime | None = None) -> shapes.PhotoItem:
+    """A list item from the columns of a photo, its analysis and the person's own words."""
+    return shapes.of(
+        row,
+        shapes.PhotoItem,
+        title=row["own_title"] or row["title"],
+        summary=row["own_summary"] or row["summary"],
+        note=row["own_note"] or "",
+        kept=bool(row["kept"]),
+        tags=msgspec.json.decode(row["tags"]),
+        deleted_at=iso(deleted_at),
+        sensitive=row.get("sensitive", "").split(),  # what went to the trash long ago has none
+    )
+
+
+def _trashed_item(row: dict[str, Any]) -> shapes.PhotoItem:
+    analysis = msgspec.json.decode(row["analysis"])
+    return _item({**analysis, **row, "analysis_status": analysis["status"]}, deleted_at=row["deleted_at"])
+
+
+def _tagged(filters: Filters, tag: str) -> "peewee.ModelSelect[Any]":
+    """The photos with a tag that pass the filters. The index of the tag has the orders of the lists; each of
+    its photos is looked up for further filters.
+    """
+    query = PhotoTag.select(PhotoTag.photo).where(PhotoTag.folded == lexicon.folded_tag(tag))
+    if filters.since is not None:
+        query = query.where(PhotoTag.taken_at >= filters.since)
+    if filters.until is not None:
+        query = query.where(PhotoTag.taken_at < filters.until)
+    others: dict[str, Any] = {name: value for name, value in filters.values().items() if value is not None}
+    if filters.kept:
+        others["kept"] = True
+    if not others and not filters.stacks:
+        return query
+    passing = Analysis.select(peewee.SQL("1")).where(Analysis.photo == PhotoTag.photo, *_uncovered(filters))
+    for name, value in others.items():
+        passing = passing.where(_unindexed(getattr(Analysis, name), value))
+    return query.where(peewee.fn.EXISTS(passing))
+
+
+def _among(filters: Filters, *, taken: bool) -> list[peewee.Expression]:
+    """The conditions of the filters without the period, so that SQLite uses the right index for the order."""
+    values = {name: value for name, value in filters.values().items() if value is not None}
+    leading = None
+    if filters.kept:
+        # Few photos are kept, and their index has every other column. Literal, as in that partial index.
+        kept = cast(peewee.Expression, peewee.SQL("kept = 1"))
+        others = (_unindexed(getattr(Analysis, name), value) for name, value in values.items())
+        return [kept, *others, *_uncovered(filters)]
+    if filters.stacks and not taken and not values:
+        # Literal, as in the partial index `analyses_shown`.
+        return [cast(peewee.Expression, peewee.SQL("NOT covered"))]
+    if taken and values:
+        # Of several filters, the one that the fewest photos pass: their number is what a page may have to
+        # walk through.
+        leading = min(values, key=lambda name: models.tallied(**{name: values[name]}))
+    elif filters.app is not None:
+        leading = "app_name"
+    among = [
+        _unindexed(getattr(Analysis, name), value)
+        if leading and name != leading
+        else getattr(Analysis, name) == value
+        for name, value in values.items()
+    ]
+    return [*among, *_uncovered(filters)]
+
+
+def _uncovered(filters: Filters) -> list[peewee.Expression]:
+    """The condition that a photo is shown for its stack; none without stacks. In the list of a device, one
+    that is covered by another device's is shown. For the plus, see `_unindexed`.
+    """
+    if not filters.stacks:
+        return []
+    shown = "NOT +covered" if filters.device_id is None else "+covered <> 1"
+    return [cast(peewee.Expression, peewee.SQL(shown))]
+
+
+def _unindexed(column: peewee.Field, value: Any) -> peewee.Expression:
+    """A condition for which SQLite uses no index."""
+    return peewee.Expression(peewee.NodeList((peewee.SQL("+"), column)), peewee.OP.EQ, value)
 
 
 def _within(filters: Filters) -> list[peewee.Expression]:
@@ -289,15 +568,36 @@ def _within(filters: Filters) -> list[peewee.Expression]:
 
 
 def _total(filters: Filters, among: list[peewee.Expression]) -> int:
-    """How many photos match the filters in the period. Counts those in the period or those outside of it,
-    whichever are likely to be fewer.
+    """How many photos match the filters. In a period, counts those in it or those outside of it, whichever
+    are likely to be fewer.
     """
+    if filters.kept and filters.app is not None:
+        # No tally has kept photos by app: they are counted in the index of kept photos.
+        return Analysis.select().where(*_within(filters), *among).count()
+    if filters.since is None and filters.until is None:
+        return _tallied(filters)
     if not _holds_most(filters):
         return Analysis.select().where(*_within(filters), *among).count()
     before = Analysis.taken_at < filters.since if filters.since else None
     after = Analysis.taken_at >= filters.until if filters.until else None
     outside = (Analysis.select().where(side, *among).count() for side in (before, after) if side is not None)
-    return models.tallied(**filters.values()) - sum(outside)
+    return _tallied(filters) - sum(outside)
+
+
+def _tallied(filters: Filters) -> int:
+    """How many photos match the filters without the period, from the tallies."""
+    values = filters.values()
+    covered = models.tallied_covered(kept=filters.kept, **values) if filters.stacks else 0
+    if filters.kept:
+        del values["app_name"]
+        return models.tallied_kept(**values) - covered
+    return models.tallied(**values) - covered
+
+
+def _stack(found: models.Stack | None) -> shapes.Stack | None:
+    if found is None:
+        return None
+    return {"count": len(found.photo_ids), "photo_ids": found.photo_ids, "best": found.best}
 
 
 def _holds_most(filters: Filters) -> bool:
@@ -336,7 +636,9 @@ def _photo(
         width=examined.width,
         height=examined.height,
         mime_type=examined.mime_type,
+        perceptual_hash=examined.perceptual_hash,
         source_type=upload.source_type[:MAX_NAME] or "screenshot",
+        token_id=upload.token_id,
         original_timestamp=upload.original_timestamp,
         created_at=now,
         sha256=spool.sha256,
@@ -362,25 +664,19 @@ def _already_stored(upload: Upload) -> Stored | None:
     return None if photo is None else Stored(photo.id, photo.filename, photo.file_size, dedup=True)
 
 
-def _delete(where: peewee.Expression, *, most: int) -> int:
+def _delete(due: "peewee.ModelSelect[Any]") -> list[int]:
+    """Delete the photos of which `due` selects the `_FILE_COLUMNS`; returns their ids."""
     with db.atomic():
-        query = (
-            Photo.select(Photo.id, Photo.original_path, Photo.thumbnail_path)
-            .where(where)
-            .order_by(Photo.created_at)
-            .limit(most)
-        )
-        rows = list(cast("Iterable[tuple[int, str, str]]", query.tuples()))
+        rows = list(cast("Iterable[tuple[int, str, str]]", due.tuples()))
         ids = [row[0] for row in rows]
-        for photo_id in ids:
-            lexicon.remove(photo_id)
+        lexicon.remove_all(ids)
         Analysis.delete().where(Analysis.photo.in_(ids)).execute()
         Photo.delete().where(Photo.id.in_(ids)).execute()
     # After the commit: a crash here leaves files without a row, which have lost their keys; clean-up removes
     # them.
     for path in itertools.chain.from_iterable(row[1:] for row in rows):
         (database.store().folder / path).unlink(missing_ok=True)
-    return len(ids)
+    return ids
 
 
 def _batch_error(problem: SnaploreError, spool: Spool) -> str:
@@ -421,6 +717,14 @@ class BatchForm(msgspec.Struct):
     mime_types: Entries = ""
 
 
+AppName = Annotated[str, msgspec.Meta(description="exactly as the analysis has it")]
+
+
+Stacks = Annotated[
+    bool, msgspec.Meta(description="with `true`, one photo for each stack: the kept one, else the newest")
+]
+
+
 class ListQuery(msgspec.Struct):
     page: inputs.Page = 1
     page_size: inputs.PageSize = 20
@@ -430,6 +734,29 @@ class ListQuery(msgspec.Struct):
     intent: Intent | None = None
     since: inputs.Moment = ""
     until: inputs.Moment = ""
+    app: AppName | None = None
+    order: Order = "uploaded"
+    kept: Annotated[bool, msgspec.Meta(description="with `true`, only kept photos")] = False
+    tag: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    trash: Annotated[bool, msgspec.Meta(description="with `true`, the photos in the trash")] = False
+    stacks: Stacks = False
+
+
+class PictureQuery(msgspec.Struct):
+    trash: Annotated[bool, msgspec.Meta(description="with `true`, of a photo in the trash")] = False
+
+
+class ImageQuery(PictureQuery):
+    format: Literal["jpeg"] | None = None
+
+
+class TimelineQuery(msgspec.Struct):
+    status: shapes.Status | None = None
+    device_id: str | None = None
+    category: Category | None = None
+    intent: Intent | None = None
+    app: AppName | None = None
+    stacks: Stacks = False
 
 
 @routes.post("/upload")
@@ -438,10 +765,12 @@ class ListQuery(msgspec.Struct):
 def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
     """Upload a screenshot.
 
-    The bytes decide its type: JPEG, PNG, WebP or GIF. When the answer is sent, the picture is on the disk. A
-    pair of `device_id` and `local_media_store_id` is stored once; without a local id, every upload is stored.
+    The bytes decide its type: JPEG, PNG, WebP, GIF, HEIC or AVIF. When the answer is sent, the picture is on
+    the disk. A pair of `device_id` and `local_media_store_id` is stored once, also when it is in the trash,
+    where it stays; without a local id, every upload is stored.
     """
-    now = utc_now()
+    devices.check_id(form.device_id)
+    now, caller = utc_now(), access.caller()
     taken = inputs.moment("original_timestamp", form.original_timestamp, now)
     described = Upload(
         form.device_id,
@@ -450,8 +779,10 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
         form.device_name,
         form.source_type,
         form.local_media_store_id,
+        caller.token_id,
     )
     photo = store(_spool(file), described, now=now)
+    access.note_device(caller, form.device_id)
     if photo.dedup:
         return {
             "id": photo.id,
@@ -473,7 +804,8 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
 @inputs.operation()
 def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploaded:
     """Upload several screenshots. A failure is reported in its own result and does not affect the others."""
-    now = utc_now()
+    devices.check_id(form.device_id)
+    now, caller = utc_now(), access.caller()
     times = [
         inputs.moment("timestamps", value, now)
         for value in inputs.listed("timestamps", form.timestamps, most=len(files))
@@ -481,23 +813,59 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploa
     ids = inputs.listed("local_ids", form.local_ids, most=len(files))
     inputs.listed("mime_types", form.mime_types, most=len(files))
     described = [
-        Upload(form.device_id, file.filename or "", taken, form.device_name, local_media_store_id=local_id)
+        Upload(
+            form.device_id,
+            file.filename or "",
+            taken,
+            form.device_name,
+            local_media_store_id=local_id,
+            token_id=caller.token_id,
+        )
         for file, taken, local_id in zip(files, times, ids, strict=True)
     ]
     results = store_batch([_spool(file) for file in files], described, now=now)
+    access.note_device(caller, form.device_id)
     return {"uploaded": sum(result.get("dedup") is False for result in results), "results": results}
 
 
 @routes.get("")
 @inputs.operation()
 def index(query: ListQuery) -> shapes.PhotoPage:
-    """List photos, the newest upload first. With `since` or `until`, which filter by the time of the picture,
-    the latest picture comes first.
+    """List photos, the newest upload first. With the order `taken`, the latest picture comes first, and also
+    with `since` or `until`, which filter by the time of the picture. The list of the trash takes no filter;
+    what was thrown away last comes first. With `stacks`, filters apply to the photo that is shown.
     """
+    if query.trash:
+        return _trash_page(query)
     since, until = parse_time(query.since, field="since"), parse_time(query.until, field="until")
-    filters = Filters(query.status, query.device_id, query.category, query.intent, since, until)
-    total, items = page(query.page, query.page_size, filters)
+    among = (query.status, query.device_id, query.category, query.intent)
+    filters = Filters(*among, since, until, query.app, query.kept, query.tag, query.stacks)
+    total, items = page(query.page, query.page_size, filters, query.order)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
+
+
+def _trash_page(query: ListQuery) -> shapes.PhotoPage:
+    if query != ListQuery(query.page, query.page_size, order=query.order, trash=True, stacks=query.stacks):
+        raise BadInput("trash: cannot be combined with a filter")
+    total, trashed = trashed_page(query.page, query.page_size)
+    items = cast("list[shapes.ListedPhoto]", trashed)
+    return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
+
+
+@routes.get("/apps", endpoint="apps")
+@inputs.operation()
+def list_apps() -> shapes.AppList:
+    """List the apps with the most photos, at most 100."""
+    return {"apps": apps()}
+
+
+@routes.get("/timeline", endpoint="timeline")
+@inputs.operation()
+def show_timeline(query: TimelineQuery) -> shapes.Timeline:
+    """Count the photos of each month (UTC) in which pictures were taken, the newest first."""
+    among = (query.status, query.device_id, query.category, query.intent)
+    filters = Filters(*among, app=query.app, stacks=query.stacks)
+    return {"months": timeline(filters)}
 
 
 @routes.get("/<id:photo_id>")
@@ -510,20 +878,24 @@ def show(photo_id: int) -> shapes.PhotoDetail:
 @routes.get("/<id:photo_id>/image")
 @inputs.operation(NotFound, Unreadable)
 def image(
-    photo_id: int,
+    photo_id: int, query: ImageQuery
 ) -> Annotated[flask.Response, inputs.Media(shapes.PICTURES, has_etag=True, has_ranges=True)]:
-    """Get the picture as it was uploaded."""
-    photo = get(photo_id)
+    """Get the picture as it was uploaded. With the format `jpeg`, a HEIC or AVIF comes as a JPEG of the same
+    size, for browsers that cannot show it.
+    """
+    photo = get(photo_id, trashed=query.trash)
+    if query.format and photo.mime_type in pictures.NOT_EVERYWHERE:
+        return _picture(open_jpeg, photo, "image/jpeg", f"{photo.sha256.hex()}-jpeg")
     return _picture(open_original, photo, photo.mime_type, photo.sha256.hex(), photo.file_size)
 
 
 @routes.get("/<id:photo_id>/thumbnail")
 @inputs.operation(NotFound, Unreadable)
 def thumbnail(
-    photo_id: int,
+    photo_id: int, query: PictureQuery
 ) -> Annotated[flask.Response, inputs.Media(("image/jpeg",), has_etag=True, has_ranges=True)]:
     """Get a JPEG of at most 512 px on its long side."""
-    photo = get(photo_id)
+    photo = get(photo_id, trashed=query.trash)
     return _picture(
         open_sound_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{pictures.THUMBNAIL_SIDE}"
     )
@@ -532,7 +904,7 @@ def thumbnail(
 @routes.delete("/<id:photo_id>")
 @inputs.operation(NotFound)
 def remove(photo_id: int) -> shapes.Done:
-    """Delete a photo with its analysis and its files."""
+    """Delete a photo with its analysis and its files, at once and for good, in the trash or not."""
     delete(photo_id)
     return {"message": "Deleted"}
 

@@ -30,7 +30,9 @@ import msgspec
 from flask import Blueprint
 from msgspec import UNSET, Meta, UnsetType
 
+import access
 import database
+import gate
 import net
 from clock import to_epoch_ms, utc_now
 from errors import BadInput, NotFound, StartRefused, Unavailable
@@ -43,7 +45,6 @@ log = logging.getLogger(__name__)
 
 CALL_SECONDS = 30.0  # by the contract
 RETRY_DELAYS = (1.0, 3.0)  # seconds; enough for a restart of the gateway
-TRIES = len(RETRY_DELAYS) + 1
 MAX_RETRY_AFTER = 10.0  # seconds, because a client waits for the answer of the broadcast
 # Seconds for all devices together, with a gateway that hangs: about when browsers and proxies give up.
 BROADCAST_SECONDS = 60.0
@@ -68,6 +69,12 @@ TEST = {
     "zh": Notification(f"{NAME} 测试通知", "这是一条测试推送通知"),
     "en": Notification(f"{NAME} test notification", "This is a test push notification"),
 }
+# Instead of what is sensitive: of a whole notification, and of a note's title.
+HELD_BACK = {
+    "zh": Notification(NAME, "有一条包含敏感内容的通知，请在应用中查看。"),
+    "en": Notification(NAME, "A notification has something sensitive in it. It is shown in the app."),
+}
+UNNAMED = {"zh": "关于一张敏感截图", "en": "About a sensitive screenshot"}
 NEW_MESSAGE = {"zh": "新消息", "en": "New message"}
 MOST_TITLES = 3  # titles of new notes in their notification, by the contract
 
@@ -170,7 +177,9 @@ class _Webhook:
         self._until = time.monotonic() + BROADCAST_SECONDS
 
     def take(self, device: PushDevice, notification: Notification) -> bool:
-        """Call the webhook, up to `TRIES` times; returns whether it accepted. Network failures are logged."""
+        """Call the webhook, again after each of `RETRY_DELAYS`; returns whether it accepted. Network failures
+        are logged.
+        """
         body = json.dumps(_payload(device, notification)).encode()
         message_id = f"msg_{secrets.token_hex(16)}"
         for delay in (*RETRY_DELAYS, None):
@@ -209,6 +218,9 @@ class _Webhook:
 
 
 def _deliver(settings: Settings, targets: Sequence[PushDevice], notification: Notification) -> int:
+    texts = (notification.title, notification.body, *map(str, notification.data.values()))
+    if gate.is_closed(settings) and gate.holds_text(*texts):
+        notification = HELD_BACK[settings.language]
     url = settings.push_webhook_url
     if not url:
         for device in targets:
@@ -325,6 +337,7 @@ class BroadcastText(msgspec.Struct):
 def register_device(body: Registration) -> shapes.Registered:
     """Register a device, or update a registered one; omitted fields stay."""
     register(**inputs.given(body), now=utc_now())
+    access.note_device(access.caller(), body.device_id)
     return {"message": "Registered", "device_id": body.device_id}
 
 

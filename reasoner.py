@@ -28,12 +28,15 @@ import peewee
 
 import database
 import dynamics
+import gate
 import llm
 import loops
 import memory
 import models
+import photos
 import push
 from assistant import context, conversations
+from assistant.transcript import held_back
 from clock import utc_now
 from database import db
 from engines import articles, configuration, ledger
@@ -41,7 +44,7 @@ from engines.articles import Article, Material, NewConversation, NewPhoto, Notes
 from engines.findings import Entity
 from errors import AnswerUnusable, ModelFailure, SnaploreError, Unavailable
 from locks import named_lock
-from models import Analysis, Conversation, Dynamic, Message, Photo
+from models import Analysis, Conversation, Dynamic, Message, OwnWords, Photo
 from settings import Settings
 from web import inputs, shapes
 
@@ -60,6 +63,10 @@ MAX_SAID = 400  # characters of each message
 # Characters of a screenshot's summary and text. The summary should hold what matters of the text.
 MAX_SUMMARY, MAX_TEXT = 600, 300
 MOST_ENTITIES = 20
+# Earlier screenshots that the rules compare new ones with.
+MOST_COMPARED, COMPARED = 80, timedelta(days=14)
+
+MOST_READ = 400  # messages of a conversation that are looked at for what the assistant has read
 
 ANALYSES_A_CYCLE = 3  # by the contract
 MOST_ASKED = 3  # requested cycles that may wait; further ones would find nothing new
@@ -108,7 +115,10 @@ def cycle(
         with database.scope():
             config = configuration.current(settings)
             model = llm.model_for(config, settings)
-            material = _collect(device_id, min(MOST_TOKENS, config.max_context_tokens // 2), now=clock())
+            tokens = min(MOST_TOKENS, config.max_context_tokens // 2)
+            gated = gate.is_before(config, settings)
+            for_rules = config.provider == configuration.LOCAL
+            material = _collect(device_id, tokens, gated=gated, for_rules=for_rules, now=clock())
             if not material.photos and not material.conversations:
                 return []
             llm.require_tokens(config, settings, now=clock())
@@ -120,7 +130,7 @@ def cycle(
             raise
         with database.scope():
             saved = _save(written, material, device_id, model.identity, now=clock())
-        _push(settings, [dynamic.title for dynamic in saved])
+        _push(settings, saved)
         return saved
 
 
@@ -205,55 +215,103 @@ _NEW = """
     WHERE status = 'done' AND noted = 0 AND intent <> 'ignore' AND ? IN ('', device_id)
     ORDER BY photo_id DESC LIMIT ?
 """
+# Newest first; few are skipped on the way, because most finished analyses were noted.
+_NOTED = """
+    SELECT photo_id FROM analyses
+    WHERE status = 'done' AND noted = 1 AND intent <> 'ignore' AND ? IN ('', device_id)
+    ORDER BY photo_id DESC LIMIT ?
+"""
 
 
-def _collect(device_id: str | None, tokens: int, *, now: datetime) -> Material:
+def _collect(device_id: str | None, tokens: int, *, gated: bool, for_rules: bool, now: datetime) -> Material:
     """What is new, newest first, with memories and recent notes as context; of each, as much as fits into its
-    share of the prompt.
+    share of the prompt. Before the gate, nothing sensitive is in it. `for_rules`: with earlier screenshots.
     """
     tokens, most = tokens - INSTRUCTION_TOKENS, min(MOST_NEW, _portion().most)
     remembered = [item["content"] for item in memory.page(1, MOST_MEMORIES, device_id=device_id, now=now)[1]]
+    remembered = [text for text in remembered if not (gated and gate.holds_text(text))]
     recent = [
         RecentNote(row.id, row.title, row.summary, row.category)
         for row in dynamics.recent(device_id, now=now)
+        if not (gated and _is_held(row))
     ]
     memories, recent = _fitting(remembered, tokens * MEMORIES_SHARE), _fitting(recent, tokens * NOTES_SHARE)
     # However small the context is, at least one item is read.
-    conversations = _fitting(_conversations(device_id, most), tokens * CONVERSATIONS_SHARE, least=1)
+    conversations = _fitting(_conversations(device_id, most, gated), tokens * CONVERSATIONS_SHARE, least=1)
+    # A model compares with its recent notes; the rules have nothing but the screenshots themselves.
+    earlier = _earlier(device_id, now=now) if for_rules else []
     left = tokens - _size([*memories, *recent, *conversations])
-    photos = _fitting(_photos(device_id, most), left, least=0 if conversations else 1)
-    return Material(now, photos, conversations, memories, recent)
+    screenshots = _fitting(_photos(device_id, most, gated), left, least=0 if conversations else 1)
+    return Material(now, screenshots, conversations, memories, recent, earlier)
 
 
-def _photos(device_id: str | None, most: int) -> list[NewPhoto]:
-    ids = [row[0] for row in db.execute_sql(_NEW, (device_id or "", most)).fetchall()]
+def _is_held(note: Dynamic) -> bool:
+    """Whether a note rests on a sensitive screenshot, or has something sensitive in it."""
+    cited = msgspec.json.decode(note.source_photo_ids, type=list[int])
+    return gate.holds_any(cited, note.title, note.summary)
+
+
+def _photos(device_id: str | None, most: int, gated: bool) -> list[NewPhoto]:
+    """The new screenshots. Before the gate, sensitive ones are left out, and marked as read, so that they do
+    not take the place of others in the next cycle.
+    """
+    found = _described([row[0] for row in db.execute_sql(_NEW, (device_id or "", most)).fetchall()])
+    if not gated:
+        return found
+    marks = gate.marks(photo.id for photo in found)
+    held = {
+        photo.id
+        for photo in found
+        if gate.holds(marks.get(photo.id, gate.Mark()), msgspec.to_builtins(photo))
+    }
+    models.mark_noted(sorted(held))
+    return [photo for photo in found if photo.id not in held]
+
+
+def _earlier(device_id: str | None, *, now: datetime) -> list[NewPhoto]:
+    """The newest screenshots of earlier cycles, of the last `COMPARED`, which new ones are compared with."""
+    rows = db.execute_sql(_NOTED, (device_id or "", MOST_COMPARED)).fetchall()
+    since = now - COMPARED
+    return [photo for photo in _described([row[0] for row in rows]) if photo.taken >= since]
+
+
+def _described(ids: list[int]) -> list[NewPhoto]:
+    """These screenshots, the newest first. What the person wrote replaces what was found."""
     columns = (
         Photo.original_timestamp.alias("taken"),
         *(Analysis.photo, Analysis.device_id, Analysis.app_name, Analysis.content_category, Analysis.intent),
+        Analysis.title,
         peewee.fn.SUBSTR(Analysis.summary, 1, MAX_SUMMARY).alias("short_summary"),
         peewee.fn.SUBSTR(Analysis.visible_text, 1, MAX_TEXT).alias("short_text"),
         Analysis.entities,
     )
     query = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids))
-    return [
-        NewPhoto(
-            id=row.photo_id,
-            taken=row.taken,
-            device=row.device_id,
-            app=row.app_name,
-            category=row.content_category,
-            intent=row.intent,
-            summary=row.short_summary,
-            text=row.short_text,
-            entities=msgspec.json.decode(row.entities, type=list[Entity])[:MOST_ENTITIES],
+    own_words = photos.own_words(ids)
+    found = []
+    for row in cast("Iterable[Any]", query.order_by(Analysis.photo.desc()).objects()):
+        own = own_words.get(row.photo_id, OwnWords())
+        found.append(
+            NewPhoto(
+                id=row.photo_id,
+                taken=row.taken,
+                device=row.device_id,
+                app=row.app_name,
+                category=row.content_category,
+                intent=row.intent,
+                title=own.title or row.title,
+                summary=(own.summary or row.short_summary)[:MAX_SUMMARY],
+                text=(own.text or row.short_text)[:MAX_TEXT],
+                note=(own.note or "")[:MAX_SUMMARY],
+                entities=msgspec.json.decode(row.entities, type=list[Entity])[:MOST_ENTITIES],
+            )
         )
-        for row in cast("Iterable[Any]", query.order_by(Analysis.photo.desc()).objects())
-    ]
+    return found
 
 
-def _conversations(device_id: str | None, most: int) -> list[NewConversation]:
+def _conversations(device_id: str | None, most: int, gated: bool) -> list[NewConversation]:
     """Conversations with new answers, and their messages up to the last answer: a question without an answer
-    is left to the next cycle.
+    is left to the next cycle. Before the gate, messages with something sensitive are left out, and so are the
+    assistant's in a conversation in which it has read a sensitive screenshot.
     """
     is_new = (Message.id > Conversation.noted_message_id) & Message.content.is_null(False)
     last = peewee.fn.MAX(Message.id)
@@ -273,9 +331,22 @@ def _conversations(device_id: str | None, most: int) -> list[NewConversation]:
         )
         rows = messages.order_by(Message.id.desc()).limit(MOST_SAID).tuples()
         latest = list(cast("Iterable[tuple[str, str]]", rows))
+        if gated:
+            title = "" if gate.holds_text(title) else title
+            latest = _let_out(conversation_id, latest)
         said = tuple(f"{role}: {content}" for role, content in reversed(latest))
         found.append(NewConversation(conversation_id, title, device, said, last_id))
     return found
+
+
+def _let_out(conversation_id: str, messages: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    query = Message.select().where(Message.conversation == conversation_id).order_by(Message.id.desc())
+    read = held_back(list(query.limit(MOST_READ))[::-1])
+    return [
+        (role, content)
+        for role, content in messages
+        if not (read and role == "assistant") and not gate.holds_text(content)
+    ]
 
 
 def _fitting(items: Sequence[T], tokens: float, *, least: int = 0) -> list[T]:
@@ -365,23 +436,31 @@ def _mark(material: Material) -> None:
 
 
 def _origins(article: Article) -> dict[int | str, str]:
-    """The cited ids with their devices, without what was deleted during the call of the model: nothing of
-    that may be saved.
+    """The cited ids with their devices, without what was deleted or thrown away during the call of the model:
+    nothing of that may be saved.
     """
-    photos = Photo.select(Photo.id, Photo.device_id).where(Photo.id.in_(article.photo_ids))
+    there = Photo.id.in_(article.photo_ids) & ~models.IN_TRASH
+    screenshots = Photo.select(Photo.id, Photo.device_id).where(there)
     conversations = Conversation.select(Conversation.id, Conversation.device_id).where(
         Conversation.id.in_(article.conversation_ids)
     )
     return {
-        **dict(cast("Iterable[tuple[int, str]]", photos.tuples())),
+        **dict(cast("Iterable[tuple[int, str]]", screenshots.tuples())),
         **dict(cast("Iterable[tuple[str, str]]", conversations.tuples())),
     }
 
 
-def _push(settings: Settings, titles: list[str]) -> None:
-    """Push once for all new notes. A failed push is logged; the notes stay saved."""
-    if not titles:
+def _push(settings: Settings, notes: list[Dynamic]) -> None:
+    """Push once for all new notes, and name none that rests on something sensitive. A failed push is logged;
+    the notes stay saved.
+    """
+    if not notes:
         return
+    with database.scope():
+        closed = gate.is_closed(settings)
+        titles = [
+            push.UNNAMED[settings.language] if closed and _is_held(note) else note.title for note in notes
+        ]
     try:
         push.broadcast(settings, push.new_notes(titles, settings.language))
     except (SnaploreError, OSError, peewee.DatabaseError) as problem:

@@ -101,6 +101,22 @@ def _bind(value: str) -> str:
     return value
 
 
+def _watched(value: str) -> tuple[tuple[str, Path], ...]:
+    """Folders, each with the name of its device, or "" for that of the folder."""
+    entries = []
+    for entry in _names(value):
+        name, is_named, folder = entry.rpartition("=")
+        path = _path(folder.strip())
+        if not folder.strip() or (is_named and not name.strip()) or len(name) > 100:
+            raise ValueError(
+                f"must list folders like /home/me/Screenshots or Phone=/srv/phone, and {entry!r} is none"
+            )
+        entries.append((name.strip(), path))
+    if len({path for _, path in entries}) < len(entries):
+        raise ValueError("must list each folder once")
+    return tuple(entries)
+
+
 def _path(value: str) -> Path:
     return Path(value).expanduser().absolute()
 
@@ -137,13 +153,45 @@ class Settings:
     language: str = _setting(
         _choice("zh", "en"),
         "zh",
-        "Language of fixed texts: pushes, default titles, summaries of the embedded analyser.",
+        "Language of fixed texts: pushes, default titles, summaries of the embedded analyser. Unset: the "
+        "language that `LC_ALL`, `LC_MESSAGES` or `LANG` names (`zh` for Chinese, `en` for any other); `zh` "
+        "where they name none.",
     )
     analysis_workers: int = _setting(_whole(1, 32), 2, "Threads of the analysis pool.")
     ocr_model: str = _setting(
         _choice("tiny", "small"),
         "small",
         "OCR model of the embedded analyser. `tiny` is faster, and reads Latin and simplified Chinese only.",
+    )
+    read_locally: bool = _setting(
+        _flag,
+        True,
+        "Read the text of each screenshot on this machine first, whichever model analyses it. `false` leaves "
+        "reading to the vision LLM; then there is no text on the pictures.",
+    )
+    meaning: str = _setting(
+        _choice("local", "off"),
+        "local",
+        "Find screenshots by descriptions in other words, with two small models on this machine (175 MB of "
+        "memory while they work). `off`: by words only.",
+    )
+    sensitive: str = _setting(
+        _choice("local", "off"),
+        "local",
+        "`local` keeps what is sensitive (cards, one-time codes, passwords and the like) on this machine: it "
+        "is not sent to a remote model, web search, MCP server or push webhook. `off` holds nothing back.",
+    )
+    confirm_calls: str = _setting(
+        _choice("page", "always"),
+        "page",
+        "`page`: clients that can ask the person do so before a web search or a call of an MCP tool, once "
+        "the model has read a screenshot, a web page or a tool's answer. `always`: for clients that cannot "
+        "ask, such calls are refused.",
+    )
+    codes_expire: int = _setting(
+        _whole(0, 36_500),
+        0,
+        "Age in days after which screenshots of one-time codes go to the trash. 0: never.",
     )
     llm_api_key: str | None = _setting(_text, None, "Key of the vision LLM.", secret=True)
     llm_base_url: str | None = _setting(
@@ -167,6 +215,12 @@ class Settings:
     key_rotation_days: int = _setting(
         _whole(1, 36_500), 90, "Age in days at which the rotation job makes a new key."
     )
+    watch: tuple[tuple[str, Path], ...] = _setting(
+        _watched,
+        (),
+        "Comma-separated folders whose new screenshots are stored by themselves, each with the name of its "
+        "device if you want: `/home/me/Screenshots, Phone=/srv/sync/phone`.",
+    )
     push_webhook_url: str | None = _setting(
         _address,
         None,
@@ -185,6 +239,12 @@ class Settings:
     searxng_url: str | None = _setting(_address, None, "Address of a SearXNG server for web search.")
     tavily_api_key: str | None = _setting(_text, None, "Key of the Tavily web search.", secret=True)
     brave_api_key: str | None = _setting(_text, None, "Key of the Brave web search.", secret=True)
+    tls: str = _setting(
+        _choice("auto", "off"),
+        "auto",
+        "`auto` serves https with the certificate of `./snaplore tls init`, once there is one; `off` serves "
+        "plain http.",
+    )
     cors_origins: tuple[str, ...] = _setting(
         _origins, (), "Comma-separated origins of web clients that are served elsewhere."
     )
@@ -201,7 +261,7 @@ class Settings:
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
         """Read and check every variable; an empty one is unset. Raises `StartRefused` naming the variable."""
-        values = {}
+        values: dict[str, Any] = {"language": language} if (language := _spoken(environ)) else {}
         for setting in dataclasses.fields(cls):
             raw = environ.get(variable(setting.name), "").strip()
             if not raw:
@@ -210,7 +270,14 @@ class Settings:
                 values[setting.name] = setting.metadata["read"](raw)
             except ValueError as problem:
                 raise StartRefused(f"{variable(setting.name)}: {problem}") from None
-        return cls(**values)
+        settings = cls(**values)
+        own = settings.data_dir.resolve()
+        for _, folder in settings.watch:
+            if own in (folder.resolve(), *folder.resolve().parents):
+                raise StartRefused(
+                    f"{variable('watch')}: {folder} is inside the data folder, which is not watched"
+                )
+        return settings
 
     @property
     def authentication_skipped(self) -> bool:
@@ -225,6 +292,15 @@ class Settings:
             return ipaddress.ip_address(host).is_loopback
         except ValueError:
             return host == "localhost"
+
+
+def _spoken(environ: Mapping[str, str]) -> str:
+    """`zh` or `en`, by the locale of a person's session; empty for `C`, `POSIX` or none, as in a service."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        spoken = re.split("[_.@]", environ.get(name, "").strip().lower(), maxsplit=1)[0]
+        if spoken not in ("", "c", "posix"):
+            return "zh" if spoken == "zh" else "en"
+    return ""
 
 
 def variable(field: str) -> str:
