@@ -1,20 +1,27 @@
 """The dashboard: one HTML document with its style and script inside, for browsers that open the service's
-address.
+address, and a later part with what the first view does not need, such as the settings.
 
-It is assembled once, at the first request, and is the same for everybody, because its script fetches the data
-with the key. So its Content-Security-Policy names the hashes of its one style and one script instead of a
-nonce for each answer. The document is compressed once, and browsers cache it until it changes. It runs no
-other script, loads nothing from other servers, and cannot be framed. The files in `templates/` are written
+It is assembled once for each language, at the first request, and is the same for everybody, because its
+script fetches the data with the key. Its texts are written in both languages beside each other, and each
+document has only its own: a tenth less to send. The document is compressed once, and browsers cache it until
+it changes. It loads nothing from other servers, and cannot be framed. The files in `templates/` are written
 for readers; comments and white space are not sent.
 
-The scripts are ES modules, so that editors and checkers understand them. They are linked into one script
-here: served one by one, each would need a path that is open without the key, and a request of its own before
-the page can start.
+Its Content-Security-Policy names the hashes of its styles and scripts instead of a nonce for each answer. The
+later part is one script, with its style as a string. The page fetches it as text and runs it as an inline
+script (`parts.js`). So the policy names its hash too, in a way that every browser knows, and no address may
+serve scripts. The part's address has its hash: browsers keep it for ever, and a document of an earlier
+version gets 404 and never a part that does not fit.
+
+The scripts are ES modules, so that editors and checkers understand them. They are linked into these two
+scripts here: served one by one, each would need a path that is open without the key, and a request of its own
+before the page can start.
 """
 
 import base64
 import gzip
 import hashlib
+import json
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -38,14 +45,24 @@ POLICY = "; ".join(
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
+        "manifest-src 'self'",
+        "worker-src 'self'",
         "require-trusted-types-for 'script'",  # text can never become markup, not even by mistake
-        "trusted-types 'none'",
+        "trusted-types snaplore",  # for the service worker and the later part, and nothing else (parts.js)
     )
 )
 
+# In the order in which they are laid down.
+FIRST_STYLES = ("base.css", "library.css", "viewer.css", "uploads.css")
+LATER_STYLES = ("chat.css", "pages.css", "search.css", "selection.css")
+
 _COMMENT = re.compile(r"^[ \t]*(//[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/)$", re.MULTILINE)
 _IMPORT = re.compile(r'^import \{\s*([\w$]+(?:,\s*[\w$]+)*),?\s*\} from "\./([\w-]+\.js)";$', re.MULTILINE)
-_DECLARATION = re.compile(r"^(export )?((?:async )?(?:function|class|const|let) )([\w$]+)", re.MULTILINE)
+# An entry of `words({…})`, which has a line of its own: `title: "Chat|对话",`.
+_WORDS = re.compile(r"^words\(\{\n.*?^\}\);$", re.MULTILINE | re.DOTALL)
+_TEXT = re.compile(r'^(\s+"?\w+"?: ")((?:[^"|\\]|\\.)*)\|((?:[^"|\\]|\\.)*)(",?)$', re.MULTILINE)
+_DECLARATION = re.compile(r"^(export )?((?:async )?(?:function|class|const|(let)) )([\w$]+)", re.MULTILINE)
+_STYLE = "LATER_STYLE"  # stands for the style of the later part in its script
 _UNLINKED = re.compile(r"^\s*(?:import|export)\b(?!\s*:)|\bimport\s*[(.]", re.MULTILINE)
 
 
@@ -53,7 +70,14 @@ class _Module(NamedTuple):
     imports: list[tuple[str, str, list[str]]]  # where ("grid.js:4"), from which file, which names
     declared: dict[str, str]  # each name of the module's own scope, with where it is declared
     exported: set[str]
+    variables: set[str]  # declared by `let`
     body: str
+
+
+class Part(NamedTuple):
+    name: str  # with the hash of its script
+    script: bytes
+    compressed: bytes
 
 
 class Page(NamedTuple):
@@ -61,28 +85,55 @@ class Page(NamedTuple):
     compressed: bytes
     policy: str
     etag: str
+    later: Part
 
 
-def assemble(*, key_needed: bool) -> Page:
-    """The page. With `key_needed`, it asks for the key before its first request."""
-    import minify_html  # takes 18 MB, which neither commands nor a service without browsers need
+LANGUAGES = ("en", "zh")
+COOKIE = "snaplore_language"  # the person's choice; without it, the browser's languages decide
 
+
+def language_of(request: flask.Request) -> str:
+    """The language of the page for this request, one of `LANGUAGES`."""
+    chosen = request.cookies.get(COOKIE)
+    if chosen in LANGUAGES:
+        return chosen
+    # In the browser's order: `best_match` would prefer "zh" to "en-GB", because it is exact.
+    spoken = [tag.partition("-")[0].lower() for tag, quality in request.accept_languages if quality > 0]
+    return next((language for language in spoken if language in LANGUAGES), LANGUAGES[0])
+
+
+def assemble(*, key_needed: bool, language: str = "en") -> Page:
+    """The page in a language. With `key_needed`, it asks for the key before its first request."""
+    import minify_html
+
+    first, later = linked_in_two(TEMPLATES / "script" / "start.js", TEMPLATES / "script" / "later.js")
+    style = _minified("style", _texts(LATER_STYLES))
+    script = _minified("script", in_language(later.replace(_STYLE, _literal(style)), language))
+    part = Part(
+        f"{language}-{hashlib.sha256(script.encode()).hexdigest()[:32]}.js",
+        script.encode(),
+        gzip.compress(script.encode(), mtime=0),
+    )
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
-    environment.globals |= {
-        "joined": _joined,
-        "linked": lambda name: markupsafe.Markup(linked(TEMPLATES / name)),  # noqa: S704  # our own files
-    }
     text = environment.get_template("dashboard.html").render(
-        name=NAME, version=VERSION, key_needed=key_needed
+        name=NAME,
+        version=VERSION,
+        key_needed=key_needed,
+        language={"en": "en", "zh": "zh-Hans"}[language],
+        later=f"/parts/{part.name}",
+        style=markupsafe.Markup(_texts(FIRST_STYLES)),  # noqa: S704  # our own files
+        script=markupsafe.Markup(in_language(first, language)),  # noqa: S704
     )
     text = minify_html.minify(text, minify_js=True, minify_css=True, keep_closing_tags=True)
-    sources = {element: _hash(_content(text, element)) for element in ("script", "style")}
+    own = {"style": style, "script": script}
+    sources = {kind: f"{_hash(_content(text, kind))} {_hash(own[kind])}" for kind in own}
     document = text.encode()
     return Page(
         document,
         gzip.compress(document, mtime=0),
         POLICY.format(**sources),
         hashlib.sha256(document).hexdigest()[:32],
+        part,
     )
 
 
@@ -99,13 +150,31 @@ def response(page: Page, request: flask.Request) -> flask.Response:
     answer = flask.Response(page.compressed if small else page.document, mimetype="text/html")
     if small:
         answer.content_encoding = "gzip"
-    answer.vary.add("Accept-Encoding")
+    answer.vary.update(("Accept-Encoding", "Accept-Language", "Cookie"))
     answer.headers["Content-Security-Policy"] = page.policy
     answer.headers["Referrer-Policy"] = "no-referrer"
     answer.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     answer.headers["Cache-Control"] = "no-cache"  # cached, and revalidated each time it is opened
     answer.set_etag(f"{page.etag}-gzip" if small else page.etag)
     answer.make_conditional(request.environ)
+    return answer
+
+
+def in_language(script: str, language: str) -> str:
+    """`script` with each text of its `words({…})` in one language, without the other."""
+    wanted = rf"\g<1>\g<{2 + LANGUAGES.index(language)}>\g<4>"
+    return _WORDS.sub(lambda block: _TEXT.sub(wanted, block[0]), script)
+
+
+def part_response(page: Page, request: flask.Request) -> flask.Response:
+    """The later part of the page as the answer to this request."""
+    small = request.accept_encodings.find("gzip") >= 0
+    answer = flask.Response(page.later.compressed if small else page.later.script, mimetype="text/javascript")
+    if small:
+        answer.content_encoding = "gzip"
+    answer.vary.add("Accept-Encoding")
+    answer.headers["Content-Security-Policy"] = "default-src 'none'"
+    answer.headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the name has the hash
     return answer
 
 
@@ -117,8 +186,47 @@ def linked(entry: Path) -> str:
     `import { a, b } from "./file.js";` and `export` before a declaration. Raises `ValueError`, with file and
     line, for any other form, a name that is not exported, a cycle, or a name that two modules declare.
     """
+    return "\n".join(module.body for module in _modules(entry).values())
+
+
+def linked_in_two(entry: Path, later: Path) -> tuple[str, str]:
+    """The module `entry` with what it imports, as `linked` does, and a second script with those modules that
+    only `later` needs.
+
+    The first script lends what the second imports from it, as properties of `lent`, which it declares. The
+    second is run as an inline script. It dispatches the event "part" on itself, with its `style` and with a
+    function `run` that takes `lent` and returns `provided`, which the module `later` declares. Raises
+    `ValueError` also for a variable, because the second script would keep its first value.
+    """
+    modules = _modules(entry, later)
+    first = _modules(entry).keys()
+    lent: set[str] = set()
+    for file in modules.keys() - first:
+        for where, target, names in modules[file].imports:
+            if target not in first:
+                continue
+            if changing := modules[target].variables.intersection(names):
+                raise ValueError(f"{where}: {min(changing)} can change, and the later part would not see it")
+            lent.update(names)
+    borrowed = f"{{ {', '.join(sorted(lent))} }}"
+    event = f'new CustomEvent("part", {{ detail: {{ style: {_STYLE}, run: ({borrowed}) => {{'
+    return (
+        "\n".join([*(modules[file].body for file in first), f"Object.assign(lent, {borrowed});"]),
+        "\n".join(
+            [
+                f"document.currentScript.dispatchEvent({event}",
+                *(module.body for file, module in modules.items() if file not in first),
+                "return provided;\n} } }));",
+            ]
+        ),
+    )
+
+
+def _modules(*entries: Path) -> dict[str, _Module]:
+    """These modules and those that they import, each after those that it imports itself."""
     modules: dict[str, _Module] = {}
-    _collect(entry, (), modules)
+    for entry in entries:
+        _collect(entry, (), modules)
     owners: dict[str, str] = {}
     for module in modules.values():
         for name, where in module.declared.items():
@@ -127,7 +235,7 @@ def linked(entry: Path) -> str:
                     f"{where}: {name} is declared at {owners[name]} too, and linked modules share one scope"
                 )
             owners[name] = where
-    return "\n".join(module.body for module in modules.values())
+    return modules
 
 
 def _collect(path: Path, importers: tuple[str, ...], modules: dict[str, _Module]) -> None:
@@ -160,19 +268,31 @@ def _read_module(path: Path) -> _Module:
         for found in _IMPORT.finditer(text)
     ]
     declarations = list(_DECLARATION.finditer(text))
-    declared = {found[3]: where(text, found.start()) for found in declarations}
-    body = _DECLARATION.sub(r"\2\3", _IMPORT.sub(lambda found: "\n" * found[0].count("\n"), text))
+    declared = {found[4]: where(text, found.start()) for found in declarations}
+    body = _DECLARATION.sub(r"\2\4", _IMPORT.sub(lambda found: "\n" * found[0].count("\n"), text))
     if left := _UNLINKED.search(body):
         raise ValueError(
             f"{where(body, left.end())}: only imports by name and exported declarations can be linked"
         )
-    return _Module(imports, declared, {found[3] for found in declarations if found[1]}, body)
+    exported = {found[4] for found in declarations if found[1]}
+    return _Module(imports, declared, exported, {found[4] for found in declarations if found[3]}, body)
 
 
-def _joined(*names: str) -> markupsafe.Markup:
-    """The concatenated texts of these files, which are not rendered as templates."""
-    texts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in names]
-    return markupsafe.Markup("\n".join(texts))  # noqa: S704  # our own files
+def _texts(names: tuple[str, ...]) -> str:
+    return "\n".join((TEMPLATES / "style" / name).read_text(encoding="utf-8") for name in names)
+
+
+def _literal(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _minified(element: str, text: str) -> str:
+    import minify_html  # takes 18 MB, which neither commands nor a service without browsers need
+
+    small = minify_html.minify(
+        f"<{element}>{text}</{element}>", minify_js=True, minify_css=True, keep_closing_tags=True
+    )
+    return _content(small, element)
 
 
 def _content(text: str, element: str) -> str:

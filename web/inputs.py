@@ -280,7 +280,9 @@ def _view() -> Any:
 
 
 def _uploaded(name: str, *, most: int) -> list[FileStorage]:
-    uploaded = flask.request.files.getlist(name)
+    # Some clients write the name of a list with brackets, like HTTP Shortcuts on Android.
+    sent = flask.request.files
+    uploaded = sent.getlist(name) or sent.getlist(f"{name}[]")
     if not uploaded:
         raise BadInput(f"{name}: is missing; send it as a file in multipart/form-data")
     if len(uploaded) > most:
@@ -341,6 +343,14 @@ def _explain(problem: str, values: dict[str, Any], shape: type) -> str:
     return f"{path[1]}: {_demand(_fields(shape)[path[1]], values[path[1]])}"
 
 
+def _longest(entries: list[Any]) -> Any:
+    """An entry that is not a text or is empty, else the longest text."""
+    for entry in entries:
+        if not isinstance(entry, str) or not entry:
+            return entry
+    return max(entries, key=len)
+
+
 @functools.cache
 def _fields(shape: type) -> dict[str, Any]:
     info = cast(msgspec.inspect.StructType, msgspec.inspect.type_info(shape))
@@ -376,4 +386,12 @@ def _demand(kind: Any, value: Any) -> str:
             return "must not be empty"
         case msgspec.inspect.StrType():
             return "must be a text"
+        case msgspec.inspect.ListType(min_length=fewest, max_length=most) if isinstance(value, list) and (
+            len(value) < (fewest or 0) or (most is not None and len(value) > most)
+        ):
+            return f"must have {f'{fewest} to' if fewest else 'at most'} {most} entries"
+        case msgspec.inspect.ListType() if isinstance(value, list):
+            return f"each entry {_demand(kind.item_type, _longest(value))}"
+        case msgspec.inspect.ListType():
+            return "must be a list"
     return "cannot be read"

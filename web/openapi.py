@@ -8,7 +8,7 @@ generated from this document, and the tests check every answer that they receive
 
 import inspect
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Annotated, Any, get_args, get_origin
 
 import flask
@@ -22,9 +22,19 @@ from web import inputs, shapes
 # Blueprint -> the title of its section in the contract, in the contract's order.
 RESOURCES = {
     None: "Service",
+    "access": "Access",
     "photos": "Photos",
+    "readings": "Photos",
+    "words": "Photos",
+    "trash": "Photos",
+    "batch": "Photos",
+    "originals": "Photos",
+    "retention": "Photos",
     "devices": "Photos",
+    "opened": "Photos",
     "search": "Search",
+    "searches": "Search",
+    "meaning": "Search",
     "analysis": "Analysis and statistics",
     "chat": "Chat",
     "conversations": "Conversations",
@@ -34,6 +44,7 @@ RESOURCES = {
     "connection": "LLM configuration",
     "spend": "Usage",
     "data": "Data",
+    "watching": "Data",
     "push": "Push",
     "skills": "Skills",
     "mcp_servers": "MCP servers",
@@ -45,19 +56,20 @@ STATUSES = {
     304: ("NotModified", "Unchanged since the answer whose `ETag` was sent as `If-None-Match`."),
     400: ("BadRequest", "The input is not valid; the sentence starts with the field's name."),
     401: ("Unauthorized", "The API key is missing or wrong."),
+    403: ("Forbidden", "The scope of the token does not allow this."),
     404: ("NotFound", "It does not exist."),
     409: ("Conflict", "The id is already in use."),
     413: ("ContentTooLarge", "The request or a file in it is too large."),
     414: ("URITooLong", "The URL is longer than the web server accepts; the answer is HTML."),
     416: ("RangeNotSatisfiable", "The file ends before this `Range`."),
-    429: ("TooManyRequests", "Too many requests to the assistant from this address within a minute."),
+    429: ("TooManyRequests", "Too many requests of this kind within a minute."),
     500: ("InternalServerError", "The stored file is missing or damaged."),
     502: ("BadGateway", "The model gave no usable answer."),
     503: ("ServiceUnavailable", "Temporarily busy."),
     507: ("InsufficientStorage", "The disk is full."),
 }
-BODY_METHODS = ("POST", "PUT")
-METHODS = ("GET", "POST", "PUT", "DELETE")
+BODY_METHODS = ("POST", "PUT", "PATCH")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 DESCRIPTION = """\
 Every error is `{"detail": "<a sentence>"}`. Every answer has an `X-Request-ID`, which is also in the \
@@ -66,20 +78,32 @@ parameter counts as absent. An unknown path is 404, a method that a path does no
 failure 500."""
 
 
-def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection[str]) -> dict[str, Any]:
-    """The contract of all routes of `app`. `unlocked` endpoints need no key; `limited` endpoints accept a
-    limited number of requests a minute.
+def document(
+    app: flask.Flask,
+    *,
+    unlocked: Collection[str],
+    limited: Collection[str],
+    scopes_of: Callable[[str], list[str]],
+) -> dict[str, Any]:
+    """The contract of all routes of `app` that are marked as operations. `unlocked` endpoints need no key;
+    `limited` endpoints accept a limited number of requests a minute; `scopes_of` gives the scopes of the
+    tokens that may call an endpoint.
     """
     made = _Document()
     paths: dict[str, Any] = {}
-    for rule in sorted(app.url_map.iter_rules(), key=_order):
+    marked = [
+        rule for rule in app.url_map.iter_rules() if hasattr(app.view_functions[rule.endpoint], "operation")
+    ]
+    for rule in sorted(marked, key=_order):
         view = app.view_functions[rule.endpoint]
         for method in METHODS:
             if method in (rule.methods or ()):
                 statuses = _statuses(method, rule, view, unlocked=unlocked, limited=limited)
-                operation = made.operation(rule, method, view, statuses)
+                operation = made.operation(rule, method, view, statuses, is_limited=rule.endpoint in limited)
                 if rule.endpoint in unlocked:
                     operation["security"] = []
+                else:
+                    operation["x-token-scopes"] = scopes_of(rule.endpoint)
                 paths.setdefault(_path(rule), {})[method.lower()] = operation
     return {
         "openapi": "3.1.0",
@@ -95,7 +119,9 @@ def document(app: flask.Flask, *, unlocked: Collection[str], limited: Collection
                 if status not in _WITHOUT_JSON
             },
             "headers": _HEADERS,
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "The API key"}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "description": "The API key, or a token"}
+            },
         },
     }
 
@@ -107,7 +133,9 @@ class _Document:
         self.schemas: dict[str, Any] = {}
         self.schema(Error)
 
-    def operation(self, rule: Rule, method: str, view: Any, statuses: list[int]) -> dict[str, Any]:
+    def operation(
+        self, rule: Rule, method: str, view: Any, statuses: list[int], *, is_limited: bool
+    ) -> dict[str, Any]:
         contract: inputs.Operation = view.operation
         summary, _, description = " ".join((inspect.getdoc(view) or "").split()).partition(". ")
         parameters = [self._in_path(name, kind) for name, kind in contract.path.items()]
@@ -125,7 +153,7 @@ class _Document:
                 **{str(status): self._failure(status, contract) for status in statuses},
             },
         }
-        if 429 in statuses:
+        if is_limited:
             made["responses"]["200"]["headers"] = {
                 name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS
             }
@@ -227,7 +255,7 @@ def _statuses(
     contract: inputs.Operation = view.operation
     found = {failure.status for failure in contract.failures}
     if rule.endpoint not in unlocked:
-        found.add(401)
+        found |= {401, 403}
         if not getattr(view, "without_scope", False):
             found.add(503)
     if contract.inputs:

@@ -17,6 +17,7 @@ from clock import iso
 from engines import articles
 from engines.findings import Category, Intent
 from engines.reading import MemoryCategory, MemoryType
+from engines.sensitive import Kind
 
 Count = Annotated[int, Meta(ge=0)]
 Bytes = Annotated[int, Meta(ge=0, description="bytes")]
@@ -40,9 +41,26 @@ Entities = Annotated[
         examples=['[{"type": "date", "value": "Friday"}]'],
     ),
 ]
+Title = Annotated[
+    str, Meta(max_length=120, description="a short line that names the screenshot; empty when it has none")
+]
+OwnTitle = Annotated[
+    str,
+    Meta(
+        max_length=200,
+        description="the person's own, else a short line of the analysis that names the screenshot; empty "
+        "when it has none",
+    ),
+]
+Tags = Annotated[list[str], Meta(description="in alphabetical order")]
+Sensitive = Annotated[
+    list[Kind],
+    Meta(description="what its text shows that must not leave the machine; empty when there is nothing"),
+]
 StoredPath = Annotated[str, Meta(description="relative to the data folder")]
 Status = Literal["pending", "processing", "done", "error"]
-PictureType = Literal["image/jpeg", "image/png", "image/webp", "image/gif"]
+Scope = Literal["upload", "read", "full", "feed"]
+PictureType = Literal["image/jpeg", "image/png", "image/webp", "image/gif", "image/heic", "image/avif"]
 PICTURES: tuple[str, ...] = get_args(PictureType)
 
 T = TypeVar("T")
@@ -92,6 +110,94 @@ class Health(TypedDict):
     status: Literal["ok"]
 
 
+# ----------------------------------------------------------------------------------------------------- Access
+
+
+class TokenFields(TypedDict):
+    """A token, without its secret."""
+
+    id: int
+    name: str
+    scope: Scope
+    device_id: Annotated[str, Meta(description="the first device that it was used for; empty before")]
+    created_at: Timestamp
+    last_used_at: Timestamp | None
+
+
+class TokenList(TypedDict):
+    tokens: list[TokenFields]
+
+
+class NewToken(TypedDict):
+    """A new token, with its secret."""
+
+    id: int
+    name: str
+    scope: Scope
+    token: Annotated[str, Meta(description="`snp_` and 43 characters; sent like the API key")]
+    created_at: Timestamp
+
+
+class PairingFields(TypedDict):
+    code: Annotated[str, Meta(description="8 characters, to be typed")]
+    url: Annotated[str, Meta(description="the address of the page, with the code behind `#`")]
+    expires_at: Timestamp
+    qr: Annotated[str, Meta(description="`url` as a QR code, in SVG")]
+
+
+class RecipeValue(TypedDict):
+    name: str
+    value: str
+    typed: Annotated[bool, Meta(description="whether a person types or pastes it, or chooses it from a list")]
+
+
+class RecipeAction(TypedDict):
+    """An action of iOS Shortcuts, filled in."""
+
+    title: str
+    values: list[RecipeValue]
+
+
+class RecipeFields(TypedDict):
+    """What a program needs to send screenshots here."""
+
+    name: Annotated[str, Meta(description="of the program")]
+    filename: Annotated[str, Meta(description="empty when `content` is a line for a shell, or there is none")]
+    content: Annotated[str, Meta(description="the file or the line; empty when there are only steps")]
+    steps: list[str]
+    actions: Annotated[list[RecipeAction], Meta(description="of iOS Shortcuts; empty for other programs")]
+
+
+class Redeemed(TypedDict):
+    token: str
+    scope: Scope
+
+
+class CertificateFields(TypedDict):
+    """The fingerprints are SHA-256, as pairs of hexadecimal digits between colons."""
+
+    fingerprint: Annotated[str, Meta(description="of the server's certificate; it changes with each renewal")]
+    expires_at: datetime
+    names: Annotated[list[str], Meta(description="host names and addresses that it is valid for")]
+    ca_fingerprint: Annotated[str, Meta(description="of the CA that issued it; `/ca` hands the CA out")]
+    ca_expires_at: datetime
+
+
+class Addresses(TypedDict):
+    addresses: Annotated[
+        list[str],
+        Meta(
+            description="where other devices open the service, the best first",
+            examples=[["http://192.168.1.20:8000"]],
+        ),
+    ]
+    loopback_only: Annotated[bool, Meta(description="whether it listens for its own machine alone")]
+    certificate: Annotated[
+        CertificateFields | None,
+        Meta(description="the service's own certificate, by which it serves https; null without one"),
+    ]
+
+
 # ----------------------------------------------------------------------------------------------------- Photos
 
 
@@ -133,19 +239,63 @@ class PhotoFields(TypedDict):
     created_at: Timestamp
 
 
-class PhotoItem(PhotoFields):
+class Stack(TypedDict):
+    """The same screen several times."""
+
+    count: Count
+    photo_ids: Annotated[list[int], Meta(description="the one that is shown first, then the newest first")]
+    best: Annotated[int, Meta(description="the kept one, else the one with the most text, else the largest")]
+
+
+class ShownPhoto(PhotoFields):
+    """What lists and the detail of a photo have in common."""
+
+    title: OwnTitle
+    summary: Annotated[str, Meta(description="the person's own, else the analysis's")]
+    kept: Annotated[bool, Meta(description="retention spares it")]
+    tags: Tags
+    sensitive: Sensitive
+    note: Annotated[str, Meta(description="the person's; empty when there is none")]
+    deleted_at: Annotated[Timestamp | None, Meta(description="when it went to the trash")]
+
+
+class PhotoItem(ShownPhoto):
     """A photo in a list."""
 
     analysis_status: Status
+    app_name: str
     intent: Literal["", Intent]
-    summary: str
+
+
+class ListedPhoto(PhotoItem):
+    """A photo in the list of photos."""
+
+    stack: NotRequired[Annotated[Stack | None, Meta(description="only with `stacks=true`")]]
 
 
 class PhotoPage(TypedDict):
     total: Count
     page: Count
     page_size: Count
-    items: list[PhotoItem]
+    items: list[ListedPhoto]
+
+
+class AppCount(TypedDict):
+    app_name: str
+    photos: Count
+
+
+class AppList(TypedDict):
+    apps: Annotated[list[AppCount], Meta(description="the one with the most photos first")]
+
+
+class MonthCount(TypedDict):
+    month: Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}$", description="UTC", examples=["2026-11"])]
+    photos: Count
+
+
+class Timeline(TypedDict):
+    months: list[MonthCount]
 
 
 class AnalysisFields(TypedDict):
@@ -155,6 +305,7 @@ class AnalysisFields(TypedDict):
     app_name: str
     content_category: Literal["", Category]
     intent: Literal["", Intent]
+    title: Title
     summary: str
     entities: Entities
     confidence: Share
@@ -167,13 +318,89 @@ class AnalysisDetail(AnalysisFields):
     llm_response: Annotated[str, Meta(description="the model's unmodified answer")]
 
 
-class PhotoDetail(PhotoFields):
+class PhotoDetail(ShownPhoto):
     """A photo with its analysis."""
 
     local_media_store_id: str
     original_path: StoredPath
     thumbnail_path: StoredPath
-    analysis: AnalysisDetail
+    text: Annotated[
+        str,
+        Meta(
+            description="the person's own, else what was read on it, a line a row in reading order; empty "
+            "when nothing was"
+        ),
+    ]
+    own: Annotated[
+        list[Literal["title", "summary", "text"]],
+        Meta(description="the fields that the person wrote in place of the analysis's"),
+    ]
+    stack: Annotated[Stack | None, Meta(description="the same screen several times; null when it is not")]
+    analysis: Annotated[AnalysisDetail, Meta(description="as the analysis found it, without own words")]
+
+
+class SensitivePhoto(TypedDict):
+    id: int
+    sensitive: Sensitive
+
+
+class SensitivePhotos(TypedDict):
+    """Those of the named photos that have something sensitive."""
+
+    items: list[SensitivePhoto]
+
+
+class TagCount(TypedDict):
+    tag: str
+    photos: Count
+
+
+class TagList(TypedDict):
+    tags: Annotated[list[TagCount], Meta(description="the one with the most photos first")]
+
+
+class BatchChanged(TypedDict):
+    done: Annotated[int, Meta(ge=0, description="photos that are now as requested")]
+    missing: Annotated[list[int], Meta(description="ids that do not exist")]
+
+
+class TrashEmptied(TypedDict):
+    deleted: Count
+
+
+# Photos that retention will delete soon, because they are not kept. `from` is a keyword of Python.
+ExpiringPhotos = TypedDict(
+    "ExpiringPhotos",
+    {
+        "total": Count,
+        "from": Annotated[Timestamp | None, Meta(description="when the first is due; null when none is")],
+        "until": Annotated[Timestamp | None, Meta(description="when the last of them is due")],
+        "items": Annotated[list[PhotoItem], Meta(description="the first ones, at most 100")],
+    },
+)
+
+
+class AllKept(TypedDict):
+    kept: Count
+
+
+class LineFields(TypedDict):
+    """A line of text and its place on the upright picture."""
+
+    text: str
+    left: Annotated[float, Meta(ge=0, le=1, description="part of the width")]
+    top: Annotated[float, Meta(ge=0, le=1, description="part of the height")]
+    width: Annotated[float, Meta(ge=0, le=1, description="part of the width")]
+    height: Annotated[float, Meta(ge=0, le=1, description="part of the height")]
+    status_bar: Annotated[bool, Meta(description="it shows the clock, the battery or the network")]
+
+
+class PhotoLines(TypedDict):
+    """What was read on a photo. Width and height are those of the upright picture."""
+
+    width: Pixels
+    height: Pixels
+    lines: Annotated[list[LineFields], Meta(description="in reading order; empty when nothing was read")]
 
 
 class SyncedDevice(TypedDict):
@@ -197,16 +424,93 @@ class SyncProgress(TypedDict):
     total_synced: Count
 
 
+class Box(TypedDict):
+    """A part of the upright picture."""
+
+    left: Annotated[float, Meta(ge=0, le=1, description="part of the width")]
+    top: Annotated[float, Meta(ge=0, le=1, description="part of the height")]
+    width: Annotated[float, Meta(ge=0, le=1, description="part of the width")]
+    height: Annotated[float, Meta(ge=0, le=1, description="part of the height")]
+
+
 class PhotoHit(PhotoItem):
     """A photo in the search results."""
 
     score: float
-    snippet: str
+    snippet: Annotated[str, Meta(description="begins near the first match")]
+    matched: Annotated[
+        list[str], Meta(description="the matching words, as they are written on the screenshot; at most 20")
+    ]
+    boxes: Annotated[list[Box], Meta(description="the places of these words on the picture; at most 20")]
+
+
+class PhotoRelative(PhotoHit):
+    """A photo that is close to a description in meaning."""
+
+    grade: Literal["probable", "possible"]
+
+
+class PhotoRelatives(TypedDict):
+    available: Annotated[bool, Meta(description="whether this machine can look for meanings")]
+    items: Annotated[list[PhotoRelative], Meta(description="the closest first")]
+
+
+class Correction(TypedDict):
+    """A word of the query that was found in another form only."""
+
+    word: str
+    matched: list[str]
+
+
+class NearWord(TypedDict):
+    word: str
+    photos: Count
 
 
 class PhotoHits(TypedDict):
     total: Count
     items: list[PhotoHit]
+    corrected: list[Correction]
+    nearest: Annotated[
+        list[NearWord], Meta(description="words that exist, when nothing was found; at most 6")
+    ]
+
+
+class SavedSearch(TypedDict):
+    id: int
+    name: str
+    query: str
+    new: Annotated[
+        int,
+        Meta(ge=0, le=100, description="photos that match and were uploaded since `opened_at`; at most 100"),
+    ]
+    created_at: Timestamp
+    opened_at: Annotated[Timestamp, Meta(description="when a person opened it last")]
+
+
+class SavedSearches(TypedDict):
+    searches: list[SavedSearch]
+
+
+class WatchedFailure(TypedDict):
+    """A file of a watched folder that could not be stored."""
+
+    name: Annotated[str, Meta(description="its path, from the watched folder on")]
+    problem: Annotated[str, Meta(description="a sentence, or a few words of the system")]
+    seen_at: Timestamp
+
+
+class WatchedFolder(TypedDict):
+    folder: str
+    device_name: str
+    device_id: str
+    present: Annotated[bool, Meta(description="whether the folder is there")]
+    stored: Count
+    failures: Annotated[list[WatchedFailure], Meta(description="the latest 100")]
+
+
+class WatchedFolders(TypedDict):
+    folders: list[WatchedFolder]
 
 
 # --------------------------------------------------------------------------------------------------- Analyses
@@ -225,6 +529,14 @@ class AnalysisPage(TypedDict):
     items: list[AnalysisItem]
 
 
+class AnalysisState(TypedDict):
+    """How far the analysis of a photo is."""
+
+    photo_id: int
+    status: Status
+    error_message: str | None
+
+
 class Statistics(TypedDict):
     total_photos: Count
     total_analyses: Count
@@ -234,6 +546,10 @@ class Statistics(TypedDict):
     errors: Count
     intent_distribution: dict[str, Count]
     category_distribution: dict[str, Count]
+    sensitive_photos: Annotated[int, Meta(ge=0, description="photos with something sensitive, held back")]
+    sensitive_kinds: Annotated[
+        dict[str, Count], Meta(description="how many of them have each kind; a photo may have several")
+    ]
 
 
 # ---------------------------------------------------------------------------------------------- Conversations
@@ -268,17 +584,36 @@ class MessageFields(TypedDict):
         str | None, Meta(description="a JSON list of objects with `id`, `type` and `function`")
     ]
     tool_name: str | None
+    has_attachment: Annotated[bool, Meta(description="whether a picture is attached")]
     created_at: Timestamp
+
+
+class PendingCall(TypedDict):
+    """A call of a tool that waits for the person's word."""
+
+    id: str
+    tool: str
+    server: Annotated[str, Meta(description="the host that would get the arguments")]
+    server_id: Annotated[str | None, Meta(description="of an MCP server; null: a web search")]
+    arguments: Annotated[str, Meta(description="a JSON object, as it would be sent")]
+    sensitive: Annotated[list[Kind], Meta(description="kinds of what is sensitive in the arguments")]
+
+
+PendingCalls = Annotated[
+    list[PendingCall], Meta(description="that wait for the person's word; missing when there are none")
+]
 
 
 class ConversationDetail(ConversationFields):
     """A conversation with all its messages."""
 
     messages: list[MessageFields]
+    pending_calls: NotRequired[PendingCalls]
 
 
 class MessageList(TypedDict):
     messages: list[MessageFields]
+    pending_calls: NotRequired[PendingCalls]
 
 
 # ------------------------------------------------------------------------------------------------------- Chat
@@ -304,6 +639,15 @@ class AnswerMessage(TypedDict):
 class Answered(TypedDict):
     conversation_id: ConversationId
     message: AnswerMessage
+    pending_calls: NotRequired[
+        Annotated[
+            list[PendingCall],
+            Meta(
+                description="with `confirm`: the calls that wait for the person's word. The turn goes on with"
+                " the answer to the last of them"
+            ),
+        ]
+    ]
 
 
 # --------------------------------------------------------------------------------------------------- Dynamics
@@ -443,7 +787,9 @@ class UsageReport(TypedDict):
 
 
 class Amounts(TypedDict):
-    total_photos: Count
+    total_photos: Annotated[int, Meta(ge=0, description="without those in the trash")]
+    kept_photos: Count
+    trashed_photos: Count
     total_memories: Count
     storage_used_bytes: Count
     storage_free_bytes: Annotated[int, Meta(ge=0, description="free space on the disk")]
@@ -451,6 +797,25 @@ class Amounts(TypedDict):
 
 class RetentionFields(TypedDict):
     retention_days: Annotated[int, Meta(ge=0, description="0 keeps everything")]
+    chosen: Annotated[
+        bool, Meta(description="whether somebody has set it, so that clients need not ask for it")
+    ]
+
+
+class CodesFields(TypedDict):
+    days: Annotated[
+        int, Meta(ge=0, description="age at which screenshots of one-time codes go to the trash; 0: never")
+    ]
+    photos: Annotated[int, Meta(ge=0, description="how many there are that are not kept, of any age")]
+
+
+class RetentionPreview(TypedDict):
+    """What the next clean-up would delete with this retention period."""
+
+    retention_days: Annotated[int, Meta(ge=0, description="0 keeps everything")]
+    photos: Count
+    conversations: Count
+    dynamics: Count
 
 
 class SealedFiles(TypedDict):
@@ -545,6 +910,7 @@ class ServerFields(TypedDict):
     url: str
     description: str
     enabled: bool
+    trusted: Annotated[bool, Meta(description="calls of its tools need no confirmation")]
 
 
 class ServerList(TypedDict):

@@ -11,6 +11,9 @@ import { t } from "./texts.js";
  */
 export const session = { key: null, refused: () => {} };
 
+/** Whether this browser has the owner's key, and not a token, which cannot make tokens or change where data goes. */
+export const isOwner = () => !session.key?.startsWith("snp_");
+
 export class ApiError extends Error {
   /**
    * @param {number} status 0 where no answer came
@@ -36,8 +39,10 @@ export const wasAborted = (problem) => problem?.name === "AbortError";
 export const api = {
   /** @type {(path: string, query?: Query | null, options?: Options) => Promise<any>} */
   get: (path, query, options) => call("GET", path, { query, ...options }),
-  /** @type {(path: string, body?: unknown) => Promise<any>} */
-  post: (path, body) => call("POST", path, { body }),
+  /** @type {(path: string, body?: unknown, options?: Options) => Promise<any>} */
+  post: (path, body, options) => call("POST", path, { body, ...options }),
+  /** @type {(path: string, body: unknown) => Promise<any>} */
+  patch: (path, body) => call("PATCH", path, { body }),
   /** @type {(path: string, body?: unknown) => Promise<any>} */
   put: (path, body) => call("PUT", path, { body }),
   /** @type {(path: string, options?: Options) => Promise<any>} */
@@ -47,8 +52,16 @@ export const api = {
    * The raw Response of an authenticated GET. Throws ApiError like the others.
    *
    * @param {string} path
+   * @param {AbortSignal} [signal]
    */
-  open: (path) => respond("GET", path),
+  open: (path, signal) => respond("GET", path, { signal }),
+  /**
+   * The raw Response of an authenticated POST, for an answer that is a file.
+   *
+   * @param {string} path
+   * @param {unknown} body
+   */
+  openPosted: (path, body) => respond("POST", path, { body }),
   /**
    * An object URL of a picture. The caller revokes it.
    *

@@ -7,19 +7,19 @@
 import { erase, glyphButton, moreButton } from "./actions.js";
 import { api } from "./api.js";
 import { composer, draft } from "./composer.js";
+import { consentPanel } from "./consent.js";
 import { closeDialogs, dialog, sentence, toast } from "./dialogs.js";
 import { add, button, fill, h, icon } from "./dom.js";
 import { parseTime, timeAgo } from "./format.js";
-import { bubble, MessageLog } from "./messages.js";
+import { plainText } from "./markdown.js";
+import { bubble, MessageLog, sentPicture } from "./messages.js";
 import { emptyState, go, load, poll, replaceAddress } from "./shell.js";
 import { t, words } from "./texts.js";
 
 words({
   chat: {
-    title: "Chat|对话",
     conversations: "Chats|全部对话",
     new: "New chat|新对话",
-    newTitle: "New chat|新对话",
     delete: "Delete this chat|删除这个对话",
     deleteText: "“{title}” and its attached pictures will be permanently deleted.|“{title}”及其图片将被永久删除。",
     deleted: "Chat deleted|对话已删除",
@@ -63,19 +63,18 @@ const GIVEN_UP_SECONDS = 180; // after this a retry is offered; a later answer i
  * @property {number} [startedAt]
  * @property {number} [again] when the service may be asked again
  * @property {boolean} [done]
+ * @property {{ id: string, allow: boolean, for_conversation: boolean }} [consent] what the person says of a call that waits
  */
 
 /** @type {Map<string, Turn>} */
 export const turns = new Map(); // by conversation id: sent by this tab and not answered yet
 /** @type {Map<number, Blob>} */
-export const sentPictures = new Map(); // by message id: sent by this tab, because the API does not return attachments
+export const sentPictures = new Map(); // by message id: sent by this tab, so they need not be fetched
 /** @type {ChatView | null} */
 let openChat = null; // the view on the screen
 
-/** @type {import("./shell.js").View} */
+/** @type {Pick<import("./shell.js").View, "show">} */
 export const chat = {
-  title: "chat.title",
-  icon: "chat",
   show(container, { id }) {
     const view = new ChatView(container, id);
     openChat = view;
@@ -97,10 +96,15 @@ async function runTurn(turn) {
   turns.set(id, turn);
   openChat?.changed(id);
   try {
-    await sendMessage(id, said);
+    if (turn.consent) await sendConsent(id, turn.consent);
+    else await sendMessage(id, said);
     turn.done = true;
   } catch (error) {
-    turn.error = error;
+    // Whether the call ran or not: the same message, sent again, goes on where the turn was interrupted.
+    const isAnswered = turn.consent && error.status === 409; // by another tab
+    if (isAnswered) turn.done = true;
+    else turn.error = error;
+    delete turn.consent;
     turn.again = error.retryAfter ? Date.now() + error.retryAfter * 1000 : 0;
   }
   if (openChat?.id === id) return openChat.ended(turn);
@@ -112,13 +116,21 @@ async function runTurn(turn) {
 
 /**
  * @param {string} id
+ * @param {{ id: string, allow: boolean, for_conversation: boolean }} consent
+ */
+function sendConsent(id, { id: call, ...said }) {
+  return api.post(`/api/chat/conversations/${encodeURIComponent(id)}/calls/${encodeURIComponent(call)}`, said);
+}
+
+/**
+ * @param {string} id
  * @param {import("./composer.js").Written} said
  */
 function sendMessage(id, { text, file, skill }) {
-  const fields = { message: text, conversation_id: id, ...(skill && { skill_id: skill }) };
+  const fields = { message: text, conversation_id: id, confirm: true, ...(skill && { skill_id: skill }) };
   if (!file) return api.post("/api/chat/send", fields);
   const form = new FormData();
-  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  for (const [name, value] of Object.entries(fields)) form.append(name, String(value));
   form.append("file", file);
   return api.form("/api/chat/send-with-file", form);
 }
@@ -148,6 +160,8 @@ class ChatView {
   #shownTail = null;
   #stopClock = () => {};
   #stopLooking = () => {};
+  /** @type {PendingCall[]} */
+  #pending = []; // that wait for the person
 
   /**
    * @param {HTMLElement} container
@@ -155,7 +169,7 @@ class ChatView {
    */
   constructor(container, id) {
     this.id = id ?? ""; // empty until the first message
-    this.log = new MessageLog((message) => sentPictures.get(message.id));
+    this.log = new MessageLog((message) => sentPictures.get(message.id), (message) => `${this.#path}/messages/${message.id}/attachment`);
     this.composer = composer((said) => this.#send(said));
     this.list = new ConversationList(() => this.id);
     const drawer = () => dialog({ title: t("chat.conversations"), body: new ConversationList(() => this.id).element });
@@ -215,7 +229,7 @@ class ChatView {
 
   /** @param {string} title */
   #head(title) {
-    this.#title.textContent = title || t("chat.newTitle");
+    this.#title.textContent = title || t("chat.new");
     this.#title.title = title;
     this.#remove.hidden = !this.id || !title;
   }
@@ -247,10 +261,11 @@ class ChatView {
   /**
    * Start showing the conversation. Returns the elements of its messages.
    *
-   * @param {{ title: string, messages: MessageFields[] }} conversation
+   * @param {{ title: string, messages: MessageFields[], pending_calls?: PendingCall[] }} conversation
    */
-  #begin({ title, messages }) {
+  #begin({ title, messages, pending_calls: pending = [] }) {
     this.#head(title);
+    this.#pending = pending;
     this.log.append(messages);
     requestAnimationFrame(() => {
       if (openChat !== this) return;
@@ -284,8 +299,10 @@ class ChatView {
   async #pull() {
     /** @type {MessageFields[]} */
     let messages;
+    /** @type {PendingCall[]} */
+    let pending;
     try {
-      ({ messages } = await api.get(`${this.#path}/messages`, { after_id: this.log.lastId }));
+      ({ messages, pending_calls: pending = [] } = await api.get(`${this.#path}/messages`, { after_id: this.log.lastId }));
     } catch (error) {
       if (error.status === 404 && !turns.has(this.id) && this.log.lastId) return fill(this.#scroller, this.#gone());
       if (error.status === 404) return; // the service stored nothing of the turn
@@ -295,8 +312,12 @@ class ChatView {
     const stored = turn && messages.find((message) => message.role === "user" && message.id > turn.since);
     if (stored && turn.said.file) sentPictures.set(stored.id, turn.said.file);
     const atEnd = this.#atEnd();
-    if (!this.log.append(messages)) return;
-    this.list.refresh();
+    const asks = pending.some(({ id }) => !this.#pending.some((known) => known.id === id));
+    this.#pending = pending;
+    if (this.log.append(messages)) this.list.refresh();
+    else this.#drawTail();
+    if (asks && atEnd) requestAnimationFrame(() => this.#toEnd());
+    if (!messages.length) return;
     if (turn && this.log.answered && this.#isStored(turn)) turns.delete(this.id); // whichever tab sent it
     this.#drawTail();
     if (atEnd) this.#toEnd();
@@ -308,17 +329,32 @@ class ChatView {
     const stored = turn && this.#isStored(turn);
     this.composer.lock(Boolean(turn && !(turn.error && stored))); // the next message must not replace one that is not stored
     let shown = "";
-    if (turn) shown = `${turn.startedAt} ${Boolean(turn.error)} ${stored}`;
+    const asks = this.#pending.length > 0 && !(turn && (turn.error || !turn.done)); // not while an answer is on its way
+    if (asks) shown = this.#pending.map(({ id }) => id).join();
+    else if (turn) shown = `${turn.startedAt} ${Boolean(turn.error)} ${stored}`;
     else if (this.log.asked && !this.log.answered) shown = String(this.log.asked.id);
     if (shown === this.#shownTail) return;
     this.#shownTail = shown;
     this.#stopClock();
     this.#stopClock = () => {};
     const atEnd = this.#atEnd();
-    if (turn) fill(this.#tail, !stored && this.#unstored(turn.said), turn.error ? this.#problem(turn) : this.#thinking(turn.startedAt ?? 0));
+    if (asks) fill(this.#tail, consentPanel(this.#pending, (call, consent) => this.#consent(call, consent)));
+    else if (turn) fill(this.#tail, !stored && this.#unstored(turn.said), turn.error ? this.#problem(turn) : this.#thinking(turn.startedAt ?? 0));
     else if (this.log.asked && !this.log.answered) this.#waiting(this.log.asked);
     else fill(this.#tail);
     if (atEnd) this.#toEnd();
+  }
+
+  /**
+   * @param {PendingCall} call
+   * @param {import("./consent.js").Consent} consent
+   */
+  async #consent(call, consent) {
+    if (consent === "always" && call.server_id) await api.put(`/api/mcp-servers/${encodeURIComponent(call.server_id)}`, { trusted: true });
+    const asked = this.log.asked;
+    if (!asked) return;
+    const said = { text: asked.content ?? "", file: /** @type {File | null} */ (sentPictures.get(asked.id) ?? null), skill: "" };
+    runTurn({ id: this.id, said, since: asked.id - 1, consent: { id: call.id, allow: consent !== "refuse", for_conversation: consent === "conversation" } });
   }
 
   /**
@@ -334,7 +370,7 @@ class ChatView {
   #unstored(said) {
     const url = said.file ? URL.createObjectURL(said.file) : "";
     if (url) this.#leave.push(() => URL.revokeObjectURL(url));
-    return bubble(said.text, url);
+    return bubble(said.text, url && sentPicture(url));
   }
 
   /**
@@ -488,7 +524,7 @@ class ConversationList {
     const current = id === this.current() ? "page" : undefined;
     return h("li",
       h("a.chat-item", { href: `#/chat/${id}`, "aria-current": current, on: { click: closeDialogs } },
-        h("span.chat-item-title", title || t("chat.newTitle")), timeAgo(updated),
-        h("span.chat-item-last", last)));
+        h("span.chat-item-title", title || t("chat.new")), timeAgo(updated),
+        h("span.chat-item-last", plainText(last))));
   }
 }

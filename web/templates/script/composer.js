@@ -8,6 +8,7 @@ import { api } from "./api.js";
 import { toast } from "./dialogs.js";
 import { h, icon } from "./dom.js";
 import { formatBytes } from "./format.js";
+import { ACCEPTED, dropBroken, isPicture } from "./picture-file.js";
 import { t, words } from "./texts.js";
 
 words({
@@ -20,14 +21,13 @@ words({
     skill: "Skill|技能",
     plain: "No skill|不使用技能",
     keys: "Enter to send, Shift+Enter for a new line|按 Enter 发送，Shift+Enter 换行",
-    notPicture: "“{name}” cannot be attached. Use a JPEG, PNG, WebP or GIF picture.|无法附加“{name}”，请使用 JPEG、PNG、WebP 或 GIF 图片。",
+    notPicture: "“{name}” cannot be attached. Use a JPEG, PNG, WebP, GIF, HEIC or AVIF picture.|无法附加“{name}”，请使用 JPEG、PNG、WebP、GIF、HEIC 或 AVIF 图片。",
     tooLarge: "“{name}” is larger than 20 MB.|“{name}”超过 20 MB。",
   },
 });
 
 const MAX_MESSAGE = 32768;
 const MAX_ATTACHMENT = 20 * 1024 * 1024;
-const ATTACHABLE = ["image/jpeg", "image/png", "image/webp", "image/gif"];
 
 /**
  * A message before it is sent: its text, the attached picture, and the id of the skill ("" for none).
@@ -52,10 +52,11 @@ export function composer(send) {
     on: { input: typed, keydown: pressed, paste: (event) => take(event, event.clipboardData) },
   });
   const picker = h("input", {
-    type: "file", accept: ATTACHABLE.join(), hidden: true, "aria-label": t("composer.attach"), on: { change: picked },
+    type: "file", accept: ACCEPTED, hidden: true, "aria-label": t("composer.attach"), on: { change: picked },
   });
   const choose = () => (draft.skill = skill.value);
-  const skill = h("select.composer-skill", { "aria-label": t("composer.skill"), on: { change: choose } },
+  // Hidden where there is none to choose: the built-in model follows no instructions.
+  const skill = h("select.composer-skill", { "aria-label": t("composer.skill"), hidden: true, on: { change: choose } },
     h("option", { value: "", text: t("composer.plain") }));
   const submit = h("button.button.primary.icon", { type: "submit", "aria-label": t("composer.send"), title: t("composer.send") },
     icon("send"));
@@ -111,7 +112,7 @@ export function composer(send) {
   /** @param {File} [file] */
   function attach(file) {
     if (!file) return;
-    if (!ATTACHABLE.includes(file.type)) return toast(t("composer.notPicture", { name: file.name }), { kind: "bad" });
+    if (!isPicture(file)) return toast(t("composer.notPicture", { name: file.name }), { kind: "bad" });
     if (file.size > MAX_ATTACHMENT) return toast(t("composer.tooLarge", { name: file.name }), { kind: "bad" });
     draft.file = file;
     show();
@@ -125,7 +126,7 @@ export function composer(send) {
     preview.replaceChildren();
     if (draft.file) {
       const remove = () => (write(input.value, null), input.focus());
-      preview.append(h("img", { src: url, alt: "" }), h("span", `${draft.file.name} · ${formatBytes(draft.file.size)}`),
+      preview.append(h("img", { src: url, alt: "", on: { error: dropBroken } }), h("span", `${draft.file.name} · ${formatBytes(draft.file.size)}`),
         glyphButton("close", t("composer.remove"), remove));
     }
     typed();
@@ -144,8 +145,10 @@ export function composer(send) {
 
   async function listSkills() {
     try {
-      /** @type {{ skills: SkillDetail[] }} */
-      const { skills } = await api.get("/api/skills");
+      const asked = [api.get("/api/skills"), api.get("/api/config/llm")];
+      const [listed, model] = /** @type {[{ skills: SkillDetail[] }, ConfigurationFields]} */ (await Promise.all(asked));
+      const skills = model.provider === "local" ? [] : listed.skills;
+      skill.hidden = !skills.length;
       skill.append(...skills.map((one) => h("option", { value: one.id, text: `${one.icon} ${one.name}`.trim(), title: one.description })));
       skill.value = skills.some((one) => one.id === draft.skill) ? draft.skill : "";
       draft.skill = skill.value;

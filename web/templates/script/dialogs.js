@@ -80,8 +80,19 @@ export function dialog({ title, body, actions = [], wide = false, closed }) {
   const node = h("dialog", { class: `dialog ${wide ? "wide" : ""}`, label: title },
     h("header.dialog-head", heading, shut), h("div.dialog-body", body),
     actions.length ? h("footer.row.end", actions) : null);
-  const before = /** @type {HTMLElement | null} */ (document.activeElement);
   node.addEventListener("click", (event) => event.target === node && node.close()); // a click beside the dialog
+  modal(node, { focus: heading, closed });
+  return { node, close: (reason = "") => node.close(reason) };
+}
+
+/**
+ * Show a <dialog> over everything else. When it closes, it is removed, the focus returns to where it was, and `closed(reason)` is called.
+ *
+ * @param {HTMLDialogElement} node
+ * @param {{ focus: HTMLElement, closed?: (reason: string) => unknown }} options `focus`: what gets the focus if nothing has `autofocus`
+ */
+export function modal(node, { focus, closed }) {
+  const before = /** @type {HTMLElement | null} */ (document.activeElement);
   node.addEventListener("close", () => {
     openDialogs.splice(openDialogs.indexOf(node), 1);
     placeToasts();
@@ -93,8 +104,7 @@ export function dialog({ title, body, actions = [], wide = false, closed }) {
   node.showModal();
   openDialogs.push(node);
   placeToasts();
-  /** @type {HTMLElement} */ (node.querySelector("[autofocus]") ?? heading).focus();
-  return { node, close: (reason = "") => node.close(reason) };
+  /** @type {HTMLElement} */ (node.querySelector("[autofocus]") ?? focus).focus();
 }
 
 /**

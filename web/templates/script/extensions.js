@@ -10,7 +10,9 @@ import { t, words } from "./texts.js";
 words({
   settings: {
     skills: "Skills|技能",
+    skillsText: "Saved instructions for chats|对话用的指令",
     tools: "MCP servers|MCP 服务器",
+    toolsText: "Tools for the assistant|助手可用的工具",
   },
   skills: {
     lead: "A skill is a saved set of instructions. Pick one next to the message field.|技能是一组保存好的指令，可在消息框旁选择。",
@@ -31,6 +33,8 @@ words({
     url: "Address|地址",
     none: "No MCP servers yet.|还没有 MCP 服务器。",
     deleteText: "The server “{name}” will be removed.|服务器“{name}”将被移除。",
+    trusted: "Send without asking|无需询问即可发送",
+    trustedText: "Otherwise you are asked before the assistant sends something it may have read|否则，助手发送可能读到的内容前会先询问你",
   },
 });
 
@@ -150,8 +154,10 @@ function serverFields(server) {
   const name = h("input", { type: "text", required: true, maxlength: 200, value: server?.name ?? "" });
   const url = h("input", { type: "url", required: true, placeholder: "https://…", spellcheck: "false", value: server?.url ?? "" });
   const description = h("input", { type: "text", maxlength: 2000, value: server?.description ?? "" });
+  const trusted = h("input.switch", { type: "checkbox", role: "switch", checked: server?.trusted ?? false });
   return {
-    body: [idRow, field(t("skills.name"), name), field(t("tools.url"), url), field(t("skills.description"), description)],
-    read: () => ({ ...(!server && { id: id.value }), name: name.value, url: url.value, description: description.value }),
+    body: [idRow, field(t("skills.name"), name), field(t("tools.url"), url), field(t("skills.description"), description),
+      field(t("tools.trusted"), trusted, t("tools.trustedText"))],
+    read: () => ({ ...(!server && { id: id.value }), name: name.value, url: url.value, description: description.value, trusted: trusted.checked }),
   };
 }

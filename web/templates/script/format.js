@@ -13,7 +13,12 @@ export function parseTime(timestamp) {
 /** @param {string | null} timestamp */
 export function formatDate(timestamp) {
   if (!timestamp) return "";
-  return new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short" }).format(parseTime(timestamp));
+  return dateFormat({ dateStyle: "medium", timeStyle: "short" }).format(parseTime(timestamp));
+}
+
+/** @param {string} timestamp */
+export function formatTime(timestamp) {
+  return dateFormat({ timeStyle: "short" }).format(parseTime(timestamp));
 }
 
 /** @type {[Intl.RelativeTimeFormatUnit, number, number][]} */
@@ -31,7 +36,49 @@ export function formatAgo(timestamp) {
   for (const [unit, length, until] of AGO_UNITS) {
     if (Math.abs(seconds) < until) return relative.format(Math.round(seconds / length), unit);
   }
-  return new Intl.DateTimeFormat(locale(), { dateStyle: "medium" }).format(parseTime(timestamp));
+  return dateFormat({ dateStyle: "medium" }).format(parseTime(timestamp));
+}
+
+/**
+ * The heading of a day, "2026-11-17": "Today", "Yesterday", "Tuesday, 17 November"; with the year unless it is this one.
+ *
+ * @param {string} day
+ * @param {Date} now
+ * @param {"long" | "short" | "date"} length "date": without the weekday
+ */
+export function formatDay(day, now, length) {
+  const [year, month, date] = day.split("-").map(Number);
+  const moment = new Date(year, month - 1, date);
+  const ago = Math.round((new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime() - moment.getTime()) / 86_400_000);
+  if (ago === 0 || ago === 1) {
+    const word = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }).format(-ago, "day");
+    return word.charAt(0).toLocaleUpperCase(locale()) + word.slice(1);
+  }
+  const own = year === now.getFullYear() ? undefined : "numeric";
+  const weekday = length === "date" ? undefined : length;
+  return dateFormat({ weekday, day: "numeric", month: weekday ?? "short", year: own }).format(moment);
+}
+
+/** @type {Map<string, Intl.DateTimeFormat>} */
+const dateFormats = new Map(); // a list formats hundreds of dates, and making a format takes longer than using it
+
+/** @param {Intl.DateTimeFormatOptions} options */
+function dateFormat(options) {
+  const key = `${locale()} ${JSON.stringify(options)}`;
+  const format = dateFormats.get(key) ?? new Intl.DateTimeFormat(locale(), options);
+  dateFormats.set(key, format);
+  return format;
+}
+
+/**
+ * "November", or "November 2024" unless it is of the year of `now`.
+ *
+ * @param {string} month "2026-11"
+ * @param {Date | null} now
+ */
+export function formatMonth(month, now) {
+  const [year, number] = month.split("-").map(Number);
+  return dateFormat({ month: "long", year: year === now?.getFullYear() ? undefined : "numeric" }).format(new Date(year, number - 1));
 }
 
 /** @param {number} count */
@@ -62,3 +109,6 @@ export function formatPercent(share) {
 export function timeAgo(timestamp) {
   return h("time", { datetime: timestamp && `${timestamp}Z`, title: formatDate(timestamp), text: formatAgo(timestamp) });
 }
+
+/** @param {string[]} names */
+export const formatList = (names) => new Intl.ListFormat(locale()).format(names);

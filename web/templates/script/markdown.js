@@ -25,6 +25,16 @@ export function markdown(text, { link } = {}) {
 }
 
 /**
+ * The words of a Markdown text without its marks, in one line, for lists.
+ *
+ * @param {string | null} text
+ */
+export function plainText(text) {
+  const said = [...markdown(text).children].map((block) => [...block.querySelectorAll("li, td, th")].map((part) => part.textContent).join(" ") || block.textContent);
+  return said.join(" ").replace(/\s+/g, " ").trim();
+}
+
+/**
  * @param {Element | DocumentFragment} parent
  * @param {string[]} lines
  * @param {MarkdownOptions} options
@@ -206,7 +216,22 @@ function anchor(label, href, written, { link }) {
   const own = link?.(label, href);
   if (own) return own;
   if (!SAFE_LINK.test(href)) return document.createTextNode(written);
-  return h("a", { href, rel: "noopener noreferrer", target: "_blank", text: label });
+  return h("a", { href, rel: "noopener noreferrer", target: "_blank", text: label, "data-host": unnamedHost(label, href) });
+}
+
+/**
+ * The host of a link whose text does not begin with it, because a text may lie; it is shown beside the link. Undefined where it need not be.
+ *
+ * @param {string} label
+ * @param {string} href
+ */
+export function unnamedHost(label, href) {
+  const url = URL.canParse(href) ? new URL(href) : null;
+  if (!url) return undefined;
+  const host = url.host || url.pathname; // an address of mail has no host
+  const shown = label.trim().toLowerCase().replace(/^https?:\/\//, "");
+  const isNamed = shown.startsWith(host.toLowerCase()) && ["", "/", "?", "#"].includes(shown.charAt(host.length));
+  return isNamed ? undefined : host;
 }
 
 /**

@@ -4,7 +4,8 @@ import { erase, glyphButton, moreButton } from "./actions.js";
 import { api } from "./api.js";
 import { add, choice, field, fill, h } from "./dom.js";
 import { formatAgo, formatDate, formatNumber, timeAgo } from "./format.js";
-import { emptyState, load, pageHead, skeleton } from "./shell.js";
+import { notesHead } from "./notes.js";
+import { emptyState, load, skeleton } from "./shell.js";
 import { t, term, words } from "./texts.js";
 
 words({
@@ -47,10 +48,8 @@ const MEMORY_KINDS = ["long_term", "short_term"];
 const MEMORY_CATEGORIES = ["fact", "people", "project", "finance", "schedule", "preference", "interest", "habit"];
 const MEMORIES_SHOWN = 50;
 
-/** @type {import("./shell.js").View} */
+/** @type {Pick<import("./shell.js").View, "show">} */
 export const memories = {
-  title: "memories.title",
-  icon: "memory",
   show: (container) => new MemoryList(container).leave,
 };
 
@@ -77,7 +76,7 @@ class MemoryList {
   /** @param {HTMLElement} container */
   constructor(container) {
     this.leave = () => this.#stop();
-    add(container, pageHead(t("memories.title")), h("p.muted", t("memories.lead")),
+    add(container, notesHead("memories"), h("p.muted", t("memories.lead")),
       h("div.memories-filters", field(t("memories.kind"), this.#kind), field(t("memories.category"), this.#category)), this.#body);
     this.#load();
     this.#countUp();

@@ -5,10 +5,12 @@
 // conversation returned.
 
 import { picture } from "./api.js";
-import { openPhoto } from "./detail.js";
-import { add, h, icon } from "./dom.js";
-import { markdown } from "./markdown.js";
+import { add, fill, h, icon } from "./dom.js";
+import { markdown, unnamedHost } from "./markdown.js";
+import { dropBroken } from "./picture-file.js";
 import { t, words } from "./texts.js";
+import { lookUp, reasonOf, veilable } from "./veil.js";
+import { openPhoto } from "./viewer.js";
 
 words({
   tool: {
@@ -54,10 +56,15 @@ export class MessageLog {
   /** @type {string[]} */
   #urls = [];
   #pictureOf;
+  #attachmentOf;
 
-  /** @param {(message: MessageFields) => Blob | undefined} pictureOf returns the picture of a message that this tab sent */
-  constructor(pictureOf) {
+  /**
+   * @param {(message: MessageFields) => Blob | undefined} pictureOf returns the picture of a message that this tab sent
+   * @param {(message: MessageFields) => string} attachmentOf returns the path of a message's picture
+   */
+  constructor(pictureOf, attachmentOf) {
     this.#pictureOf = pictureOf;
+    this.#attachmentOf = attachmentOf;
     this.element = h("ol.list.stack");
   }
 
@@ -85,10 +92,11 @@ export class MessageLog {
   #say(message) {
     this.asked = message;
     this.answered = false;
-    const picture = this.#pictureOf(message);
-    const url = picture ? URL.createObjectURL(picture) : "";
+    const sent = this.#pictureOf(message);
+    const url = sent ? URL.createObjectURL(sent) : "";
     if (url) this.#urls.push(url);
-    this.element.append(h("li", bubble(message.content, url)));
+    const attached = message.has_attachment && picture(this.#attachmentOf(message), t("message.attached"), { class: "chat-sent-picture" });
+    this.element.append(h("li", bubble(message.content, url ? sentPicture(url) : attached)));
   }
 
   /** @param {MessageFields} message */
@@ -122,14 +130,19 @@ export class MessageLog {
  * A message of the user, stored or not.
  *
  * @param {string | null} content
- * @param {string} url of the attached picture, "" without
+ * @param {Child} attached the picture, if there is one
  */
-export function bubble(content, url) {
+export function bubble(content, attached) {
   return h("div.chat-said",
     h("span.visually-hidden", t("message.you")),
-    url && h("img.chat-sent-picture", { src: url, alt: t("message.attached") }),
+    attached,
     content && h("p", content),
   );
+}
+
+/** @param {string} url of a picture that this tab has sent */
+export function sentPicture(url) {
+  return h("img.chat-sent-picture", { src: url, alt: t("message.attached"), on: { error: dropBroken } });
 }
 
 /**
@@ -192,7 +205,7 @@ function toolResult(tool, result) {
   /** @type {HTMLElement} */
   let heading = h("strong", title);
   if (isPhoto) heading = citation(Number(result.id), `#${result.id} ${title}`);
-  else if (url) heading = h("a", { href: url, target: "_blank", rel: "noopener noreferrer", text: title || url });
+  else if (url) heading = h("a", { href: url, target: "_blank", rel: "noopener noreferrer", text: title || url, "data-host": unnamedHost(title || url, url) });
   return h("li", heading, h("p", String(result.summary || result.snippet || "")));
 }
 
@@ -242,18 +255,20 @@ function linkCitations(root, known) {
  */
 export function citedPhotos(ids, titles = new Map()) {
   if (!ids.length) return null;
-  return h("ul.list.row.cited", { "aria-label": t("cited.title") },
-    ids.map((id) =>
-      h("li",
-        h(
-          "button.cited-photo",
-          { type: "button", title: titles.get(id) || false, "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } },
-          picture(`/api/photos/${id}/thumbnail`, ""),
-          h("span.cited-number", `#${id}`),
-        ),
-      ),
-    ),
-  );
+  const looked = lookUp(ids);
+  const cited = (/** @type {number} */ id) => {
+    const number = h("span.cited-number", `#${id}`);
+    const node = h("button.cited-photo", { type: "button", "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } }, number);
+    looked.then((found) => {
+      const photo = found.get(id) ?? { id, sensitive: [] };
+      veilable(node, photo, (veiled) => {
+        node.title = veiled ? reasonOf(photo) : titles.get(id) ?? "";
+        fill(node, veiled ? h("span.veil", icon("hidden")) : picture(`/api/photos/${id}/thumbnail`, ""), number);
+      });
+    }, () => {}); // without it no picture is shown
+    return node;
+  };
+  return h("ul.list.row.cited", { "aria-label": t("cited.title") }, ids.map((id) => h("li", cited(id))));
 }
 
 /** @param {unknown} value */

@@ -2,16 +2,20 @@
 
 import { praise, settle } from "./actions.js";
 import { api } from "./api.js";
+import { codeRow } from "./connect.js";
+import { fail } from "./dialogs.js";
 import { add, button, choice, field, fill, h } from "./dom.js";
 import { formatNumber } from "./format.js";
 import { dataTable, facts, settingsCard } from "./panels.js";
-import { load } from "./shell.js";
+import { busy, load } from "./shell.js";
 import { t, term, words } from "./texts.js";
 
 words({
   settings: {
     model: "Model|模型",
+    modelText: "Who reads, answers and writes notes|由谁读取、回答和写笔记",
     usage: "Usage|用量",
+    usageText: "Calls and tokens of the model|模型的调用次数和 token",
   },
   model: {
     title: "Language model|语言模型",
@@ -19,7 +23,7 @@ words({
     provider: "Provider|服务商",
     local: "Built-in (offline)|内置（离线）",
     custom: "Other (OpenAI-compatible)|其他（兼容 OpenAI）",
-    localText: "This server reads the text of your screenshots and interprets it by simple rules. Nothing leaves it, and it is free; a language model understands far more.|本服务器识别截图中的文字，并按简单规则理解。数据不外传，也不产生费用；语言模型的理解能力要强得多。",
+    localText: "This server reads the text of your screenshots and sorts them by simple rules. Nothing leaves it, and it is free. A language model understands far more.|本服务器识别截图中的文字，并按简单规则理解。数据不外传，也不产生费用；语言模型的理解能力要强得多。",
     address: "Base URL|接口地址",
     model: "Model|模型",
     key: "API key|API 密钥",
@@ -34,6 +38,8 @@ words({
     saveAndTest: "Save and test|保存并测试",
     worked: "Connected: {model} answered in {milliseconds} ms.|连接成功：{model} 用时 {milliseconds} 毫秒。",
     failed: "Connection failed: {message}|连接失败：{message}",
+    allow: "Snaplore calls an address on your own network only if its operator allows it. Start the service with this setting, then save again:|Snaplore 只有在运营者允许时才会访问你自己网络中的地址。请用以下设置启动服务，然后再次保存：",
+    setting: "Setting|设置项",
   },
   usage: {
     title: "Usage|用量",
@@ -97,7 +103,8 @@ function modelForm(now, presets) {
   const removal = h("div");
   const result = h("p", { role: "status" });
   const save = h("button.button.primary", { type: "submit", text: t("list.save") });
-  const test = button(t("model.test"), { click: () => settle(test, tested, showResult) });
+  const test = button(t("model.test"), { click: () => attempt(test, tested, showResult) });
+  const advice = h("div");
   const keyField = field(t("model.key"), key, "?");
   const keyHint = /** @type {HTMLElement} */ (keyField.lastChild);
   const remote = h("div.stack", h("p.hint", t("model.lead")),
@@ -107,11 +114,40 @@ function modelForm(now, presets) {
   const context = h("p.hint");
   const sent = (/** @type {Event} */ event) => {
     event.preventDefault();
-    settle(save, stored, () => praise(t("settings.saved")));
+    attempt(save, stored, () => praise(t("settings.saved")));
   };
   const form = h("form.stack", { on: { input: changed, submit: sent } },
     h("div.settings-fields", field(t("model.provider"), provider)), local, remote, context,
-    h("div.row", save, test), result);
+    h("div.row", save, test), result, advice);
+
+  /**
+   * Like `settle`; a refusal that names the setting which allows the address stays in the form, with the setting.
+   *
+   * @template Result
+   * @param {HTMLButtonElement} pressed
+   * @param {() => Promise<Result>} work
+   * @param {(answer: Result) => unknown} then
+   */
+  async function attempt(pressed, work, then) {
+    fill(advice);
+    result.textContent = "";
+    try {
+      then(await busy(pressed, work()));
+    } catch (error) {
+      if (!advise(error?.detail)) fail(error);
+    }
+  }
+
+  /**
+   * Show how the refused address is allowed. Returns whether the sentence says so.
+   *
+   * @param {string | undefined} sentence
+   */
+  function advise(sentence) {
+    const setting = /SNAPLORE_LLM_ALLOWED_HOSTS=\S+/.exec(sentence ?? "");
+    if (setting) fill(advice, h("div.stack.tight", { role: "alert" }, h("p.problem", t("model.allow")), codeRow(setting[0], t("model.setting"))));
+    return Boolean(setting);
+  }
 
   /** @param {string} text */
   function originOf(text) {
@@ -142,6 +178,7 @@ function modelForm(now, presets) {
       key.value = "";
     }
     result.textContent = "";
+    fill(advice);
     const isLocal = provider.value === "local";
     local.hidden = !isLocal;
     remote.hidden = isLocal;
@@ -180,7 +217,7 @@ function modelForm(now, presets) {
 
   /** @param {{ success: boolean, milliseconds: number, model: string, message: string } | null} answer */
   function showResult(answer) {
-    if (!answer) return;
+    if (!answer || (!answer.success && advise(answer.message))) return;
     const words = { model: answer.model, message: answer.message, milliseconds: formatNumber(answer.milliseconds) };
     result.className = answer.success ? "model-good" : "problem";
     result.textContent = t(answer.success ? "model.worked" : "model.failed", words);

@@ -8,14 +8,15 @@ import { api } from "./api.js";
 import { toast } from "./dialogs.js";
 import { add, button, fill, h, icon } from "./dom.js";
 import { formatNumber, formatPercent, timeAgo } from "./format.js";
-import { markdown } from "./markdown.js";
+import { markdown, plainText } from "./markdown.js";
 import { citedPhotos, readJson } from "./messages.js";
 import { emptyState, go, load, navBadge, pageHead, skeleton } from "./shell.js";
 import { t, words } from "./texts.js";
 
 words({
   notes: {
-    title: "Notes|笔记",
+    notesTab: "Notes|笔记",
+    memoriesTab: "Memories|记忆",
     unread: "{count} unread|{count} 篇未读",
     trigger: "Write notes now|立即生成笔记",
     triggered: "New notes: {count}|新笔记：{count} 篇",
@@ -51,16 +52,28 @@ const NOTE_CATEGORIES = ["insight", "reminder", "report", "note"];
 const NOTES_SHOWN = 30;
 const SOURCES_SHOWN = 12; // screenshots of a note before "Show more"; a report may have a hundred
 
-/** @type {import("./shell.js").View} */
+/** @type {Pick<import("./shell.js").View, "show">} */
 export const notes = {
-  title: "notes.title",
-  icon: "note",
   show: (container, { id, query }) => (id ? showNote(container, id) : new NoteList(container, query.get("category") ?? "").leave),
 };
+
+/**
+ * The head of the view, whose tabs are what the assistant wrote and what it remembers.
+ *
+ * @param {"notes" | "memories"} current
+ * @param {Child[]} actions
+ */
+export function notesHead(current, ...actions) {
+  const tab = (/** @type {string} */ name, /** @type {string} */ href) =>
+    h("a.tab", { href, text: t(`notes.${name}Tab`), "aria-current": name === current ? "page" : undefined });
+  return [pageHead(t("notes.title"), actions),
+    h("nav.tabs", { "aria-label": t("notes.title") }, tab("notes", "#/notes"), tab("memories", "#/notes/memories"))];
+}
 
 class NoteList {
   #chips = h("div.row", { role: "group", "aria-label": t("notes.categories") });
   #count = h("span.badge", { hidden: true });
+  #readAll = button(t("notes.readAll"), { glyph: "check", hidden: true });
   #body = h("div.stack");
   #list = h("ul.list.stack");
   #cursor = 0;
@@ -85,9 +98,10 @@ class NoteList {
     const run = () => settle(trigger, () => api.post("/api/dynamics/trigger"), triggered);
     const read = () => settle(readAll, () => api.put("/api/dynamics/read-all"), allRead);
     const trigger = button(t("notes.trigger"), { glyph: "refresh", kind: "primary", click: run });
-    const readAll = button(t("notes.readAll"), { glyph: "check", click: read });
-    const head = pageHead(t("notes.title"), readAll, trigger);
-    head.querySelector("h1")?.append(" ", this.#count);
+    const readAll = this.#readAll;
+    readAll.addEventListener("click", read);
+    const head = notesHead("notes", readAll, trigger);
+    head[0].querySelector("h1")?.append(" ", this.#count);
     add(container, head, this.#chips, this.#body);
     this.#load();
   }
@@ -131,7 +145,7 @@ class NoteList {
     /** @type {DynamicStatistics} */
     const { total_unread: unread, by_category: counts } = await api.get("/api/dynamics/stats").catch(() => none);
     navBadge("notes", unread);
-    this.#count.hidden = !unread;
+    this.#count.hidden = this.#readAll.hidden = !unread;
     this.#count.textContent = t("notes.unread", { count: formatNumber(unread) });
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
     const chip = (/** @type {string} */ category, /** @type {string} */ label, /** @type {number} */ count) => {
@@ -139,7 +153,9 @@ class NoteList {
       return h("a.chip.pick", { href: `#/notes${category && `?category=${category}`}`, "aria-current": current },
         label, h("span.muted", formatNumber(count)));
     };
-    fill(this.#chips, chip("", t("list.all"), total), NOTE_CATEGORIES.map((name) => chip(name, t(`dynamic.${name}`), counts[name] ?? 0)));
+    fill(this.#chips, chip("", t("list.all"), total), 
+      NOTE_CATEGORIES.filter((name) => counts[name] || name === this.category).map((name) => chip(name, t(`dynamic.${name}`), counts[name] ?? 0)));
+    this.#chips.hidden = !total;
   }
 
   /** @param {DynamicItem} note */
@@ -150,7 +166,7 @@ class NoteList {
         h("span.badge", t(`dynamic.${note.category}`)), !note.is_read && h("span.notes-new", t("notes.new")),
         note.is_pinned && h("span.muted", t("notes.pinned")), h("span.muted", timeAgo(note.created_at))),
       h("h2", h("a", { href: `#/notes/${note.id}`, text: note.title })),
-      h("p.muted", note.summary),
+      h("p.muted", plainText(note.summary)),
       noteActions(note, { pinned: () => this.#load(), deleted: () => this.#gone(card) }));
     return card;
   }

@@ -1,26 +1,28 @@
 // Settings: each section has an address of its own, so that only its data is fetched. This file has the frame and the sections
 // "General" and "Access and keys"; the other sections have files of their own.
 
-import { glyphButton } from "./actions.js";
 import { api, session } from "./api.js";
 import { showDevices } from "./devices.js";
-import { add, button, choice, field, h } from "./dom.js";
+import { add, button, choice, field, h, icon } from "./dom.js";
 import { showServers, showSkills } from "./extensions.js";
 import { formatAgo, formatDate, formatNumber, parseTime } from "./format.js";
 import { showModel, showUsage } from "./model.js";
 import { dataTable, facts, settingsCard } from "./panels.js";
 import { recalled } from "./preferences.js";
-import { copyText, load, pageHead, setLanguage, setTheme } from "./shell.js";
-import { signOut } from "./signin.js";
+import { load, pageHead, setTheme } from "./shell.js";
+import { reload, signOut } from "./signin.js";
+import { showStatistics } from "./statistics.js";
 import { showStorage } from "./storage.js";
-import { t, words } from "./texts.js";
+import { chooseLanguage, chosenLanguage, t, words } from "./texts.js";
 
 words({
   settings: {
-    title: "Settings|设置",
     sections: "Settings sections|设置分区",
+    back: "All settings|全部设置",
     general: "General|通用",
-    access: "Access and keys|访问与密钥",
+    generalText: "Language and appearance|语言和外观",
+    access: "Access|访问",
+    accessText: "Sign out, encryption|退出登录、加密",
     saved: "Saved|已保存",
     add: "Add|添加",
     edit: "Edit|编辑",
@@ -39,12 +41,10 @@ words({
     version: "Snaplore {version}. Everything on this page comes from your own server.|Snaplore {version}。本页的所有内容都来自你自己的服务器。",
   },
   access: {
-    api: "API|API",
-    apiText: "Phones and programs use this address and send the key with every request.|手机和程序使用这个地址，每次请求都要带上密钥。",
-    address: "Address|地址",
+    browser: "This browser|此浏览器",
+    connect: "Address and key for other devices|其他设备所需的地址与密钥",
     signOut: "Sign out|退出登录",
     signOutText: "This browser forgets the key.|此浏览器将忘记密钥。",
-    open: "The service runs in development mode without a key: anyone who can reach it can read everything.|服务以开发模式运行且没有密钥：任何能访问它的人都能读取全部内容。",
     keys: "Encryption at rest|静态加密",
     encrypted: "Pictures and the database are encrypted on disk.|图片和数据库在磁盘上是加密的。",
     plain: "Stored data is not encrypted (SNAPLORE_ENCRYPTION=false).|存储的数据未加密（SNAPLORE_ENCRYPTION=false）。",
@@ -73,23 +73,23 @@ const SECTIONS = {
   tools: showServers,
   devices: showDevices,
   data: showStorage,
+  statistics: showStatistics,
   access: showAccess,
 };
 
-/** @type {import("./shell.js").View} */
+/** @type {Pick<import("./shell.js").View, "show">} */
 export const settings = {
-  title: "settings.title",
-  icon: "settings",
   show(container, { id }) {
     const names = Object.keys(SECTIONS);
     const chosen = id && names.includes(id) ? id : "general";
     const body = h("div.stack.settings-body");
     const links = names.map((name) =>
-      h("a.nav-link", { href: `#/settings/${name}`, text: t(`settings.${name}`), "aria-current": name === chosen ? "page" : undefined }));
-    const strip = h("nav.settings-nav", { "aria-label": t("settings.sections") }, links);
-    add(container, pageHead(t("settings.title")), h("div.settings", strip, body));
-    const here = links[names.indexOf(chosen)];
-    strip.scrollLeft = here.offsetLeft - (strip.clientWidth - here.clientWidth) / 2; // on a phone the sections are a strip that scrolls
+      h("a.tab", { href: `#/settings/${name}`, "aria-current": name === chosen ? "page" : undefined },
+        h("span", t(`settings.${name}`)), h("span.settings-about", t(`settings.${name}Text`))));
+    // On a phone, the sections are a page of their own, which is the start of the settings.
+    add(container, pageHead(t("settings.title")), h("a.row.settings-back", { href: "#/settings" }, icon("back"), t("settings.back")),
+      h("nav.tabs.settings-nav", { "aria-label": t("settings.sections") }, links), body);
+    container.classList.toggle("settings-start", !id);
     return SECTIONS[chosen](body);
   },
 };
@@ -97,10 +97,10 @@ export const settings = {
 /** @param {HTMLElement} container */
 function showGeneral(container) {
   const speak = () => {
-    setLanguage(languages.value);
-    document.getElementById("general-language")?.focus(); // the whole page was redrawn
+    chooseLanguage(languages.value);
+    reload("general-language");
   };
-  const languages = choice([["auto", t("general.auto")], ["en", "English"], ["zh", "中文"]], recalled("language", "auto"),
+  const languages = choice([["auto", t("general.auto")], ["en", "English"], ["zh", "中文"]], chosenLanguage(),
     { id: "general-language", on: { change: speak } });
   const kinds = [["auto", t("general.autoTheme")], ["light", t("general.light")], ["dark", t("general.dark")]];
   const themes = choice(kinds, recalled("theme", "auto"),
@@ -115,17 +115,14 @@ function showGeneral(container) {
 /** @param {HTMLElement} container */
 function showAccess(container) {
   const keys = h("div");
-  const leaving = () => {
-    signOut();
+  const leaving = async () => {
+    await signOut();
     location.reload(); // discards the drafts, pictures and answers of this tab
   };
   add(container,
-    settingsCard(t("access.api"), h("p", t("access.apiText")),
-      h("div.row", h("code.settings-code", location.origin),
-        glyphButton("copy", `${t("shell.copy")}: ${t("access.address")}`, () => copyText(location.origin))),
-      h("pre.settings-code", { tabindex: 0, text: "Authorization: Bearer …" }),
-      session.key ? h("div.row", button(t("access.signOut"), { click: leaving }), h("span.hint", t("access.signOutText")))
-        : h("p.problem", t("access.open"))),
+    settingsCard(t("access.browser"),
+      session.key ? h("div.row", button(t("access.signOut"), { click: leaving }), h("span.hint", t("access.signOutText"))) : h("p.problem", t("connect.open")),
+      h("p", h("a", { href: "#/settings/devices", text: t("access.connect") }))),
     settingsCard(t("access.keys"), keys));
   return load(keys, (signal) => api.get("/api/data/keys", {}, { signal }), (/** @type {KeyStatus} */ found) => {
     if (!found.encrypted) return h("p", t("access.plain"));

@@ -4,23 +4,40 @@ import { ApiError, wasAborted } from "./api.js";
 import { closeDialogs, sentence, toast } from "./dialogs.js";
 import { button, fill, h, icon, listen } from "./dom.js";
 import { recalled, remember } from "./preferences.js";
-import { language, t } from "./texts.js";
+import { t } from "./texts.js";
 
 /**
  * @typedef {object} View
  * @property {string} title the key of its name
  * @property {import("./dom.js").Glyph} icon
+ * @property {string} [within] the view in whose place of the navigation it is; without, it has a place of its own
  * @property {(container: HTMLElement, address: Address) => Ending | Ending[] | void} show returns functions that end it
+ */
+
+/**
+ * What is shown over the view that is there, such as a picture, and has an address of its own.
+ *
+ * @typedef {object} Cover
+ * @property {string} beneath the view under it where the page is opened with this address
+ * @property {boolean} [isBound] shown over that view only
+ * @property {(address: Address) => unknown} show called when this address is reached, unless it was pushed by the page itself
  */
 
 /** @type {Map<string, View>} */
 const views = new Map();
+/** @type {Map<string, Cover>} */
+const covers = new Map();
 /** @type {Record<string, number>} */
 const badges = {};
 /** @type {Ending[]} */
 let leave = []; // of the current view
 /** @type {HTMLElement | null} */
 let main = null;
+let drawn = ""; // the address of the current view, which stays while something covers it
+
+// Addresses of earlier versions: bookmarks and links in old notes still work.
+/** @type {Record<string, (id: string) => string>} */
+const MOVED = { home: () => "library", photos: (id) => (id ? `photo/${id}` : "library"), memories: () => "notes/memories" };
 
 /**
  * Register a view. The navigation lists them in this order.
@@ -30,6 +47,16 @@ let main = null;
  */
 export function route(name, view) {
   views.set(name, view);
+}
+
+/**
+ * Register what is shown over a view. Going to its address and back leaves the view beneath as it is.
+ *
+ * @param {string} name
+ * @param {Cover} shown
+ */
+export function cover(name, shown) {
+  covers.set(name, shown);
 }
 
 /**
@@ -48,13 +75,21 @@ export function go(address) {
  * @param {string} address
  */
 export function replaceAddress(address) {
-  history.replaceState(null, "", address);
+  history.replaceState(history.state, "", address);
+  if (!covers.has(currentAddress().name)) drawn = address;
 }
+
+/** The address of the view that is shown, also while something covers it. */
+export const addressBeneath = () => drawn;
 
 /** @returns {Address} */
 function currentAddress() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, ...rest] = path.split("/");
+  if (Object.hasOwn(MOVED, name)) {
+    history.replaceState(history.state, "", `#/${MOVED[name](rest.join("/"))}${query && `?${query}`}`);
+    return currentAddress();
+  }
   /** @type {string | null} */
   let id = rest.join("/") || null;
   try {
@@ -84,7 +119,6 @@ export function focusView() {
 }
 
 export function renderAll() {
-  document.documentElement.lang = language() === "zh" ? "zh-Hans" : "en";
   applyTheme();
   if (main) openShell();
 }
@@ -97,10 +131,10 @@ export function fillPage(...children) {
 function renderShell() {
   main = h("main", { id: "main", tabindex: "-1" });
   const skip = h("a.skip", { href: "#main", text: t("shell.skip"), on: { click: (event) => (event.preventDefault(), main?.focus()) } });
-  const links = [...views].map(([name, view]) =>
+  const links = [...views].filter(([, view]) => !view.within).map(([name, view]) =>
     h("a.nav-link", { href: `#/${name}`, dataset: { view: name } },
-      icon(view.icon), h("span.nav-text", t(view.title)), h("span.nav-badge", { hidden: true })));
-  const brand = h("div.brand", { "aria-hidden": "true" }, mark(), h("span", "Snaplore"));
+      h("span.nav-icon", icon(view.icon), h("span.nav-badge", { hidden: true })), h("span.nav-text", t(view.title))));
+  const brand = h("div.brand", { "aria-hidden": "true", title: "Snaplore" }, mark());
   fillPage(skip, h("div.shell", h("nav.nav", { label: t("shell.nav") }, brand, links), main));
   for (const name of Object.keys(badges)) navBadge(name, badges[name]);
 }
@@ -127,17 +161,21 @@ export function navBadge(name, count) {
 export function showView() {
   if (!main) return;
   const address = currentAddress();
-  const view = views.get(address.name);
+  const over = covers.get(address.name);
+  const name = over?.beneath ?? address.name;
+  const view = views.get(name);
+  drawn = over ? `#/${name}${address.query.size ? `?${address.query}` : ""}` : location.hash;
   leaveView();
-  for (const link of document.querySelectorAll(".nav-link")) {
-    link.ariaCurrent = link.getAttribute("data-view") === address.name ? "page" : null;
+  for (const link of document.querySelectorAll(".nav > .nav-link")) {
+    link.ariaCurrent = link.getAttribute("data-view") === (view?.within ?? name) ? "page" : null;
   }
-  const container = h("div", { class: `view view-${view ? address.name : "missing"}` });
+  const container = h("div", { class: `view view-${view ? name : "missing"}` });
   fill(main, container);
   window.scrollTo(0, 0);
   document.title = `${view ? t(view.title) : "?"} · Snaplore`;
-  if (view) leave = [view.show(container, address) ?? []].flat();
-  else container.append(emptyState({ glyph: "search", title: t("shell.missing"), action: h("a.button", { href: "#/", text: t("shell.toHome") }) }));
+  if (view) leave = [view.show(container, over ? { name, id: null, query: address.query } : address) ?? []].flat();
+  else container.append(emptyState({ glyph: "search", title: t("shell.missing"), action: h("a.button", { href: "#/", text: t("shell.toLibrary") }) }));
+  over?.show(address);
 }
 
 // Without this, a file that is dropped outside a drop zone replaces the page.
@@ -150,6 +188,14 @@ function leaveView() {
 }
 
 window.addEventListener("hashchange", () => {
+  if (!main) return;
+  const address = currentAddress();
+  const over = covers.get(address.name);
+  if (over && (!over.isBound || drawn.split(/[/?]/)[1] === over.beneath)) {
+    over.show(address);
+    return;
+  }
+  if (location.hash === drawn) return; // what covered the view is gone
   showView();
   focusView(); // so that a screen reader continues in the new view
 });
@@ -281,12 +327,6 @@ export async function busy(target, promise) {
     target.removeAttribute("aria-busy");
     if (focused && document.activeElement === document.body) target.focus();
   }
-}
-
-/** @param {string} name "en", "zh" or "auto" */
-export function setLanguage(name) {
-  remember("language", name);
-  renderAll();
 }
 
 /** @param {string} name "light", "dark" or "auto" */

@@ -1,9 +1,9 @@
 // Sign-in. The key is kept in memory, and in the browser's storage only on request.
 
 import { api, session } from "./api.js";
-import { sendDeletions } from "./detail.js";
-import { sentence } from "./dialogs.js";
+import { sentence, toast } from "./dialogs.js";
 import { field, h } from "./dom.js";
+import { emptyOutbox, shareKey } from "./outbox.js";
 import { forget, recalled, remember } from "./preferences.js";
 import { busy, closeShell, fillPage, focusView, isOpen, mark, openShell } from "./shell.js";
 import { t, words } from "./texts.js";
@@ -18,20 +18,95 @@ words({
     keep: "Keep me signed in on this browser|在此浏览器中保持登录",
     enter: "Sign in|登录",
     wrong: "Wrong key.|密钥不正确。",
+    code: "Pairing code|配对码",
+    codeHint: "Shown by a signed-in browser under Settings, Devices, and by ./snaplore pair.|在已登录浏览器的“设置”→“设备”中显示，也可以运行 ./snaplore pair 查看。",
+    useCode: "Use a pairing code instead|改用配对码",
     ended: "This key is no longer valid. Please sign in again.|密钥已失效，请重新登录。",
   },
 });
 
+let focusLater = ""; // the id of an element
+
 export function begin() {
   session.refused = () => signedOut();
-  session.key = recalled("key", null);
+  session.key = takeKept("carried") ?? recalled("key", null);
+  const [, code] = /^#\/pair\/(\w+)$/.exec(location.hash) ?? [];
+  if (code) {
+    history.replaceState(null, "", "#/library"); // the code is not kept in the history
+    redeem(code).catch((error) => {
+      if (!session.key) return showSignIn(sentence(error));
+      openShell();
+      toast(sentence(error), { kind: "bad" });
+    });
+    return;
+  }
+  focusLater = takeKept("focused") ?? "";
   if (session.key || document.documentElement.dataset.key === "open") openShell();
   else showSignIn();
+  focusKept();
 }
 
-/** Forget the key and show the sign-in. */
-export function signOut() {
-  sendDeletions(); // these requests still need the key
+/** Focus what `reload` was told to, once it is there. */
+export function focusKept() {
+  const kept = focusLater && document.getElementById(focusLater);
+  if (!kept) return;
+  focusLater = "";
+  kept.focus();
+}
+
+/**
+ * Load the page again without signing out, and focus this element then.
+ *
+ * @param {string} id
+ */
+export function reload(id) {
+  try {
+    sessionStorage.setItem("snaplore.focused", id);
+    if (session.key) sessionStorage.setItem("snaplore.carried", session.key);
+  } catch { /* no storage: the person signs in again */ }
+  location.reload();
+}
+
+/**
+ * What was kept over `reload`, which is in the storage of this tab only until the page has started.
+ *
+ * @param {"carried" | "focused"} name
+ */
+function takeKept(name) {
+  try {
+    const kept = sessionStorage.getItem(`snaplore.${name}`);
+    sessionStorage.removeItem(`snaplore.${name}`);
+    return kept;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Exchange a pairing code for a token, and sign in with it.
+ *
+ * @param {string} code
+ */
+async function redeem(code) {
+  const { token } = await api.post("/api/pairing/redeem", { code, device_name: deviceName() });
+  session.key = token;
+  remember("key", token);
+  shareKey();
+  openShell();
+  focusView();
+}
+
+/** What this device is called in the list of devices: "iPhone", "Chrome on Android". */
+function deviceName() {
+  const agent = navigator.userAgent;
+  const [system] = /iPhone|iPad|Android|Windows|Macintosh|CrOS|Linux/.exec(agent) ?? [""];
+  const [browser] = /Firefox|Edg|SamsungBrowser|Chrome|Safari/.exec(agent) ?? [""];
+  return [browser === "Edg" ? "Edge" : browser, system === "Macintosh" ? "Mac" : system].filter(Boolean).join(", ");
+}
+
+/** Forget the key and what waits for the network, and then show the sign-in. */
+export async function signOut() {
+  await emptyOutbox().catch(() => {});
   signedOut("");
 }
 
@@ -40,6 +115,7 @@ function signedOut(reason = t("signin.ended")) {
   if (!isOpen()) return; // the sign-in reports a wrong key itself
   session.key = null;
   forget("key");
+  shareKey();
   stopUploads();
   closeShell();
   showSignIn(reason);
@@ -63,13 +139,20 @@ function showSignIn(reason = "") {
       return;
     }
     if (keep.checked) remember("key", session.key);
+    shareKey();
     openShell();
     focusView();
   };
+  const code = h("input", { type: "text", autocomplete: "one-time-code", autocapitalize: "characters", spellcheck: "false", maxlength: "20" });
+  const send = h("button.button", { type: "submit" }, h("span", t("signin.enter")));
+  const enterCode = () => redeem(code.value).catch((error) => ((problem.textContent = sentence(error)), code.focus()));
+  const byCode = h("details", h("summary", t("signin.useCode")),
+    h("form.stack.tight", { on: { submit: (event) => (event.preventDefault(), busy(send, enterCode())) } },
+      field(t("signin.code"), code, t("signin.codeHint")), send));
   const form = h("form.signin.card", { on: { submit: (event) => (event.preventDefault(), busy(submit, attempt())) } },
     h("div.brand", mark(), h("h1", "Snaplore")), h("p.muted", t("signin.lead")),
     field(t("signin.key"), input, t("signin.hint")),
     h("label.row.check", { for: "keep" }, keep, h("span", t("signin.keep"))), problem, submit);
-  fillPage(h("main.signin-page", form));
+  fillPage(h("main.signin-page", form, byCode));
   input.focus();
 }

@@ -1,19 +1,40 @@
 // The entry: registers the views in the order of the navigation, and starts the page.
 
-import { chat } from "./chat.js";
-import { home } from "./home.js";
-import { memories } from "./memories.js";
-import { notes } from "./notes.js";
-import { photos } from "./photos.js";
-import { settings } from "./settings.js";
-import { renderAll, route } from "./shell.js";
+import { library, photoCover } from "./library.js";
+import { laterView, laterWhenIdle, withLater } from "./parts.js";
+import { cover, renderAll, route } from "./shell.js";
 import { begin } from "./signin.js";
+import { startOutbox } from "./outbox.js";
+import { words } from "./texts.js";
+import { tell } from "./upload.js";
 
-route("home", home);
-route("photos", photos);
-route("chat", chat);
-route("notes", notes);
-route("memories", memories);
-route("settings", settings);
+words({
+  chat: {
+    title: "Chat|对话",
+  },
+  notes: {
+    title: "Notes|笔记",
+  },
+  settings: {
+    title: "Settings|设置",
+  },
+  trash: {
+    title: "Trash|回收站",
+  },
+  expiring: {
+    title: "Deleted soon|即将删除",
+  },
+});
+
+route("library", library);
+route("chat", laterView("chat", { title: "chat.title", icon: "chat" }));
+route("notes", laterView("notes", { title: "notes.title", icon: "note" }));
+route("settings", laterView("settings", { title: "settings.title", icon: "settings" }));
+route("trash", laterView("trash", { title: "trash.title", icon: "trash", within: "library" }));
+route("expiring", laterView("expiring", { title: "expiring.title", icon: "clock", within: "library" }));
+cover("photo", photoCover);
+cover("trashed", { beneath: "trash", isBound: true, show: (address) => withLater(({ openTrashed }) => openTrashed(address)) });
 renderAll();
+startOutbox((id) => tell("added", id));
 begin();
+laterWhenIdle();

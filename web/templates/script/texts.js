@@ -1,33 +1,40 @@
-// The texts of the page in English and Chinese. Each view registers its own in its file; common ones are here.
+// The texts of the page. Each view registers its own in its file, as "English|Chinese"; common ones are here. The service sends
+// only those of one language, which a cookie or the browser's languages choose (dashboard.py).
 
-import { recalled } from "./preferences.js";
-
-/** @type {{ en: Record<string, string>, zh: Record<string, string> }} */
-const phrases = { en: {}, zh: {} };
+/** @type {Record<string, string>} */
+const phrases = {};
 
 /**
- * Register texts by view, each as "English|Chinese": `words({ home: { title: "Home|首页" } })` makes t("home.title").
+ * Register texts by view, one a line: `words({ chat: { title: "Chat|对话" } })` makes t("chat.title").
  *
  * @param {Record<string, Record<string, string>>} views
  */
 export function words(views) {
   for (const [view, entries] of Object.entries(views)) {
-    for (const [word, both] of Object.entries(entries)) {
-      [phrases.en[`${view}.${word}`], phrases.zh[`${view}.${word}`]] = both.split("|");
-    }
+    for (const [word, text] of Object.entries(entries)) phrases[`${view}.${word}`] = text;
   }
 }
 
 /**
- * The chosen language, else the first of the browser's languages that the page has.
+ * The language of the page.
  *
  * @returns {"en" | "zh"}
  */
 export function language() {
-  const chosen = recalled("language", "auto");
-  if (chosen in phrases) return chosen;
-  const spoken = navigator.languages.map((name) => name.slice(0, 2).toLowerCase());
-  return /** @type {"en" | "zh" | undefined} */ (spoken.find((name) => name in phrases)) ?? "en";
+  return document.documentElement.lang.startsWith("zh") ? "zh" : "en";
+}
+
+/** The person's choice: "en", "zh" or "auto". The service reads it from a cookie, because it sends the texts. */
+export const chosenLanguage = () => /snaplore_language=(en|zh)/.exec(document.cookie)?.[1] ?? "auto";
+
+/**
+ * Choose the language of the page, from the next time on that it is loaded.
+ *
+ * @param {string} name
+ */
+export function chooseLanguage(name) {
+  const value = name === "auto" ? "; Max-Age=0" : `${name}; Max-Age=31536000`;
+  document.cookie = `snaplore_language=${value}; Path=/; SameSite=Strict`;
 }
 
 /**
@@ -37,8 +44,7 @@ export function language() {
  * @param {Record<string, string | number>} params
  */
 export function t(key, params = {}) {
-  const text = phrases[language()][key] ?? phrases.en[key] ?? key;
-  return text.replace(/\{(\w+)\}/g, (_, name) => String(params[name] ?? ""));
+  return (phrases[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => String(params[name] ?? ""));
 }
 
 /**
@@ -49,7 +55,7 @@ export function t(key, params = {}) {
  */
 export function term(group, value) {
   const key = `${group}.${value}`;
-  return key in phrases.en ? t(key) : String(value ?? "").replaceAll("_", " ");
+  return key in phrases ? t(key) : String(value ?? "").replaceAll("_", " ");
 }
 
 words({
@@ -66,7 +72,7 @@ words({
     copied: "Copied|已复制",
     copy: "Copy|复制",
     missing: "Page not found|找不到页面",
-    toHome: "Go to Home|前往首页",
+    toLibrary: "Go to the library|前往图库",
     unread: "{count} unread|{count} 条未读",
   },
   api: {

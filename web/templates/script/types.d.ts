@@ -31,6 +31,29 @@ interface Entity {
   value: unknown;
 }
 
+/** The list that a photo is opened from, as far as the viewer goes through it. */
+interface Sequence {
+  /** The id of the photo `delta` places on, also where the list has not loaded it yet; null beyond its ends. */
+  neighbour(id: number, delta: number): Promise<number | null>;
+  /** Its place, counted from 1. */
+  place(id: number): Promise<{ at: number; total: number } | null>;
+  summary(id: number): PhotoItem | undefined;
+}
+
+/** A part of a picture, in fractions of its width and height. */
+interface Box {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+/** What a search has found on a photo. */
+interface Found {
+  matched: string[];
+  boxes: Box[];
+}
+
 // The API's answers, as far as the page reads them. Names and fields are those of shapes.py; a test compares the two.
 
 type Status = "pending" | "processing" | "done" | "error";
@@ -38,13 +61,82 @@ type Status = "pending" | "processing" | "done" | "error";
 interface PhotoItem {
   id: number;
   filename: string;
+  width: number;
+  height: number;
+  title: string;
   summary: string;
+  app_name: string;
   analysis_status: Status;
   original_timestamp: string;
+  kept: boolean;
+  tags: string[];
+  sensitive: string[];
+  deleted_at: string | null;
+  stack?: Stack | null;
+}
+
+interface Stack {
+  count: number;
+  photo_ids: number[];
+  best: number;
+}
+
+interface TagCount {
+  tag: string;
+  photos: number;
+}
+
+interface BatchChanged {
+  done: number;
+  missing: number[];
+}
+
+interface ExpiringPhotos {
+  total: number;
+  from: string | null;
+  until: string | null;
+  items: PhotoItem[];
 }
 
 interface PhotoHit extends PhotoItem {
+  score: number;
   snippet: string;
+  matched: string[];
+  boxes: Box[];
+}
+
+interface SavedSearch {
+  id: number;
+  name: string;
+  query: string;
+  new: number;
+}
+
+interface PhotoHits {
+  total: number;
+  items: PhotoHit[];
+  corrected: Correction[];
+  nearest: NearWord[];
+}
+
+interface Correction {
+  word: string;
+  matched: string[];
+}
+
+interface NearWord {
+  word: string;
+  photos: number;
+}
+
+interface AppCount {
+  app_name: string;
+  photos: number;
+}
+
+interface MonthCount {
+  month: string;
+  photos: number;
 }
 
 interface PhotoDetail {
@@ -57,11 +149,36 @@ interface PhotoDetail {
   device_name: string;
   original_timestamp: string;
   created_at: string;
+  text: string;
+  title: string;
+  summary: string;
+  note: string;
+  kept: boolean;
+  tags: string[];
+  sensitive: string[];
+  own: string[];
+  stack: Stack | null;
   analysis: AnalysisDetail;
+}
+
+interface LineFields {
+  text: string;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  status_bar: boolean;
+}
+
+interface PhotoLines {
+  width: number;
+  height: number;
+  lines: LineFields[];
 }
 
 interface AnalysisDetail {
   status: Status;
+  title: string;
   summary: string;
   app_name: string;
   content_category: string;
@@ -80,6 +197,8 @@ interface Statistics {
   errors: number;
   category_distribution: Record<string, number>;
   intent_distribution: Record<string, number>;
+  sensitive_photos: number;
+  sensitive_kinds: Record<string, number>;
 }
 
 interface DynamicItem {
@@ -121,7 +240,17 @@ interface MessageFields {
   content: string | null;
   tool_calls: string | null;
   tool_name: string | null;
+  has_attachment: boolean;
   created_at: string;
+}
+
+interface PendingCall {
+  id: string;
+  tool: string;
+  server: string;
+  server_id: string | null;
+  arguments: string;
+  sensitive: string[];
 }
 
 interface ConversationItem {
@@ -144,6 +273,7 @@ interface ServerFields {
   name: string;
   url: string;
   description: string;
+  trusted: boolean;
 }
 
 interface DeviceFields {
@@ -158,6 +288,31 @@ interface DeviceFields {
 interface SyncedDevice {
   device_id: string;
   device_name: string;
+  last_sync_time: string;
+  total_synced: number;
+}
+
+interface TokenFields {
+  id: number;
+  name: string;
+  scope: string;
+  device_id: string;
+  created_at: string;
+  last_used_at: string | null;
+}
+
+interface PairingFields {
+  code: string;
+  qr: string;
+  expires_at: string;
+}
+
+interface RecipeFields {
+  name: string;
+  filename: string;
+  content: string;
+  steps: string[];
+  actions: { title: string; values: { name: string; value: string; typed: boolean }[] }[];
 }
 
 interface PresetFields {
@@ -202,4 +357,21 @@ interface KeyStatus {
 interface SealedFiles {
   generation: number;
   count: number;
+}
+
+interface Addresses {
+  addresses: string[];
+  loopback_only: boolean;
+  certificate: { ca_fingerprint: string } | null;
+}
+
+interface RetentionFields {
+  retention_days: number;
+  chosen: boolean;
+}
+
+interface RetentionPreview {
+  photos: number;
+  conversations: number;
+  dynamics: number;
 }

@@ -4,6 +4,8 @@ import { api, wasAborted } from "./api.js";
 import { sentence, toast } from "./dialogs.js";
 import { button, fill, h, listen } from "./dom.js";
 import { formatPercent } from "./format.js";
+import { canWait, keepForLater } from "./outbox.js";
+import { ACCEPTED, isPicture } from "./picture-file.js";
 import { t, words } from "./texts.js";
 
 words({
@@ -17,29 +19,34 @@ words({
     dedup: "Already saved|已存在",
     again: "Retrying in {seconds} s|{seconds} 秒后重试",
     failed: "Failed|失败",
-    type: "Not a JPEG, PNG, WebP or GIF file|不是 JPEG、PNG、WebP 或 GIF 文件",
+    type: "Not a JPEG, PNG, WebP, GIF, HEIC or AVIF file|不是 JPEG、PNG、WebP、GIF、HEIC 或 AVIF 文件",
     large: "Larger than 50 MB|超过 50 MB",
     empty: "Empty file|空文件",
     summary: "{done} of {total} done|已完成 {done}/{total}",
+    queued: "{done} of {total} done, {queued} wait for the network|已完成 {done}/{total}，{queued} 个等待网络",
+    failures: "{done} of {total} done, {failed} failed|已完成 {done}/{total}，{failed} 个失败",
+    unfold: "Show the list|展开列表",
+    fold: "Fold the list|收起列表",
     hide: "Close the list|关闭列表",
     retry: "Upload {name} again|重新上传 {name}",
+    retryAll: "Try all again|全部重试",
     none: "No screenshots found in what you added.|添加的内容中没有截图。",
     progress: "Upload progress of {name}|{name} 的上传进度",
   },
 });
 
-const UPLOAD_TYPES = ["image/jpeg", "image/png", "image/webp", "image/gif"];
 const LARGEST_UPLOAD = 50 * 1024 * 1024;
 const UPLOADS_AT_ONCE = 3;
 const UPLOAD_RETRIES = 3;
 const FIRST_DELAY = 1; // seconds; doubled each time
+const STORED_SECONDS = 4; // that the list stays after everything is stored
 const UPLOAD_DEVICE = "dashboard"; // the same for all browsers, so that a file uploaded from two of them is stored once
 
 /**
  * @typedef {object} Upload
  * @property {File} file
  * @property {string} name
- * @property {"waiting" | "sending" | "done" | "dedup" | "again" | "failed" | "stopped"} phase
+ * @property {"waiting" | "sending" | "done" | "dedup" | "again" | "failed" | "queued" | "stopped"} phase
  * @property {number} fraction sent so far, 0 to 1
  * @property {number} tries
  * @property {string} note shown instead of the phase
@@ -52,7 +59,7 @@ const UPLOAD_DEVICE = "dashboard"; // the same for all browsers, so that a file 
 /** Events for views that show photos: "added", "changed", "hidden", "restored", "deleted". The detail is the id. */
 export const photoEvents = new EventTarget();
 /**
- * @param {"added" | "changed" | "hidden" | "restored" | "deleted"} type
+ * @param {"added" | "changed" | "hidden" | "restored" | "deleted" | "many"} type "many": several photos have changed, or gone
  * @param {number} detail
  */
 export function tell(type, detail) {
@@ -61,13 +68,13 @@ export function tell(type, detail) {
 
 /** @type {Upload[]} */
 const uploads = [];
-/** @type {HTMLElement | null} */
+/** @type {UploadPanel | null} */
 let uploadPanel = null;
 
 export const uploadButton = () => button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles });
 
 function pickFiles() {
-  const input = h("input", { type: "file", accept: UPLOAD_TYPES.join(","), multiple: true });
+  const input = h("input", { type: "file", accept: ACCEPTED, multiple: true });
   input.addEventListener("change", () => uploadFiles(input.files ?? []));
   input.click();
 }
@@ -104,7 +111,7 @@ function uploadFiles(files) {
   for (const file of chosen) {
     /** @type {Upload} */
     const upload = { file, name: file.name || "screenshot.png", phase: "waiting", fraction: 0, tries: 0, note: "" };
-    const problem = !UPLOAD_TYPES.includes(file.type) ? "type" : file.size > LARGEST_UPLOAD ? "large" : file.size === 0 ? "empty" : null;
+    const problem = !isPicture(file) ? "type" : file.size > LARGEST_UPLOAD ? "large" : file.size === 0 ? "empty" : null;
     if (problem) Object.assign(upload, { phase: "failed", note: t(`upload.${problem}`), final: true });
     uploads.push(upload);
     showUpload(upload);
@@ -143,6 +150,10 @@ async function send(upload) {
         change(upload, "waiting");
         startUploads();
       }, seconds * 1000);
+    } else if (error.status === 0 && canWait()) {
+      await keepForLater(upload.file, upload.name, await fingerprint(upload.file)).then(
+        () => change(upload, "queued", { note: t("outbox.queued") }),
+        () => change(upload, "failed", { note: sentence(error) }));
     } else change(upload, "failed", { note: sentence(error) });
   }
   startUploads();
@@ -194,47 +205,115 @@ export function stopUploads() {
 
 function hideUploads() {
   uploads.splice(0, uploads.length, ...uploads.filter(underWay));
-  uploadPanel?.remove();
+  for (const upload of uploads) upload.row = null;
+  uploadPanel?.close();
   uploadPanel = null;
 }
 
-/** The panel of uploads, which is created for the first one. */
-function openUploads() {
-  if (!uploadPanel) {
+// The panel of uploads: one line, which unfolds into the list. Failures stand first in it, and what is stored leaves it. It goes away by
+// itself when everything is stored.
+class UploadPanel {
+  #status = h("p.grow", { role: "status" });
+  #toggle = button("", { glyph: "down", kind: "quiet", label: t("upload.unfold"), "aria-expanded": "false", click: () => this.#fold(!this.#list.hidden) });
+  #again = button(t("upload.retryAll"), { kind: "quiet", hidden: true, click: () => uploads.filter(mayRetry).forEach(tryAgain) });
+  #bar = h("i");
+  #list = h("ul.list.uploads-list", { hidden: true });
+  #timer = 0;
+
+  constructor() {
     const close = button("", { glyph: "close", kind: "quiet", label: t("upload.hide"), click: hideUploads });
-    uploadPanel = h("section.uploads.card", { label: t("upload.title") },
-      h("div.row.apart", h("h2", t("upload.title")), close),
-      h("p.small.muted", { role: "status" }), h("ul.list"));
-    document.body.append(uploadPanel);
-    for (const other of uploads) other.row = null;
+    this.element = h("section.uploads.card", { label: t("upload.title") },
+      h("div.row.uploads-line", this.#status, this.#again, this.#toggle, close),
+      h("div.meter", { "aria-hidden": "true" }, this.#bar), this.#list);
+    listen(this.element, { pointerleave: () => this.count(), focusout: () => this.count() });
+    document.body.append(this.element);
   }
-  return uploadPanel;
+
+  close() {
+    clearTimeout(this.#timer);
+    this.element.remove();
+  }
+
+  /** @param {boolean} isFolded */
+  #fold(isFolded) {
+    this.#list.hidden = isFolded;
+    this.#toggle.setAttribute("aria-expanded", String(!isFolded));
+    this.#toggle.ariaLabel = this.#toggle.title = t(isFolded ? "upload.unfold" : "upload.fold");
+  }
+
+  /** @param {Upload} upload */
+  show(upload) {
+    if (["done", "dedup"].includes(upload.phase)) {
+      upload.row?.remove();
+      upload.row = null;
+      return;
+    }
+    const isNew = !upload.row;
+    const row = (upload.row ??= uploadRow(upload));
+    const hasFailed = upload.phase === "failed";
+    if (hasFailed && row.dataset.phase !== "failed") {
+      const firstOther = [...this.#list.children].find((other) => other.getAttribute("data-phase") !== "failed") ?? null;
+      if (firstOther !== row) this.#list.insertBefore(row, firstOther);
+    } else if (isNew) this.#list.append(row);
+    fillRow(upload, row);
+  }
+
+  /** Say how far the uploads are, and go away soon after the last one if none has failed. */
+  count() {
+    clearTimeout(this.#timer);
+    const done = uploads.filter((one) => ["done", "dedup"].includes(one.phase)).length;
+    const failed = uploads.filter((one) => one.phase === "failed").length;
+    const queued = uploads.filter((one) => one.phase === "queued").length;
+    const kind = failed ? "failures" : queued ? "queued" : "summary";
+    const text = t(`upload.${kind}`, { done, failed, queued, total: uploads.length });
+    if (this.#status.textContent !== text) this.#status.textContent = text;
+    const fraction = uploads.reduce((sum, one) => sum + (underWay(one) ? one.fraction : 1), 0) / Math.max(1, uploads.length);
+    this.#bar.style.width = `${Math.round(100 * fraction)}%`;
+    const isOver = !uploads.some(underWay);
+    this.element.classList.toggle("failed", failed > 0);
+    this.#again.hidden = !isOver || uploads.filter(mayRetry).length < 2;
+    this.#toggle.hidden = !this.#list.children.length;
+    if (!isOver) return;
+    if (failed) this.#fold(false);
+    else this.#timer = setTimeout(() => !this.element.matches(":hover, :focus-within") && hideUploads(), STORED_SECONDS * 1000);
+  }
 }
 
 /** @param {Upload} upload */
 function showUpload(upload) {
-  const panel = openUploads();
-  if (!upload.row) {
-    const meter = h("div.meter", { role: "progressbar", label: t("upload.progress", { name: upload.name }), "aria-valuemin": 0, "aria-valuemax": 100 }, h("i"));
-    upload.row = h("li.upload", h("span.upload-name", upload.name), h("span.upload-state.small"), meter);
-    panel.querySelector("ul")?.append(upload.row);
-  }
+  uploadPanel ??= new UploadPanel();
+  uploadPanel.show(upload);
+  uploadPanel.count();
+}
+
+/** @param {Upload} upload */
+const mayRetry = (upload) => upload.phase === "failed" && !upload.final;
+
+/** @param {Upload} upload */
+function tryAgain(upload) {
+  change(upload, "waiting", { tries: 0 });
+  startUploads();
+}
+
+/** @param {Upload} upload */
+function uploadRow({ name }) {
+  const meter = h("div.meter", { role: "progressbar", label: t("upload.progress", { name }), "aria-valuemin": 0, "aria-valuemax": 100 }, h("i"));
+  return h("li.upload", h("span.upload-name", name), h("span.upload-state.small"), meter);
+}
+
+/**
+ * @param {Upload} upload
+ * @param {HTMLElement} row
+ */
+function fillRow(upload, row) {
   const percent = Math.round(upload.fraction * 100);
-  const [, state, meter] = /** @type {Iterable<HTMLElement>} */ (upload.row.children);
-  upload.row.dataset.phase = upload.phase;
+  const [, state, meter] = /** @type {Iterable<HTMLElement>} */ (row.children);
+  row.dataset.phase = upload.phase;
   meter.setAttribute("aria-valuenow", String(percent));
   /** @type {HTMLElement} */ (meter.firstChild).style.width = `${percent}%`;
   const word = upload.phase === "sending" && percent === 100 ? "storing" : upload.phase;
   fill(state, upload.note || (word === "sending" ? formatPercent(upload.fraction) : t(`upload.${word}`)));
-  if (upload.phase === "failed" && !upload.final) {
-    const again = () => {
-      change(upload, "waiting", { tries: 0 });
-      startUploads();
-    };
-    state.append(button("", { glyph: "refresh", kind: "quiet", label: t("upload.retry", { name: upload.name }), click: again }));
+  if (mayRetry(upload)) {
+    state.append(button("", { glyph: "refresh", kind: "quiet", label: t("upload.retry", { name: upload.name }), click: () => tryAgain(upload) }));
   }
-  const done = uploads.filter((one) => ["done", "dedup"].includes(one.phase)).length;
-  const summary = t("upload.summary", { done, total: uploads.length });
-  const status = panel.querySelector("[role=status]");
-  if (status && status.textContent !== summary) status.textContent = summary;
 }
