@@ -1,6 +1,8 @@
 """The README's pictures of the dashboard: `make pictures` draws made-up screenshots, lets the real service
-take them in with a scripted model, and photographs its page with the browser of the tests. Nothing in them is
-anybody's.
+take them in, and photographs its page with the browser of the tests. Nothing in them is anybody's.
+
+The library, the search, an open screenshot and the phone show what the embedded analyser reads, offline. The
+note and the chat show what a language model adds; theirs is scripted.
 """
 
 import io
@@ -22,6 +24,7 @@ from tests.support.fake_llm import FakeLLM  # noqa: E402
 FOLDER = ROOT / "docs" / "pictures"
 PHONE = (540, 1170)
 HOURS = 5  # between two screenshots
+OFTEN = 19  # hours between two of those that only fill the library
 COLOURS = 160  # a palette is enough for flat colours, and makes a quarter of the bytes
 
 # App, colour, category, intent, summary, lines. A line that begins with a dash is the other side of a
@@ -62,6 +65,39 @@ SCENES: tuple[tuple[str, str, str, str, str, list[str]], ...] = (
       "Second volume of the trilogy", "Tickets for the quartet?"]),
 )  # fmt: skip
 
+# More of the library: app, colour, lines.
+MORE: tuple[tuple[str, str, list[str]], ...] = (
+    ("Weather", "#2a6fb0", ["Hamburg|12°", "Friday|9°, rain", "Saturday|7°, wind", "Sunday|11°",
+     "Monday|13°"]),
+    ("Messages", "#0b6b5d", ["Did you water the plants?", "-Yes, yesterday", "You are the best",
+                             "-Keys are under the mat"]),
+    ("Recipes", "#b5502f", ["Lentil soup", "250 g red lentils, 1 onion,", "2 carrots, 1 tin of tomatoes,",
+                            "cumin, lemon, parsley.", "Simmer for 25 minutes."]),
+    ("Market", "#6b4c8a", ["Your order has shipped", "Order 7718-204", "Desk lamp|34.90 EUR",
+     "Delivery|Tuesday"]),
+    ("Nordbank", "#23395b", ["Transfer sent", "To Jonas Weber|-45.00", "Concert tickets|12 Oct",
+     "Balance|1,431.20 EUR"]),
+    ("Maps", "#3d7a3a", ["Osteria Lupo", "Lindenallee 22, 20259 Hamburg", "Open until 23:00",
+     "4.6 stars, 812 reviews"]),
+    ("Radio", "#9c2c5b", ["Now playing", "Nocturne in E flat", "Evening concert, 20:15",
+     "Saved to favourites"]),
+    ("Clinic", "#1d6f8c", ["Vaccination record", "Tetanus|2019", "Influenza|Oct 2025", "Next|2029"]),
+    ("Notes", "#8a6d00", ["Shopping", "Oats, yoghurt, coffee,", "washing powder, batteries AA,",
+     "light bulb E27, 8 W"]),
+    ("Rail", "#8c2f39", ["RE 5 to Cuxhaven|10:21", "Platform|3", "On time", "Bicycle ticket|6.50"]),
+    ("Browser", "#7a4b12", ["How to repot a ficus", "Choose a pot two fingers wider.",
+     "Loosen the roots with care,",
+                            "water it well, and leave it", "out of the sun for a week."]),
+    ("Library", "#4a5a1f", ["Your loans", "The Left Hand of Darkness|4 Dec", "Atlas of Islands|4 Dec",
+                            "Renewed|2 times"]),
+    ("Messages", "#0b6b5d", ["The parcel is at the neighbour", "-Which one?", "Number 14, ring twice",
+     "-Thanks!"]),
+    ("Tickets", "#5b3a8c", ["Quartet in the old mill", "Saturday|19:00", "Row 6|Seat 11 and 12",
+     "Code|QF83K"]),
+    ("Fitness", "#b0331c", ["Run|6.2 km", "Time|34:10", "Pace|5:31", "Heart rate|152"]),
+    ("Energy", "#0f7a6a", ["Meter reading", "Electricity|18,204 kWh", "Gas|4,511 m3", "Send until|30 Nov"]),
+)  # fmt: skip
+
 ARTICLE = """## This week
 
 - **Friday, 09:41** train ICE 708 to Hamburg, platform 7
@@ -79,14 +115,31 @@ ARTICLE = """## This week
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        FakeLLM() as llm,
-        browser.running() as chromium,
-        browser.Dashboard(chromium, Path(folder), llm) as dashboard,
-    ):
-        furnish(dashboard)
-        photograph(dashboard)
+    with tempfile.TemporaryDirectory() as folder, browser.running() as chromium:
+        with browser.Dashboard(chromium, Path(folder, "offline"), None) as dashboard:
+            fill(dashboard)
+            photograph(dashboard)
+        with FakeLLM() as llm, browser.Dashboard(chromium, Path(folder, "model"), llm) as dashboard:
+            furnish(dashboard)
+            photograph_answers(dashboard)
+
+
+def fill(dashboard: browser.Dashboard) -> None:
+    """Screenshots of two weeks, read by the embedded analyser."""
+    scenes = [(app, colour, lines) for app, colour, *_, lines in SCENES]
+    for number, (app, colour, lines) in enumerate([*MORE, *scenes], 1):
+        left = len(MORE) + len(SCENES) - number
+        hours = HOURS * (left + 0.4) if left < len(SCENES) else OFTEN * (left - len(SCENES) + 3)
+        upload(dashboard, number, screenshot(app, colour, lines), hours)
+    dashboard.service.wait_until_analysed()
+    dashboard.service.call("PUT", "/api/data/retention", json={"retention_days": 365})
+
+
+def upload(dashboard: browser.Dashboard, number: int, picture: bytes, hours: float) -> None:
+    """Upload a phone's picture that was taken some hours ago."""
+    taken = str(round((time.time() - 3600 * hours) * 1000))
+    phone = {"device_id": "phone", "device_name": "Phone", "original_timestamp": taken}
+    dashboard.service.upload(picture, f"Screenshot_{number}.png", **phone)
 
 
 def furnish(dashboard: browser.Dashboard) -> None:
@@ -99,9 +152,7 @@ def furnish(dashboard: browser.Dashboard) -> None:
             else []
         )
         dashboard.findings.append(findings(app, category, intent, summary, entities, "\n".join(words)))
-        taken = str(round((time.time() - HOURS * 3600 * (len(SCENES) - number + 0.4)) * 1000))
-        phone = {"device_id": "phone", "device_name": "Phone", "original_timestamp": taken}
-        dashboard.service.upload(screenshot(app, colour, lines), f"Screenshot_{number}.png", **phone)
+        upload(dashboard, number, screenshot(app, colour, lines), HOURS * (len(SCENES) - number + 0.4))
         dashboard.service.wait_until_analysed()
     about = {
         "title": "What is due this week",
@@ -136,19 +187,26 @@ def findings(
 
 
 def photograph(dashboard: browser.Dashboard) -> None:
-    page = dashboard.open("#/")
-    shoot(page, "home", ".photo-strip img")
-    page = dashboard.open("#/photos?q=friday", theme="dark")
-    shoot(page, "search", ".photo-grid img")
-    page = dashboard.open("#/photos/4")
-    shoot(page, "detail", ".detail-image")
+    page = dashboard.open("#/library")
+    shoot(page, "library", ".timeline img")
+    page = dashboard.open("#/library?q=friday", theme="dark")
+    shoot(page, "search", ".results img")
+    [train] = [hit["id"] for hit in dashboard.service.get("/api/search", q="XK7 4QD")["items"][:1]]
+    page = dashboard.open(f"#/photo/{train}")
+    page.locator(".viewer-details .facts").wait_for()
+    shoot(page, "viewer", ".viewer-slide:not([inert]) img")
+    page = dashboard.open(
+        "#/library", theme="dark", language="zh", size=browser.PHONE, is_mobile=True, has_touch=True
+    )
+    shoot(page, "phone", ".timeline img")
+
+
+def photograph_answers(dashboard: browser.Dashboard) -> None:
     page = dashboard.open("#/notes/1")
     shoot(page, "note", "main img")
     [conversation] = dashboard.service.get("/api/chat/conversations")["conversations"]
     page = dashboard.open(f"#/chat/{conversation['id']}")
     shoot(page, "chat", "main img")
-    page = dashboard.open("#/photos", theme="dark", language="zh", size=browser.PHONE)
-    shoot(page, "phone", ".photo-grid img")
 
 
 def shoot(page: Page, name: str, pictures: str) -> None:

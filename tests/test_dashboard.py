@@ -14,14 +14,20 @@ from tests.support.client import detail
 from web import dashboard, shapes
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
-# What one may weigh: it should be usable within a second on a slow line.
-MOST = 150_000
+MOST = 62_000  # bytes, compressed: it should be usable within a second on a slow line
+MOST_LATER = 62_000
 SCRIPTS = sorted((dashboard.TEMPLATES / "script").glob("*.js"))
 
 
 @pytest.fixture
 def served(app):
     return app.test_client().get("/", headers={"Accept": BROWSER})
+
+
+@pytest.fixture
+def later(app, served):
+    [path] = re.findall(r"data-later=\"?(/parts/[\w.-]+)", served.text)
+    return app.test_client().get(path)
 
 
 @pytest.mark.parametrize(
@@ -61,12 +67,11 @@ def test_the_page_knows_whether_a_key_is_needed(app, settings, tmp_path):
 
 
 def test_the_page_is_light_and_lighter_compressed(app, served):
-    assert len(served.data) < MOST
     small = app.test_client().get("/", headers={"Accept": BROWSER, "Accept-Encoding": "br, gzip"})
     assert small.headers["Content-Encoding"] == "gzip"
     assert "Accept-Encoding" in small.headers["Vary"]
     assert gzip.decompress(small.data) == served.data
-    assert len(small.data) < MOST / 2
+    assert len(small.data) < MOST
     assert small.headers["ETag"] != served.headers["ETag"]
 
 
@@ -77,12 +82,43 @@ def test_a_browser_keeps_the_page_and_asks_whether_it_has_changed(app, served):
     assert again.headers["Content-Security-Policy"] == served.headers["Content-Security-Policy"]
 
 
-def test_only_the_pages_own_script_and_style_may_run(served):
+def test_the_later_part_is_open_kept_for_ever_and_the_same_compressed(app, later):
+    assert (later.status_code, later.mimetype) == (200, "text/javascript")
+    assert later.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert later.headers["Content-Security-Policy"] == "default-src 'none'"
+    assert later.headers["X-Content-Type-Options"] == "nosniff"
+    small = app.test_client().get(later.request.path, headers={"Accept-Encoding": "gzip"})
+    assert small.headers["Content-Encoding"] == "gzip"
+    assert "Accept-Encoding" in small.headers["Vary"]
+    assert gzip.decompress(small.data) == later.data
+    assert len(small.data) < MOST_LATER
+
+
+def test_a_later_part_of_another_version_is_not_found(app, later):
+    path = later.request.path
+    assert hashlib.sha256(later.data).hexdigest()[:32] in path
+    for other in (
+        path.replace("en-", "en-0"),
+        path.replace("en-", "zh-"),
+        "/parts/en-.js",
+        "/parts/start.js",
+    ):
+        assert "load the page again" in detail(app.test_client().get(other), 404)
+    chinese = app.test_client().get("/", headers={"Accept": BROWSER, "Accept-Language": "zh"})
+    [named] = re.findall(r"data-later=\"?(/parts/[\w.-]+)", chinese.text)
+    assert "设置分区" in app.test_client().get(named).text
+    assert "设置分区" not in later.text
+
+
+def test_only_the_pages_own_scripts_and_styles_may_run(served, later):
     policy = dict(part.strip().split(" ", 1) for part in served.headers["Content-Security-Policy"].split(";"))
-    for kind in ("script", "style"):
+    [style] = re.findall(r"style:`([^`]*)`", later.text)
+    for kind, second in (("script", later.text), ("style", style)):
         [source] = re.findall(rf"<{kind}\b[^>]*>(.*?)</{kind}>", served.text, re.DOTALL)
-        digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
-        assert policy.pop(f"{kind}-src") == f"'sha256-{digest}'"
+        digests = [
+            base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (source, second)
+        ]
+        assert policy.pop(f"{kind}-src") == " ".join(f"'sha256-{digest}'" for digest in digests)
     assert policy == {
         "default-src": "'none'",
         "img-src": "'self' blob: data:",
@@ -91,18 +127,21 @@ def test_only_the_pages_own_script_and_style_may_run(served):
         "form-action": "'none'",
         "frame-ancestors": "'none'",
         "require-trusted-types-for": "'script'",
-        "trusted-types": "'none'",
+        "manifest-src": "'self'",
+        "worker-src": "'self'",
+        "trusted-types": "snaplore",
     }
 
 
-def test_the_page_loads_nothing_and_has_no_handlers_or_styles_in_its_markup(served):
+def test_the_page_loads_nothing_and_has_no_handlers_or_styles_in_its_markup(served, later):
     markup = re.sub(r"<(script|style)\b[^>]*>.*?</\1>", "", served.text, flags=re.DOTALL)
     assert not re.findall(r"\son\w+=|\sstyle=|\ssrc=|javascript:", markup)
-    assert re.findall(r"href=\"?([^\s\">]{5})", markup) == ["data:"]
-    assert not re.findall(r"@import|url\(", served.text)
-    assert not re.findall(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|import\(", served.text
-    )
+    assert re.findall(r"href=\"?([^\s\">]{5})", markup) == ["/mani", "/appl", "data:"]
+    for text in (served.text, later.text):
+        assert not re.findall(r"@import|url\(", text)
+        assert not re.findall(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|import\(", text
+        )
 
 
 def test_every_word_of_the_page_is_there_in_both_languages():
@@ -122,13 +161,38 @@ def test_every_word_of_the_page_is_there_in_both_languages():
     assert used <= registered, used - registered
 
 
+@pytest.mark.parametrize(
+    ("accepted", "cookie", "language"),
+    [
+        ("de, zh-CN;q=0.9, en;q=0.8", "", "zh-Hans"),
+        ("en-GB, zh;q=0.5", "", "en"),
+        ("fr", "", "en"),
+        ("", "", "en"),
+        ("en", "snaplore_language=zh", "zh-Hans"),
+        ("zh", "snaplore_language=en", "en"),
+        ("zh", "snaplore_language=xx", "zh-Hans"),
+    ],
+)
+def test_the_page_has_the_texts_of_one_language(app, accepted, cookie, language):
+    headers = {"Accept": BROWSER, "Accept-Language": accepted, "Cookie": cookie}
+    page = app.test_client(use_cookies=False).get("/", headers=headers)
+
+    assert re.search(rf"<html [^>]*lang={language}>", page.text)
+    texts = re.findall(r"[`\"]([^`\"]*[\u4e00-\u9fff][^`\"]*)[`\"]", page.text)
+    assert (len(texts) > 100) == (language == "zh-Hans")
+    assert not [text for text in texts if "|" in text]
+    assert {"Accept-Language", "Cookie"} <= set(page.headers["Vary"].split(", "))
+
+
 def test_the_files_of_the_page_are_all_in_it_and_say_what_they_own():
-    template = (dashboard.TEMPLATES / "dashboard.html").read_text(encoding="utf-8")
     scripts = "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
-    imported = set(re.findall(r'^import .* from "./([\w.]+)";$', scripts, re.MULTILINE))
-    named = re.findall(r'"((?:script|style)/[\w.]+)"', template) + [f"script/{name}" for name in imported]
+    imported = set(re.findall(r'^import .* from "./([\w.-]+)";$', scripts, re.MULTILINE))
+    named = [f"style/{name}" for name in (*dashboard.FIRST_STYLES, *dashboard.LATER_STYLES)]
+    named += [f"script/{name}" for name in {"start.js", "later.js", *imported}]
     files = [
-        path for path in dashboard.TEMPLATES.rglob("*") if path.is_file() and path.suffix in (".js", ".css")
+        path
+        for path in dashboard.TEMPLATES.rglob("*")
+        if path.suffix in (".js", ".css") and path.parent.name != "installed"
     ]
     assert sorted(named) == sorted(str(path.relative_to(dashboard.TEMPLATES)) for path in files)
     for path in files:
@@ -181,6 +245,59 @@ def test_modules_are_linked_each_once_after_those_that_it_imports(tmp_path):
         "}",
         "late(one, two);",
     ]
+
+
+def test_what_only_the_later_part_needs_is_in_a_script_of_its_own(tmp_path):
+    entry = write(
+        tmp_path,
+        {
+            "start.js": 'import { lent } from "./parts.js";\n'
+            'import { one } from "./both.js";\n\none(lent);\n',
+            "parts.js": "export const lent = {};\n",
+            "both.js": "export const one = 1;\nexport function two() {}\nexport let three = 3;\n",
+            "later.js": 'import { own } from "./own.js";\n\nexport const provided = { own };\n',
+            "own.js": 'import { two, one } from "./both.js";\n\nexport const own = () => two(one);\n',
+        },
+    )
+    first, second = (
+        [line for line in script.splitlines() if line]
+        for script in dashboard.linked_in_two(entry, tmp_path / "later.js")
+    )
+    assert first[-2:] == ["one(lent);", "Object.assign(lent, { one, two });"]
+    assert first.count("const one = 1;") == 1
+    assert second == [
+        'document.currentScript.dispatchEvent(new CustomEvent("part", '
+        "{ detail: { style: LATER_STYLE, run: ({ one, two }) => {",
+        "const own = () => two(one);",
+        "const provided = { own };",
+        "return provided;",
+        "} } }));",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "sentence"),
+    [
+        ('import { three } from "./both.js";\n', "own.js:1: three can change, and the later part would not"),
+        (
+            "const one = 1;\n",
+            "own.js:1: one is declared at both.js:1 too, and linked modules share",
+        ),
+        ('import { four } from "./both.js";\n', "own.js:1: both.js does not export four"),
+    ],
+)
+def test_what_the_later_part_cannot_share_is_not_linked(tmp_path, own, sentence):
+    entry = write(
+        tmp_path,
+        {
+            "start.js": 'import { one } from "./both.js";\n',
+            "both.js": "export const one = 1;\nexport let three = 3;\n",
+            "later.js": 'import { own } from "./own.js";\n',
+            "own.js": f"{own}export const own = 1;\n",
+        },
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}"):
+        dashboard.linked_in_two(entry, tmp_path / "later.js")
 
 
 REFUSED = "only imports by name and exported declarations can be linked"

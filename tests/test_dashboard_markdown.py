@@ -55,9 +55,12 @@ def render(chromium):
         ("above\n\n---\n\nbelow", "<p>above</p><hr><p>below</p>"),
         (
             "[text](https://example.org/a_b_(c)?d=1)",
-            f'<p><a href="https://example.org/a_b_(c)?d=1"{BLANK}>text</a></p>',
+            f'<p><a href="https://example.org/a_b_(c)?d=1"{BLANK} data-host="example.org">text</a></p>',
         ),
-        ('[mail](mailto:ann@example.org "Ann")', f'<p><a href="mailto:ann@example.org"{BLANK}>mail</a></p>'),
+        (
+            '[mail](mailto:ann@example.org "Ann")',
+            f'<p><a href="mailto:ann@example.org"{BLANK} data-host="ann@example.org">mail</a></p>',
+        ),
         (
             "See https://example.org/a_b. And",
             f'<p>See <a href="https://example.org/a_b"{BLANK}>https://example.org/a_b</a>. And</p>',

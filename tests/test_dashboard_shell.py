@@ -3,18 +3,22 @@ uses no mouse.
 """
 
 import re
-import threading
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
 from tests.support.drawing import draw
-from tests.support.fake_llm import FINDINGS, FakeLLM
-from tests.support.service import PATIENCE
+from tests.support.fake_llm import FakeLLM
 
 REFUSED = r"Failed to load resource: the server responded with a status of 401"
-VIEWS = ("#/", "#/photos", "#/chat", "#/notes", "#/memories", "#/settings")
+VIEWS = ("#/library", "#/chat", "#/notes", "#/notes/memories", "#/settings")
+MOVED = {
+    "#/home": "#/library",
+    "#/photos?q=dentist&device=phone": "#/library?q=dentist&device=phone",
+    "#/memories": "#/notes/memories",
+    "#/photos/1?category=chat": "#/photo/1?category=chat",
+}
 
 
 @pytest.fixture(scope="module")
@@ -39,21 +43,21 @@ def sign_in(page, key):
     page.get_by_role("button", name="Sign in").click()
 
 
-def home(page):
-    return page.get_by_role("heading", name="Home", level=1)
+def library(page):
+    return page.get_by_role("heading", name="Library", level=1)
 
 
 def test_the_key_opens_the_page_and_is_forgotten_unless_it_shall_be_kept(furnished):
     page = furnished.open(signed_in=False)
     sign_in(page, KEY)
-    expect(home(page)).to_be_visible()
+    expect(library(page)).to_be_visible()
     assert KEY not in page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie])")
     page.reload()
     page.get_by_label("Keep me signed in").check()
     sign_in(page, KEY)
-    expect(home(page)).to_be_visible()
+    expect(library(page)).to_be_visible()
     page.reload()
-    expect(home(page)).to_be_visible()
+    expect(library(page)).to_be_visible()
 
 
 def test_a_wrong_key_and_an_absent_server_are_told_apart(dashboard):
@@ -70,20 +74,21 @@ def test_a_wrong_key_and_an_absent_server_are_told_apart(dashboard):
 def test_a_key_that_is_no_longer_accepted_leads_to_the_sign_in_and_is_forgotten(furnished):
     furnished.tolerate(REFUSED)
     page = furnished.open()
-    expect(home(page)).to_be_visible()
+    expect(library(page)).to_be_visible()
     page.route("**/api/**", lambda route: route.fulfill(status=401, json={"detail": "no"}))
-    page.evaluate("location.hash = '#/photos'")
+    page.evaluate("location.hash = '#/notes'")
     expect(page.get_by_role("alert")).to_contain_text("no longer valid")
     assert page.evaluate("localStorage.getItem('snaplore.key')") is None
 
 
 def test_in_dev_mode_without_a_key_nobody_is_asked_for_one(chromium, tmp_path):
     with Dashboard(chromium, tmp_path, None, api_key="") as dashboard:
-        expect(home(dashboard.open(signed_in=False))).to_be_visible()
+        expect(library(dashboard.open(signed_in=False))).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_language_follows_the_browser(furnished):
-    for language, name, title in (("zh", "zh-Hans", "首页"), ("en", "en", "Home")):
+    for language, name, title in (("zh", "zh-Hans", "图库"), ("en", "en", "Library")):
         page = furnished.open(language=language)
         expect(page.get_by_role("heading", name=title, level=1)).to_be_visible()
         assert page.evaluate("document.documentElement.lang") == name
@@ -94,14 +99,16 @@ def test_the_language_follows_the_browser(furnished):
             words = page.locator("body").inner_text()
             # A text that is missing shows its key.
             assert not re.findall(
-                r"\b(?:shell|home|photos|detail|upload|chat|notes|memories|settings)\.[a-z]\w+", words
+                r"\b(?:shell|library|filter|news|tile|upload|chat|notes|memories|settings|first)\.[a-z]\w+",
+                words,
             )
             assert (len(re.findall(r"[\u4e00-\u9fff]", words)) > 20) == (language == "zh"), words
 
 
+@pytest.mark.slow
 def test_light_and_dark_follow_the_system(furnished):
     def brightness(page):
-        expect(home(page)).to_be_visible()
+        expect(library(page)).to_be_visible()
         red, green, blue = page.evaluate(
             "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
         )
@@ -111,6 +118,7 @@ def test_light_and_dark_follow_the_system(furnished):
     assert brightness(furnished.open(theme="dark")) < 60
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_navigation_is_at_the_bottom_and_nothing_is_cut_off(furnished):
     page = furnished.open(size={"width": 360, "height": 740})
     for address in VIEWS:
@@ -121,13 +129,15 @@ def test_on_a_phone_the_navigation_is_at_the_bottom_and_nothing_is_cut_off(furni
     bar = page.get_by_role("navigation", name="Main navigation").bounding_box()
     assert bar["y"] + bar["height"] == pytest.approx(740, abs=2)
     assert bar["width"] == 360
-    assert all(
-        box["height"] >= 40 for box in (link.bounding_box() for link in page.locator(".nav-link").all())
-    )
+    entries = page.locator(".nav > .nav-link")
+    assert entries.count() == 4
+    assert all(link.bounding_box()["height"] >= 44 for link in entries.all())
+    size = "parseFloat(getComputedStyle(document.querySelector('.nav-text')).fontSize)"
+    assert page.evaluate(size) >= 12
 
 
 def test_the_keyboard_reaches_everything_in_order(furnished):
-    page = furnished.open("#/photos")
+    page = furnished.open("#/library")
     expect(page.locator(".photo-card")).to_have_count(1)
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Tab")
@@ -135,9 +145,9 @@ def test_the_keyboard_reaches_everything_in_order(furnished):
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("button", name="Add screenshots")).to_be_focused()
+    expect(page.locator("#search")).to_be_focused()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("searchbox")).to_be_focused()
+    expect(page.get_by_role("button", name="Add screenshots")).to_be_focused()
     page.locator(".photo-card").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_be_visible()
@@ -152,48 +162,39 @@ def test_the_keyboard_reaches_everything_in_order(furnished):
 def test_an_unknown_address_says_so(furnished):
     page = furnished.open("#/nowhere/at%all")
     expect(page.get_by_text("Page not found")).to_be_visible()
-    page.get_by_role("link", name="Go to Home").click()
-    expect(home(page)).to_be_visible()
+    page.get_by_role("link", name="Go to the library").click()
+    expect(library(page)).to_be_visible()
 
 
-def test_home_shows_what_is_there_and_what_is_going_on(dashboard):
-    for number in range(3):
-        dashboard.service.upload(draw(f"Number {number}"), f"shot-{number}.png")
-    dashboard.service.wait_until_analysed()
-    page = dashboard.open()
-    expect(page.locator(".tile-number").first).to_have_text("3")
-    expect(page.get_by_role("link", name="Notification 3")).to_be_visible()
-    expect(page.get_by_role("link", name="Reminder 3")).to_be_visible()
-    expect(page.locator(".photo-strip .photo-card")).to_have_count(3)
-    settled(
-        page, "[...document.querySelectorAll('.photo-strip img')].every((image) => image.naturalWidth > 0)"
-    )
-    seen = threading.Event()
-    dashboard.findings.append(lambda: seen.wait(PATIENCE) and FINDINGS)
-    dashboard.service.upload(draw("Number 3"), "shot-3.png")
-    queue = page.get_by_role("progressbar", name="Analysing now")
-    expect(queue).to_be_visible()
-    expect(page.locator(".queue-now")).to_contain_text("shot-3.png")
-    seen.set()
-    expect(queue).to_have_count(0)
-    page.get_by_role("link", name="Notification 4").click()
-    expect(page.get_by_label("Type")).to_have_value("notification")
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_addresses_of_earlier_versions_lead_to_where_their_contents_are(furnished, old, new):
+    page = furnished.open(old)
+    settled(page, "(wanted) => location.hash === wanted", new)
+    expect(page.locator("main .view")).not_to_be_empty()
+    expect(page.get_by_text("Page not found")).to_have_count(0)
 
 
-def test_a_view_that_cannot_be_loaded_says_why_and_tries_again(furnished):
-    furnished.tolerate("503")
-    page = furnished.open("#/settings")
-    page.route(
-        "**/api/stats",
-        lambda route: route.fulfill(
-            status=503, json={"detail": "The database is busy."}, headers={"Retry-After": "5"}
-        ),
-    )
-    page.evaluate("location.hash = '#/home'")
-    expect(page.get_by_role("alert")).to_contain_text("The database is busy. Try again in 5 s.")
-    page.unroute("**/api/stats")
-    page.get_by_role("button", name="Try again").click()
-    expect(page.locator(".tile-number").first).to_have_text("1")
+def test_statistics_are_in_the_settings(furnished):
+    page = furnished.open("#/settings/statistics")
+    expect(page.get_by_role("heading", name="By type")).to_be_visible()
+    page.get_by_role("link", name="Notification").click()
+    expect(page.get_by_role("button", name="Remove the filter Type: Notification")).to_be_visible()
+    expect(page.locator(".photo-card")).to_have_count(1)
+
+
+def test_all_views_begin_at_one_left_edge(furnished):
+    page = furnished.open("#/library")
+    edges = {}
+    for address, first in (
+        ("#/library", ".search-field"),
+        ("#/notes", "main h1"),
+        ("#/notes/memories", "main h1"),
+        ("#/settings", "main h1"),
+    ):
+        page.evaluate("(address) => (location.hash = address)", address)
+        expect(page.locator(first).first).to_be_visible()
+        edges[address] = page.locator(first).first.bounding_box()["x"]
+    assert len(set(edges.values())) == 1, edges
 
 
 @pytest.mark.slow
@@ -212,10 +213,8 @@ def test_nothing_hinders_people_seriously(dashboard, axe, theme, size):
     assert barriers(signin, axe) == []
     page = dashboard.open(theme=theme, size=size)
     shown = {
-        "#/": ".photo-card",
-        "#/photos": ".photo-card",
-        "#/photos/1": ".entities",
-        "#/photos/2": ".detail-error",
+        "#/library": ".photo-card",
+        "#/settings/statistics": ".bar",
     }
     for address, element in shown.items():
         page.evaluate("(address) => (location.hash = address)", address)

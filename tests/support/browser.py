@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from tests.support.fake_llm import FINDINGS, FakeLLM, Request
 from tests.support.service import PATIENCE, Service
@@ -120,6 +121,8 @@ class Dashboard:
     ) -> Page:
         """A page in a browser with its own storage, with this person's language, theme and screen."""
         locale = {"en": "en-GB", "zh": "zh-CN"}[language]
+        # Requests that a service worker is in charge of cannot be intercepted by a test.
+        context = {"service_workers": "block", **context}
         own = self._browser.new_context(
             viewport=size, locale=locale, color_scheme=theme, reduced_motion="reduce", **context
         )
@@ -179,7 +182,7 @@ class Dashboard:
         return found() if callable(found) else found
 
     def _note(self, kind: str, text: str) -> None:
-        if kind in ("error", "warning"):
+        if kind in ("error", "warning") and "blocked by Playwright" not in text:
             self._problems.append(f"{kind}: {text}")
 
     def _watch(self, url: str) -> None:
@@ -201,9 +204,18 @@ def barriers(page: Page, axe: str) -> list[str]:
     ]
 
 
+def _is_true(page: Page, condition: str, argument: Any) -> bool:
+    try:
+        return bool(page.evaluate(condition, argument))
+    except PlaywrightError as problem:
+        if "context was destroyed" not in str(problem):
+            raise
+        return False
+
+
 def settled(page: Page, condition: str, argument: Any = None) -> None:
-    """Wait until this JavaScript expression is true on the page."""
-    deadline = time.monotonic() + PATIENCE
-    while not page.evaluate(condition, argument):
+    """Wait until this JavaScript expression is true on the page, also while it is loaded anew."""
+    deadline = time.monotonic() + 2 * PATIENCE
+    while not _is_true(page, condition, argument):
         assert time.monotonic() < deadline, f"never true on the page: {condition}"
         page.wait_for_timeout(20)

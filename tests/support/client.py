@@ -26,6 +26,9 @@ class Client:
     def put(self, path, **options):
         return self._call(self.open.put, path, options)
 
+    def patch(self, path, **options):
+        return self._call(self.open.patch, path, options)
+
     def delete(self, path, **options):
         return self._call(self.open.delete, path, options)
 

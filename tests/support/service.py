@@ -32,13 +32,15 @@ PATIENCE = 30.0  # seconds that any step may take: many times its duration on a 
 T = TypeVar("T")
 
 
-def eventually(condition: Callable[[], T], what: str, *, every: float = 0.02) -> T:
+def eventually(
+    condition: Callable[[], T], what: str, *, every: float = 0.02, patience: float = PATIENCE
+) -> T:
     """Wait for the first true value of `condition` and return it. Raises `AssertionError`, which names
     `what`, after too long a wait.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not (value := condition()):
-        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE:.0f} s"
+        assert time.monotonic() < deadline, f"{what}: not within {patience:.0f} s"
         time.sleep(every)
     return value
 
@@ -67,7 +69,9 @@ class Service:
         self.log = folder / "service.log"
         self.inside: tuple[str, ...] = ()  # a command to run its processes with, such as `nsenter …`
         self._arguments = arguments
-        self._settings = {"data_dir": self.data, "bind": "127.0.0.1:0", **settings}
+        # A scripted model takes no time, while reading takes seconds of the processor's.
+        unread = {"read_locally": "false"}
+        self._settings = {"data_dir": self.data, "bind": "127.0.0.1:0", **unread, **settings}
         self._process: subprocess.Popen | Forked | None = None
         self._known: set[psutil.Process] = set()
         self._key = ""
@@ -98,7 +102,7 @@ class Service:
         address = re.compile(r"Listening at: (http://\S+) ")
         self.url = eventually(
             lambda: self._ended() or address.findall(self.output, self._began), "the service listens"
-        )[0]
+        )[0].replace("//0.0.0.0:", "//127.0.0.1:")
         eventually(lambda: self.knock("GET", "/api/health").ok, "the service answers")
 
     def launch(self) -> None:
@@ -163,7 +167,12 @@ class Service:
         foreign = (PREFIX, "GUNICORN_", "WEB_CONCURRENCY", "PORT")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         chosen = {variable(name): str(value) for name, value in {**self._settings, **settings}.items()}
-        return {**inherited, "TMPDIR": str(self.temporary), **chosen}
+        locale = {
+            "LC_ALL": "C.UTF-8",
+            "LC_MESSAGES": "",
+            "LANG": "",
+        }  # the same default language for everybody
+        return {**inherited, **locale, "TMPDIR": str(self.temporary), **chosen}
 
     @property
     def output(self) -> str:
@@ -248,7 +257,7 @@ class Service:
             stats = self.get("/api/stats")
             return None if stats["pending"] or stats["processing"] else stats
 
-        return eventually(settled, "every photo is analysed")
+        return eventually(settled, "every photo is analysed", patience=6 * PATIENCE)
 
 
 class Clients:
@@ -283,7 +292,7 @@ class Clients:
 
 class HeldUpload:
     """An upload in parts over its own connection, as from a phone with a bad connection. With `chunked`, its
-    length is not declared.
+    length is not declared. `connection` replaces the one to the service itself.
     """
 
     def __init__(
@@ -293,6 +302,7 @@ class HeldUpload:
         *,
         chunked: bool = False,
         headers: dict[str, str] | None = None,
+        connection: http.client.HTTPConnection | None = None,
     ):
         form = requests.Request("POST", service.url, files={"file": ("held.png", picture)}).prepare()
         length = (
@@ -302,7 +312,9 @@ class HeldUpload:
         )
         self._rest = form.body
         self._chunked = chunked
-        self._connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
+        self._connection = connection or http.client.HTTPConnection(
+            "127.0.0.1", service.port, timeout=PATIENCE
+        )
         self._connection.putrequest("POST", "/api/photos/upload")
         for name, value in {
             **service.bearer,
@@ -323,11 +335,14 @@ class HeldUpload:
 
     def finish(self) -> http.client.HTTPResponse:
         """Send the rest. Returns the answer."""
+        self.send_rest()
+        return self.answer()
+
+    def send_rest(self) -> None:
         while self._rest:
             self.send(1_000_000)
         if self._chunked:
             self._connection.send(b"0\r\n\r\n")
-        return self.answer()
 
     def answer(self) -> http.client.HTTPResponse:
         """The answer to the part that has been sent."""

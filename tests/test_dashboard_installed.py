@@ -1,0 +1,246 @@
+"""The installed page: its manifest and worker, pictures that other apps share, and uploads that wait for the
+network.
+"""
+
+import json
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.browser import KEY, PHONE, Dashboard, settled
+from tests.support.drawing import draw
+from tests.support.service import eventually
+
+SHARE = """async ([names, contents]) => {
+    const form = new FormData();
+    names.forEach((name, at) => {
+        form.append("files", new File([Uint8Array.from(contents[at])], name, {type: "image/png"}));
+    });
+    const answer = await fetch("/share", {method: "POST", body: form, redirect: "manual"});
+    return answer.type;
+}"""
+
+# How many pictures wait in the outbox.
+WAITING = """new Promise((resolve) => {
+    const opening = indexedDB.open("snaplore");
+    opening.onsuccess = () => {
+        const all = opening.result.transaction("outbox").objectStore("outbox").getAll();
+        all.onsuccess = () => (opening.result.close(), resolve(all.result.length));
+    };
+})"""
+
+# The keys that the worker has stored.
+STORED = WAITING.replace('"outbox"', '"state"').replace("all.result.length", "all.result")
+
+
+@pytest.fixture(scope="module")
+def service(chromium, tmp_path_factory):
+    with Dashboard(chromium, tmp_path_factory.mktemp("installed"), None) as dashboard:
+        yield dashboard
+
+
+@pytest.fixture
+def shared(service):
+    yield service
+    service.tolerate("Failed to load resource|ERR_INTERNET_DISCONNECTED|ERR_FAILED")
+    service.begin_anew()
+
+
+def opened(shared, **options):
+    """The page with its service worker in charge."""
+    page = shared.open("#/library", service_workers="allow", **options)
+    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    settled(page, "Boolean(navigator.serviceWorker.controller)")
+    settled(page, "caches.match('/').then(Boolean)")
+    return page
+
+
+def share(page, *texts):
+    contents = [list(draw(text=text)) for text in texts]
+    assert page.evaluate(SHARE, [[f"{text}.png" for text in texts], contents]) == "opaqueredirect"
+
+
+def total(shared):
+    return shared.service.get("/api/photos")["total"]
+
+
+def test_the_fixed_parts_are_open_and_hold_nothing_of_the_person(shared):
+    manifest = shared.service.knock("GET", "/manifest.webmanifest")
+    assert manifest.headers["Content-Type"].startswith("application/manifest+json")
+    described = manifest.json()
+    for icon in described["icons"]:
+        answer = shared.service.knock("GET", icon["src"])
+        assert (answer.status_code, answer.headers["Content-Type"]) == (200, "image/png")
+    worker = shared.service.knock("GET", "/service-worker.js")
+    assert worker.headers["Content-Type"].startswith("text/javascript")
+    again = shared.service.knock(
+        "GET", "/service-worker.js", headers={"If-None-Match": worker.headers["ETag"]}
+    )
+    assert again.status_code == 304
+    target = described["share_target"]
+    assert (target["action"], target["method"], target["enctype"]) == (
+        "/share",
+        "POST",
+        "multipart/form-data",
+    )
+    assert shared.service.knock("GET", "/icon-1.png").status_code == 401
+
+
+def test_a_share_without_the_worker_stores_nothing_and_opens_the_page(shared):
+    before = total(shared)
+    files = [("files", ("a.png", draw(text="lost"), "image/png"))]
+    answer = shared.service.knock("POST", "/share", files=files, allow_redirects=False)
+
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    assert total(shared) == before
+
+
+def test_chromium_finds_the_page_installable(shared):
+    page = opened(shared)
+    session = page.context.new_cdp_session(page)
+    manifest = session.send("Page.getAppManifest")
+
+    assert manifest["errors"] == []
+    assert json.loads(manifest["data"])["name"] == "Snaplore"
+    assert session.send("Page.getInstallabilityErrors")["installabilityErrors"] in (
+        [],
+        [{"errorId": "in-incognito", "errorArguments": []}],
+    )
+
+
+def test_shared_pictures_are_saved_now_or_when_the_network_is_back(shared):
+    before = total(shared)
+    page = opened(shared)
+    share(page, "first", "second")
+    eventually(lambda: total(shared) == before + 2, "both are stored")
+
+    page.context.set_offline(True)
+    share(page, "offline")
+    page.reload()
+    expect(page.get_by_role("link", name="Library")).to_be_visible()  # the frame is kept
+    assert total(shared) == before + 2
+    page.context.set_offline(False)
+    page.evaluate("dispatchEvent(new Event('online'))")
+    eventually(lambda: total(shared) == before + 3, "the picture that waited is stored")
+    # The answer of the service is there before the worker has removed the picture.
+    eventually(lambda: page.evaluate(WAITING) == 0, "nothing waits any more")
+
+
+@pytest.mark.slow
+def test_a_phone_is_paired_shares_with_and_without_a_network_and_loses_its_access(shared):
+    """The whole way of a phone, from the code on the owner's screen to the end of its access."""
+    shared.tolerate("401|missing or wrong")
+    before = total(shared)
+    owner = shared.open("#/")
+    reached = {"addresses": [shared.service.url], "loopback_only": False}
+    owner.route("**/api/addresses", lambda route: route.fulfill(json=reached))
+    owner.goto(f"{shared.service.url}/#/settings/devices")
+    with owner.expect_response("**/api/pairing") as made:
+        owner.get_by_role("button", name="Show a code").first.click()
+    pairing = made.value.json()
+    assert unquote(owner.locator(".pairing img").get_attribute("src")).endswith(pairing["qr"])
+
+    # The phone's camera opens the address of the QR code.
+    address = pairing["url"].removeprefix(f"{shared.service.url}/")
+    phone = shared.open(
+        address, signed_in=False, service_workers="allow", size=PHONE, is_mobile=True, has_touch=True
+    )
+    expect(phone.get_by_role("link", name="Library")).to_be_visible()
+    secret = phone.evaluate("JSON.parse(localStorage.getItem('snaplore.key'))")
+    settled(phone, "Boolean(navigator.serviceWorker.controller)")
+    settled(phone, "caches.match('/').then(Boolean)")
+    settled(phone, f"({STORED}).then((keys) => keys.includes('{secret}'))")
+    found = phone.context.new_cdp_session(phone).send("Page.getInstallabilityErrors")["installabilityErrors"]
+    assert {problem["errorId"] for problem in found} <= {"in-incognito"}
+
+    share(phone, "Boarding at gate 27")
+    eventually(lambda: total(shared) == before + 1, "the first picture is stored")
+    phone.context.set_offline(True)
+    share(phone, "Dentist on Friday")
+    phone.reload()
+    expect(phone.get_by_role("link", name="Library")).to_be_visible()
+    phone.context.set_offline(False)
+    phone.evaluate("dispatchEvent(new Event('online'))")
+    eventually(lambda: total(shared) == before + 2, "the second picture is stored")
+    shared.service.wait_until_analysed()
+    analysed = shared.service.get("/api/photos", page_size=2)["items"]
+    assert {photo["analysis_status"] for photo in analysed} == {"done"}
+    assert {photo["title"] for photo in analysed} == {"Boarding at gate 27", "Dentist on Friday"}
+
+    owner.reload()
+    (token,) = [held for held in shared.service.get("/api/tokens")["tokens"] if held["last_used_at"]]
+    owner.get_by_role("button", name=f"End access: {token['name']}").click()
+    owner.get_by_role("dialog").get_by_role("button", name="End access").click()
+    expect(owner.get_by_role("button", name="End access")).to_have_count(0)
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert shared.service.knock("GET", "/api/photos", headers=headers).status_code == 401
+    phone.reload()
+    expect(phone.get_by_label("Key", exact=True)).to_be_visible()
+
+
+@pytest.mark.slow
+def test_after_signing_out_nothing_waits_and_nothing_is_sent(shared):
+    page = opened(shared)
+    before = total(shared)
+    page.context.set_offline(True)
+    share(page, "never sent")
+    page.evaluate("location.hash = '#/settings/access'")
+    page.get_by_role("button", name="Sign out").click()
+    settled(page, f"({WAITING}).then((count) => count === 0)")
+    page.context.set_offline(False)
+    order = "navigator.serviceWorker.ready.then((found) => found.active.postMessage({task: 'send'}))"
+    assert page.evaluate(order) is None
+    page.wait_for_timeout(500)
+    assert total(shared) == before
+
+
+@pytest.mark.slow
+def test_the_worker_stores_the_key_only_of_a_person_who_stays_signed_in(shared):
+    page = opened(shared)
+    settled(page, f"({STORED}).then((keys) => keys.includes('{KEY}'))")
+    passing = shared.open("#/library", signed_in=False, service_workers="allow")
+    passing.get_by_label("Key", exact=True).fill(KEY)
+    passing.get_by_role("button", name="Sign in").click()
+    settled(passing, "Boolean(navigator.serviceWorker.controller)")
+    before = total(shared)
+    share(passing, "of a person who is only passing")
+    passing.evaluate("dispatchEvent(new Event('online'))")
+    eventually(lambda: total(shared) == before + 1, "the picture is sent while the person is there")
+    assert passing.evaluate(STORED) == []
+
+
+def test_what_waits_goes_on_waiting_when_the_key_is_no_longer_accepted(shared):
+    shared.tolerate("401|missing or wrong")
+    made = shared.service.call("POST", "/api/tokens", json={"name": "phone", "scope": "full"}).json()
+    page = shared.open(signed_in=False, service_workers="allow")
+    page.evaluate("(token) => localStorage.setItem('snaplore.key', JSON.stringify(token))", made["token"])
+    page.reload()
+    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    settled(page, "Boolean(navigator.serviceWorker.controller)")
+    settled(page, f"({STORED}).then((keys) => keys.includes('{made['token']}'))")
+    settled(page, "caches.match('/').then(Boolean)")
+    page.context.set_offline(True)
+    share(page, "waits for the next key")
+    shared.service.call("DELETE", f"/api/tokens/{made['id']}")
+    page.context.set_offline(False)
+    page.reload()
+    expect(page.get_by_label("Key", exact=True)).to_be_visible()
+    settled(page, f"({STORED}).then((keys) => keys.length === 0)")
+    assert page.evaluate(WAITING) == 1
+
+
+@pytest.mark.slow
+def test_an_upload_waits_when_the_network_is_gone(shared, tmp_path, monkeypatch):
+    page = opened(shared)
+    before = total(shared)
+    file = tmp_path / "later.png"
+    file.write_bytes(draw(text="chosen while offline"))
+    page.context.set_offline(True)
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Add screenshots").first.click()
+    chooser.value.set_files(file)
+    expect(page.get_by_text("Offline: sent later")).to_be_attached(timeout=25_000)
+    page.context.set_offline(False)
+    page.evaluate("dispatchEvent(new Event('online'))")
+    eventually(lambda: total(shared) == before + 1, "the upload is stored")
