@@ -138,6 +138,14 @@ def worker(remote, clock):
 
 
 @pytest.fixture
+def reading(remote, clock):
+    """A worker with the fake server as the model, before which every picture is read."""
+    settings = dataclasses.replace(remote, read_locally=True)
+    with contextlib.closing(analysis.Worker(settings, clock=clock)) as worker:
+        yield worker
+
+
+@pytest.fixture
 def work_queue(settings):
     """Run the queue by hand until nothing is due, with the function that the pool's threads run."""
 
@@ -173,7 +181,7 @@ def axe(tmp_path_factory):
 
 @pytest.fixture
 def dashboard(chromium, tmp_path, fake_llm):
-    """The real service with the scripted model; `dashboard.open("#/photos")` is a page on it. The page must
+    """The real service with the scripted model; `dashboard.open("#/notes")` is a page on it. The page must
     stay quiet.
     """
     with browser.Dashboard(chromium, tmp_path, fake_llm) as dashboard:
@@ -189,6 +197,7 @@ def remote(settings, fake_llm):
         llm_base_url=fake_llm.url,
         llm_model="scripted",
         llm_api_key="sk-scripted-secret",
+        read_locally=False,  # takes seconds; tests/test_readings.py turns it on
     )
 
 

@@ -10,10 +10,15 @@ import pytest
 import analysis
 import claims
 import database
+import lexicon
 import llm
 import models
+import readings
+from clock import utc_now
 from engines.circuit import Circuit
 from engines.findings import Entity, Findings
+from engines.lines import Line, Page
+from models import Analysis
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS
@@ -459,7 +464,7 @@ def test_an_unexpected_failure_of_a_model_ends_in_a_sentence_and_in_the_log(
     class Broken:
         identity = "broken"
 
-        def analyse(self, picture, *, name=""):
+        def analyse(self, picture, *, name="", text=""):
             raise ZeroDivisionError
 
     monkeypatch.setattr(llm, "model_for", lambda chosen, settings: Broken())
@@ -536,6 +541,7 @@ def test_the_analysis_list_has_exactly_the_contracts_fields(client, fake_llm, tu
             "app_name",
             "content_category",
             "intent",
+            "title",
             "summary",
             "entities",
             "confidence",
@@ -574,6 +580,8 @@ def test_statistics_count_by_status_intent_and_category(client, fake_llm, turn):
         "errors": 0,
         "intent_distribution": {},
         "category_distribution": {},
+        "sensitive_photos": 0,
+        "sensitive_kinds": {},
     }
     upload(client, "a", "b", "c", "d")
     turn()
@@ -591,6 +599,8 @@ def test_statistics_count_by_status_intent_and_category(client, fake_llm, turn):
         "errors": 1,
         "intent_distribution": {"reminder": 1, "research": 1},
         "category_distribution": {"notification": 1, "webpage": 1},
+        "sensitive_photos": 0,
+        "sensitive_kinds": {},
     }
 
 
@@ -631,7 +641,7 @@ def test_the_embedded_model_goes_through_the_same_queue(client, settings, work_q
     class Embedded:
         identity = "local/drawn"
 
-        def analyse(self, picture, *, name=""):
+        def analyse(self, picture, *, name="", text=""):
             assert picture.read(4) == b"\x89PNG"
             return Findings(
                 app_name="Drawn",
@@ -647,6 +657,65 @@ def test_the_embedded_model_goes_through_the_same_queue(client, settings, work_q
 
     assert work_queue() == 1
     assert shown(client, photo)["app_name"] == "Drawn"
+
+
+def judged_earlier(client, *names):
+    """Photos that an earlier version of the embedded model has judged, with one line of text each."""
+    ids = upload(client, *names)
+    with database.scope():
+        for number, name in zip(ids, names, strict=True):
+            page = Page(1080, 2400, [Line(f"{name} market opens", 0.9, 40, 300, 700, 360)])
+            readings.save(number, page, reader="small")
+            models.end_reading(number)
+            fields = {"title": "Old", "summary": "Old; glued", "visible_text": f"{name} market opens"}
+            Analysis.update(status="done", analyser="local/small", completed_at=utc_now(), **fields).where(
+                Analysis.photo == number
+            ).execute()
+            lexicon.index(number)
+    return ids
+
+
+def test_what_an_earlier_version_of_the_rules_has_judged_is_judged_again_from_its_text(client, settings):
+    first, second = judged_earlier(client, "fish", "flower")
+    worker = analysis.Worker(settings)
+
+    assert worker.judge_older()
+    assert not worker.judge_older()
+    detail = client.get(f"/api/photos/{first}").json["analysis"]
+    assert (detail["title"], detail["summary"]) == ("fish market opens", "fish market opens.")
+    (hit,) = client.get("/api/search?q=flower").json["items"]
+    assert hit["id"] == second
+    assert client.get("/api/search?q=glued").json["items"] == []
+
+
+def test_what_another_model_has_analysed_is_not_judged_again(client, settings):
+    (photo,) = judged_earlier(client, "fish")
+    with database.scope():
+        Analysis.update(analyser="openai/gpt").where(Analysis.photo == photo).execute()
+    worker = analysis.Worker(settings)
+    while worker.judge_older():
+        pass
+
+    assert client.get(f"/api/photos/{photo}").json["analysis"]["title"] == "Old"
+
+
+def test_judging_again_goes_on_after_a_restart_and_happens_once(client, settings, monkeypatch):
+    monkeypatch.setattr(analysis, "JUDGED_AT_ONCE", 1)
+    first, second = judged_earlier(client, "fish", "flower")
+    judged = []
+    judge = llm.judge_again
+    monkeypatch.setattr(
+        llm, "judge_again", lambda page, **named: judged.append(page.lines[0].text) or judge(page, **named)
+    )
+    assert analysis.Worker(settings).judge_older()
+    for _ in range(2):
+        worker = analysis.Worker(settings)
+        while worker.judge_older():
+            pass
+
+    assert judged == ["flower market opens", "fish market opens"]
+    titles = [client.get(f"/api/photos/{photo}").json["analysis"]["title"] for photo in (first, second)]
+    assert titles == ["fish market opens", "flower market opens"]
 
 
 def _until(condition, seconds=20.0):

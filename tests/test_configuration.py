@@ -11,6 +11,7 @@ import database
 import models
 from app import create_app
 from engines import configuration
+from settings import Settings
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 
@@ -153,6 +154,37 @@ def test_the_provider_local_returns_to_the_embedded_model_over_the_environment(s
 def test_a_change_that_cannot_be_taken_is_400_and_changes_nothing(client, fields, sentence):
     assert detail(put(client, **fields), 400).startswith(sentence)
     assert client.get("/api/config/llm").json["provider"] == "local"
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("http://192.168.1.20:11434/v1", "192.168.1.20"),
+        ("https://192.168.1.20/v1", "192.168.1.20"),
+        ("http://[fd12::20]:11434/v1", "fd12::20"),
+        ("http://ollama.lan:11434/v1", "ollama.lan"),
+        ("http://localhost:11434/v1", "localhost"),
+    ],
+)
+def test_the_refusal_of_a_model_at_home_names_the_setting_and_its_value_which_allows_it(
+    settings, no_names, address, host
+):
+    known = dataclasses.replace(settings, llm_allowed_hosts=("nas.lan",))
+    said = detail(put(Client(create_app(known)), base_url=address), 400)
+    assert said.startswith("base_url: must ")
+
+    value = said.rpartition("SNAPLORE_LLM_ALLOWED_HOSTS=")[2]
+    assert value == f"nas.lan,{host}"
+    allowed = Settings.from_environ({"SNAPLORE_LLM_ALLOWED_HOSTS": value}).llm_allowed_hosts
+    ready = Client(create_app(dataclasses.replace(settings, llm_allowed_hosts=allowed)))
+    assert put(ready, base_url=address).json["base_url"] == address
+
+
+def test_the_refusal_of_the_ollama_preset_names_the_setting_too(client):
+    said = detail(client.post("/api/config/llm/presets/ollama/apply", json={}), 400)
+    assert said == (
+        "base_url: must use https://, unless the service is started with SNAPLORE_LLM_ALLOWED_HOSTS=localhost"
+    )
 
 
 def test_there_are_seven_presets(client):

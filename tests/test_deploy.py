@@ -244,6 +244,7 @@ def cron(tmp_path):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORK)
 def test_a_line_of_the_crontab_runs_its_job_on_the_data_of_the_service_and_logs_one_line(
     name, cron, tmp_path
@@ -263,6 +264,7 @@ def test_a_job_that_fails_logs_the_reason(cron, tmp_path):
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
 def test_the_command_of_an_installed_service_passes_on_arguments_and_exit_code(tmp_path):
     environment = {
         "PATH": os.defpath,
@@ -331,6 +333,7 @@ def activated(tmp_path):
         yield service
 
 
+@pytest.mark.slow
 def test_requests_sent_while_the_service_is_down_wait_and_are_answered(activated):
     large = draw(size=(1100, 1100), compress_level=0)
     with contextlib.closing(HeldUpload(activated, large)) as before:
@@ -347,6 +350,7 @@ def test_requests_sent_while_the_service_is_down_wait_and_are_answered(activated
     assert activated.get("/api/photos")["total"] == 2
 
 
+@pytest.mark.slow
 def test_no_upload_is_lost_or_refused_over_restarts(activated):
     picture, over = draw(), threading.Event()
     answered, failures = [], []

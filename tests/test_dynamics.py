@@ -41,11 +41,11 @@ def phone(app, remote):
 
 @pytest.fixture
 def analysed(phone, fake_llm, remote, clock):
-    """`analysed("a", "b", device_id=…)`: upload pictures and analyse them; the summary of each says its name.
-    Returns their ids.
+    """`analysed("a", "b", device_id=…)`: upload pictures and analyse them; the summary of each says its name,
+    and what is in `found` is found too. Returns their ids.
     """
 
-    def analyse(*names, **fields):
+    def analyse(*names, found=None, **fields):
         ids = []
         for name in names:
             ids.append(phone.upload(draw(name), f"{name}.png", **fields).json["id"])
@@ -54,6 +54,7 @@ def analysed(phone, fake_llm, remote, clock):
                     **SEEN,
                     "summary": f"Seen {name}.",
                     **{key: fields[key] for key in ("intent",) if key in fields},
+                    **(found or {}),
                 }
             )
             assert analysis.Worker(remote, clock=clock).work()
@@ -364,7 +365,7 @@ def test_looking_for_what_is_new_does_not_walk_through_what_is_known(
     reading = [event for event in statements if event.sql.lstrip().startswith("SELECT")]
     reading = [event for event in reading if "analyses" in event.sql or "messages" in event.sql]
 
-    assert len(reading) == 4
+    assert len(reading) == 6
     with database.scope():
         for event in reading:
             for *_, step in database.db.execute_sql(
@@ -482,36 +483,46 @@ def test_a_note_from_several_devices_belongs_to_none(phone, analysed, fake_llm, 
 
 
 @pytest.mark.parametrize(
-    ("language", "words"), [("en", "Don't forget: Seen bill."), ("zh", "别忘了：Seen bill.")]
+    ("language", "title"),
+    [("en", "Power bill: {day:%a} {day.day} {day:%b}"), ("zh", "Power bill：{day.month}月{day.day}日")],
 )
-def test_the_embedded_model_writes_notes_in_both_languages(phone, analysed, settings, clock, language, words):
-    analysed("soup")
-    (bill,) = analysed("bill")
-    local = dataclasses.replace(settings, language=language)
-    saved = reasoner.cycle(local, clock=clock)
+def test_the_embedded_model_writes_of_what_is_due_in_both_languages(
+    phone, analysed, settings, clock, language, title
+):
+    day = clock.now + timedelta(days=10)
+    due = [{"type": "date", "value": f"{day:%Y-%m-%d}"}, {"type": "amount", "value": "$48.20"}]
+    analysed("soup", found={"entities": [], "intent": "note"})
+    (bill,) = analysed("bill", found={"title": "Power bill", "entities": due})
+    (saved,) = reasoner.cycle(dataclasses.replace(settings, language=language), clock=clock)
 
-    assert [note.category for note in saved] == ["reminder", "report"]
-    assert saved[0].title.startswith(words)
-    assert bill in json.loads(saved[1].source_photo_ids)
+    assert (saved.title, saved.category) == (title.format(day=day), "reminder")
+    assert json.loads(saved.source_photo_ids) == [bill]
     with database.scope():
         assert not models.SpendLedger.select().where(models.SpendLedger.purpose == "reasoning").exists()
 
 
-def test_the_embedded_models_report_grows_over_the_day(phone, analysed, settings, clock):
-    clock.now = clock.now.replace(hour=23, minute=0)
-    analysed("soup")
-    reasoner.cycle(settings, clock=clock)
-    clock.move(minutes=5)
-    analysed("bread")
-    reasoner.cycle(settings, clock=clock)
-    clock.move(hours=2)
-    analysed("milk")
-    reasoner.cycle(settings, clock=clock)
-    reports = phone.get("/api/dynamics?category=report").json["items"]
-    first = phone.get(f"/api/dynamics/{reports[-1]['id']}").json
+def test_the_embedded_model_writes_no_note_without_a_reason(phone, analysed, settings, clock):
+    analysed("soup", "bread", found={"title": "Leek soup", "entities": [], "intent": "reference"})
 
-    assert len(reports) == 2
-    assert first["content"].index("Seen bread.") < first["content"].index("Seen soup.")
+    assert reasoner.cycle(settings, clock=clock) == []
+    assert reasoner.cycle(settings, clock=clock) == []
+
+
+def test_the_embedded_model_compares_with_screenshots_of_earlier_cycles(phone, analysed, settings, clock):
+    def taken():
+        return str(int(clock.now.timestamp() * 1000))
+
+    found = {"title": "Chat with Anna", "content_category": "chat", "entities": [], "intent": "note"}
+    (first,) = analysed("monday", found=found, original_timestamp=taken())
+    assert reasoner.cycle(settings, clock=clock) == []
+    clock.move(hours=48)
+    (second,) = analysed("wednesday", found=found, original_timestamp=taken())
+    (saved,) = reasoner.cycle(settings, clock=clock)
+
+    assert json.loads(saved.source_photo_ids) == [first, second]
+    clock.move(hours=24 * 40)
+    analysed("later", found=found, original_timestamp=taken())
+    assert reasoner.cycle(settings, clock=clock) == []  # too long ago to belong together
 
 
 # ------------------------------------------------------------------------------------------------------- push
@@ -663,6 +674,7 @@ def test_a_thousand_completed_at_once_make_a_few_cycles(app, settings, clock, cy
     assert 1 <= len(cycles) <= 3
 
 
+@pytest.mark.slow
 def test_a_thousand_completed_over_an_hour_make_a_few_cycles_and_one_at_the_end(
     client, settings, clock, cycles
 ):

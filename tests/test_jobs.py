@@ -5,11 +5,14 @@ import os
 import pty
 import re
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -21,10 +24,10 @@ from clock import utc_now
 from database import db
 from locks import named_lock
 from models import Memory, Photo
-from settings import ROOT
+from settings import ROOT, Settings
 from tests.support.client import Client
 from tests.support.drawing import draw
-from tests.support.service import Service, eventually
+from tests.support.service import PATIENCE, Service, eventually
 
 
 @pytest.fixture
@@ -77,10 +80,27 @@ def test_on_a_terminal_an_import_ends_with_the_next_step_and_where_to_look(tmp_p
     shown, code = on_a_terminal("import", str(tmp_path / "in"), **settings)
 
     assert code == 0, shown
-    counts, step, place = shown.splitlines()[-3:]
+    counts, step, place, kept = shown.splitlines()[-4:]
     assert counts == "1 imported, 0 already there"
     assert "start it" in step
     assert "http://192.0.2.7:8000" in place
+    assert kept.startswith("Snaplore keeps everything for 30 days, then deletes it; ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [("notes.txt", "name a folder with JPEG"), (None, "has no files. Next: name the folder")],
+)
+def test_an_import_that_finds_no_picture_says_what_to_do(tmp_path, name, step):
+    (tmp_path / "in").mkdir()
+    if name:
+        (tmp_path / "in" / name).write_text("no picture")
+    settings = {"SNAPLORE_DATA_DIR": str(tmp_path / "data"), "SNAPLORE_BIND": "0.0.0.0:8000"}
+    shown, code = on_a_terminal("import", str(tmp_path / "in"), **settings)
+
+    assert code == 0, shown
+    assert step in shown.splitlines()[-1]
 
 
 def test_the_time_of_a_screenshot_is_that_of_its_metadata_else_of_its_file(client, cli, tmp_path):
@@ -115,8 +135,15 @@ def test_the_services_own_data_is_never_imported(client, cli, settings):
     result = cli.invoke(args=["import", str(settings.data_dir.parent)])
 
     assert result.output.splitlines()[-1].startswith("0 imported")
+    for folder in (settings.data_dir, settings.data_dir / "photos"):
+        refused = cli.invoke(args=["import", str(folder)])
+        assert (refused.exit_code, refused.output) == (
+            1,
+            "Error: FOLDER: the service's own data is not imported\n",
+        )
 
 
+@pytest.mark.slow
 def test_an_import_that_was_killed_continues_where_it_stopped(tmp_path):
     source = tmp_path / "in"
     source.mkdir()
@@ -144,6 +171,215 @@ def test_an_import_that_was_killed_continues_where_it_stopped(tmp_path):
     assert int(counts["already there"]) >= 4
 
 
+# -------------------------------------------------------------------------------------------- hostile folders
+
+
+def importing(folder, tmp_path, *before):
+    """A process that imports a folder."""
+    environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data")}
+    command = [*before, sys.executable, "-m", "flask", "--app", "app", "import", str(folder)]
+    return subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def imported(folder, tmp_path, *before, within=PATIENCE):
+    """Import a folder: the exit code, the lines of failures, and the last line."""
+    with importing(folder, tmp_path, *before) as process:
+        try:
+            return result(process, *process.communicate(timeout=within))
+        finally:
+            process.kill()
+
+
+def result(process, output, errors):
+    assert b"Traceback" not in errors, errors.decode()
+    return process.returncode, errors.decode().splitlines(), output.decode().splitlines()[-1]
+
+
+def stored_names(tmp_path):
+    """The stored photos' names, as the service lists them."""
+    try:
+        items = (
+            Client(create_app(Settings(data_dir=tmp_path / "data"))).get("/api/photos?size=100").json["items"]
+        )
+        return sorted(item["filename"] for item in items)
+    finally:
+        database.close_store()
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A folder with one picture in it."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "good.png").write_bytes(draw("good"))
+    return tmp_path / "in"
+
+
+def test_links_and_what_is_no_file_are_neither_followed_nor_waited_for(source, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "foreign.png").write_bytes(draw("foreign"))
+    for name, target in {
+        "inside.png": source / "good.png", "outside.png": outside / "foreign.png", "folder": outside,
+        "loop": source, "itself": source / "itself", "dangling.png": source / "none", "etc": Path("/etc"),
+        "zero.png": Path("/dev/zero"),
+    }.items():  # fmt: skip
+        (source / name).symlink_to(target)
+    os.mkfifo(source / "fifo.png")
+    with contextlib.suppress(PermissionError):  # only root can make devices
+        os.mknod(source / "device.png", stat.S_IFCHR | 0o666, os.makedev(1, 5))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(source / "socket.png"))
+        assert imported(source, tmp_path) == (0, [], "1 imported, 0 already there")
+    assert stored_names(tmp_path) == ["good.png"]
+
+
+@pytest.mark.slow
+def test_names_of_any_bytes_are_imported_and_shown_as_one_line_of_text(source, tmp_path):
+    names = (
+        b"line\nbreak.png",
+        b"\x1b]0;title\x07.png",
+        b"\xff\xfe.png",
+        "\u202egnp.exe".encode(),
+        b"x" * 251 + b".png",
+    )
+    for number, name in enumerate(names):
+        Path(os.fsdecode(bytes(source) + b"/" + name)).write_bytes(draw(f"Number {number}"))
+    (source / "cut\n\x1b[2J.png").write_bytes(draw("cut")[:-200])
+    Path(os.fsdecode(bytes(source) + b"/cut\xff.png")).write_bytes(draw("cut")[:-200])
+    code, failures, counts = imported(source, tmp_path)
+
+    assert (code, counts) == (1, "6 imported, 0 already there, 2 failed")
+    assert [line.partition(": file: ")[0] for line in failures] == [
+        f"{source}/cut\\n\\x1b[2J.png", f"{source}/cut\\udcff.png",
+    ]  # fmt: skip
+    assert stored_names(tmp_path) == sorted(
+        ["good.png", "linebreak.png", "]0;title.png", ".png", "gnp.exe", "x" * 251 + ".png"]
+    )
+
+
+@pytest.mark.slow
+def test_a_picture_under_a_thousand_folders_is_imported(source, tmp_path):
+    folder = os.open(source, os.O_DIRECTORY)
+    for _ in range(1_000):
+        os.mkdir("d" * 50, dir_fd=folder)
+        inner = os.open("d" * 50, os.O_DIRECTORY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    with open(os.open("deep.png", os.O_WRONLY | os.O_CREAT, dir_fd=folder), "wb") as file:
+        file.write(draw("deep"))
+    os.mkfifo("fifo", dir_fd=folder)
+    os.close(folder)
+
+    try:
+        assert imported(source, tmp_path, within=4 * PATIENCE) == (0, [], "2 imported, 0 already there")
+    finally:
+        subprocess.run(["rm", "-rf", source], check=True)  # Python's own cannot go so deep
+    assert stored_names(tmp_path) == ["deep.png", "good.png"]
+
+
+@pytest.mark.slow
+def test_a_huge_or_an_empty_file_costs_no_memory(source, tmp_path):
+    heads = {
+        "huge.png": draw("head"),
+        "huge.webp": draw("head", format="WEBP")[:64],
+        "film.mp4": b"\0\0\0\x18ftyp",
+    }
+    for name, head in heads.items():
+        with (source / name).open("wb") as file:
+            file.write(head)
+            file.truncate(100 * 1024**3)
+    (source / "empty.png").touch()
+    (source / "hard.png").hardlink_to(source / "good.png")
+    code, failures, counts = imported(source, tmp_path, "prlimit", f"--as={3 * 1024**3}")
+
+    too_large = [f"{source}/{name}: file: is larger than 50 MB" for name in ("huge.png", "huge.webp")]
+    assert (code, failures) == (1, too_large)
+    assert counts == "1 imported, 1 already there, 2 ignored (not a picture), 2 failed"
+
+
+@pytest.mark.slow
+def test_a_file_with_an_impossible_date_is_imported_as_of_now(source, tmp_path):
+    os.utime(source / "good.png", ns=(0, 2**62))
+    for name, seconds in {"future.png": 10**12, "past.png": -(10**12)}.items():
+        (source / name).write_bytes(draw(name))
+        with contextlib.suppress(OSError):  # some file systems take no such date
+            os.utime(source / name, (0, seconds))
+
+    assert imported(source, tmp_path) == (0, [], "3 imported, 0 already there")
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_imported(source, tmp_path):
+    (source / "closed").mkdir()
+    (source / "closed" / "picture.png").write_bytes(draw("closed"))
+    (source / "closed").chmod(0)
+    (source / "secret.png").write_bytes(draw("secret"))
+    (source / "secret.png").chmod(0)
+    without_override = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # root reads everything
+    found = imported(source, tmp_path, *(without_override if os.geteuid() == 0 else ()))
+    (source / "closed").chmod(0o700)
+
+    failures = [f"{source}/{name}: Permission denied" for name in ("secret.png", "closed")]
+    assert found == (1, failures, "1 imported, 0 already there, 2 failed")
+
+
+@pytest.mark.slow
+def test_what_changes_after_it_was_listed_is_named_and_neither_followed_nor_waited_for(source, tmp_path):
+    (tmp_path / "outside").mkdir()
+    for path in ("outside/foreign.png", *(f"in/{name}" for name in ("link.png", "gone.png", "pipe.png"))):
+        (tmp_path / path).write_bytes(draw(path))
+    (source / "zone").mkdir()
+    (source / "zone" / "foreign.png").write_bytes(draw("zone"))
+    for number in range(40):  # the import is stopped while it stores these
+        (source / f"first-{number}.png").write_bytes(draw(f"Number {number}"))
+    photos = tmp_path / "data" / "photos"
+    with ThreadPoolExecutor() as threads, importing(source, tmp_path) as process:
+        run = threads.submit(process.communicate, timeout=PATIENCE)
+        eventually(lambda: any(path.is_file() for path in photos.rglob("*")), "the first picture is stored")
+        process.send_signal(signal.SIGSTOP)
+        try:
+            for name in ("link.png", "gone.png", "pipe.png", "zone/foreign.png"):
+                (source / name).unlink()
+            (source / "zone").rmdir()
+            (source / "link.png").symlink_to(tmp_path / "outside" / "foreign.png")
+            os.mkfifo(source / "pipe.png")
+            (source / "zone").symlink_to(tmp_path / "outside")
+        finally:
+            process.send_signal(signal.SIGCONT)
+        code, failures, counts = result(process, *run.result())
+
+    assert (code, counts) == (1, "41 imported, 0 already there, 4 failed")
+    assert failures == [
+        f"{source}/gone.png: No such file or directory",
+        f"{source}/link.png: has become something other than a file",
+        f"{source}/pipe.png: has become something other than a file",
+        f"{source}/zone: Not a directory",
+    ]
+    assert not [name for name in stored_names(tmp_path) if not name.startswith(("first-", "good"))]
+
+
+MEASURED = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(f"{used.ru_maxrss // 1024} MB", file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.mark.slow
+def test_100_000_files_are_imported_in_little_memory(source, tmp_path):
+    for number in range(100):
+        (source / f"{number}").mkdir()
+        for file in range(1_000):
+            (source / f"{number}" / f"{file}.txt").write_bytes(b"no picture")
+    code, (most,), counts = imported(source, tmp_path, sys.executable, "-c", MEASURED, within=8 * PATIENCE)
+    print(most)
+
+    assert (code, counts) == (0, "1 imported, 0 already there, 100000 ignored (not a picture)")
+    assert int(most.split()[0]) < 200
+
+
+@pytest.mark.slow
 def test_only_the_owner_can_read_the_files_that_a_command_creates(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.png").write_bytes(draw("a"))
@@ -178,7 +414,8 @@ def test_clean_up_reports_in_one_line_what_it_deleted_or_in_a_dry_run_would_dele
     dry = cli.invoke(args=["jobs", "cleanup", "--dry-run"])
     assert (dry.exit_code, dry.stderr) == (0, "")
     assert (
-        untimed(dry) == "cleanup: 1 photos, 0 conversations, 0 notes, 1 memories, 0 orphaned files, "
+        untimed(dry)
+        == "cleanup: 1 photos, 0 from the trash, 0 conversations, 0 notes, 1 memories, 0 orphaned files, "
         "1.8 MB would be freed\n"
     )
     assert client.get("/api/photos").json["total"] == 1
@@ -188,7 +425,7 @@ def test_clean_up_reports_in_one_line_what_it_deleted_or_in_a_dry_run_would_dele
     assert untimed(run) == untimed(dry).replace("would be ", "")
     assert client.get("/api/photos").json["total"] == 0
     assert cli.invoke(args=["jobs", "cleanup"]).stdout.startswith(
-        "cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned"
+        "cleanup: 0 photos, 0 from the trash, 0 conversations, 0 notes, 0 memories, 0 orphaned"
     )
 
 
@@ -257,6 +494,7 @@ def test_a_database_that_stays_locked_makes_a_job_fail_in_one_line(app, cli):
     assert run.stderr == "Error: decay: The database is busy. Please come again in a moment.\n"
 
 
+@pytest.mark.slow
 def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
     client.upload(draw())
     database.close_connections()
@@ -271,7 +509,10 @@ def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
     mailed = subprocess.run(
         command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False
     )
-    line = "cleanup: 0 photos, 0 conversations, 0 notes, 0 memories, 0 orphaned files, 0.0 MB freed\n"
+    line = (
+        "cleanup: 0 photos, 0 from the trash, 0 conversations, 0 notes, 0 memories, 0 orphaned files, "
+        "0.0 MB freed\n"
+    )
     assert untimed(mailed) == line
     assert (mailed.returncode, mailed.stderr) == (0, "")
 

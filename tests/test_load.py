@@ -74,6 +74,24 @@ def test_answers_that_may_not_be(path, status, headers, text):
     assert verdicts.problem(path, status, headers, text).startswith(str(status))
 
 
+def test_the_slope_is_what_an_hour_adds_without_the_warm_up():
+    times = [10.0 * number for number in range(400)]
+    assert verdicts.slope(times, [7.0] * 400) == pytest.approx(0)
+    grown = [1_000.0 * (number < 100) + 5 * number for number in range(400)]
+    assert verdicts.slope(times, grown) == pytest.approx(1_800)
+
+
+def test_a_slope_over_the_limit_is_a_problem_once_the_load_was_long_enough():
+    slopes = {"gunicorn": 41.0 * verdicts.MEGABYTE, "text recognition": -2.5 * verdicts.MEGABYTE}
+    sentence, problems = verdicts.gains(slopes, 3_600)
+    assert sentence == (
+        "its slope after the warm-up, by least squares: gunicorn +41.0 MB per hour, "
+        "text recognition -2.5 MB per hour (at most +40 MB per hour for each)"
+    )
+    assert problems == ["memory has grown: gunicorn +41.0 MB per hour"]
+    assert verdicts.gains(slopes, 180) == ("its slope is measured from 30 minutes on", [])
+
+
 def test_growth_is_what_the_end_has_above_the_beginning_without_the_warm_up():
     assert verdicts.growth([10] * 5 + [100] * 15) == 1.0
     assert verdicts.growth([10] * 5 + [100] * 5 + [110] * 5 + [120] * 5) == pytest.approx(1.2)

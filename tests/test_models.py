@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import shutil
 import threading
+from datetime import timedelta
 
 import msgspec
 import peewee
@@ -308,24 +309,47 @@ def test_tallies_follow_every_change(opened):
                 key_generation=1,
             )
             models.enqueue(photo, now=now)
-        models.Analysis.update(status="done", intent="note", content_category="chat").where(
+        models.Analysis.update(status="done", intent="note", content_category="chat", app_name="Mail").where(
             models.Analysis.photo < 4
         ).execute()
+        models.Analysis.update(taken_at=now - timedelta(days=40)).where(models.Analysis.photo == 3).execute()
+        for kept, photo_ids in ((True, (1, 2, 3, 5)), (False, (3,))):
+            models.Analysis.update(kept=kept).where(models.Analysis.photo.in_(photo_ids)).execute()
+        for tag, photo_ids in (("Work", (1, 2, 6)), ("home", (1,))):
+            for photo_id in photo_ids:
+                models.PhotoTag.create(photo=photo_id, tag=tag, folded=tag.lower(), taken_at=now)
         models.Photo.delete().where(models.Photo.id == 1).execute()
 
-        counted = models.Analysis.select(
-            models.Analysis.device_id,
-            models.Analysis.status,
-            models.Analysis.intent,
-            models.Analysis.content_category,
-            peewee.fn.COUNT("*"),
-        ).group_by(
-            models.Analysis.device_id,
-            models.Analysis.status,
-            models.Analysis.intent,
-            models.Analysis.content_category,
+        analysis = models.Analysis
+        month = peewee.fn.SUBSTR(analysis.taken_at, 1, 7)
+        columns = (analysis.device_id, analysis.status, analysis.intent, analysis.content_category)
+        for tally, counted_by in (
+            (models.Tally, columns),
+            (models.MonthTally, (month, *columns)),
+            (models.AppTally, (analysis.app_name, month, *columns)),
+            (models.App, (analysis.app_name,)),
+        ):
+            counted = analysis.select(*counted_by, peewee.fn.COUNT("*")).group_by(*counted_by).tuples()
+            rows = [row for row in counted if tally is not models.App or row[0]]
+            assert sorted(tally.select().tuples()) == sorted(rows), tally
+        kept = analysis.select(*columns, peewee.fn.COUNT("*")).where(analysis.kept).group_by(*columns)
+        assert sorted(models.KeptTally.select().tuples()) == sorted(kept.tuples())
+        assert list(models.TagTally.select().tuples()) == [("work", "Work", 2)]
+
+
+def test_a_photo_in_the_trash_gets_no_analysis_by_any_statement(opened):
+    now = utc_now()
+    with database.scope():
+        photo = models.Photo.create(
+            **dict.fromkeys(("device_id", "filename", "mime_type", "original_path", "thumbnail_path"), ""),
+            **dict.fromkeys(("file_size", "width", "height", "key_generation"), 1),
+            **dict.fromkeys(("original_timestamp", "created_at"), now),
+            sha256=b"",
         )
-        assert sorted(models.Tally.select().tuples()) == sorted(counted.tuples())
+        models.Trash.create(photo=photo, deleted_at=now, analysis="{}", tags="[]")
+
+        with pytest.raises(peewee.IntegrityError, match="in the trash"):
+            models.enqueue(photo, now=now)
 
 
 class Counted:

@@ -91,6 +91,7 @@ def run(settings, work, *options):
         "SNAPLORE_DEV_MODE": "true",
         "SNAPLORE_LLM_BASE_URL": settings.llm_base_url,
         "SNAPLORE_LLM_MODEL": settings.llm_model,
+        "SNAPLORE_READ_LOCALLY": "false",
         "SNAPLORE_LLM_API_KEY": settings.llm_api_key,
         "PYTHONDONTWRITEBYTECODE": "1",  # which writes by itself, and not in the same order each time
     }

@@ -57,6 +57,7 @@ def contents():
     return found
 
 
+@pytest.mark.slow
 def test_photos_written_in_bulk_are_the_rows_that_the_verbs_write(filled):
     by_verbs, in_bulk = filled("verbs", 1), filled("bulk", 16)
 

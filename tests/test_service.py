@@ -47,6 +47,7 @@ def test_gunicorn_alone_starts_a_closed_service_whose_key_the_command_line_tells
         assert len(service.workers) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["service", "command"])
 def test_under_any_umask_only_the_owner_may_read_the_data(tmp_path, program):
     data, pictures = tmp_path / "data", tmp_path / "pictures"

@@ -138,6 +138,7 @@ def test_a_screenshot_that_several_devices_send_at_once_is_paid_for_once(tmp_pat
         )
 
 
+@pytest.mark.slow
 def test_faults_of_the_model_end_in_results(service, fake_llm):
     faults = [
         lambda: fake_llm.fail(429, "Slow down.", headers={"Retry-After": "1"}),
@@ -156,6 +157,7 @@ def test_faults_of_the_model_end_in_results(service, fake_llm):
     assert len(fake_llm.requests) == len(photos) + 5
 
 
+@pytest.mark.slow
 def test_while_the_provider_is_down_photos_wait_with_the_reason_and_a_new_configuration_frees_them(
     service, fake_llm
 ):
@@ -210,6 +212,7 @@ def failed(service, photos, count):
     return analyses if len(analyses) == count else None
 
 
+@pytest.mark.slow
 def test_a_provider_written_by_others_is_understood(tmp_path, llmock):
     """Its authors' reading of the protocol, and their judgement of how a client has to take faults: waiting
     as long as it is told.
@@ -226,6 +229,7 @@ def test_a_provider_written_by_others_is_understood(tmp_path, llmock):
 # ------------------------------------------------------------------------------------------------ two workers
 
 
+@pytest.mark.slow
 def test_two_workers_share_the_queue_and_analyse_every_photo_exactly_once(tmp_path, fake_llm):
     release = threading.Event()
     for _ in range(4):

@@ -47,6 +47,27 @@ def test_a_value_that_cannot_be_read_refuses_the_start_and_names_its_variable(na
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("environ", "language"),
+    [
+        ({"LANG": "en_GB.UTF-8"}, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh"}, "zh"),
+        ({"LANG": "de_DE@euro"}, "en"),
+        ({"LANG": "C.UTF-8"}, "zh"),
+        ({"LANG": "POSIX"}, "zh"),
+        ({"LANG": ""}, "zh"),
+        ({"LC_ALL": "en_US.UTF-8", "LANG": "zh_CN.UTF-8"}, "en"),
+        ({"LC_MESSAGES": "zh_TW", "LANG": "en_US.UTF-8"}, "zh"),
+        ({"LC_ALL": "C.UTF-8", "LANG": "en_US.UTF-8"}, "en"),
+        ({"SNAPLORE_LANGUAGE": "zh", "LANG": "en_US.UTF-8"}, "zh"),
+        ({"SNAPLORE_LANGUAGE": " ", "LANG": "en_US.UTF-8"}, "en"),
+    ],
+)
+def test_without_a_language_the_persons_locale_decides(environ, language):
+    assert Settings.from_environ(environ).language == language
+
+
 def test_an_empty_variable_counts_as_unset():
     assert Settings.from_environ({"SNAPLORE_RETENTION_DAYS": " "}).retention_days == 30
 

@@ -39,6 +39,7 @@ def copy(tmp_path):
     return Path(shutil.copy(SCRIPT, tmp_path))
 
 
+@pytest.mark.slow
 def test_the_help_lists_the_projects_commands_and_nothing_of_flask():
     shown = run("--help")
 
@@ -52,10 +53,12 @@ def test_the_help_lists_the_projects_commands_and_nothing_of_flask():
     assert run("run").returncode == 2
 
 
+@pytest.mark.slow
 def test_the_version_is_the_projects():
     assert run("--version").stdout == f"{NAME} {VERSION}\n"
 
 
+@pytest.mark.slow
 def test_it_is_run_by_another_python_from_another_folder_through_a_link_as_flask_is(tmp_path):
     link, settings = tmp_path / "link", {"SNAPLORE_DATA_DIR": str(tmp_path / "data")}
     link.symlink_to(SCRIPT)

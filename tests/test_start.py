@@ -96,7 +96,7 @@ def test_a_start_loads_only_the_packages_that_every_service_needs(loaded):
     project, packages = loaded()
 
     assert of_others(packages) - ALLOWED == set()
-    assert project == {*RANKS, *PACKAGES} - {"web.worker"}  # which gunicorn loads
+    assert project == {*RANKS, *PACKAGES} - {"web.worker", "web.sockets"}  # which gunicorn loads
 
 
 @pytest.mark.parametrize("package", ["faster_paddle", "ddgs", "lxml", "minify_html"])
@@ -106,6 +106,7 @@ def test_a_heavy_package_that_is_loaded_too_early_is_found(loaded, package):
     assert package in of_others(packages) - ALLOWED
 
 
+@pytest.mark.slow
 def test_an_idle_service_takes_little_more_memory_than_its_packages(tmp_path):
     _, alone = floors.bare_process()
     with Service(tmp_path, fresh=True) as service:
