@@ -4,6 +4,9 @@ It runs a real gunicorn over a seeded data folder, a slow fake model, the client
 process, and the scheduled jobs repeatedly. It fails when an answer is not allowed, when a picture whose
 upload was answered is missing, changed or not analysed afterwards, when memory grows, when a job fails, when
 the log contains a traceback, or when the service does not end cleanly.
+
+Memory is judged by its median in the last third against the first third, and, from half an hour on, also by
+its slope: of gunicorn's processes, and of the embedded analyser's process if there is one.
 """
 
 import argparse
@@ -38,6 +41,9 @@ RETENTION = 25  # days; the seeded photos are spread over 30, so that clean-up h
 LOOKS, THINKS = 0.3, 3.0  # seconds that the model takes for a picture, and for a chat
 REMEMBERED = 20  # one of so many pictures and chats yields a memory
 DRAIN = 300.0  # seconds for analysing the rest of the queue
+DRAIN_EMBEDDED = (
+    3.0  # the same for the embedded analyser, which is slower than the phones: seconds per upload
+)
 USERS = "20"  # the sum of `fixed_count` in clients.py
 STOP = 60  # seconds that Locust gives its clients to finish
 SAMPLE = 0.5  # seconds between two samples of the memory
@@ -85,11 +91,21 @@ def main() -> None:
         settings = Settings(
             data_dir=Path(root) / "data", language="en", retention_days=RETENTION, trusted_proxies=1
         )
-        settings = dataclasses.replace(settings, dev_mode=True, llm_base_url=model.url, llm_model="slow")
+        if not options.embedded:
+            # Reading on this machine would take the processors from the service that is judged.
+            settings = dataclasses.replace(
+                settings, dev_mode=True, llm_base_url=model.url, llm_model="slow", read_locally=False
+            )
         print(f"storing and analysing {options.size:,} photos ...", file=sys.stderr, flush=True)
         seed.fill(settings, options.size, now=utc_now())
         with Service(settings, "--workers", str(options.workers)) as service:
-            results = _run(service, Path(root), 60 * options.minutes, judge_memory=not options.short)
+            results = _run(
+                service,
+                Path(root),
+                60 * options.minutes,
+                embedded=options.embedded,
+                judge_memory=not options.short,
+            )
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")
     problems = results["problems"]
@@ -101,14 +117,16 @@ def main() -> None:
     sys.exit(bool(problems))
 
 
-def _run(service: Service, folder: Path, seconds: float, *, judge_memory: bool) -> dict[str, Any]:
+def _run(
+    service: Service, folder: Path, seconds: float, *, embedded: bool, judge_memory: bool
+) -> dict[str, Any]:
     """Load the service for `seconds` and print the results. Returns the figures and the problems."""
     print(f"{seconds:.0f} s of load ...", file=sys.stderr, flush=True)
     problems: list[str] = []
     with MemoryWatch(service, SAMPLE) as watch, _cron(service, seconds * JOBS_EVERY, problems):
         results = _clients(service, folder / "result.json", seconds)
     problems += results["failures"]
-    problems += _lost(service, results["uploads"])
+    problems += _lost(service, results["uploads"], embedded=embedded)
     settled = service.memory()
     code = service.stop()
     if code:
@@ -119,6 +137,9 @@ def _run(service: Service, folder: Path, seconds: float, *, judge_memory: bool) 
     growth = verdicts.growth(watch.samples)
     if judge_memory and growth > GROWTH:
         problems.append(f"memory has grown: the last third is {growth:.2f} x the first")
+    slopes = _slopes(watch)
+    gains, too_much = verdicts.gains(slopes, seconds)
+    problems += too_much
     print(_table(results["kinds"]))
     refused = (
         sum(kind["count"] for kind in results["kinds"] if kind["name"].endswith(f": {status}"))
@@ -138,12 +159,28 @@ def _run(service: Service, folder: Path, seconds: float, *, judge_memory: bool) 
         else "the run was too short to measure growth"
     )
     print(f"memory of all processes: {begin} at the start, {peak} at most, {end} at the end; {growth_result}")
+    print(gains)
     return {
         "kinds": results["kinds"],
         "uploads": len(results["uploads"]),
         "memory": [*watch.samples, settled],
+        "times": watch.times,
+        "gunicorn": [sample.gunicorn for sample in watch.each],
+        "reader": [sample.reader for sample in watch.each],
+        "slopes": slopes,
         "problems": problems,
     }
+
+
+def _slopes(watch: MemoryWatch) -> dict[str, float]:
+    """What each kind of process gains, in bytes per hour, after the warm-up."""
+    slopes = {"gunicorn": verdicts.slope(watch.times, [sample.gunicorn for sample in watch.each])}
+    ran = [
+        (time, sample.reader) for time, sample in zip(watch.times, watch.each, strict=True) if sample.reader
+    ]
+    if len(ran) > 1:
+        slopes["text recognition"] = verdicts.slope(*zip(*ran, strict=True))
+    return slopes
 
 
 def _clients(service: Service, result: Path, seconds: float) -> dict[str, Any]:
@@ -209,15 +246,19 @@ def _cron(service: Service, pause: float, problems: list[str]) -> Iterator[None]
         thread.join()
 
 
-def _lost(service: Service, uploads: list[dict[str, Any]]) -> list[str]:
+def _lost(service: Service, uploads: list[dict[str, Any]], *, embedded: bool) -> list[str]:
     """The problems of pictures whose upload was answered, after waiting until all are analysed."""
     client = service.client()
-    deadline = time.monotonic() + DRAIN
+    patience = DRAIN + DRAIN_EMBEDDED * len(uploads) * embedded
+    deadline = time.monotonic() + patience
+    problems = []
     while (stats := json.loads(client.get("/api/stats")))["pending"] + stats["processing"]:
         if time.monotonic() > deadline:
-            return [f"{stats['pending']} photos are not analysed after {DRAIN:.0f} s"]
+            problems.append(f"{stats['pending']} photos are not analysed after {patience:.0f} s")
+            break
         time.sleep(0.2)
-    problems = [f"{stats['errors']} analyses failed"] if stats["errors"] else []
+    if stats["errors"]:
+        problems.append(f"{stats['errors']} analyses failed")
     for upload in uploads:
         try:
             picture = client.get(f"/api/photos/{upload['id']}/image")
@@ -255,6 +296,11 @@ def _arguments() -> argparse.Namespace:
         help="photos in the data folder at the start (default: %(default)s)",
     )
     parser.add_argument("--workers", type=int, default=1, help="gunicorn workers (default: %(default)s)")
+    parser.add_argument(
+        "--embedded",
+        action="store_true",
+        help="use the embedded analyser instead of a slow fake model",
+    )
     parser.add_argument(
         "--short", action="store_true", help="a quick run, too short to measure memory growth"
     )

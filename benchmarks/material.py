@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from PIL import Image, ImageDraw, ImageFont
 
 from engines.findings import CATEGORIES, INTENTS, Entity, Findings
+from engines.lines import Line, Page
 
 SEED = 20261121
 WORDS = 50_000
@@ -81,6 +82,8 @@ class Writer:
             entities=entities,
             confidence=round(pick.random(), 2),
             visible_text="\n".join(lines),
+            page=_page(lines),
+            reader="made-up",
         )
 
     def word(self) -> str:
@@ -190,6 +193,18 @@ def png(picture: Image.Image, **options: Any) -> bytes:
     out = io.BytesIO()
     picture.save(out, "PNG", **options)
     return out.getvalue()
+
+
+def _page(lines: list[str]) -> Page:
+    """These lines below each other on the screen of a phone."""
+    return Page(
+        1080,
+        2400,
+        [
+            Line(line, 1.0, 48, top, min(1060, 48 + 21 * len(line)), top + 42)
+            for top, line in zip(range(160, 160 + 72 * len(lines), 72), lines, strict=True)
+        ],
+    )
 
 
 def _zipf(count: int) -> list[float]:

@@ -50,6 +50,8 @@ SAMPLE = 0.05  # seconds between two samples of the memory
 # Seconds after which the service has returned the memory of a burst: see TIDY_EVERY in gunicorn.conf.py.
 QUIET = 65.0
 TRIES = 3  # of each query
+# Seven, so that they meet each of the six kinds of queries in turn.
+OPERATORS = ("app:Bank", "is:unread", "is:kept", "has:link", "category:chat", "after:2026-01", "-the")
 OLDEST = 1_000  # photos that one clean-up deletes
 MEMORIES = 1_000  # about a person who has chatted for years
 
@@ -255,11 +257,13 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
         before = sealed.memory()
         first = in_turns({"first": _asking(sealed, lambda: _search_path(queries[0]))}, 1)["first"][0]
         words = sealed.memory() - before
-        turns = {name: itertools.cycle(queries) for name in ("http", "plain", "verb", "bare")}
+        turns = {name: itertools.cycle(queries) for name in ("http", "plain", "verb", "filtered", "bare")}
+        operators = itertools.cycle(OPERATORS)
         actions = {
             "http": _asking(sealed, lambda: _search_path(next(turns["http"]))),
             "plain": _asking(plain, lambda: _search_path(next(turns["plain"]))),
             "verb": lambda: _find(next(turns["verb"]).text),
+            "filtered": lambda: _find(f"{next(turns['filtered']).text} {next(operators)}"),
             "bare": lambda: _find_bare(next(turns["bare"]).term),
         }
         seconds = in_turns(actions, TRIES * len(queries), warm_up=len(queries))
@@ -279,6 +283,11 @@ def searching(folders: seed.Folders) -> Iterator[Figure]:
     yield figure("mixed, p50", p50, milliseconds)
     yield figure("mixed, p95", p95, milliseconds, at_most=limit)
     yield figure("mixed, p95, without HTTP", p95, milliseconds, "verb")
+    yield Figure(
+        what="search, mixed with an operator, p95, without HTTP",
+        measured=p95(milliseconds["filtered"]), unit="ms",
+        floor=p95(milliseconds["verb"]), floor_is="without operators", ratio_at_most=1.1,
+    )  # fmt: skip
     kinds = [query.kind for query in queries] * TRIES
     for kind in dict.fromkeys(kinds):
         chosen = {
@@ -453,8 +462,14 @@ def _answer(writer: material.Writer) -> dict[str, Any]:
 
 
 def _with_model(settings: Settings, address: str) -> Settings:
+    """With a model at `address`, and without reading on this machine, which `local_reading` measures."""
     return dataclasses.replace(
-        settings, dev_mode=True, llm_base_url=address, llm_model="benchmark", llm_api_key="no-secret"
+        settings,
+        dev_mode=True,
+        llm_base_url=address,
+        llm_model="benchmark",
+        llm_api_key="no-secret",
+        read_locally=False,
     )
 
 

@@ -32,11 +32,12 @@ import lexicon
 import llm
 import models
 import photos
+import readings
 import reasoner
 from benchmarks import material
 from database import db
 from engines.findings import Findings
-from models import Analysis, Photo
+from models import Analysis, Photo, Reading, Uncompared
 from settings import Settings
 from spool import Spool, new_place
 
@@ -59,7 +60,7 @@ class MadeUpModel:
     def __init__(self, writer: material.Writer):
         self._writer = writer
 
-    def analyse(self, picture: BinaryIO, *, name: str = "") -> Findings:
+    def analyse(self, picture: BinaryIO, *, name: str = "", text: str = "") -> Findings:
         return self._writer.findings()
 
     def close(self) -> None:
@@ -99,7 +100,9 @@ class Folders:
 
     def empty(self, name: str, **settings: Any) -> Settings:
         """The settings of an empty folder."""
-        return dataclasses.replace(Settings(data_dir=self.path(name), language="en"), **settings)
+        # What a measurement has stored is not read again in the background of the next one.
+        quiet = Settings(data_dir=self.path(name), language="en", read_locally=False)
+        return dataclasses.replace(quiet, **settings)
 
     def path(self, name: str) -> Path:
         return self._root / name
@@ -184,7 +187,7 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
     that share its files.
     """
     photo, analysed = (model.select().order_by(model.id.desc()).dicts().get() for model in (Photo, Analysis))
-    photo_rows, analysis_rows, uploads = [], [], {}
+    photo_rows, analysis_rows, reading_rows, uploads = [], [], [], {}
     for step, moment in enumerate(moments, start=1):
         upload, picture = described(first + step - 1, moment), material.tiny_picture(first + step - 1)
         described_fields = {
@@ -202,7 +205,9 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
                 "created_at": moment,
             }
         )
-        found = analysis.result_fields(writer.findings())
+        findings = writer.findings()
+        found = analysis.result_fields(findings)
+        reading_rows.append(readings.row(photo["id"] + step, findings.page, reader=findings.reader))
         ids = {"id": analysed["id"] + step, "photo": photo["id"] + step, "device_id": upload.device_id}
         analysis_rows.append(
             {**analysed, **found, **ids, **dict.fromkeys(("created_at", "due_at", "completed_at"), moment)}
@@ -210,7 +215,10 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
         uploads.setdefault(upload.device_id, []).append((upload, moment))
     _insert(Photo, photo_rows)
     _insert(Analysis, analysis_rows)
+    _insert(Reading, reading_rows)
     lexicon.index_new([row["id"] for row in photo_rows])
+    # Their texts differ, so none would come into a stack.
+    Uncompared.delete().where(Uncompared.photo > photo["id"]).execute()
     for of_device in uploads.values():
         upload, moment = of_device[-1]
         devices.note_upload(

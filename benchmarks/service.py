@@ -14,16 +14,26 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
+from engines.embedded import CHILD
 from settings import PREFIX, ROOT, Settings, variable
 
 API_KEY = secrets.token_urlsafe(24)
 BOUNDARY = "a-boundary-that-no-picture-has"
 START_PATIENCE = 60.0  # seconds
 STOP_PATIENCE = 40.0
+READER = CHILD[-1]  # what the command line of the child process contains that recognises text
 LOOK = 0.002  # seconds between tries to get the first answer
+
+
+class Memory(NamedTuple):
+    """Bytes; pages that processes share are counted once (PSS)."""
+
+    gunicorn: int  # its master and its workers
+    reader: int  # the child process that recognises text; 0 while there is none
 
 
 class Service:
@@ -83,14 +93,22 @@ class Service:
         return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0).decode(errors="replace")
 
     def memory(self) -> int:
-        """The memory of all its processes in bytes; pages that they share are counted once (PSS)."""
-        total = 0
+        """The memory of all its processes in bytes."""
+        return sum(self.memory_of_each())
+
+    def memory_of_each(self) -> Memory:
+        """The memory that its processes take now."""
+        gunicorn = reader = 0
         for process in self._processes():
             try:
-                total += process.memory_full_info().pss
+                size = process.memory_full_info().pss
+                if READER in process.cmdline():
+                    reader += size
+                else:
+                    gunicorn += size
             except (psutil.NoSuchProcess, psutil.AccessDenied):
                 continue  # it ended meanwhile
-        return total
+        return Memory(gunicorn, reader)
 
     def processor(self) -> float:
         """The processor time of all its processes so far, in seconds."""
@@ -113,12 +131,16 @@ class Service:
 
 
 class MemoryWatch:
-    """Samples the memory of a service, in bytes, while this context lasts: at its start, and then `every` so
-    many seconds.
+    """Samples the memory of a service while this context lasts: at its start, and then `every` so many
+    seconds.
+
+    `samples` has all processes, in bytes; `each` the same by process, and `times` the seconds from the start.
     """
 
     def __init__(self, service: Service, every: float):
-        self.samples: list[int] = [service.memory()]
+        self._begun = time.monotonic()
+        self.times = [0.0]
+        self.each = [service.memory_of_each()]
         self._service, self._every = service, every
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch)
@@ -131,9 +153,14 @@ class MemoryWatch:
         self._ended.set()
         self._thread.join()
 
+    @property
+    def samples(self) -> list[int]:
+        return [sum(sample) for sample in self.each]
+
     def _watch(self) -> None:
         while not self._ended.wait(self._every):
-            self.samples.append(self._service.memory())
+            self.times.append(time.monotonic() - self._begun)
+            self.each.append(self._service.memory_of_each())
 
 
 class PauseWatch:

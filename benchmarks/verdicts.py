@@ -14,6 +14,12 @@ LIMITED = ("/api/chat/send",)  # the rate-limited paths that the clients call
 # up to 4 MB with use, and Pillow, msgspec and the allocator reach their size with the first pictures.
 WARM_UP = 0.25
 
+MEGABYTE = 1_048_576
+# Limit of what the processes may gain in an hour. The samples scatter even when nothing is gained, so that
+# the slope of an hour is uncertain by some 5 MB, and that of minutes says nothing.
+MOST_GAINED = 40 * MEGABYTE
+LONG_ENOUGH = 1_800.0  # seconds from which on a slope is judged
+
 
 def problem(path: str, status: int, headers: Mapping[str, str], text: str) -> str | None:
     """Why this answer is not allowed; None if it is. Status 0 means that there was no answer."""
@@ -32,3 +38,23 @@ def growth(samples: Sequence[float]) -> float:
     warm = samples[int(len(samples) * WARM_UP) :]
     third = max(1, len(warm) // 3)
     return statistics.median(warm[-third:]) / statistics.median(warm[:third])
+
+
+def slope(times: Sequence[float], samples: Sequence[float]) -> float:
+    """What the samples grow by in an hour, by least squares, after the warm-up. `times` are in seconds."""
+    first = int(len(samples) * WARM_UP)
+    return 3_600 * statistics.linear_regression(times[first:], samples[first:]).slope
+
+
+def gains(slopes: Mapping[str, float], seconds: float) -> tuple[str, list[str]]:
+    """The sentence about these slopes (kind of process -> bytes per hour) in a load of so many seconds, and
+    the problems.
+    """
+    if seconds < LONG_ENOUGH:
+        return f"its slope is measured from {LONG_ENOUGH / 60:.0f} minutes on", []
+    rates = {kind: f"{kind} {gain / MEGABYTE:+.1f} MB per hour" for kind, gain in slopes.items()}
+    sentence = (
+        f"its slope after the warm-up, by least squares: {', '.join(rates.values())} "
+        f"(at most {MOST_GAINED / MEGABYTE:+.0f} MB per hour for each)"
+    )
+    return sentence, [f"memory has grown: {rates[kind]}" for kind in slopes if slopes[kind] > MOST_GAINED]
