@@ -38,7 +38,7 @@ PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq -
 LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run test test-all faults mutants fuzz bench load docs pictures lint lock clean
+.PHONY: help install run test test-all faults mutants fuzz bench judge load docs pictures lint lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -60,12 +60,15 @@ faults: $(DEV_READY) ## simulate a power cut at every write (minutes; `make test
 mutants: $(DEV_READY) ## plant COUNT=20 mistakes in each of MODULES="search lexicon", and show those that no test notices (SEED=1)
 	@.venv/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) $(MODULES) $(ARGS)
 
-fuzz: $(DEV_READY) ## send a running service random requests of its contract for SECONDS=300; test properties with more examples
-	@.venv/bin/python -m pytest tests/test_fuzz.py --fuzz-seconds=$(SECONDS) $(ARGS)
+fuzz: $(DEV_READY) ## attack a running service with requests, slow clients and a hostile model for SECONDS=300; test properties with more examples
+	@.venv/bin/python -m pytest -rP tests/test_fuzz.py --fuzz-seconds=$(SECONDS) $(ARGS)
 	@.venv/bin/python -m pytest -m hypothesis --hypothesis-profile=fuzz $(ARGS)
 
 bench: $(DEV_READY) ## measure speed and memory against budgets (SIZE=100000: photos in the database; ARGS for more)
 	@.venv/bin/python -m benchmarks --size $(SIZE) $(ARGS)
+
+judge: $(DEV_READY) ## judge what the embedded analyser understands, on made-up screens and on CORPUS=folder (ARGS for more)
+	@.venv/bin/python -m benchmarks.judge $(ARGS)
 
 load: $(DEV_READY) ## run phones, browsers, chats and jobs all at once (MINUTES=3; ARGS for more)
 	@.venv/bin/python -m benchmarks.load --minutes $(MINUTES) $(ARGS)
