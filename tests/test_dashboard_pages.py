@@ -260,7 +260,7 @@ def test_memories_are_filtered_paged_and_forgotten(many):
     expect(page.get_by_text("49 of 59")).to_be_visible()
     page.get_by_role("button", name="Show more").click()
     expect(items).to_have_count(59)
-    assert len({item.get_attribute("data-id") for item in items.all()}) == 59
+    assert len(set(items.evaluate_all("(items) => items.map((item) => item.dataset.id)"))) == 59
     page.get_by_label("Kept for").select_option("short_term")
     expect(items).to_have_count(9)
     expect(items.first).to_contain_text("expires")
