@@ -313,6 +313,7 @@ def test_a_picture_opened_by_its_address_has_its_place_in_the_whole_list(many):
 # --------------------------------------------------------------------------------------- search and its hits
 
 
+@pytest.mark.slow
 def test_the_search_is_focused_by_slash_and_ctrl_k_from_anywhere_and_cleared_by_escape(dashboard):
     stored(dashboard, "one")
     page = dashboard.open("#/library")
@@ -606,6 +607,7 @@ def test_an_upload_that_the_service_refuses_says_why_and_can_be_sent_again(dashb
 # ---------------------------------------------------------------------------- the whole, failures, hostility
 
 
+@pytest.mark.slow
 def test_a_phone_keeps_its_screen_for_the_pictures(dashboard):
     stored(dashboard, "one", original_timestamp="1700000000000")
     dashboard.findings.append({**FINDINGS, "app_name": "Bank", "content_category": "finance"})
@@ -643,6 +645,7 @@ def test_axe_finds_nothing_in_the_library(many, axe, theme, size, language):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_a_list_that_cannot_be_loaded_says_why_and_tries_again(dashboard):
     dashboard.tolerate("503")
     stored(dashboard, "one")
