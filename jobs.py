@@ -13,7 +13,9 @@ import contextlib
 import functools
 import os
 import re
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -36,7 +38,7 @@ from curation import retention
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
 from settings import MEGABYTE, NAME, VERSION, Settings
-from upkeep import authority, backup, check, cleanup, importing, progress, restore, rotation
+from upkeep import authority, backup, check, cleanup, importing, progress, restore, rotation, schedule
 from web import addresses, certificates, shapes, trust
 
 MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
@@ -286,6 +288,17 @@ def rotate_keys(force: bool, pictures: bool) -> str:
         if pictures:
             outcomes.append(_sealed(rotation.seal_anew(report), "resealed"))
     return ", ".join(outcomes)
+
+
+@command(jobs, name="schedule", opens=False)
+def keep_schedule() -> None:
+    """Run all jobs at the times of the file `crontab`, where there is neither cron nor systemd."""
+    stopping = threading.Event()
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda _number, _frame: stopping.set())
+    schedule.keep(
+        stopping, failed=lambda job, code: click.echo(f"{job}: failed with exit code {code}", err=True)
+    )
 
 
 def _certificate_kept() -> list[str]:
