@@ -18,7 +18,7 @@ from tests.support.drawing import draw
 from tests.support.service import PATIENCE, HeldUpload, Service, eventually
 
 DEPLOY = ROOT / "deploy"
-SERVICES = ("snaplore.service", "snaplore-job@.service")
+SERVICES = ("snaplore.service", "snaplore@.service", "snaplore-job@.service")
 WORK = ("reason", "decay", "cleanup", "rotate-keys")
 TIMERS = tuple(f"snaplore-{name}.timer" for name in WORK)
 
@@ -71,7 +71,10 @@ def units(tmp_path):
 
 @needs_systemd
 def test_systemd_accepts_the_units(units):
-    named = ("snaplore.service", "snaplore.socket", "snaplore-job@reason.service", *TIMERS)
+    named = (
+        "snaplore.service", "snaplore.socket", "snaplore@anna.service", "snaplore-job@reason.service", *TIMERS
+    )  # fmt: skip
+    (units / "snaplore@anna.service").symlink_to("snaplore@.service")
     (units / "snaplore-job@reason.service").symlink_to("snaplore-job@.service")
     verdict = analyze("verify", "--man=no", "--recursive-errors=no", *(units / unit for unit in named))
     assert verdict.returncode == 0, verdict.stderr
@@ -127,6 +130,7 @@ def test_every_directive_of_the_service_has_a_reason_above_it():
 def test_jobs_have_the_sandbox_and_the_data_of_the_service():
     assert len(sandbox("snaplore.service")) > 25
     assert sandbox("snaplore-job@.service") == sandbox("snaplore.service")
+    assert sandbox("snaplore@.service") == sandbox("snaplore.service")
     shared = (
         "User",
         "Group",
@@ -136,9 +140,18 @@ def test_jobs_have_the_sandbox_and_the_data_of_the_service():
         "StateDirectory",
         "StateDirectoryMode",
     )
-    mine, theirs = ([item for item in directives(unit, "Service") if item[0] in shared] for unit in SERVICES)
-    assert [name for name, _ in mine] == list(shared)
-    assert theirs == mine
+    service, job, person = (
+        [item for item in directives(unit, "Service") if item[0] in shared]
+        for unit in ("snaplore.service", "snaplore-job@.service", "snaplore@.service")
+    )
+    assert [name for name, _ in service] == list(shared)
+    assert job == service
+    own = {
+        "Environment": "SNAPLORE_DATA_DIR=%S/snaplore-%i",
+        "EnvironmentFile": "/etc/snaplore/%i.environment",
+    }
+    own |= dict.fromkeys(("User", "Group", "StateDirectory"), "snaplore-%i")
+    assert person == [(name, own.get(name, value)) for name, value in service]
 
 
 @pytest.mark.parametrize("unit", SERVICES)
