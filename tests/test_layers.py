@@ -81,7 +81,7 @@ LAYERS = (
     ("curation.retention", "curation.trash"),
     ("curation.batch",),
     ("curation.originals",),
-    ("upkeep.progress",),
+    ("upkeep.progress", "upkeep.schedule"),
     ("upkeep.archive", "upkeep.authority", "upkeep.cleanup", "upkeep.rollback", "upkeep.rotation"),
     ("upkeep.backup", "upkeep.check", "upkeep.export", "upkeep.importing", "upkeep.restore"),
     ("upkeep.watching",),
