@@ -6,6 +6,9 @@ the project, so only the first run is slow. Half of the pictures are held out by
 their totals are printed, so that nobody tunes to them by looking. `--held-out` lists their errors too, for
 after the tuning.
 
+With a folder, the screenshots are also searched by descriptions, over the API of a real service
+(`described.py`).
+
 `--against REVISION` also runs the rules of an earlier revision, prints its totals, and the titles and
 summaries of both side by side.
 """
@@ -27,7 +30,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from benchmarks import drawn
+from benchmarks import described, drawn
 from engines import rules
 from engines.embedded import LocalModel
 from engines.findings import CATEGORIES, Findings
@@ -90,6 +93,8 @@ def main() -> None:
             _report([(cases[number], old[number]) for number in chosen], f"{options.against}: ", errors=False)
         _report([(cases[number], new[number]) for number in chosen], "", errors=shown)
     print(f"\nrules: {each * 1000:.1f} ms a screenshot")
+    if options.corpus is not None:
+        _describe(cases, options.corpus, shown=options.held_out)
     if options.pairs:
         _pairs(cases, old or new, new, options.pairs, options.held_out)
 
@@ -145,6 +150,24 @@ def _pairs(cases: list[Case], old: list[Findings], new: list[Findings], count: i
             print(f" {name}: [{found.content_category}, {found.intent}, {found.app_name}] {found.title}")
             print(f"      {found.summary}")
             print(f"      {entities}")
+
+
+def _describe(cases: list[Case], corpus: Path, *, shown: bool) -> None:
+    """What is found by descriptions. The phrases that are quoted are a line of each screenshot."""
+    cases = [case for case in cases if "drawn" not in case.group]
+    phrases = []
+    for case in cases:
+        lines = [line.text for line in case.page.lines if 8 <= len(line.text) <= 40 and '"' not in line.text]
+        phrases += sorted(lines, key=_digest)[:1]
+    with tempfile.TemporaryDirectory(prefix="snaplore-judge-") as folder:
+        described.report(
+            {case.name: (corpus / "images" / case.name).read_bytes() for case in cases},
+            {case.name: case.page for case in cases},
+            {query: [case.name] for case in cases for query in case.label.queries},
+            phrases,
+            Path(folder),
+            shown=shown,
+        )
 
 
 def _categories(label: Label) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from engines.entities import NUMBER, SIGN, TOP_LEVEL
 from engines.findings import MAX_TITLE, Entity
-from engines.kinds import AMOUNT_RIGHT, HEADED, MONEY, WHEN_RIGHT
+from engines.kinds import AMOUNT_RIGHT, MONEY, WHEN_RIGHT, headed
 from engines.layout import Block, Layout, Row, is_chinese, is_clock, letters, plain, weight
 from text import one_line, shortened
 
@@ -379,17 +379,17 @@ def _notices(layout: Layout) -> list[tuple[str, str]]:
     """The sender and the text of each notification."""
     found: list[tuple[str, str]] = []
     for at, block in enumerate(layout.blocks):
-        match = HEADED.match(block.lines[0].text[:80])
-        if match:
+        sender = headed(block.lines[0].text)
+        if sender:
             # Its text is in the blocks below, up to the next header.
             below = [
                 one
                 for one in layout.blocks[at + 1 : at + 3]
-                if not HEADED.match(one.text[:80]) and weight(one.text) >= 3 and not is_clock(one.text)
+                if not headed(one.text) and weight(one.text) >= 3 and not is_clock(one.text)
             ]
             own = plain(" ".join(line.text for line in block.lines[1:]))
             said = own or plain(below[0].text if below else "")
-            found.append((plain(match[1]), shortened(said, QUOTED)))
+            found.append((plain(sender), shortened(said, QUOTED)))
     return found
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from engines.entities import CLOCK, MONTH, NUMBER, SIGN
-from engines.layout import Layout, is_clock, weight
+from engines.layout import Layout, is_chinese, is_clock, weight
 from engines.lines import Line
 
 ENOUGH = 3.0
@@ -537,7 +537,7 @@ WHEN_RIGHT = re.compile(
     re.IGNORECASE,
 )
 # The header of a notification: "Calendar · 5m". No name of a sender begins with a number or is a handle.
-HEADED = re.compile(
+_HEADED = re.compile(
     rf"^(?!\W{{0,3}}\d|[ur]/|.{{0,30}}@)(.{{2,40}}?) ?[·•・∙] ?(?:{AGO})\W{{0,3}}$", re.IGNORECASE
 )
 AMOUNT_RIGHT = re.compile(
@@ -646,11 +646,11 @@ def _by_layout(layout: Layout, words: Mapping[str, float]) -> dict[str, float]:
                 add(kind, 1.6)
         if words.get("shop", 0) >= 1:
             add("shop", 1.6)
-    headed = sum(HEADED.match(text[:80]) is not None for text in texts)
-    add("notices", min(4.5, 3.2 * headed))
+    senders = sum(headed(text) != "" for text in texts)
+    add("notices", min(4.5, 3.2 * senders))
     if is_lock_screen(layout):
-        add("lock_screen", 3.5 + min(2, headed))
-    elif any(line.height >= 2.2 * layout.median and is_clock(line.text) for line in lines) and headed:
+        add("lock_screen", 3.5 + min(2, senders))
+    elif any(line.height >= 2.2 * layout.median and is_clock(line.text) for line in lines) and senders:
         add("lock_screen", 3)
     handles = sum(_HANDLE.search(text) is not None for text in texts)
     counted = sum(_COUNTED.search(text) is not None for text in texts)
@@ -691,6 +691,17 @@ def _by_layout(layout: Layout, words: Mapping[str, float]) -> dict[str, float]:
     if len(grid) >= 3 and 3 * len(grid) >= 2 * len(layout.rows) - 3:
         add("home_screen", 3.2)
     return {kind: amount for kind, amount in found.items() if amount}
+
+
+def headed(text: str) -> str:
+    """The sender in the header of a notification, "" when a text is none. The bell or the arrow behind the
+    time may have been read as one character.
+    """
+    text = text[:80].rstrip()
+    match = _HEADED.match(text)
+    if match is None and (text[-2:-1] == " " or is_chinese(text[-1:])):
+        match = _HEADED.match(text[:-1])
+    return match[1] if match else ""
 
 
 def is_lock_screen(layout: Layout) -> bool:
