@@ -6,10 +6,11 @@ sentence. What is quoted is quoted as it was read, whole paragraphs instead of s
 status bar.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from engines.entities import NUMBER, SIGN, TOP_LEVEL
+from engines.entities import MONTH, NUMBER, SIGN, TOP_LEVEL
 from engines.findings import MAX_TITLE, Entity
 from engines.kinds import AMOUNT_RIGHT, MONEY, WHEN_RIGHT, headed
 from engines.layout import Block, Layout, Row, is_chinese, is_clock, letters, plain, weight
@@ -18,6 +19,7 @@ from text import one_line, shortened
 SUMMARY_LENGTH = 200
 LONGEST_TITLE = 70  # characters; only a heading without a break is longer
 QUOTED = 110  # characters of a quotation
+POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
 ENTRY = 36  # characters of an entry in an enumeration
 
 _NO_TITLE = re.compile(
@@ -25,6 +27,7 @@ _NO_TITLE = re.compile(
     r"|yesterday|now|you|\d{1,3} ?(?:min|h|km|m)\b.{0,24}|\d{1,3} ?(?:分钟|公里|小时).{0,24}"
     r"|[日一二三四五六 ]{7,14}"
     r"|(?:mon|tue|sun)\W.{8,40}"
+    r"|(?:enter|type) (?:your|an?|the) .{2,30}"
     r"|filters?|sort(?: by)?|new|add|home|"
     r"搜索.{0,12}|返回|取消|完成|编辑|确定|关闭|下一步|保存|分享|菜单|更多|全部|今天|昨天|刚刚|首页)\W{0,3}",
     re.IGNORECASE,
@@ -75,7 +78,7 @@ _TEXTS = {
         "page_at": "Web page {title} on {site}", "settings": "Settings “{title}” with {entries}",
         "settings_plain": "Settings with {entries}",
         "weather": "Weather in {title}: {entries}", "named": "{title}: {entries}",
-        "mails": "Mails: {entries}",
+        "mails": "Mails: {entries}", "mails_from": "Mails from {who}: {entries}",
         "mail": "Mail {title}: {said}", "code": "Code: {said}", "end": ".",
     },
     "zh": {
@@ -91,6 +94,7 @@ _TEXTS = {
         "page_at": "{site} 的网页{title}", "settings": "“{title}”设置页，包括{entries}",
         "settings_plain": "设置页，包括{entries}",
         "weather": "{title}的天气：{entries}", "named": "{title}：{entries}", "mails": "邮件：{entries}",
+        "mails_from": "{who}的邮件：{entries}",
         "mail": "邮件{title}：{said}", "code": "二维码：{said}", "end": "。",
     },
 }  # fmt: skip
@@ -224,7 +228,25 @@ def _is_title(text: str, least: int = 3) -> bool:
         and not _NO_TITLE.fullmatch(text)
         and not WHEN_RIGHT.fullmatch(text)
         and not _SITE.fullmatch(text)
+        and not _is_menu(text)
     )
+
+
+def _is_menu(text: str) -> bool:
+    """Whether a text is the links at the top of a web page, read as one line."""
+    words = text.casefold().split()
+    return len(words) >= 4 and (
+        2 * sum(word in _LINKS for word in words) > len(words)
+        or all(len(word) <= 4 and is_chinese(word[0]) for word in words)
+    )
+
+
+_LINK_WORDS = """
+    home about contact products pricing docs documentation blog issues pull requests codespaces marketplace
+    explore login sign in up register news sports sport video videos search menu features support community
+    download downloads help shop services business tech science culture travel opinion store account cart
+"""
+_LINKS = frozenset(_LINK_WORDS.split())
 
 
 def _first_line(layout: Layout, header: str) -> str:
@@ -274,6 +296,9 @@ def _conversation(layout: Layout, app: str, texts: dict[str, str]) -> str:
         ),
         key=lambda block: block.top,
     )
+    timed = [block for block in said if _has_time(block, layout)]
+    if len(timed) >= 2:
+        said = timed  # and not the buttons below
     last = [
         texts["quote"].format(shortened(_TRAILING_TIME.sub("", plain(block.text)), 70)) for block in said[-2:]
     ]
@@ -293,6 +318,17 @@ def _is_said(text: str, who: str) -> bool:
         and not WHEN_RIGHT.fullmatch(text)
         and not _NO_TITLE.fullmatch(text)
         and not _INPUT.fullmatch(text)
+    )
+
+
+def _has_time(block: Block, layout: Layout) -> bool:
+    """Whether the time of a message is behind its text or right below it."""
+    return _TRAILING_TIME.search(block.text) is not None or any(
+        is_clock(line.text)
+        and -0.5 * block.height < line.top - block.bottom < 0.8 * block.height
+        and block.left <= line.left
+        and line.right <= block.right + 4 * block.height
+        for line in layout.lines
     )
 
 
@@ -345,6 +381,9 @@ def _payment(layout: Layout, app: str, texts: dict[str, str]) -> str:
     return texts["on"].format(what=what, when=when) if when else what
 
 
+_MONTH_ALONE = re.compile(rf"{MONTH}\.?(?: \d{{1,2}})?|\d{{1,2}}月", re.IGNORECASE)
+
+
 def _accounts(layout: Layout, app: str, texts: dict[str, str]) -> str:
     rows = layout.values(AMOUNT_RIGHT) or [
         row for row in layout.rows if len(row.lines) >= 2 and MONEY.search(row.last.text)
@@ -352,7 +391,8 @@ def _accounts(layout: Layout, app: str, texts: dict[str, str]) -> str:
     entries = [
         f"{shortened(plain(row.first.text), 30)} {row.last.text.strip()}"
         for row in rows
-        if weight(row.first.text) >= 2
+        if weight(row.first.text) >= 3 - any(map(is_chinese, row.first.text))
+        and not _MONTH_ALONE.fullmatch(plain(row.first.text))
     ]
     if not entries:
         return ""
@@ -405,7 +445,8 @@ def _code(layout: Layout, app: str, texts: dict[str, str]) -> str:
 def _post(layout: Layout, app: str, texts: dict[str, str]) -> str:
     said = _longest(layout)
     author = _author(layout)
-    if not said:
+    handles = sum("@" in line.text for line in layout.lines)
+    if not said or (handles >= 3 and weight(said) < POSTED):  # a list of people
         return ""
     quoted = texts["quote"].format(_first_sentence(said, QUOTED))
     return (
@@ -491,8 +532,30 @@ def _mail(layout: Layout, app: str, texts: dict[str, str]) -> str:
             title=texts["quote"].format(subject),
             said=_first_sentence(plain(layout.paragraphs[0].text), QUOTED),
         )
-    entries = _names(_entry_rows(layout), texts)
+    rows = _entry_rows(layout)
+    entries = _names(rows, texts)
+    if len(rows) >= 3 and len({_entry(row) for row in rows}) == 1:
+        subjects = _below(layout, rows)
+        if len(subjects) >= 2:
+            return texts["mails_from"].format(who=entries, entries=_names(subjects, texts))
     return texts["mails"].format(entries=entries) if entries else ""
+
+
+def _below(layout: Layout, rows: Sequence[Row]) -> list[Row]:
+    """The row right below each of `rows`: the subjects of mails."""
+    following = {
+        id(row.first): below
+        for row, below in itertools.pairwise(layout.rows)
+        if row.first.bottom < below.first.bottom
+    }
+    found = [(row, following[id(row.first)]) for row in rows if id(row.first) in following]
+    return [
+        below
+        for row, below in found
+        if abs(below.first.left - row.first.left) < row.first.height
+        and _is_title(_entry(below))
+        and _entry(below) != _entry(row)
+    ]
 
 
 def _facts(layout: Layout, app: str, texts: dict[str, str]) -> str:
@@ -513,9 +576,12 @@ def _pairs(layout: Layout) -> list[str]:
         f"{plain(row.first.text)} {plain(row.last.text)}"
         for row in layout.rows
         if len(row.lines) == 2
+        and row.first is not layout.header
+        and not (row.first.text.isupper() and row.last.text.isupper())  # buttons
         and weight(row.first.text) >= 2
         and len(row.first.text) <= 30
         and len(row.last.text) <= 60
+        and row.last.text.strip("0oO.·• ") != ""  # three dots of a menu
         and row.last.right > 0.6 * layout.width
     ]
 
@@ -548,7 +614,10 @@ def _listed(layout: Layout, kind: str, app: str, texts: dict[str, str]) -> str:
     subject = _subject(layout, kind, app)
     said = next((plain(block.text) for block in layout.paragraphs if plain(block.text) != subject), "")
     rows = [row for row in _entry_rows(layout) if plain(row.first.text) != subject]
-    if said and len(rows) < 4:
+    rows = [row for row in rows if not row.first.text.isupper()] or rows  # buttons, headings of sections
+    if not said and len(rows) < 3:
+        said = next((text for block in layout.body if _is_sentence(text := plain(block.text))), "")
+    if said and len(rows) < 6:
         about = _first_sentence(said, QUOTED)
     elif len(pairs := _pairs(layout)) >= 2 and kind not in ("tasks", "contacts", "music", "home_screen"):
         about = texts["comma"].join(pairs[:4])
@@ -568,6 +637,10 @@ def _listed(layout: Layout, kind: str, app: str, texts: dict[str, str]) -> str:
 
 
 # -------------------------------------------------------------------------------------------------- the parts
+
+
+def _is_sentence(text: str) -> bool:
+    return weight(text) >= 12 and text[-1:] in ".!?。！？" and not text.endswith("..")
 
 
 def _entry_rows(layout: Layout) -> list[Row]:
@@ -647,9 +720,10 @@ def _longest(layout: Layout) -> str:
     said: Iterable[Block] = [
         block
         for block in layout.body
-        if weight(block.text) >= 28 and letters(block.text) > 0.6 and "@" not in block.text[:40]
+        if weight(block.text) >= POSTED and letters(block.text) > 0.6 and "@" not in block.text[:40]
     ]
-    said = said or sorted(layout.body, key=lambda block: -weight(block.text))[:1]
+    unaddressed = [block for block in layout.body if "@" not in block.text]
+    said = said or sorted(unaddressed, key=lambda block: -weight(block.text))[:1]
     return next((plain(block.text) for block in said if weight(block.text) >= 10), "")
 
 
