@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from engines.entities import MONTH, NUMBER, SIGN, TOP_LEVEL
 from engines.findings import MAX_TITLE, Entity
-from engines.kinds import AMOUNT_RIGHT, MONEY, WHEN_RIGHT, headed
+from engines.kinds import AMOUNT_RIGHT, MONEY, WHEN_RIGHT, headed, is_lock_screen
 from engines.layout import Block, Layout, Row, is_chinese, is_clock, letters, plain, weight
 from text import one_line, shortened
 
@@ -26,7 +26,7 @@ _NO_TITLE = re.compile(
     r"(?:search|search .{1,40}|back|cancel|done|edit|ok|skip|close|next|save|share|menu|more|all|today"
     r"|yesterday|now|you|\d{1,3} ?(?:min|h|km|m)\b.{0,24}|\d{1,3} ?(?:分钟|公里|小时).{0,24}"
     r"|[日一二三四五六 ]{7,14}"
-    r"|(?:mon|tue|sun)\W.{8,40}"
+    r"|(?:mon|tue|sun)\W.{8,40}|\d{1,2}\W{0,2}(?:mon|tues|wednes|thurs|fri|satur|sun)day"
     r"|(?:enter|type) (?:your|an?|the) .{2,30}"
     r"|filters?|sort(?: by)?|new|add|home|"
     r"搜索.{0,12}|返回|取消|完成|编辑|确定|关闭|下一步|保存|分享|菜单|更多|全部|今天|昨天|刚刚|首页)\W{0,3}",
@@ -155,6 +155,8 @@ def of_code(entity: Entity, language: str) -> str:
 
 def _subject(layout: Layout, kind: str, app: str) -> str:
     """The header, or what is larger or more particular than it."""
+    if kind == "weather" and (place := _place(layout)):
+        return place
     header = next(
         (
             text
@@ -418,19 +420,27 @@ def _notified(layout: Layout, app: str, texts: dict[str, str]) -> str:
 def _notices(layout: Layout) -> list[tuple[str, str]]:
     """The sender and the text of each notification."""
     found: list[tuple[str, str]] = []
+    locked = is_lock_screen(layout)
     for at, block in enumerate(layout.blocks):
-        sender = headed(block.lines[0].text)
+        sender = headed(block.lines[0].text, with_address=locked)
         if sender:
-            # Its text is in the blocks below, up to the next header.
+            # Its title and its text are in the blocks below, up to the next header.
             below = [
-                one
-                for one in layout.blocks[at + 1 : at + 3]
-                if not headed(one.text) and weight(one.text) >= 3 and not is_clock(one.text)
+                plain(one.text)
+                for one in itertools.takewhile(
+                    lambda one: not headed(one.text, with_address=locked), layout.blocks[at + 1 : at + 3]
+                )
+                if weight(one.text) >= 3 and not is_clock(one.text) and not _CLEAR.fullmatch(one.text)
             ]
             own = plain(" ".join(line.text for line in block.lines[1:]))
-            said = own or plain(below[0].text if below else "")
+            said = own or ": ".join(below)
             found.append((plain(sender), shortened(said, QUOTED)))
     return found
+
+
+_CLEAR = re.compile(
+    r"clear(?: all)?|manage|mark as read|reply|archive|全部清除|清除|管理|回复", re.IGNORECASE
+)
 
 
 def _code(layout: Layout, app: str, texts: dict[str, str]) -> str:
@@ -446,7 +456,9 @@ def _post(layout: Layout, app: str, texts: dict[str, str]) -> str:
     said = _longest(layout)
     author = _author(layout)
     handles = sum("@" in line.text for line in layout.lines)
-    if not said or (handles >= 3 and weight(said) < POSTED):  # a list of people
+    if not said or (
+        weight(said) < POSTED and (handles >= 3 or not author)
+    ):  # a list of people or of accounts
         return ""
     quoted = texts["quote"].format(_first_sentence(said, QUOTED))
     return (
@@ -511,18 +523,31 @@ def _settings(layout: Layout, app: str, texts: dict[str, str]) -> str:
 
 
 def _weather(layout: Layout, app: str, texts: dict[str, str]) -> str:
-    place = next((plain(line.text) for line in layout.headers if _is_title(plain(line.text))), "")
-    degrees = next((match[0] for block in layout.body if (match := _TEMPERATURE.search(block.text[:60]))), "")
-    sky = next(
-        (
-            plain(block.text)
-            for block in layout.body[:8]
-            if _is_title(plain(block.text)) and plain(block.text) != place
-        ),
-        "",
+    place = _place(layout)
+    lines = [plain(block.text) for block in layout.blocks[:12]]
+    sky = next((text for text in lines if _SKY.search(text) and len(text) <= 40), "")
+    large = [line.text for line in layout.lines if line.height >= 2 * layout.median]
+    degrees = next((text for text in large if _DEGREES.fullmatch(text)), "") or next(
+        (match[0] for block in layout.body if (match := _TEMPERATURE.search(block.text[:60]))), ""
     )
+    if degrees.isdigit():
+        degrees += "°"
     parts = [part for part in (degrees.replace(" ", ""), shortened(sky, 60)) if part]
     return texts["weather"].format(title=place, entries=texts["comma"].join(parts)) if place and parts else ""
+
+
+def _place(layout: Layout) -> str:
+    """Where the weather is: the first title that is no weather."""
+    lines = (plain(block.text) for block in layout.blocks[:12])
+    return next((text for text in lines if _is_title(text) and not _SKY.search(text)), "")
+
+
+_DEGREES = re.compile(r"-?\d{1,2} ?(?:°|℃|℉)?[CF]?")
+_SKY = re.compile(
+    r"(?<![a-z])(?:sunny|clear|cloud|cloudy|rain|snow|storm|thunder|fog|overcast|mist|drizzle|showers?|haze)"
+    r"|晴|雨|多云|阴|雪|雾|霾",
+    re.IGNORECASE,
+)
 
 
 def _mail(layout: Layout, app: str, texts: dict[str, str]) -> str:
@@ -614,8 +639,9 @@ def _listed(layout: Layout, kind: str, app: str, texts: dict[str, str]) -> str:
     subject = _subject(layout, kind, app)
     said = next((plain(block.text) for block in layout.paragraphs if plain(block.text) != subject), "")
     rows = [row for row in _entry_rows(layout) if plain(row.first.text) != subject]
-    rows = [row for row in rows if not row.first.text.isupper()] or rows  # buttons, headings of sections
-    if not said and len(rows) < 3:
+    named = [row for row in rows if not row.first.text.isupper()]  # no buttons, no headings of sections
+    rows = named if len(named) >= 3 else rows
+    if not said and len(named) < 3:
         said = next((text for block in layout.body if _is_sentence(text := plain(block.text))), "")
     if said and len(rows) < 6:
         about = _first_sentence(said, QUOTED)

@@ -693,11 +693,18 @@ def _by_layout(layout: Layout, words: Mapping[str, float]) -> dict[str, float]:
     return {kind: amount for kind, amount in found.items() if amount}
 
 
-def headed(text: str) -> str:
+_DOTS = re.compile(r"[·•・∙]")
+
+
+def headed(text: str, *, with_address: bool = False) -> str:
     """The sender in the header of a notification, "" when a text is none. The bell or the arrow behind the
-    time may have been read as one character.
+    time may have been read as one character. With an address, as in "Anna · anna@example.org · now", it is
+    one on a lock screen only; elsewhere it is a post.
     """
     text = text[:80].rstrip()
+    if with_address and "@" in text:
+        first, *_, last = _DOTS.split(text)
+        return first.strip() if WHEN_RIGHT.fullmatch(last.strip()) and "@" not in first else ""
     match = _HEADED.match(text)
     if match is None and (text[-2:-1] == " " or is_chinese(text[-1:])):
         match = _HEADED.match(text[:-1])
