@@ -359,7 +359,15 @@ _INPUT = re.compile(
 )
 
 
+_WRITE_HERE = re.compile(
+    r"(?:type|enter|write|send) (?:an? |your )?(?:text |e-?mail )?message|按住 ?说话|输入消息|发送消息",
+    re.IGNORECASE,
+)
+
+
 def _conversations(layout: Layout, app: str, texts: dict[str, str]) -> str:
+    if any(_WRITE_HERE.match(plain(line.text)) for line in layout.lines):
+        return _conversation(layout, app, texts)
     entries = _names(_entry_rows(layout), texts)
     if not entries:
         return ""
@@ -550,6 +558,28 @@ _SKY = re.compile(
 )
 
 
+def _calendar(layout: Layout, app: str, texts: dict[str, str]) -> str:
+    """The events of an agenda: what is right above a time with a beginning and an end."""
+    events = [
+        plain(above.text)
+        for line in layout.lines
+        if _FROM_TO.match(line.text.strip())
+        for above in layout.lines
+        if 0 <= line.top - above.bottom < line.height and abs(above.left - line.left) < line.height
+    ]
+    named = list(dict.fromkeys(shortened(event, ENTRY) for event in events if _is_title(event)))
+    subject = _subject(layout, "calendar", app)
+    if len(named) < 2 or not subject:
+        return ""
+    entries = (
+        texts["more"].format(texts["comma"].join(named[:4])) if len(named) > 5 else _enumerated(named, texts)
+    )
+    return texts["named"].format(title=subject, entries=entries)
+
+
+_FROM_TO = re.compile(r"\d{1,2}[:：]\d\d ?(?:[ap]m)? ?[-–—~至] ?\d{1,2}[:：]\d\d", re.IGNORECASE)
+
+
 def _mail(layout: Layout, app: str, texts: dict[str, str]) -> str:
     if layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
         subject = _subject(layout, "mail", app)
@@ -625,6 +655,7 @@ _WRITERS: dict[str, Callable[[Layout, str, dict[str, str]], str]] = {
     "page": _article,
     "settings": _settings,
     "weather": _weather,
+    "calendar": _calendar,
     "mail": _mail,
     "ticket": _facts,
     "meeting": _facts,
@@ -642,8 +673,8 @@ def _listed(layout: Layout, kind: str, app: str, texts: dict[str, str]) -> str:
     named = [row for row in rows if not row.first.text.isupper()]  # no buttons, no headings of sections
     rows = named if len(named) >= 3 else rows
     if not said and len(named) < 3:
-        said = next((text for block in layout.body if _is_sentence(text := plain(block.text))), "")
-    if said and len(rows) < 6:
+        said = next((text for block in layout.body if _is_said_here(block, text := plain(block.text))), "")
+    if said and (len(rows) < 6 or weight(said) >= 200):
         about = _first_sentence(said, QUOTED)
     elif len(pairs := _pairs(layout)) >= 2 and kind not in ("tasks", "contacts", "music", "home_screen"):
         about = texts["comma"].join(pairs[:4])
@@ -665,8 +696,10 @@ def _listed(layout: Layout, kind: str, app: str, texts: dict[str, str]) -> str:
 # -------------------------------------------------------------------------------------------------- the parts
 
 
-def _is_sentence(text: str) -> bool:
-    return weight(text) >= 12 and text[-1:] in ".!?。！？" and not text.endswith("..")
+def _is_said_here(block: Block, text: str) -> bool:
+    """Whether a block is a sentence, or a wrapped text as long as one."""
+    is_sentence = text[-1:] in ".!?。！？" and not text.endswith("..")
+    return weight(text) >= (12 if is_sentence else 40) and (is_sentence or len(block.lines) >= 2)
 
 
 def _entry_rows(layout: Layout) -> list[Row]:

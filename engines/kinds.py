@@ -19,6 +19,7 @@ from engines.lines import Line
 
 ENOUGH = 3.0
 HEADER, ALONE, INSIDE = 1.6, 1.0, 0.55  # by what a word's weight is multiplied, by its place
+LONG_MESSAGE = 400  # letters, Chinese ones counted double; longer blocks of a wide screen are an article's
 MOST_OF_WORDS = 7.0  # evidence from words alone; each further word of a kind counts less
 
 # The contract's category of each kind.
@@ -606,7 +607,10 @@ def _by_layout(layout: Layout, words: Mapping[str, float]) -> dict[str, float]:
         clocks = sum(_ENDS_IN_CLOCK.search(text[-16:]) is not None for text in texts)
         sentences = sum(block.text.rstrip()[-1:] in _SENTENCE_ENDS for block in [*said_left, *said_right])
         # On a wide screen, two columns of text look like two speakers.
-        if clocks or layout.width < layout.height or words.get("conversation", 0) >= 1:
+        columns = (
+            layout.width > layout.height and max(weight(block.text) for block in layout.blocks) > LONG_MESSAGE
+        )
+        if not columns and (clocks or layout.width < layout.height or words.get("conversation", 0) >= 1):
             add("conversation", 1.8 + 0.4 * min(4, clocks) + 0.3 * min(3, len(said_right)))
             add("conversation", 0.25 * min(4, sentences))
     dated = layout.values(WHEN_RIGHT)

@@ -194,7 +194,7 @@ class Layout:
             len(column) >= 3
             and all(len(line.text) <= 20 for line in column)
             and len(column) + len(beside) == len(self.lines)
-            and len(beside) > len(column)
+            and len(beside) >= 3
         )
         return column if is_menu else []
 
