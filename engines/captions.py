@@ -19,6 +19,7 @@ from text import one_line, shortened
 SUMMARY_LENGTH = 200
 LONGEST_TITLE = 70  # characters; only a heading without a break is longer
 QUOTED = 110  # characters of a quotation
+RUNNING = 400  # letters of the paragraphs of a text to read, Chinese ones counted double
 POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
 ENTRY = 36  # characters of an entry in an enumeration
 
@@ -26,6 +27,7 @@ _NO_TITLE = re.compile(
     r"(?:search|search .{1,40}|back|cancel|done|edit|ok|skip|close|next|save|share|menu|more|all|today"
     r"|yesterday|now|you|\d{1,3} ?(?:min|h|km|m)\b.{0,24}|\d{1,3} ?(?:分钟|公里|小时).{0,24}"
     r"|[日一二三四五六 ]{7,14}"
+    r"|(?:mon|tue|wed|thu|fri|sat|sun)\w{0,6}\W.{0,20}\d\d:\d\d.{0,14}"
     r"|(?:mon|tue|sun)\W.{8,40}|\d{1,2}\W{0,2}(?:mon|tues|wednes|thurs|fri|satur|sun)day"
     r"|(?:enter|type) (?:your|an?|the) .{2,30}"
     r"|filters?|sort(?: by)?|new|add|home|"
@@ -674,7 +676,8 @@ def _listed(layout: Layout, kind: str, app: str, texts: dict[str, str]) -> str:
     rows = named if len(named) >= 3 else rows
     if not said and len(named) < 3:
         said = next((text for block in layout.body if _is_said_here(block, text := plain(block.text))), "")
-    if said and (len(rows) < 6 or weight(said) >= 200):
+    is_running_text = sum(weight(block.text) for block in layout.paragraphs) >= RUNNING
+    if said and (len(rows) < 6 or is_running_text):
         about = _first_sentence(said, QUOTED)
     elif len(pairs := _pairs(layout)) >= 2 and kind not in ("tasks", "contacts", "music", "home_screen"):
         about = texts["comma"].join(pairs[:4])
@@ -703,7 +706,11 @@ def _is_said_here(block: Block, text: str) -> bool:
 
 
 def _entry_rows(layout: Layout) -> list[Row]:
-    return [row for row in layout.entries if _is_title(_entry(row))]
+    rows = [row for row in layout.entries if _is_title(_entry(row))]
+    if 2 * len(rows) < len(layout.entries):  # each entry begins with its time
+        below = _below(layout, layout.entries)
+        return below if len(below) >= 3 else rows
+    return rows
 
 
 def _entry(row: Row) -> str:
