@@ -2,7 +2,8 @@
 
 The screenshots are uploaded to a service in a temporary folder, analysed by its embedded analyser and
 searched over its API. The descriptions in `labels.json` were written while the search was made; those in
-`described.json` afterwards, and nothing was chosen by them. Each names the screenshots that answer it.
+`described.json` afterwards, and nothing was chosen by them: half of the screenshots have those of the first
+set, the others those of the second. Each names the screenshots that answer it.
 
 The other half of the promise is that the search by words stays what it is: quoted phrases and queries for
 what is on no screenshot are asked before there are vectors, and again afterwards.
@@ -58,7 +59,7 @@ def report(pictures: Mapping[str, bytes], pages: Mapping[str, Page], queries: Ma
     `pictures` and `pages` (what was read on them) are by name, `phrases` stand on screenshots. The misses of
     `described.json` are listed if `shown`.
     """
-    held_out: dict[str, list[str]] = json.loads(DESCRIPTIONS.read_bytes())
+    held_out: dict[str, dict[str, list[str]]] = json.loads(DESCRIPTIONS.read_bytes())
     with _service(folder) as app:
         names = _filled(app, pictures, pages)
         quoted = [f'"{phrase}"' for phrase in phrases]
@@ -68,12 +69,12 @@ def report(pictures: Mapping[str, bytes], pages: Mapping[str, Page], queries: Ma
             count += 1
         each = (time.perf_counter() - began) / max(1, count)
         print(f"\n== described: {count} screenshots")
-        for group, asked in (("while tuning", queries), ("held out", held_out)):
+        for group, asked in (("while tuning", queries), *held_out.items()):
             if not asked:
                 continue
             result = _result(app, names, asked)
             print(f"{group}: {result.line()}")
-            if shown or group != "held out":
+            if shown or group not in held_out:
                 for query in result.missed:
                     print(f"  missed: {query} ({', '.join(asked[query])})")
         changed = sum(
