@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 # Of the sum of both cosines. For 56 descriptions of 82 screenshots, most right answers have more than 0.45;
 # of 15 queries for what is on none, 13 have less than 0.3 at best.
-PROBABLE, LEAST = 0.45, 0.2
+PROBABLE, LEAST = 0.45, 0.15
 COMPARED = 200  # photos with the nearest signs, whose vectors are compared
 PIECE = 5_000  # signs that are read and sent at once
 MAX_QUERY = 400  # characters

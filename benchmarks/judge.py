@@ -6,6 +6,9 @@ the project, so only the first run is slow. Half of the pictures are held out by
 their totals are printed, so that nobody tunes to them by looking. `--held-out` lists their errors too, for
 after the tuning.
 
+With a folder, the screenshots are also searched by descriptions, over the API of a real service
+(`described.py`).
+
 `--against REVISION` also runs the rules of an earlier revision, prints its totals, and the titles and
 summaries of both side by side.
 """
@@ -15,6 +18,7 @@ import csv
 import hashlib
 import io
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -27,8 +31,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from benchmarks import drawn
-from engines import rules
+from benchmarks import described, drawn
+from engines import rules, sensitive
 from engines.embedded import LocalModel
 from engines.findings import CATEGORIES, Findings
 from engines.lines import Page
@@ -90,6 +94,10 @@ def main() -> None:
             _report([(cases[number], old[number]) for number in chosen], f"{options.against}: ", errors=False)
         _report([(cases[number], new[number]) for number in chosen], "", errors=shown)
     print(f"\nrules: {each * 1000:.1f} ms a screenshot")
+    if options.read_again:
+        _time(cases, options.corpus)
+    if options.corpus is not None:
+        _describe(cases, options.corpus, shown=options.held_out)
     if options.pairs:
         _pairs(cases, old or new, new, options.pairs, options.held_out)
 
@@ -145,6 +153,51 @@ def _pairs(cases: list[Case], old: list[Findings], new: list[Findings], count: i
             print(f" {name}: [{found.content_category}, {found.intent}, {found.app_name}] {found.title}")
             print(f"      {found.summary}")
             print(f"      {entities}")
+
+
+def _time(cases: list[Case], corpus: Path | None) -> None:
+    """The time of a whole analysis on one thread: reading text and codes, what is sensitive, the rules."""
+    pictures = [
+        (corpus / "images" / case.name).read_bytes() for case in cases if corpus and "drawn" not in case.group
+    ]
+    walls = []
+    model = LocalModel(ocr_model="small", language="en")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = time.process_time()
+    try:
+        for content in pictures:
+            began = time.perf_counter()
+            page, engine = model.read(io.BytesIO(content))
+            sensitive.kinds("\n".join(line.text for line in page.lines))
+            model.judge(page, engine)
+            walls.append(time.perf_counter() - began)
+    finally:
+        model.close()  # the child's time is known when it has ended
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime + time.process_time() - own
+    print(
+        f"a whole analysis: {spent / max(1, len(pictures)):.2f} s of processor time a screenshot, with the"
+        f" start of the reader; {statistics.median(walls):.2f} s at the median, {max(walls):.2f} s at most;"
+        f" reader {after.ru_maxrss / 1024:.0f} MB at most; load {os.getloadavg()[0]:.1f}"
+    )
+
+
+def _describe(cases: list[Case], corpus: Path, *, shown: bool) -> None:
+    """What is found by descriptions. The phrases that are quoted are a line of each screenshot."""
+    cases = [case for case in cases if "drawn" not in case.group]
+    phrases = []
+    for case in cases:
+        lines = [line.text for line in case.page.lines if 8 <= len(line.text) <= 40 and '"' not in line.text]
+        phrases += sorted(lines, key=_digest)[:1]
+    with tempfile.TemporaryDirectory(prefix="snaplore-judge-") as folder:
+        described.report(
+            {case.name: (corpus / "images" / case.name).read_bytes() for case in cases},
+            {case.name: case.page for case in cases},
+            {query: [case.name] for case in cases for query in case.label.queries},
+            phrases,
+            Path(folder),
+            shown=shown,
+        )
 
 
 def _categories(label: Label) -> list[str]:
@@ -248,6 +301,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--against", metavar="REVISION", help="also judge the rules of this git revision")
     parser.add_argument(
         "--pairs", type=int, default=0, metavar="COUNT", help="print titles and summaries of COUNT screens"
+    )
+    parser.add_argument(
+        "--read-again", action="store_true", help="also read the folder's screenshots again, and time it"
     )
     parser.add_argument("--held-out", action="store_true", help="list the errors of the held-out half too")
     return parser.parse_args()

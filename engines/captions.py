@@ -6,25 +6,30 @@ sentence. What is quoted is quoted as it was read, whole paragraphs instead of s
 status bar.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from engines.entities import NUMBER, SIGN, TOP_LEVEL
+from engines.entities import MONTH, NUMBER, SIGN, TOP_LEVEL
 from engines.findings import MAX_TITLE, Entity
-from engines.kinds import AMOUNT_RIGHT, HEADED, MONEY, WHEN_RIGHT
+from engines.kinds import AMOUNT_RIGHT, MONEY, WHEN_RIGHT, headed, is_lock_screen
 from engines.layout import Block, Layout, Row, is_chinese, is_clock, letters, plain, weight
 from text import one_line, shortened
 
 SUMMARY_LENGTH = 200
 LONGEST_TITLE = 70  # characters; only a heading without a break is longer
 QUOTED = 110  # characters of a quotation
+RUNNING = 400  # letters of the paragraphs of a text to read, Chinese ones counted double
+POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
 ENTRY = 36  # characters of an entry in an enumeration
 
 _NO_TITLE = re.compile(
     r"(?:search|search .{1,40}|back|cancel|done|edit|ok|skip|close|next|save|share|menu|more|all|today"
     r"|yesterday|now|you|\d{1,3} ?(?:min|h|km|m)\b.{0,24}|\d{1,3} ?(?:分钟|公里|小时).{0,24}"
     r"|[日一二三四五六 ]{7,14}"
-    r"|(?:mon|tue|sun)\W.{8,40}"
+    r"|(?:mon|tue|wed|thu|fri|sat|sun)\w{0,6}\W.{0,20}\d\d:\d\d.{0,14}"
+    r"|(?:mon|tue|sun)\W.{8,40}|\d{1,2}\W{0,2}(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|(?:enter|type) (?:your|an?|the) .{2,30}"
     r"|filters?|sort(?: by)?|new|add|home|"
     r"搜索.{0,12}|返回|取消|完成|编辑|确定|关闭|下一步|保存|分享|菜单|更多|全部|今天|昨天|刚刚|首页)\W{0,3}",
     re.IGNORECASE,
@@ -75,7 +80,7 @@ _TEXTS = {
         "page_at": "Web page {title} on {site}", "settings": "Settings “{title}” with {entries}",
         "settings_plain": "Settings with {entries}",
         "weather": "Weather in {title}: {entries}", "named": "{title}: {entries}",
-        "mails": "Mails: {entries}",
+        "mails": "Mails: {entries}", "mails_from": "Mails from {who}: {entries}",
         "mail": "Mail {title}: {said}", "code": "Code: {said}", "end": ".",
     },
     "zh": {
@@ -91,6 +96,7 @@ _TEXTS = {
         "page_at": "{site} 的网页{title}", "settings": "“{title}”设置页，包括{entries}",
         "settings_plain": "设置页，包括{entries}",
         "weather": "{title}的天气：{entries}", "named": "{title}：{entries}", "mails": "邮件：{entries}",
+        "mails_from": "{who}的邮件：{entries}",
         "mail": "邮件{title}：{said}", "code": "二维码：{said}", "end": "。",
     },
 }  # fmt: skip
@@ -151,6 +157,8 @@ def of_code(entity: Entity, language: str) -> str:
 
 def _subject(layout: Layout, kind: str, app: str) -> str:
     """The header, or what is larger or more particular than it."""
+    if kind == "weather" and (place := _place(layout)):
+        return place
     header = next(
         (
             text
@@ -224,7 +232,25 @@ def _is_title(text: str, least: int = 3) -> bool:
         and not _NO_TITLE.fullmatch(text)
         and not WHEN_RIGHT.fullmatch(text)
         and not _SITE.fullmatch(text)
+        and not _is_menu(text)
     )
+
+
+def _is_menu(text: str) -> bool:
+    """Whether a text is the links at the top of a web page, read as one line."""
+    words = text.casefold().split()
+    return len(words) >= 4 and (
+        2 * sum(word in _LINKS for word in words) > len(words)
+        or all(len(word) <= 4 and is_chinese(word[0]) for word in words)
+    )
+
+
+_LINK_WORDS = """
+    home about contact products pricing docs documentation blog issues pull requests codespaces marketplace
+    explore login sign in up register news sports sport video videos search menu features support community
+    download downloads help shop services business tech science culture travel opinion store account cart
+"""
+_LINKS = frozenset(_LINK_WORDS.split())
 
 
 def _first_line(layout: Layout, header: str) -> str:
@@ -274,6 +300,9 @@ def _conversation(layout: Layout, app: str, texts: dict[str, str]) -> str:
         ),
         key=lambda block: block.top,
     )
+    timed = [block for block in said if _has_time(block, layout)]
+    if len(timed) >= 2:
+        said = timed  # and not the buttons below
     last = [
         texts["quote"].format(shortened(_TRAILING_TIME.sub("", plain(block.text)), 70)) for block in said[-2:]
     ]
@@ -293,6 +322,17 @@ def _is_said(text: str, who: str) -> bool:
         and not WHEN_RIGHT.fullmatch(text)
         and not _NO_TITLE.fullmatch(text)
         and not _INPUT.fullmatch(text)
+    )
+
+
+def _has_time(block: Block, layout: Layout) -> bool:
+    """Whether the time of a message is behind its text or right below it."""
+    return _TRAILING_TIME.search(block.text) is not None or any(
+        is_clock(line.text)
+        and -0.5 * block.height < line.top - block.bottom < 0.8 * block.height
+        and block.left <= line.left
+        and line.right <= block.right + 4 * block.height
+        for line in layout.lines
     )
 
 
@@ -321,7 +361,15 @@ _INPUT = re.compile(
 )
 
 
+_WRITE_HERE = re.compile(
+    r"(?:type|enter|write|send) (?:an? |your )?(?:text |e-?mail )?message|按住 ?说话|输入消息|发送消息",
+    re.IGNORECASE,
+)
+
+
 def _conversations(layout: Layout, app: str, texts: dict[str, str]) -> str:
+    if any(_WRITE_HERE.match(plain(line.text)) for line in layout.lines):
+        return _conversation(layout, app, texts)
     entries = _names(_entry_rows(layout), texts)
     if not entries:
         return ""
@@ -345,6 +393,9 @@ def _payment(layout: Layout, app: str, texts: dict[str, str]) -> str:
     return texts["on"].format(what=what, when=when) if when else what
 
 
+_MONTH_ALONE = re.compile(rf"{MONTH}\.?(?: \d{{1,2}})?|\d{{1,2}}月", re.IGNORECASE)
+
+
 def _accounts(layout: Layout, app: str, texts: dict[str, str]) -> str:
     rows = layout.values(AMOUNT_RIGHT) or [
         row for row in layout.rows if len(row.lines) >= 2 and MONEY.search(row.last.text)
@@ -352,7 +403,8 @@ def _accounts(layout: Layout, app: str, texts: dict[str, str]) -> str:
     entries = [
         f"{shortened(plain(row.first.text), 30)} {row.last.text.strip()}"
         for row in rows
-        if weight(row.first.text) >= 2
+        if weight(row.first.text) >= 3 - any(map(is_chinese, row.first.text))
+        and not _MONTH_ALONE.fullmatch(plain(row.first.text))
     ]
     if not entries:
         return ""
@@ -378,19 +430,27 @@ def _notified(layout: Layout, app: str, texts: dict[str, str]) -> str:
 def _notices(layout: Layout) -> list[tuple[str, str]]:
     """The sender and the text of each notification."""
     found: list[tuple[str, str]] = []
+    locked = is_lock_screen(layout)
     for at, block in enumerate(layout.blocks):
-        match = HEADED.match(block.lines[0].text[:80])
-        if match:
-            # Its text is in the blocks below, up to the next header.
+        sender = headed(block.lines[0].text, with_address=locked)
+        if sender:
+            # Its title and its text are in the blocks below, up to the next header.
             below = [
-                one
-                for one in layout.blocks[at + 1 : at + 3]
-                if not HEADED.match(one.text[:80]) and weight(one.text) >= 3 and not is_clock(one.text)
+                plain(one.text)
+                for one in itertools.takewhile(
+                    lambda one: not headed(one.text, with_address=locked), layout.blocks[at + 1 : at + 3]
+                )
+                if weight(one.text) >= 3 and not is_clock(one.text) and not _CLEAR.fullmatch(one.text)
             ]
             own = plain(" ".join(line.text for line in block.lines[1:]))
-            said = own or plain(below[0].text if below else "")
-            found.append((plain(match[1]), shortened(said, QUOTED)))
+            said = own or ": ".join(below)
+            found.append((plain(sender), shortened(said, QUOTED)))
     return found
+
+
+_CLEAR = re.compile(
+    r"clear(?: all)?|manage|mark as read|reply|archive|全部清除|清除|管理|回复", re.IGNORECASE
+)
 
 
 def _code(layout: Layout, app: str, texts: dict[str, str]) -> str:
@@ -405,7 +465,10 @@ def _code(layout: Layout, app: str, texts: dict[str, str]) -> str:
 def _post(layout: Layout, app: str, texts: dict[str, str]) -> str:
     said = _longest(layout)
     author = _author(layout)
-    if not said:
+    handles = sum("@" in line.text for line in layout.lines)
+    if not said or (
+        weight(said) < POSTED and (handles >= 3 or not author)
+    ):  # a list of people or of accounts
         return ""
     quoted = texts["quote"].format(_first_sentence(said, QUOTED))
     return (
@@ -470,18 +533,53 @@ def _settings(layout: Layout, app: str, texts: dict[str, str]) -> str:
 
 
 def _weather(layout: Layout, app: str, texts: dict[str, str]) -> str:
-    place = next((plain(line.text) for line in layout.headers if _is_title(plain(line.text))), "")
-    degrees = next((match[0] for block in layout.body if (match := _TEMPERATURE.search(block.text[:60]))), "")
-    sky = next(
-        (
-            plain(block.text)
-            for block in layout.body[:8]
-            if _is_title(plain(block.text)) and plain(block.text) != place
-        ),
-        "",
+    place = _place(layout)
+    lines = [plain(block.text) for block in layout.blocks[:12]]
+    sky = next((text for text in lines if _SKY.search(text) and len(text) <= 40), "")
+    large = [line.text for line in layout.lines if line.height >= 2 * layout.median]
+    degrees = next((text for text in large if _DEGREES.fullmatch(text)), "") or next(
+        (match[0] for block in layout.body if (match := _TEMPERATURE.search(block.text[:60]))), ""
     )
+    if degrees.isdigit():
+        degrees += "°"
     parts = [part for part in (degrees.replace(" ", ""), shortened(sky, 60)) if part]
     return texts["weather"].format(title=place, entries=texts["comma"].join(parts)) if place and parts else ""
+
+
+def _place(layout: Layout) -> str:
+    """Where the weather is: the first title that is no weather."""
+    lines = (plain(block.text) for block in layout.blocks[:12])
+    return next((text for text in lines if _is_title(text) and not _SKY.search(text)), "")
+
+
+_DEGREES = re.compile(r"-?\d{1,2} ?(?:°|℃|℉)?[CF]?")
+_SKY = re.compile(
+    r"(?<![a-z])(?:sunny|clear|cloud|cloudy|rain|snow|storm|thunder|fog|overcast|mist|drizzle|showers?|haze)"
+    r"|晴|雨|多云|阴|雪|雾|霾",
+    re.IGNORECASE,
+)
+
+
+def _calendar(layout: Layout, app: str, texts: dict[str, str]) -> str:
+    """The events of an agenda: what is right above a time with a beginning and an end."""
+    events = [
+        plain(above.text)
+        for line in layout.lines
+        if _FROM_TO.match(line.text.strip())
+        for above in layout.lines
+        if 0 <= line.top - above.bottom < line.height and abs(above.left - line.left) < line.height
+    ]
+    named = list(dict.fromkeys(shortened(event, ENTRY) for event in events if _is_title(event)))
+    subject = _subject(layout, "calendar", app)
+    if len(named) < 2 or not subject:
+        return ""
+    entries = (
+        texts["more"].format(texts["comma"].join(named[:4])) if len(named) > 5 else _enumerated(named, texts)
+    )
+    return texts["named"].format(title=subject, entries=entries)
+
+
+_FROM_TO = re.compile(r"\d{1,2}[:：]\d\d ?(?:[ap]m)? ?[-–—~至] ?\d{1,2}[:：]\d\d", re.IGNORECASE)
 
 
 def _mail(layout: Layout, app: str, texts: dict[str, str]) -> str:
@@ -491,8 +589,30 @@ def _mail(layout: Layout, app: str, texts: dict[str, str]) -> str:
             title=texts["quote"].format(subject),
             said=_first_sentence(plain(layout.paragraphs[0].text), QUOTED),
         )
-    entries = _names(_entry_rows(layout), texts)
+    rows = _entry_rows(layout)
+    entries = _names(rows, texts)
+    if len(rows) >= 3 and len({_entry(row) for row in rows}) == 1:
+        subjects = _below(layout, rows)
+        if len(subjects) >= 2:
+            return texts["mails_from"].format(who=entries, entries=_names(subjects, texts))
     return texts["mails"].format(entries=entries) if entries else ""
+
+
+def _below(layout: Layout, rows: Sequence[Row]) -> list[Row]:
+    """The row right below each of `rows`: the subjects of mails."""
+    following = {
+        id(row.first): below
+        for row, below in itertools.pairwise(layout.rows)
+        if row.first.bottom < below.first.bottom
+    }
+    found = [(row, following[id(row.first)]) for row in rows if id(row.first) in following]
+    return [
+        below
+        for row, below in found
+        if abs(below.first.left - row.first.left) < row.first.height
+        and _is_title(_entry(below))
+        and _entry(below) != _entry(row)
+    ]
 
 
 def _facts(layout: Layout, app: str, texts: dict[str, str]) -> str:
@@ -513,9 +633,12 @@ def _pairs(layout: Layout) -> list[str]:
         f"{plain(row.first.text)} {plain(row.last.text)}"
         for row in layout.rows
         if len(row.lines) == 2
+        and row.first is not layout.header
+        and not (row.first.text.isupper() and row.last.text.isupper())  # buttons
         and weight(row.first.text) >= 2
         and len(row.first.text) <= 30
         and len(row.last.text) <= 60
+        and row.last.text.strip("0oO.·• ") != ""  # three dots of a menu
         and row.last.right > 0.6 * layout.width
     ]
 
@@ -534,6 +657,7 @@ _WRITERS: dict[str, Callable[[Layout, str, dict[str, str]], str]] = {
     "page": _article,
     "settings": _settings,
     "weather": _weather,
+    "calendar": _calendar,
     "mail": _mail,
     "ticket": _facts,
     "meeting": _facts,
@@ -548,7 +672,12 @@ def _listed(layout: Layout, kind: str, app: str, texts: dict[str, str]) -> str:
     subject = _subject(layout, kind, app)
     said = next((plain(block.text) for block in layout.paragraphs if plain(block.text) != subject), "")
     rows = [row for row in _entry_rows(layout) if plain(row.first.text) != subject]
-    if said and len(rows) < 4:
+    named = [row for row in rows if not row.first.text.isupper()]  # no buttons, no headings of sections
+    rows = named if len(named) >= 3 else rows
+    if not said and len(named) < 3:
+        said = next((text for block in layout.body if _is_said_here(block, text := plain(block.text))), "")
+    is_running_text = sum(weight(block.text) for block in layout.paragraphs) >= RUNNING
+    if said and (len(rows) < 6 or is_running_text):
         about = _first_sentence(said, QUOTED)
     elif len(pairs := _pairs(layout)) >= 2 and kind not in ("tasks", "contacts", "music", "home_screen"):
         about = texts["comma"].join(pairs[:4])
@@ -570,8 +699,18 @@ def _listed(layout: Layout, kind: str, app: str, texts: dict[str, str]) -> str:
 # -------------------------------------------------------------------------------------------------- the parts
 
 
+def _is_said_here(block: Block, text: str) -> bool:
+    """Whether a block is a sentence, or a wrapped text as long as one."""
+    is_sentence = text[-1:] in ".!?。！？" and not text.endswith("..")
+    return weight(text) >= (12 if is_sentence else 40) and (is_sentence or len(block.lines) >= 2)
+
+
 def _entry_rows(layout: Layout) -> list[Row]:
-    return [row for row in layout.entries if _is_title(_entry(row))]
+    rows = [row for row in layout.entries if _is_title(_entry(row))]
+    if 2 * len(rows) < len(layout.entries):  # each entry begins with its time
+        below = _below(layout, layout.entries)
+        return below if len(below) >= 3 else rows
+    return rows
 
 
 def _entry(row: Row) -> str:
@@ -647,9 +786,10 @@ def _longest(layout: Layout) -> str:
     said: Iterable[Block] = [
         block
         for block in layout.body
-        if weight(block.text) >= 28 and letters(block.text) > 0.6 and "@" not in block.text[:40]
+        if weight(block.text) >= POSTED and letters(block.text) > 0.6 and "@" not in block.text[:40]
     ]
-    said = said or sorted(layout.body, key=lambda block: -weight(block.text))[:1]
+    unaddressed = [block for block in layout.body if "@" not in block.text]
+    said = said or sorted(unaddressed, key=lambda block: -weight(block.text))[:1]
     return next((plain(block.text) for block in said if weight(block.text) >= 10), "")
 
 

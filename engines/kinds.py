@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from engines.entities import CLOCK, MONTH, NUMBER, SIGN
-from engines.layout import Layout, is_clock, weight
+from engines.layout import Layout, is_chinese, is_clock, weight
 from engines.lines import Line
 
 ENOUGH = 3.0
 HEADER, ALONE, INSIDE = 1.6, 1.0, 0.55  # by what a word's weight is multiplied, by its place
+LONG_MESSAGE = 400  # letters, Chinese ones counted double; longer blocks of a wide screen are an article's
 MOST_OF_WORDS = 7.0  # evidence from words alone; each further word of a kind counts less
 
 # The contract's category of each kind.
@@ -537,7 +538,7 @@ WHEN_RIGHT = re.compile(
     re.IGNORECASE,
 )
 # The header of a notification: "Calendar · 5m". No name of a sender begins with a number or is a handle.
-HEADED = re.compile(
+_HEADED = re.compile(
     rf"^(?!\W{{0,3}}\d|[ur]/|.{{0,30}}@)(.{{2,40}}?) ?[·•・∙] ?(?:{AGO})\W{{0,3}}$", re.IGNORECASE
 )
 AMOUNT_RIGHT = re.compile(
@@ -606,7 +607,10 @@ def _by_layout(layout: Layout, words: Mapping[str, float]) -> dict[str, float]:
         clocks = sum(_ENDS_IN_CLOCK.search(text[-16:]) is not None for text in texts)
         sentences = sum(block.text.rstrip()[-1:] in _SENTENCE_ENDS for block in [*said_left, *said_right])
         # On a wide screen, two columns of text look like two speakers.
-        if clocks or layout.width < layout.height or words.get("conversation", 0) >= 1:
+        columns = (
+            layout.width > layout.height and max(weight(block.text) for block in layout.blocks) > LONG_MESSAGE
+        )
+        if not columns and (clocks or layout.width < layout.height or words.get("conversation", 0) >= 1):
             add("conversation", 1.8 + 0.4 * min(4, clocks) + 0.3 * min(3, len(said_right)))
             add("conversation", 0.25 * min(4, sentences))
     dated = layout.values(WHEN_RIGHT)
@@ -646,11 +650,11 @@ def _by_layout(layout: Layout, words: Mapping[str, float]) -> dict[str, float]:
                 add(kind, 1.6)
         if words.get("shop", 0) >= 1:
             add("shop", 1.6)
-    headed = sum(HEADED.match(text[:80]) is not None for text in texts)
-    add("notices", min(4.5, 3.2 * headed))
+    senders = sum(headed(text) != "" for text in texts)
+    add("notices", min(4.5, 3.2 * senders))
     if is_lock_screen(layout):
-        add("lock_screen", 3.5 + min(2, headed))
-    elif any(line.height >= 2.2 * layout.median and is_clock(line.text) for line in lines) and headed:
+        add("lock_screen", 3.5 + min(2, senders))
+    elif any(line.height >= 2.2 * layout.median and is_clock(line.text) for line in lines) and senders:
         add("lock_screen", 3)
     handles = sum(_HANDLE.search(text) is not None for text in texts)
     counted = sum(_COUNTED.search(text) is not None for text in texts)
@@ -691,6 +695,24 @@ def _by_layout(layout: Layout, words: Mapping[str, float]) -> dict[str, float]:
     if len(grid) >= 3 and 3 * len(grid) >= 2 * len(layout.rows) - 3:
         add("home_screen", 3.2)
     return {kind: amount for kind, amount in found.items() if amount}
+
+
+_DOTS = re.compile(r"[·•・∙]")
+
+
+def headed(text: str, *, with_address: bool = False) -> str:
+    """The sender in the header of a notification, "" when a text is none. The bell or the arrow behind the
+    time may have been read as one character. With an address, as in "Anna · anna@example.org · now", it is
+    one on a lock screen only; elsewhere it is a post.
+    """
+    text = text[:80].rstrip()
+    if with_address and "@" in text:
+        first, *_, last = _DOTS.split(text)
+        return first.strip() if WHEN_RIGHT.fullmatch(last.strip()) and "@" not in first else ""
+    match = _HEADED.match(text)
+    if match is None and (text[-2:-1] == " " or is_chinese(text[-1:])):
+        match = _HEADED.match(text[:-1])
+    return match[1] if match else ""
 
 
 def is_lock_screen(layout: Layout) -> bool:

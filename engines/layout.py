@@ -31,8 +31,9 @@ MAX_LINES = 600
 MAX_LINE = 300
 
 _ICONS_BEFORE = re.compile(r"^[^\w(\[（【《“\"'@#$€£¥￥+\-−<>→/]+")
-_ICON_LETTER = re.compile(r"^[\u2e80-\u9fff] ?(?=[A-Za-z]{3})")
+_ICON_LETTER = re.compile(r"^[\u2e80-\u9fff](?: ?(?=[A-Za-z]{3})| (?=[\u2e80-\u9fff]{2}))")
 _CLOCK = re.compile(r"\W{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?: ?[AaPp][Mm])?\W{0,3}$")
+_SYMBOL_KEYS = ("?123", "!#1", "123?", "&123")  # of Gboard and others, of Samsung
 _KEYBOARD_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm")
 
 
@@ -182,6 +183,22 @@ class Layout:
         return None
 
     @cached_property
+    def sidebar(self) -> list[Line]:
+        """The menu at the left of a wide screen: a column of short labels, beside which all else is."""
+        if self.width < 1.15 * self.height:
+            return []
+        column = [line for line in self.lines if line.right < 0.25 * self.width]
+        edge = max((line.right for line in column), default=0)
+        beside = [line for line in self.lines if line.left > edge]
+        is_menu = (
+            len(column) >= 3
+            and all(len(line.text) <= 20 for line in column)
+            and len(column) + len(beside) == len(self.lines)
+            and len(beside) >= 3
+        )
+        return column if is_menu else []
+
+    @cached_property
     def body(self) -> list[Block]:
         """The blocks without header and navigation."""
         left_out = {id(line) for line in (self.navigation.lines if self.navigation else ())}
@@ -220,7 +237,7 @@ class Layout:
     def entries(self) -> list[Row]:
         """The rows that name a list's entries: each entry's first, all at the same left edge."""
         left_out = {id(line) for line in (self.navigation.lines if self.navigation else ())}
-        left_out |= {id(line) for line in self.headers[:1]}
+        left_out |= {id(line) for line in (*self.headers[:1], *self.sidebar)}
         worded = [
             row
             for row in self.rows
@@ -246,6 +263,8 @@ class Layout:
         if len(gaps) < 2:
             return best
         low, high = max(1, gaps[len(gaps) // 5]), gaps[-1 - len(gaps) // 5]
+        if low > statistics.median(row.first.height for row in best):
+            return best  # sections of entries that have one line each
         cut = (low + high) / 2 if high > 1.8 * low else -self.height
         return best[:1] + [
             row for above, row in itertools.pairwise(best) if row.first.top - above.first.bottom >= cut
@@ -368,7 +387,17 @@ def _without_icons(lines: list[Line]) -> list[Line]:
 
 
 def _without_keyboard(lines: list[Line]) -> list[Line]:
-    """`lines` without the rows of a keyboard, which are read as letters with spaces between."""
+    """`lines` without the rows of a keyboard, which are read as letters with spaces between, or of which only
+    the last is read, with the name of its language.
+    """
+    lines = [
+        line
+        for line in lines
+        if not any(
+            key.text.strip() in _SYMBOL_KEYS and key.top < (line.top + line.bottom) / 2 < key.bottom
+            for key in lines
+        )
+    ]
     keys = [
         line
         for line in lines

@@ -8,7 +8,7 @@ a well-known name or one that is built like a product's ("SimplyTranslate", "Del
 import re
 from collections.abc import Sequence
 
-from engines.kinds import HEADED, is_lock_screen
+from engines.kinds import headed, is_lock_screen
 from engines.layout import Layout, is_chinese, letters, plain, weight
 from engines.lines import Line
 
@@ -120,6 +120,15 @@ _COINED = re.compile(
     r"[A-Z]?[a-z]{1,14}[A-Z][A-Za-z]{1,14}|[A-Z]{2,5}[a-z]{2,14}|[A-Z][a-z]{2,12}(?:ify|Fork|DX)"
 )
 _WINDOW = 0.09  # of the height: where a window's title is
+_CORNER = (
+    0.05  # of the height and 0.08 of the width: where the title of a window with its buttons beside it is
+)
+_ABOUT = re.compile(
+    r"(?:about|rate|quit|exit|log out of|sign out of) (\w[\w .-]{2,29})|(?:关于|退出) ?(\w[\w .-]{1,19})",
+    re.IGNORECASE,
+)
+# Such screens are headed by a person, a place or a thing, whose name may look like a product's.
+_OF_OTHERS = _set_of("conversation post profile video article note weather map source")
 
 
 def app_name(layout: Layout, kind: str, file_name: str) -> str:
@@ -132,7 +141,11 @@ def app_name(layout: Layout, kind: str, file_name: str) -> str:
         return from_notices
     if kind == "home_screen" or (kind == "lock_screen" and is_lock_screen(layout)):
         return ""
-    return _at_the_top(layout, kind) or _in_a_phrase(layout)
+    return (
+        _at_the_top(layout, kind)
+        or _in_a_phrase(layout)
+        or (_named_twice(layout) if kind == "settings" else "")
+    )
 
 
 def known(text: str) -> str:
@@ -151,8 +164,7 @@ def is_generic(text: str) -> bool:
 
 def _notified(layout: Layout) -> str:
     """The app in the headers of notifications, if all name the same."""
-    headed = [HEADED.match(line.text[:80]) for line in layout.all_lines]
-    senders = {plain(match[1]) for match in headed if match}
+    senders = {plain(sender) for line in layout.all_lines if (sender := headed(line.text))}
     if len(senders) != 1:
         return ""
     (sender,) = senders
@@ -170,22 +182,12 @@ def _at_the_top(layout: Layout, kind: str) -> str:
         name = known(text)
         if name and (name not in _ALSO_WORDS or kind not in ("", "article", "page", "conversation", "note")):
             return name
-    if window := _window_title(layout):
+    if window := _window_title(layout, kind):
         return window
+    if kind in _OF_OTHERS:
+        return ""
     below = [plain(line.text) for line in layout.below_heading]
     for text in [*alone[:1], *below]:
-        if kind in (
-            "conversation",
-            "post",
-            "profile",
-            "video",
-            "article",
-            "note",
-            "weather",
-            "map",
-            "source",
-        ):
-            break
         if _is_product(text):
             return text
         first, _, rest = text.partition(" ")
@@ -194,32 +196,54 @@ def _at_the_top(layout: Layout, kind: str) -> str:
     return ""
 
 
-def _window_title(layout: Layout) -> str:
-    """The small title in the middle of a window's bar, on a wide screen or in a window of a desktop."""
+def _window_title(layout: Layout, kind: str) -> str:
+    """The app in the title of a window: behind a dash, in the middle of its bar, or at its left."""
     for line in layout.lines[:4]:
-        middle = (line.left + line.right) / 2
-        centered = abs(middle - layout.width / 2) < 0.03 * layout.width
-        wide = layout.width > 1.15 * layout.height
-        if not (line.bottom < _WINDOW * layout.height and centered and line.height <= 1.35 * layout.median):
-            continue
-        if not wide and not _heads_a_window(layout, line):
+        if line.bottom > _WINDOW * layout.height:
             continue
         text = plain(line.text)
         if (
-            letters(text) > 0.9
-            and len(text.split()) == 1
-            and 3 <= len(text) <= 20
-            and text.casefold() not in _GENERIC
+            not layout.top
+            and (name := known(_LAST_PART.split(text)[-1]))
+            and name.casefold() != text.casefold()
         ):
-            return text if text[0].isupper() else text.capitalize()
+            return name  # "Minutes.odt — Thunderbird"
+        middle = (line.left + line.right) / 2
+        centered = abs(middle - layout.width / 2) < 0.03 * layout.width
+        wide = layout.width > 1.15 * layout.height
+        if centered and line.height <= 1.35 * layout.median:
+            named = wide or (kind not in _OF_OTHERS and _heads_a_window(layout, line))
+            if named and (
+                letters(text) > 0.9
+                and len(text.split()) == 1
+                and 3 <= len(text) <= 20
+                and text.casefold() not in _GENERIC
+            ):
+                return text if text[0].isupper() else text.capitalize()
+        elif kind not in _OF_OTHERS and _is_in_the_corner(layout, line) and _is_product(text):
+            return text
     return ""
+
+
+_LAST_PART = re.compile(r" [-–—|] ")
+
+
+def _is_in_the_corner(layout: Layout, line: Line) -> bool:
+    """Whether it is the small first text in the upper left corner of a picture without a status bar."""
+    return (
+        not layout.top
+        and line is layout.lines[0]
+        and line.bottom < _CORNER * layout.height
+        and line.left < 0.08 * layout.width
+        and line.height <= layout.median
+    )
 
 
 def _heads_a_window(layout: Layout, line: Line) -> bool:
     """Whether a title in the middle of a narrow window, which has no status bar, is above the screen's
     own header.
     """
-    if layout.top or line is not layout.lines[0] or line.bottom > 0.06 * layout.height:
+    if layout.top or line is not layout.lines[0]:
         return False
     below = next((one for one in layout.headers if one is not line), None)
     return below is not None and below.height >= line.height and below.right < 0.6 * layout.width
@@ -242,6 +266,17 @@ def _in_a_phrase(layout: Layout) -> str:
                 and _is_product(name)
             ):
                 return name
+    return ""
+
+
+def _named_twice(layout: Layout) -> str:
+    """The app of a menu that has "About Firefly", where "Firefly" stands alone as well."""
+    alone = {plain(line.text).casefold() for line in layout.all_lines}
+    for line in layout.lines:
+        match = _ABOUT.fullmatch(plain(line.text)[:60])
+        name = (match[1] or match[2]).strip() if match else ""
+        if name and not is_generic(name) and (known(name) or name.casefold() in alone):
+            return known(name) or (name if name[:1].isupper() or is_chinese(name[0]) else "")
     return ""
 
 

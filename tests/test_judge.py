@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from PIL import Image
 
-from benchmarks import drawn, judge
+from benchmarks import described, drawn, judge
 from engines import embedded
 from engines.findings import CATEGORIES, INTENTS
 
@@ -25,6 +25,18 @@ def test_labels_and_screens_use_the_contracts_values():
     assert categories == set(CATEGORIES)
     assert intents == set(INTENTS)
     assert len(SCREENS) >= 60
+
+
+def test_descriptions_are_answered_by_labelled_screenshots_and_none_is_in_two_sets():
+    sets = [{query for label in LABELS.values() for query in label.queries}]
+    for descriptions in msgspec.json.decode(
+        described.DESCRIPTIONS.read_bytes(), type=dict[str, dict[str, list[str]]]
+    ).values():
+        assert {name for names in descriptions.values() for name in names} <= set(LABELS)
+        sets.append(set(descriptions))
+
+    assert min(map(len, sets)) >= 50
+    assert len(set().union(*sets)) == sum(map(len, sets))
 
 
 def test_both_halves_have_pictures_and_screens_of_many_kinds():

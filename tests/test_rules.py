@@ -329,8 +329,92 @@ BUBBLES = (
             "京东：您的快递已由前台代收，请及时领取",
             "京东的通知：您的快递已由前台代收，请及时领取。",
         ),
+        (
+            (
+                *BAR,
+                (150, 130, "Founders", 56),
+                (520, 190, "Let the words sing; we must all hang", 40),
+                (1000, 240, "17:50", 36),
+                (150, 332, "Declare it, and we will defend it.", 40),
+                (730, 380, "17:52", 36),
+                (150, 500, "Add to the calendar"),
+                (150, 600, "Pick an emoji to react"),
+                (150, 2200, "Send a message"),
+            ),
+            "en",
+            "chat",
+            "Chat with Founders",
+            "Chat with Founders, at last “Let the words sing; we must all hang” and "
+            "“Declare it, and we will defend it.”",
+        ),
+        (
+            (
+                *BAR,
+                (150, 130, "Inbox", 56),
+                *((150, 320, "Florian Meier", 40), (880, 322, "4 Mar"), (150, 370, "Ideas for the team", 36)),
+                *((150, 520, "Florian Meier", 40), (880, 522, "2 Mar"), (150, 570, "Company news", 36)),
+                *((150, 720, "Florian Meier", 40), (880, 722, "15 Feb"), (150, 770, "Project updates", 36)),
+            ),
+            "en",
+            "other",
+            "Inbox",
+            "Mails from Florian Meier: Ideas for the team, Company news and Project updates.",
+        ),
+        (
+            (
+                *BAR,
+                (440, 300, "Light rain", 46),
+                (440, 380, "9", 200),
+                (150, 130, "Bergen", 56),
+                (150, 800, "Mon 10° Tue 8° Wed 12°"),
+                (150, 900, "Daily forecast"),
+                (150, 1000, "Wind, humidity and air quality"),
+            ),
+            "en",
+            "other",
+            "Bergen",
+            "Weather in Bergen: 9°, Light rain.",
+        ),
+        (
+            (
+                (80, 200, "9:41", 130),
+                (80, 400, "Friday, 10 February", 44),
+                (80, 700, "Jeanne Henri · laura@example.org · now", 36),
+                (80, 760, "Invitation to the wedding", 40),
+            ),
+            "en",
+            "notification",
+            "Jeanne Henri: Invitation to the wedding",
+            "Notification from Jeanne Henri: Invitation to the wedding.",
+        ),
+        (
+            (
+                *BAR,
+                (150, 130, "January", 56),
+                *((150, 320, "Guitar lesson", 40), (150, 370, "04:00 PM - 05:30 PM", 36)),
+                *((150, 520, "Team meeting", 40), (150, 570, "10:00 AM - 11:00 AM", 36)),
+                (150, 700, "Week view"),
+                (150, 800, "Add event"),
+            ),
+            "en",
+            "other",
+            "January",
+            "January: Guitar lesson and Team meeting.",
+        ),
     ],
-    ids=["conversation", "conversations", "payment", "article", "settings", "notification"],
+    ids=[
+        "conversation",
+        "conversations",
+        "payment",
+        "article",
+        "settings",
+        "notification",
+        "buttons",
+        "mails of one person",
+        "weather",
+        "lock screen with an address",
+        "agenda",
+    ],
 )
 def test_title_and_summary_are_built_for_the_kind_of_screen(rows, language, category, title, summary):
     found = placed(*rows, language=language)
@@ -369,6 +453,70 @@ def test_the_app_is_named_by_a_header_that_can_be_nothing_else(header, app):
     found = placed(*BAR, (150, 130, header, 56), (150, 400, "Something else is written below"))
 
     assert found.app_name == app
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "app"),
+    [
+        # The title of a window, in a picture with a margin around it.
+        (
+            ((468, 110, "Budgetly", 36), (120, 210, "January 2026", 44), (120, 320, "You spent")),
+            SIZE,
+            "Budgetly",
+        ),
+        (
+            ((20, 20, "ChatGPT Desk", 30), (900, 18, "あ"), (40, 120, "Settings", 60), (40, 260, "Theme")),
+            SIZE,
+            "ChatGPT Desk",
+        ),
+        (
+            ((40, 10, "Minutes of Monday - Thunderbird"), (40, 150, "Dear all"), (40, 300, "Agenda")),
+            SIZE,
+            "Thunderbird",
+        ),
+        # A person at the top of a cropped conversation has the place of such a title.
+        (((470, 60, "Anna", 36), *BUBBLES[3:]), SIZE, ""),
+        (((20, 20, "General", 30), (40, 120, "Settings", 60), (40, 260, "Theme")), SIZE, ""),
+        # A menu that names the app a second time.
+        (
+            (
+                *BAR,
+                (150, 130, "Settings", 56),
+                (150, 320, "Theme"),
+                (150, 420, "Firefly", 44),
+                (150, 520, "Language"),
+                (150, 620, "About Firefly"),
+            ),
+            SIZE,
+            "Firefly",
+        ),
+        (
+            (
+                *BAR,
+                (150, 130, "Settings", 56),
+                (150, 320, "Theme"),
+                (150, 420, "Language"),
+                (150, 520, "About phone"),
+            ),
+            SIZE,
+            "",
+        ),
+        # The bell behind the time was read as a character.
+        (
+            (
+                (80, 200, "9:41", 130),
+                (80, 400, "Friday, 10 February"),
+                (80, 700, "Ntfy · now 全"),
+                (80, 760, "The backup failed"),
+            ),
+            SIZE,
+            "Ntfy",
+        ),
+    ],
+    ids=["centred", "corner", "behind a dash", "person", "generic", "about", "about phone", "bell"],
+)
+def test_the_app_is_named_by_a_window_a_menu_or_a_notification(rows, size, app):
+    assert placed(*rows, size=size).app_name == app
 
 
 def test_a_conversation_is_not_named_after_the_person():
