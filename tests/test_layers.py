@@ -39,6 +39,7 @@ LAYERS = (
         "engines.holdings",
         "engines.kinds",
         "engines.ledger",
+        "engines.occasions",
         "engines.questions",
     ),
     ("queries.operators",),
