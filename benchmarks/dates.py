@@ -1,10 +1,10 @@
-"""Lines and screens with labelled dates, for `engines/occasions.py`: airlines, parcel lockers, banks, hospitals,
-cinemas, trains, calendars, bills, coupons, visas, chats, and as many on which nothing is to come.
+"""Lines and screens with labelled dates, for `engines/occasions.py`: airlines, parcel lockers, banks,
+hospitals, cinemas, trains, calendars, bills, coupons, visas, chats, and as many on which nothing is to come.
 
 They are made from the templates of `dates.txt` with days, times and forms by a seed. Half of the templates
 are held out by a hash of their text: only their totals are printed. In a template `{d1}` is a day to come,
-`{p1}` a past one, `{x1}` the end of a document's validity, `{b1}` a birth, `{t1}` a time of day,
-`{d1..d2}` and `{t1..t2}` are ranges, and what follows a dot is a form: `.rel` is "tomorrow" or "Friday".
+`{p1}` a past one, `{x1}` the end of a document's validity, `{b1}` a birth, `{t1}` a time of day, `{d1..d2}`
+and `{t1..t2}` are ranges, and what follows a dot is a form: `.rel` is "tomorrow" or "Friday".
 """
 
 import hashlib
@@ -36,8 +36,8 @@ class Expected(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A line or a screen, when it was taken, and what is to be found on it. `page` is None for a screen, which
-    is drawn and read.
+    """A line or a screen, when it was taken, and what is to be found on it. `page` is None for a screen,
+    which is drawn and read.
     """
 
     name: str
@@ -97,7 +97,7 @@ def screens(seed: int = SEED, count: int = SCREENS) -> list[Case]:
 
 
 def score(cases: Iterable[Case], found: Iterable[Sequence[Occasion]]) -> Score:
-    """How well `found`, the occasions of each case, fits. An occasion is right where kind, start and end are."""
+    """How well `found`, the occasions of each case, fits: kind, start and end must be right."""
     expected = all_found = right = 0
     for case, here in zip(cases, found, strict=True):
         expected, all_found = expected + len(case.expected), all_found + len(here)
@@ -135,24 +135,22 @@ def report(read: Callable[[bytes], Page], *, held_out: bool = False) -> None:
         pages = [case.page or read(drawn.draw(case.screen)) for case in cases]
         found = [occasions(page, case.taken) for case, page in zip(cases, pages, strict=True)]
         for is_held_out in (False, True):
-            half = [number for number, case in enumerate(cases) if case.held_out == is_held_out]
-            group = f"{name}, {'held out' if is_held_out else 'tuning'}"
-            print(
-                f"{group}: {len(half)}, {score([cases[one] for one in half], [found[one] for one in half])}"
-            )
-            for one in half if held_out or not is_held_out else ():
-                surplus, missing = wrong(cases[one], found[one])
-                if surplus or missing:
-                    print(f"  {cases[one].taken:%Y-%m-%d %a} {cases[one].name}")
-                    for occasion in surplus:
-                        print(
-                            f"    wrong: {occasion.kind} {occasion.starts_at} {occasion.ends_at or ''} {occasion.quote}"
-                        )
-                    for expected in missing:
-                        print(
-                            f"    missing: {'/'.join(expected.kinds)} {expected.starts_at} {expected.ends_at or ''}"
-                        )
-        print(f"{name}: {score(cases, found)}")
+            half = [pair for pair in zip(cases, found, strict=True) if pair[0].held_out == is_held_out]
+            total = score([case for case, _ in half], [here for _, here in half])
+            print(f"{name}, {'held out' if is_held_out else 'tuning'}: {len(half)}, {total}")
+            for case, here in half if held_out or not is_held_out else ():
+                _print_errors(case, here)
+        print(f"{name}: {len(cases)}, {score(cases, found)}")
+
+
+def _print_errors(case: Case, found: Sequence[Occasion]) -> None:
+    surplus, missing = wrong(case, found)
+    if surplus or missing:
+        print(f"  {case.name} (taken {case.taken:%a %Y-%m-%d %H:%M})")
+    for one in surplus:
+        print(f"    wrong: {one.kind} {one.starts_at} {one.ends_at or ''} {one.quote!r}")
+    for expected in missing:
+        print(f"    missing: {'/'.join(expected.kinds)} {expected.starts_at} {expected.ends_at or ''}")
 
 
 def _text() -> str:
@@ -294,14 +292,17 @@ class _Filled:
             return forms[self._day_form % len(forms)]
         forms = [
             f"{day.day} {day:%b %Y}", f"{day:%b} {day.day}, {day.year}", f"{day.day} {day:%B %Y}", f"{day}",
-            f"{day:%a}, {day.day} {day:%b %Y}", f"{day:%d.%m.%Y}", f"{day:%B} {_ordinal(day.day)}, {day.year}",
+            f"{day:%a}, {day.day} {day:%b %Y}",
+            f"{day:%d.%m.%Y}", f"{day:%B} {_ordinal(day.day)}, {day.year}",
         ]  # fmt: skip
         if day.day > 12:
             forms += [f"{day:%d/%m/%Y}", f"{day:%m/%d/%Y}"]
         if not with_year:
             forms += [
-                f"{day.day} {day:%b}", f"{day:%b} {day.day}", f"{day:%B} {day.day}", f"{day:%a}, {day:%b} {day.day}",
-                f"{day:%A} {day.day} {day:%B}", f"{_ordinal(day.day)} {day:%B}", f"{day:%a} {day.day} {day:%b}",
+                f"{day.day} {day:%b}", f"{day:%b} {day.day}", f"{day:%B} {day.day}",
+                f"{day:%a}, {day:%b} {day.day}",
+                f"{day:%A} {day.day} {day:%B}", f"{_ordinal(day.day)} {day:%B}",
+                f"{day:%a} {day.day} {day:%b}",
                 f"{day:%A}, {day:%B} {day.day}", f"{day:%d %b}".upper(),
             ]  # fmt: skip
         return forms[self._day_form % len(forms)]
@@ -326,7 +327,8 @@ class _Filled:
         if whole:
             forms += [
                 f"{first.day}{dash}{last.day} {last:%b}", f"{first:%b} {first.day}{dash}{last.day}",
-                f"{first:%B} {first.day}{dash}{last.day}, {last.year}", f"{first.day} to {last.day} {last:%B}",
+                f"{first:%B} {first.day}{dash}{last.day}, {last.year}",
+                f"{first.day} to {last.day} {last:%B}",
             ]  # fmt: skip
         return forms[self._day_form % len(forms)]
 
