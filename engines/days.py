@@ -104,15 +104,15 @@ def whens(text: str) -> list[When]:
 
 def day_first(text: str) -> bool | None:
     """Whether the screen with this folded text writes the day before the month; None where nothing shows."""
-    for match in _NUMERIC.finditer(text[:20_000]):
+    for match in _NUMERIC.finditer(text):
         first, second = int(match["a"]), int(match["b"])
         if match["s"] != "." and (first > 12) != (second > 12):
             return first > 12
-    if any("\u4e00" <= letter <= "\u9fff" for letter in text[:20_000]):
+    if any("\u4e00" <= letter <= "\u9fff" for letter in text):
         return False
-    if re.search(r"[€£]|(?<!\d)(?:1[3-9]|2[0-3]):[0-5]\d", text[:20_000]):
+    if re.search(r"[€£]|(?<!\d)(?:1[3-9]|2[0-3]):[0-5]\d", text):
         return True
-    return False if re.search(r"\$ ?\d", text[:20_000]) else None
+    return False if re.search(r"\$ ?\d", text) else None
 
 
 def resolved(day: Day, taken: datetime, order: bool | None, *, past: bool = False) -> date | None:
@@ -455,7 +455,7 @@ _RANGES: tuple[re.Pattern[str], ...] = (
     ),
 )
 _HALF = r"(?P<half>[ap])\.?m(?![a-z])\.?"
-_PART = r"(?P<part>凌晨|清晨|早上|早晨|上午|中午|午后|下午|傍晚|晚上|晚间|夜里|晚)"
+_PART = r"(?<![今明])(?P<part>凌晨|清晨|早上|早晨|上午|中午|午后|下午|傍晚|晚上|晚间|夜里|晚)"
 _HOUR = r"1[0-2]|0?[1-9]"
 _AFTERNOON = frozenset({"中午", "午后", "下午", "傍晚", "晚上", "晚间", "夜里", "晚"})
 _BARE = re.compile(

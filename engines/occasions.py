@@ -23,7 +23,10 @@ MOST = 20
 MAX_TITLE = 120
 MAX_QUOTE = 300
 MAX_BLOCK = 1_200  # characters of a paragraph that are read
+MAX_TEXT = 20_000  # characters of a page that are looked through for its context
 MAX_LABEL = 40  # characters
+# Days and times of a paragraph and of a page; one with more is a calendar or a log.
+MOST_IN_BLOCK, MOST_IN_PAGE = 12, 100
 MAX_SUBJECT = 60  # characters
 ENOUGH_WORDS = 12  # letters that say what it is, Chinese ones counted double
 LIGHT = 14  # letters beside a value, Chinese ones counted double
@@ -110,9 +113,16 @@ class _Screen:
         self._texts = [
             days.folded(joined(line.text for line in block.lines))[:MAX_BLOCK] for block in self._blocks
         ]
-        self._whens = [days.whens(text) for text in self._texts]
-        self._order = days.day_first("\n".join(self._texts))
-        self._is_travel = _TRAVEL.search(" ".join(self._texts)[:20_000]) is not None
+        self._whens: list[list[When]] = []
+        left = MOST_IN_PAGE
+        for text in self._texts:
+            self._whens.append(days.whens(text)[: min(left, MOST_IN_BLOCK)] if left else [])
+            left -= len(self._whens[-1])
+        whole = "\n".join(self._texts)[:MAX_TEXT]
+        self._order = days.day_first(whole)
+        self._is_travel = _TRAVEL.search(whole) is not None
+        self._is_ticket = _TICKET.search(whole) is not None
+        self._known: dict[int, tuple[_Cue | None, str]] = {}  # the labels
         self._places = _places(page)
         self._rows = {id(line): row.lines for row in self._layout.rows for line in row.lines}
         self._of_line = {
@@ -152,13 +162,13 @@ class _Screen:
         if not whens:
             return
         cues = list(_cues(text, self._is_travel))
-        for index, when in enumerate(_combined(text, whens, cues)):
+        for when in _combined(text, whens, cues):
             if when.repeats or _cancelled(text, when):
                 continue
             cue, distance = _nearest(text, when, cues, whens)
             label = ""
             if cue is None and _is_value(text, whens):
-                cue, label = self._label(number, index)
+                cue, label = self._label(number)
                 distance = 2
             if cue is None:
                 cue, distance = self._context(number, when), 60
@@ -173,8 +183,13 @@ class _Screen:
                 when = self._with_time(number, when)
             yield _Found(when, cue, number, label, distance)
 
-    def _label(self, number: int, index: int) -> tuple[_Cue | None, str]:
+    def _label(self, number: int) -> tuple[_Cue | None, str]:
         """The cue of the label at the left of a value or above it, and the label."""
+        if number not in self._known:
+            self._known[number] = self._cue_of_label(number)
+        return self._known[number]
+
+    def _cue_of_label(self, number: int) -> tuple[_Cue | None, str]:
         for label, is_beside in self._labels(number):
             text = days.folded(label.text[:MAX_LABEL])
             if days.whens(text):
@@ -213,8 +228,7 @@ class _Screen:
             return None
         if self._with_time(number, when).clock is None:
             return None
-        match = _TICKET.search("\n".join(self._texts)[:20_000])
-        if match is None:
+        if not self._is_ticket:
             return None
         return _Cue(0, 0, "departure" if self._is_travel else "event", True)
 
@@ -230,7 +244,7 @@ class _Screen:
             for one in whens:
                 if one.first is None or one.clock is not None or one.repeats or one.last is not None:
                     continue
-                label = self._label(other, 0)[0]
+                label = self._label(other)[0]
                 if label is not None and (not label.kind or (label.kind != cue.kind and not label.weak)):
                     continue
                 day = days.resolved(one.first, self._taken, self._order)
