@@ -178,10 +178,14 @@ def _page(rows: str) -> Page:
     for number, row in enumerate(rows.split(" // ")):
         left, _, right = row.partition(" :: ")
         top = 700 + 96 * number
-        found.append(Line(left, 0.98, 60, top, min(1040, 60 + 24 * len(left)), top + 44))
+        found.append(Line(left, 0.98, 60, top, min(1040, 60 + _width(left)), top + 44))
         if right:
-            found.append(Line(right, 0.98, 1020 - 24 * len(right), top, 1020, top + 44))
+            found.append(Line(right, 0.98, 1020 - _width(right), top, 1020, top + 44))
     return Page(1080, 2340, found)
+
+
+def _width(text: str) -> int:
+    return sum(42 if letter > "\u2e80" else 20 for letter in text)
 
 
 class _Filled:

@@ -54,7 +54,7 @@ class Day(NamedTuple):
 
 class Clock(NamedTuple):
     """A time of day as it is written. `half` is "a" or "p", or "" where it is not written; `bare` is "at 7",
-    `padded` is "07:00".
+    `padded` is "07:00", and `seconds` are only written in records of what has happened.
     """
 
     hour: int
@@ -62,6 +62,7 @@ class Clock(NamedTuple):
     half: str = ""
     bare: bool = False
     padded: bool = False
+    seconds: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,11 @@ def resolved(day: Day, taken: datetime, order: bool | None, *, past: bool = Fals
     return min(ahead, default=None) or max(possible, default=None)
 
 
+def contradicts(day: Day, found: date) -> bool:
+    """Whether another weekday is written beside a day: it is one of another year, or misread."""
+    return day.weekday is not None and day.day is not None and day.weekday != found.weekday()
+
+
 def clock(
     written: Clock, *, tonight: bool = False, evening: bool = False, after: Clock | None = None
 ) -> time:
@@ -197,8 +203,8 @@ def _weekday(day: Day, today: date) -> date:
 # --------------------------------------------------------------------------------------------------- joining
 
 _JOIN = re.compile(
-    r"[\s,.·•|@()/:T-]{0,4}(?:(?:(?:at|by|before|until|um|from|ab|the|on|of|around|about|starting(?: at)?"
-    r"|beginning)\b|的|于|在)\s?)?[\s,·•|@(:]{0,3}",
+    r"[\s,.·•|@()/:T-]{0,4}(?:(?:(?:at|by|before|between|until|um|from|ab|the|on|of|around|about"
+    r"|starting(?: at)?|beginning)\b|的|于|在)\s?)?[\s,·•|@(:]{0,3}",
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"\s{0,3}(?:-|to|until|till|through|thru|bis|and|到)\s{0,3}", re.IGNORECASE)
@@ -231,7 +237,12 @@ def _joined(when: When, token: _Token, gap: str) -> When | None:
         return None
     if when.first is None:
         return replace(when, end=token.end, first=token.first, last=token.last)
-    if when.last is None and when.first.is_weekday and token.first.weekday is None and when.clock is None:
+    if (
+        when.last is None
+        and when.first.is_weekday
+        and token.first.weekday is None
+        and (when.clock is None or len(gap) <= 2)
+    ):
         if token.first.offset is not None:
             return replace(when, end=token.end, first=token.first)
         first = token.first._replace(weekday=when.first.weekday)
@@ -464,7 +475,7 @@ _BARE = re.compile(
 _CLOCKS: tuple[re.Pattern[str], ...] = (
     re.compile(
         rf"(?:{_PART} ?)?(?<![\d:.,])(?P<h>[01]?\d"
-        rf"|2[0-4]):(?P<mi>[0-5]\d)(?::[0-5]\d)?(?: ?{_HALF})?(?![\d:])",
+        rf"|2[0-4]):(?P<mi>[0-5]\d)(?P<s>:[0-5]\d)?(?: ?{_HALF})?(?![\d:])",
         re.IGNORECASE,
     ),
     re.compile(rf"(?<![\d:.,$€£/])(?P<h>{_HOUR}) ?{_HALF}", re.IGNORECASE),
@@ -501,7 +512,8 @@ def _clock(match: re.Match[str]) -> Clock | None:
     elif part:
         half = "p" if part == "上午" and hour == 12 else "a"
     bare = match.re is _BARE
-    return Clock(hour, minute, half if 1 <= hour <= 12 else "", bare, groups["h"][0] == "0")
+    exact = groups.get("s") is not None
+    return Clock(hour, minute, half if 1 <= hour <= 12 else "", bare, groups["h"][0] == "0", exact)
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -526,7 +538,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     for end in joined:  # 2026-11-2214:30
         glued = _GLUED.match(text, end)
         if glued is not None:
-            found.append(_Token(*glued.span(), None, None, Clock(int(glued["h"]), int(glued["mi"]))))
+            found.append(_Token(*glued.span(), None, None, _clock(glued)))
     end = 0
     for token in sorted(found, key=lambda one: (one.start, -one.end)):
         if token.start >= end:
@@ -534,4 +546,4 @@ def _tokens(text: str) -> Iterator[_Token]:
             yield token
 
 
-_GLUED = re.compile(r"(?P<h>[01]\d|2[0-3]):(?P<mi>[0-5]\d)(?::[0-5]\d)?(?![\d:])")
+_GLUED = re.compile(r"(?P<h>[01]\d|2[0-3]):(?P<mi>[0-5]\d)(?P<s>:[0-5]\d)?(?![\d:])")

@@ -33,6 +33,8 @@ LIGHT = 14  # letters beside a value, Chinese ones counted double
 # A day further away is misread, or of something that is over. Documents are valid for decades.
 LONG_AGO, FAR = timedelta(days=400), timedelta(days=3 * 366)
 LONG_AGO_VALID, FAR_VALID = timedelta(days=20 * 366), timedelta(days=30 * 366)
+# Without a year, a day further ahead may be one of this year's that is past.
+SOON = timedelta(days=100)
 # How far from a day its cue may be, in letters, Chinese ones counted double.
 BEFORE, BEFORE_WEAK, AFTER = 70, 46, 26
 WEAKER = 24  # twice the letters by which a weak cue must be nearer than another one
@@ -122,6 +124,8 @@ class _Screen:
         self._order = days.day_first(whole)
         self._is_travel = _TRAVEL.search(whole) is not None
         self._is_ticket = _TICKET.search(whole) is not None
+        # The column of dates in a list of messages, files or payments.
+        self._is_list = sum(len(row.lines) > 1 and _is_dated(row.last.text) for row in self._layout.rows) >= 4
         self._known: dict[int, tuple[_Cue | None, str]] = {}  # the labels
         self._places = _places(page)
         self._rows = {id(line): row.lines for row in self._layout.rows for line in row.lines}
@@ -171,7 +175,7 @@ class _Screen:
                 cue, label = self._label(number)
                 distance = 2
             if cue is None:
-                cue, distance = self._context(number, when), 60
+                cue, distance = self._context(number, when) or self._to_come(number, when, cues), 60
             if cue is None or not cue.kind:
                 continue
             if when.first is None:
@@ -231,6 +235,34 @@ class _Screen:
         if not self._is_ticket:
             return None
         return _Cue(0, 0, "departure" if self._is_travel else "event", True)
+
+    def _to_come(self, number: int, when: When, cues: Sequence[_Cue]) -> _Cue | None:
+        """What a day is for that has words beside it and no cue. Posts, lists and receipts name days that are
+        past, so a day that certainly is to come is somebody's plan.
+        """
+        day, text = when.first, self._texts[number]
+        if day is None or any(not cue.kind for cue in cues) or day.short:
+            return None
+        words = _words_beside(text, self._whens[number])
+        if _is_value(text, self._whens[number]) and words < 4:
+            label, is_beside = next(self._labels(number), (None, False))
+            text = days.folded(label.text[:MAX_LABEL]) if label is not None else ""
+            is_named = is_beside and (when.clock is not None or day.year is not None)
+            if not (is_named or _DATED.search(text)) or weight(text) < 4 or days.whens(text) or self._is_list:
+                return None
+            if any(not cue.kind for cue in _cues(text, self._is_travel)):
+                return None
+        elif words < 4 or "°" in text:
+            return None
+        before = _UNTIL.search(text[max(0, when.start - 20) : when.start])
+        is_relative = day.is_weekday or day.offset is not None
+        if is_relative and before is None and (when.clock is None or (words < 8 and not day.offset)):
+            return None
+        first = days.resolved(day, self._taken, self._order)
+        if first is None or (day.year is None and first - self._taken.date() > SOON):
+            return None
+        kind = ("expiry" if before["until"] else "deadline") if before is not None else "event"
+        return _Cue(when.start, when.start, kind, True)
 
     def _with_day(self, number: int, when: When, cue: _Cue) -> When | None:
         """A labelled time with the day that is on the screen, if there is one only that is to come."""
@@ -302,6 +334,8 @@ class _Screen:
         if is_over and first == today and when.first.is_weekday and when.first.weeks is None:
             first, is_over = first + timedelta(days=7), False
         if first < today and cue.kind not in LASTING:
+            return None
+        if cue.weak and (days.contradicts(when.first, first) or (when.clock and when.clock.seconds)):
             return None
         if cue.weak and (is_over or (start is None and (first == today or when.first.short))):
             return None
@@ -383,11 +417,18 @@ def _is_below(line: Line, above: Line) -> bool:
 
 def _is_value(text: str, whens: Sequence[When]) -> bool:
     """Whether a text is days and times with little else."""
-    rest, end = 0, 0
-    for when in whens:
-        rest += weight(text[end : when.start])
-        end = when.end
-    return rest + weight(text[end:]) <= LIGHT
+    return _words_beside(text, whens) <= LIGHT
+
+
+def _is_dated(text: str) -> bool:
+    folded = days.folded(text[:MAX_LABEL])
+    found = days.whens(folded)
+    return bool(found) and _is_value(folded, found)
+
+
+def _words_beside(text: str, whens: Sequence[When]) -> int:
+    """The letters of a text beside its days and times, Chinese ones counted double."""
+    return weight(text) - sum(weight(text[when.start : when.end]) for when in whens)
 
 
 def _same(one: Occasion, other: Occasion) -> bool:
@@ -458,6 +499,8 @@ def _nearest(text: str, when: When, cues: Sequence[_Cue], whens: Sequence[When])
             (cue.end <= one.start < when.start) if before else (when.end <= one.start < cue.start)
             for one in whens
         )
+        # And one right before another day belongs to that.
+        crossed += not before and any(0 <= one.start - cue.end <= 2 for one in whens)
         distance += 30 * crossed
         most = (BEFORE_WEAK if cue.weak else BEFORE) if before else AFTER
         if distance <= most:
@@ -533,20 +576,22 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
             r"|date of birth|dob|paid|ordered|order (?:placed|date)|placed|purchased|shipped|delivered"
             r"|received|sent|last"
             r"|previous(?:ly)?|since|joined|founded|copyright|©|version|build|releas(?:e|ed|e notes)"
-            r"|downloaded|taken"
+            r"|downloaded|photos? taken"
             r"|transactions?(?: date)?|statement(?: date)?|billing period|was|were|had|closed|arrived"
             r"|cancell?ed|every|each"
             r"|repeats?|booked(?: on)?|ago|log-?in|logged|seen|viewed|signed|established|built|started|met"
             r"|yesterday|history|minutes|notes|opening hours|hours|missed(?: call)?|call ended"
             r"|last message|deals|fell|said|recorded|reviewed|finished|completed|backup|read|season"
             r"|sunrise|sunset|results"
-            r"|duration|registered|added|opened|left|went|changed",
+            r"|duration|registered|added|opened|left|went|changed|uploaded|as of|photos from|thanks for"
+            r"|logged in|sign-?in|departed",
             r"下单(?:时间)?|支付(?:时间)?|付款时间|创建(?:时间)?|发布(?:于|时间)?|更新(?:时间)?|编辑|签收|揽收|出生(?:日期)?"
             r"|生日(?![会聚派])|签发(?:日期)?|开票(?:日期)?|注册(?:时间)?|上次|登录|交易(?:时间)?|转账(?:时间)?|到账|退款|发货(?:时间)?"
             r"|入库(?:时间)?|到柜(?:时间)?|领取时间|账单日|成立|拍摄|开户(?:日期)?|昨[天日晚]|前天|去年|来自|阅读|播放|评论|营业(?:时间)?"
-            r"|上架(?:时间)?|发表|完成时间|成交|快件已|始建|记者|停用|消费|截至|每[周天日月年逢]|预约创建|发生",
+            r"|送信|上架(?:时间)?|发表|完成时间|成交|快件已|始建|记者|停用|消费|截至|完成|入职|最近|回放|上[周个]|每[周天日月年逢]|预约创建|发生",
         ),
     ),
+    ("", False, re.compile(r"(?:^|[·•|-] ?)[Bb]y [A-Z][\w.'-]{1,20} [A-Z]")),
     (
         "departure",
         False,
@@ -558,7 +603,11 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
             r"|(?<=[\d点半分])开(?![会始放户票学业盘播场奖机发通启具立幕演课考])",
         ),
     ),
-    ("departure", True, _words("flight|leaves|train to|ferry|bus to|dep", "航班|车次|列车|次列车")),
+    (
+        "departure",
+        True,
+        _words("flight|leaves|train to|ferry|bus to|dep|outbound|inbound", "航班|车次|列车|次列车"),
+    ),
     ("departure", True, re.compile(r"(?<![A-Z\d])[A-Z]{2} ?\d{3,4}(?![\d-])|(?<![A-Za-z])[GDCKTZ]\d{1,4}次")),
     (
         "pickup",
@@ -567,7 +616,7 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
             r"pick(?:ed)? ?-?up(?: (?:by|until|from|before))?|ready for (?:collection|pick-?up)"
             r"|collect(?: by| until)?"
             r"|collection(?: (?:by|until|from))?",
-            rf"(?:{_BY})?(?:取件|取走|取货|领取|自提|提货)(?:时间|截止)?(?!码)|请取件[到至]",
+            rf"(?:{_BY})?(?:取件|取走|取出|取货|领取|自提|提货)(?:时间|截止)?(?!码)|请取件[到至]",
         ),
     ),
     (
@@ -591,7 +640,7 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
             rf"有效期[至到限]?|到期(?:日|时间)?|过期|失效|清零|作废|(?:{_BY})?有效(?:[至到]|日期)?|使用期限|{_BY}使用|续费",
         ),
     ),
-    ("expiry", True, _words("until|through|only till", "截[至到]")),
+    ("expiry", True, _words("until|through|only till|ends?", "截[至到]")),
     (
         "deadline",
         False,
@@ -634,7 +683,8 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
         "event",
         True,
         _words(
-            r"meet(?: up)?|opens|let's|how about|what about|shall we|catch up|call me|zoom|free|want to"
+            r"meet(?: up)?|opens|airs|premieres|maintenance|outage|holidays?|graduation|session|visit"
+            r"|booked in|let's|how about|what about|shall we|catch up|call me|zoom|free|want to"
             r"|wanna|join|come|trip|itinerary|stay|your booking|"
             r"term|semester|practice|training|launch|conference|concert|festival|exhibition|party|wedding"
             r"|dinner|lunch|breakfast|coffee|drinks|brunch"
@@ -643,6 +693,7 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
             r"|event|when|date (?:and|&) time|reminder|join us|see you|rehearsal|practice|lecture|seminar"
             r"|tour|barbecue|picnic",
             r"例会|聚会|聚餐|吃饭|见面|碰头|婚礼|讲座|培训|直播|电影|值班|上课|演唱会|生日会|报到|场次|日程|提醒"
+            r"|改到|改期|推迟到|延期到|邀请|典礼|仪式|停[电水气]|检修|维护|开售|开抢|抢票|预售|放假|假期|答辩|年会|团建|晚会|首映|开庭|宣讲"
             r"|打球|火锅|聚一?聚|唱歌|爬山|逛街|健身|喝|约(?![为占等定合])|[吗吧呗](?=[?。!,]|$)|一起|出游|旅行|行程"
             r"|见(?![面过到证解])|(?<![\u4e00-\u9fff])(?:时间|日期)(?![\u4e00-\u9fff])|观影时间|放映时间",
         ),
@@ -663,6 +714,10 @@ _CANCELLED = _words(r"(?:been|was|is|were|are) cancell?ed|cancell?ed:", "已取�
 _EVENING = _words("tonight|evening|dinner|party|drinks|movie|pm", "今晚|明晚|晚上|晚饭|晚餐")
 _PAST = _words("expired", "已过期|已到期|已失效")
 _PURE_TIME = _words("boarding|depart(?:s|ure)|doors|check-in", "登机|起飞|出发|发车")
+_UNTIL = re.compile(
+    r"(?<![a-z])(?:(?P<until>until|till?|through)|by|before|no later than)(?: the)?\s{0,2}$", re.IGNORECASE
+)
+_DATED = _words("date|day|on|from|when|starts?|ends?|time", "日期?$|时间")
 # Where a sentence ends. A full stop after "Dr" or in "Nov. 22" is none.
 _BARRIER = re.compile(
     r"[!?。！？;；]|(?<!\b[A-Z][a-z])(?<!\b[A-Z])(?<!\b[A-Z][a-z]{2})\.(?:\s|(?=[A-Z][a-z]))"
