@@ -37,7 +37,7 @@ LONG_AGO_VALID, FAR_VALID = timedelta(days=20 * 366), timedelta(days=30 * 366)
 SOON = timedelta(days=100)
 # How far from a day its cue may be, in letters, Chinese ones counted double.
 BEFORE, BEFORE_WEAK, AFTER = 70, 46, 26
-WEAKER = 24  # twice the letters by which a weak cue must be nearer than another one
+WEAKER = 36  # twice the letters by which a weak cue must be nearer than another one
 # What may have been missed. Of other kinds a day that is over when the screenshot is taken is only a date.
 LASTING = frozenset({"deadline", "expiry"})
 
@@ -259,9 +259,13 @@ class _Screen:
         if is_relative and before is None and (when.clock is None or (words < 8 and not day.offset)):
             return None
         first = days.resolved(day, self._taken, self._order)
-        if first is None or (day.year is None and first - self._taken.date() > SOON):
+        if first is None:
             return None
-        kind = ("expiry" if before["until"] else "deadline") if before is not None else "event"
+        # Lists and posts have no ranges of days.
+        is_near = first - self._taken.date() <= SOON
+        if day.year is None and not is_near and (when.last is None or when.clock is not None):
+            return None
+        kind = "event" if before is None else "expiry" if _LASTS.search(text) else "deadline"
         return _Cue(when.start, when.start, kind, True)
 
     def _with_day(self, number: int, when: When, cue: _Cue) -> When | None:
@@ -581,7 +585,7 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
             r"|cancell?ed|every|each"
             r"|repeats?|booked(?: on)?|ago|log-?in|logged|seen|viewed|signed|established|built|started|met"
             r"|yesterday|history|minutes|notes|opening hours|hours|missed(?: call)?|call ended"
-            r"|last message|deals|fell|said|recorded|reviewed|finished|completed|backup|read|season"
+            r"|last message|deals|fell|said|recorded|reviewed|finished|completed|backup|read"
             r"|sunrise|sunset|results"
             r"|duration|registered|added|opened|left|went|changed|uploaded|as of|photos from|thanks for"
             r"|logged in|sign-?in|departed",
@@ -624,7 +628,7 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
         False,
         _words(
             r"deliver(?:y|s|ed by)|delivery (?:date|window|on|by)|arriv(?:es?|ing)(?: by| on)?"
-            r"|out for delivery",
+            r"|out for delivery|be with you",
             rf"(?:{_BY})?(?:送达|派送|配送|到货)",
         ),
     ),
@@ -636,11 +640,11 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
             r"|till|thru|through|to|for|from))?"
             r"|use (?:by|before)|best before|redeem by|available until|(?:offer|trial|sale|subscription"
             r"|plan|membership|promotion)s? ends?(?: on)?|ends? on"
-            r"|renews?(?: on)?|gültig bis",
+            r"|renews(?: on)?|renewal(?: date)?|lapses?(?: on)?|haltbar bis|mhd|gültig bis",
             rf"有效期[至到限]?|到期(?:日|时间)?|过期|失效|清零|作废|(?:{_BY})?有效(?:[至到]|日期)?|使用期限|{_BY}使用|续费",
         ),
     ),
-    ("expiry", True, _words("until|through|only till|ends?", "截[至到]")),
+    ("expiry", True, _words("ends?", "截到")),
     (
         "deadline",
         False,
@@ -667,7 +671,7 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
             r"预约(?:时间|日期)?|就诊(?:时间|日期)?|挂号|复诊|面试(?:时间)?|面谈|体检|看诊|看病|手术|理发",
         ),
     ),
-    ("appointment", True, _words("dentist|doctor|scheduled for", "牙医")),
+    ("appointment", True, _words("dentist|doctor", "牙医|牙科")),
     (
         "event",
         False,
@@ -684,7 +688,8 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
         True,
         _words(
             r"meet(?: up)?|opens|airs|premieres|maintenance|outage|holidays?|graduation|session|visit"
-            r"|booked in|let's|how about|what about|shall we|catch up|call me|zoom|free|want to"
+            r"|booked in|let's|how about|what about|shall we|catch up|call me|zoom|free|coming"
+            r"|scheduled for|out of office|want to"
             r"|wanna|join|come|trip|itinerary|stay|your booking|"
             r"term|semester|practice|training|launch|conference|concert|festival|exhibition|party|wedding"
             r"|dinner|lunch|breakfast|coffee|drinks|brunch"
@@ -715,8 +720,9 @@ _EVENING = _words("tonight|evening|dinner|party|drinks|movie|pm", "今晚|明晚
 _PAST = _words("expired", "已过期|已到期|已失效")
 _PURE_TIME = _words("boarding|depart(?:s|ure)|doors|check-in", "登机|起飞|出发|发车")
 _UNTIL = re.compile(
-    r"(?<![a-z])(?:(?P<until>until|till?|through)|by|before|no later than)(?: the)?\s{0,2}$", re.IGNORECASE
+    r"(?<![a-z])(?:until|till?|through|by|before|no later than|bis(?: zum)?)(?: the)?\s{0,2}$", re.IGNORECASE
 )
+_LASTS = _words("valid|available|offers?|coupon|voucher|pass|points|open|gültig", "有效|优惠")
 _DATED = _words("date|day|on|from|when|starts?|ends?|time", "日期?$|时间")
 # Where a sentence ends. A full stop after "Dr" or in "Nov. 22" is none.
 _BARRIER = re.compile(
