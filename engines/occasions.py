@@ -27,6 +27,7 @@ MAX_TEXT = 20_000  # characters of a page that are looked through for its contex
 MAX_LABEL = 40  # characters
 # Days and times of a paragraph and of a page; one with more is a calendar or a log.
 MOST_IN_BLOCK, MOST_IN_PAGE = 12, 100
+ENDS = frozenset("?!。？！吗吧了…")  # of a sentence, which is no label
 MAX_SUBJECT = 60  # characters
 ENOUGH_WORDS = 12  # letters that say what it is, Chinese ones counted double
 LIGHT = 14  # letters beside a value, Chinese ones counted double
@@ -196,7 +197,7 @@ class _Screen:
     def _cue_of_label(self, number: int) -> tuple[_Cue | None, str]:
         for label, is_beside in self._labels(number):
             text = days.folded(label.text[:MAX_LABEL])
-            if days.whens(text):
+            if days.whens(text) or (not is_beside and text.rstrip()[-1:] in ENDS):
                 return None, ""
             cue = _nearest_end(list(_cues(text, self._is_travel)), len(text))
             if cue is None:

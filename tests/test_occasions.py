@@ -185,7 +185,7 @@ def test_labelled_lines_are_found_and_nothing_else():
 
 @pytest.mark.slow
 def test_labelled_screens_are_read_and_found():
-    cases = [case for case in dates.screens(SEED) if drawn.can_draw(case.screen)]
+    cases = [case for case in dates.screens(SEED, 60) if drawn.can_draw(case.screen)]
     assert (
         len(cases) == dates.SCREENS
         or not drawn.can_draw(dates.screens(SEED, 120)[-1].screen)
