@@ -14,6 +14,7 @@ summaries of both side by side.
 """
 
 import argparse
+import contextlib
 import csv
 import hashlib
 import io
@@ -31,7 +32,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from benchmarks import described, drawn
+from benchmarks import dates, described, drawn
 from engines import rules, sensitive
 from engines.embedded import LocalModel
 from engines.findings import CATEGORIES, Findings
@@ -100,6 +101,8 @@ def main() -> None:
         _describe(cases, options.corpus, shown=options.held_out)
     if options.pairs:
         _pairs(cases, old or new, new, options.pairs, options.held_out)
+    with contextlib.closing(LocalModel(ocr_model="small", language="en")) as model:
+        dates.report(lambda content: _read(model, content, options.cache), held_out=options.held_out)
 
 
 def _report(pairs: list[tuple[Case, Findings]], prefix: str, *, errors: bool) -> None:
