@@ -8,8 +8,8 @@ One event on several screenshots is one item: rows of the same kind and start wi
 an `event_id`, which is the item's id. They are dismissed and announced together, and a later screenshot of
 the event takes that over. A dismissed row is never deleted by an analysis, only with its photo.
 
-Times are local, as screens show them, in the time zone of this machine. A photo in the trash has no row in
-`analyses`, which every list joins.
+Times are local, as screens show them, in the time zone of this machine. Triggers mark the rows of photos in
+the trash (`migrations/0019_agenda.py`); no list has them.
 """
 
 import logging
@@ -265,9 +265,9 @@ def listed(
     `dismissed` includes the dismissed ones. With `photo_id`, only what is on that photo, and as that photo
     has it. With `leaving`, without what the gate holds back; the total may count some of it.
     """
-    conditions = [_VISIBLE]
+    conditions: list[Any] = [_NOT_TRASHED]
     if since is not None:
-        conditions.append(AgendaItem.last_at >= since)
+        conditions += [AgendaItem.starts_at >= _first_start(since), AgendaItem.last_at >= since]
     if until is not None:
         conditions.append(AgendaItem.starts_at < (until if "T" in until else f"{until}T24"))
     if not dismissed:
@@ -275,14 +275,25 @@ def listed(
     if photo_id is not None:
         conditions.append(AgendaItem.photo == photo_id)
     if leaving:
-        conditions.append(~models.IS_SENSITIVE)
-    total = _joined(peewee.fn.COUNT(AgendaItem.event_id.distinct())).where(*conditions).scalar() or 0
+        sensitive = Analysis.select(Analysis.photo).where(models.IS_SENSITIVE)
+        conditions.append(AgendaItem.photo.not_in(sensitive))
     columns = (AgendaItem.starts_at, AgendaItem.event_id)
-    query = _joined(*columns).where(*conditions).group_by(*columns)
+    query = AgendaItem.select(*columns).where(*conditions).distinct()
+    total = query.count()
     query = query.order_by(*(columns if order == "earliest" else [column.desc() for column in columns]))
     ids = [event_id for _, event_id in cast("Iterable[tuple[str, int]]", query.limit(limit).tuples())]
     found = _items(ids, photo_id=photo_id, leaving=leaving)
     return total, [found[event_id] for event_id in ids if event_id in found]
+
+
+def _first_start(since: str) -> str:
+    """The earliest start of what has not ended by `since`. Without an end, an event is over on its day; with
+    one, it may have begun before.
+    """
+    lasting = (peewee.SQL("ends_at IS NOT NULL"), AgendaItem.last_at >= since)  # as in the partial index
+    # The plus keeps SQLite from walking along the index of all starts.
+    begun = AgendaItem.select(peewee.SQL("MIN(+starts_at)")).where(*lasting).scalar()
+    return min(begun or since, since[: len("2026-11-22")])
 
 
 def get(item_id: int) -> Item:
@@ -333,15 +344,15 @@ def period(name: str, today: date) -> tuple[str, str]:
     return first.isoformat(), last.isoformat()
 
 
-_VISIBLE = AgendaItem.photo == Analysis.photo
+_NOT_TRASHED = peewee.SQL("trashed = 0")
 
 
 _MARKS = (Analysis.sensitive, Analysis.cleared, Analysis.taken_at)
 
 
 def _joined(*columns: Any) -> "peewee.ModelSelect[Any]":
-    """Rows of photos that are not in the trash."""
-    return AgendaItem.select(*columns).join(Analysis, on=_VISIBLE)
+    """Rows with the analyses of their photos, without those in the trash."""
+    return AgendaItem.select(*columns).join(Analysis, on=(AgendaItem.photo == Analysis.photo))
 
 
 def _items(event_ids: list[int], *, photo_id: int | None = None, leaving: bool = False) -> dict[int, Item]:
@@ -430,7 +441,8 @@ def due(now: datetime, *, leaving: bool = True) -> list[Item]:
     if current is None:
         return []
     day = current.day.isoformat()
-    rows = _joined(AgendaItem.starts_at, AgendaItem.event_id).where(
+    rows = AgendaItem.select(AgendaItem.starts_at, AgendaItem.event_id).where(
+        _NOT_TRASHED,
         AgendaItem.starts_at.between(day, f"{day}T24"),
         (AgendaItem.starts_at >= current.since) | AgendaItem.all_day,
         AgendaItem.dismissed_at.is_null(),

@@ -190,6 +190,8 @@ def test_a_folder_of_the_version_before_gets_its_agenda_in_the_background(client
     trashed = stored(*BILL)
     client.post(f"/api/photos/{trashed}/trash")
     with database.scope():
+        for name in ("trashed", "restored"):
+            db.execute_sql(f"DROP TRIGGER agenda_items_{name}")
         db.execute_sql("DROP TABLE agenda_items")
         db.execute_sql("DELETE FROM schema_migration WHERE name LIKE '0019%'")
     database.close_store()
@@ -354,3 +356,21 @@ def test_the_embedded_model_answers_what_is_due_from_the_agenda(client, stored):
     answer = client.post("/api/chat/send", json={"message": "What is coming up?"}).json["message"]
     assert f"- 2026-11-22 14:30: **{FLIGHT[1]}** (#{photo})" in answer["content"]
     assert [call["function"]["name"] for call in answer["tool_calls"]] == ["agenda"]
+
+
+def test_a_list_makes_the_same_few_queries_however_long_it_is(client, stored):
+    def queries():
+        made = []
+        db.query_hooks.append(made.append)
+        try:
+            with database.scope():
+                agenda.listed("2026-11-21", "2027-01-01")
+        finally:
+            db.query_hooks.remove(made.append)
+        return len([event for event in made if "agenda_items" in event.sql])
+
+    stored(*FLIGHT)
+    one = queries()
+    stored(*BILL)
+    stored("Again", FLIGHT[1])
+    assert queries() == one == 4
