@@ -13,6 +13,7 @@ the trash (`migrations/0019_agenda.py`); no list has them.
 """
 
 import logging
+import re
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Literal, NamedTuple, cast
@@ -193,7 +194,7 @@ def _event_of(occasion: Occasion) -> AgendaItem | None:
     """A row of the event that an occasion belongs to."""
     same = (AgendaItem.starts_at == occasion.starts_at) & (AgendaItem.kind == occasion.kind)
     rows = AgendaItem.select().where(same).order_by(AgendaItem.event_id, AgendaItem.id)
-    return next((row for row in rows if is_alike(row.title, occasion.title)), None)
+    return next((row for row in rows if _is_one(occasion, row)), None)
 
 
 def _same_row(rows: list[AgendaItem], occasion: Occasion) -> AgendaItem | None:
@@ -206,7 +207,8 @@ def _same_row(rows: list[AgendaItem], occasion: Occasion) -> AgendaItem | None:
 
 def _is_one(one: Occasion, other: "Occasion | AgendaItem") -> bool:
     """Whether both are the same event."""
-    return (one.kind, one.starts_at) == (other.kind, other.starts_at) and is_alike(one.title, other.title)
+    same = (one.kind, one.starts_at) == (other.kind, other.starts_at)
+    return same and is_alike(one.title, other.title, at_time=not one.all_day)
 
 
 def _moves(row: AgendaItem, occasion: Occasion) -> bool:
@@ -222,22 +224,28 @@ def _shared(row: AgendaItem) -> bool:
     return AgendaItem.select().where(others).exists()
 
 
-def is_alike(title: str, other: str) -> bool:
-    """Whether two titles name the same event, given that kind and start are the same: they differ in little,
-    or one has all the words of the other, which has half of its words.
+def is_alike(title: str, other: str, *, at_time: bool) -> bool:
+    """Whether two titles name the same event, given that kind and start are the same; `at_time`: also to the
+    minute, so that half of the words are enough. On a whole day, they differ in little, or one has all the
+    words of the other and at most as many again. A flight's number or an order's decides by itself.
     """
-    one, two = (_words(text) for text in (title, other))
+    one, two = (set(terms.cut(terms.fold(text).casefold())) for text in (title, other))
     if one == two:
         return True
-    fewer, more = sorted((set(one), set(two)), key=len)
+    numbers, others = (set(_NUMBER.findall(terms.fold(text).casefold())) for text in (title, other))
+    if numbers and others:
+        return not numbers.isdisjoint(others)
+    fewer, more = sorted((one, two), key=len)
+    if at_time:
+        return 2 * len(fewer & more) >= len(fewer) > 0
     if len(fewer) >= 2 and fewer <= more and 2 * len(fewer) >= len(more):
         return True
     # In Chinese, one character of ten is another matter: a water bill is no electricity bill.
     return title.isascii() and other.isascii() and articles.alike(title, other)
 
 
-def _words(title: str) -> list[str]:
-    return terms.cut(terms.fold(title).casefold())
+# Letters with digits, or many digits: not a year, a seat or an amount.
+_NUMBER = re.compile(r"(?<![a-z0-9])(?:[a-z]{1,4}\d{3,10}|\d{6,16})(?![a-z0-9])")
 
 
 def _last(occasion: Occasion) -> str:
