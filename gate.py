@@ -71,6 +71,7 @@ EXITS = (
         "push",
         "a sensitive text is replaced; `reasoner` names no note about such a photo",
     ),
+    Exit("feeds", "web.feeds", "such photos, notes about them and their dates are in no feed"),
     Exit("the log", "push", "nobody else logs what a person, a picture or a model wrote"),
     # These have no texts of their own: they quote models and servers, which were sent nothing sensitive.
     Exit("messages of errors", "analysis", "they quote no text of a photo"),

@@ -52,6 +52,8 @@ bind = _settings.bind
 workers = 1
 # Threads, and a poller that keeps slow clients out of them.
 worker_class = "web.worker.Worker"
+# Its lines, also those of an access log, name no feed's secret address.
+logger_class = "web.worker.Logger"
 # Enough for three uploads, a browser's six connections and a few chats at once. A thread costs its stack and
 # a database connection.
 threads = 16

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import peewee
 
-from clock import iso
+from clock import iso, utc_now
 from database import db
 
 
@@ -769,6 +769,7 @@ class Dynamic(Model):
     source_photo_ids = peewee.TextField(default="[]")
     source_conversation_ids = peewee.TextField(default="[]")
     created_at = TimestampField()
+    changed_at = TimestampField(default=utc_now)  # its text
     pinned_at = TimestampField(null=True)
 
     class Meta:
@@ -847,6 +848,39 @@ class Pairing(Model):
 
     class Meta:
         table_name = "pairings"
+
+
+class Feed(Model):
+    """An address at which a program reads the agenda, the notes or a search, without a key."""
+
+    id = peewee.AutoField()
+    kind = peewee.TextField()
+    query = peewee.TextField(default="")  # of a search
+    digest = peewee.BlobField(unique=True)  # SHA-256 of the secret in the address
+    token_id: int | None  # added by peewee for `token`
+    token = peewee.ForeignKeyField(Token, null=True, on_delete="CASCADE")  # that made it; null: the owner
+    created_at = TimestampField()
+    last_used_at = TimestampField(null=True)
+    fingerprint = peewee.BlobField(default=b"")  # of what it held last
+    changed_at = TimestampField()  # when it began to hold that
+
+    class Meta:
+        table_name = "feeds"
+
+
+class CalendarEntry(Model):
+    """An item of the agenda as calendars know it."""
+
+    item = peewee.TextField(primary_key=True)  # as the feed names it
+    fingerprint = peewee.BlobField()
+    sequence = peewee.IntegerField(default=0)  # how often it was changed
+    starts_at = peewee.TextField()  # local time
+    all_day = peewee.BooleanField()
+    changed_at = TimestampField()
+    cancelled_at = TimestampField(null=True)
+
+    class Meta:
+        table_name = "calendar_entries"
 
 
 class WatchedFile(Model):

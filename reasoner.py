@@ -385,7 +385,7 @@ def _save(
                 alike = (note for note in recent.values() if articles.alike(note.title, article.title))
                 earlier = next(alike, None)
             if earlier is not None:
-                dynamics.extend(earlier, article, origins)
+                dynamics.extend(earlier, article, origins, now=now)
                 continue
             dynamic = dynamics.add(article, origins, now=now)
             recent[dynamic.id] = dynamic

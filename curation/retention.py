@@ -93,7 +93,7 @@ def warn(settings: Settings, *, now: datetime) -> bool:
     origins: dict[int | str, str] = {item["id"]: item["device_id"] for item in found["items"]}
     article = _article(found, settings)
     with db.atomic():
-        if told.note is None or not dynamics.rewrite(told.note, article, origins):
+        if told.note is None or not dynamics.rewrite(told.note, article, origins, now=now):
             told.note = dynamics.add(article, origins, now=now).id
         told.at, told.up_to = now, newest.created_at
         models.store_value("retention.told", told)

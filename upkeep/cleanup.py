@@ -42,6 +42,7 @@ from locks import Presence, named_lock
 from models import Conversation, Dynamic, Memory, Message, Photo, Trash
 from settings import Settings
 from upkeep.progress import Progress, silent
+from web import feeds
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +127,7 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
             lexicon.empty()
             devices.forget_all()
             searches.forget_all()
+            feeds.forget_all()
         for kind in _everything(before):
             _purge(kind, cleaned, progress)
         _remove_orphans(cleaned, progress, now=now, dry_run=False)

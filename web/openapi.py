@@ -23,6 +23,7 @@ from web import inputs, shapes
 RESOURCES = {
     None: "Service",
     "access": "Access",
+    "feeds": "Feeds",
     "photos": "Photos",
     "readings": "Photos",
     "words": "Photos",

@@ -138,6 +138,34 @@ class NewToken(TypedDict):
     created_at: Timestamp
 
 
+FeedKind = Literal["agenda", "notes", "search"]
+
+
+class FeedFields(TypedDict):
+    """A feed, without its address."""
+
+    id: int
+    kind: FeedKind
+    query: Annotated[str, Meta(description="of a search; else empty")]
+    token_id: Annotated[int | None, Meta(description="the token that made it; null: the owner")]
+    created_at: Timestamp
+    last_used_at: Timestamp | None
+
+
+class FeedList(TypedDict):
+    feeds: list[FeedFields]
+
+
+class NewFeed(TypedDict):
+    """A new feed, with its address."""
+
+    id: int
+    kind: FeedKind
+    query: str
+    url: Annotated[str, Meta(description="a secret: whoever has it can read the feed")]
+    created_at: Timestamp
+
+
 class PairingFields(TypedDict):
     code: Annotated[str, Meta(description="8 characters, to be typed")]
     url: Annotated[str, Meta(description="the address of the page, with the code behind `#`")]
