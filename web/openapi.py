@@ -40,6 +40,7 @@ RESOURCES = {
     "chat": "Chat",
     "conversations": "Conversations",
     "dynamics": "Dynamics",
+    "agenda": "Agenda",
     "memory": "Memories",
     "llm": "LLM configuration",
     "connection": "LLM configuration",
