@@ -99,7 +99,7 @@ WITHOUT_DATA = (
     *("index", "health", "manifest", "service_worker", "icon", "share", "page_part"),
     *trust.PATHS,
 )
-FEEDS = ("feeds.show_notes", "feeds.show_search")  # their address is the key
+FEEDS = ("feeds.show_agenda", "feeds.show_notes", "feeds.show_search")  # their address is the key
 OPEN_ENDPOINTS = (*WITHOUT_DATA, "access.redeem_code", *FEEDS)  # no key
 # What a service with a certificate answers over plain http: how to trust it, and whether it runs.
 PLAIN_ENDPOINTS = ("health", "icon", *trust.PATHS)
@@ -445,8 +445,8 @@ _SENTENCES = {
     404: "There is nothing at this path.",
     405: "This path does not accept this method.",
     413: "The request is larger than this path accepts.",
-    429: f"Too many requests: {CALLS_A_MINUTE} a minute to the assistant and {FEED_CALLS_A_MINUTE} to feeds are "
-    "accepted. Please come again in a moment.",
+    429: f"Too many requests: {CALLS_A_MINUTE} a minute to the assistant and {FEED_CALLS_A_MINUTE} to feeds "
+    "are accepted. Please come again in a moment.",
 }
 
 

@@ -1,20 +1,27 @@
 """Feeds: what programs read without a key, at an address that is the secret."""
 
 import dataclasses
-from datetime import timedelta
+import time
+import types
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import atoma
 import feedparser
+import icalendar
 import pytest
+import vobject
 
 import database
 import dynamics
 from app import create_app
 from clock import utc_now
+from database import db
 from engines.articles import Article
-from models import Analysis, Feed
+from models import AgendaItem, Analysis, CalendarEntry, Feed
 from tests.support.client import Client, detail
 from tests.support.library import Library
+from web import feeds, ics
 
 CARD = "4532 0151 1283 0366"
 
@@ -114,7 +121,7 @@ def test_a_search_has_its_newest_photos_and_follows_them(client, library):
 
     parsed = read(client, path)
     assert parsed.feed.title == "Snaplore: harbour app:maps"
-    assert [entry.link for entry in parsed.entries][0] == f"http://localhost/#/photo/{new}"
+    assert parsed.entries[0].link == f"http://localhost/#/photo/{new}"
     assert len(parsed.entries) == 2
     client.post(f"/api/photos/{new}/trash")
     assert len(read(client, path).entries) == 1
@@ -232,3 +239,171 @@ def test_deleting_everything_revokes_the_feeds(client):
     path, _ = make(client, "notes")
     assert client.post("/api/data/clear", json={"confirm": "delete everything"}).status_code == 200
     detail(client.open.get(path), 404)
+
+
+# ----------------------------------------------------------------------------------------------- the calendar
+
+
+@pytest.fixture
+def moment(monkeypatch):
+    """`moment.now` is the time of the feed, in the middle of a month."""
+    fixed = types.SimpleNamespace(now=datetime(2026, 11, 15, 12))
+    monkeypatch.setattr(feeds, "utc_now", lambda: fixed.now)
+    return fixed
+
+
+def event(library, starts_at, title="Dentist", *, ends_at=None, photo_id=None, kind="appointment"):
+    """The id of an event on a photo."""
+    photo_id = photo_id or library.add(title)
+    with database.scope(), db.atomic():
+        row = AgendaItem.create(
+            event_id=0, photo=photo_id, kind=kind, title=title, starts_at=starts_at, ends_at=ends_at,
+            last_at=ends_at or starts_at, all_day="T" not in starts_at, quote=f"{title} line", line=0,
+            created_at=utc_now(), changed_at=utc_now(),
+        )  # fmt: skip
+        AgendaItem.update(event_id=row.id).where(AgendaItem.id == row.id).execute()
+        return row.id
+
+
+def calendar(client, path):
+    """The events of a feed by their titles, as two libraries read them."""
+    answer = client.open.get(path)
+    assert (answer.status_code, answer.mimetype) == (200, "text/calendar")
+    assert all(len(line) <= 75 for line in answer.data.split(b"\r\n"))
+    assert b"\n" not in answer.data.replace(b"\r\n", b"")
+    answer.data.decode()  # no character is cut
+    strict = icalendar.Calendar.from_ical(answer.data)
+    assert not [component.errors for component in strict.walk() if component.errors]
+    events = {str(one["summary"]): one for one in strict.walk("VEVENT")}
+    other = vobject.readOne(answer.data.decode())
+    other.validate(raiseException=True)
+    assert [one.summary.value for one in other.contents.get("vevent", [])] == list(events)
+    assert len({one["uid"] for one in events.values()}) == len(events)
+    return events
+
+
+def test_events_are_in_the_calendar_with_their_times_and_texts(client, library, moment):
+    hostile = "预约; 牙医, \\n “x” 😀\r\nEND:VEVENT\r\nATTENDEE:mailto:a@b " + "é" * 90
+    photo = library.add("A photo")
+    event(library, "2026-11-20T14:30", hostile, ends_at="2026-11-20T15:15", photo_id=photo)
+    event(library, "2026-12-03", "Bill", kind="deadline")
+    event(library, "2026-12-24", "Fair", ends_at="2026-12-26", kind="event")
+    path, _ = make(client, "agenda")
+
+    events = calendar(client, path)
+    timed = events[hostile.replace("\r\n", "\n")]
+    assert timed["dtstart"].dt.replace(tzinfo=None) == datetime(2026, 11, 20, 14, 30)
+    assert timed["dtend"].dt.replace(tzinfo=None) == datetime(2026, 11, 20, 15, 15)
+    assert timed["url"] == f"http://localhost/#/photo/{photo}"
+    assert "attendee" not in timed
+    assert events["Bill"]["dtstart"].dt == date(2026, 12, 3)
+    assert events["Bill"]["dtstart"].params["VALUE"] == "DATE"
+    assert "dtend" not in events["Bill"]
+    assert events["Fair"]["dtend"].dt == date(2026, 12, 27)  # the first day that is free again
+    assert (
+        client.open.get(path, headers={"If-None-Match": client.open.get(path).headers["ETag"]}).status_code
+        == 304
+    )
+
+
+def test_a_moved_event_is_newer_and_a_dismissed_one_goes(client, library, moment):
+    item = event(library, "2026-11-20T14:30")
+    path, _ = make(client, "agenda")
+    first = calendar(client, path)["Dentist"]
+    tag = client.open.get(path).headers["ETag"]
+
+    with database.scope():
+        AgendaItem.update(starts_at="2026-11-21T09:00").where(AgendaItem.id == item).execute()
+    moment.now += timedelta(hours=1)
+    moved = calendar(client, path)["Dentist"]
+    assert client.open.get(path).headers["ETag"] != tag
+    assert moved["uid"] == first["uid"]
+    assert (first["sequence"], moved["sequence"]) == (0, 1)
+    assert moved["last-modified"].dt > first["last-modified"].dt
+    assert moved["dtstart"].dt.replace(tzinfo=None) == datetime(2026, 11, 21, 9)
+
+    client.post(f"/api/agenda/{item}/dismiss")
+    moment.now += timedelta(hours=1)
+    (gone,) = calendar(client, path).values()
+    assert (gone["uid"], gone["sequence"], gone["status"]) == (first["uid"], 2, "CANCELLED")
+    assert (gone["summary"], gone.get("description")) == ("Removed", None)
+    client.delete(f"/api/agenda/{item}/dismiss")
+    back = calendar(client, path)["Dentist"]
+    assert (back["uid"], back["sequence"], back["status"]) == (first["uid"], 3, "CONFIRMED")
+
+    client.post(f"/api/agenda/{item}/dismiss")
+    assert len(calendar(client, path)) == 1
+    moment.now += timedelta(days=15)
+    assert calendar(client, path) == {}
+
+
+def test_what_is_over_leaves_without_being_cancelled(client, library, moment):
+    event(library, "2026-11-14")
+    path, _ = make(client, "agenda")
+    assert len(calendar(client, path)) == 1
+    moment.now += timedelta(days=40)
+    assert calendar(client, path) == {}
+    with database.scope():
+        assert CalendarEntry.select().count() == 0
+
+
+def test_a_sensitive_event_is_in_no_calendar(client, library, moment):
+    photo = library.add("Bank")
+    event(library, "2026-11-20", "Bank", photo_id=photo)
+    event(library, "2026-11-21", f"Card number {CARD}")
+    path, _ = make(client, "agenda")
+    assert list(calendar(client, path)) == ["Bank"]
+    with database.scope():
+        Analysis.update(sensitive="card").where(Analysis.photo == photo).execute()
+    (gone,) = calendar(client, path).values()
+    assert gone["status"] == "CANCELLED"
+    assert "Bank" not in client.open.get(path).text
+
+
+@pytest.mark.parametrize(
+    ("zone", "name", "changes"),
+    [
+        ("America/New_York", "America/New_York", ("2026-11-01T06", "2027-03-14T07")),
+        ("Europe/Berlin", "Local-CET-CEST", ("2026-10-25T01", "2027-03-28T01")),
+        ("Australia/Lord_Howe", "Australia/Lord_Howe", ("2027-04-03T15", "2027-10-02T15:30")),
+        ("Asia/Shanghai", "Asia/Shanghai", ("2026-12-31T23", "2027-06-30T23")),
+    ],
+)
+def test_times_are_right_around_each_change_of_the_clock(
+    client, library, moment, monkeypatch, tmp_path, zone, name, changes
+):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        link = tmp_path / "localtime"
+        link.symlink_to(f"/usr/share/zoneinfo/{name}")  # of the machine, which TZ overrides
+        monkeypatch.setattr(ics, "LINKS", link)
+        expected = {}
+        photo = library.add("A photo")
+        for change in changes:
+            for minutes in range(-120, 121, 30):
+                instant = datetime.fromisoformat(f"{change}+00:00") + timedelta(minutes=minutes)
+                local = instant.astimezone(ZoneInfo(zone))
+                if local.fold or local.replace(fold=1).utcoffset() != local.utcoffset():
+                    continue  # the clock shows this time twice
+                title = f"{local:%Y-%m-%dT%H:%M}"
+                event(library, title, title, photo_id=photo)
+                expected[title] = instant
+        path, _ = make(client, "agenda")
+        moment.now = datetime(2026, 10, 20)
+        parsed = calendar(client, path)
+        body = client.open.get(path).text
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert f"TZID:{name}\r\n" in body
+    assert {title: one["dtstart"].dt.astimezone(UTC) for title, one in parsed.items()} == expected
+    # The same by the rules in the document alone, as two libraries read them.
+    found = vobject.readOne(body).contents["vevent"]
+    assert {one.summary.value: one.dtstart.value.astimezone(UTC) for one in found} == expected
+    (stated,) = icalendar.Calendar.from_ical(body).walk("VTIMEZONE")
+    rules = stated.to_tz()
+    assert {
+        title: datetime.fromisoformat(title).replace(tzinfo=rules).astimezone(UTC) for title in expected
+    } == expected

@@ -241,7 +241,7 @@ def test_the_limited_calls_publish_429_and_its_headers(document):
 
     assert limited == {
         *("POST /api/chat/send", "POST /api/chat/send-with-file", "POST /api/dynamics/trigger"),
-        *(f"GET /feed/{{token}}/{file}" for file in ("notes.atom", "search.atom")),
+        *(f"GET /feed/{{token}}/{file}" for file in ("agenda.ics", "notes.atom", "search.atom")),
     }
     assert all("429" in operations(document)[named]["responses"] for named in limited)
     assert "Retry-After" in document["components"]["responses"]["TooManyRequests"]["headers"]

@@ -85,7 +85,7 @@ def html_of(markdown: str) -> str:
         text = line.strip()
         mark, _, rest = text.partition(" ")
         kind = "ul" if mark in ("-", "*", "+") else "ol" if re.fullmatch(r"[0-9]{1,9}[.)]", mark) else ""
-        if not text or set(text) in ({"-"}, {"*"}, {"_"}) and len(text) > 2:
+        if not text or (len(text) > 2 and set(text) in ({"-"}, {"*"}, {"_"})):
             end()
             parts += ["<hr>"] if text else []
         elif mark in ("#", "##", "###", "####", "#####", "######"):

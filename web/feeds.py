@@ -1,19 +1,21 @@
 """Feeds: the agenda for calendars, notes and searches for feed readers; `/api/feeds` and `/feed/…`.
 
 Such programs send no key, so the address itself is the secret: 256 random bits, of which only the SHA-256 is
-stored. Whoever has it reads this one feed and nothing else, until it is revoked. A feed that a device has made
+stored. Whoever has it reads this one feed and nothing else, until it is revoked. A feed that a device made
 ends with the device's access. What is sensitive is in no feed (`gate.py`), and neither are pictures.
 
 An answer says whether anything has changed since the last one, so that a program that asks every few minutes
 costs little: `ETag` and `Last-Modified` are those of the content, not of the moment.
 """
 
+import contextlib
 import hashlib
 import json
 import logging
 import secrets
+import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
@@ -23,31 +25,36 @@ from flask import Blueprint
 from msgspec import Meta
 
 import access
+import agenda
 import database
 import dynamics
 import gate
 import photos
 import search
-from clock import utc_now
+from clock import local_day, utc_now
 from database import db
 from errors import BadInput, NotFound
 from lexicon import MAX_QUERY
-from models import Dynamic, Feed, store_value, stored_value
+from models import CalendarEntry, Dynamic, Feed, store_value, stored_value
 from settings import NAME, Settings
 from text import storable
-from web import atom, inputs, shapes
+from web import atom, ics, inputs, shapes
 
 log = logging.getLogger(__name__)
 
 MOST_FEEDS = 100
 MOST_ENTRIES = 50  # the latest: a program that has not asked for a while misses older ones
+MOST_EVENTS = 1_000  # the nearest ones
+PAST = timedelta(days=30)  # how long a calendar keeps what is over
+CANCELLED = timedelta(days=14)  # how long it is told that an event is gone
 USE_STEP = timedelta(minutes=1)  # how exactly `last_used_at` is known, so that few requests write
 FILES = {"agenda": "agenda.ics", "notes": "notes.atom", "search": "search.atom"}
 
 TITLES = {
-    "en": {"notes": f"{NAME} notes", "search": f"{NAME}: {{query}}"},
-    "zh": {"notes": f"{NAME} 笔记", "search": f"{NAME}：{{query}}"},
+    "en": {"agenda": NAME, "notes": f"{NAME} notes", "search": f"{NAME}: {{query}}"},
+    "zh": {"agenda": NAME, "notes": f"{NAME} 笔记", "search": f"{NAME}：{{query}}"},
 }
+GONE = {"en": "Removed", "zh": "已移除"}  # the title of an event that is gone
 SENSITIVE_QUERY = {"en": "a search", "zh": "搜索"}  # instead of one with something sensitive in it
 
 # ---------------------------------------------------------------------------------------------- the addresses
@@ -88,6 +95,7 @@ def revoke(feed_id: int) -> None:
 def forget_all() -> None:
     """Revoke all feeds, and forget what calendars were told."""
     Feed.delete().execute()
+    CalendarEntry.delete().execute()
 
 
 def at(secret: str, kind: shapes.FeedKind, *, now: datetime) -> Feed:
@@ -107,9 +115,15 @@ def _digest(secret: str) -> bytes:
 
 
 def _note(feed: Feed, **columns: datetime | bytes) -> None:
-    # A full or read-only disk must not keep a program from reading.
-    try:
+    with _unless_full():
         Feed.update(columns).where(Feed.id == feed.id).execute()
+
+
+@contextlib.contextmanager
+def _unless_full() -> Iterator[None]:
+    """A full or read-only disk must not keep a program from reading."""
+    try:
+        yield
     except database.DATABASE_ERRORS as problem:
         if database.known_failure(problem) is None:
             raise
@@ -125,6 +139,16 @@ class Content(NamedTuple):
     media_type: str
     etag: str
     changed_at: datetime  # UTC
+
+
+def events(feed: Feed, base: str, settings: Settings, *, now: datetime) -> Content:
+    """The agenda: what is coming up, what is over since `PAST`, and what is gone since `CANCELLED`."""
+    entries = _calendar(settings, now=now)
+    title = TITLES[settings.language]["agenda"]
+    # Also when this machine is in another time zone now.
+    etag, changed_at = _changed(feed, (title, entries, time.tzname), base, now=now)
+    paged = [entry._replace(page=entry.page and f"{base}/#/{entry.page}") for entry in entries]
+    return Content(ics.calendar(title, paged), ics.MEDIA_TYPE, etag, changed_at)
 
 
 def notes(feed: Feed, base: str, settings: Settings, *, now: datetime) -> Content:
@@ -173,6 +197,70 @@ def searched(feed: Feed, base: str, settings: Settings, *, now: datetime) -> Con
     query = SENSITIVE_QUERY[settings.language] if is_held else feed.query
     title = TITLES[settings.language]["search"].format(query=query)
     return _atom(feed, title, entries, base, now=now)
+
+
+def _calendar(settings: Settings, *, now: datetime) -> list[ics.Entry]:
+    """The events of the agenda feed, and a record of what calendars are told of them.
+
+    A calendar updates an event when its sequence number grows, and drops one that is cancelled. The agenda
+    knows neither what a calendar has seen nor what is gone, so that is kept here.
+    """
+    since = (local_day(now) - PAST).isoformat()
+    total, items = agenda.listed(since, leaving=gate.is_closed(settings), limit=MOST_EVENTS)
+    beyond = items[-1].starts_at if total > MOST_EVENTS and items else None
+    instance = _instance()
+    known = {row.item: row for row in CalendarEntry.select()}
+    entries, changed, over = [], [], []
+
+    def entry_of(row: CalendarEntry, title: str, item: agenda.Item | None = None) -> ics.Entry:
+        entry = ics.Entry(
+            uid=str(uuid.uuid5(instance, f"agenda/{row.item}")),
+            sequence=row.sequence,
+            changed_at=row.changed_at,
+            starts_at=datetime.fromisoformat(row.starts_at),
+            ends_at=datetime.fromisoformat(item.ends_at) if item is not None and item.ends_at else None,
+            all_day=bool(row.all_day),
+            title=title,
+            is_cancelled=item is None,
+        )
+        if item is None:
+            return entry
+        return entry._replace(note=item.quote, page=f"photo/{item.photo_id}", category=item.kind)
+
+    for item in items:
+        fingerprint = hashlib.sha256(
+            msgspec.json.encode(
+                (item.kind, item.title, item.starts_at, item.ends_at, item.quote, item.photo_id)
+            )
+        ).digest()
+        row = known.pop(str(item.id), None)
+        if row is None or row.fingerprint != fingerprint:
+            row = CalendarEntry(
+                item=str(item.id),
+                fingerprint=fingerprint,
+                sequence=0 if row is None else row.sequence + 1,
+                starts_at=item.starts_at,
+                all_day=item.all_day,
+                changed_at=now,
+            )
+            changed.append(row)
+        entries.append(entry_of(row, item.title, item))
+    for row in known.values():
+        if row.starts_at < since:
+            over.append(row.item)
+        elif beyond is None or row.starts_at < beyond:
+            if row.cancelled_at is None:
+                row.fingerprint, row.sequence, row.changed_at = b"", row.sequence + 1, now
+                row.cancelled_at = now
+                changed.append(row)
+            if now - row.cancelled_at < CANCELLED:
+                entries.append(entry_of(row, GONE[settings.language]))
+    if changed or over:
+        with _unless_full(), db.atomic():
+            CalendarEntry.delete().where(CalendarEntry.item.in_(over)).execute()
+            for row in changed:
+                CalendarEntry.insert(row.__data__).on_conflict_replace().execute()
+    return entries
 
 
 def _is_held(note: Dynamic) -> bool:
@@ -228,6 +316,7 @@ def _instance() -> uuid.UUID:
 routes = Blueprint("feeds", __name__)
 
 Atom = Annotated[flask.Response, inputs.Media((atom.MEDIA_TYPE,), has_etag=True)]
+Calendar = Annotated[flask.Response, inputs.Media((ics.MEDIA_TYPE,), has_etag=True)]
 
 
 class FeedRequest(msgspec.Struct):
@@ -259,6 +348,14 @@ def remove(feed_id: int) -> shapes.Done:
     """Revoke a feed, at once."""
     revoke(feed_id)
     return {"message": "Revoked"}
+
+
+@routes.get("/feed/<token>/agenda.ics")
+@inputs.operation(NotFound)
+def show_agenda(token: str) -> Calendar:
+    """Get the agenda as iCalendar, at the address of a feed; needs no key."""
+    now = utc_now()
+    return _answer(events(at(token, "agenda", now=now), _base(), inputs.settings(), now=now))
 
 
 @routes.get("/feed/<token>/notes.atom")

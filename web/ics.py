@@ -6,9 +6,10 @@ change of the clock is written by itself: programs that know the zone by its nam
 they are right without a rule that repeats.
 """
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -27,8 +28,8 @@ LINKS = Path("/etc/localtime")
 
 
 class Entry(NamedTuple):
-    """One event. Of a whole day, or several, `starts_at` and `ends_at` are midnights, the last day's included;
-    without an end it is a moment, or one day. A cancelled one has no texts.
+    """One event. Of whole days, `starts_at` and `ends_at` are the midnights of the first and the last one.
+    Without an end it is a moment, or one day. A cancelled one has no texts.
     """
 
     uid: str
@@ -67,19 +68,20 @@ def calendar(name: str, entries: Sequence[Entry]) -> bytes:
 
 
 def zone_name(first: int, last: int) -> str:
-    """The name of this machine's time zone, like Europe/Berlin; `Local` where it is not known, or where its
-    rules are others in the years from `first` to `last`.
+    """The name of this machine's time zone, like Europe/Berlin; one like Local-CET-CEST where it is not known,
+    or where its rules are others in the years from `first` to `last`.
     """
     name = str(LINKS.resolve()).partition("/zoneinfo/")[2].removeprefix("posix/")
     try:
         zone = ZoneInfo(name) if name else None
     except (OSError, ValueError):  # no such zone, or no name
         zone = None
+    unnamed = f"Local-{re.sub('[^A-Za-z0-9+-]', '', '-'.join(time.tzname))}"
     if zone is None:
-        return "Local"
-    weeks = (datetime(first, 1, 1) + count * WEEK for count in range((last - first + 1) * 53))
-    same = all(moment.replace(tzinfo=UTC).astimezone(zone).utcoffset() == _offset(moment) for moment in weeks)
-    return name if same else "Local"
+        return unnamed
+    weeks = [datetime(first, 1, 1) + count * WEEK for count in range((last - first + 1) * 53)]
+    same = all(week.replace(tzinfo=UTC).astimezone(zone).utcoffset() == _offset(week) for week in weeks)
+    return name if same else unnamed
 
 
 def _event(entry: Entry, zone: str) -> icalendar.Event:

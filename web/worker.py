@@ -69,9 +69,9 @@ _BARE_LF = re.compile(rb"(?<!\r)\n")
 FEED_SECRET = re.compile(r"(/feed/)[^/\s?\"]+")
 
 
-class Logger(glogging.Logger):
-    """gunicorn's logger, whose lines name the address of a request where an operator has turned the access log
-    on, or something has failed. The address of a feed is a secret.
+class Logger(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's logger, without the addresses of feeds, which are secrets: its lines name the address of a
+    request where an operator has turned the access log on, or something has failed.
     """
 
     def setup(self, cfg: Any) -> None:
