@@ -42,6 +42,7 @@ import push
 import readings
 import reasoner
 import search
+import webhooks
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
 from curation import batch, opened, originals, retention, searches, trash, words
@@ -88,6 +89,7 @@ BLUEPRINTS = (
     mcp_servers.routes,
     memory.routes,
     push.routes,
+    webhooks.routes,
     reasoner.routes,  # and those of `dynamics`
     conversations.routes,
     chat.routes,
@@ -201,6 +203,7 @@ def _wired(settings: Settings) -> Application:
     app.settings = settings
     app.certificate = authority.Presented(settings)
     push.announce(settings)
+    agenda.reminded.connect(webhooks.remind)
     app.json = MsgspecJSON(app)
     app.url_map.converters["id"] = inputs.RowId
     if settings.trusted_proxies:

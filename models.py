@@ -911,6 +911,47 @@ class CalendarEntry(Model):
         table_name = "calendar_entries"
 
 
+class Webhook(Model):
+    """An address that is sent events."""
+
+    id = peewee.AutoField()
+    name = peewee.TextField()
+    url = peewee.TextField()
+    secret = peewee.TextField()  # of its signatures
+    events = peewee.TextField()  # with blanks between them
+    enabled = peewee.BooleanField(default=True)
+    problem = peewee.TextField(default="")  # why it was switched off
+    failures = peewee.IntegerField(default=0)  # in a row
+    failing_since = TimestampField(null=True)
+    rests_until = TimestampField(null=True)
+    dropped = peewee.IntegerField(default=0)  # events for which its queue had no room
+    created_at = TimestampField()
+
+    class Meta:
+        table_name = "webhooks"
+
+
+class Delivery(Model):
+    """An event on its way to a webhook, or in its log."""
+
+    id = peewee.AutoField()
+    webhook_id: int  # added by peewee for `webhook`
+    webhook = peewee.ForeignKeyField(Webhook, on_delete="CASCADE", backref="deliveries")
+    message_id = peewee.TextField()  # the same in every attempt
+    event = peewee.TextField()
+    subject = peewee.IntegerField()  # id of the row that it is about
+    status = peewee.TextField()  # waiting, delivered, failed or withdrawn
+    attempts = peewee.IntegerField(default=0)
+    due_at = TimestampField()
+    tried_at = TimestampField(null=True)
+    answer = peewee.IntegerField(null=True)  # HTTP status
+    problem = peewee.TextField(default="")
+    created_at = TimestampField()
+
+    class Meta:
+        table_name = "deliveries"
+
+
 class WatchedFile(Model):
     """A file of a watched folder that was stored, ignored or refused."""
 

@@ -35,6 +35,7 @@ import memory
 import models
 import photos
 import push
+import webhooks
 from assistant import context, conversations
 from assistant.transcript import held_back
 from clock import utc_now
@@ -390,6 +391,7 @@ def _save(
             dynamic = dynamics.add(article, origins, now=now)
             recent[dynamic.id] = dynamic
             saved.append(dynamic)
+            webhooks.record(webhooks.WRITTEN, dynamic.id, now=now)
     return saved
 
 

@@ -76,6 +76,7 @@ LAYERS = (
     ("assistant.tools",),
     ("assistant.chat",),
     ("claims", "dynamics"),
+    ("webhooks",),
     ("reasoner", "web.feeds"),
     ("analysis",),
     ("curation.words",),
@@ -167,6 +168,7 @@ WRITERS = {
     "CoveredAppTally": set(),
     "CoveredMonthTally": set(),
     "CoveredTally": set(),
+    "Delivery": {"webhooks"},
     "Dynamic": {"dynamics"},
     "PausedTurn": {"assistant.confirmation"},
     "Feed": {"web.feeds"},
@@ -203,6 +205,7 @@ WRITERS = {
     "Uncompared": {"curation.stacks"},
     "Vocabulary": {"lexicon"},
     "WatchedFile": {"upkeep.watching"},
+    "Webhook": {"webhooks"},
 }
 # Table -> the modules that read its rows, besides its writers. The others ask the writer.
 READERS = {
@@ -315,7 +318,7 @@ def test_packages_are_nothing_but_folders() -> None:
 
 
 def test_the_root_fits_one_screen() -> None:
-    assert len(list(ROOT.glob("*.py"))) <= 33
+    assert len(list(ROOT.glob("*.py"))) <= 34
 
 
 def test_every_table_has_its_writers() -> None:

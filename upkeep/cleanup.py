@@ -34,6 +34,7 @@ import devices
 import lexicon
 import models
 import photos
+import webhooks
 from assistant import conversations
 from curation import retention, searches, trash
 from database import db
@@ -128,6 +129,7 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
             devices.forget_all()
             searches.forget_all()
             feeds.forget_all()
+            webhooks.forget_deliveries()
         for kind in _everything(before):
             _purge(kind, cleaned, progress)
         _remove_orphans(cleaned, progress, now=now, dry_run=False)

@@ -68,13 +68,13 @@ def calendar(name: str, entries: Sequence[Entry]) -> bytes:
 
 
 def zone_name(first: int, last: int) -> str:
-    """The name of this machine's time zone, like Europe/Berlin; one like Local-CET-CEST where it is not known,
-    or where its rules are others in the years from `first` to `last`.
+    """The name of this machine's time zone, like Europe/Berlin; one like Local-CET-CEST where its name is not
+    known, or stands for other rules in the years from `first` to `last`.
     """
     name = str(LINKS.resolve()).partition("/zoneinfo/")[2].removeprefix("posix/")
     try:
         zone = ZoneInfo(name) if name else None
-    except (OSError, ValueError):  # no such zone, or no name
+    except (OSError, ValueError, KeyError):  # no such zone, or no name
         zone = None
     unnamed = f"Local-{re.sub('[^A-Za-z0-9+-]', '', '-'.join(time.tzname))}"
     if zone is None:

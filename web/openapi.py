@@ -24,6 +24,7 @@ RESOURCES = {
     None: "Service",
     "access": "Access",
     "feeds": "Feeds",
+    "webhooks": "Webhooks",
     "photos": "Photos",
     "readings": "Photos",
     "words": "Photos",
