@@ -85,6 +85,16 @@ GET    /api/push/devices                                                  full
 DELETE /api/push/devices/{device_id}                                      full
 POST   /api/push/test                                                     full
 POST   /api/push/broadcast                                                full
+GET    /api/feeds                                                         full
+POST   /api/feeds                                                         full
+DELETE /api/feeds/{feed_id}                                               full
+GET    /api/webhooks
+POST   /api/webhooks
+PATCH  /api/webhooks/{webhook_id}
+DELETE /api/webhooks/{webhook_id}
+POST   /api/webhooks/{webhook_id}/test
+GET    /api/webhooks/{webhook_id}/deliveries
+POST   /api/webhooks/{webhook_id}/deliveries/{delivery_id}/send
 GET    /api/skills                                                        full
 GET    /api/skills/{skill_id}                                             full
 POST   /api/skills                                                        full
