@@ -23,6 +23,8 @@ from web import inputs, shapes
 RESOURCES = {
     None: "Service",
     "access": "Access",
+    "feeds": "Feeds",
+    "webhooks": "Webhooks",
     "photos": "Photos",
     "readings": "Photos",
     "words": "Photos",

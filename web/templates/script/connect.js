@@ -159,6 +159,6 @@ export function codeRow(text, name) {
 }
 
 /** @param {string} host */
-function isLoopback(host) {
+export function isLoopback(host) {
   return host === "localhost" || host === "[::1]" || host.startsWith("127.");
 }

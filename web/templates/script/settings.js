@@ -14,6 +14,7 @@ import { reload, signOut } from "./signin.js";
 import { showStatistics } from "./statistics.js";
 import { showStorage } from "./storage.js";
 import { chooseLanguage, chosenLanguage, t, words } from "./texts.js";
+import { showPrograms } from "./webhooks.js";
 
 words({
   settings: {
@@ -72,6 +73,7 @@ const SECTIONS = {
   skills: showSkills,
   tools: showServers,
   devices: showDevices,
+  programs: showPrograms,
   data: showStorage,
   statistics: showStatistics,
   access: showAccess,
