@@ -59,7 +59,7 @@ from errors import (
 from settings import NAME, VERSION, Settings
 from spool import Spool
 from upkeep import amounts, authority, rollback, watching
-from web import addresses, dashboard, inputs, installable, openapi, shapes, trust
+from web import addresses, dashboard, inputs, installable, mcp, openapi, shapes, trust
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +90,7 @@ BLUEPRINTS = (
     chat.routes,
     amounts.routes,
     watching.routes,
+    mcp.routes,
 )
 # Neither a body nor the database: these hold nothing of the person.
 WITHOUT_DATA = (
@@ -101,6 +102,7 @@ OPEN_ENDPOINTS = (*WITHOUT_DATA, "access.redeem_code")  # no key
 PLAIN_ENDPOINTS = ("health", "icon", *trust.PATHS)
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
 CALLS_A_MINUTE = 10  # per client address, for these endpoints together
+MCP_CALLS_A_MINUTE = 300  # per client address; an agent makes some ten for a question
 EXPOSED_HEADERS = (
     "X-Request-ID",
     "Retry-After",
@@ -214,10 +216,18 @@ def _wired(settings: Settings) -> Application:
     app.register_error_handler(Exception, _failure)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
-    shared = limiter.shared_limit(f"{CALLS_A_MINUTE} per minute", scope="assistant")
+    shared = limiter.shared_limit(
+        f"{CALLS_A_MINUTE} per minute",
+        scope="assistant",
+        error_message=TOO_MANY.format("the assistant", CALLS_A_MINUTE),
+    )
     for endpoint in LIMITED_ENDPOINTS:
         limited: Any = shared(app.view_functions[endpoint])  # typed as if routes could be async
         app.view_functions[endpoint] = limited
+    agents: Any = limiter.limit(
+        f"{MCP_CALLS_A_MINUTE} per minute", error_message=TOO_MANY.format("/mcp", MCP_CALLS_A_MINUTE)
+    )
+    app.view_functions["mcp.call"] = agents(app.view_functions["mcp.call"])
     if settings.cors_origins:
         CORS(app, origins=list(settings.cors_origins), expose_headers=EXPOSED_HEADERS, max_age=3600)
     for command in jobs.COMMANDS:
@@ -432,12 +442,11 @@ def _finish(response: flask.Response) -> flask.Response:
     return response
 
 
+TOO_MANY = "Too many requests to {}: {} a minute are accepted. Please come again in a moment."
 _SENTENCES = {
     404: "There is nothing at this path.",
     405: "This path does not accept this method.",
     413: "The request is larger than this path accepts.",
-    429: f"Too many requests to the assistant: {CALLS_A_MINUTE} a minute are accepted. "
-    "Please come again in a moment.",
 }
 
 

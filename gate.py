@@ -71,6 +71,11 @@ EXITS = (
         "push",
         "a sensitive text is replaced; `reasoner` names no note about such a photo",
     ),
+    Exit(
+        "answers of `/mcp`",
+        "web.mcp_tools",
+        "such a screenshot, or a note about one, is its id, its link and `TITLE`, without picture",
+    ),
     Exit("the log", "push", "nobody else logs what a person, a picture or a model wrote"),
     # These have no texts of their own: they quote models and servers, which were sent nothing sensitive.
     Exit("messages of errors", "analysis", "they quote no text of a photo"),
