@@ -39,6 +39,7 @@ RESOURCES = {
     "chat": "Chat",
     "conversations": "Conversations",
     "dynamics": "Dynamics",
+    "agenda": "Agenda",
     "memory": "Memories",
     "llm": "LLM configuration",
     "connection": "LLM configuration",
