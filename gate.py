@@ -74,7 +74,8 @@ EXITS = (
     Exit(
         "answers of `/mcp`",
         "web.mcp_tools",
-        "such a screenshot, or a note about one, is its id, its link and `TITLE`, without picture",
+        "such a screenshot, or a note about one, is its id, its link and `TITLE`, without picture; what the"
+        " agenda has of it is left out",
     ),
     Exit("the log", "push", "nobody else logs what a person, a picture or a model wrote"),
     # These have no texts of their own: they quote models and servers, which were sent nothing sensitive.
