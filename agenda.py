@@ -293,6 +293,15 @@ def get(item_id: int) -> Item:
     return found[item_id]
 
 
+def on_photos(photo_ids: Iterable[int]) -> dict[int, list[Item]]:
+    """What is on each of these photos, as that photo has it, by its start; without photos with nothing."""
+    query = _joined(AgendaItem, *_MARKS).where(AgendaItem.photo.in_(list(photo_ids)))
+    found: dict[int, list[Item]] = {}
+    for row in query.order_by(AgendaItem.starts_at, AgendaItem.id).objects():
+        found.setdefault(row.photo_id, []).append(_item([row], row.photo_id))
+    return found
+
+
 def local_bound(value: str, *, field: str) -> str | None:
     """A day or a time as `listed` takes it: local time without a zone; one with a zone is converted. None
     when `value` is empty. Raises `BadInput`, naming `field`, for anything else.
@@ -310,7 +319,24 @@ def local_bound(value: str, *, field: str) -> str | None:
         raise BadInput(f"{field}: must be a day like 2026-11-22 or a time like 2026-11-22T14:30") from None
 
 
+def period(name: str, today: date) -> tuple[str, str]:
+    """The first and the last day of one of `questions.PERIODS`; a week ends on Sunday."""
+    sunday = today + timedelta(days=6 - today.weekday())
+    month_end = (today.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
+    first, last = {
+        "today": (today, today),
+        "tomorrow": (today + timedelta(days=1), today + timedelta(days=1)),
+        "this_week": (today, sunday),
+        "next_week": (sunday + timedelta(days=1), sunday + timedelta(days=7)),
+        "this_month": (today, month_end),
+    }[name]
+    return first.isoformat(), last.isoformat()
+
+
 _VISIBLE = AgendaItem.photo == Analysis.photo
+
+
+_MARKS = (Analysis.sensitive, Analysis.cleared, Analysis.taken_at)
 
 
 def _joined(*columns: Any) -> "peewee.ModelSelect[Any]":
@@ -320,8 +346,7 @@ def _joined(*columns: Any) -> "peewee.ModelSelect[Any]":
 
 def _items(event_ids: list[int], *, photo_id: int | None = None, leaving: bool = False) -> dict[int, Item]:
     """The events with these ids, of those of their photos that are not in the trash."""
-    marks = (Analysis.sensitive, Analysis.cleared, Analysis.taken_at)
-    query = _joined(AgendaItem, *marks).where(AgendaItem.event_id.in_(event_ids)).objects()
+    query = _joined(AgendaItem, *_MARKS).where(AgendaItem.event_id.in_(event_ids)).objects()
     by_event: dict[int, list[Any]] = {}
     for row in query:  # `objects` puts the columns of both tables on one object
         if leaving and gate.holds(gate.Mark(row.sensitive, row.cleared), [row.title, row.quote]):
@@ -416,27 +441,54 @@ def due(now: datetime, *, leaving: bool = True) -> list[Item]:
     return [found[event_id] for _, event_id in ids if event_id in found]
 
 
+class _Undelivered(msgspec.Struct):
+    """Events whose notification reached no device, and when they were announced."""
+
+    slot: str = ""
+    day: date = date.min
+    ids: list[int] = []
+
+
 def remind(settings: Settings, *, now: datetime) -> list[Item]:
     """Announce what is due at `now`, once: by a notification to every device, and by `reminded`. Returns what
     was announced. Needs that no scope is open.
 
     What is announced is recorded before it is sent: a kill in between loses a notification, and never makes a
-    second one. If no device could be reached, the next run tries again.
+    second one. If no device could be reached, the next run tries to send it again.
     """
+    current, closed = slot(now), gate.is_closed(settings)
+    if current is None:
+        return []
     with database.scope(), db.atomic():
-        current, items = slot(now), due(now, leaving=gate.is_closed(settings))
-        if current is None or not items:
-            return []
-        ids = [item.id for item in items]
-        AgendaItem.update({current.mark: now}).where(AgendaItem.event_id.in_(ids)).execute()
-        reminded.send(items)
+        items = due(now, leaving=closed)
+        AgendaItem.update({current.mark: now}).where(
+            AgendaItem.event_id.in_([item.id for item in items])
+        ).execute()
+        if items:
+            reminded.send(items)
+        items = sorted(items + _undelivered(current, leaving=closed), key=lambda item: item.starts_at)
         has_devices = bool(push.devices())
+    if not items:
+        return []
     if has_devices and not push.broadcast(settings, _notification(items, current, settings.language)):
         log.warning("a reminder reached no device; the next run tries again")
         with database.scope():
-            AgendaItem.update({current.mark: None}).where(AgendaItem.event_id.in_(ids)).execute()
+            ids = [item.id for item in items]
+            models.store_value("agenda.undelivered", _Undelivered(current.name, current.day, ids))
         return []
     return items
+
+
+def _undelivered(current: Slot, *, leaving: bool) -> list[Item]:
+    """The events that an earlier run could not deliver in this slot; from then on they count as delivered."""
+    kept = models.stored_value("agenda.undelivered")
+    if kept is None:
+        return []
+    models.store_value("agenda.undelivered", None)
+    waiting = msgspec.convert(kept, _Undelivered)
+    if (waiting.slot, waiting.day) != (current.name, current.day):
+        return []
+    return [item for item in _items(waiting.ids, leaving=leaving).values() if not item.dismissed]
 
 
 def _notification(items: list[Item], current: Slot, language: str) -> push.Notification:

@@ -1,14 +1,21 @@
 """The agenda over HTTP: what happens on a day that a screenshot names, once, with the line that says so."""
 
+import io
+import json
+import time
+import zipfile
 from datetime import datetime
 
 import pytest
 
 import agenda
 import database
+import push
 from app import create_app
-from clock import to_epoch_ms
+from assistant import tools
+from clock import from_epoch_ms, to_epoch_ms
 from database import db
+from engines import questions
 from engines.embedded import LocalModel
 from engines.lines import Line, Page
 from models import AgendaItem
@@ -17,6 +24,7 @@ from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS
 
 TAKEN = datetime(2026, 11, 20, 12)
+CARD = ("Harbor Bank", "Card number 4532 0151 1283 0366", "Your bill is due 2026-11-22 16:00")
 FLIGHT = ("Boarding pass", "Flight CA1831 to Shanghai departs 2026-11-22 14:30")
 BILL = ("Harbor Energy", "Your bill is due 2026-12-03")
 
@@ -197,3 +205,152 @@ def test_a_folder_of_the_version_before_gets_its_agenda_in_the_background(client
         before = AgendaItem.select().count()
         assert not agenda.renew_older(now=TAKEN)
         assert AgendaItem.select().count() == before
+
+
+def test_the_export_has_the_agenda_of_each_photo(client, stored):
+    photo = stored(*FLIGHT)
+    archive = zipfile.ZipFile(io.BytesIO(client.get("/api/data/export").data))
+    (exported,) = json.loads(archive.read("photos.json"))
+    assert exported["agenda"] == items(client, photo_id=photo)
+
+
+# --------------------------------------------------------------------------------------------- announcements
+
+
+@pytest.fixture
+def shanghai(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def local(*moment):
+    """A local time as UTC."""
+    return from_epoch_ms(round(datetime(*moment).timestamp() * 1000))
+
+
+@pytest.fixture
+def pushed(client, monkeypatch):
+    """The notifications that reached the only device; `pushed.reaches` is to how many it was sent."""
+    client.post("/api/push/register", json={"device_id": "pixel", "token": "t"})
+
+    class Pushed(list):
+        reaches = 1
+
+    pushed = Pushed()
+
+    def deliver(settings, targets, notification):
+        pushed.append((notification.title, notification.body))
+        return pushed.reaches
+
+    monkeypatch.setattr(push, "_deliver", deliver)
+    return pushed
+
+
+def test_what_is_due_is_announced_the_evening_before_and_in_the_morning_once_each(
+    client, settings, shanghai, stored, pushed
+):
+    def remind(*moment):
+        return [item.title for item in agenda.remind(settings, now=local(*moment))]
+
+    stored(*FLIGHT)
+    stored("Water", "The water bill is due 2026-11-22")
+    stored("Gone", "The parcel: pick up until 2026-11-22")
+    dismissed = next(item for item in items(client) if item["kind"] == "pickup")
+    client.post(f"/api/agenda/{dismissed['id']}/dismiss")
+    both = ["The water bill is due 2026-11-22", FLIGHT[1]]
+
+    for quiet in ((2026, 11, 20, 18), (2026, 11, 21, 17, 59), (2026, 11, 22, 7, 59), (2026, 11, 22, 12)):
+        assert remind(*quiet) == []
+    heard = []
+    receiver = heard.append
+    agenda.reminded.connect(receiver)
+    pushed.reaches = 0
+    assert remind(2026, 11, 21, 18) == []  # no device was reached
+    pushed.reaches = 1
+    assert remind(2026, 11, 21, 19) == both
+    assert remind(2026, 11, 21, 20) == []
+    stored("Again", FLIGHT[1])  # another screenshot of the same
+    assert remind(2026, 11, 21, 21) == []
+    assert remind(2026, 11, 22, 8) == both
+    assert remind(2026, 11, 22, 9) == []
+    body = f"{both[0]}; 14:30 {both[1]}"
+    assert [[item.title for item in sent] for sent in heard] == [both, both]
+    assert pushed == [("Snaplore: tomorrow", body)] * 2 + [("Snaplore: today", body)]
+
+
+def test_nothing_about_a_sensitive_screenshot_is_announced_or_told_a_remote_model(
+    client, settings, stored, pushed
+):
+    stored(*CARD)
+    stored(*FLIGHT)
+    assert [item["sensitive"] for item in items(client)] == [[], ["card"]]
+
+    reminded = agenda.remind(settings, now=local(2026, 11, 21, 18))
+    assert [item.title for item in reminded] == [FLIGHT[1]]
+    for gated, expected in ((True, [FLIGHT[1]]), (False, [FLIGHT[1], CARD[2]])):
+        box = tools.Toolbox(
+            settings, device_id="", own_words=[], recalled=[], clock=lambda: TAKEN, gated=gated
+        )
+        with box:
+            answer = box.run("agenda", "{}")
+        assert [result["title"] for result in answer["results"]] == expected
+        assert answer["total"] == len(expected)
+
+
+def test_a_kill_after_the_record_makes_no_second_announcement(settings, stored, pushed, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def die(*_):
+        raise Killed
+
+    stored(*FLIGHT)
+    monkeypatch.setattr(push, "_deliver", die)
+    with pytest.raises(Killed):
+        agenda.remind(settings, now=local(2026, 11, 21, 18))
+    assert agenda.remind(settings, now=local(2026, 11, 21, 19)) == []
+
+
+# --------------------------------------------------------------------------------------------------- the chat
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("today", ("2026-11-28", "2026-11-28")),
+        ("tomorrow", ("2026-11-29", "2026-11-29")),
+        ("this_week", ("2026-11-28", "2026-11-29")),
+        ("next_week", ("2026-11-30", "2026-12-06")),
+        ("this_month", ("2026-11-28", "2026-11-30")),
+    ],
+)
+def test_a_period_has_its_first_and_last_day(name, expected):
+    assert agenda.period(name, datetime(2026, 11, 28).date()) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "period"),
+    [
+        ("What is due this week?", "this_week"),
+        ("what do I have tomorrow", "tomorrow"),
+        ("Anything coming up?", ""),
+        ("明天有什么安排？", "tomorrow"),
+        ("有什么快到期了？", ""),
+        ("When is the library book due?", None),
+        ("What did I save today?", None),
+        ("明天去北京的火车几点", None),
+    ],
+)
+def test_a_question_about_the_agenda_is_told_from_one_about_a_screenshot(question, period):
+    assert questions.agenda_period(question) == period
+
+
+def test_the_embedded_model_answers_what_is_due_from_the_agenda(client, stored):
+    photo = stored(*FLIGHT)
+    client.put("/api/config/llm", json={"provider": "local"})
+    answer = client.post("/api/chat/send", json={"message": "What is coming up?"}).json["message"]
+    assert f"- 2026-11-22 14:30: **{FLIGHT[1]}** (#{photo})" in answer["content"]
+    assert [call["function"]["name"] for call in answer["tool_calls"]] == ["agenda"]
