@@ -666,7 +666,7 @@ def run_of_everything(house, sensitive, harmless, caplog):
     for question in asked[:20]:
         house.ask_as_agent("search_screenshots", query=question, limit=20)
     house.ask_as_agent("recent_notes", limit=20)
-    house.ask_as_agent("agenda", since="2000-01-01", limit=50)
+    house.ask_as_agent("agenda", since="2000-01-01")
     return house.sent(caplog.text)
 
 

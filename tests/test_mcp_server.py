@@ -188,12 +188,10 @@ def test_each_era_calls_every_tool(client, stored, era):
     assert "Library" in unframed(found["results"][0]["snippet"], found["notice"])
     shown = agent.read("get_screenshot", id=photo_id)
     assert unframed(shown["screenshot"]["text"], shown["notice"]).startswith("\n".join(HARMLESS))
-    (event,) = agent.read("agenda")["results"]
-    assert (event["kind"], event["starts_at"], event["screenshots"]) == (
-        "deadline",
-        "2030-12-03",
-        [photo_id],
-    )
+    found = agent.read("agenda")
+    (event,) = found["results"]
+    assert (event["kind"], event["starts_at"], event["id"]) == ("deadline", "2030-12-03", photo_id)
+    assert unframed(event["quote"], found["notice"]) == HARMLESS[1]
     assert agent.read("recent_notes")["results"] == []
 
 
@@ -246,7 +244,7 @@ def test_of_what_is_sensitive_only_that_it_is_there_leaves(agent, stored):
     assert found[2]["results"] == [shown]
     assert found[3]["screenshot"] == shown
     assert [(one["title"], len(one)) for one in found[4]["results"]] == [(gate.TITLE, 3)] * 2
-    assert [event["screenshots"] for event in found[5]["results"]] == [[plain]]
+    assert [event["id"] for event in found[5]["results"]] == [plain]
     assert not any(block["type"] == "image" for answer in answers for block in answer["content"])
     for piece in (CARD, CARD.replace(" ", ""), "0366", "Harbor", "Bank", "bank"):
         assert piece not in json.dumps(answers)

@@ -18,13 +18,12 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, 
 import msgspec
 from msgspec import Meta
 
-import agenda
 import database
 import dynamics
 import gate
 import photos
-from assistant.tools import SearchKnowledgeBase, Toolbox
-from clock import local_day, utc_now
+from assistant.tools import Agenda, SearchKnowledgeBase, Toolbox
+from clock import utc_now
 from engines.articles import Category
 from engines.prompts import Frame
 from errors import BadInput, SnaploreError
@@ -36,7 +35,6 @@ T = TypeVar("T")
 
 MOST_LINKS = 20
 MOST_NOTES = 20
-MOST_EVENTS = 50
 MAX_QUERY = 1_000  # characters
 MAX_TITLE = 200
 MAX_CONTENT = 6_000  # of one note
@@ -82,19 +80,6 @@ class RecentNotes(msgspec.Struct):
     """
 
     limit: Annotated[int, Meta(ge=1, le=MOST_NOTES, description="How many notes")] = 5
-
-
-class Agenda(msgspec.Struct):
-    """List what happens on days that the person's screenshots name, by its start: events, deadlines,
-    departures, pickups, appointments, expiry dates. Each comes with the line that says so.
-    """
-
-    since: Annotated[
-        str,
-        Meta(description="Only what has not ended by this local day or time; else by today"),
-    ] = ""
-    until: Annotated[str, Meta(description="Only what starts by this local day or before this time")] = ""
-    limit: Annotated[int, Meta(ge=1, le=MOST_EVENTS, description="How many")] = 20
 
 
 # ------------------------------------------------------------------------------------------- what is answered
@@ -181,19 +166,18 @@ class Notes(TypedDict):
 
 
 class Event(TypedDict):
-    id: int
+    id: Annotated[int, Meta(description="of the screenshot that names it")]
     title: str
     url: _Url
     kind: shapes.OccasionKind
-    starts_at: Annotated[str, Meta(description="local time")]
-    ends_at: Annotated[str | None, Meta(description="local time")]
-    all_day: bool
-    quote: Annotated[str, Meta(description="the line that it is on")]
-    screenshots: Annotated[list[int], Meta(description="ids of those that it is on")]
+    starts_at: Annotated[str, Meta(description="local day or time")]
+    ends_at: NotRequired[Annotated[str, Meta(description="local day or time")]]
+    quote: Annotated[str, Meta(description="the line that says so")]
 
 
 class Events(TypedDict):
     notice: str
+    today: Annotated[str, Meta(description="local day")]
     results: list[Event]
 
 
@@ -288,12 +272,17 @@ class Tools:
         return {"notice": self._notice(), "results": shown}
 
     def _agenda(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        asked = inputs.convert(arguments, Agenda)
-        since = agenda.local_bound(asked.since, field="since") or local_day(utc_now()).isoformat()
-        until = agenda.local_bound(asked.until, field="until")
-        with database.scope():
-            _, events = agenda.listed(since, until, leaving=self._gated, limit=asked.limit)
-        return {"notice": self._notice(), "results": [self._event(event) for event in events]}
+        found = self._ask("agenda", arguments)
+        shown = [
+            {
+                **{name: event[name] for name in ("id", "kind", "starts_at", "ends_at") if name in event},
+                "title": cut(one_line(event["title"]), MAX_TITLE),
+                "url": self._link(event["id"]),
+                **self._framed({"quote": event["snippet"]}),
+            }
+            for event in found["results"]
+        ]
+        return {"notice": self._notice(), "today": found["today"], "results": shown}
 
     def _ask(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer of one of the assistant's tools. Raises `BadInput` with its error."""
@@ -311,7 +300,7 @@ class Tools:
         shown = []
         for result in results:
             photo_id = result["id"]
-            fields = {"id": photo_id, "title": result["title"], "url": f"{self._address}/#/photo/{photo_id}"}
+            fields = {"id": photo_id, "title": result["title"], "url": self._link(photo_id)}
             if not _is_held_back(result):
                 item = items.get(photo_id, {"title": "", "app_name": ""})
                 title = item["title"] or result["title"]
@@ -344,18 +333,8 @@ class Tools:
             "screenshots": cited,
         }
 
-    def _event(self, event: agenda.Item) -> dict[str, Any]:
-        return {
-            "id": event.id,
-            "title": cut(one_line(event.title), MAX_TITLE),
-            "url": f"{self._address}/#/photo/{event.photo_id}",
-            "kind": event.kind,
-            "starts_at": event.starts_at,
-            "ends_at": event.ends_at,
-            "all_day": event.all_day,
-            **self._framed({"quote": event.quote}),
-            "screenshots": event.photo_ids,
-        }
+    def _link(self, photo_id: int) -> str:
+        return f"{self._address}/#/photo/{photo_id}"
 
     def _framed(self, fields: dict[str, Any]) -> dict[str, Any]:
         return {
