@@ -27,6 +27,7 @@ from flask_limiter.util import get_remote_address
 from limits.errors import ConfigurationError
 from werkzeug.exceptions import HTTPException
 from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.routing import Rule
 
 import access
 import agenda
@@ -123,10 +124,23 @@ class Request(inputs.Request):
         return Spool(largest)
 
 
+class RuleForMatching(Rule):
+    """A rule of a path that compiles the making of an address only when one is asked for. Nothing here
+    asks, and compiling them all is most of the time in which the application is wired.
+    """
+
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        def build(rule: Rule, *values: Any, **named: Any) -> tuple[str, str]:
+            return super(RuleForMatching, self)._compile_builder(append_unknown)(rule, *values, **named)
+
+        return build
+
+
 class Application(flask.Flask):
     """The Flask application with its settings, its API key, its certificate, and its data folder's state."""
 
     request_class = Request
+    url_rule_class = RuleForMatching
     settings: Settings
     api_key: str | None = None
     certificate: authority.Presented

@@ -563,6 +563,7 @@ def test_without_the_exact_confirmation_nothing_is_deleted(client, make_photo, b
     assert client.get("/api/photos").json["total"] == 1
 
 
+@pytest.mark.slow
 def test_all_data_is_deleted_and_the_configuration_stays(client, settings, remote, work_queue, clock):
     for number in range(3):
         client.upload(draw(str(number)), device_id="pixel", local_media_store_id=str(number))

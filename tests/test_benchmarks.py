@@ -90,6 +90,7 @@ def test_a_small_run_prints_every_figure_beside_its_budget(bench, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"0.json", "1.json"}
 
 
+@pytest.mark.slow
 def test_an_unknown_group_is_refused(bench):
     run = bench("--only", "uploads")
     assert run.returncode == 2

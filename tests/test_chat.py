@@ -467,6 +467,7 @@ def test_later_turns_see_earlier_ones_with_their_calls(asking, fake_llm):
     assert tool["content"].splitlines()[0].removeprefix("<data ").removesuffix(">") in system["content"]
 
 
+@pytest.mark.slow
 def test_the_oldest_turns_are_dropped_when_the_context_is_full_and_no_sooner(asking, fake_llm):
     """The fake model's context is 32,768 tokens, a quarter for the answer; a Chinese character is one."""
     fake_llm.default = lambda request: "Answer"

@@ -497,6 +497,7 @@ def test_a_folder_of_the_version_before_gets_the_tables_and_trusts_no_server(cli
         assert PausedTurn.select().count() == AskedCall.select().count() == 0
 
 
+@pytest.mark.slow
 def test_two_workers_run_a_call_once_and_a_killed_service_goes_on(tmp_path, fake_llm, mail):
     settings = {"llm_base_url": fake_llm.url, "llm_model": "scripted", "llm_api_key": "sk-scripted-secret"}
     made = {"id": "call_0", "type": "function", "function": {"name": MAIL, "arguments": '{"body": "one"}'}}

@@ -204,6 +204,7 @@ def test_a_slow_answer_is_waited_for_wherever_one_is(dashboard):
     assert len(stored(dashboard, page)) == 2
 
 
+@pytest.mark.slow
 def test_a_message_that_a_failing_model_does_not_answer_is_kept_and_sent_again(dashboard):
     dashboard.tolerate(FAILED + "502")
     page = dashboard.open_as_client("#/chat")
@@ -281,6 +282,7 @@ def test_enter_sends_except_while_an_input_method_composes(dashboard):
     answer(page, "好的。")
 
 
+@pytest.mark.slow
 def test_a_picture_is_picked_pasted_or_dropped_and_goes_with_the_message(dashboard, tmp_path):
     files = {"picture": tmp_path / "menu <b>.png", "table": tmp_path / "table.csv"}
     files["picture"].write_bytes(draw("Soup of the day"))

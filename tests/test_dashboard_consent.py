@@ -99,6 +99,7 @@ def test_the_page_shows_what_would_go_where_and_sends_it_once(dashboard):
     assert sent(dashboard) == ["hello", "Your book is due"]
 
 
+@pytest.mark.slow
 def test_a_refusal_sends_nothing_and_several_calls_are_answered_one_by_one(dashboard):
     page = asked(dashboard, "one", "two")
     page.locator(".consent").first.get_by_role("button", name="Don’t send").click()
@@ -129,6 +130,7 @@ def test_what_is_allowed_in_a_chat_or_for_a_server_is_not_asked_about_again(dash
     assert [one["trusted"] for one in dashboard.service.get("/api/mcp-servers")["servers"]] == [True]
 
 
+@pytest.mark.slow
 def test_something_sensitive_is_named_and_can_be_sent_only_once(dashboard):
     page = asked(dashboard, f"pay {IBAN}")
     expect(page.locator(".consent")).to_contain_text("Contains a bank account")
@@ -139,6 +141,7 @@ def test_something_sensitive_is_named_and_can_be_sent_only_once(dashboard):
     assert sent(dashboard)[-1] == f"pay {IBAN}"
 
 
+@pytest.mark.slow
 def test_a_long_or_hostile_text_is_shown_whole_and_as_text(dashboard):
     hostile = "<b>bold</b>\u202egnp.exe\u200b"
     page = asked(dashboard, hostile + LONG)
@@ -147,6 +150,7 @@ def test_a_long_or_hostile_text_is_shown_whole_and_as_text(dashboard):
     assert len(page.locator(".consent pre").inner_text()) > len(LONG)
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_afterwards_is_asked_again_and_nothing_is_sent_twice(dashboard):
     dashboard.tolerate("Failed to load resource: the server responded with a status of 502")
     page = asked(dashboard, "one")
@@ -159,6 +163,7 @@ def test_a_model_that_fails_afterwards_is_asked_again_and_nothing_is_sent_twice(
     assert sent(dashboard) == ["hello", "one"]
 
 
+@pytest.mark.slow
 def test_links_show_their_host_where_their_text_does_not_begin_with_it(dashboard):
     dashboard.llm.answer(
         "[bank.example](https://evil.example/x) [https://bank.example/](https://evil.example/y)"

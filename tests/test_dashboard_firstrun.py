@@ -106,6 +106,7 @@ def test_the_question_how_long_to_keep_things_is_asked_once(chromium, tmp_path):
         expect(again.locator(".keeping")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_question_that_is_not_stored_stays_and_says_why(dashboard):
     dashboard.tolerate(FAILED + "507")
     page = dashboard.open("#/")
@@ -150,6 +151,7 @@ def test_a_device_gets_an_address_that_it_can_reach_and_the_key_only_on_demand(d
     assert clipboard() == KEY
 
 
+@pytest.mark.slow
 def test_the_address_that_the_page_was_opened_with_comes_first(dashboard):
     page = dashboard.open("#/settings/devices")
     found = {"addresses": ["http://192.168.1.20:8000", "http://[fd12::20]:8000"], "loopback_only": False}
@@ -161,6 +163,7 @@ def test_the_address_that_the_page_was_opened_with_comes_first(dashboard):
     expect(card.get_by_text("http://[fd12::20]:8000", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_where_only_this_computer_can_connect_the_page_says_how_to_let_phones_in(chromium, tmp_path):
     with Dashboard(chromium, tmp_path, None, dev_mode="false") as dashboard:
         page = dashboard.open("#/settings/devices")
@@ -170,6 +173,7 @@ def test_where_only_this_computer_can_connect_the_page_says_how_to_let_phones_in
         assert KEY not in page.content()
 
 
+@pytest.mark.slow
 def test_devices_are_those_that_upload_and_those_that_are_notified(dashboard):
     dashboard.service.upload(draw("a"), device_id="pixel", device_name="Pixel <b>8</b>")
     dashboard.service.upload(draw("b"), device_id="import")
@@ -218,6 +222,7 @@ def test_each_choice_says_what_it_deletes_and_a_shorter_one_asks_first(chromium,
         expect(page.get_by_label("Forever")).to_be_checked()
 
 
+@pytest.mark.slow
 def test_a_model_at_home_is_refused_with_the_setting_that_allows_it(dashboard):
     dashboard.tolerate(FAILED + "400")
     page = dashboard.open("#/settings/model")
@@ -297,6 +302,7 @@ def test_failed_uploads_stand_first_and_stay_until_they_are_tried_again_or_close
     assert len(list(dashboard.service.photos())) == 4
 
 
+@pytest.mark.slow
 def test_all_that_failed_is_tried_again_at_once_and_what_is_no_picture_is_not(dashboard):
     dashboard.tolerate(FAILED + "507")
     page = dashboard.open("#/")
@@ -335,6 +341,7 @@ def test_a_sent_picture_is_there_after_a_reload_and_lists_show_no_markdown(dashb
     assert not re.search(r"(^|\s)(>|\*\*|#+|-)\s", shown), shown
 
 
+@pytest.mark.slow
 def test_notes_and_memories_are_two_tabs_of_one_place(dashboard):
     page = dashboard.open("#/memories")
     tabs = page.get_by_role("main").get_by_role("navigation", name="Notes")
@@ -346,6 +353,7 @@ def test_notes_and_memories_are_two_tabs_of_one_place(dashboard):
     expect(page.get_by_text("No memories yet")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_settings_begin_with_the_list_of_their_sections(dashboard, axe):
     page = dashboard.open("#/settings", size=PHONE)
     sections = page.get_by_role("navigation", name="Settings sections").get_by_role("link")
@@ -362,6 +370,7 @@ def test_on_a_phone_the_settings_begin_with_the_list_of_their_sections(dashboard
     expect(sections.first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_all_views_begin_at_one_left_edge(dashboard):
     page = dashboard.open("#/")
     edges = set()

@@ -13,6 +13,7 @@ def shared(chromium, tmp_path_factory):
         yield dashboard
 
 
+@pytest.mark.slow
 def test_a_heic_is_uploaded_as_it_is_and_shown_as_a_jpeg(shared, tmp_path):
     file = tmp_path / "IMG_0001.HEIC"
     file.write_bytes(heif.WORDS)

@@ -96,6 +96,7 @@ def test_a_share_without_the_worker_stores_nothing_and_opens_the_page(shared):
     assert total(shared) == before
 
 
+@pytest.mark.slow
 def test_chromium_finds_the_page_installable(shared):
     page = opened(shared)
     session = page.context.new_cdp_session(page)
@@ -109,6 +110,7 @@ def test_chromium_finds_the_page_installable(shared):
     )
 
 
+@pytest.mark.slow
 def test_shared_pictures_are_saved_now_or_when_the_network_is_back(shared):
     before = total(shared)
     page = opened(shared)
@@ -210,6 +212,7 @@ def test_the_worker_stores_the_key_only_of_a_person_who_stays_signed_in(shared):
     assert passing.evaluate(STORED) == []
 
 
+@pytest.mark.slow
 def test_what_waits_goes_on_waiting_when_the_key_is_no_longer_accepted(shared):
     shared.tolerate("401|missing or wrong")
     made = shared.service.call("POST", "/api/tokens", json={"name": "phone", "scope": "full"}).json()

@@ -82,8 +82,8 @@ def at(place):
 
 
 def columns_of(page):
-    places = page.locator(".photo-place").all()
-    return len({round(place.bounding_box()["x"]) for place in places})
+    lefts = "(places) => places.map((place) => Math.round(place.getBoundingClientRect().x))"
+    return len(set(page.locator(".photo-place").evaluate_all(lefts)))
 
 
 def days(page):
@@ -107,7 +107,7 @@ def test_pictures_are_headed_by_month_and_day_in_the_order_in_which_they_were_ta
         stored(dashboard, text, original_timestamp=taken(moment))
     page = dashboard.open("#/library", timezone_id="UTC")
     expect(cards(page)).to_have_count(4)
-    titles = [card.get_attribute("data-caption").split("\n")[0] for card in cards(page).all()]
+    titles = cards(page).evaluate_all("(cards) => cards.map((card) => card.dataset.caption.split('\\n')[0])")
     assert titles == ["noon", "before noon", "yesterday", "old"]
     assert page.locator(f"{at(1)} img").get_attribute("alt") == "noon"
     assert days(page)[:2] == ["Today", "Yesterday"]
@@ -289,10 +289,10 @@ def test_a_finger_drags_the_scrubber_and_still_taps_the_pictures(many):
     move("touchEnd")
     settled(page, "document.querySelector('.photo-card') && !document.querySelector('.photo-waiting')")
     expect(page.locator(".scrubber")).to_have_css("opacity", "0")
-    tiles = page.locator(".photo-card").all()
-    boxes = [
-        box for box in (tile.bounding_box() for tile in tiles) if box["x"] > 200 and 150 < box["y"] < 600
-    ]
+    tiles = page.locator(".photo-card").evaluate_all(
+        "(tiles) => tiles.map((tile) => tile.getBoundingClientRect().toJSON())"
+    )
+    boxes = [box for box in tiles if box["x"] > 200 and 150 < box["y"] < 600]
     page.touchscreen.tap(375, boxes[0]["y"] + 40)  # where the scrubber was
     expect(page.get_by_role("dialog")).to_be_visible()
 
@@ -313,6 +313,7 @@ def test_a_picture_opened_by_its_address_has_its_place_in_the_whole_list(many):
 # --------------------------------------------------------------------------------------- search and its hits
 
 
+@pytest.mark.slow
 def test_the_search_is_focused_by_slash_and_ctrl_k_from_anywhere_and_cleared_by_escape(dashboard):
     stored(dashboard, "one")
     page = dashboard.open("#/library")
@@ -401,7 +402,7 @@ def test_results_are_ordered_by_match_or_date_and_the_viewer_turns_in_that_order
     page.get_by_role("button", name="By date").click()
     expect(page.get_by_role("button", name="By date")).to_have_attribute("aria-pressed", "true")
     expect(hits(page)).to_have_count(3)
-    order = [int(hit.get_attribute("data-photo")) for hit in hits(page).all()]
+    order = hits(page).evaluate_all("(hits) => hits.map((hit) => Number(hit.dataset.photo))")
     assert order == [ids[1], ids[0], ids[2]]
     assert "order=taken" in page.url
     hits(page).first.focus()
@@ -606,6 +607,7 @@ def test_an_upload_that_the_service_refuses_says_why_and_can_be_sent_again(dashb
 # ---------------------------------------------------------------------------- the whole, failures, hostility
 
 
+@pytest.mark.slow
 def test_a_phone_keeps_its_screen_for_the_pictures(dashboard):
     stored(dashboard, "one", original_timestamp="1700000000000")
     dashboard.findings.append({**FINDINGS, "app_name": "Bank", "content_category": "finance"})
@@ -616,8 +618,9 @@ def test_a_phone_keeps_its_screen_for_the_pictures(dashboard):
     page.evaluate("document.querySelector('.library-body').style.minHeight = '3000px'; scrollTo(0, 900)")
     assert page.locator(".library-head").bounding_box()["y"] == 0
     expect(page.locator("#search")).to_be_in_viewport()
-    for control in page.locator(".library-head :is(button, select, input)").all():
-        assert control.bounding_box()["height"] >= 40
+    controls = page.locator(".library-head :is(button, select, input)")
+    heights = controls.evaluate_all("(all) => all.map((control) => control.getBoundingClientRect().height)")
+    assert min(heights) >= 40
 
 
 @pytest.mark.slow
@@ -642,6 +645,7 @@ def test_axe_finds_nothing_in_the_library(many, axe, theme, size, language):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_a_list_that_cannot_be_loaded_says_why_and_tries_again(dashboard):
     dashboard.tolerate("503")
     stored(dashboard, "one")

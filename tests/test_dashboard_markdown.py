@@ -96,6 +96,7 @@ def test_a_table_keeps_its_columns(render):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -151,6 +152,7 @@ def test_a_hostile_text_ends(render, piece):
 WIDE = 64_000  # characters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

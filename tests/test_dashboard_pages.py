@@ -247,6 +247,7 @@ def test_notes_are_written_when_they_are_asked_for(dashboard):
 # ----------------------------------------------------------------------------------------------- the memories
 
 
+@pytest.mark.slow
 def test_memories_are_filtered_paged_and_forgotten(many):
     page = many.open("#/memories")
     items = page.locator(".memories-item")
@@ -260,7 +261,7 @@ def test_memories_are_filtered_paged_and_forgotten(many):
     expect(page.get_by_text("49 of 59")).to_be_visible()
     page.get_by_role("button", name="Show more").click()
     expect(items).to_have_count(59)
-    assert len({item.get_attribute("data-id") for item in items.all()}) == 59
+    assert len(set(items.evaluate_all("(items) => items.map((item) => item.dataset.id)"))) == 59
     page.get_by_label("Kept for").select_option("short_term")
     expect(items).to_have_count(9)
     expect(items.first).to_contain_text("expires")
@@ -271,6 +272,7 @@ def test_memories_are_filtered_paged_and_forgotten(many):
     assert many.service.get("/api/memories/stats")["total"] == 59
 
 
+@pytest.mark.slow
 def test_a_hostile_memory_is_text(shared):
     page = shared.open("#/memories")
     expect(page.locator(".memories-item p")).to_have_text(HOSTILE)
@@ -283,6 +285,7 @@ def test_a_hostile_memory_is_text(shared):
 # ----------------------------------------------------------------------------------------------- the settings
 
 
+@pytest.mark.slow
 def test_language_and_appearance_are_chosen_and_kept(shared):
     page = shared.open("#/settings")
     page.get_by_label("Language").select_option("zh")
@@ -335,6 +338,7 @@ def test_the_model_is_configured_and_tested_and_its_key_never_shown(dashboard):
     expect(page.get_by_label("Provider")).to_have_value("local")
 
 
+@pytest.mark.slow
 def test_usage_is_shown_by_day(shared):
     page = shared.open("#/settings/usage")
     expect(page.get_by_text("1,050 tokens")).to_be_visible()
@@ -384,6 +388,7 @@ def test_skills_are_made_changed_switched_and_deleted(shared):
     expect(page.locator(".settings-row")).to_have_count(4)
 
 
+@pytest.mark.slow
 def test_mcp_servers_are_added_switched_and_deleted(shared):
     shared.tolerate(FAILED + "400")
     page = shared.open("#/settings/tools")
@@ -414,6 +419,7 @@ def test_mcp_servers_are_added_switched_and_deleted(shared):
     expect(page.get_by_text("No MCP servers yet.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_devices_are_tested_told_and_removed(shared):
     device = {
         "device_id": "a/b c",
@@ -467,6 +473,7 @@ def test_storage_is_counted_limited_exported_and_cleared(full):
     assert full.service.get("/api/memories/stats")["total"] == 0
 
 
+@pytest.mark.slow
 def test_keys_are_told_of_and_signing_out_forgets_the_key(shared):
     page = shared.open("#/settings/access", signed_in=False)
     page.get_by_label("Key").fill(KEY)

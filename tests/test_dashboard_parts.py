@@ -49,6 +49,7 @@ def test_it_is_fetched_once_when_it_is_needed_and_stays(shared):
     assert page.evaluate("document.querySelectorAll('head style').length") == 2
 
 
+@pytest.mark.slow
 def test_it_is_fetched_when_the_page_is_idle_and_works_when_the_service_is_gone(shared):
     shared.tolerate("ERR_INTERNET_DISCONNECTED")
     page = shared.open("#/library")
@@ -58,11 +59,13 @@ def test_it_is_fetched_when_the_page_is_idle_and_works_when_the_service_is_gone(
     expect(general(page)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_it_needs_no_key(shared):
     page = shared.open(signed_in=False)
     settled(page, "document.querySelectorAll('head style').length === 2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", ["no answer", "an error", "another text"])
 def test_a_failure_is_said_in_place_and_can_be_tried_again(shared, failure):
     shared.tolerate("ERR_FAILED|503|Content Security Policy|CSP: script-src")
@@ -87,6 +90,7 @@ def test_a_failure_is_said_in_place_and_can_be_tried_again(shared, failure):
     expect(page.get_by_role("heading", name="No notes yet")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_after_an_update_the_page_offers_to_reload_and_stays_signed_in(shared):
     shared.tolerate("404")
     gone = '{"detail": "This part belongs to another version of the page"}'
@@ -99,6 +103,7 @@ def test_after_an_update_the_page_offers_to_reload_and_stays_signed_in(shared):
     expect(general(page)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_view_that_was_left_meanwhile_does_not_appear(shared):
     waiting = []
     page = opened(shared, lambda route: waiting.append(route))
@@ -111,6 +116,7 @@ def test_the_view_that_was_left_meanwhile_does_not_appear(shared):
     expect(general(page)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_the_worker_keeps_it_with_the_page_and_drops_that_of_an_earlier_version(shared):
     page = shared.open("#/library", service_workers="allow")
     kept = (

@@ -57,6 +57,7 @@ def shown(page):
     return page.locator(".result .result-facts").all_inner_texts()
 
 
+@pytest.mark.slow
 def test_an_operator_and_its_value_are_completed_by_keyboard(dashboard):
     page = dashboard.open()
     page.keyboard.press("/")
@@ -88,6 +89,7 @@ def test_an_operator_and_its_value_are_completed_by_keyboard(dashboard):
     expect(page.locator(".timeline .photo-card")).to_have_count(3)
 
 
+@pytest.mark.slow
 def test_a_click_into_the_field_offers_all_operators_and_a_click_takes_one(dashboard):
     page = dashboard.open()
     page.locator(".photo-card").first.wait_for()
@@ -104,6 +106,7 @@ def test_a_click_into_the_field_offers_all_operators_and_a_click_takes_one(dashb
     expect(page.get_by_role("group", name="Order")).to_have_count(0)  # by time already
 
 
+@pytest.mark.slow
 def test_enter_searches_for_the_text_where_no_completion_is_chosen(dashboard):
     page = dashboard.open()
     page.locator("#search").click()
@@ -184,6 +187,7 @@ def test_filters_are_saved_as_operators(dashboard):
     assert searches(dashboard)[0]["query"] == 'app:"Google Maps" -before:2020-01-01 -after:2020-01-31'
 
 
+@pytest.mark.slow
 def test_what_is_new_in_a_saved_search_is_counted_until_it_is_opened(dashboard, axe):
     saved(dashboard, "All mail", "app:mail")
     dashboard.findings.append(FINDINGS | {"visible_text": "A letter"})
@@ -200,6 +204,7 @@ def test_what_is_new_in_a_saved_search_is_counted_until_it_is_opened(dashboard, 
     assert dashboard.service.call("DELETE", f"/api/photos/{photo['id']}").ok
 
 
+@pytest.mark.slow
 def test_a_screenshot_that_was_opened_is_not_unread_any_more(dashboard):
     page = dashboard.open("#/library?q=is:unread")
     expect(page.locator(".result")).to_have_count(3)

@@ -91,6 +91,7 @@ def total(dashboard, **filters):
 # --------------------------------------------------------------------------------------------------- by mouse
 
 
+@pytest.mark.slow
 def test_the_mark_on_a_tile_and_clicks_with_ctrl_and_shift_select(few):
     page = library(few)
     tile(page, 2).hover()
@@ -110,6 +111,7 @@ def test_the_mark_on_a_tile_and_clicks_with_ctrl_and_shift_select(few):
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_drag_selects_what_is_between_and_a_click_still_opens(few):
     page = library(few)
     boxes = [tile(page, number).bounding_box() for number in (2, 5, 3)]
@@ -131,6 +133,7 @@ def test_a_drag_selects_what_is_between_and_a_click_still_opens(few):
     assert picked(page) == []
 
 
+@pytest.mark.slow
 def test_a_star_keeps_a_picture_and_takes_it_back(few):
     page = library(few)
     tile(page, 3).hover()
@@ -143,6 +146,7 @@ def test_a_star_keeps_a_picture_and_takes_it_back(few):
     eventually(lambda: kept(few) == 0, "it is no longer kept")
 
 
+@pytest.mark.slow
 def test_a_star_that_the_service_refuses_is_taken_back(few):
     few.tolerate("507")
     page = library(few)
@@ -158,6 +162,7 @@ def test_a_star_that_the_service_refuses_is_taken_back(few):
 # ------------------------------------------------------------------------------------------------ by keyboard
 
 
+@pytest.mark.slow
 def test_keys_select_extend_take_everything_and_end(few):
     page = library(few)
     tile(page, 1).focus()
@@ -179,6 +184,7 @@ def test_keys_select_extend_take_everything_and_end(few):
     eventually(lambda: total(few) == FEW - 1, "it is in the trash")
 
 
+@pytest.mark.slow
 def test_keys_in_the_search_field_are_text(few):
     page = library(few)
     field = page.locator("#search")
@@ -299,6 +305,7 @@ def test_a_tag_that_exists_is_one_tap_away(few):
     eventually(lambda: total(few, tag="trip") == 2, "it is tagged")
 
 
+@pytest.mark.slow
 def test_originals_are_downloaded_as_a_zip(few):
     page = library(few)
     tile(page, 1).click(modifiers=["Control"])
@@ -320,6 +327,7 @@ def test_pictures_are_analysed_again_together(few):
     expect(page.get_by_text("2 queued for analysis")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_failure_is_said_and_the_selection_stays(few):
     few.tolerate("503")
     page = library(few)

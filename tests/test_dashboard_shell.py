@@ -81,6 +81,7 @@ def test_a_key_that_is_no_longer_accepted_leads_to_the_sign_in_and_is_forgotten(
     assert page.evaluate("localStorage.getItem('snaplore.key')") is None
 
 
+@pytest.mark.slow
 def test_in_dev_mode_without_a_key_nobody_is_asked_for_one(chromium, tmp_path):
     with Dashboard(chromium, tmp_path, None, api_key="") as dashboard:
         expect(library(dashboard.open(signed_in=False))).to_be_visible()
@@ -136,6 +137,7 @@ def test_on_a_phone_the_navigation_is_at_the_bottom_and_nothing_is_cut_off(furni
     assert page.evaluate(size) >= 12
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_everything_in_order(furnished):
     page = furnished.open("#/library")
     expect(page.locator(".photo-card")).to_have_count(1)

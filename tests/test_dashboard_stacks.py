@@ -86,6 +86,7 @@ def test_a_stack_is_one_tile_with_its_number_and_opens_to_its_pictures(dashboard
     shown(page, newest)
 
 
+@pytest.mark.slow
 def test_the_best_is_kept_and_the_rest_thrown_away_in_two_taps(dashboard):
     item = first_of(dashboard)
     best = item["stack"]["best"]
@@ -113,6 +114,7 @@ def test_another_than_the_best_can_be_kept(dashboard):
     assert dashboard.service.get(f"/api/photos/{other}")["id"] == other
 
 
+@pytest.mark.slow
 def test_a_selected_stack_is_all_of_its_pictures(dashboard):
     item = first_of(dashboard)
     page = dashboard.open("#/library")

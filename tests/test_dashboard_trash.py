@@ -86,6 +86,7 @@ def test_the_trash_is_reached_from_the_library_and_shows_the_days_that_are_left(
     expect(page.get_by_role("link", name="Library")).to_have_attribute("aria-current", "page")
 
 
+@pytest.mark.slow
 def test_a_picture_of_the_trash_opens_is_restored_and_the_next_one_follows(dashboard):
     first, second, third = dashboard.ids
     trashed(dashboard, first, second, third)
@@ -121,6 +122,7 @@ def test_an_address_of_a_picture_in_the_trash_opens_it(dashboard):
     expect(tile(page, first)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_selected_pictures_are_restored_or_deleted_for_good(dashboard):
     first, second, third = dashboard.ids
     trashed(dashboard, first, second, third)
@@ -155,6 +157,7 @@ def test_the_trash_is_emptied_after_a_question(dashboard):
     assert len(listed(dashboard)) == 1
 
 
+@pytest.mark.slow
 def test_a_deletion_that_fails_shows_the_picture_again(dashboard):
     dashboard.tolerate("507")
     first, *_ = dashboard.ids
@@ -168,6 +171,7 @@ def test_a_deletion_that_fails_shows_the_picture_again(dashboard):
     assert len(listed(dashboard)) == 3
 
 
+@pytest.mark.slow
 def test_several_pictures_are_thrown_away_one_after_the_other_in_the_viewer(dashboard):
     first, second, third = dashboard.ids
     page = dashboard.open("#/library")
@@ -186,6 +190,7 @@ def test_several_pictures_are_thrown_away_one_after_the_other_in_the_viewer(dash
     expect(page.locator(".photo-card")).to_have_count(3)
 
 
+@pytest.mark.slow
 def test_a_picture_is_kept_in_the_viewer_and_shown_among_the_kept_ones(dashboard):
     first, *_ = dashboard.ids
     page = dashboard.open(f"#/photo/{first}")
@@ -219,6 +224,7 @@ def aged(dashboard):
     return dashboard
 
 
+@pytest.mark.slow
 def test_what_is_deleted_within_a_week_is_said_once_and_all_of_it_is_kept_by_one_tap(aged):
     first, second, _ = aged.ids
     page = aged.open("#/library")
@@ -230,6 +236,7 @@ def test_what_is_deleted_within_a_week_is_said_once_and_all_of_it_is_kept_by_one
     assert listed(aged, kept="true") == [first, second]
 
 
+@pytest.mark.slow
 def test_the_notice_stays_away_after_not_now(aged):
     page = aged.open("#/library")
     notice = page.get_by_role("region", name="2 screenshots will be deleted by")

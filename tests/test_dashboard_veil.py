@@ -69,6 +69,7 @@ def leaks(page):
     return [secret for secret in SECRETS if secret in whole]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_tile_is_veiled_with_its_reason_and_its_picture_is_not_fetched(dashboard, axe, language):
     card, plain = dashboard.ids["card"], dashboard.ids["plain"]
@@ -83,6 +84,7 @@ def test_a_tile_is_veiled_with_its_reason_and_its_picture_is_not_fetched(dashboa
     assert barriers(page, axe) == []
 
 
+@pytest.mark.slow
 def test_a_tap_uncovers_a_tile_for_five_minutes(dashboard):
     page = dashboard.open("#/", size=PHONE, **FINGERS)
     page.clock.install()
@@ -99,6 +101,7 @@ def test_a_tap_uncovers_a_tile_for_five_minutes(dashboard):
     assert leaks(page) == []
 
 
+@pytest.mark.slow
 def test_enter_uncovers_and_opens_and_a_reload_veils_again(dashboard):
     photo = dashboard.ids["card"]
     page = dashboard.open("#/")
@@ -116,6 +119,7 @@ def test_enter_uncovers_and_opens_and_a_reload_veils_again(dashboard):
     assert leaks(page) == []
 
 
+@pytest.mark.slow
 def test_a_search_shows_neither_title_nor_snippet_of_a_veiled_hit(dashboard):
     page = dashboard.open("#/library?q=solberg")
     hit = page.locator(".result")
@@ -156,6 +160,7 @@ def test_the_viewer_fetches_and_shows_nothing_before_it_is_uncovered(dashboard, 
     assert download.value.suggested_filename == "card.png"
 
 
+@pytest.mark.slow
 def test_the_viewer_veils_again_while_it_is_open(dashboard):
     photo = dashboard.ids["card"]
     page = dashboard.open("#/")
@@ -172,6 +177,7 @@ def test_the_viewer_veils_again_while_it_is_open(dashboard):
     assert leaks(page) == []
 
 
+@pytest.mark.slow
 def test_turning_to_a_sensitive_neighbour_shows_its_veil(dashboard):
     page = dashboard.open("#/")
     fetched = Fetched(page)

@@ -190,6 +190,7 @@ def test_arrows_turn_through_the_list_and_one_back_closes(dashboard):
     expect(page.locator(f"[data-photo='{second}']")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_the_arrows_are_beside_the_picture(dashboard):
     page = from_list(dashboard, dashboard.ids[1])
     left, _, width, _ = place(page)
@@ -234,6 +235,7 @@ def at(page, x, y):
     return (x - left) / width, (y - top) / height
 
 
+@pytest.mark.slow
 def test_the_wheel_zooms_to_the_point_under_the_mouse(dashboard):
     page = opened(dashboard, dashboard.ids[0])
     left, top, width, height = place(page)
@@ -252,6 +254,7 @@ def test_the_wheel_zooms_to_the_point_under_the_mouse(dashboard):
         assert at(page, x, y) == pytest.approx(before, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_zoomed_picture_is_dragged_within_its_bounds(dashboard):
     page = opened(dashboard, dashboard.ids[0])
     page.keyboard.press("1")
@@ -301,6 +304,7 @@ def test_keys_buttons_and_a_double_click_zoom(dashboard):
     assert size() == pytest.approx(fitted[2])
 
 
+@pytest.mark.slow
 def test_a_tall_picture_opens_as_wide_as_it_is_and_scrolls(dashboard):
     third = dashboard.ids[2]
     page = opened(dashboard, third)
@@ -402,6 +406,7 @@ def test_a_tap_hides_all_but_the_picture_and_a_double_tap_zooms(dashboard):
     expect(page.locator(".viewer-bar")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_picture_is_pulled_down_to_close_it_and_up_for_its_details(dashboard):
     page = on_phone(dashboard, dashboard.ids[1])
     fingers = Fingers(page)
@@ -418,6 +423,7 @@ def test_a_picture_is_pulled_down_to_close_it_and_up_for_its_details(dashboard):
 # ------------------------------------------------------------------------------------------------------- text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zoomed", [False, True], ids=["fitted", "zoomed"])
 def test_the_text_lies_on_its_lines(dashboard, zoomed):
     first = dashboard.ids[0]
@@ -441,6 +447,7 @@ def test_the_text_lies_on_its_lines(dashboard, zoomed):
         assert box == pytest.approx(wanted, abs=1.5), line["text"]
 
 
+@pytest.mark.slow
 def test_dragging_over_the_text_selects_it_and_a_copied_line_equals_the_stored_one(dashboard):
     first = dashboard.ids[0]
     page = opened(dashboard, first, permissions=CLIPBOARD)
@@ -496,6 +503,7 @@ def test_a_long_press_selects_a_word_and_a_drag_more_of_the_text(dashboard):
     assert place(page) == before
 
 
+@pytest.mark.slow
 def test_all_of_the_text_is_in_the_panel_and_is_copied_by_a_button(dashboard):
     first = dashboard.ids[0]
     page = opened(dashboard, first, permissions=CLIPBOARD)
@@ -510,6 +518,7 @@ def test_all_of_the_text_is_in_the_panel_and_is_copied_by_a_button(dashboard):
     )
 
 
+@pytest.mark.slow
 def test_what_can_be_opened_or_copied_is_a_spot_on_the_picture(dashboard):
     page = opened(dashboard, dashboard.ids[0], permissions=CLIPBOARD)
     spots = page.locator(".viewer-spot")
@@ -543,6 +552,7 @@ def test_what_can_be_opened_or_copied_is_a_spot_on_the_picture(dashboard):
     assert spot["y"] < line["y"] + line["height"] / 2 < spot["y"] + spot["height"]
 
 
+@pytest.mark.slow
 def test_a_spot_is_tapped_with_a_finger(dashboard):
     page = on_phone(dashboard, dashboard.ids[0])
     box = page.locator(".viewer-spot[data-kind=link]").bounding_box()
@@ -566,6 +576,7 @@ def searched(dashboard, words, **options):
     return page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_matches_of_a_search_are_marked_on_the_picture_and_can_be_hidden(dashboard, theme):
     first = dashboard.ids[0]
@@ -587,6 +598,7 @@ def test_the_matches_of_a_search_are_marked_on_the_picture_and_can_be_hidden(das
     expect(page.locator(".viewer-mark")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_match_far_down_a_tall_picture_is_scrolled_into_view(dashboard):
     third = dashboard.ids[2]
     page = searched(dashboard, "lowest")
@@ -600,6 +612,7 @@ def test_a_match_far_down_a_tall_picture_is_scrolled_into_view(dashboard):
 # ---------------------------------------------------------------------------------------------------- details
 
 
+@pytest.mark.slow
 def test_the_panel_is_toggled_by_a_key_and_remembered(dashboard):
     first = dashboard.ids[0]
     page = opened(dashboard, first)
@@ -621,6 +634,7 @@ def test_the_panel_is_toggled_by_a_key_and_remembered(dashboard):
     expect(panel).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_sheet_has_three_heights_for_the_finger_and_the_keyboard(dashboard):
     page = on_phone(dashboard, dashboard.ids[1])
     handle = page.get_by_role("button", name="Details: show more or less")
@@ -682,6 +696,7 @@ def test_a_result_appears_when_the_analysis_is_done_and_a_failure_can_be_repeate
     expect(page.get_by_text("The analysis is not finished yet")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_read_says_so_and_is_tried_again(dashboard):
     first = dashboard.ids[0]
     dashboard.tolerate("503|ERR_|decode")
@@ -703,6 +718,7 @@ def test_a_picture_that_cannot_be_read_says_so_and_is_tried_again(dashboard):
 # ---------------------------------------------------------------------------------------------------- actions
 
 
+@pytest.mark.slow
 def test_the_picture_is_downloaded_copied_and_shared_as_a_file(dashboard):
     first = dashboard.ids[0]
     stub = """() => {
@@ -738,6 +754,7 @@ def test_without_a_clipboard_for_pictures_a_sentence_says_what_to_do(dashboard):
     expect(page.get_by_role("button", name="Share")).to_have_count(0)  # this browser has no Web Share
 
 
+@pytest.mark.slow
 def test_a_deletion_shows_the_next_one_and_can_be_undone(dashboard):
     first, second, _ = dashboard.ids
     page = from_list(dashboard, second)
@@ -750,6 +767,7 @@ def test_a_deletion_shows_the_next_one_and_can_be_undone(dashboard):
     expect(page.locator(f"[data-photo='{second}']")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_menu_is_walked_through_by_keys(dashboard):
     page = from_list(dashboard, dashboard.ids[0])
     page.get_by_role("button", name="More actions").click()
@@ -780,6 +798,7 @@ def test_axe_finds_nothing_and_both_languages_are_complete(dashboard, axe, size,
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
+@pytest.mark.slow
 def test_the_focus_stays_in_the_viewer(dashboard):
     page = opened(dashboard, dashboard.ids[0])
     for _ in range(40):

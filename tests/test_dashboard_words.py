@@ -74,6 +74,7 @@ def test_a_title_is_edited_in_place_and_what_was_read_can_be_had_back(dashboard)
     expect(tile).to_be_visible()
 
 
+@pytest.mark.slow
 def test_escape_takes_back_and_keeps_the_picture_open(dashboard):
     page = opened(dashboard)
     field = edit(page, "Title")
@@ -88,6 +89,7 @@ def test_escape_takes_back_and_keeps_the_picture_open(dashboard):
     assert stored(dashboard)["own"] == []
 
 
+@pytest.mark.slow
 def test_keys_of_the_viewer_are_text_in_a_field(dashboard):
     page = opened(dashboard)
     field = edit(page, "Title")
@@ -102,6 +104,7 @@ def test_keys_of_the_viewer_are_text_in_a_field(dashboard):
     assert not stored(dashboard)["kept"]
 
 
+@pytest.mark.slow
 def test_leaving_a_field_saves_a_summary_a_note_and_the_text(dashboard):
     page = opened(dashboard)
     edit(page, "Summary").fill("With two lines,\nas I would say it")
@@ -135,6 +138,7 @@ def test_what_is_typed_is_saved_when_the_next_picture_is_shown(dashboard):
     expect(page.locator(".viewer-title")).to_have_text("Train to Hamburg")
 
 
+@pytest.mark.slow
 def test_a_failure_keeps_what_was_typed(dashboard):
     dashboard.tolerate("507")
     page = opened(dashboard)
@@ -183,6 +187,7 @@ def test_tags_are_added_completed_and_removed(dashboard):
     dashboard.service.call("PATCH", f"/api/photos/{other}", json=READ)
 
 
+@pytest.mark.slow
 def test_own_words_are_text_whatever_they_contain(dashboard):
     hostile = '<img src=x onerror="document.title=1">'
     page = opened(dashboard)

@@ -257,6 +257,7 @@ def test_a_line_of_the_crontab_runs_its_job_on_the_data_of_the_service_and_logs_
     assert (tmp_path / "data of the service" / "database").is_dir()
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_logs_the_reason(cron, tmp_path):
     command = cron_lines()["cleanup"][5]
     cron.settings.write_text(f"SNAPLORE_DATA_DIR='{tmp_path}/data'\nSNAPLORE_RETENTION_DAYS=soon\n")

@@ -334,6 +334,7 @@ def test_what_does_not_fit_waits_for_the_next_cycle_and_nothing_is_left_out(
     assert shown == [ids[3:], ids[1:3], ids[:1]]
 
 
+@pytest.mark.slow
 def test_a_prompt_fits_the_models_context(phone, analysed, fake_llm, clock, remote, monkeypatch):
     monkeypatch.setattr(reasoner, "MOST_TOKENS", 1_000)
     analysed(*"abcdefgh")
@@ -721,6 +722,7 @@ def test_a_cycle_that_fails_is_not_repeated_but_its_material_is_kept(
     assert len(reasoner.cycle(remote, clock=clock)) == 1
 
 
+@pytest.mark.slow
 def test_the_reasoners_thread_runs_what_is_due(app, remote, fake_llm, monkeypatch, work_queue):
     monkeypatch.setattr(reasoner, "LOOK_AGAIN", 0.01)
     client = Client(create_app(remote))

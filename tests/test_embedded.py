@@ -132,6 +132,7 @@ def test_the_text_is_read_line_by_line(model):
     assert (seen["analyser"], seen["lines"]) == ("local/tiny", 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format", "options"),
     [("JPEG", {"quality": 90}), ("WEBP", {}), ("GIF", {}), ("PNG", {"mode": "RGBA"}), ("AVIF", {})],
@@ -156,6 +157,7 @@ def test_a_picture_on_its_side_is_read_upright(model):
     assert "Dentist on Friday" in analyse(model, out.getvalue()).visible_text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(1, 1), (1, 3000), (3000, 1), (50, 50), (1080, 2400)])
 def test_a_picture_without_text_is_an_answer_too(model, size):
     found = analyse(model, draw("", size=size))
@@ -176,6 +178,7 @@ def test_a_long_capture_is_read_in_full_and_nothing_twice(model):
     assert found.visible_text.splitlines() == lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(1920, 1080), (2560, 1440), (3840, 2160)])
 def test_the_small_text_of_a_large_screen_is_found(model, size):
     lines = ["The invoice total was confirmed", "by the customer account team", "before the project deadline"]
@@ -236,6 +239,7 @@ def test_threads_share_one_process_and_get_their_own_answers(model):
     assert children() == before
 
 
+@pytest.mark.slow
 def test_the_process_knows_nothing_of_the_service(make_model, monkeypatch, tmp_path):
     monkeypatch.setenv("SNAPLORE_LLM_API_KEY", "sk-secret")
     before = children()
@@ -257,6 +261,7 @@ def test_the_process_is_started_by_the_first_picture_and_ends_when_idle(make_mod
     assert "Dentist" in analyse(model, draw()).visible_text
 
 
+@pytest.mark.slow
 def test_close_ends_the_process_and_no_other_is_started(make_model):
     before = children()
     model = make_model()
@@ -279,6 +284,7 @@ def test_close_interrupts_a_picture_without_blaming_it(make_model, child_program
             answer.result(DEADLINE)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_when_the_service_is_killed():
     program = (
         "import io, sys, threading\nfrom engines import embedded\nfrom tests.support.drawing import draw\n"
@@ -292,6 +298,7 @@ def test_nothing_is_left_when_the_service_is_killed():
     wait_until(lambda: not running(child))
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_is_replaced(make_model):
     before = children()
     model = make_model()
@@ -352,6 +359,7 @@ def test_a_long_capture_may_take_longer_than_the_limit_while_the_process_shows_l
     assert analyse(make_model(time_limit=2), draw()).visible_text == ""
 
 
+@pytest.mark.slow
 def test_an_error_of_the_picture_is_not_hidden(make_model):
     class Sealed(io.BytesIO):
         def read(self, size=-1):
@@ -416,6 +424,7 @@ def test_the_service_never_loads_the_engine(model):
     assert "faster_paddle" not in sys.modules
 
 
+@pytest.mark.slow
 def test_no_thread_is_left_after_close(make_model):
     before = threading.active_count()
     model = make_model()

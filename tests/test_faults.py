@@ -136,6 +136,7 @@ def test_wherever_the_disk_becomes_full_an_upload_is_whole_or_nothing(service, d
     assert stats["done"] == nothing_is_half_stored(service) == statuses.count(200) + 1
 
 
+@pytest.mark.slow
 def test_of_a_batch_what_has_room_is_stored_and_the_rest_is_told(service, disk):
     for pages in (
         30,
@@ -159,6 +160,7 @@ def test_of_a_batch_what_has_room_is_stored_and_the_rest_is_told(service, disk):
     pytest.fail("there was room for everything")
 
 
+@pytest.mark.slow
 def test_a_result_that_finds_no_room_waits_for_it_and_is_not_paid_for_twice(service, disk, fake_llm):
     answer = threading.Event()
     fake_llm.answer(after=answer)
@@ -178,6 +180,7 @@ def test_a_result_that_finds_no_room_waits_for_it_and_is_not_paid_for_twice(serv
     assert [day["calls"] for day in service.get("/api/usage")["days"]] == [2]
 
 
+@pytest.mark.slow
 def test_a_service_starts_on_a_full_disk_and_shows_what_is_there(service, disk):
     service.upload(SMALL)
     service.wait_until_analysed()
@@ -192,6 +195,7 @@ def test_a_service_starts_on_a_full_disk_and_shows_what_is_there(service, disk):
     assert upload(service, SMALL).ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("picture", [SMALL, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("problem", [errno.ENOSPC, errno.EDQUOT])
 def test_a_write_that_finds_no_room_leaves_nothing_whichever_it_is(
@@ -220,6 +224,7 @@ def test_a_write_that_finds_no_room_leaves_nothing_whichever_it_is(
     assert allowed >= 4
 
 
+@pytest.mark.slow
 def test_a_database_without_room_refuses_and_recovers(client, settings, fake_llm, remote, work_queue, clock):
     client.upload(SMALL)
     with database.scope():
@@ -307,6 +312,7 @@ def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(
 # --------------------------------------------------------------------------------------------- read-only disk
 
 
+@pytest.mark.slow
 def test_on_a_disk_that_became_read_only_reading_goes_on_and_writing_is_refused(service, disk):
     service.upload(LARGE)
     service.wait_until_analysed()
@@ -402,6 +408,7 @@ def test_a_damaged_picture_is_told_of_and_everything_else_works(
     assert client.delete("/api/photos/1").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_lost_picture_is_told_of(client, settings):
     client.upload(SMALL)
     path_of(settings, 1).unlink()
@@ -474,6 +481,7 @@ def test_a_damaged_index_is_told_of_by_the_search(client, remote, work_queue, cl
     assert client.get("/api/photos").json["total"] == 1
 
 
+@pytest.mark.slow
 def test_a_service_on_a_damaged_page_starts_once_and_stays(client, settings, tmp_path, fake_llm):
     client.upload(SMALL)
     damage_table("analyses")

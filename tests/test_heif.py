@@ -60,6 +60,7 @@ COUNTER_CLOCKWISE = ("white", "white", "red", "blue")
 MIRRORED = ("white", "red", "white", "blue")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "size", "shown"),
     [
@@ -80,6 +81,7 @@ def test_a_heic_is_shown_as_its_container_says(content, size, shown):
     assert corners(content) == shown
 
 
+@pytest.mark.slow
 def test_the_same_picture_in_another_format_has_the_same_perceptual_hash():
     image, png = pictures.decode(io.BytesIO(heif.heic(columns=3, rows=6))), io.BytesIO()
     image.save(png, "PNG")
@@ -89,6 +91,7 @@ def test_the_same_picture_in_another_format_has_the_same_perceptual_hash():
     assert any(hashes.pop())
 
 
+@pytest.mark.slow
 def test_an_avif_is_shown_as_its_container_says():
     turned = Image.Exif()
     turned[0x0112] = 8
@@ -98,6 +101,7 @@ def test_an_avif_is_shown_as_its_container_says():
     assert corners(content) == COUNTER_CLOCKWISE
 
 
+@pytest.mark.slow
 def test_of_several_pictures_the_first_is_read():
     frames = [Image.new("RGB", (80, 60), colour) for colour in ("red", "blue", "blue")]
     content = avif(frames[0], save_all=True, append_images=frames[1:])
@@ -118,6 +122,7 @@ def test_ten_bits_keep_their_brightness():
     assert all(abs(value - wanted) < 9 for value, wanted in zip(red, RED, strict=True))
 
 
+@pytest.mark.slow
 def test_a_picture_for_hdr_screens_is_neither_pale_nor_dark():
     """White of SDR is at 58 % of the signal of PQ, and becomes white again."""
     nclx = b"colrnclx" + struct.pack(">HHHB", 9, 16, 9, 0x80)
@@ -129,12 +134,14 @@ def test_a_picture_for_hdr_screens_is_neither_pale_nor_dark():
     assert min(pictures.decode(io.BytesIO(as_pq)).getpixel((9, 9))) > 245
 
 
+@pytest.mark.slow
 def test_the_profile_of_a_wide_screen_is_turned_into_srgb():
     srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     assert corners(avif(icc_profile=srgb)) == UPRIGHT
     assert corners(avif(icc_profile=b"no profile" * 20)) == UPRIGHT
 
 
+@pytest.mark.slow
 def test_the_time_is_read_and_no_metadata_leaves():
     exif = Image.Exif()
     exif[0x010F] = "SecretCameraMaker"
@@ -230,6 +237,7 @@ def test_a_child_that_the_kernel_kills_for_its_memory_costs_no_picture(monkeypat
         examine(heif.heic())
 
 
+@pytest.mark.slow
 def test_a_child_that_only_computes_is_ended_by_the_processors_limit(monkeypatch):
     program = (
         f"from engines import heif; heif.CPU_SECONDS = 1; heif._give_up_rights(); {TAKE}\nwhile True: pass"
@@ -253,6 +261,7 @@ def test_an_installation_without_a_decoder_says_so(monkeypatch):
         examine(heif.heic())
 
 
+@pytest.mark.slow
 def test_while_it_decodes_the_child_can_open_nothing_and_take_little():
     program = """
 import os, socket, sys, pictures
@@ -317,6 +326,7 @@ def test_an_error_of_reading_the_stored_file_is_passed_on():
         pictures.examine(Damaged(heif.WORDS))
 
 
+@pytest.mark.slow
 def test_the_service_never_loads_the_decoder(client):
     answer = client.upload(heif.WORDS, "IMG_0001.HEIC")
 
@@ -352,6 +362,7 @@ def test_a_picture_that_every_browser_shows_is_not_converted(client, make_photo)
     assert client.get(f"/api/photos/{photo_id}/image?format=gif").status_code == 400
 
 
+@pytest.mark.slow
 def test_a_heic_is_attached_to_a_chat_as_a_jpeg(client):
     form = {"message": "What does it say?", "file": (io.BytesIO(heif.WORDS), "IMG_0001.HEIC")}
     sent = client.post("/api/chat/send-with-file", data=form)

@@ -214,6 +214,7 @@ def source(tmp_path):
     return tmp_path / "in"
 
 
+@pytest.mark.slow
 def test_links_and_what_is_no_file_are_neither_followed_nor_waited_for(source, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()

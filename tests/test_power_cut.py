@@ -174,6 +174,7 @@ def test_what_an_answer_promises_has_reached_the_disk_before_it(start, pictures,
     assert flushed["spool"] >= 4
 
 
+@pytest.mark.slow
 def test_a_new_key_is_on_the_disk_before_the_old_one_goes(stored, tmp_path):
     calls, begin = trace(stored, ["turn"], tmp_path / "log", TURNED)
     flushed = assert_flushed(calls[begin + 1 :], str(stored.data_dir))

@@ -287,6 +287,7 @@ def test_a_full_batch_arrives(nginx):
         assert nginx.get(f"/api/photos/{result['id']}/image").content == picture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunked", [False, True], ids=["declared", "chunked"])
 @pytest.mark.parametrize(
     ("key", "size", "status", "sentence"),
@@ -349,6 +350,7 @@ def test_the_dashboard_is_served_and_only_when_changed(nginx, service):
     assert nginx.get("/", headers=known).status_code == 304
 
 
+@pytest.mark.slow
 def test_the_export_arrives_whole(nginx):
     picture = large(2 * MEGABYTE)
     number = nginx.upload(picture).json()["id"]
@@ -358,6 +360,7 @@ def test_the_export_arrives_whole(nginx):
     assert archive.read(photo["file"]) == picture
 
 
+@pytest.mark.slow
 def test_clients_that_leave_in_the_middle_of_an_answer_cost_nothing(nginx, service):
     picture = large(20 * MEGABYTE)
     path = f"/api/photos/{nginx.upload(picture).json()['id']}/image"

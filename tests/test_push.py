@@ -367,6 +367,7 @@ def test_the_texts_of_a_broadcast_have_limits(client, field, length):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "title", "body"),
     [
@@ -392,6 +393,7 @@ def test_a_test_that_the_webhook_refuses_is_no_success(client, register, receive
     assert (answer.status_code, answer.json["success"]) == (200, False)
 
 
+@pytest.mark.slow
 def test_a_test_of_an_unknown_device_is_404_and_a_send_to_it_false(client, settings, receiver):
     assert detail(client.post("/api/push/test", json={"device_id": "nobody"}), 404) == "Device not found"
     assert detail(client.post("/api/push/test"), 400) == "device_id: is missing"

@@ -56,6 +56,7 @@ def programs(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["flameshot", "spectacle", "grim", "curl", "macos"])
 def test_a_line_for_a_shell_uploads_with_a_token_of_its_own(service, programs, tmp_path, kind):
     recipe = asked(service, kind)
@@ -164,6 +165,7 @@ def test_http_shortcuts_gets_the_fingerprint_of_the_certificate_that_the_service
     assert expires_at[:10] in recipe["steps"][-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["curl", "ios", "sharex"])
 def test_other_programs_are_led_to_the_authority_first(secure, kind):
     assert f"{secure.url}/ca" in asked(secure, kind)["steps"][0]
@@ -188,6 +190,7 @@ def test_an_unknown_program_is_404_and_makes_no_token(client):
     assert client.get("/api/tokens").json["tokens"] == []
 
 
+@pytest.mark.slow
 def test_a_list_of_files_may_have_brackets(client, make_photo):
     form = {
         "device_id": "a",

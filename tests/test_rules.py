@@ -390,6 +390,7 @@ BOXES = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(BOXES, max_size=14),
     st.sampled_from([(1080, 2400), (0, 0), (1, 1), (2560, 1440), (1080, 30_000)]),

@@ -69,6 +69,7 @@ def test_photos_written_in_bulk_are_the_rows_that_the_verbs_write(filled):
         assert rows == in_bulk[table], table
 
 
+@pytest.mark.slow
 def test_every_photo_written_in_bulk_has_its_files(filled):
     filled("bulk", 16)
     folder = database.store().folder

@@ -170,6 +170,7 @@ def test_every_country_has_the_length_of_the_registry(seed):
     assert sensitive.kinds(number[:-1]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

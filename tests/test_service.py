@@ -28,6 +28,7 @@ ALLOWED = "https://dashboard.example"
 # ------------------------------------------------------------------------------------------------------ start
 
 
+@pytest.mark.slow
 def test_gunicorn_alone_starts_a_closed_service_whose_key_the_command_line_tells(tmp_path):
     with Service(tmp_path) as service:
         assert service.knock("GET", "/").json() == {"name": NAME, "version": VERSION, "status": "running"}
@@ -102,6 +103,7 @@ def test_the_log_has_a_line_for_an_upload_and_one_for_its_analysis_and_no_conten
     assert re.fullmatch(r"photo 1 uploaded: \d+ bytes, \d+\.\d\d s", about[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", ["by the setting", "on the command line"])
 def test_an_address_that_is_taken_is_one_line_that_names_it_and_the_setting(tmp_path, named):
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -250,6 +252,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_two_services_on_one_machine_keep_apart(tmp_path):
     with Service(tmp_path / "one", api_key="one") as one, Service(tmp_path / "two", api_key="two") as two:
         one.upload(draw("Of the first"), "first.png")
@@ -263,6 +266,7 @@ def test_two_services_on_one_machine_keep_apart(tmp_path):
 # -------------------------------------------------------------------------------------------------------- end
 
 
+@pytest.mark.slow
 def test_an_upload_that_is_under_way_is_answered_before_the_service_ends(tmp_path):
     picture = draw(size=(1100, 1100), compress_level=0)
     with Service(tmp_path, api_key="key") as service:
@@ -279,6 +283,7 @@ def test_an_upload_that_is_under_way_is_answered_before_the_service_ends(tmp_pat
         assert service.call("GET", "/api/photos/1/image").content == picture
 
 
+@pytest.mark.slow
 def test_an_analysis_that_is_under_way_is_finished_before_the_service_ends(tmp_path):
     answer = threading.Event()
     with FakeLLM() as fake, Service(tmp_path, **remote(fake)) as service:

@@ -36,6 +36,7 @@ def analysis_of(service, photo):
 # ------------------------------------------------------------------------------------------ embedded analyser
 
 
+@pytest.mark.slow
 def test_with_nothing_configured_screenshots_are_read_and_found_and_no_process_outlives_the_service(tmp_path):
     with Service(tmp_path) as service:
         invoice = service.upload(draw("Invoice 4711\nTotal 129.90 EUR\nGreenfield Electric"), "invoice.png")

@@ -78,6 +78,7 @@ def test_it_is_run_by_another_python_from_another_folder_through_a_link_as_flask
     assert shown.stdout == by_flask.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", ["SNAPLORE_RETENTION_DAYS", "SNAPLORE_RATELIMIT_STORAGE"])
 def test_a_bad_setting_is_one_line_and_nothing_is_made(tmp_path, variable):
     ended = run("check", SNAPLORE_DATA_DIR=str(tmp_path / "data"), **{variable: "soon"})

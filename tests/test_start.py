@@ -92,6 +92,7 @@ def of_others(packages):
     return {name for name in packages if not name.startswith("_")}
 
 
+@pytest.mark.slow
 def test_a_start_loads_only_the_packages_that_every_service_needs(loaded):
     project, packages = loaded()
 
@@ -99,6 +100,7 @@ def test_a_start_loads_only_the_packages_that_every_service_needs(loaded):
     assert project == {*RANKS, *PACKAGES} - {"web.worker", "web.sockets"}  # which gunicorn loads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["faster_paddle", "ddgs", "lxml", "minify_html"])
 def test_a_heavy_package_that_is_loaded_too_early_is_found(loaded, package):
     _, packages = loaded(f"import {package}")
