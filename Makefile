@@ -32,13 +32,19 @@ NPM := $(shell command -v npm 2>/dev/null)
 PAGE_LINT := tests/page-lint
 PAGE_READY := $(PAGE_LINT)/node_modules/.ready
 
+# The official clients of the Model Context Protocol: two releases of the Python SDK, and the npm packages.
+MCP_CLIENTS := tests/mcp-clients
+MCP_READY := $(MCP_CLIENTS)/.venv-handshake/.ready-$(VERSION) $(MCP_CLIENTS)/.venv-stateless/.ready-$(VERSION) \
+	$(if $(NPM),$(MCP_CLIENTS)/node_modules/.ready)
+
 # Wheels only: an install runs no code of a package, and needs no compiler.
-PIP_INSTALL := .venv/bin/python -m pip --disable-pip-version-check install -qq --require-hashes --only-binary :all:
+PIP_OPTIONS := --disable-pip-version-check install -qq --require-hashes --only-binary :all:
+PIP_INSTALL := .venv/bin/python -m pip $(PIP_OPTIONS)
 
 LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run test test-all faults mutants fuzz bench judge load docs pictures lint lock clean
+.PHONY: help install run test test-all faults mutants fuzz bench judge load docs pictures lint lock mcp-clients clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -54,6 +60,8 @@ test: $(DEV_READY) ## run the tests except the slow ones (ARGS="-k name" goes to
 test-all: $(DEV_READY) ## run all tests: also slow ones, 60 simulated power cuts of each kind, and more examples of each property
 	@FAULTS=60 $(PYTEST) --hypothesis-profile=full $(ARGS)
 
+mcp-clients: $(MCP_READY) ## install the official MCP clients (270 MB), without which their tests are skipped
+
 faults: $(DEV_READY) ## simulate a power cut at every write (minutes; `make test` samples)
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
 
@@ -62,6 +70,7 @@ mutants: $(DEV_READY) ## plant COUNT=20 mistakes in each of MODULES="search lexi
 
 fuzz: $(DEV_READY) ## attack a running service with requests, slow clients and a hostile model for SECONDS=300; test properties with more examples
 	@.venv/bin/python -m pytest -rP tests/test_fuzz.py --fuzz-seconds=$(SECONDS) $(ARGS)
+	@.venv/bin/python -m pytest -rP tests/test_mcp_server.py -k thousands --fuzz-bodies=100000 $(ARGS)
 	@.venv/bin/python -m pytest -m hypothesis --hypothesis-profile=fuzz $(ARGS)
 
 bench: $(DEV_READY) ## measure speed and memory against budgets (SIZE=100000: photos in the database; ARGS for more)
@@ -94,9 +103,11 @@ endif
 lock: $(DEV_READY) ## make the locks again from the .in files (ARGS=--upgrade: newest versions)
 	$(LOCK) requirements.in --output-file requirements.txt
 	$(LOCK) requirements-dev.in --output-file requirements-dev.txt
+	$(LOCK) $(MCP_CLIENTS)/requirements-handshake.in --output-file $(MCP_CLIENTS)/requirements-handshake.txt
+	$(LOCK) $(MCP_CLIENTS)/requirements-stateless.in --output-file $(MCP_CLIENTS)/requirements-stateless.txt
 
 clean: ## remove what make and the checks have made; never data
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis $(PAGE_LINT)/node_modules
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis $(PAGE_LINT)/node_modules $(MCP_CLIENTS)/node_modules $(MCP_CLIENTS)/.venv-*
 	find . -path ./data -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Always from scratch: pip would take a package that an interrupted run has installed in part for complete, and would
@@ -122,4 +133,16 @@ $(DEV_READY): requirements-dev.txt $(RUN_READY)
 $(PAGE_READY): $(PAGE_LINT)/package-lock.json
 	@echo "Installing the linters of the page's scripts into $(PAGE_LINT) ..."
 	@$(NPM) ci --prefix $(PAGE_LINT) --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+$(MCP_CLIENTS)/.venv-%/.ready-$(VERSION): $(MCP_CLIENTS)/requirements-%.txt
+	$(need_python)
+	@echo "Installing the MCP client $* ..."
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip $(PIP_OPTIONS) -r $<
+	@touch $@
+
+$(MCP_CLIENTS)/node_modules/.ready: $(MCP_CLIENTS)/package-lock.json
+	@echo "Installing the MCP clients of npm ..."
+	@$(NPM) ci --prefix $(MCP_CLIENTS) --ignore-scripts --no-audit --no-fund --silent
 	@touch $@

@@ -92,6 +92,7 @@ READING = frozenset(
         "conversations.show",
         "conversations.incremental",
         "conversations.attachment",
+        "mcp.call",
     }
 )
 OWNER_ONLY = frozenset(
@@ -201,6 +202,15 @@ def check_without_key(headers: Headers, origins: Collection[str], *, reads_json:
     content_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if reads_json and content_type != "application/json":
         raise BadInput("body: must have the content type application/json")
+
+
+def is_trusted_origin(origin: str, origins: Collection[str]) -> bool:
+    """Whether a browser's page of this `origin` may speak with the service: one of the configured `origins`,
+    or one of this machine.
+
+    The host that a request is addressed to proves nothing: after DNS rebinding it is the page's own.
+    """
+    return origin in origins or _is_local(origin)
 
 
 def _is_local(address: str) -> bool:

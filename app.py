@@ -62,7 +62,7 @@ from errors import (
 from settings import NAME, VERSION, Settings
 from spool import Spool
 from upkeep import amounts, authority, rollback, watching
-from web import addresses, dashboard, feeds, inputs, installable, openapi, shapes, trust
+from web import addresses, dashboard, feeds, inputs, installable, mcp, openapi, shapes, trust
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +96,7 @@ BLUEPRINTS = (
     chat.routes,
     amounts.routes,
     watching.routes,
+    mcp.routes,
 )
 # Neither a body nor the database: these hold nothing of the person.
 WITHOUT_DATA = (
@@ -109,6 +110,7 @@ PLAIN_ENDPOINTS = ("health", "icon", *trust.PATHS)
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
 CALLS_A_MINUTE = 10  # per client address, for these endpoints together
 FEED_CALLS_A_MINUTE = 60  # the same for feeds
+MCP_CALLS_A_MINUTE = 300  # the same for agents, which make some ten calls for a question
 EXPOSED_HEADERS = (
     "X-Request-ID",
     "Retry-After",
@@ -236,11 +238,14 @@ def _wired(settings: Settings) -> Application:
     app.register_error_handler(Exception, _failure)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
-    for scope, endpoints, calls in (
-        ("assistant", LIMITED_ENDPOINTS, CALLS_A_MINUTE),
+    for called, endpoints, calls in (
+        ("the assistant", LIMITED_ENDPOINTS, CALLS_A_MINUTE),
         ("feeds", FEEDS, FEED_CALLS_A_MINUTE),
+        ("/mcp", ("mcp.call",), MCP_CALLS_A_MINUTE),
     ):
-        shared = limiter.shared_limit(f"{calls} per minute", scope=scope)
+        shared = limiter.shared_limit(
+            f"{calls} per minute", scope=called, error_message=TOO_MANY.format(called, calls)
+        )
         for endpoint in endpoints:
             limited: Any = shared(app.view_functions[endpoint])  # typed as if routes could be async
             app.view_functions[endpoint] = limited
@@ -458,12 +463,11 @@ def _finish(response: flask.Response) -> flask.Response:
     return response
 
 
+TOO_MANY = "Too many requests to {}: {} a minute are accepted. Please come again in a moment."
 _SENTENCES = {
     404: "There is nothing at this path.",
     405: "This path does not accept this method.",
     413: "The request is larger than this path accepts.",
-    429: f"Too many requests: {CALLS_A_MINUTE} a minute to the assistant and {FEED_CALLS_A_MINUTE} to feeds "
-    "are accepted. Please come again in a moment.",
 }
 
 

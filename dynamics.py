@@ -54,6 +54,12 @@ def detail(dynamic_id: int) -> shapes.DynamicDetail:
     return shapes.of(_get(dynamic_id), shapes.DynamicDetail)
 
 
+def newest(limit: int) -> list[shapes.DynamicDetail]:
+    """The newest notes with their content and sources, the newest first."""
+    rows = Dynamic.select().order_by(Dynamic.id.desc()).limit(limit)
+    return [shapes.of(row, shapes.DynamicDetail) for row in rows]
+
+
 def statistics() -> shapes.DynamicStatistics:
     """How many notes are unread, and how many notes each category has, including read ones."""
     counts = Dynamic.select(

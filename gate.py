@@ -74,6 +74,12 @@ EXITS = (
     ),
     Exit("feeds", "web.feeds", "such photos, notes about them and their dates are in no feed"),
     Exit("webhooks", "webhooks", "an event about such a photo, note or date has its id and nothing else"),
+    Exit(
+        "answers of `/mcp`",
+        "web.mcp_tools",
+        "such a screenshot, or a note about one, is its id, its link and `TITLE`, without picture; what the"
+        " agenda has of it is left out",
+    ),
     Exit("the log", "push", "nobody else logs what a person, a picture or a model wrote"),
     # These have no texts of their own: they quote models and servers, which were sent nothing sensitive.
     Exit("messages of errors", "analysis", "they quote no text of a photo"),

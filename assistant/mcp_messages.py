@@ -159,6 +159,15 @@ def header_value(value: str | int | bool) -> str:
     return f"=?base64?{base64.b64encode(text.encode(errors='replace')).decode()}?="
 
 
+def header_text(value: str) -> str:
+    """The text that a header carries: the reverse of `header_value`. Raises `ValueError` for Base64 that is
+    not valid.
+    """
+    if not _ENCODED.fullmatch(value):
+        return value
+    return base64.b64decode(value[len("=?base64?") : -len("?=")], validate=True).decode()
+
+
 def at(arguments: Any, path: tuple[str, ...]) -> str | int | bool | None:
     """The argument at `path`; None if there is none or a header cannot carry it."""
     for name in path:

@@ -238,7 +238,7 @@ class Toolbox:
         """
         shown = reading.as_text(name)[: mcp_servers.MAX_TOOL_NAME]
         try:
-            tool = self._tools.get(name)
+            tool = self._built_ins.get(name) or self._tools.get(name)
             if tool is None:
                 raise BadInput("There is no such tool. Only the tools that are offered can be called.")
             given = _arguments(arguments)
@@ -257,8 +257,9 @@ class Toolbox:
         return {"tool": shown, "count": len(answer["results"]), **answer}
 
     @functools.cached_property
-    def _tools(self) -> dict[str, _Tool]:
-        tools = {
+    def _built_ins(self) -> dict[str, _Tool]:
+        """The built-in tools. To call one, no MCP server is asked."""
+        return {
             "search_knowledge_base": _built_in(SearchKnowledgeBase, self._search),
             "get_screenshot": _built_in(GetScreenshot, self._screenshot),
             "agenda": _built_in(Agenda, self._agenda),
@@ -267,6 +268,10 @@ class Toolbox:
             ),
             "save_memory": _built_in(SaveMemory, self._save_memory),
         }
+
+    @functools.cached_property
+    def _tools(self) -> dict[str, _Tool]:
+        tools = dict(self._built_ins)
         with database.scope():
             servers = [server for server in mcp_servers.registered() if server.enabled]
         if len(servers) > MOST_SERVERS:

@@ -208,3 +208,6 @@ def pytest_addoption(parser):
     parser.addoption(
         "--fuzz-seconds", type=int, default=10, help="how long tests/test_fuzz.py sends requests"
     )
+    parser.addoption(
+        "--fuzz-bodies", type=int, default=2_000, help="how many bodies tests/test_mcp_server.py sends"
+    )

@@ -371,6 +371,7 @@ class House:
     def __init__(self, settings, reading, eyes, model, web, hook, mail):
         self.settings, self.reading, self.eyes = settings, reading, eyes
         self.model, self.web, self.hook, self.mail = model, web, hook, mail
+        self.answered = []
         self.client = Client(create_app(settings))
         self.client.post("/api/push/register", json={"device_id": "pixel", "token": "a-token"})
         with database.scope():
@@ -411,6 +412,15 @@ class House:
         self.model._enqueue(send)
         self.model._enqueue(lambda handler: handler.reply(200, completions._completion(read()[-2_000:])))
 
+    def ask_as_agent(self, name, **arguments):
+        """Call a tool of `/mcp`, as a model elsewhere does."""
+        params = {"name": name, "arguments": arguments}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        headers = {**self.client.headers, "MCP-Protocol-Version": "2025-11-25"}
+        answer = self.client.open.post("/mcp", json=body, headers=headers)
+        assert answer.json["result"]["isError"] is False, answer.json
+        self.answered.append(json.dumps(answer.json["result"]["structuredContent"], ensure_ascii=False))
+
     def sent(self, log):
         """What has arrived anywhere, by the name of the exit."""
         return {
@@ -418,6 +428,7 @@ class House:
             "web": "\n".join(self.web.received),
             "push": "\n".join(self.hook.received),
             "mcp": "\n".join(json.dumps(one.body, ensure_ascii=False) for one in self.mail.requests),
+            "agents": "\n".join(self.answered),
             "log": log,
         }
 
@@ -647,6 +658,15 @@ def run_of_everything(house, sensitive, harmless, caplog):
         pass
     house.model.fail(500, "It went wrong.")
     house.client.post("/api/chat/send", json={"message": "Hello"})
+    for limiter in house.client.app.extensions["limiter"]:
+        limiter.enabled = False
+    for photo_id in everything:
+        house.ask_as_agent("get_screenshot", id=photo_id)
+        house.ask_as_agent("fetch", id=str(photo_id))
+    for question in asked[:20]:
+        house.ask_as_agent("search_screenshots", query=question, limit=20)
+    house.ask_as_agent("recent_notes", limit=20)
+    house.ask_as_agent("agenda", since="2000-01-01")
     return house.sent(caplog.text)
 
 
@@ -662,6 +682,7 @@ def check_everything(house, count, caplog):
     for number in range(len(harmless)):
         assert f"Harmless{number}marker" in sent["model"], number
         assert f"Harmless{number}marker" in sent["mcp"], number
+        assert f"Harmless{number}marker" in sent["agents"], number
     assert "marker" in sent["web"]
     assert sent["push"]
 

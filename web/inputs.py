@@ -207,12 +207,12 @@ def settings() -> Settings:
 
 def query(shape: type[T]) -> T:
     """The query string as a `shape`. Empty values count as absent. Raises `BadInput`."""
-    return _convert({name: value for name, value in flask.request.args.to_dict().items() if value}, shape)
+    return convert({name: value for name, value in flask.request.args.to_dict().items() if value}, shape)
 
 
 def form(shape: type[T]) -> T:
     """The text fields of a form as a `shape`. Empty values count as absent. Raises `BadInput`."""
-    return _convert({name: value for name, value in flask.request.form.to_dict().items() if value}, shape)
+    return convert({name: value for name, value in flask.request.form.to_dict().items() if value}, shape)
 
 
 def body(shape: type[T]) -> T:
@@ -226,7 +226,12 @@ def body(shape: type[T]) -> T:
         raise BadInput("body: is not valid JSON") from None
     if not isinstance(value, dict):
         raise BadInput("body: must be a JSON object")
-    return _convert(value, shape, strict=True)
+    return convert(value, shape, strict=True)
+
+
+def message() -> bytes:
+    """The body of a request to a route with a protocol of its own, which reads it itself."""
+    return flask.request.get_data()
 
 
 def given(body: msgspec.Struct) -> dict[str, Any]:
@@ -314,7 +319,8 @@ def moment(name: str, value: str, default: datetime) -> datetime:
         raise BadInput(f"{name}: is too far in the future") from None
 
 
-def _convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) -> T:
+def convert(values: dict[str, Any], shape: type[T], *, strict: bool = False) -> T:
+    """`values` as a `shape`; unless `strict`, texts may stand for numbers and booleans. Raises `BadInput`."""
     try:
         result = msgspec.convert(values, shape, strict=strict)
     except (msgspec.ValidationError, RecursionError) as problem:
