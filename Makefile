@@ -96,7 +96,7 @@ lock: $(DEV_READY) ## make the locks again from the .in files (ARGS=--upgrade: n
 	$(LOCK) requirements-dev.in --output-file requirements-dev.txt
 
 clean: ## remove what make and the checks have made; never data
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis $(PAGE_LINT)/node_modules
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis $(PAGE_LINT)/node_modules tests/client-makers/node_modules
 	find . -path ./data -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Always from scratch: pip would take a package that an interrupted run has installed in part for complete, and would

@@ -265,7 +265,9 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
     @inputs.without_scope
     @inputs.operation()
     def show_addresses() -> shapes.Addresses:
-        """List the addresses under which other devices reach the service."""
+        """List the addresses under which other devices reach the service. Loopback and container networks are
+        left out. A client on another device is given the first one.
+        """
         environ = flask.request.environ
         # What the socket listens on, also where a proxy names the host that its clients see.
         server = {**environ, **environ.get("werkzeug.proxy_fix.orig", {})}
@@ -281,7 +283,9 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
     @inputs.without_scope
     @inputs.operation()
     def show_contract() -> dict[str, Any]:
-        """Get this contract, as OpenAPI 3.1."""
+        """Get this contract, as OpenAPI 3.1. Client makers generate their code from it; a token of any scope
+        but `feed` may read it.
+        """
         return contract()
 
 

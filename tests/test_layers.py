@@ -50,6 +50,7 @@ LAYERS = (
         "web.addresses",
         "web.certificates",
         "web.dashboard",
+        "web.examples",
         "web.inputs",
         "web.recipes",
         "web.shapes",
