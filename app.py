@@ -58,6 +58,8 @@ from errors import (
 )
 from settings import NAME, VERSION, Settings
 from spool import Spool
+from terminal.commands import Beside
+from terminal.service import Login
 from upkeep import amounts, authority, rollback, watching
 from web import addresses, dashboard, inputs, installable, openapi, shapes, trust
 
@@ -175,11 +177,15 @@ def serve() -> Application:
     return app
 
 
-def command_line() -> None:
-    """Run the command in the arguments of the process; `./snaplore` calls this."""
-    jobs.command_line.main(
-        prog_name=jobs.command_line.name, obj=ScriptInfo(create_app=create_app, set_debug_flag=False)
-    )
+def beside_client() -> Beside:
+    """What the command line `./snaplore` has beside the client's commands."""
+    context = ScriptInfo(create_app=create_app, set_debug_flag=False)
+
+    def login() -> Login:
+        with create_app().app_context():
+            return jobs.own_login()
+
+    return Beside({str(command.name): command for command in jobs.COMMANDS}, context, login)
 
 
 @contextlib.contextmanager
