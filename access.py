@@ -79,6 +79,7 @@ READING = frozenset(
         "search.find",
         "searches.index",
         "meaning.find",
+        "agenda.index",
         "analysis.index",
         "analysis.show_state",
         "analysis.stats",

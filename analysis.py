@@ -19,6 +19,7 @@ import msgspec
 from flask import Blueprint
 
 import access
+import agenda
 import claims
 import database
 import gate
@@ -96,6 +97,7 @@ class Worker:
         self._reads_again_at = -math.inf  # monotonic: when reading in the background is tried next
         self._older = 0  # photos that reading in the background has come to
         self._all_judged = False  # by this version of the embedded model
+        self._all_looked_at = False  # by this version of the grammar of dates
 
     def work(self) -> bool:
         """Claim one due photo, analyse it and save the result; False when nothing was due.
@@ -173,6 +175,15 @@ class Worker:
         """
         with database.scope():
             return stacks.place_next()
+
+    def look_for_dates(self) -> bool:
+        """Look for dates on some photos that were read by an earlier version, the newest first; False when
+        there are none. Meant for when there is nothing to analyse and nothing to read.
+        """
+        if not self._all_looked_at:
+            with database.scope():
+                self._all_looked_at = not agenda.renew_older(now=self._clock())
+        return not self._all_looked_at
 
     def judge_older(self) -> bool:
         """Judge some photos again that an earlier version of the embedded model has judged, the newest first;
@@ -293,7 +304,7 @@ class Worker:
         page, engine = read
         with database.scope(), db.atomic():
             if claims.still_held(claim):
-                _keep_and_index(claim.photo_id, page, engine)
+                _keep_and_index(claim.photo_id, page, engine, now=self._clock())
         return readings.lines_on(page).content
 
     def _copied_from_stack(self, claim: Claim, analyser: str) -> bool:
@@ -333,7 +344,7 @@ class Worker:
         if read is None:
             return time.monotonic() >= self._reads_again_at
         with database.scope(), db.atomic():
-            _keep_and_index(photo_id, *read)
+            _keep_and_index(photo_id, *read, now=self._clock())
         return True
 
     def _read(self, photo_id: int, picture: BinaryIO, *, patience: float) -> tuple[Page, str] | None:
@@ -455,6 +466,7 @@ def _settle(ended: _Ended, outcome: Findings | SnaploreError, *, now: datetime) 
                 _save(claim, result, analyser, now=now)
                 if outcome.page is not None:
                     _keep_reading(claim.photo_id, outcome.page, outcome.reader)
+                agenda.renew(claim.photo_id, now=now)
                 _remember(claim, outcome.memories, now=now)
             case _:
                 if isinstance(outcome, AnswerUnusable) and analyser.startswith(_LOCAL) and ended.asked:
@@ -481,6 +493,7 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
             _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
             if readings.copy(twin.photo_id, claim.photo_id):
                 models.end_reading(claim.photo_id)
+            agenda.renew(claim.photo_id, now=now)
         claims.end(claim, None, now=now)  # the provider was not asked
     return True
 
@@ -494,6 +507,7 @@ def _copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now
         result = {name: getattr(other, name) for name in _RESULT_FIELDS}
         result["visible_text"] = readings.text(claim.photo_id)
         _save(claim, result, f"{analyser}, of the near-duplicate {other_id}", now=now)
+        agenda.renew(claim.photo_id, now=now)
         claims.end(claim, None, now=now)  # the provider was not asked
 
 
@@ -556,7 +570,7 @@ def _replace_judgement(row: Any, found: Findings, analyser: str) -> None:
     lexicon.index(row.photo_id)
 
 
-def _keep_and_index(photo_id: int, page: Page, reader: str) -> None:
+def _keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) -> None:
     """Save what was read on a photo outside of its analysis, and index its text together with what a remote
     model has seen.
     """
@@ -573,6 +587,7 @@ def _keep_and_index(photo_id: int, page: Page, reader: str) -> None:
     Analysis.update(visible_text=together).where(Analysis.photo == photo_id).execute()
     gate.mark(photo_id, together)
     lexicon.index(photo_id)
+    agenda.renew(photo_id, now=now)
 
 
 def _keep_reading(photo_id: int, page: Page, reader: str) -> None:
@@ -635,8 +650,13 @@ class Pool:
         with database.scope():
             self._worker.recover(now=utc_now())
             pause = claims.seconds_until_due(now=utc_now())
-        has_more = self._worker.place_next() or self._worker.read_older() or self._worker.judge_older()
-        return 0.0 if has_more else pause
+        steps = (
+            self._worker.place_next,
+            self._worker.read_older,
+            self._worker.judge_older,
+            self._worker.look_for_dates,
+        )
+        return 0.0 if any(step() for step in steps) else pause
 
 
 # ---------------------------------------------------------------------------------------------------- reading

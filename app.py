@@ -29,6 +29,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import access
+import agenda
 import analysis
 import database
 import devices
@@ -79,6 +80,7 @@ BLUEPRINTS = (
     searches.routes,
     opened.routes,
     meaning.routes,
+    agenda.routes,
     analysis.routes,
     llm.routes,
     llm.connection_routes,

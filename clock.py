@@ -29,9 +29,14 @@ def iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat(timespec="milliseconds")
 
 
+def local_time(moment: datetime) -> datetime:
+    """`moment`, UTC without a zone, in the time zone of this machine, without a zone."""
+    return moment.replace(tzinfo=UTC).astimezone().replace(tzinfo=None)
+
+
 def local_day(moment: datetime) -> date:
     """The day of `moment`, UTC without a zone, in the time zone of this machine."""
-    return moment.replace(tzinfo=UTC).astimezone().date()
+    return local_time(moment).date()
 
 
 def start_of_local(day: date) -> datetime:

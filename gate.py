@@ -42,8 +42,8 @@ EXITS = (
     Exit(
         "chat with a remote model",
         "assistant.tools",
-        "tools answer with the id and `TITLE`, without text; `assistant.transcript` leaves out earlier"
-        " results and answers that rest on such a photo, `assistant.chat` leaves out memories",
+        "tools answer with the id and `TITLE`, without text, or leave it out; `assistant.transcript` leaves"
+        " out earlier results and answers that rest on such a photo, `assistant.chat` leaves out memories",
     ),
     Exit(
         "reading a chat for memories by a remote model",
@@ -69,7 +69,8 @@ EXITS = (
     Exit(
         "push notifications",
         "push",
-        "a sensitive text is replaced; `reasoner` names no note about such a photo",
+        "a sensitive text is replaced; `reasoner` names no note about such a photo, and `agenda` announces"
+        " nothing that is on one",
     ),
     Exit("the log", "push", "nobody else logs what a person, a picture or a model wrote"),
     # These have no texts of their own: they quote models and servers, which were sent nothing sensitive.

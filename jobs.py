@@ -25,6 +25,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 
 import access
+import agenda
 import crypto
 import database
 import devices
@@ -244,6 +245,13 @@ def reason(device_id: str | None) -> str:
         # The service is writing notes itself, or the daily token limit is reached: the next run catches up.
         return problem.detail
     return f"{len(saved)} new notes"
+
+
+@job("remind")
+def remind() -> str:
+    """Announce what is due: in the evening what happens the next day, in the morning what happens today."""
+    items = agenda.remind(_application().settings, now=utc_now())
+    return f"{len(items)} announced"
 
 
 @job("decay", by_age=True)

@@ -712,6 +712,34 @@ class AskedCall(Model):
         table_name = "asked_calls"
 
 
+class AgendaItem(Model):
+    """What happens on a day that a screenshot names. Rows of one event on several screenshots have the same
+    `event_id`. The rows stay while the photo is in the trash.
+    """
+
+    id = peewee.AutoField()
+    event_id = peewee.IntegerField()
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="agenda")
+    kind = peewee.TextField()
+    title = peewee.TextField()
+    starts_at = peewee.TextField()  # local time without a zone, as `engines.occasions` writes it
+    ends_at = peewee.TextField(null=True)
+    last_at = peewee.TextField()  # the end for comparisons: of a whole day like 2026-11-22T24
+    all_day = peewee.BooleanField()
+    quote = peewee.TextField()  # the line that it is on
+    line = peewee.IntegerField()  # its index in the reading
+    dismissed_at = TimestampField(null=True)
+    evening_at = TimestampField(null=True)  # when it was announced the evening before
+    morning_at = TimestampField(null=True)  # and in the morning
+    created_at = TimestampField()
+    changed_at = TimestampField()
+    revision = peewee.IntegerField(default=0)  # changes since then
+
+    class Meta:
+        table_name = "agenda_items"
+
+
 class FileFields(NamedTuple):
     """The fields by which a row names a file that it owns."""
 

@@ -97,6 +97,14 @@ def page_of(photo_id: int) -> tuple[Page, str] | None:
     return None if row is None or read is None else (read, row.reader)
 
 
+def newest(most: int, *, below: int | None = None) -> list[int]:
+    """The ids of the newest photos that have a reading, also in the trash; of those below an id, if given."""
+    query = Reading.select(Reading.photo).order_by(Reading.photo.desc()).limit(most)
+    if below is not None:
+        query = query.where(Reading.photo < below)
+    return [row.photo_id for row in query]
+
+
 def page(photo_id: int) -> Page | None:
     """As `page_of`, without the engine."""
     found = page_of(photo_id)

@@ -27,6 +27,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta
 
+import agenda
 import database
 import gate
 import meaning
@@ -36,9 +37,9 @@ import photos
 import search
 from assistant import mcp, mcp_messages, mcp_servers, web_search
 from assistant.confirmation import Destination
-from clock import iso, parse_time
+from clock import iso, local_time, parse_time
 from database import db
-from engines import configuration, reading
+from engines import configuration, questions, reading
 from engines.findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
 from errors import BadInput, SnaploreError, Unavailable
 from models import Analysis, McpServer, OwnWords, Photo
@@ -109,6 +110,22 @@ class GetScreenshot(msgspec.Struct):
     """Read one screenshot in full: its text, summary and entities. Takes an id from search_knowledge_base."""
 
     id: Annotated[int, Meta(ge=1, le=2**53)]  # JSON numbers are exact up to here in every parser
+
+
+class Agenda(msgspec.Struct):
+    """List what happens on days that the person's screenshots name: events, deadlines, departures, pickups,
+    appointments and expiries, by their start. Use it for what is due or coming up. Days and times are local.
+    Each result has the id of its screenshot, and the line that says so.
+    """
+
+    period: Annotated[
+        str, _about("Instead of since and until", [name for name in questions.PERIODS if name])
+    ] = ""
+    since: Annotated[str, _about("First local day, like 2026-11-21; today when nothing is given")] = ""
+    until: Annotated[str, _about("Last local day, like 2026-11-28")] = ""
+    limit: Annotated[
+        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
+    ] = MOST_FOUND
 
 
 class WebSearch(msgspec.Struct):
@@ -244,6 +261,7 @@ class Toolbox:
         tools = {
             "search_knowledge_base": _built_in(SearchKnowledgeBase, self._search),
             "get_screenshot": _built_in(GetScreenshot, self._screenshot),
+            "agenda": _built_in(Agenda, self._agenda),
             "web_search": _built_in(WebSearch, self._web_search)._replace(
                 host=web_search.hosts(self._settings)
             ),
@@ -364,6 +382,35 @@ class Toolbox:
         if tags:
             result["tags"] = tags
         return {"results": [self._let_out(analysis, result)]}
+
+    def _agenda(self, arguments: Agenda) -> dict[str, Any]:
+        today = local_time(self._clock()).date()
+        since = agenda.local_bound(arguments.since, field="since")
+        until = agenda.local_bound(arguments.until, field="until")
+        if period := _one_of("period", arguments.period, questions.PERIODS):
+            since, until = agenda.period(period, today)
+        elif since is None and until is None:
+            since = today.isoformat()
+        with database.scope():
+            total, items = agenda.listed(
+                since, until, leaving=self._gated, limit=max(1, min(MOST_FOUND, arguments.limit))
+            )
+        results = [
+            {
+                "id": item.photo_id,
+                "title": item.title,
+                "snippet": _line(item.quote, MAX_SNIPPET),
+                "kind": item.kind,
+                "starts_at": item.starts_at,
+                **({"ends_at": item.ends_at} if item.ends_at else {}),
+            }
+            for item in items
+        ]
+        return {
+            "total": len(results) if self._gated else total,
+            "today": today.isoformat(),
+            "results": results,
+        }
 
     def _let_out(self, analysis: Analysis, result: dict[str, Any]) -> dict[str, Any]:
         """The result about a screenshot, or, before the gate, only that there is a sensitive one."""

@@ -83,7 +83,7 @@ class Transcript(NamedTuple):
 
 
 # The tools whose results are screenshots. What others answer came from outside.
-SCREENSHOTS = ("search_knowledge_base", "get_screenshot")
+SCREENSHOTS = ("search_knowledge_base", "get_screenshot", "agenda")
 
 
 def held_back(turn: Turn) -> set[int]:

@@ -109,6 +109,32 @@ _LABELS: dict[Wish, tuple[str, ...]] = {
 }
 
 
+# What a question about the agenda may ask for; "" is everything that is to come.
+PERIODS = ("", "today", "tomorrow", "this_week", "next_week", "this_month")
+_PERIODS = (
+    ("today", re.compile(r"\btoday\b|\btonight\b|今天|今晚|今日")),
+    ("tomorrow", re.compile(r"\btomorrow\b|明天|明日")),
+    ("next_week", re.compile(r"\bnext week\b|下个?星期|下个?礼拜|下周")),
+    ("this_week", re.compile(r"\b(?:this|the) week\b|这个?星期|这个?礼拜|[本这]周")),
+    ("this_month", re.compile(r"\b(?:this|the) month\b|[本这]个?月")),
+)
+_AGENDA = re.compile(
+    r"\b(?:due|upcoming|coming up|agenda|deadlines?|appointments?|events?|expir(?:es?|ing)|scheduled?|planned|plans?|happening)\b"
+    r"|截止|到期|日程|安排|预约|要做|待办|接下来|行程"
+)
+# With a period, these ask for it, too.
+_AGENDA_VERBS = re.compile(r"\bdo i have\b|\bhave i got\b|\bwhat(?:'s| is) on\b|有什么|有哪些|有事")
+# A question with any other word is about something on a screenshot.
+_AGENDA_WORDS = frozenset(
+    "due upcoming coming up agenda deadline deadlines appointment appointments event events expire expires expiring schedule "
+    "scheduled planned plan plans happen happens happening today tonight tomorrow week month next soon".split()
+)
+_AGENDA_CHINESE = re.compile(
+    "截止|到期|日程|安排|预约|要做|待办|接下来|行程|今天|今晚|今日|明天|明日|下个?星期|下个?礼拜|下周|这个?星期|这个?礼拜|[本这]周|[本这]个?月"
+    "|什么|哪些|有没有|事情|事|需要|有|要|我|的|会|了|吗|呢|内|都|快|我的|看看|告诉|请"
+)
+
+
 class Question(NamedTuple):
     """What is asked. `words` must be on a screenshot, and `subject` are those of an earlier question that
     this one goes on about; `helpful` ones need not.
@@ -137,6 +163,20 @@ def understand(question: str, earlier: Sequence[str] = ()) -> Question:
             # "which seat?": what is wished for helps to find the line, and need not be there.
             return Question(wish, [], [*words, *helpful], subject, is_chinese(question))
     return Question(wish, *_wanted(words, helpful), [], is_chinese(question))
+
+
+def agenda_period(question: str) -> str | None:
+    """Which of `PERIODS` a question about the agenda asks for; None for any other question."""
+    text = question[:MAX_QUESTION].casefold().replace("’", "'")
+    period = next((name for name, named in _PERIODS if named.search(text)), "")
+    if not (_AGENDA.search(text) or (period and _AGENDA_VERBS.search(text))):
+        return None
+    if is_chinese(text):
+        only = not any(map(str.isalnum, _AGENDA_CHINESE.sub("", text)))
+    else:
+        words = {_plain(word) for word in _WORD.findall(text)}
+        only = words <= _AGENDA_WORDS | _QUESTION_WORDS and "last" not in words
+    return period if only else None
 
 
 def is_chinese(text: str) -> bool:

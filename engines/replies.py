@@ -17,7 +17,7 @@ from engines import questions, quotes
 from engines.questions import Question
 from text import one_line, shortened
 
-SEARCH, READ, SAVE = "search_knowledge_base", "get_screenshot", "save_memory"
+SEARCH, READ, SAVE, AGENDA = "search_knowledge_base", "get_screenshot", "save_memory", "agenda"
 Call = dict[str, Any]  # of a tool, as the protocol has it
 
 MAX_SINGLE = 4  # words that are searched for one by one
@@ -52,6 +52,8 @@ _TEXTS = {
         "also": "Also: {names}.",
         "no when": "No date stands beside it. The screenshot was taken on {day}.",
         "no amount": "No amount stands beside it.",
+        "agenda": "This is in your agenda:",
+        "free": "Nothing in your agenda for that.",
         "near": "Nothing has these words. Closest in meaning, which may be something else:",
     },
     "zh": {
@@ -70,6 +72,8 @@ _TEXTS = {
         "also": "另外还有：{names}。",
         "no when": "旁边没有写日期。这张截图拍摄于 {day}。",
         "no amount": "旁边没有写金额。",
+        "agenda": "你的日程中有：",
+        "free": "你的日程中没有相关事项。",
         "near": "没有截图含有这些词。意思最接近的（不一定相关）：",
     },
 }
@@ -92,6 +96,11 @@ def reply(
     texts = _texts(question)
     if not answers and SAVE in offered and (content := _to_remember(question)):
         return "", [_call(SAVE, content=content, memory_type="long_term")]
+    period = questions.agenda_period(question)
+    if AGENDA in offered and period is not None and not pictures:
+        if not answers:
+            return "", [_call(AGENDA, **({"period": period} if period else {}))]
+        return _agenda_text(answers[-1], texts), []
     if SEARCH in offered and not pictures:
         if not answers:
             return "", _searches(asked, question)
@@ -113,8 +122,10 @@ def from_results(question: str, results: Sequence[str]) -> str:
         return _results_text(answers[-1:], texts) or texts["nothing"]
     screenshots = [answer for answer in useful if answer.get("tool") in (SEARCH, READ)]
     saved = [answer for answer in useful if answer.get("tool") == SAVE]
-    others = [answer for answer in useful if answer.get("tool") not in (SEARCH, READ, SAVE)]
+    planned = [answer for answer in useful if answer.get("tool") == AGENDA]
+    others = [answer for answer in useful if answer.get("tool") not in (SEARCH, READ, SAVE, AGENDA)]
     parts = [_results_text([answer], texts) for answer in saved]
+    parts += [_agenda_text(answer, texts) for answer in planned]
     parts += [_results_text(screenshots, texts), _others_text(others, texts)]
     return "\n\n".join(filter(None, parts))
 
@@ -229,6 +240,22 @@ def _others_text(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
             heading += f" ({address})"
         lines.append(f"- {heading}: {shortened(one_line(str(result.get('snippet', ''))), MAX_SHOWN)}")
     return "\n".join([texts["elsewhere"], "", *lines]) if lines else ""
+
+
+def _agenda_text(answer: dict[str, Any], texts: dict[str, str]) -> str:
+    """What the agenda has, each with its day and its screenshot."""
+    if error := answer.get("error"):
+        return texts["failed"].format(error=error)
+    results = _results(answer)
+    if not results:
+        return texts["free"]
+    lines = [
+        f"- {str(result.get('starts_at', '')).replace('T', ' ')}: **{result.get('title')}** (#{result['id']})"
+        for result in results
+    ]
+    if (more := answer.get("total", 0) - len(lines)) > 0:
+        lines.append(texts["more"].format(more=more))
+    return "\n".join([texts["agenda"], "", *lines])
 
 
 def _picture_text(text: str, texts: dict[str, str]) -> str:

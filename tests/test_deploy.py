@@ -19,7 +19,8 @@ from tests.support.service import PATIENCE, HeldUpload, Service, eventually
 
 DEPLOY = ROOT / "deploy"
 SERVICES = ("snaplore.service", "snaplore-job@.service")
-WORK = ("reason", "decay", "cleanup", "rotate-keys")
+NIGHTLY = ("decay", "cleanup", "rotate-keys")
+WORK = ("reason", "remind", *NIGHTLY)
 TIMERS = tuple(f"snaplore-{name}.timer" for name in WORK)
 
 needs_systemd = pytest.mark.skipif(
@@ -208,7 +209,8 @@ def test_cron_runs_the_jobs_that_exist_hourly_and_nightly_at_different_minutes()
     assert set(lines) == set(WORK)
     assert set(lines) <= job_names()
     assert lines["reason"][1:5] == ["*", "*", "*", "*"]
-    for name in WORK[1:]:
+    assert " ".join(lines["remind"][:5]) == "0 8-11,18-23 * * *"
+    for name in NIGHTLY:
         assert re.fullmatch(r"[0-5] \* \* \*", " ".join(lines[name][1:5]))
     assert len({fields[0] for fields in lines.values()}) == len(lines)
     # cron would take a percent sign for the end of the line.

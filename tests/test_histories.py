@@ -25,13 +25,16 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+import agenda
 import database
 import lexicon
 import models
 import photos
+import readings
 import search
 from clock import iso, utc_now
 from curation import batch, retention, trash, words
+from engines.lines import Line, Page
 from models import Analysis
 from settings import Settings
 from spool import Spool
@@ -80,7 +83,9 @@ class Killer:
 
 
 class Library(RuleBasedStateMachine):
-    """The library beside its model: photo id -> `kept`, `tags`, `created`, `trashed` (None: not there)."""
+    """The library beside its model: photo id -> `kept`, `tags`, `created`, `trashed` (None: not there), and
+    whether its entry in the agenda is `dismissed`.
+    """
 
     first_start = None  # the folder that each history begins with
 
@@ -117,10 +122,14 @@ class Library(RuleBasedStateMachine):
         self.run(store, kill)
         for photo_id in set(self.seen()) - before:
             self.model[photo_id] = {"kept": False, "tags": set(), "created": self.now, "trashed": None}
+            self.model[photo_id]["dismissed"] = False
+            line = Line(f"word{photo_id}y is due 2030-01-{photo_id % 28 + 1:02}", 0.9, 0, 0, 7, 7)
             with database.scope(), database.db.atomic():
                 analysed = Analysis.update(status="done", visible_text=f"word{photo_id}y", summary="A word.")
                 analysed.where(Analysis.photo == photo_id).execute()
                 lexicon.index(photo_id)
+                readings.save(photo_id, Page(8, 8, [line]), reader="small")
+                agenda.renew(photo_id, now=self.now)
 
     @rule(
         action=st.sampled_from(ACTIONS),
@@ -158,6 +167,21 @@ class Library(RuleBasedStateMachine):
         photo_id = here[number % len(here)]
         changes = words.Changes(texts={"note": text, "title": text})
         self.run(lambda: words.change(photo_id, changes), None)
+
+    @rule(kill=kills(8), undone=st.booleans(), number=st.integers(0, 5))
+    @precondition(lambda self: any(state["trashed"] is None for state in self.model.values()))
+    def dismiss(self, kill, undone, number):
+        here = sorted(photo_id for photo_id, state in self.model.items() if state["trashed"] is None)
+        photo_id = here[number % len(here)]
+        with database.scope():
+            (item,) = agenda.on_photos([photo_id])[photo_id]
+        verb = agenda.undo_dismissal if undone else agenda.dismiss
+        self.run(lambda: verb(item.id, now=self.now), kill)
+        with database.scope():
+            (now,) = agenda.on_photos([photo_id])[photo_id]
+            agenda.renew(photo_id, now=self.now)
+        assert now.dismissed in (item.dismissed, not undone)
+        self.model[photo_id]["dismissed"] = now.dismissed
 
     @rule(kill=kills(8))
     def keep_what_expires(self, kill):
@@ -217,6 +241,15 @@ class Library(RuleBasedStateMachine):
         with database.scope():
             assert set(self.page(photos.Filters())) == here
             assert set(self.page(photos.Filters(), "taken")) == here
+            for dismissed in (False, True):
+                total, items = agenda.listed(dismissed=dismissed)
+                listed = {item.photo_id: item.dismissed for item in items}
+                assert total == len(listed)
+                assert listed == {
+                    photo_id: self.model[photo_id]["dismissed"]
+                    for photo_id in here
+                    if dismissed or not self.model[photo_id]["dismissed"]
+                }
             kept = {photo_id for photo_id in here if self.model[photo_id]["kept"]}
             assert set(self.page(photos.Filters(kept=True))) == kept
             for tag in TAGS:

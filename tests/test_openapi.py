@@ -94,6 +94,9 @@ POST   /api/searches/{search_id}/opened
 DELETE /api/searches/{search_id}
 POST   /api/photos/{photo_id}/opened
 GET    /api/search/related
+GET    /api/agenda
+POST   /api/agenda/{item_id}/dismiss
+DELETE /api/agenda/{item_id}/dismiss
 GET    /api/usage
 POST   /api/config/llm/test
 GET    /api/data/stats

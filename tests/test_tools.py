@@ -20,7 +20,7 @@ from tests.support.properties import at_least
 
 NOW = datetime(2026, 11, 21, 12)
 DAY = timedelta(days=1)
-BUILT_IN = ["search_knowledge_base", "get_screenshot", "web_search", "save_memory"]
+BUILT_IN = ["search_knowledge_base", "get_screenshot", "agenda", "web_search", "save_memory"]
 
 
 @pytest.fixture(autouse=True)
@@ -529,7 +529,7 @@ def test_the_tools_of_enabled_servers_are_offered_and_called(toolbox, register, 
         offered = {tool["function"]["name"]: tool["function"] for tool in box.offered}
         assert disabled.requests == []
 
-    assert list(offered)[:4] == BUILT_IN
+    assert list(offered)[: len(BUILT_IN)] == BUILT_IN
     own = mcp_servers.tool_name("weather", "now.utc")
     assert list(offered)[4:] == ["mcp__weather__weather", own]
     assert offered["mcp__weather__weather"]["description"] == "Sky: The weather of a place, 天气."

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 import peewee
 
+import agenda
 import database
 import llm
 import models
@@ -35,6 +36,7 @@ from engines import configuration
 from errors import NotFound, Unreadable
 from models import Analysis, Conversation, Dynamic, Memory, Message, OwnWords, Photo, SavedSearch, Trash
 from settings import NAME, VERSION, Settings
+from web import shapes
 
 ROWS = 50  # read in one scope; the row of a screenshot may contain 100 KB of text
 MAX_FOLDER = 100
@@ -146,11 +148,16 @@ class _Export:
             ids = [row.photo_id for row in rows]
             with database.scope():
                 read, own, tags = readings.of(ids), photos.own_words(ids), photos.tags_of(ids)
-                stacks = models.stacks_of(ids)
+                stacks, planned = models.stacks_of(ids), agenda.on_photos(ids)
             for row in rows:
                 lines, about = read.get(row.photo_id), own.get(row.photo_id)
                 stack = stacks.get(row.photo_id)
-                yield self._photo(row, lines, about, tags.get(row.photo_id, []), stack)
+                yield {
+                    **self._photo(row, lines, about, tags.get(row.photo_id, []), stack),
+                    "agenda": [
+                        shapes.of(item, shapes.AgendaFields) for item in planned.get(row.photo_id, [])
+                    ],
+                }
 
     def _trashed(self) -> Iterator[dict[str, Any]]:
         joined: peewee.ModelSelect[Any] = Trash.select(Trash, Photo).join(Photo)

@@ -915,3 +915,39 @@ class ServerFields(TypedDict):
 
 class ServerList(TypedDict):
     servers: list[ServerFields]
+
+
+# ----------------------------------------------------------------------------------------------------- Agenda
+
+LocalTime = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2})?$",
+        description="local time without a zone; of a whole day without a time",
+        examples=["2026-11-22T14:30"],
+    ),
+]
+OccasionKind = Literal["event", "deadline", "departure", "pickup", "appointment", "expiry"]
+
+
+class AgendaFields(TypedDict):
+    """Something that happens at a time that a screenshot names."""
+
+    id: int
+    photo_id: Annotated[int, Meta(description="the screenshot that says most about it")]
+    photo_ids: Annotated[list[int], Meta(description="all screenshots of it, that one first")]
+    kind: OccasionKind
+    title: str
+    starts_at: LocalTime
+    ends_at: LocalTime | None
+    all_day: bool
+    quote: Annotated[str, Meta(description="the line that it is on")]
+    line: Annotated[int, Meta(ge=0, description="the index of that line in the lines of the photo")]
+    dismissed: bool
+    sensitive: Sensitive
+
+
+class Agenda(TypedDict):
+    total: Count
+    limit: Annotated[int, Meta(ge=1, description="the most items of this answer")]
+    items: list[AgendaFields]

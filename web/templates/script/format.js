@@ -21,6 +21,11 @@ export function formatTime(timestamp) {
   return dateFormat({ timeStyle: "short" }).format(parseTime(timestamp));
 }
 
+/** @param {string} clock a time of day, "14:30" */
+export function formatClock(clock) {
+  return dateFormat({ timeStyle: "short" }).format(new Date(`2026-01-01T${clock}`));
+}
+
 /** @type {[Intl.RelativeTimeFormatUnit, number, number][]} */
 const AGO_UNITS = [["second", 1, 60], ["minute", 60, 3600], ["hour", 3600, 86400], ["day", 86400, 30 * 86400]]; // name, length, used until
 
@@ -40,7 +45,7 @@ export function formatAgo(timestamp) {
 }
 
 /**
- * The heading of a day, "2026-11-17": "Today", "Yesterday", "Tuesday, 17 November"; with the year unless it is this one.
+ * The heading of a day, "2026-11-17": "Tomorrow", "Today", "Yesterday", "Tuesday, 17 November"; with the year unless it is this one.
  *
  * @param {string} day
  * @param {Date} now
@@ -50,7 +55,7 @@ export function formatDay(day, now, length) {
   const [year, month, date] = day.split("-").map(Number);
   const moment = new Date(year, month - 1, date);
   const ago = Math.round((new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime() - moment.getTime()) / 86_400_000);
-  if (ago === 0 || ago === 1) {
+  if (Math.abs(ago) <= 1) {
     const word = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }).format(-ago, "day");
     return word.charAt(0).toLocaleUpperCase(locale()) + word.slice(1);
   }
@@ -79,6 +84,11 @@ function dateFormat(options) {
 export function formatMonth(month, now) {
   const [year, number] = month.split("-").map(Number);
   return dateFormat({ month: "long", year: year === now?.getFullYear() ? undefined : "numeric" }).format(new Date(year, number - 1));
+}
+
+/** @param {string} day "2026-11-22" */
+export function formatMonthShort(day) {
+  return dateFormat({ month: "short" }).format(new Date(`${day}T12:00`));
 }
 
 /** @param {number} count */

@@ -1,5 +1,6 @@
 // The later part of the page: everything that the library does not need at its start. What the first part uses of it is named here.
 
+import { agenda, comingUp, photoAgenda } from "./agenda.js";
 import { chat } from "./chat.js";
 import { expiring, expiringNotice } from "./expiring.js";
 import { firstSteps, keepingQuestion } from "./first-run.js";
@@ -20,7 +21,8 @@ const showNotes = (container, address) => (address.id === "memories" ? memories 
 
 export const provided = {
   /** By the name in their address. */
-  views: { chat, expiring, notes: { show: showNotes }, settings, trash },
+  views: { agenda, chat, expiring, notes: { show: showNotes }, settings, trash },
+  comingUp,
   completeSearch,
   expiringNotice,
   firstSteps,
@@ -29,6 +31,7 @@ export const provided = {
   notSensitive,
   openTrashed,
   ownWords,
+  photoAgenda,
   related,
   savedSearches,
   selectable,

@@ -88,7 +88,9 @@ class LibraryView {
   #saved = null;
   #expiring = h("div.keeping-place");
   #held = h("div.keeping-place");
-  #intro = h("div.library-intro", this.#keeping, this.#expiring, this.#held, this.#news.node, this.#browse);
+  #coming = h("div.keeping-place");
+  #lookAhead = () => {}; // at what is coming up
+  #intro = h("div.library-intro", this.#keeping, this.#expiring, this.#held, this.#news.node, this.#coming, this.#browse);
   #more = button("", { glyph: "more", kind: "quiet library-more", label: t("library.more"), "aria-haspopup": "menu", click: () => this.#openMore() });
   #count = h("p.muted.library-count", { role: "status" });
   #body = h("div.library-body");
@@ -118,10 +120,11 @@ class LibraryView {
     add(container, this.head, this.#intro, this.#body);
     fill(this.#body, skeleton(24, "tile"));
     this.#ready = this.#show();
-    withLater(({ keepingQuestion, expiringNotice, heldBackNotice, savedSearches }) => {
+    withLater(({ keepingQuestion, expiringNotice, heldBackNotice, comingUp, savedSearches }) => {
       keepingQuestion(this.#keeping); // without it, the settings have the same choice
       expiringNotice(this.#expiring);
       heldBackNotice(this.#held);
+      this.#lookAhead = comingUp(this.#coming);
       this.#saved = savedSearches(this.#searches, (q) => this.#openSearch(q));
       this.#drawChips();
     });
@@ -169,6 +172,7 @@ class LibraryView {
     openMenu(document.body, this.#more, {
       label: t("library.more"), back: this.#more, items: [
         ...(select ? [{ label: t("library.select"), glyph: /** @type {const} */ ("check"), run: select }] : []),
+        { label: t("agenda.title"), glyph: "calendar", run: () => go("#/agenda") },
         { label: t("library.kept"), glyph: "star", run: () => this.#choose({ kept: "true" }) },
         { label: t("library.trash"), glyph: "trash", run: () => go("#/trash") },
       ],
@@ -213,6 +217,7 @@ class LibraryView {
     if (stats === this.#stats) return;
     this.#stats = stats;
     this.#saved?.refresh();
+    this.#lookAhead();
     this.#offers = await fetchOffers(news.stats);
     if (this.#chips.contains(document.activeElement) || this.#browse.contains(document.activeElement)) {
       this.#stats = " "; // drawn at the next look

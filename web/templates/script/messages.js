@@ -16,6 +16,7 @@ words({
   tool: {
     search_knowledge_base: "Searched your screenshots|搜索了你的截图",
     get_screenshot: "Read a screenshot|查看了一张截图",
+    agenda: "Looked into your agenda|查看了你的日程",
     web_search: "Searched the web|搜索了网络",
     save_memory: "Saved a memory|记住了一件事",
     other: "Used {name}|使用了 {name}",
@@ -38,9 +39,9 @@ words({
   },
 });
 
-const BUILT_IN_TOOLS = ["search_knowledge_base", "get_screenshot", "web_search", "save_memory"];
-const SEARCHES = ["search_knowledge_base", "web_search"];
-const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot"];
+const BUILT_IN_TOOLS = ["search_knowledge_base", "get_screenshot", "agenda", "web_search", "save_memory"];
+const SEARCHES = ["search_knowledge_base", "agenda", "web_search"];
+const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot", "agenda"];
 const CITATION = /#(\d{1,15})(?!\d)/g;
 
 // The stored messages of one conversation.

@@ -33,6 +33,7 @@ export function pictureSlide(id, area, summary, changed, isTrashed) {
   /** @type {import("./overlay.js").TextLayer | null} */
   let text = null;
   let marks = h("i", { hidden: true });
+  let dates = h("i", { hidden: true });
   let spots = h("i", { hidden: true });
   const zoom = zoomable(area, () => {
     canvas.style.transform = `translate(${zoom.x}px, ${zoom.y}px) scale(${zoom.scale})`;
@@ -164,6 +165,13 @@ export function pictureSlide(id, area, summary, changed, isTrashed) {
       marks.remove();
       marks = markLayer(boxes);
       image.after(marks);
+    },
+    /** @param {Box[]} boxes */
+    setDates(boxes) {
+      dates.remove();
+      dates = markLayer(boxes);
+      dates.classList.add("dates");
+      image.after(dates);
     },
     /** Move to the next place with a movement, not a jump. */
     glide() {

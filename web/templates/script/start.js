@@ -9,6 +9,9 @@ import { words } from "./texts.js";
 import { tell } from "./upload.js";
 
 words({
+  agenda: {
+    title: "Agenda|日程",
+  },
   chat: {
     title: "Chat|对话",
   },
@@ -31,6 +34,7 @@ route("chat", laterView("chat", { title: "chat.title", icon: "chat" }));
 route("notes", laterView("notes", { title: "notes.title", icon: "note" }));
 route("settings", laterView("settings", { title: "settings.title", icon: "settings" }));
 route("trash", laterView("trash", { title: "trash.title", icon: "trash", within: "library" }));
+route("agenda", laterView("agenda", { title: "agenda.title", icon: "calendar", within: "library" }));
 route("expiring", laterView("expiring", { title: "expiring.title", icon: "clock", within: "library" }));
 cover("photo", photoCover);
 cover("trashed", { beneath: "trash", isBound: true, show: (address) => withLater(({ openTrashed }) => openTrashed(address)) });

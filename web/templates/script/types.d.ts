@@ -98,6 +98,27 @@ interface ExpiringPhotos {
   items: PhotoItem[];
 }
 
+interface AgendaFields {
+  id: number;
+  photo_id: number;
+  photo_ids: number[];
+  kind: string;
+  title: string;
+  starts_at: string;
+  ends_at: string | null;
+  all_day: boolean;
+  quote: string;
+  line: number;
+  dismissed: boolean;
+  sensitive: string[];
+}
+
+interface Agenda {
+  total: number;
+  limit: number;
+  items: AgendaFields[];
+}
+
 interface PhotoHit extends PhotoItem {
   score: number;
   snippet: string;

@@ -123,6 +123,8 @@ function openViewer(first, { sequence, closed, found, trash = false }) {
   let photo = null;
   /** @type {PhotoLines | null} */
   let lines = null;
+  /** @type {AgendaFields[]} */
+  let planned = []; // what happens on days that it names
   /** @type {Map<number, string[]>} */
   const looked = new Map(); // what is sensitive on photos, by answers that are newer than a list
   let give = new AbortController(); // requests for the current photo
@@ -257,7 +259,7 @@ function openViewer(first, { sequence, closed, found, trash = false }) {
     id = next;
     give.abort();
     give = new AbortController();
-    [photo, lines] = [null, null];
+    [photo, lines, planned] = [null, null, []];
     closeMenu();
     getSelection()?.removeAllRanges();
     if (location.hash !== addressOf(id)) replaceAddress(addressOf(id));
@@ -442,6 +444,7 @@ function openViewer(first, { sequence, closed, found, trash = false }) {
       current().setLines(read);
       showHead();
       showSpots();
+      showDates();
     } catch { /* without lines the picture is a picture; a failure of the service shows at the detail */ }
   }
 
@@ -455,7 +458,13 @@ function openViewer(first, { sequence, closed, found, trash = false }) {
     fill(content, detailsOf(detail, { title: title(), reprocess, veil: isHidden && h("p.details-veil", icon("hidden"), h("span", reasonOf(detail))) }).filter(Boolean));
     showStack(detail.stack);
     veilChanged(); // if the list was older than the detail
-    if (!isHidden) withLater(({ ownWords }) => photo === detail && ownWords(content, detail, showSaved));
+    if (!isHidden) {
+      withLater(({ ownWords, photoAgenda }) => {
+        if (photo !== detail) return;
+        ownWords(content, detail, showSaved);
+        photoAgenda(content, detail.id, { signal: give.signal, mark: showDates, find: (item) => boxOf(item).forEach((box) => glide((zoom) => zoom.reveal(box))) });
+      });
+    }
     if (NARROW.matches) sheet.refit();
     else content.scrollTop = 0;
     showSpots();
@@ -553,6 +562,18 @@ function openViewer(first, { sequence, closed, found, trash = false }) {
 
   function showSpots() {
     if (photo && lines) current().setSpots(entitiesOf(photo).filter(({ type, href }) => href || type === "code"));
+  }
+
+  /**
+   * The line that an item of the agenda is on.
+   *
+   * @param {AgendaFields} item
+   */
+  const boxOf = ({ line }) => lines?.lines.slice(line, line + 1) ?? [];
+
+  function showDates(items = planned) {
+    planned = items;
+    if (lines) current().setDates(isCovered() ? [] : planned.flatMap(boxOf));
   }
 
   function markFound() {

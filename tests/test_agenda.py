@@ -1,0 +1,356 @@
+"""The agenda over HTTP: what happens on a day that a screenshot names, once, with the line that says so."""
+
+import io
+import json
+import time
+import zipfile
+from datetime import datetime
+
+import pytest
+
+import agenda
+import database
+import push
+from app import create_app
+from assistant import tools
+from clock import from_epoch_ms, to_epoch_ms
+from database import db
+from engines import questions
+from engines.embedded import LocalModel
+from engines.lines import Line, Page
+from models import AgendaItem
+from tests.support.client import Client, detail
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS
+
+TAKEN = datetime(2026, 11, 20, 12)
+CARD = ("Harbor Bank", "Card number 4532 0151 1283 0366", "Your bill is due 2026-11-22 16:00")
+FLIGHT = ("Boarding pass", "Flight CA1831 to Shanghai departs 2026-11-22 14:30")
+BILL = ("Harbor Energy", "Your bill is due 2026-12-03")
+
+
+def page(*lines):
+    return Page(540, 960, [Line(text, 0.99, 40, 60 * n, 400, 60 * n + 40) for n, text in enumerate(lines, 1)])
+
+
+class Eyes:
+    """Reads what the test says, by the order of the pictures."""
+
+    def __init__(self):
+        self.pages = []
+
+    def read(self, picture, *, patience=None):
+        return self.pages.pop(0), "small"
+
+
+@pytest.fixture
+def eyes(monkeypatch):
+    eyes = Eyes()
+    monkeypatch.setattr(LocalModel, "read", lambda self, *args, **options: eyes.read(*args, **options))
+    return eyes
+
+
+@pytest.fixture
+def stored(client, reading, eyes):
+    """`stored(*lines)`: the id of a photo with these lines that was read and analysed."""
+
+    def store(*lines, picture=None):
+        eyes.pages.append(page(*lines))
+        drawn = draw(picture or " ".join(lines))
+        photo = client.upload(drawn, original_timestamp=str(to_epoch_ms(TAKEN))).json["id"]
+        assert reading.work()
+        return photo
+
+    return store
+
+
+def items(client, **query):
+    return client.get("/api/agenda", query_string=query).json["items"]
+
+
+def titles(client, **query):
+    return [item["title"] for item in items(client, **query)]
+
+
+def test_what_a_screenshot_names_is_listed_with_the_line_that_says_so(client, stored):
+    photo = stored(*FLIGHT)
+    answer = client.get("/api/agenda").json
+
+    assert (answer["total"], answer["limit"]) == (1, 100)
+    (item,) = answer["items"]
+    assert (item["photo_id"], item["photo_ids"], item["kind"]) == (photo, [photo], "departure")
+    assert (item["starts_at"], item["all_day"], item["dismissed"]) == ("2026-11-22T14:30", False, False)
+    assert (item["quote"], item["line"]) == (FLIGHT[1], 1)
+    assert client.get(f"/api/photos/{photo}/lines").json["lines"][item["line"]]["text"] == item["quote"]
+    assert items(client, photo_id=photo) == [item]
+    assert items(client, photo_id=photo + 1) == []
+
+
+def test_the_list_is_bounded_by_days_and_times(client, stored):
+    stored(*FLIGHT)
+    stored(*BILL)
+    flight, bill = ["2026-11-22T14:30"], ["2026-12-03"]
+
+    def starts(**query):
+        return [item["starts_at"] for item in items(client, **query)]
+
+    assert starts() == flight + bill
+    assert starts(order="latest") == bill + flight
+    assert starts(limit=1) == flight
+    assert client.get("/api/agenda?limit=1").json["total"] == 2
+    assert starts(since="2026-11-22", until="2026-11-22") == flight
+    assert starts(since="2026-11-22T14:31") == bill
+    assert starts(until="2026-11-22T14:30") == []
+    assert starts(since="2026-12-03T18:00") == bill  # the day has not ended
+    assert starts(since="2026-12-04") == []
+    assert starts(since="2027-01-01T00:00:00Z") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("since=tomorrow", "until=2026-13-01", "since=2026-11-2", "since=0001-01-01T00:00%2B14:00"),
+        *("since=2026-11-23&until=2026-11-22", "limit=0", "limit=101", "order=best", "photo_id=x"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_fields_name(client, query):
+    fields = ("since:", "until:", "limit:", "order:", "photo_id:")
+    assert detail(client.get(f"/api/agenda?{query}"), 400).startswith(fields)
+
+
+def test_one_event_on_three_screenshots_is_one_item(client, stored):
+    photos = [
+        stored("Boarding pass", f"{word}CA1831 to Shanghai departs 2026-11-22 14:30")
+        for word in ("Flight ", "", "Your flight ")
+    ]
+    other = stored("Flight CA1835 to Shanghai departs 2026-11-22 14:30")
+
+    event, another = items(client)
+    assert sorted(event["photo_ids"]) == photos
+    assert event["photo_ids"][0] == event["photo_id"]
+    assert another["photo_ids"] == [other]
+
+    client.delete(f"/api/photos/{photos[0]}")  # the id of the event is that of its first row
+    assert items(client)[0]["id"] == event["id"]
+    assert sorted(items(client)[0]["photo_ids"]) == photos[1:]
+
+
+def test_what_was_dismissed_stays_away_when_it_is_analysed_again_and_on_other_screenshots(
+    client, reading, eyes, stored
+):
+    photo = stored(*FLIGHT)
+    (item,) = items(client)
+    assert client.post(f"/api/agenda/{item['id']}/dismiss").json == {**item, "dismissed": True}
+    assert client.post(f"/api/agenda/{item['id']}/dismiss").json["dismissed"] is True
+    assert items(client) == []
+
+    for lines in (["Hardly anything"], FLIGHT):
+        eyes.pages.append(page(*lines))
+        client.post(f"/api/analysis/{photo}/reprocess")
+        assert reading.work()
+    stored("On the way", FLIGHT[1])
+    assert items(client) == []
+    (dismissed,) = items(client, dismissed="true")
+    assert (dismissed["id"], dismissed["dismissed"], len(dismissed["photo_ids"])) == (item["id"], True, 2)
+
+    assert client.delete(f"/api/agenda/{item['id']}/dismiss").json["dismissed"] is False
+    assert [found["id"] for found in items(client)] == [item["id"]]
+    for call in (client.post, client.delete):
+        assert detail(call("/api/agenda/999/dismiss"), 404) == "There is nothing with this id in the agenda"
+
+
+def test_a_photo_in_the_trash_has_no_items_and_brings_them_back_as_they_were(client, stored):
+    flight, bill = stored(*FLIGHT), stored(*BILL)
+    first, second = items(client)
+    client.post(f"/api/agenda/{first['id']}/dismiss")
+    for photo in (flight, bill):
+        client.post(f"/api/photos/{photo}/trash")
+
+    assert items(client, dismissed="true") == []
+    assert client.get("/api/agenda").json["total"] == 0
+    assert client.post(f"/api/agenda/{second['id']}/dismiss").status_code == 404
+
+    for photo in (flight, bill):
+        client.post(f"/api/photos/{photo}/restore")
+    assert items(client, dismissed="true") == [{**first, "dismissed": True}, second]
+    client.delete(f"/api/photos/{bill}")
+    assert items(client) == []
+
+
+def test_a_remote_models_date_counts_only_where_it_stands_on_the_screen(client, fake_llm, reading, stored):
+    dates = [{"type": "date", "value": value} for value in ("2026-11-22 14:30", "2027-05-05")]
+    fake_llm.answer({**FINDINGS, "entities": dates})
+    stored(*FLIGHT)
+    assert [item["starts_at"] for item in items(client)] == ["2026-11-22T14:30"]
+
+
+def test_a_folder_of_the_version_before_gets_its_agenda_in_the_background(client, settings, reading, stored):
+    stored(*FLIGHT)
+    stored("Nothing to see")
+    trashed = stored(*BILL)
+    client.post(f"/api/photos/{trashed}/trash")
+    with database.scope():
+        db.execute_sql("DROP TABLE agenda_items")
+        db.execute_sql("DELETE FROM schema_migration WHERE name LIKE '0019%'")
+    database.close_store()
+
+    migrated = Client(create_app(settings))
+    assert items(migrated) == []
+    while reading.look_for_dates():
+        pass
+    assert titles(migrated) == [FLIGHT[1]]
+    migrated.post(f"/api/photos/{trashed}/restore")
+    assert titles(migrated) == [FLIGHT[1], BILL[1]]
+    with database.scope():
+        before = AgendaItem.select().count()
+        assert not agenda.renew_older(now=TAKEN)
+        assert AgendaItem.select().count() == before
+
+
+def test_the_export_has_the_agenda_of_each_photo(client, stored):
+    photo = stored(*FLIGHT)
+    archive = zipfile.ZipFile(io.BytesIO(client.get("/api/data/export").data))
+    (exported,) = json.loads(archive.read("photos.json"))
+    assert exported["agenda"] == items(client, photo_id=photo)
+
+
+# --------------------------------------------------------------------------------------------- announcements
+
+
+@pytest.fixture
+def shanghai(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def local(*moment):
+    """A local time as UTC."""
+    return from_epoch_ms(round(datetime(*moment).timestamp() * 1000))
+
+
+@pytest.fixture
+def pushed(client, monkeypatch):
+    """The notifications that reached the only device; `pushed.reaches` is to how many it was sent."""
+    client.post("/api/push/register", json={"device_id": "pixel", "token": "t"})
+
+    class Pushed(list):
+        reaches = 1
+
+    pushed = Pushed()
+
+    def deliver(settings, targets, notification):
+        pushed.append((notification.title, notification.body))
+        return pushed.reaches
+
+    monkeypatch.setattr(push, "_deliver", deliver)
+    return pushed
+
+
+def test_what_is_due_is_announced_the_evening_before_and_in_the_morning_once_each(
+    client, settings, shanghai, stored, pushed
+):
+    def remind(*moment):
+        return [item.title for item in agenda.remind(settings, now=local(*moment))]
+
+    stored(*FLIGHT)
+    stored("Water", "The water bill is due 2026-11-22")
+    stored("Gone", "The parcel: pick up until 2026-11-22")
+    dismissed = next(item for item in items(client) if item["kind"] == "pickup")
+    client.post(f"/api/agenda/{dismissed['id']}/dismiss")
+    both = ["The water bill is due 2026-11-22", FLIGHT[1]]
+
+    for quiet in ((2026, 11, 20, 18), (2026, 11, 21, 17, 59), (2026, 11, 22, 7, 59), (2026, 11, 22, 12)):
+        assert remind(*quiet) == []
+    heard = []
+    receiver = heard.append
+    agenda.reminded.connect(receiver)
+    pushed.reaches = 0
+    assert remind(2026, 11, 21, 18) == []  # no device was reached
+    pushed.reaches = 1
+    assert remind(2026, 11, 21, 19) == both
+    assert remind(2026, 11, 21, 20) == []
+    stored("Again", FLIGHT[1])  # another screenshot of the same
+    assert remind(2026, 11, 21, 21) == []
+    assert remind(2026, 11, 22, 8) == both
+    assert remind(2026, 11, 22, 9) == []
+    body = f"{both[0]}; 14:30 {both[1]}"
+    assert [[item.title for item in sent] for sent in heard] == [both, both]
+    assert pushed == [("Snaplore: tomorrow", body)] * 2 + [("Snaplore: today", body)]
+
+
+def test_nothing_about_a_sensitive_screenshot_is_announced_or_told_a_remote_model(
+    client, settings, stored, pushed
+):
+    stored(*CARD)
+    stored(*FLIGHT)
+    assert [item["sensitive"] for item in items(client)] == [[], ["card"]]
+
+    reminded = agenda.remind(settings, now=local(2026, 11, 21, 18))
+    assert [item.title for item in reminded] == [FLIGHT[1]]
+    for gated, expected in ((True, [FLIGHT[1]]), (False, [FLIGHT[1], CARD[2]])):
+        box = tools.Toolbox(
+            settings, device_id="", own_words=[], recalled=[], clock=lambda: TAKEN, gated=gated
+        )
+        with box:
+            answer = box.run("agenda", "{}")
+        assert [result["title"] for result in answer["results"]] == expected
+        assert answer["total"] == len(expected)
+
+
+def test_a_kill_after_the_record_makes_no_second_announcement(settings, stored, pushed, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def die(*_):
+        raise Killed
+
+    stored(*FLIGHT)
+    monkeypatch.setattr(push, "_deliver", die)
+    with pytest.raises(Killed):
+        agenda.remind(settings, now=local(2026, 11, 21, 18))
+    assert agenda.remind(settings, now=local(2026, 11, 21, 19)) == []
+
+
+# --------------------------------------------------------------------------------------------------- the chat
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("today", ("2026-11-28", "2026-11-28")),
+        ("tomorrow", ("2026-11-29", "2026-11-29")),
+        ("this_week", ("2026-11-28", "2026-11-29")),
+        ("next_week", ("2026-11-30", "2026-12-06")),
+        ("this_month", ("2026-11-28", "2026-11-30")),
+    ],
+)
+def test_a_period_has_its_first_and_last_day(name, expected):
+    assert agenda.period(name, datetime(2026, 11, 28).date()) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "period"),
+    [
+        ("What is due this week?", "this_week"),
+        ("what do I have tomorrow", "tomorrow"),
+        ("Anything coming up?", ""),
+        ("明天有什么安排？", "tomorrow"),
+        ("有什么快到期了？", ""),
+        ("When is the library book due?", None),
+        ("What did I save today?", None),
+        ("明天去北京的火车几点", None),
+    ],
+)
+def test_a_question_about_the_agenda_is_told_from_one_about_a_screenshot(question, period):
+    assert questions.agenda_period(question) == period
+
+
+def test_the_embedded_model_answers_what_is_due_from_the_agenda(client, stored):
+    photo = stored(*FLIGHT)
+    client.put("/api/config/llm", json={"provider": "local"})
+    answer = client.post("/api/chat/send", json={"message": "What is coming up?"}).json["message"]
+    assert f"- 2026-11-22 14:30: **{FLIGHT[1]}** (#{photo})" in answer["content"]
+    assert [call["function"]["name"] for call in answer["tool_calls"]] == ["agenda"]
