@@ -85,7 +85,7 @@ def run(beside: Callable[[], Beside] | None = None) -> None:
 def connected(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that choose a service, and the service as its first argument."""
 
-    @click.option("--url", default="", help="The service, like https://192.168.1.20:8000.")
+    @click.option("--url", default="", help="The service; else SNAPLORE_URL, the login, this machine.")
     @click.option(
         "--ca",
         envvar="SNAPLORE_CA_FILE",
@@ -128,10 +128,10 @@ def search(
     reveal: bool,
     as_json: bool,
 ) -> None:
-    """Find screenshots by words, "phrases" and operators, the best first.
+    """Find screenshots, the best first.
 
-    Operators are those of the dashboard, like app:Mail after:2026-06. Put words that begin with a minus into
-    quotes with another: "hotel -berlin".
+    QUERY has words, "phrases" and operators, which are those of the dashboard, like app:Mail after:2026-06.
+    Put words that begin with a minus into quotes with another: "hotel -berlin".
     """
     found = service.get("/api/search", q=" ".join(query), limit=limit)
     if as_json:
@@ -162,7 +162,10 @@ def search(
 def show(
     service: Service, photo_id: int, picture: bool, save: str | None, reveal: bool, as_json: bool
 ) -> None:
-    """Show a screenshot: what it is, what is on it, and, in a terminal that can, the picture."""
+    """Show a screenshot, its picture and its text.
+
+    The picture is drawn by kitty, Ghostty, Konsole, iTerm2, WezTerm and mintty.
+    """
     place = f"/api/photos/{photo_id}"
     if save == "-":
         sys.stdout.buffer.write(service.picture(f"{place}/image"))
@@ -188,7 +191,10 @@ def show(
 @with_reveal
 @with_json
 def agenda(service: Service, since: str, until: str, reveal: bool, as_json: bool) -> None:
-    """List what happens on the days that screenshots name, by day."""
+    """List what is due, by day.
+
+    These are the events, deadlines and journeys that screenshots name.
+    """
     found = service.get("/api/agenda", since=since or date.today().isoformat(), until=until)
     if as_json:
         click.echo(texts.as_json(found))
@@ -216,10 +222,10 @@ class Picture(NamedTuple):
 @click.option("--device-id", default="", help="The device that they belong to. [default: this machine]")
 @with_json
 def add(service: Service, files: tuple[Path, ...], device_id: str, as_json: bool) -> None:
-    """Add pictures; - reads one from stdin. Those that are there already are recognised by their content.
+    """Add pictures; - is one from stdin.
 
-    What was added is listed with its id. A file that fails does not stop the others, and makes the exit
-    code 1.
+    Those that are there already are recognised by their content. What was added is listed with its id. A file
+    that fails does not stop the others, and makes the exit code 1.
     """
     name = platform.node() or "terminal"
     device = {"device_id": device_id or _identifier(name), "device_name": name}

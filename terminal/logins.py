@@ -19,6 +19,7 @@ from terminal.service import Login
 
 PAIRING = "/pair/"  # what the fragment of a pairing link begins with, before its code
 LONGEST = 100_000  # bytes of the file
+IS_POSIX = os.name == "posix"  # elsewhere, a file's mode says nothing about who can read it
 
 
 class Address(NamedTuple):
@@ -79,7 +80,8 @@ def stored(environ: Mapping[str, str]) -> Login | None:
     file = _file(environ)
     try:
         with file.open("rb") as opened:
-            if os.fstat(opened.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            mode = os.fstat(opened.fileno()).st_mode
+            if IS_POSIX and mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise Failed(f"{file} can be read by others: run `chmod 600 {file}`.")
             kept = json.loads(opened.read(LONGEST))
         return Login(address(kept["url"]).url, usable(kept["token"]), str(kept["ca"]))
@@ -97,9 +99,8 @@ def store(login: Login, environ: Mapping[str, str]) -> Path:
     fresh = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "w") as opened:
-            os.fchmod(descriptor, 0o600)
+        fresh.unlink(missing_ok=True)  # of a process that was killed
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
             json.dump(login._asdict(), opened)
         fresh.replace(file)
     except OSError as problem:

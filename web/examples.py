@@ -8,6 +8,8 @@ every example against its schema.
 
 from typing import Any
 
+from settings import NAME, VERSION
+
 LEFT_OUT = object()  # of a field that an example is clearer without
 
 # Field -> its example; `Shape.field` or `operationId.field` where the name alone means something else there.
@@ -32,7 +34,7 @@ FIELDS: dict[str, Any] = {
     "DynamicItem.summary": "The invoice of City Power is due on 1 December.",
     "DynamicItem.title": "Invoice due on Tuesday",
     "FunctionCall.name": "search_knowledge_base",
-    "Identity.name": "Snaplore",
+    "Identity.name": NAME,
     "MarkedRead.message": "Marked as read",
     "AgendaFields.kind": "departure",
     "AgendaFields.ends_at": None,
@@ -219,7 +221,7 @@ FIELDS: dict[str, Any] = {
     "tool_name": "search_knowledge_base",
     "top": 0.31,
     "url": "http://192.168.1.20:8000",
-    "version": "0.1.0",
+    "version": VERSION,
     "width": 0.42,
     "width:integer": 1080,
     "word": "invoice",
