@@ -31,6 +31,7 @@ import models
 import photos
 import readings
 import reasoner
+import webhooks
 from claims import Claim
 from clock import utc_now
 from curation import stacks
@@ -553,6 +554,7 @@ def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime)
     gate.mark(claim.photo_id, result["visible_text"])
     lexicon.index(claim.photo_id)
     reasoner.count_completed()
+    webhooks.record(webhooks.ANALYSED, claim.photo_id, now=now)
 
 
 _JUDGED_HERE = (Analysis.status == "done") & Analysis.analyser.startswith(_LOCAL)

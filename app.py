@@ -42,6 +42,7 @@ import push
 import readings
 import reasoner
 import search
+import webhooks
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
 from curation import batch, opened, originals, retention, searches, trash, words
@@ -62,12 +63,13 @@ from spool import Spool
 from terminal.commands import Beside
 from terminal.service import Login
 from upkeep import amounts, authority, rollback, watching
-from web import addresses, dashboard, inputs, installable, openapi, shapes, trust
+from web import addresses, dashboard, feeds, inputs, installable, openapi, shapes, trust
 
 log = logging.getLogger(__name__)
 
 BLUEPRINTS = (
     access.routes,
+    feeds.routes,
     photos.routes,
     readings.routes,
     words.routes,
@@ -89,6 +91,7 @@ BLUEPRINTS = (
     mcp_servers.routes,
     memory.routes,
     push.routes,
+    webhooks.routes,
     reasoner.routes,  # and those of `dynamics`
     conversations.routes,
     chat.routes,
@@ -100,11 +103,13 @@ WITHOUT_DATA = (
     *("index", "health", "manifest", "service_worker", "icon", "share", "page_part"),
     *trust.PATHS,
 )
-OPEN_ENDPOINTS = (*WITHOUT_DATA, "access.redeem_code")  # no key
+FEEDS = ("feeds.show_agenda", "feeds.show_notes", "feeds.show_search")  # their address is the key
+OPEN_ENDPOINTS = (*WITHOUT_DATA, "access.redeem_code", *FEEDS)  # no key
 # What a service with a certificate answers over plain http: how to trust it, and whether it runs.
 PLAIN_ENDPOINTS = ("health", "icon", *trust.PATHS)
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
 CALLS_A_MINUTE = 10  # per client address, for these endpoints together
+FEED_CALLS_A_MINUTE = 60  # the same for feeds
 EXPOSED_HEADERS = (
     "X-Request-ID",
     "Retry-After",
@@ -204,6 +209,7 @@ def _wired(settings: Settings) -> Application:
     app.settings = settings
     app.certificate = authority.Presented(settings)
     push.announce(settings)
+    agenda.reminded.connect(webhooks.remind)
     app.json = MsgspecJSON(app)
     app.url_map.converters["id"] = inputs.RowId
     if settings.trusted_proxies:
@@ -222,10 +228,14 @@ def _wired(settings: Settings) -> Application:
     app.register_error_handler(Exception, _failure)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
-    shared = limiter.shared_limit(f"{CALLS_A_MINUTE} per minute", scope="assistant")
-    for endpoint in LIMITED_ENDPOINTS:
-        limited: Any = shared(app.view_functions[endpoint])  # typed as if routes could be async
-        app.view_functions[endpoint] = limited
+    for scope, endpoints, calls in (
+        ("assistant", LIMITED_ENDPOINTS, CALLS_A_MINUTE),
+        ("feeds", FEEDS, FEED_CALLS_A_MINUTE),
+    ):
+        shared = limiter.shared_limit(f"{calls} per minute", scope=scope)
+        for endpoint in endpoints:
+            limited: Any = shared(app.view_functions[endpoint])  # typed as if routes could be async
+            app.view_functions[endpoint] = limited
     if settings.cors_origins:
         CORS(app, origins=list(settings.cors_origins), expose_headers=EXPOSED_HEADERS, max_age=3600)
     for command in jobs.COMMANDS:
@@ -244,7 +254,7 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
         lambda: openapi.document(
             app,
             unlocked=OPEN_ENDPOINTS,
-            limited=LIMITED_ENDPOINTS,
+            limited=(*LIMITED_ENDPOINTS, *FEEDS),
             scopes_of=access.allowed_scopes,
         )
     )
@@ -448,8 +458,8 @@ _SENTENCES = {
     404: "There is nothing at this path.",
     405: "This path does not accept this method.",
     413: "The request is larger than this path accepts.",
-    429: f"Too many requests to the assistant: {CALLS_A_MINUTE} a minute are accepted. "
-    "Please come again in a moment.",
+    429: f"Too many requests: {CALLS_A_MINUTE} a minute to the assistant and {FEED_CALLS_A_MINUTE} to feeds "
+    "are accepted. Please come again in a moment.",
 }
 
 

@@ -93,6 +93,11 @@ def delete(dynamic_id: int) -> None:
         raise NotFound("Dynamic not found")
 
 
+def latest(most: int) -> list[Dynamic]:
+    """The notes whose text was written or continued last, the latest first."""
+    return list(Dynamic.select().order_by(Dynamic.changed_at.desc(), Dynamic.id.desc()).limit(most))
+
+
 # ----------------------------------------------------------------------------------- what the reasoner writes
 
 
@@ -108,24 +113,27 @@ def add(article: Article, origins: dict[int | str, str], *, now: datetime) -> Dy
     """Save an article as a new note. `origins` maps the ids that it cites to their devices."""
     fields = msgspec.structs.asdict(article)
     columns = {name: fields[name] for name in ("title", "summary", "content", "category", "confidence")}
-    dynamic = Dynamic(**columns, device_id=_device(origins), created_at=now, **_sources(article, origins))
+    dynamic = Dynamic(
+        **columns, device_id=_device(origins), created_at=now, changed_at=now, **_sources(article, origins)
+    )
     dynamic.save(force_insert=True)
     return dynamic
 
 
-def rewrite(dynamic_id: int, article: Article, origins: dict[int | str, str]) -> bool:
+def rewrite(dynamic_id: int, article: Article, origins: dict[int | str, str], *, now: datetime) -> bool:
     """Put an article in the place of a note that was not read yet; False when it was read or deleted."""
     earlier = Dynamic.get_or_none((Dynamic.id == dynamic_id) & ~Dynamic.is_read)
     if earlier is None:
         return False
     earlier.title, earlier.summary, earlier.content = article.title, article.summary, article.content
+    earlier.changed_at = now
     for name, ids in _sources(article, origins).items():
         setattr(earlier, name, ids)
     earlier.save()
     return True
 
 
-def extend(earlier: Dynamic, article: Article, origins: dict[int | str, str]) -> None:
+def extend(earlier: Dynamic, article: Article, origins: dict[int | str, str], *, now: datetime) -> None:
     """Continue a note with an article: the new text goes on top. Id, date and pin stay; title and summary
     are the new ones, because they describe the present state.
     """
@@ -135,7 +143,7 @@ def extend(earlier: Dynamic, article: Article, origins: dict[int | str, str]) ->
     if _device(origins) != earlier.device_id:
         earlier.device_id = ""
     earlier.title, earlier.summary = article.title, article.summary
-    earlier.confidence, earlier.is_read = article.confidence, False
+    earlier.confidence, earlier.is_read, earlier.changed_at = article.confidence, False, now
     earlier.save()
 
 

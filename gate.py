@@ -72,6 +72,8 @@ EXITS = (
         "a sensitive text is replaced; `reasoner` names no note about such a photo, and `agenda` announces"
         " nothing that is on one",
     ),
+    Exit("feeds", "web.feeds", "such photos, notes about them and their dates are in no feed"),
+    Exit("webhooks", "webhooks", "an event about such a photo, note or date has its id and nothing else"),
     Exit("the log", "push", "nobody else logs what a person, a picture or a model wrote"),
     # These have no texts of their own: they quote models and servers, which were sent nothing sensitive.
     Exit("messages of errors", "analysis", "they quote no text of a photo"),

@@ -52,6 +52,8 @@ bind = _settings.bind
 workers = 1
 # Threads, and a poller that keeps slow clients out of them.
 worker_class = "web.worker.Worker"
+# Its lines, also those of an access log, name no feed's secret address.
+logger_class = "web.worker.Logger"
 # Enough for three uploads, a browser's six connections and a few chats at once. A thread costs its stack and
 # a database connection.
 threads = 16
@@ -153,6 +155,7 @@ def post_worker_init(worker: Worker) -> None:
     import analysis
     import meaning
     import reasoner
+    import webhooks
     from assistant import chat
     from clock import utc_now
     from loops import Loop
@@ -161,7 +164,8 @@ def post_worker_init(worker: Worker) -> None:
     certificate = worker.wsgi.certificate
     worker.certificate = certificate
     worker.pool = analysis.Pool(_settings)
-    worker.loops = [chat.reader(_settings), reasoner.loop(_settings), Loop("memory", _tidy)]
+    worker.loops = [chat.reader(_settings), reasoner.loop(_settings), webhooks.loop(_settings)]
+    worker.loops.append(Loop("memory", _tidy))
     if _settings.tls != "off":
         worker.loops.append(Loop("certificate", lambda: certificate.keep(now=utc_now())))
     if _settings.watch:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import peewee
 
-from clock import iso
+from clock import iso, utc_now
 from database import db
 
 
@@ -797,6 +797,7 @@ class Dynamic(Model):
     source_photo_ids = peewee.TextField(default="[]")
     source_conversation_ids = peewee.TextField(default="[]")
     created_at = TimestampField()
+    changed_at = TimestampField(default=utc_now)  # its text
     pinned_at = TimestampField(null=True)
 
     class Meta:
@@ -875,6 +876,80 @@ class Pairing(Model):
 
     class Meta:
         table_name = "pairings"
+
+
+class Feed(Model):
+    """An address at which a program reads the agenda, the notes or a search, without a key."""
+
+    id = peewee.AutoField()
+    kind = peewee.TextField()
+    query = peewee.TextField(default="")  # of a search
+    digest = peewee.BlobField(unique=True)  # SHA-256 of the secret in the address
+    token_id: int | None  # added by peewee for `token`
+    token = peewee.ForeignKeyField(Token, null=True, on_delete="CASCADE")  # that made it; null: the owner
+    created_at = TimestampField()
+    last_used_at = TimestampField(null=True)
+    fingerprint = peewee.BlobField(default=b"")  # of what it held last
+    changed_at = TimestampField()  # when it began to hold that
+
+    class Meta:
+        table_name = "feeds"
+
+
+class CalendarEntry(Model):
+    """An item of the agenda as calendars know it."""
+
+    item = peewee.TextField(primary_key=True)  # as the feed names it
+    fingerprint = peewee.BlobField()
+    sequence = peewee.IntegerField(default=0)  # how often it was changed
+    starts_at = peewee.TextField()  # local time
+    all_day = peewee.BooleanField()
+    changed_at = TimestampField()
+    cancelled_at = TimestampField(null=True)
+
+    class Meta:
+        table_name = "calendar_entries"
+
+
+class Webhook(Model):
+    """An address that is sent events."""
+
+    id = peewee.AutoField()
+    name = peewee.TextField()
+    url = peewee.TextField()
+    secret = peewee.TextField()  # of its signatures
+    events = peewee.TextField()  # with blanks between them
+    enabled = peewee.BooleanField(default=True)
+    problem = peewee.TextField(default="")  # why it was switched off
+    failures = peewee.IntegerField(default=0)  # in a row
+    failing_since = TimestampField(null=True)
+    rests_until = TimestampField(null=True)
+    dropped = peewee.IntegerField(default=0)  # events for which its queue had no room
+    created_at = TimestampField()
+
+    class Meta:
+        table_name = "webhooks"
+
+
+class Delivery(Model):
+    """An event on its way to a webhook, or in its log."""
+
+    id = peewee.AutoField()
+    webhook_id: int  # added by peewee for `webhook`
+    webhook = peewee.ForeignKeyField(Webhook, on_delete="CASCADE", backref="deliveries")
+    message_id = peewee.TextField()  # the same in every attempt
+    event = peewee.TextField()
+    subject = peewee.IntegerField()  # id of the row that it is about
+    status = peewee.TextField()  # waiting, delivered, failed or withdrawn
+    attempts = peewee.IntegerField(default=0)
+    due_at = TimestampField()
+    tried_at = TimestampField(null=True)
+    answer = peewee.IntegerField(null=True)  # HTTP status
+    problem = peewee.TextField(default="")
+    created_at = TimestampField()
+
+    class Meta:
+        table_name = "deliveries"
 
 
 class WatchedFile(Model):

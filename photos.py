@@ -254,6 +254,16 @@ def list_items(ids: list[int]) -> list[shapes.PhotoItem]:
     return [found[photo_id] for photo_id in ids if photo_id in found]
 
 
+def analysed_at(ids: list[int]) -> dict[int, datetime]:
+    """When each of these photos was analysed, without those that are not."""
+    done = Analysis.select(Analysis.photo, Analysis.completed_at).where(Analysis.photo.in_(ids))
+    return {
+        row.photo_id: row.completed_at
+        for row in done.where(Analysis.status == "done")
+        if row.completed_at is not None
+    }
+
+
 def detail(photo_id: int) -> shapes.PhotoDetail:
     """A photo with its analysis and its text. Raises `NotFound`."""
     analysis = Analysis.select(Analysis, Photo).join(Photo).where(Analysis.photo == photo_id).get_or_none()

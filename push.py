@@ -89,7 +89,7 @@ def announce(settings: Settings) -> None:
             "%s are reserved: the mobile push channel is inactive, notifications go to the webhook only",
             names,
         )
-    _signing_key(settings.push_webhook_secret)
+    signing_key(settings.push_webhook_secret)
     if settings.push_webhook_url:
         try:
             _guard(settings.push_webhook_url).target(
@@ -172,7 +172,7 @@ class _Webhook:
 
     def __init__(self, url: str, settings: Settings):
         self._url = url
-        self._key = _signing_key(settings.push_webhook_secret)
+        self._key = signing_key(settings.push_webhook_secret)
         self._client = net.Client(_guard(self._url))
         self._until = time.monotonic() + BROADCAST_SECONDS
 
@@ -202,19 +202,19 @@ class _Webhook:
         left = self._until - time.monotonic()
         if left <= 0:
             return _Attempt("the time limit was reached")
-        headers = {} if self._key is None else _signed(self._key, message_id, body, now=utc_now())
+        headers = {} if self._key is None else signed(self._key, message_id, body, now=utc_now())
         try:
             # Only status and headers matter; the body is not read.
             with self._client.open(
                 "POST", self._url, body, headers=headers, deadline=min(CALL_SECONDS, left)
             ) as answer:
-                status, retry_after = answer.status, _retry_after(answer.headers)
+                status, pause = answer.status, retry_after(answer.headers, MAX_RETRY_AFTER)
         except net.CallFailed as problem:
             # No retry after a timeout: the notification may have been delivered, and the time is used up.
             return _Attempt(type(problem).__name__, passing=isinstance(problem, net.Unreachable))
         if 200 <= status < 300:
             return _Attempt()
-        return _Attempt(f"HTTP status {status}", status == 429 or status >= 500, retry_after)
+        return _Attempt(f"HTTP status {status}", status == 429 or status >= 500, pause)
 
 
 def _deliver(settings: Settings, targets: Sequence[PushDevice], notification: Notification) -> int:
@@ -248,7 +248,7 @@ def _payload(device: PushDevice, notification: Notification) -> dict[str, Any]:
     }
 
 
-def _signed(key: bytes, message_id: str, body: bytes, *, now: datetime) -> dict[str, str]:
+def signed(key: bytes, message_id: str, body: bytes, *, now: datetime) -> dict[str, str]:
     """The headers of Standard Webhooks 1.0 with a symmetric signature. By the id, the receiver can recognise
     a repeated call.
     """
@@ -261,7 +261,7 @@ def _signed(key: bytes, message_id: str, body: bytes, *, now: datetime) -> dict[
     }
 
 
-def _signing_key(secret: str | None) -> bytes | None:
+def signing_key(secret: str | None) -> bytes | None:
     """The key of a secret: the decoded base64 after `whsec_`, or the bytes of a secret without this prefix.
 
     Raises `StartRefused` for a prefixed secret that is not base64: the receiver would reject every signature.
@@ -285,12 +285,12 @@ def _guard(url: str) -> net.Guard:
     return net.Guard(allowed_hosts=[urlsplit(url).hostname or ""])
 
 
-def _retry_after(headers: Mapping[str, str]) -> float:
-    """The seconds of Retry-After, at most `MAX_RETRY_AFTER`; 0 without them. A date is ignored: the ordinary
-    delay is good enough for such short times.
+def retry_after(headers: Mapping[str, str], most: float) -> float:
+    """The seconds of Retry-After, at most `most`; 0 without them. A date is ignored: the ordinary delay is
+    good enough.
     """
     value = headers.get("Retry-After", "").strip()
-    return min(float(value), MAX_RETRY_AFTER) if value.isascii() and value.isdigit() else 0.0
+    return min(float(value[:20]), most) if value.isascii() and value.isdigit() else 0.0
 
 
 def _find(device_id: str) -> PushDevice | None:

@@ -35,6 +35,7 @@ import memory
 import models
 import photos
 import push
+import webhooks
 from assistant import context, conversations
 from assistant.transcript import held_back
 from clock import utc_now
@@ -385,11 +386,12 @@ def _save(
                 alike = (note for note in recent.values() if articles.alike(note.title, article.title))
                 earlier = next(alike, None)
             if earlier is not None:
-                dynamics.extend(earlier, article, origins)
+                dynamics.extend(earlier, article, origins, now=now)
                 continue
             dynamic = dynamics.add(article, origins, now=now)
             recent[dynamic.id] = dynamic
             saved.append(dynamic)
+            webhooks.record(webhooks.WRITTEN, dynamic.id, now=now)
     return saved
 
 

@@ -152,14 +152,26 @@ def count_new(text: str, first_id: int, *, most: int, now: datetime) -> int:
     """
     asked = _read(text, photos.Filters(), now)
     scope = msgspec.structs.replace(asked.scope, first_id=first_id)
-    if scope.is_empty or not (asked.query.sequence or asked.operators):
-        return 0
-    if not asked.query.sequence:
-        return scope.count(most)
-    words = understand(asked.query, typos=False)
-    if not all(word.meanings for word in words) or not scope.limit_to_days():
-        return 0
-    return len(_newest(_every(words), scope, most))
+    if asked.query.sequence:
+        return len(_newest_with_all(asked, scope, most))
+    return scope.count(most) if asked.operators and not scope.is_empty else 0
+
+
+def newest(text: str, most: int, *, now: datetime) -> list[int]:
+    """The newest photos that match a query, at most `most`: those with every word, without typos; or, without
+    any words, all that pass its operators.
+    """
+    asked = _read(text, photos.Filters(), now)
+    if asked.query.sequence:
+        return _newest_with_all(asked, asked.scope, most)
+    return asked.scope.listed(most)[1] if asked.operators and not asked.scope.is_empty else []
+
+
+def _newest_with_all(asked: "_Asked", scope: Scope, most: int) -> list[int]:
+    words = [] if scope.is_empty else understand(asked.query, typos=False)
+    if not words or not all(word.meanings for word in words) or not scope.limit_to_days():
+        return []
+    return _newest(_every(words), scope, most)
 
 
 class _Asked(NamedTuple):

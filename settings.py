@@ -230,6 +230,12 @@ class Settings:
     push_webhook_secret: str | None = _setting(
         _text, None, "Signs each webhook call (Standard Webhooks).", secret=True
     )
+    webhook_allowed_hosts: tuple[str, ...] = _setting(
+        _trusted_hosts,
+        (),
+        "Comma-separated host names, addresses or networks that registered webhooks may call although they "
+        "are private or plain http, like `homeassistant.local`.",
+    )
     fcm_project_id: str | None = _setting(
         _text, None, "Reserved for a mobile push channel that is not active."
     )

@@ -16,6 +16,7 @@ from flask import Blueprint
 import dynamics
 import models
 import photos
+import webhooks
 from clock import iso, utc_now
 from curation import words
 from database import db
@@ -93,8 +94,9 @@ def warn(settings: Settings, *, now: datetime) -> bool:
     origins: dict[int | str, str] = {item["id"]: item["device_id"] for item in found["items"]}
     article = _article(found, settings)
     with db.atomic():
-        if told.note is None or not dynamics.rewrite(told.note, article, origins):
+        if told.note is None or not dynamics.rewrite(told.note, article, origins, now=now):
             told.note = dynamics.add(article, origins, now=now).id
+            webhooks.record(webhooks.WRITTEN, told.note, now=now)
         told.at, told.up_to = now, newest.created_at
         models.store_value("retention.told", told)
     return True

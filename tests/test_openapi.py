@@ -67,6 +67,19 @@ GET    /api/push/devices
 DELETE /api/push/devices/{device_id}
 POST   /api/push/test
 POST   /api/push/broadcast
+GET    /api/feeds
+POST   /api/feeds
+DELETE /api/feeds/{feed_id}
+GET    /api/webhooks
+POST   /api/webhooks
+PATCH  /api/webhooks/{webhook_id}
+DELETE /api/webhooks/{webhook_id}
+POST   /api/webhooks/{webhook_id}/test
+GET    /api/webhooks/{webhook_id}/deliveries
+POST   /api/webhooks/{webhook_id}/deliveries/{delivery_id}/send
+GET    /feed/{token}/agenda.ics
+GET    /feed/{token}/notes.atom
+GET    /feed/{token}/search.atom
 GET    /api/skills
 GET    /api/skills/{skill_id}
 POST   /api/skills
@@ -192,7 +205,7 @@ def test_it_is_valid_openapi_3_1(document):
 def test_it_needs_the_key_and_says_for_what_else_that_holds(app, client, document):
     detail(app.test_client().get("/api/openapi.json"), 401)
     for named, operation in operations(document).items():
-        is_open = named in ("GET /", "GET /api/health", "POST /api/pairing/redeem")
+        is_open = named in ("GET /", "GET /api/health", "POST /api/pairing/redeem") or "/feed/" in named
         assert (operation.get("security", document["security"]) == []) == is_open
         assert ("403" in operation["responses"]) != is_open
         assert "401" in operation["responses"] or is_open
@@ -318,7 +331,10 @@ def test_the_limited_calls_publish_429_and_its_headers(document):
         if "X-RateLimit-Limit" in operation["responses"]["200"].get("headers", {})
     }
 
-    assert limited == {"POST /api/chat/send", "POST /api/chat/send-with-file", "POST /api/dynamics/trigger"}
+    assert limited == {
+        *("POST /api/chat/send", "POST /api/chat/send-with-file", "POST /api/dynamics/trigger"),
+        *(f"GET /feed/{{token}}/{file}" for file in ("agenda.ics", "notes.atom", "search.atom")),
+    }
     assert all("429" in operations(document)[named]["responses"] for named in limited)
     assert "Retry-After" in document["components"]["responses"]["TooManyRequests"]["headers"]
 

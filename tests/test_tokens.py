@@ -52,6 +52,9 @@ POST   /api/searches/{search_id}/opened                                   full
 DELETE /api/searches/{search_id}                                          full
 POST   /api/photos/{photo_id}/opened                                      full
 GET    /api/search/related                                           read full
+GET    /api/agenda                                                   read full
+POST   /api/agenda/{item_id}/dismiss                                      full
+DELETE /api/agenda/{item_id}/dismiss                                      full
 GET    /api/analysis                                                 read full
 POST   /api/analysis/{photo_id}/reprocess                                 full
 GET    /api/stats                                                    read full
@@ -85,6 +88,16 @@ GET    /api/push/devices                                                  full
 DELETE /api/push/devices/{device_id}                                      full
 POST   /api/push/test                                                     full
 POST   /api/push/broadcast                                                full
+GET    /api/feeds                                                         full
+POST   /api/feeds                                                         full
+DELETE /api/feeds/{feed_id}                                               full
+GET    /api/webhooks
+POST   /api/webhooks
+PATCH  /api/webhooks/{webhook_id}
+DELETE /api/webhooks/{webhook_id}
+POST   /api/webhooks/{webhook_id}/test
+GET    /api/webhooks/{webhook_id}/deliveries
+POST   /api/webhooks/{webhook_id}/deliveries/{delivery_id}/send
 GET    /api/skills                                                        full
 GET    /api/skills/{skill_id}                                             full
 POST   /api/skills                                                        full

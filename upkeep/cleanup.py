@@ -34,6 +34,7 @@ import devices
 import lexicon
 import models
 import photos
+import webhooks
 from assistant import conversations
 from curation import retention, searches, trash
 from database import db
@@ -42,6 +43,7 @@ from locks import Presence, named_lock
 from models import Conversation, Dynamic, Memory, Message, Photo, Trash
 from settings import Settings
 from upkeep.progress import Progress, silent
+from web import feeds
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +128,8 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
             lexicon.empty()
             devices.forget_all()
             searches.forget_all()
+            feeds.forget_all()
+            webhooks.forget_deliveries()
         for kind in _everything(before):
             _purge(kind, cleaned, progress)
         _remove_orphans(cleaned, progress, now=now, dry_run=False)

@@ -23,6 +23,8 @@ from web import examples, inputs, shapes
 RESOURCES = {
     None: "Service",
     "access": "Access",
+    "feeds": "Feeds",
+    "webhooks": "Webhooks",
     "photos": "Photos",
     "readings": "Photos",
     "words": "Photos",
@@ -59,6 +61,8 @@ SECTIONS = {
     "Search": "Finding screenshots by their words, by operators and by meaning; saved searches.",
     "Analysis and statistics": "What was found out about each screenshot, and counts of it.",
     "Agenda": "What happens on days that screenshots name, and dismissing it.",
+    "Feeds": "Secret addresses by which calendars and feed readers follow the agenda, notes and searches.",
+    "Webhooks": "Addresses that get a signed message when something happens, and what was sent to them.",
     "Chat": "Messages to the assistant, and its calls of tools that wait for the person.",
     "Conversations": "Stored chats with their messages and pictures.",
     "Dynamics": "The notes that the service writes about what is new.",

@@ -138,6 +138,92 @@ class NewToken(TypedDict):
     created_at: Timestamp
 
 
+FeedKind = Literal["agenda", "notes", "search"]
+
+
+class FeedFields(TypedDict):
+    """A feed, without its address."""
+
+    id: int
+    kind: FeedKind
+    query: Annotated[str, Meta(description="of a search; else empty")]
+    token_id: Annotated[int | None, Meta(description="the token that made it; null: the owner")]
+    created_at: Timestamp
+    last_used_at: Timestamp | None
+
+
+class FeedList(TypedDict):
+    feeds: list[FeedFields]
+
+
+class NewFeed(TypedDict):
+    """A new feed, with its address."""
+
+    id: int
+    kind: FeedKind
+    query: str
+    url: Annotated[str, Meta(description="a secret: whoever has it can read the feed")]
+    created_at: Timestamp
+
+
+Event = Literal["photo.analysed", "note.written", "reminder.due"]
+
+
+class WebhookFields(TypedDict):
+    """A webhook, without its secret."""
+
+    id: int
+    name: str
+    url: str
+    events: list[Event]
+    enabled: bool
+    problem: Annotated[str, Meta(description="why the service has switched it off; else empty")]
+    failing_since: Annotated[Timestamp | None, Meta(description="the first failure since the last success")]
+    waiting: Annotated[int, Meta(ge=0, description="events that are not delivered yet")]
+    dropped: Annotated[int, Meta(ge=0, description="events that were not sent because too many waited")]
+    created_at: Timestamp
+
+
+class WebhookList(TypedDict):
+    webhooks: list[WebhookFields]
+
+
+class NewWebhook(TypedDict):
+    """A new webhook, with its secret."""
+
+    id: int
+    name: str
+    url: str
+    events: list[Event]
+    secret: Annotated[
+        str, Meta(description="`whsec_` and base64: the key of the signatures (Standard Webhooks)")
+    ]
+    created_at: Timestamp
+
+
+class DeliveryFields(TypedDict):
+    """An event that is or was sent to a webhook."""
+
+    id: int
+    message_id: Annotated[str, Meta(description="the header `webhook-id`, the same in every attempt")]
+    event: Literal["photo.analysed", "note.written", "reminder.due", "webhook.test"]
+    subject: Annotated[int, Meta(description="id of the photo, note or agenda item")]
+    status: Annotated[
+        Literal["waiting", "delivered", "failed", "withdrawn"],
+        Meta(description="withdrawn: what it is about was deleted before it was sent"),
+    ]
+    attempts: Count
+    answer: Annotated[int | None, Meta(description="HTTP status of the last attempt; null without one")]
+    problem: Annotated[str, Meta(description="why the last attempt failed; else empty")]
+    created_at: Timestamp
+    tried_at: Annotated[Timestamp | None, Meta(description="the last attempt")]
+    next_at: Annotated[Timestamp | None, Meta(description="the next attempt")]
+
+
+class DeliveryList(TypedDict):
+    deliveries: list[DeliveryFields]
+
+
 class PairingFields(TypedDict):
     code: Annotated[str, Meta(description="8 characters, to be typed")]
     url: Annotated[str, Meta(description="the address of the page, with the code behind `#`")]

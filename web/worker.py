@@ -17,6 +17,7 @@ either. gunicorn's own TLS, whose handshake is made in a thread, is refused by g
 import contextlib
 import errno
 import json
+import logging
 import re
 import resource
 import socket
@@ -29,6 +30,7 @@ from http import HTTPStatus
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import Any, Protocol
 
+from gunicorn import glogging
 from gunicorn.http.message import Request as GunicornRequest
 from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import SocketUnreader
@@ -62,6 +64,27 @@ MAX_DISCARDED = 128 * KILOBYTE * KILOBYTE
 OWN_DESCRIPTORS = 256
 
 _BARE_LF = re.compile(rb"(?<!\r)\n")
+
+
+FEED_SECRET = re.compile(r"(/feed/)[^/\s?\"]+")
+
+
+class Logger(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's logger, without the addresses of feeds, which are secrets: its lines name the address of a
+    request where an operator has turned the access log on, or something has failed.
+    """
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        for log in (self.access_log, self.error_log):
+            log.addFilter(_without_secret)
+
+
+def _without_secret(record: logging.LogRecord) -> bool:
+    line = record.getMessage()
+    if "/feed/" in line:
+        record.msg, record.args = FEED_SECRET.sub(r"\1…", line), ()
+    return True
 
 
 class Unreader(SocketUnreader):  # type: ignore[misc]  # gunicorn brings no types

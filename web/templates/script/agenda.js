@@ -101,7 +101,8 @@ function hours({ starts_at: start, ends_at: end }, now) {
  * @param {Date} now
  */
 function whenOf(item, now) {
-  return `${formatDay(item.starts_at.slice(0, 10), now, "short")}, ${hours(item, now)}`;
+  const day = formatDay(item.starts_at.slice(0, 10), now, "short");
+  return item.all_day && !item.ends_at ? day : `${day}, ${hours(item, now)}`;
 }
 
 /**
@@ -263,13 +264,14 @@ function agendaRow(item, now, { open, dismiss }) {
     dismiss();
   };
   const node = h("li.agenda-row", { dataset: { item: item.id, of: item.photo_id }, on: { keydown: keys } });
+  const isNear = [localDay(now), daysAfter(now, 1)].includes(item.starts_at.slice(0, 10)); // its section names the day
   const several = item.photo_ids.length > 1 && t("agenda.several", { count: formatNumber(item.photo_ids.length) });
   veilable(node, veilableOf(item), (veiled) => {
     const title = titleOf(item);
     const quote = veiled ? reasonOf(veilableOf(item)) : item.quote !== item.title && item.quote;
     fill(node, leaf(item.starts_at), h("div.grow",
       h("a.agenda-title", { href: `#/photo/${item.photo_id}`, text: title, on: { click: press } }),
-      h("p.agenda-when", h("time", { datetime: item.starts_at, text: whenOf(item, now) }), h("span.badge", { dataset: { kind: item.kind }, text: term("occasion", item.kind) }), several && h("span.muted", several)),
+      h("p.agenda-when", h("time", { datetime: item.starts_at, text: isNear ? hours(item, now) : whenOf(item, now) }), h("span.badge", { dataset: { kind: item.kind }, text: term("occasion", item.kind) }), several && h("span.muted", several)),
       quote && h("p.muted.agenda-quote", quote)),
     veiled ? h("span.agenda-picture", icon("hidden")) : picture(`/api/photos/${item.photo_id}/thumbnail`, "", { class: "agenda-picture" }),
     button("", { glyph: "close", kind: "quiet", label: t("agenda.dismiss", { title }), click: dismiss }));
