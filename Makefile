@@ -44,7 +44,7 @@ PIP_INSTALL := .venv/bin/python -m pip $(PIP_OPTIONS)
 LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run test test-all faults mutants fuzz bench judge load docs pictures lint lock mcp-clients clean
+.PHONY: help install run client test test-all faults mutants fuzz bench judge load docs pictures lint lock mcp-clients clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -53,6 +53,10 @@ install: $(RUN_READY) ## set up .venv with the packages of the service
 
 run: $(RUN_READY) ## start the service; prints its address and key (settings: SNAPLORE_... in the environment)
 	@exec .venv/bin/gunicorn --env SHOW_API_KEY=1
+
+client: $(RUN_READY) ## make snaplore.pyz, the client in one file, for other machines with Python 3.11 or newer
+	@.venv/bin/python -m terminal.bundle snaplore.pyz
+	@echo "Made snaplore.pyz: copy it to another machine, and run \"python3 snaplore.pyz login http://...\" there."
 
 test: $(DEV_READY) ## run the tests except the slow ones (ARGS="-k name" goes to pytest)
 	@$(PYTEST) -m "not slow" $(ARGS)
@@ -107,7 +111,8 @@ lock: $(DEV_READY) ## make the locks again from the .in files (ARGS=--upgrade: n
 	$(LOCK) $(MCP_CLIENTS)/requirements-stateless.in --output-file $(MCP_CLIENTS)/requirements-stateless.txt
 
 clean: ## remove what make and the checks have made; never data
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis $(PAGE_LINT)/node_modules $(MCP_CLIENTS)/node_modules $(MCP_CLIENTS)/.venv-*
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis snaplore.pyz $(PAGE_LINT)/node_modules tests/client-makers/node_modules
+	rm -rf $(MCP_CLIENTS)/node_modules $(MCP_CLIENTS)/.venv-*
 	find . -path ./data -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Always from scratch: pip would take a package that an interrupted run has installed in part for complete, and would

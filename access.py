@@ -449,7 +449,7 @@ class Redemption(msgspec.Struct):
 @routes.get("/tokens")
 @inputs.operation()
 def list_tokens() -> shapes.TokenList:
-    """List the tokens, the newest first, without their secrets."""
+    """List the tokens, the newest first, without their secrets. The owner's API key is not among them."""
     return {"tokens": tokens()}
 
 
@@ -463,14 +463,14 @@ def add_token(body: TokenRequest) -> shapes.NewToken:
 @routes.patch("/tokens/<id:token_id>")
 @inputs.operation(NotFound)
 def rename_token(token_id: int, body: TokenName) -> shapes.TokenFields:
-    """Rename a token."""
+    """Rename a token. What it may do, and its secret, stay the same."""
     return rename(token_id, body.name)
 
 
 @routes.delete("/tokens/<id:token_id>")
 @inputs.operation(NotFound)
 def remove_token(token_id: int) -> shapes.Done:
-    """Revoke a token, at once."""
+    """Revoke a token, at once. The next request that carries it is 401, in every worker."""
     revoke(token_id)
     return {"message": "Revoked"}
 
@@ -486,7 +486,7 @@ def begin_pairing(body: PairingRequest) -> shapes.PairingFields:
 @inputs.operation(NotFound)
 def add_recipe(kind: str, body: RecipeRequest) -> shapes.RecipeFields:
     """Get what a program needs to send screenshots here: a file or a line, with a new token that may only
-    upload.
+    upload. An unknown `kind` is 404, and the answer names those that there are.
     """
     if kind not in recipes.KINDS:
         raise NotFound(f"There are recipes for {', '.join(recipes.KINDS)}.")
@@ -497,7 +497,9 @@ def add_recipe(kind: str, body: RecipeRequest) -> shapes.RecipeFields:
 @routes.post("/pairing/redeem")
 @inputs.operation(NotAuthenticated, TooManyRequests)
 def redeem_code(body: Redemption) -> shapes.Redeemed:
-    """Exchange a pairing code for a token; needs no key."""
+    """Exchange a pairing code for a token; needs no key. The token is shown in this answer only. A wrong,
+    used or expired code is 401, for every reason alike.
+    """
     return redeem(body.code, body.device_name, now=utc_now())
 
 

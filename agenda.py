@@ -585,7 +585,7 @@ def dismiss_item(item_id: int) -> shapes.AgendaFields:
 @routes.delete("/<id:item_id>/dismiss", endpoint="undo")
 @inputs.operation(NotFound)
 def undo(item_id: int) -> shapes.AgendaFields:
-    """Bring a dismissed event back."""
+    """Bring a dismissed event back. One that was not dismissed stays as it is."""
     return _shown(undo_dismissal(item_id, now=utc_now()))
 
 

@@ -740,7 +740,9 @@ class ListQuery(msgspec.Struct):
 @routes.get("/analysis")
 @inputs.operation()
 def index(query: ListQuery) -> shapes.AnalysisPage:
-    """List analyses, the newest photo first."""
+    """List analyses, the newest photo first. Every photo has one analysis, from its upload on; photos in the
+    trash are left out.
+    """
     total, items = page(query.page, query.page_size, status=query.status, intent=query.intent)
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
 
@@ -748,7 +750,7 @@ def index(query: ListQuery) -> shapes.AnalysisPage:
 @routes.post("/analysis/<id:photo_id>/reprocess")
 @inputs.operation(NotFound)
 def ask_again(photo_id: int) -> shapes.Done:
-    """Analyse a photo again."""
+    """Analyse a photo again. It waits in the queue like a new one. Own words and tags stay."""
     claims.reprocess(photo_id, now=utc_now())
     return {"message": "Reprocessing queued"}
 
@@ -763,5 +765,7 @@ def show_state(photo_id: int) -> shapes.AnalysisState:
 @routes.get("/stats")
 @inputs.operation()
 def stats() -> shapes.Statistics:
-    """Count photos and analyses, and the finished ones by intent and category."""
+    """Count photos and analyses, and the finished ones by intent and category. Photos in the trash do not
+    count.
+    """
     return statistics()

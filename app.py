@@ -61,6 +61,8 @@ from errors import (
 )
 from settings import NAME, VERSION, Settings
 from spool import Spool
+from terminal.commands import Beside
+from terminal.service import Login
 from upkeep import amounts, authority, rollback, watching
 from web import addresses, dashboard, feeds, inputs, installable, mcp, openapi, shapes, trust
 
@@ -198,11 +200,15 @@ def serve() -> Application:
     return app
 
 
-def command_line() -> None:
-    """Run the command in the arguments of the process; `./snaplore` calls this."""
-    jobs.command_line.main(
-        prog_name=jobs.command_line.name, obj=ScriptInfo(create_app=create_app, set_debug_flag=False)
-    )
+def beside_client() -> Beside:
+    """What the command line `./snaplore` has beside the client's commands."""
+    context = ScriptInfo(create_app=create_app, set_debug_flag=False)
+
+    def login() -> Login:
+        with create_app().app_context():
+            return jobs.own_login()
+
+    return Beside({str(command.name): command for command in jobs.COMMANDS}, context, login)
 
 
 @contextlib.contextmanager
@@ -296,7 +302,9 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
     @inputs.without_scope
     @inputs.operation()
     def show_addresses() -> shapes.Addresses:
-        """List the addresses under which other devices reach the service."""
+        """List the addresses under which other devices reach the service. Loopback and container networks are
+        left out. A client on another device is given the first one.
+        """
         environ = flask.request.environ
         # What the socket listens on, also where a proxy names the host that its clients see.
         server = {**environ, **environ.get("werkzeug.proxy_fix.orig", {})}
@@ -312,7 +320,9 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
     @inputs.without_scope
     @inputs.operation()
     def show_contract() -> dict[str, Any]:
-        """Get this contract, as OpenAPI 3.1."""
+        """Get this contract, as OpenAPI 3.1. Client makers generate their code from it; a token of any scope
+        but `feed` may read it.
+        """
         return contract()
 
 

@@ -109,14 +109,18 @@ class SyncForm(msgspec.Struct):
 @routes.get("/devices")
 @inputs.operation()
 def list_devices() -> shapes.SyncedDevices:
-    """List the devices that have synced, the latest first."""
+    """List the devices that have synced, the latest first. A device appears with its first upload or its
+    first sync state.
+    """
     return {"devices": synced()}
 
 
 @routes.get("/sync-state")
 @inputs.operation()
 def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
-    """Show how far a device has synced."""
+    """Show how far a device has synced. A device that has never uploaded is not an error: it has null, 0 and
+    0.
+    """
     check_id(query.device_id)
     return sync_state(query.device_id)
 
@@ -125,7 +129,9 @@ def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
 @inputs.takes_files(largest=0)
 @inputs.operation()
 def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
-    """Set the time from which a device syncs; 0 or no time syncs everything."""
+    """Set the time from which a device syncs; 0 or no time syncs everything. The answer is the new state.
+    Uploads later than this time move it forward again.
+    """
     check_id(form.device_id)
     now = utc_now()
     since = inputs.moment("since_ms", form.since_ms, now) if form.since_ms.strip("0") else None

@@ -243,21 +243,21 @@ def index(query: ListQuery) -> shapes.DynamicPage:
 @routes.get("/stats")
 @inputs.operation()
 def stats() -> shapes.DynamicStatistics:
-    """Count the unread notes, and all notes by category."""
+    """Count the unread notes, and all notes by category. Read and unread notes count by category."""
     return statistics()
 
 
 @routes.get("/<id:dynamic_id>")
 @inputs.operation(NotFound)
 def show(dynamic_id: int) -> shapes.DynamicDetail:
-    """Show a note with its content and sources."""
+    """Show a note with its content and sources. Reading it here does not mark it as read."""
     return detail(dynamic_id)
 
 
 @routes.put("/<id:dynamic_id>/read")
 @inputs.operation(NotFound)
 def read(dynamic_id: int) -> shapes.MarkedRead:
-    """Mark a note as read."""
+    """Mark a note as read. A note that was read already stays so."""
     mark_read(dynamic_id)
     return {"message": "Marked as read", "is_read": True}
 
@@ -265,20 +265,22 @@ def read(dynamic_id: int) -> shapes.MarkedRead:
 @routes.put("/read-all")
 @inputs.operation()
 def read_all(query: Device, body: Device) -> shapes.AllMarkedRead:
-    """Mark all notes as read, or those of the device in the query or the body."""
+    """Mark all notes as read, or those of the device in the query or the body. The answer tells how many were
+    unread.
+    """
     return {"message": "Marked as read", "updated": mark_all_read(body.device_id or query.device_id or None)}
 
 
 @routes.put("/<id:dynamic_id>/pin")
 @inputs.operation(NotFound)
 def pin(dynamic_id: int) -> shapes.Pinned:
-    """Pin a note, or unpin a pinned one."""
+    """Pin a note, or unpin a pinned one. Clean-up spares a pinned note. The answer has the new value."""
     return {"is_pinned": flip_pin(dynamic_id, now=utc_now())}
 
 
 @routes.delete("/<id:dynamic_id>")
 @inputs.operation(NotFound)
 def remove(dynamic_id: int) -> shapes.Done:
-    """Delete a note."""
+    """Delete a note. The screenshots and chats that it rests on stay."""
     delete(dynamic_id)
     return {"message": "Deleted"}

@@ -39,6 +39,7 @@ from curation import retention
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
 from settings import MEGABYTE, NAME, VERSION, Settings
+from terminal.service import Login
 from upkeep import authority, backup, check, cleanup, importing, progress, restore, rotation, schedule
 from web import addresses, certificates, shapes, trust
 
@@ -65,6 +66,21 @@ def _application() -> _Application:
 def _listening() -> str:
     """The address that the service listens on, as far as the settings tell."""
     return f"{_application().certificate.scheme}://{_application().settings.bind}"
+
+
+def own_login() -> Login:
+    """The login of this machine's service, with the owner's key. Raises `click.ClickException`."""
+    try:
+        _application().open_data()
+        certificate, key = _application().certificate, _application().api_key
+        return Login(addresses.opened_here(_listening()), key or "", certificate.ca or "")
+    except Exception as problem:
+        known = database.known_failure(problem)
+        if known is None:
+            raise
+        raise click.ClickException(known.detail) from None
+    finally:
+        database.close_connections()
 
 
 def command(
@@ -659,10 +675,3 @@ def _name_unreadable(paths: list[str], what: str) -> None:
 
 
 COMMANDS = (import_folder, jobs, keys, tls, pair, back_up, bring_back, check_data, show_version)
-
-command_line = click.Group(
-    NAME.lower(),
-    commands=COMMANDS,
-    help="Manage the data of Snaplore while the service runs. Settings come from the environment.",
-)
-click.version_option(VERSION, prog_name=NAME, message="%(prog)s %(version)s")(command_line)

@@ -241,7 +241,9 @@ class PresetKey(msgspec.Struct):
 @routes.get("")
 @inputs.operation()
 def show() -> shapes.ConfigurationFields:
-    """Show which model answers."""
+    """Show which model answers. The key is never shown; `api_key_set` tells whether there is one. A change
+    takes effect within a minute in every worker.
+    """
     return shown(configuration.latest(inputs.settings()))
 
 
@@ -261,7 +263,9 @@ def update(body: ModelChange) -> shapes.ConfigurationFields:
 @routes.get("/presets")
 @inputs.operation()
 def list_presets() -> shapes.PresetList:
-    """List the presets by their names."""
+    """List the presets by their names. A preset has an address, a model and the size of its context, and no
+    key.
+    """
     return {
         "presets": {
             name: shapes.of(preset, shapes.PresetFields) for name, preset in configuration.PRESETS.items()
@@ -272,7 +276,9 @@ def list_presets() -> shapes.PresetList:
 @routes.post("/presets/<name>/apply")
 @inputs.operation(NotFound)
 def apply(name: str, body: PresetKey) -> shapes.ConfigurationFields:
-    """Configure the model from a preset."""
+    """Configure the model from a preset. It sets provider, address and model, and the key if the body has
+    one.
+    """
     configuration.apply_preset(inputs.settings(), name, body.api_key)
     return shown(configuration.current(inputs.settings()))
 
@@ -298,7 +304,9 @@ class UsageQuery(msgspec.Struct):
 @usage_routes.get("", endpoint="show")
 @inputs.operation()
 def show_usage(query: UsageQuery) -> shapes.UsageReport:
-    """Show the calls and tokens of the last days, today included."""
+    """Show the calls and tokens of the last days, today included. Days are UTC, and those without calls are
+    left out. The embedded model has no tokens.
+    """
     now, limit = utc_now(), inputs.settings().daily_token_limit
     rows = ledger.usage(query.days, now=now)
     days = [

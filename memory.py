@@ -468,7 +468,9 @@ class ListQuery(msgspec.Struct):
 @routes.get("")
 @inputs.operation()
 def index(query: ListQuery) -> shapes.MemoryPage:
-    """List memories that have not expired, the newest first."""
+    """List memories that have not expired, the newest first. Short-term memories expire after 48 hours;
+    long-term ones never do.
+    """
     filters = {"memory_type": query.memory_type, "category": query.category, "device_id": query.device_id}
     total, items = page(query.page, query.page_size, **filters, now=utc_now())
     return {"total": total, "page": query.page, "page_size": query.page_size, "items": items}
@@ -477,13 +479,13 @@ def index(query: ListQuery) -> shapes.MemoryPage:
 @routes.get("/stats")
 @inputs.operation()
 def stats() -> shapes.MemoryStatistics:
-    """Count the memories."""
+    """Count the memories. Expired ones do not count."""
     return statistics(now=utc_now())
 
 
 @routes.delete("/<id:memory_id>")
 @inputs.operation(NotFound)
 def remove(memory_id: int) -> shapes.Done:
-    """Delete a memory."""
+    """Delete a memory. The assistant does not recall it any more."""
     delete(memory_id)
     return {"message": "Deleted"}

@@ -865,14 +865,18 @@ def _trash_page(query: ListQuery) -> shapes.PhotoPage:
 @routes.get("/apps", endpoint="apps")
 @inputs.operation()
 def list_apps() -> shapes.AppList:
-    """List the apps with the most photos, at most 100."""
+    """List the apps with the most photos, at most 100. Names are those of the analyses. Photos in the trash
+    do not count.
+    """
     return {"apps": apps()}
 
 
 @routes.get("/timeline", endpoint="timeline")
 @inputs.operation()
 def show_timeline(query: TimelineQuery) -> shapes.Timeline:
-    """Count the photos of each month (UTC) in which pictures were taken, the newest first."""
+    """Count the photos of each month (UTC) in which pictures were taken, the newest first. Filters are those
+    of the list of photos. Months without photos are left out.
+    """
     among = (query.status, query.device_id, query.category, query.intent)
     filters = Filters(*among, app=query.app, stacks=query.stacks)
     return {"months": timeline(filters)}
@@ -881,7 +885,9 @@ def show_timeline(query: TimelineQuery) -> shapes.Timeline:
 @routes.get("/<id:photo_id>")
 @inputs.operation(NotFound)
 def show(photo_id: int) -> shapes.PhotoDetail:
-    """Show a photo with its analysis."""
+    """Show a photo with its analysis. A photo in the trash is 404 here; the list of photos has it with
+    `trash=true`.
+    """
     return detail(photo_id)
 
 
@@ -904,7 +910,9 @@ def image(
 def thumbnail(
     photo_id: int, query: PictureQuery
 ) -> Annotated[flask.Response, inputs.Media(("image/jpeg",), has_etag=True, has_ranges=True)]:
-    """Get a JPEG of at most 512 px on its long side."""
+    """Get a JPEG of at most 512 px on its long side. It is upright, whatever the EXIF orientation of the
+    original.
+    """
     photo = get(photo_id, trashed=query.trash)
     return _picture(
         open_sound_thumbnail, photo, "image/jpeg", f"{photo.sha256.hex()}-{pictures.THUMBNAIL_SIDE}"
@@ -914,7 +922,9 @@ def thumbnail(
 @routes.delete("/<id:photo_id>")
 @inputs.operation(NotFound)
 def remove(photo_id: int) -> shapes.Done:
-    """Delete a photo with its analysis and its files, at once and for good, in the trash or not."""
+    """Delete a photo with its analysis and its files, at once and for good, in the trash or not. To have a
+    way back, move it to the trash instead.
+    """
     delete(photo_id)
     return {"message": "Deleted"}
 

@@ -335,7 +335,9 @@ class BroadcastText(msgspec.Struct):
 @routes.post("/register")
 @inputs.operation()
 def register_device(body: Registration) -> shapes.Registered:
-    """Register a device, or update a registered one; omitted fields stay."""
+    """Register a device, or update a registered one; omitted fields stay. A registered `device_id` is
+    accepted by uploads and sync state as it is written here.
+    """
     register(**inputs.given(body), now=utc_now())
     access.note_device(access.caller(), body.device_id)
     return {"message": "Registered", "device_id": body.device_id}
@@ -344,14 +346,16 @@ def register_device(body: Registration) -> shapes.Registered:
 @routes.get("/devices")
 @inputs.operation()
 def list_devices() -> shapes.DeviceList:
-    """List the registered devices, the last seen first."""
+    """List the registered devices, the last seen first. A device without a name is listed under its
+    `device_id`.
+    """
     return {"devices": [_shown(device) for device in devices()]}
 
 
 @routes.delete("/devices/<path:device_id>")
 @inputs.operation(NotFound)
 def remove_device(device_id: str) -> shapes.Done:
-    """Delete a device."""
+    """Delete a device. It gets no more notifications. Its photos stay."""
     delete(device_id)
     return {"message": "Deleted"}
 
@@ -360,7 +364,9 @@ def remove_device(device_id: str) -> shapes.Done:
 @inputs.without_scope
 @inputs.operation(NotFound, Unavailable)
 def send_test_notification(body: Target) -> shapes.TestSent:
-    """Send a test notification to a device."""
+    """Send a test notification to a device. Without a configured webhook the notification is only logged,
+    which counts as sent.
+    """
     with _places.one():
         success = send_test(inputs.settings(), body.device_id)
     return {"message": "Sent" if success else "The webhook did not accept it", "success": success}

@@ -197,5 +197,7 @@ routes = Blueprint("readings", __name__, url_prefix="/api/photos")
 @routes.get("/<id:photo_id>/lines")
 @inputs.operation(NotFound)
 def show(photo_id: int) -> shapes.PhotoLines:
-    """Show the lines of text that were read on a photo, in reading order, with their places."""
+    """Show the lines of text that were read on a photo, in reading order, with their places. Places are
+    fractions of the upright picture, from its upper left corner. A photo that was not read yet has no lines.
+    """
     return lines_of(photo_id)

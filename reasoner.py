@@ -478,6 +478,8 @@ routes = dynamics.routes  # the trigger is one of the notes' paths; the applicat
 @inputs.without_scope
 @inputs.operation(Unavailable, ModelFailure)
 def trigger(query: dynamics.Device, body: dynamics.Device) -> shapes.Generated:
-    """Write notes about what is new, of all devices or of the one that the query or the body names."""
+    """Write notes about what is new, of all devices or of the one that the query or the body names. The call
+    lasts until they are written. Where nothing is new, no model is called and no note is written.
+    """
     saved = cycle(inputs.settings(), device_id=body.device_id or query.device_id or None)
     return {"generated": len(saved), "articles": [shapes.of(dynamic, shapes.NewArticle) for dynamic in saved]}

@@ -528,7 +528,9 @@ class WebhookChange(msgspec.Struct):
 @routes.get("")
 @inputs.operation()
 def index() -> shapes.WebhookList:
-    """List the webhooks in the order of their registration, without their secrets."""
+    """List the webhooks in the order of their registration, without their secrets. One that the service has
+    switched off says why in `problem`.
+    """
     return {"webhooks": every()}
 
 
@@ -544,7 +546,7 @@ def register(body: WebhookRequest) -> shapes.NewWebhook:
 @routes.patch("/<id:webhook_id>")
 @inputs.operation(NotFound)
 def update(webhook_id: int, body: WebhookChange) -> shapes.WebhookFields:
-    """Change the given fields of a webhook, or switch it on or off."""
+    """Change the given fields of a webhook, or switch it on or off. Its secret stays the same."""
     return change(webhook_id, inputs.given(body))
 
 
@@ -560,7 +562,7 @@ def remove(webhook_id: int) -> shapes.Done:
 @inputs.without_scope
 @inputs.operation(NotFound, Unavailable)
 def send_test_event(webhook_id: int) -> shapes.DeliveryFields:
-    """Send a test event at once; the answer is its delivery."""
+    """Send a test event at once; the answer is its delivery. It is not tried again when it fails."""
     with _places.one():
         return send_test(inputs.settings(), webhook_id, now=utc_now())
 
@@ -568,12 +570,16 @@ def send_test_event(webhook_id: int) -> shapes.DeliveryFields:
 @routes.get("/<id:webhook_id>/deliveries")
 @inputs.operation(NotFound)
 def list_deliveries(webhook_id: int) -> shapes.DeliveryList:
-    """List the last 50 deliveries of a webhook, the newest first."""
+    """List the last 50 deliveries of a webhook, the newest first. Their texts are not kept: a message is made
+    when it is sent.
+    """
     return {"deliveries": deliveries(webhook_id)}
 
 
 @routes.post("/<id:webhook_id>/deliveries/<id:delivery_id>/send")
 @inputs.operation(NotFound, BadInput)
 def send_delivery_again(webhook_id: int, delivery_id: int) -> shapes.DeliveryFields:
-    """Send a delivery once more, or at once if it waits, with the same `webhook-id`."""
+    """Send a delivery once more, or at once if it waits, with the same `webhook-id`. A receiver recognises a
+    repetition by that header.
+    """
     return send_again(webhook_id, delivery_id, now=utc_now())

@@ -683,7 +683,9 @@ def send_message(body: MessageBody) -> shapes.Answered:
 @inputs.without_scope
 @inputs.operation(NotFound, ModelFailure, Unavailable)
 def send_with_file(form: MessageForm, file: FileStorage | None) -> shapes.Answered:
-    """Send a message with a picture to the assistant and get its answer."""
+    """Send a message with a picture to the assistant and get its answer. Without a message, the text says
+    that a picture was sent. The picture stays in the context of later turns while it fits.
+    """
     settings = inputs.settings()
     content = form.message if form.message.strip() else ATTACHED[settings.language]
     picture = attached(cast(Spool, file.stream)) if file else None  # the request class opens spools

@@ -372,21 +372,27 @@ class AfterQuery(msgspec.Struct):
 @routes.get("")
 @inputs.operation()
 def index(query: ListQuery) -> shapes.ConversationList:
-    """List conversations, latest first."""
+    """List conversations, latest first. Each with the beginning of its last message. Without `device_id`,
+    those of all devices.
+    """
     return {"conversations": page(query.page, query.page_size, device_id=query.device_id)}
 
 
 @routes.get("/<conversation_id>")
 @inputs.operation(NotFound)
 def show(conversation_id: str) -> shapes.ConversationDetail:
-    """Show a conversation with all its messages."""
+    """Show a conversation with all its messages. Calls of tools that wait for the person's word are in
+    `pending_calls`.
+    """
     return detail(conversation_id)
 
 
 @routes.get("/<conversation_id>/messages")
 @inputs.operation(NotFound)
 def incremental(conversation_id: str, query: AfterQuery) -> shapes.MessageList:
-    """List the messages with an id greater than `after_id`, ascending."""
+    """List the messages with an id greater than `after_id`, ascending. A client that knows the conversation
+    pulls what is new with the largest id it has.
+    """
     pulled: shapes.MessageList = {"messages": messages_after(conversation_id, query.after_id)}
     if waiting := confirmation.waiting(conversation_id):
         pulled["pending_calls"] = waiting
@@ -398,7 +404,9 @@ def incremental(conversation_id: str, query: AfterQuery) -> shapes.MessageList:
 def attachment(
     conversation_id: str, message_id: int
 ) -> Annotated[flask.Response, inputs.Media((ATTACHMENT_TYPE,), has_etag=True)]:
-    """Get the picture that is attached to a message, as the model got it."""
+    """Get the picture that is attached to a message, as the model got it. It is a JPEG, made smaller where
+    the original was large. A message without a picture is 404.
+    """
     message = with_picture(conversation_id, message_id)
     fresh = flask.Response(mimetype=ATTACHMENT_TYPE)
     fresh.set_etag(PurePath(str(message.attachment_path)).name)  # a file is never written again
@@ -413,6 +421,6 @@ def attachment(
 @routes.delete("/<conversation_id>")
 @inputs.operation(NotFound)
 def remove(conversation_id: str) -> shapes.Done:
-    """Delete a conversation with its messages and attachments."""
+    """Delete a conversation with its messages and attachments. Memories that were taken from it stay."""
     delete(conversation_id)
     return {"message": "Deleted"}

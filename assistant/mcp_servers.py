@@ -125,7 +125,7 @@ class ServerChange(msgspec.Struct):
 @routes.get("")
 @inputs.operation()
 def list_servers() -> shapes.ServerList:
-    """List the MCP servers in the order of their registration."""
+    """List the MCP servers in the order of their registration. Disabled ones are listed, too."""
     return {"servers": [shapes.of(server, shapes.ServerFields) for server in registered()]}
 
 
@@ -155,6 +155,6 @@ def update(server_id: str, body: ServerChange) -> shapes.ServerFields:
 @routes.delete("/<server_id>")
 @inputs.operation(NotFound)
 def remove(server_id: str) -> shapes.Done:
-    """Remove an MCP server."""
+    """Remove an MCP server. Its tools are not offered any more, from the next message on."""
     delete(server_id)
     return {"message": "Deleted"}

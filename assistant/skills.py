@@ -127,7 +127,7 @@ class SkillChange(msgspec.Struct):
 @routes.get("")
 @inputs.operation(StorageFull)  # the first call writes the defaults
 def index(query: ListQuery) -> shapes.SkillList:
-    """List the enabled skills, or all of them."""
+    """List the enabled skills, or all of them. The first call makes four default skills."""
     language, now = inputs.settings().language, utc_now()
     if query.include_disabled:
         return {"skills": [shapes.of(skill, shapes.SkillItem) for skill in every(language, now=now)]}
@@ -138,14 +138,14 @@ def index(query: ListQuery) -> shapes.SkillList:
 @routes.get("/<skill_id>")
 @inputs.operation(NotFound, StorageFull)
 def show(skill_id: str) -> shapes.SkillDetail:
-    """Show a skill with its system prompt."""
+    """Show a skill with its system prompt. Disabled skills are shown, too."""
     return shapes.of(get(skill_id, inputs.settings().language, now=utc_now()), shapes.SkillDetail)
 
 
 @routes.post("")
 @inputs.operation(Conflict)
 def add(body: NewSkill) -> shapes.SkillDetail:
-    """Create a skill."""
+    """Create a skill. Its id is chosen by the client; one that is in use is 409."""
     return shapes.of(create(msgspec.structs.asdict(body), now=utc_now()), shapes.SkillDetail)
 
 
@@ -159,6 +159,6 @@ def change(skill_id: str, body: SkillChange) -> shapes.SkillDetail:
 @routes.delete("/<skill_id>")
 @inputs.operation(NotFound)
 def remove(skill_id: str) -> shapes.Done:
-    """Delete a skill."""
+    """Delete a skill. Chats that used it stay as they are."""
     delete(skill_id)
     return {"message": "Deleted"}

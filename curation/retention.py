@@ -145,12 +145,16 @@ routes = Blueprint("retention", __name__, url_prefix="/api/photos")
 @routes.get("/expiring", endpoint="expiring")
 @inputs.operation()
 def show_expiring() -> shapes.ExpiringPhotos:
-    """Show the photos that retention will delete within seven days, the first ones first."""
+    """Show the photos that retention will delete within seven days, the first ones first. Kept photos are not
+    among them. The list has at most 100 items; `total` counts all.
+    """
     return expiring(inputs.settings(), now=utc_now())
 
 
 @routes.post("/expiring/keep", endpoint="keep_expiring")
 @inputs.operation()
 def keep_all() -> shapes.AllKept:
-    """Keep all photos that retention would delete within seven days."""
+    """Keep all photos that retention would delete within seven days. The answer tells how many are kept now
+    that were not before.
+    """
     return {"kept": keep_expiring(inputs.settings(), now=utc_now())}

@@ -108,7 +108,8 @@ class NewSearch(msgspec.Struct):
 @inputs.operation()
 def index() -> shapes.SavedSearches:
     """List the saved searches, each with the number of photos that match and were uploaded since it was last
-    opened: at most 100, among the newest 2,000 uploads.
+    opened: at most 100, among the newest 2,000 uploads. Those are counted that were uploaded since
+    `opened_at`.
     """
     return {"searches": every(now=utc_now())}
 
@@ -123,13 +124,15 @@ def add(body: NewSearch) -> shapes.SavedSearch:
 @routes.post("/<id:search_id>/opened")
 @inputs.operation(NotFound)
 def open_(search_id: int) -> shapes.SavedSearch:
-    """Say that a person has opened a saved search: what it finds now is not new any more."""
+    """Say that a person has opened a saved search: what it finds now is not new any more. The list of saved
+    searches counts from this moment on.
+    """
     return mark_opened(search_id, now=utc_now())
 
 
 @routes.delete("/<id:search_id>")
 @inputs.operation(NotFound)
 def remove(search_id: int) -> shapes.Done:
-    """Delete a saved search."""
+    """Delete a saved search. The photos that it finds stay."""
     delete(search_id)
     return {"message": "Deleted"}

@@ -129,7 +129,7 @@ def throw_away(photo_id: int) -> shapes.Done:
 @routes.post("/<id:photo_id>/restore", endpoint="restore")
 @inputs.operation(NotFound)
 def bring_back(photo_id: int) -> shapes.Done:
-    """Bring a photo back from the trash, as it was."""
+    """Bring a photo back from the trash, as it was. Its analysis, tags and own words come back with it."""
     if not restore([photo_id]):
         raise NotFound("Photo not found")
     return {"message": "Restored"}
@@ -139,5 +139,7 @@ def bring_back(photo_id: int) -> shapes.Done:
 @inputs.without_scope
 @inputs.operation(Unavailable)
 def empty_trash() -> shapes.TrashEmptied:
-    """Delete everything in the trash, at once and for good."""
+    """Delete everything in the trash, at once and for good. Nothing brings these photos back. The answer
+    tells how many there were.
+    """
     return {"deleted": empty(now=utc_now())}

@@ -214,7 +214,7 @@ class Named(msgspec.Struct):
 @inputs.operation()
 def list_sensitive(query: Named) -> shapes.SensitivePhotos:
     """List which of these photos have something sensitive, also in the trash, so that a client that knows
-    only their ids can veil them.
+    only their ids can veil them. Ids that do not exist are left out.
     """
     found = gate.kinds_of(map(int, query.ids.split(",")))
     return {
@@ -228,5 +228,7 @@ def list_sensitive(query: Named) -> shapes.SensitivePhotos:
 @routes.get("/tags")
 @inputs.operation()
 def list_tags() -> shapes.TagList:
-    """List the tags with the most photos, at most 100."""
+    """List the tags with the most photos, at most 100. Tags that differ only in upper and lower case are one
+    tag.
+    """
     return {"tags": every_tag()}

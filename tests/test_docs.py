@@ -10,10 +10,11 @@ import pytest
 import jobs
 from docs import generate
 from settings import ROOT
+from terminal import commands
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text()
-COMMANDS = click.Group(commands=list(jobs.COMMANDS))
+COMMANDS = click.Group(commands=[*jobs.COMMANDS, *commands.COMMANDS])
 
 _FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")

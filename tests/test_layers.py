@@ -14,12 +14,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("assistant", "curation", "engines", "queries", "upkeep", "web")
+PACKAGES = ("assistant", "curation", "engines", "queries", "terminal", "upkeep", "web")
 
 # From the ground up. A new module is added to a row, or gets a row of its own.
 LAYERS = (
     ("errors", "terms", "text"),
     ("clock", "crypto", "engines.heif", "locks", "settings"),
+    ("terminal.bundle", "terminal.pictures", "terminal.texts"),
+    ("terminal.failures",),
+    ("terminal.service",),
+    ("terminal.logins", "terminal.showing"),
+    ("terminal.commands",),
     ("database", "net", "pictures"),
     ("engines.lines", "loops", "models", "spool"),
     ("engines.codes", "engines.findings", "engines.packing", "engines.screen", "engines.sensitive"),
@@ -51,6 +56,7 @@ LAYERS = (
         "web.addresses",
         "web.certificates",
         "web.dashboard",
+        "web.examples",
         "web.inputs",
         "web.recipes",
         "web.shapes",
@@ -134,11 +140,13 @@ OWNERS = {
     "requests": {"net"},
     "urllib3": {"net"},
     "urllib.request": {"net"},
-    "http.client": {"net"},
+    # The client is a process of the person's own, often on another machine: no guard stands around it.
+    "http.client": {"net", "terminal.service"},
     # The server looks whether its own address is free; the worker receives requests.
     # The addresses of the machine are asked of the kernel.
-    "socket": {"net", "web.addresses", "web.sockets", "web.worker", SERVER},
-    "PIL": {"pictures", "engines.codes", "engines.heif", "engines.ocr"},
+    "socket": {"net", "terminal.service", "web.addresses", "web.sockets", "web.worker", SERVER},
+    # The client makes a PNG of a thumbnail for some terminals.
+    "PIL": {"pictures", "engines.codes", "engines.heif", "engines.ocr", "terminal.pictures"},
     # Only in the child process of `engines.heif`.
     "pi_heif": {"engines.heif"},
     "zxingcpp": {"engines.codes"},
@@ -287,6 +295,10 @@ TABLE_NAMES = dict(
 STATEMENT = re.compile(r"\b(?:INSERT INTO|REPLACE INTO|UPDATE|DELETE FROM)\s+([a-z_]+)")
 
 ENVIRONMENT_READERS = {"app", SERVER}
+# The client's commands: their settings are those of the person's shell and terminal.
+ENVIRONMENT_USERS = {"terminal.commands", "terminal.showing"}
+# What the client may use beside its own modules: it is copied with these to other machines.
+CLIENT_GROUND = {"errors", "settings", "text"}
 ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
 REQUEST_INPUT = {
     f"flask.request.{part}"
@@ -374,6 +386,11 @@ def test_every_table_has_its_writers() -> None:
             "upkeep.check",
             "import dynamics\nfrom assistant import chat\nimport jobs",
             "3: upkeep.check imports jobs, which is not below it",
+        ),
+        (
+            "terminal.commands",
+            "from clock import utc_now",
+            "1: terminal.commands imports clock, which the client does not bring to other machines",
         ),
         ("net", "import os\nos.environ['HOME']", "2: net reads the environment"),
         ("net", "import os\nimport os.path\nos.getenv('HOME')", "3: net reads the environment"),
@@ -527,6 +544,8 @@ def _imports(module: str, tree: ast.Module) -> Iterator[str]:
                 yield f"{where} imports {target}, which is not below it"
             elif node in inside_functions and module != SERVER:
                 yield f"{where} imports {target} inside a function"
+            if package == "terminal" and not target.startswith("terminal.") and target not in CLIENT_GROUND:
+                yield f"{where} imports {target}, which the client does not bring to other machines"
             if target in MODELS and package != "engines" and module != "llm":
                 yield f"{where} imports {target}, which llm is for"
             if target.startswith("upkeep.") and package not in ("upkeep", "jobs", "app") and module != SERVER:
@@ -586,7 +605,7 @@ def _environment(module: str, tree: ast.Module) -> Iterator[str]:
     ]
     handed_on = [argument for call in calls for argument in call.args]
     for node, meant in _uses(tree):
-        if meant not in ENVIRONMENT:
+        if meant not in ENVIRONMENT or module in ENVIRONMENT_USERS:
             continue
         if module not in ENVIRONMENT_READERS:
             yield f"{node.lineno}: {module} reads the environment"

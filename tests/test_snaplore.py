@@ -13,6 +13,7 @@ import pytest
 
 import jobs
 from settings import NAME, ROOT, VERSION
+from terminal.commands import COMMANDS
 
 SCRIPT = ROOT / "snaplore"
 OTHER_PYTHON = Path(sys.base_prefix) / "bin" / "python3"  # of the system, without the packages
@@ -47,7 +48,7 @@ def test_the_help_lists_the_projects_commands_and_nothing_of_flask():
     assert shown.stdout.startswith("Usage: snaplore [OPTIONS] COMMAND [ARGS]...")
     commands = shown.stdout.partition("Commands:\n")[2]
     assert [line.split()[0] for line in commands.splitlines()] == sorted(
-        command.name for command in jobs.COMMANDS
+        command.name for command in (*jobs.COMMANDS, *COMMANDS)
     )
     assert "flask" not in shown.stdout.lower()
     assert run("run").returncode == 2

@@ -169,7 +169,8 @@ def test_a_token_may_call_what_its_scope_allows_and_nothing_else(client, token_o
         address = re.sub(
             r"\{(?:conversation_id)\}",
             "a1",
-            re.sub(r"\{(photo|dynamic|memory|token|message|search)_id\}", "1", path),
+            # Ids of rows are numbers: with another text, the path would be unknown.
+            re.sub(r"\{(?!device|skill|server|call|conversation)\w+_id\}", "1", path),
         )
         call = getattr(client, method.lower())
         answer = call(re.sub(r"\{\w+\}", "any", address), headers=headers)

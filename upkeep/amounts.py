@@ -105,14 +105,16 @@ class Clearing(msgspec.Struct):
 @routes.get("/stats")
 @inputs.operation()
 def stats() -> shapes.Amounts:
-    """Show how much is stored."""
+    """Show how much is stored. Sizes are bytes on the disk."""
     return statistics(now=utc_now())
 
 
 @routes.get("/retention")
 @inputs.operation()
 def show_retention() -> shapes.RetentionFields:
-    """Show after how many days stored data is deleted."""
+    """Show after how many days stored data is deleted. Kept photos and pinned notes are spared. Clean-up
+    deletes, once a day where it is scheduled.
+    """
     settings = inputs.settings()
     return {
         "retention_days": retention.days(settings),
@@ -123,7 +125,7 @@ def show_retention() -> shapes.RetentionFields:
 @routes.get("/retention/preview")
 @inputs.operation()
 def preview_retention(query: PreviewQuery) -> shapes.RetentionPreview:
-    """Count what the next clean-up would delete with another retention period."""
+    """Count what the next clean-up would delete with another retention period. Nothing is changed by it."""
     due = cleanup.due(query.retention_days, now=utc_now())
     return {
         "retention_days": query.retention_days,
@@ -136,7 +138,9 @@ def preview_retention(query: PreviewQuery) -> shapes.RetentionPreview:
 @routes.put("/retention")
 @inputs.operation()
 def change_retention(body: Retention) -> shapes.RetentionFields:
-    """Set after how many days stored data is deleted; 0 keeps everything."""
+    """Set after how many days stored data is deleted; 0 keeps everything. The stored value wins over the
+    environment. Nothing is deleted before the next clean-up.
+    """
     models.store_value("retention_days", body.retention_days)
     return show_retention()
 
@@ -144,7 +148,9 @@ def change_retention(body: Retention) -> shapes.RetentionFields:
 @routes.get("/codes")
 @inputs.operation()
 def show_codes() -> shapes.CodesFields:
-    """Show after how many days screenshots of one-time codes go to the trash, and how many there are."""
+    """Show after how many days screenshots of one-time codes go to the trash, and how many there are. Only
+    screenshots whose one sensitive matter is a code count.
+    """
     return {
         "days": retention.codes_days(inputs.settings()),
         "photos": photos.with_codes(utc_now()).count(),
@@ -164,7 +170,9 @@ def change_codes(body: Codes) -> shapes.CodesFields:
 @routes.get("/keys")
 @inputs.operation()
 def show_keys() -> shapes.KeyStatus:
-    """Show the age of the keys, and how many photos are sealed under each generation."""
+    """Show the age of the keys, and how many photos are sealed under each generation. Times are null when
+    encryption is off. No key is shown.
+    """
     return keys(inputs.settings())
 
 
@@ -172,7 +180,10 @@ def show_keys() -> shapes.KeyStatus:
 @inputs.without_scope
 @inputs.operation(Unavailable)
 def download(query: ExportQuery) -> Annotated[flask.Response, inputs.Media(("application/zip",))]:
-    """Export everything as a zip of readable files, without the trash unless `trash` is true."""
+    """Export everything as a zip of readable files, without the trash unless `trash` is true. Pictures are
+    the originals, and everything else is readable text. It is streamed, so its size is not known before, and
+    one export runs at a time.
+    """
     now, place = utc_now(), contextlib.ExitStack()  # closed when the client has received everything
     place.enter_context(_exports.one())
     answer = flask.Response(

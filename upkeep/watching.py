@@ -256,5 +256,7 @@ routes = Blueprint("watching", __name__, url_prefix="/api")
 @routes.get("/watch")
 @inputs.operation()
 def show() -> shapes.WatchedFolders:
-    """Show the watched folders, and the files in them that could not be stored."""
+    """Show the watched folders, and the files in them that could not be stored. A folder is watched where
+    `SNAPLORE_WATCH` names it. A failed file is tried again when it changes.
+    """
     return {"folders": overview(inputs.settings())}

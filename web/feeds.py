@@ -328,7 +328,9 @@ class FeedRequest(msgspec.Struct):
 @routes.get("/api/feeds")
 @inputs.operation()
 def index() -> shapes.FeedList:
-    """List the feeds, the newest first, without their addresses."""
+    """List the feeds, the newest first, without their addresses. An address is shown only when its feed is
+    made.
+    """
     return {"feeds": every()}
 
 
@@ -345,7 +347,7 @@ def add(body: FeedRequest) -> shapes.NewFeed:
 @routes.delete("/api/feeds/<id:feed_id>")
 @inputs.operation(NotFound)
 def remove(feed_id: int) -> shapes.Done:
-    """Revoke a feed, at once."""
+    """Revoke a feed, at once. Its address is 404 from then on, like one that never was."""
     revoke(feed_id)
     return {"message": "Revoked"}
 
@@ -353,7 +355,9 @@ def remove(feed_id: int) -> shapes.Done:
 @routes.get("/feed/<token>/agenda.ics")
 @inputs.operation(NotFound)
 def show_agenda(token: str) -> Calendar:
-    """Get the agenda as iCalendar, at the address of a feed; needs no key."""
+    """Get the agenda as iCalendar, at the address of a feed; needs no key. Every wrong address is the same
+    404.
+    """
     now = utc_now()
     return _answer(events(at(token, "agenda", now=now), _base(), inputs.settings(), now=now))
 
@@ -361,7 +365,9 @@ def show_agenda(token: str) -> Calendar:
 @routes.get("/feed/<token>/notes.atom")
 @inputs.operation(NotFound)
 def show_notes(token: str) -> Atom:
-    """Get the latest notes as Atom, at the address of a feed; needs no key."""
+    """Get the latest notes as Atom, at the address of a feed; needs no key. Every wrong address is the same
+    404.
+    """
     now = utc_now()
     return _answer(notes(at(token, "notes", now=now), _base(), inputs.settings(), now=now))
 
@@ -369,7 +375,9 @@ def show_notes(token: str) -> Atom:
 @routes.get("/feed/<token>/search.atom")
 @inputs.operation(NotFound)
 def show_search(token: str) -> Atom:
-    """Get the newest screenshots that a search finds as Atom, at the address of a feed; needs no key."""
+    """Get the newest screenshots that a search finds as Atom, at the address of a feed; needs no key. Every
+    wrong address is the same 404.
+    """
     now = utc_now()
     return _answer(searched(at(token, "search", now=now), _base(), inputs.settings(), now=now))
 

@@ -17,7 +17,7 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.routing import Rule
 
 from settings import MEGABYTE, NAME, VERSION
-from web import inputs, shapes
+from web import examples, inputs, shapes
 
 # Blueprint -> the title of its section in the contract, in the contract's order.
 RESOURCES = {
@@ -51,6 +51,28 @@ RESOURCES = {
     "push": "Push",
     "skills": "Skills",
     "mcp_servers": "MCP servers",
+}
+
+# Section -> what its operations are for.
+SECTIONS = {
+    "Service": "What the service is, where it is reached, and this contract.",
+    "Access": "Tokens for devices and programs, pairing, and recipes for programs that upload.",
+    "Photos": "Uploading screenshots, and listing, showing, keeping, tagging and deleting them.",
+    "Search": "Finding screenshots by their words, by operators and by meaning; saved searches.",
+    "Analysis and statistics": "What was found out about each screenshot, and counts of it.",
+    "Agenda": "What happens on days that screenshots name, and dismissing it.",
+    "Feeds": "Secret addresses by which calendars and feed readers follow the agenda, notes and searches.",
+    "Webhooks": "Addresses that get a signed message when something happens, and what was sent to them.",
+    "Chat": "Messages to the assistant, and its calls of tools that wait for the person.",
+    "Conversations": "Stored chats with their messages and pictures.",
+    "Dynamics": "The notes that the service writes about what is new.",
+    "Memories": "What the assistant remembers about the person.",
+    "LLM configuration": "Which model analyses and answers.",
+    "Usage": "Calls and tokens by day, purpose and model.",
+    "Data": "Retention, export, deletion, keys and watched folders.",
+    "Push": "Devices that get notifications, and notifications to them.",
+    "Skills": "Named system prompts for the assistant.",
+    "MCP servers": "Servers whose tools the assistant may call.",
 }
 
 # Status -> the name of its component, and its meaning.
@@ -110,9 +132,20 @@ def document(
                 paths.setdefault(_path(rule), {})[method.lower()] = operation
     return {
         "openapi": "3.1.0",
-        "info": {"title": NAME, "version": VERSION, "description": DESCRIPTION},
+        "info": {
+            "title": NAME,
+            "version": VERSION,
+            "description": DESCRIPTION,
+            "contact": {"name": f"{NAME} contributors"},
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        # Relative to the address of this document, so it is right wherever the service is reached.
+        "servers": [{"url": "/", "description": "The service that this document comes from"}],
         "security": [{"bearer": []}],
-        "tags": [{"name": name} for name in dict.fromkeys(RESOURCES.values())],
+        "tags": [
+            {"name": name, "description": SECTIONS.get(name, "")}
+            for name in dict.fromkeys(RESOURCES.values())
+        ],
         "paths": paths,
         "components": {
             "schemas": dict(sorted(made.schemas.items())),
@@ -134,26 +167,30 @@ class _Document:
 
     def __init__(self) -> None:
         self.schemas: dict[str, Any] = {}
+        self._examples = examples.Examples(self.schemas)
         self.schema(Error)
 
     def operation(
         self, rule: Rule, method: str, view: Any, statuses: list[int], *, is_limited: bool
     ) -> dict[str, Any]:
         contract: inputs.Operation = view.operation
+        name = rule.endpoint.replace(".", "_")
         summary, _, description = " ".join((inspect.getdoc(view) or "").split()).partition(". ")
-        parameters = [self._in_path(name, kind) for name, kind in contract.path.items()]
+        parameters = [self._in_path(field, kind) for field, kind in contract.path.items()]
         if "query" in contract.inputs:
             parameters += self._in_query(contract.inputs["query"])
+        for parameter in parameters:
+            parameter["example"] = self._examples.of(parameter["schema"], name, parameter["name"])
         made = {
-            "operationId": rule.endpoint.replace(".", "_"),
+            "operationId": name,
             "tags": [RESOURCES[_blueprint(rule)]],
             "summary": summary.removesuffix("."),
             "description": description,
             "parameters": parameters,
-            "requestBody": self._body(contract, view) if method in BODY_METHODS else None,
+            "requestBody": self._body(contract, view, name) if method in BODY_METHODS else None,
             "responses": {
-                "200": self._answer(contract.answer),
-                **{str(status): self._failure(status, contract) for status in statuses},
+                "200": self._answer(contract.answer, name),
+                **{str(status): self._failure(status, contract, name) for status in statuses},
             },
         }
         if is_limited:
@@ -182,16 +219,18 @@ class _Document:
             described = {"description": schema.pop("description")} if "description" in schema else {}
             yield {"name": name, "in": "query", "required": name in required, **described, "schema": schema}
 
-    def _body(self, contract: inputs.Operation, view: Any) -> dict[str, Any] | None:
+    def _body(self, contract: inputs.Operation, view: Any, name: str) -> dict[str, Any] | None:
         if "body" in contract.inputs:
             shape = contract.inputs["body"]
-            content = {"application/json": {"schema": self.schema(shape)}}
+            content = {"application/json": self._json(shape, name)}
             return {
                 "required": any(field.required for field in msgspec.structs.fields(shape)),
                 "content": content,
             }
         if "form" in contract.inputs:
             fields, required = _fields(contract.inputs["form"])
+            for field, schema in fields.items():
+                schema.setdefault("examples", [self._examples.of(schema, name, field)])
             largest, most = view.takes_files
             file = {"type": "string", "format": "binary", "description": f"at most {largest // MEGABYTE} MB"}
             if "file" in contract.inputs:
@@ -204,24 +243,31 @@ class _Document:
             return {"required": bool(required), "content": {"multipart/form-data": {"schema": form}}}
         return None
 
-    def _answer(self, kind: Any) -> dict[str, Any]:
+    def _json(self, kind: Any, name: str) -> dict[str, Any]:
+        """The JSON of an operation, with an example."""
+        schema = self.schema(kind)
+        return {"schema": schema, "example": self._examples.of(schema, name)}
+
+    def _answer(self, kind: Any, name: str) -> dict[str, Any]:
         kind, media = _media(kind)
-        content = {} if kind is flask.Response else {"application/json": {"schema": self.schema(kind)}}
-        for name in media.media_types:
-            content[name] = {
+        content = {} if kind is flask.Response else {"application/json": self._json(kind, name)}
+        for media_type in media.media_types:
+            # OpenAPI 3.1 needs no schema for bytes. Generators of clients do: without the format they make a
+            # text of them, or nothing.
+            content[media_type] = {
                 "schema": {"type": "string"}
-                if name.startswith("text/")
+                if media_type.startswith("text/")
                 else {"type": "string", "format": "binary"}
             }
         return {"description": "Done", "content": content}
 
-    def _failure(self, status: int, contract: inputs.Operation) -> dict[str, Any]:
-        name, text = STATUSES[status]
+    def _failure(self, status: int, contract: inputs.Operation, name: str) -> dict[str, Any]:
+        component, text = STATUSES[status]
         if status == 206:
-            return {**self._answer(contract.answer), "description": text}
-        return (
-            {"description": text} if status in _WITHOUT_JSON else {"$ref": f"#/components/responses/{name}"}
-        )
+            return {**self._answer(contract.answer, name), "description": text}
+        if status in _WITHOUT_JSON:
+            return {"description": text}
+        return {"$ref": f"#/components/responses/{component}"}
 
 
 class Error(msgspec.Struct):
@@ -263,7 +309,7 @@ def _statuses(
             found.add(503)
     if contract.inputs:
         found.add(400)
-    if "query" in contract.inputs:
+    if "query" in contract.inputs or rule.endpoint in unlocked:
         found.add(414)
     if method in BODY_METHODS:
         found.add(413)
@@ -280,7 +326,10 @@ def _statuses(
 
 
 def _response(status: int, text: str) -> dict[str, Any]:
-    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Error.__name__}"}}}
+    schema = {"$ref": f"#/components/schemas/{Error.__name__}"}
+    content = {
+        "application/json": {"schema": schema, "example": {"detail": examples.ERRORS.get(status, text)}}
+    }
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS_OF.get(status, ())}
     return {"description": text, "content": content, **({"headers": headers} if headers else {})}
 

@@ -263,10 +263,10 @@ class CertificateFields(TypedDict):
     """The fingerprints are SHA-256, as pairs of hexadecimal digits between colons."""
 
     fingerprint: Annotated[str, Meta(description="of the server's certificate; it changes with each renewal")]
-    expires_at: datetime
+    expires_at: Timestamp
     names: Annotated[list[str], Meta(description="host names and addresses that it is valid for")]
     ca_fingerprint: Annotated[str, Meta(description="of the CA that issued it; `/ca` hands the CA out")]
-    ca_expires_at: datetime
+    ca_expires_at: Timestamp
 
 
 class Addresses(TypedDict):
