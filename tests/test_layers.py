@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("assistant", "curation", "engines", "queries", "upkeep", "web")
+PACKAGES = ("assistant", "buckets", "curation", "engines", "queries", "upkeep", "web")
 
 # From the ground up. A new module is added to a row, or gets a row of its own.
 LAYERS = (
     ("errors", "terms", "text"),
     ("clock", "crypto", "engines.heif", "locks", "settings"),
     ("database", "net", "pictures"),
-    ("engines.lines", "loops", "models", "spool"),
+    ("buckets.s3", "engines.lines", "loops", "models", "spool"),
     ("engines.codes", "engines.findings", "engines.packing", "engines.screen", "engines.sensitive"),
     ("engines.layout",),
     (
@@ -83,7 +83,9 @@ LAYERS = (
     ("curation.originals",),
     ("upkeep.progress",),
     ("upkeep.archive", "upkeep.authority", "upkeep.cleanup", "upkeep.rollback", "upkeep.rotation"),
-    ("upkeep.backup", "upkeep.check", "upkeep.export", "upkeep.importing", "upkeep.restore"),
+    ("upkeep.backup", "upkeep.check", "upkeep.export", "upkeep.importing"),
+    ("upkeep.offsite",),
+    ("upkeep.restore",),
     ("upkeep.watching",),
     ("upkeep.amounts",),
     ("jobs",),

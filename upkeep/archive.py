@@ -8,6 +8,7 @@ never valid.
 import contextlib
 import errno
 import hashlib
+import heapq
 import io
 import itertools
 import os
@@ -68,6 +69,7 @@ class Head(msgspec.Struct, frozen=True):
     generation: int  # of the key ring
     photos: int
     files: int  # pictures, thumbnails and attachments, including the unreadable ones
+    bytes: int = 0  # about how much room it takes unpacked; 0: an earlier version did not say
 
 
 # ---------------------------------------------------------------------------------------------------- members
@@ -175,6 +177,16 @@ def stored_files(copy: SqlCipherDatabase) -> Iterator[StoredFile]:
         rows = path.model.select(*columns).where(path.is_null(False)).order_by(path.model.id.desc())
         for row in rows.tuples().iterator(copy):
             yield StoredFile(*row)
+
+
+def stored_by_path(copy: SqlCipherDatabase) -> Iterator[StoredFile]:
+    """As `stored_files`, ascending by path. Each kind is read by the index of its path."""
+    kinds = []
+    for path, key, digest in FILE_FIELDS:
+        columns = (path, key, peewee.SQL("NULL") if digest is None else digest)
+        rows = path.model.select(*columns).where(path.is_null(False)).order_by(path)
+        kinds.append(StoredFile(*row) for row in rows.tuples().iterator(copy))
+    return heapq.merge(*kinds, key=lambda file: file.path)
 
 
 def link(source: Path | str, target: Path | str) -> None:

@@ -60,19 +60,42 @@ def make(
     """
     if target.exists() and not force:
         raise Conflict(f"{target} exists. Choose another name, or replace it with --force.")
+    failure = f"The backup cannot be written to {target}"
+    with archive.explain_failures(failure), snapshot(progress, now=now) as taken:
+        archive.remove_matching(target.parent, re.escape(target.name) + r"\.[0-9a-f]{8}\.part")
+        size = taken.head.bytes + archive.MEMBER * taken.head.files
+        if shutil.disk_usage(target.parent).free < size:
+            megabytes = math.ceil(size / 1_048_576)
+            raise StorageFull(f"The backup needs {megabytes} MB, and less is free for {target}.")
+        with _new_file(target) as file:
+            unreadable = _write(file, taken, taken.master_key if with_master_key else None, progress)
+    return Made(taken.head, target.stat().st_size, unreadable)
+
+
+# ----------------------------------------------------------------------------------------------- the snapshot
+
+
+class Snapshot(NamedTuple):
+    """Everything as it is at one moment, in a private folder."""
+
+    private: Path  # with the files under their own names, the copies of the key ring, and the database
+    copy: SqlCipherDatabase  # a connection to that database
+    head: archive.Head
+    master_key: bytes | None  # that seals the key ring
+
+
+@contextlib.contextmanager
+def snapshot(progress: Progress, *, now: datetime) -> Iterator[Snapshot]:
+    """A snapshot of the open data folder, removed at the end. Needs that no scope is open. Raises
+    `Unavailable` while another backup is being made.
+    """
     folder = database.store().folder
     busy = named_lock(folder / "jobs", "backup", 0, busy="Another backup is being made.")
-    failure = f"The backup cannot be written to {target}"
-    with archive.explain_failures(failure), busy, archive.private_folder(folder, "backup") as private:
-        archive.remove_matching(target.parent, re.escape(target.name) + r"\.[0-9a-f]{8}\.part")
+    with busy, archive.private_folder(folder, "backup") as private:
         _link_ahead(private, progress)
         moment = _take_moment(private, progress)
         with archive.opened(private / archive.DATABASE, moment.ring) as copy:
             sizes = [crypto.size_of(private / Path(file.path).name) for file in archive.stored_files(copy)]
-            size = (private / archive.DATABASE).stat().st_size + sum(sizes) + archive.MEMBER * len(sizes)
-            if shutil.disk_usage(target.parent).free < size:
-                megabytes = math.ceil(size / 1_048_576)
-                raise StorageFull(f"The backup needs {megabytes} MB, and less is free for {target}.")
             photos = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
             ring = moment.ring
             head = archive.Head(
@@ -83,15 +106,9 @@ def make(
                 ring.generation,
                 photos,
                 len(sizes),
+                sum(sizes) + (private / archive.DATABASE).stat().st_size,
             )
-            with _new_file(target) as file:
-                unreadable = _write(
-                    file, head, private, copy, moment.master_key if with_master_key else None, progress
-                )
-    return Made(head, target.stat().st_size, unreadable)
-
-
-# ----------------------------------------------------------------------------------------------- the snapshot
+            yield Snapshot(private, copy, head, moment.master_key)
 
 
 class _Moment(NamedTuple):
@@ -176,15 +193,9 @@ def _copy_database(live: SqlCipherDatabase, target: Path, ring: crypto.KeyRing, 
 # ------------------------------------------------------------------------------------------------ the archive
 
 
-def _write(
-    file: BinaryIO,
-    head: archive.Head,
-    private: Path,
-    copy: SqlCipherDatabase,
-    master_key: bytes | None,
-    progress: Progress,
-) -> list[str]:
+def _write(file: BinaryIO, taken: Snapshot, master_key: bytes | None, progress: Progress) -> list[str]:
     """Write all members; returns the paths of the files that cannot be read."""
+    private, copy, head, _ = taken
     unreadable = []
     with (private / archive.SUMS).open("w+b") as sums:
         tar = archive.Writer(file, sums, head.created_at)

@@ -1,10 +1,10 @@
 """Restoring a backup: everything is verified before anything is replaced, and the previous data is kept
 aside.
 
-The backup is unpacked into `restore-<hex>`, a folder in the data folder. Nothing in the archive is trusted:
-each member must have a known name and the checksum of the archive's list; the key ring must open, the
-database must be intact, and every file that a row names must be present and authentic. A database of an older
-Snaplore is migrated there as well.
+The backup is unpacked, or fetched from a bucket, into `restore-<hex>`, a folder in the data folder. Nothing
+in it is trusted: each member must have a known name and the checksum of the archive's list; the key ring must
+open, the database must be intact, and every file that a row names must be present and authentic. A database
+of an older Snaplore is migrated there as well.
 
 The switch is committed by one step, as is every change of the data folder: replacing the key ring. Before it,
 the present data is linked into `before-restore-<UTC>`, and the new files and the new database are put beside
@@ -35,11 +35,12 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import database
+from buckets.s3 import Bucket
 from errors import BadInput, NotFound, StartRefused, StorageFull, Unreadable
 from locks import FolderLock, ServiceLock
 from models import Photo
 from settings import Settings
-from upkeep import archive
+from upkeep import archive, offsite
 from upkeep.progress import Progress
 
 ASIDE = "before-restore-"
@@ -47,6 +48,13 @@ PICTURES = ("photos", "attachments")
 FILES = ("database", *PICTURES)
 STATE = ("keys", *FILES)  # the folders that make up a state of the data folder
 DAMAGED = "The backup is damaged"
+
+
+class Snapshot(NamedTuple):
+    """A backup in a bucket."""
+
+    bucket: Bucket
+    name: str
 
 
 class Restored(NamedTuple):
@@ -58,26 +66,29 @@ class Restored(NamedTuple):
 
 def restore(
     settings: Settings,
-    source: Path,
+    source: Path | Snapshot,
     progress: Progress,
     *,
     now: datetime,
     master_key_file: Path | None = None,
 ) -> Restored:
-    """Replace everything in the data folder with the backup `source`. The data folder need not open, or
-    exist.
+    """Replace everything in the data folder with the backup `source`, a file or a snapshot in a bucket. The
+    data folder need not open, or exist.
 
     Raises `StartRefused` when a service runs, when no key opens the backup, or when the encryption setting
     differs from the backup; `BadInput` when `source` is not a backup; `Unreadable` when it is damaged;
-    `StorageFull`. After any failure the data is unchanged.
+    `StorageFull`; `BucketAway`. After any failure the data is unchanged.
     """
     with (
         archive.explain_failures("The backup cannot be restored"),
         _alone(settings.data_dir) as (folder, stage),
     ):
         _machine_key(settings, folder)  # raises now, not after an hour, if its file is set but missing
-        _check_room(folder, source.stat().st_size)
-        head = _unpack(source, stage, settings, progress)
+        if isinstance(source, Snapshot):
+            head = _fetch(source, stage, settings, progress)
+        else:
+            _check_room(folder, source.stat().st_size)
+            head = _unpack(source, stage, settings, progress)
         ring, key = _open_ring(settings, stage, master_key_file)
         unreadable = _decoded((stage / archive.UNREADABLE).read_bytes(), list[str])
         with _verified_database(stage, ring) as copy:
@@ -182,9 +193,30 @@ def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -
     if head is None:
         raise BadInput(f"{source} is not a backup of Snaplore.")
     _compare(stage / "computed", stage / archive.SUMS)
+    _check_complete(stage)
+    return head
+
+
+def _fetch(source: Snapshot, stage: Path, settings: Settings, progress: Progress) -> archive.Head:
+    """As `_unpack`, from a bucket."""
+    for name in ("keys", *PICTURES):
+        (stage / name).mkdir(mode=0o700)
+    accepted: list[archive.Head] = []
+
+    def accept(name: str) -> None:
+        accepted.append(_accepted_head(name, stage, settings))
+        _check_room(settings.data_dir, accepted[0].bytes)
+
+    for done, _ in enumerate(offsite.fetch(source.bucket, source.name, stage, accept), start=1):
+        if done % archive.REPORT == 0 or done >= accepted[0].files:
+            progress("fetching", done, max(done, accepted[0].files))
+    _check_complete(stage)
+    return accepted[0]
+
+
+def _check_complete(stage: Path) -> None:
     if absent := [name for name in archive.MEMBERS - {archive.MASTER_KEY} if not (stage / name).exists()]:
         raise Unreadable(f"{DAMAGED}: {absent[0]} is missing.")
-    return head
 
 
 class PlainMember(tarfile.TarInfo):
