@@ -72,6 +72,7 @@ EXITS = (
         "a sensitive text is replaced; `reasoner` names no note about such a photo",
     ),
     Exit("the log", "push", "nobody else logs what a person, a picture or a model wrote"),
+    # Sealed bytes in a bucket (`buckets/`) are no exit: nobody can read them without the keys in this folder.
     # These have no texts of their own: they quote models and servers, which were sent nothing sensitive.
     Exit("messages of errors", "analysis", "they quote no text of a photo"),
 )

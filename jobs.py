@@ -37,10 +37,11 @@ from curation import retention
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
 from settings import MEGABYTE, NAME, S3_ADDRESS, VERSION, Settings
-from upkeep import authority, backup, check, cleanup, importing, offsite, progress, restore, rotation
+from upkeep import authority, backup, check, cleanup, importing, moving, offsite, progress, restore, rotation
 from web import addresses, certificates, shapes, trust
 
 MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
+MOVING_SECONDS = 900.0  # of a clean-up, for moving originals; systemd ends a job after half an hour
 LONGEST_ABSENCE = timedelta(days=7)  # a longer time between two runs of a daily job may be a wrong clock
 
 Parameters = ParamSpec("Parameters")
@@ -253,14 +254,50 @@ def clean_up(dry_run: bool) -> str:
     if not dry_run:
         with database.scope():
             retention.warn(settings, now=utc_now())
+    elsewhere = "" if dry_run else _moved(settings)
     kept = f"; {cleaned.kept} older photos are kept" if cleaned.kept else ""
     if cleaned.codes:
         kept += f"; {cleaned.codes} one-time codes {'would go' if dry_run else 'went'} to the trash"
     return (
         f"{cleaned.photos} photos, {cleaned.trash} from the trash, {cleaned.conversations} conversations, "
         f"{cleaned.dynamics} notes, {cleaned.memories} memories, {cleaned.orphans} orphaned files, "
-        f"{cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed{kept}"
+        f"{cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed{kept}{elsewhere}"
     )
+
+
+def _moved(settings: Settings) -> str:
+    """Move originals as a part of another job, whose outcome does not depend on the bucket."""
+    try:
+        with progress.bars() as report:
+            moved = moving.move(settings, report, now=utc_now(), seconds=MOVING_SECONDS)
+    except SnaploreError as problem:
+        return f"; originals stay here: {problem.detail}"
+    return f"; {_shown_move(moved, 'moved to')}" if moved is not None else ""
+
+
+def _shown_move(moved: moving.Moved, verb: str) -> str:
+    left = f", {moved.left} could not be read and stay" if moved.left else ""
+    return (
+        f"{moved.done} originals ({moved.bytes / MEGABYTE:.1f} MB) {verb} the bucket{left}, "
+        f"{moved.deleted} deleted there"
+    )
+
+
+@job("move-originals")
+@click.option("--back", is_flag=True, help="Bring all originals back instead, as far as the disk has room.")
+def move_originals(back: bool) -> str:
+    """Move the originals of older pictures to the bucket of SNAPLORE_ORIGINALS now; clean-up does so every
+    night.
+    """
+    settings = _application().settings
+    with progress.bars() as report:
+        if back:
+            moved = moving.bring_back(settings, report)
+        else:
+            moved = moving.move(settings, report, now=utc_now())
+    if moved is None:
+        return "SNAPLORE_ORIGINALS names no bucket"
+    return _shown_move(moved, "brought back from" if back else "moved to")
 
 
 @job("rotate-keys")

@@ -315,6 +315,8 @@ class Bucket:
                 if not 200 <= answer.status < 300:
                     raise _refusal(self.host, answer)
                 yield answer
+        except net.AnswerTooLarge:
+            raise Unreadable(f"{self.host}: an object is larger than it was.") from None
         except net.CallFailed as problem:
             raise BucketAway(problem.detail, passing=not isinstance(problem, net.AddressBlocked)) from None
 

@@ -58,7 +58,7 @@ LAYERS = (
     ("web.installable", "web.openapi", "web.trust"),
     ("access",),
     ("gate",),
-    ("devices", "lexicon", "llm", "memory", "push", "readings"),
+    ("buckets.away", "devices", "lexicon", "llm", "memory", "push", "readings"),
     ("matches", "photos"),
     ("queries.scope",),
     ("meaning", "search"),
@@ -82,7 +82,9 @@ LAYERS = (
     ("curation.batch",),
     ("curation.originals",),
     ("upkeep.progress",),
-    ("upkeep.archive", "upkeep.authority", "upkeep.cleanup", "upkeep.rollback", "upkeep.rotation"),
+    ("upkeep.archive", "upkeep.authority", "upkeep.rollback"),
+    ("upkeep.moving",),
+    ("upkeep.rotation", "upkeep.cleanup"),
     ("upkeep.backup", "upkeep.check", "upkeep.export", "upkeep.importing"),
     ("upkeep.offsite",),
     ("upkeep.restore",),
@@ -161,12 +163,14 @@ WRITERS = {
         "models",  # the place in the queue that each photo gets, and the reasoner's mark
         "photos",  # an analysis goes with its photo
     },
+    "AwayTally": set(),  # kept by triggers
     "Conversation": {"assistant.conversations"},
     "AskedCall": {"assistant.confirmation"},
     "CoveredAppTally": set(),
     "CoveredMonthTally": set(),
     "CoveredTally": set(),
     "Dynamic": {"dynamics"},
+    "ForgottenOriginal": {"photos"},  # and triggers
     "PausedTurn": {"assistant.confirmation"},
     "Holding": set(),  # kept by triggers
     "KeptTally": set(),
@@ -213,7 +217,10 @@ READERS = {
         "reasoner",
         "upkeep.check",
         "upkeep.export",
+        "upkeep.moving",
     },
+    "AwayTally": {"upkeep.amounts"},
+    "ForgottenOriginal": {"upkeep.check", "upkeep.moving"},
     "AskedCall": {"assistant.chat"},  # the one that it runs
     "CoveredAppTally": {"models"},
     "CoveredMonthTally": {"models"},
@@ -250,7 +257,7 @@ READERS = {
     }
     | {
         f"upkeep.{name}"
-        for name in ("archive", "backup", "check", "cleanup", "export", "restore", "rotation")
+        for name in ("archive", "backup", "check", "cleanup", "export", "moving", "restore", "rotation")
     },
     "PhotoTag": {"photos"},
     "PushDevice": {"devices"},

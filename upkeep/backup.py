@@ -30,8 +30,9 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import database
+from buckets import away
 from database import db
-from errors import Conflict, StorageFull
+from errors import Conflict, StorageFull, Unavailable, Unreadable
 from locks import named_lock
 from models import Photo
 from settings import VERSION
@@ -53,6 +54,9 @@ def make(
     target: Path, progress: Progress, *, now: datetime, force: bool = False, with_master_key: bool = False
 ) -> Made:
     """Write a backup of the open data folder to `target`, mode 0600. Needs that no scope is open.
+
+    Originals that are in a bucket are fetched. Those that cannot be fetched now are listed as unreadable;
+    after a restore they are where they were.
 
     Raises `Conflict` when `target` exists, except with `force`; `StorageFull` when the disk has or gets too
     little space; `Unavailable` when another backup is being made. After any failure `target` is unchanged and
@@ -96,6 +100,7 @@ def snapshot(progress: Progress, *, now: datetime) -> Iterator[Snapshot]:
         moment = _take_moment(private, progress)
         with archive.opened(private / archive.DATABASE, moment.ring) as copy:
             sizes = [crypto.size_of(private / Path(file.path).name) for file in archive.stored_files(copy)]
+            there = Photo.select(peewee.fn.SUM(Photo.away_bytes)).scalar(copy) or 0
             photos = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
             ring = moment.ring
             head = archive.Head(
@@ -106,7 +111,7 @@ def snapshot(progress: Progress, *, now: datetime) -> Iterator[Snapshot]:
                 ring.generation,
                 photos,
                 len(sizes),
-                sum(sizes) + (private / archive.DATABASE).stat().st_size,
+                sum(sizes) + there + (private / archive.DATABASE).stat().st_size,
             )
             yield Snapshot(private, copy, head, moment.master_key)
 
@@ -123,9 +128,9 @@ def _link_ahead(private: Path, progress: Progress) -> None:
     done = 0
     with database.scope():
         total = sum(
-            path.model.select().where(path.is_null(False)).count() for path, _, _ in archive.FILE_FIELDS
+            path.model.select().where(path.is_null(False)).count() for path, *_ in archive.FILE_FIELDS
         )
-    for path, _, _ in archive.FILE_FIELDS:
+    for path, *_ in archive.FILE_FIELDS:
         number, last = path.model.id, 0
         while True:
             with database.scope():
@@ -154,7 +159,11 @@ def _take_moment(private: Path, progress: Progress) -> _Moment:
             store = database.store()
             live = held.enter_context(archive.opened(store.database, store.ring))
             held.enter_context(live.atomic("DEFERRED"))
-            gone = {file.path for file in archive.stored_files(live) if not _keep(file.path, private)}
+            gone = {
+                file.path
+                for file in archive.stored_files(live)
+                if not _keep(file.path, private) and not file.away
+            }
             if gone <= missing or number == ROUNDS - 1:
                 for ring in archive.RINGS:
                     shutil.copyfile(store.folder / ring, private / Path(ring).name)
@@ -205,17 +214,39 @@ def _write(file: BinaryIO, taken: Snapshot, master_key: bytes | None, progress: 
         if master_key is not None:
             tar.add_bytes(archive.MASTER_KEY, master_key.hex().encode() + b"\n")
         tar.add(archive.DATABASE, private / archive.DATABASE)
+        originals = Originals()
         for number, stored in enumerate(archive.stored_files(copy), start=1):
             path = private / Path(stored.path).name
-            if archive.FILE.fullmatch(stored.path) and stored.is_intact(path):
-                tar.add(stored.path, path)
-            else:
-                unreadable.append(stored.path)
+            with originals.at_hand(stored, path):
+                if archive.FILE.fullmatch(stored.path) and stored.is_intact(path):
+                    tar.add(stored.path, path)
+                else:
+                    unreadable.append(stored.path)
             if number % archive.REPORT == 0 or number == head.files:
                 progress("writing", number, head.files)
         tar.add_bytes(archive.UNREADABLE, msgspec.json.encode(unreadable) + b"\n")
         tar.close()
     return unreadable
+
+
+class Originals:
+    """The originals that are in a bucket, for a backup."""
+
+    def __init__(self) -> None:
+        self._source = away.bucket(database.store().settings)
+
+    @contextlib.contextmanager
+    def at_hand(self, file: archive.StoredFile, place: Path) -> Iterator[None]:
+        """Fetch a file to `place` if it is in the bucket and not there, and delete it afterwards."""
+        is_fetched = bool(file.away) and self._source is not None and not place.exists()
+        if is_fetched and self._source is not None:
+            with contextlib.suppress(Unavailable, Unreadable):
+                away.fetch_to(place, file.path, file.key, self._source)
+        try:
+            yield
+        finally:
+            if is_fetched:
+                place.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

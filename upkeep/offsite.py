@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -204,6 +204,7 @@ def _send(
             progress("database", file.tell(), private.joinpath(archive.DATABASE).stat().st_size)
     sums.write(archive.sum_line(digest.hexdigest(), archive.DATABASE))
 
+    originals = backup.Originals()
     unreadable: list[str] = []
     sent = done = 0
 
@@ -214,13 +215,14 @@ def _send(
         before = known[file.path][1]
         if there is not None and before is not None and size in (there.size, 0):
             return file.path, before, False
-        if not archive.FILE.fullmatch(file.path) or not file.is_intact(place):
-            return file.path, None, False
-        if there is not None and there.size == size:
-            return file.path, Sum(file.path, _digest_of(place)), False
-        return file.path, Sum(file.path, bucket.put_file(file.path, place)), True
+        with originals.at_hand(file, place):
+            if not archive.FILE.fullmatch(file.path) or not file.is_intact(place):
+                return file.path, None, False
+            if there is not None and there.size == crypto.size_of(place):
+                return file.path, Sum(file.path, _digest_of(place)), False
+            return file.path, Sum(file.path, bucket.put_file(file.path, place)), True
 
-    objects, sums_before = _Ascending(stored_objects(bucket)), _Ascending(_earlier(earlier))
+    objects, sums_before = archive.Ascending(stored_objects(bucket)), archive.Ascending(_earlier(earlier))
     known: dict[str, tuple[Listed | None, Sum | None]] = {}
 
     def looked_up() -> Iterator[archive.StoredFile]:
@@ -291,7 +293,7 @@ def _prune(bucket: Bucket, keep: Keep, private: Path, progress: Progress, *, now
         path = private / f"staying-{number}"
         _fetch_sums(bucket, name, path)
         lists.append(_earlier(path))
-    named = _Ascending(heapq.merge(*lists))
+    named = archive.Ascending(_once(heapq.merge(*lists)))
     unnamed = (
         listed.name
         for listed in stored_objects(bucket)
@@ -300,6 +302,10 @@ def _prune(bucket: Bucket, keep: Keep, private: Path, progress: Progress, *, now
     for done, _ in enumerate(_at_once(bucket.delete, itertools.chain(ended, unnamed)), start=1):
         progress("pruning", done, done)
     return len(present) - len(staying)
+
+
+def _once(lines: Iterator[Sum]) -> Iterator[Sum]:
+    return (next(same) for _, same in itertools.groupby(lines, key=lambda line: line.name))
 
 
 def _kept(present: list[str], keep: Keep) -> set[str]:
@@ -317,32 +323,8 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
 class _Written(Protocol):
     def write(self, data: bytes, /) -> int: ...
-
-
-N = TypeVar("N", bound=_Named)
-
-
-class _Ascending(Generic[N]):
-    """Looks up names that ascend in a stream that ascends. Raises `Unreadable` when that does not."""
-
-    def __init__(self, items: Iterator[N]):
-        self._items = items
-        self._next = next(items, None)
-
-    def find(self, name: str) -> N | None:
-        while self._next is not None and self._next.name < name:
-            before = self._next.name
-            self._next = next(self._items, None)
-            if self._next is not None and self._next.name < before:
-                raise Unreadable("The store, or a list of checksums, does not name objects in their order.")
-        return self._next if self._next is not None and self._next.name == name else None
 
 
 def _at_once(work: Callable[[Given], Result], items: Iterable[Given]) -> Iterator[list[Result]]:

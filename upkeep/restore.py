@@ -35,6 +35,8 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import database
+import photos
+from buckets import away
 from buckets.s3 import Bucket
 from errors import BadInput, NotFound, StartRefused, StorageFull, Unreadable
 from locks import FolderLock, ServiceLock
@@ -43,7 +45,6 @@ from settings import Settings
 from upkeep import archive, offsite
 from upkeep.progress import Progress
 
-ASIDE = "before-restore-"
 PICTURES = ("photos", "attachments")
 FILES = ("database", *PICTURES)
 STATE = ("keys", *FILES)  # the folders that make up a state of the data folder
@@ -93,9 +94,10 @@ def restore(
         unreadable = _decoded((stage / archive.UNREADABLE).read_bytes(), list[str])
         with _verified_database(stage, ring) as copy:
             _verify_files(stage, copy, set(unreadable), head.files, progress)
-            photos = _number_of_photos(copy)
+            _bring_home(stage, copy)
+            number = _number_of_photos(copy)
         aside = _switch(settings, stage, ring, key, now=now)
-    return Restored(photos, head.created_at, aside, unreadable)
+    return Restored(number, head.created_at, aside, unreadable)
 
 
 def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = None) -> Restored:
@@ -121,12 +123,12 @@ def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = No
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(aside / f"{ring.database_file}{part}", stage / f"{archive.DATABASE}{part}")
         with _verified_database(stage, ring) as copy:
-            photos = _number_of_photos(copy)
+            number = _number_of_photos(copy)
         for name in PICTURES:
             _link_all(aside / name, stage / name)
         replaced = _switch(settings, stage, ring, key, now=now)
         shutil.rmtree(aside)
-    return Restored(photos, None, replaced, [])
+    return Restored(number, None, replaced, [])
 
 
 def discard_previous(settings: Settings) -> int:
@@ -155,7 +157,7 @@ def _alone(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _asides(folder: Path) -> list[Path]:
-    return [path for path in folder.glob(ASIDE + "*") if path.is_dir()]
+    return [path for path in folder.glob(f"{archive.ASIDE}*") if path.is_dir()]
 
 
 def _check_room(folder: Path, size: int) -> None:
@@ -396,6 +398,15 @@ def _verify_files(
         raise Unreadable(f"{DAMAGED}: it contains files that no row names.")
 
 
+def _bring_home(stage: Path, copy: SqlCipherDatabase) -> None:
+    """Note that the originals that were in a bucket and are in the backup are here."""
+    there = Photo.select(Photo.id, Photo.original_path).where(Photo.away > away.HERE)
+    with copy.atomic():
+        for photo_id, path in list(there.tuples().iterator(copy)):
+            if (stage / path).exists():
+                photos.set_here(photo_id, copy)
+
+
 def _number_of_photos(copy: SqlCipherDatabase) -> int:
     number: int = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
     return number
@@ -479,7 +490,7 @@ def _name_aside(folder: Path, before: Path, now: datetime) -> Path | None:
     """Rename the state that was set aside to its final name; None when it is empty."""
     if not any(True for name in FILES for _ in _files_in(before / name)):
         return None
-    aside = folder / f"{ASIDE}{now:%Y%m%dT%H%M%S%f}"
+    aside = folder / f"{archive.ASIDE}{now:%Y%m%dT%H%M%S%f}"
     crypto.durable_rename(before, aside)
     return aside
 
