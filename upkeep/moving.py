@@ -215,6 +215,6 @@ def _awaits_work(settings: Settings) -> peewee.Expression:
 def _alone(source: Bucket) -> Iterator[None]:
     """Only one run moves originals at a time."""
     folder = database.store().folder / "jobs"
-    busy = named_lock(folder, "move-originals", 0, busy="Another run moves originals.")
+    busy = named_lock(folder, "originals", 0, busy="Another run moves originals.")
     with busy, contextlib.closing(source):
         yield
