@@ -12,6 +12,7 @@ import random
 import signal
 import threading
 import time
+import traceback
 import warnings
 from datetime import timedelta
 
@@ -73,6 +74,8 @@ class Killer:
             try:
                 verb()
                 status = 0
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(status)
         fatal.set()
@@ -86,6 +89,8 @@ class Killer:
         self.store.before = None
         if os.WIFSIGNALED(status):
             self.kills += 1
+            if self.kills % 50 == 0:
+                print(self.kills, "kills", flush=True)
             return True
         assert os.WEXITSTATUS(status) == 0, "the run failed by itself"
         self.calls = max(self.calls, seen[0])
@@ -143,7 +148,12 @@ def test_a_backup_into_a_bucket_killed_anywhere_loses_nothing(house, tmp_path):
     settings, store, held, killer = house
     bucket = s3.Bucket("s3://snaps/backups", settings)
     keep = offsite.Keep(2, 1)
-    verb = alone(settings, lambda: offsite.make(bucket, silent, now=utc_now(), keep=keep))
+
+    def back_up():
+        own = s3.Bucket("s3://snaps/backups", settings)  # without the connections of this process
+        offsite.make(own, silent, now=utc_now(), keep=keep)
+
+    verb = alone(settings, back_up)
     before = contents(settings)
     database.close_store()
     number = 0
