@@ -372,6 +372,15 @@ def set_here(photo_id: int, copy: peewee.Database) -> None:
     Photo.update(here).where(Photo.id == photo_id).execute(copy)
 
 
+def set_away(photo: Photo, size: int, copy: peewee.Database) -> None:
+    """Note in another database that the original of a photo is in the bucket, with so many bytes there."""
+    disk = photo.disk_bytes - (0 if photo.away_bytes else size)
+    changed = {"away": away.AWAY, "away_bytes": size, "disk_bytes": disk}
+    Photo.update(changed).where(Photo.id == photo.id).execute(copy)
+    forgotten = ForgottenOriginal.path == photo.original_path
+    ForgottenOriginal.delete().where(forgotten).execute(copy)
+
+
 def drop_forgotten(paths: list[str]) -> None:
     """Note that these objects are gone from the bucket."""
     ForgottenOriginal.delete().where(ForgottenOriginal.path.in_(paths)).execute()

@@ -12,6 +12,7 @@ import database
 from app import create_app
 from buckets import away, s3
 from clock import utc_now
+from errors import Unreadable
 from models import Analysis, AwayTally, ForgottenOriginal, Photo
 from tests.support.client import Client
 from tests.support.drawing import draw
@@ -223,6 +224,32 @@ def test_a_backup_has_the_originals_of_the_bucket(tmp_path, settings, store, cli
     assert client.get(f"/api/photos/{old}/image").data == before
     assert client.get("/api/data/stats").json["away_photos"] == 0
     assert problems(elsewhere) == []
+
+
+@pytest.mark.slow
+def test_a_restore_leaves_in_the_bucket_what_is_there(tmp_path, settings, store, client):
+    old, other, new = uploaded(client, "old", "other", "new")
+    with database.scope():
+        Photo.update(created_at=utc_now()).where(Photo.id == new).execute()
+    before = [client.get(f"/api/photos/{number}/image").data for number in (old, other, new)]
+    bucket = s3.Bucket("s3://snaps/backups", settings)
+    offsite.make(bucket, silent, now=utc_now(), keep=offsite.Keep())  # when all of them were here
+    moved(settings)
+    paths = [row(number).original_path for number in (old, other, new)]
+    key = settings.data_dir / "keys" / "master.key"
+    database.close_store()
+    del store.objects[f"originals/{paths[1]}"]
+    elsewhere = dataclasses.replace(settings, data_dir=tmp_path / "new")
+    source = restore.Snapshot(bucket, offsite.chosen(bucket, None))
+    restore.restore(elsewhere, source, silent, now=utc_now(), master_key_file=key)
+    assert [(elsewhere.data_dir / path).exists() for path in paths] == [False, True, True]
+    client = Client(create_app(elsewhere))
+    assert client.get("/api/data/stats").json["away_photos"] == 1
+    assert [client.get(f"/api/photos/{number}/image").data for number in (old, other, new)] == before
+    assert problems(elsewhere) == []
+    store.objects[f"originals/{paths[0]}"] += b"x"
+    with pytest.raises(Unreadable, match="is not the one of this backup"):
+        restore.restore(elsewhere, source, silent, now=utc_now(), master_key_file=key)
 
 
 @pytest.mark.slow

@@ -112,8 +112,15 @@ def chosen(bucket: Bucket, name: str | None) -> str:
     return name or present[-1]
 
 
-def fetch(bucket: Bucket, name: str, stage: Path, accept: Callable[[str], None]) -> Iterator[str]:
-    """Write every member of a snapshot below `stage`, and yield its name. Each has the checksum of the list.
+def fetch(
+    bucket: Bucket,
+    name: str,
+    stage: Path,
+    accept: Callable[[str], None],
+    leave: Callable[[Sum], bool] = lambda line: False,
+) -> Iterator[str]:
+    """Write every member of a snapshot below `stage`, but those that `leave` names, and yield its name. Each
+    has the checksum of the list.
 
     `accept` is called with the name of the first member, once that is there. Raises `Unreadable` for whatever
     the list names and the bucket does not have, or has changed.
@@ -151,7 +158,7 @@ def fetch(bucket: Bucket, name: str, stage: Path, accept: Callable[[str], None])
     if first.name == archive.HEAD:
         fetched(first)
     accept(first.name)
-    for names in _at_once(fetched, lines):
+    for names in _at_once(fetched, (line for line in lines if not leave(line))):
         yield from names
 
 

@@ -41,7 +41,7 @@ from buckets.s3 import Bucket
 from errors import BadInput, NotFound, StartRefused, StorageFull, Unreadable
 from locks import FolderLock, ServiceLock
 from models import Photo
-from settings import Settings
+from settings import Settings, variable
 from upkeep import archive, offsite
 from upkeep.progress import Progress
 
@@ -85,15 +85,17 @@ def restore(
         _alone(settings.data_dir) as (folder, stage),
     ):
         _machine_key(settings, folder)  # raises now, not after an hour, if its file is set but missing
+        elsewhere: dict[str, int] = {}
         if isinstance(source, Snapshot):
-            head = _fetch(source, stage, settings, progress)
+            head = _fetch(source, stage, settings, elsewhere, progress)
         else:
             _check_room(folder, source.stat().st_size)
             head = _unpack(source, stage, settings, progress)
         ring, key = _open_ring(settings, stage, master_key_file)
         unreadable = _decoded((stage / archive.UNREADABLE).read_bytes(), list[str])
         with _verified_database(stage, ring) as copy:
-            _verify_files(stage, copy, set(unreadable), head.files, progress)
+            _leave_in_bucket(elsewhere, copy)
+            _verify_files(stage, copy, {*unreadable, *elsewhere}, head.files, progress)
             _bring_home(stage, copy)
             number = _number_of_photos(copy)
         aside = _switch(settings, stage, ring, key, now=now)
@@ -199,21 +201,41 @@ def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -
     return head
 
 
-def _fetch(source: Snapshot, stage: Path, settings: Settings, progress: Progress) -> archive.Head:
-    """As `_unpack`, from a bucket."""
+def _fetch(
+    source: Snapshot, stage: Path, settings: Settings, elsewhere: dict[str, int], progress: Progress
+) -> archive.Head:
+    """As `_unpack`, from a bucket, without the originals that are in the bucket of `SNAPLORE_ORIGINALS`: they
+    are added to `elsewhere`, path -> size. A disk that had no room for them has none now.
+    """
+    place = away.bucket(settings)
+    present = dict(_objects_of(place)) if place is not None else {}
+
+    def leave(line: offsite.Sum) -> bool:
+        if line.name in present:
+            elsewhere[line.name] = present[line.name]
+        return line.name in elsewhere
+
     for name in ("keys", *PICTURES):
         (stage / name).mkdir(mode=0o700)
     accepted: list[archive.Head] = []
 
     def accept(name: str) -> None:
         accepted.append(_accepted_head(name, stage, settings))
-        _check_room(settings.data_dir, accepted[0].bytes)
+        _check_room(settings.data_dir, max(0, accepted[0].bytes - sum(present.values())))
 
-    for done, _ in enumerate(offsite.fetch(source.bucket, source.name, stage, accept), start=1):
+    members = offsite.fetch(source.bucket, source.name, stage, accept, leave)
+    for done, _ in enumerate(members, start=1):
         if done % archive.REPORT == 0 or done >= accepted[0].files:
             progress("fetching", done, max(done, accepted[0].files))
     _check_complete(stage)
     return accepted[0]
+
+
+def _objects_of(place: Bucket) -> Iterator[tuple[str, int]]:
+    with contextlib.closing(place):
+        for listed in place.listed("photos/"):
+            if archive.FILE.fullmatch(listed.name):
+                yield listed.name, listed.size
 
 
 def _check_complete(stage: Path) -> None:
@@ -396,6 +418,19 @@ def _verify_files(
             progress("verifying", number, total)
     if present != sum(1 for name in PICTURES for _ in _files_in(stage / name)):
         raise Unreadable(f"{DAMAGED}: it contains files that no row names.")
+
+
+def _leave_in_bucket(elsewhere: dict[str, int], copy: SqlCipherDatabase) -> None:
+    """Note which originals are in the bucket. Raises `Unreadable` if one there has another size."""
+    with copy.atomic():
+        for path, size in elsewhere.items():
+            row = Photo.select().where(Photo.original_path == path).get_or_none(copy)
+            if row is None or crypto.sealed_size(row.file_size) != size:
+                raise Unreadable(
+                    f"{_shown(path)} in the bucket of {variable('originals')} is not the one of this backup. "
+                    "Unset that to restore every original from the backup."
+                )
+            photos.set_away(row, size, copy)
 
 
 def _bring_home(stage: Path, copy: SqlCipherDatabase) -> None:
