@@ -11,6 +11,7 @@ SECONDS ?= 300
 MINUTES ?= 3
 MODULES ?= search terms cleanup context
 COUNT ?= 20
+KILLS ?= 1000
 SEED ?= 1
 # One more than the number of cores, because tests often wait for the processes that they have started.
 PROCESSES ?= $(shell expr $$(nproc) + 1)
@@ -44,7 +45,7 @@ PIP_INSTALL := .venv/bin/python -m pip $(PIP_OPTIONS)
 LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run client test test-all faults mutants fuzz bench judge load docs pictures lint lock mcp-clients clean
+.PHONY: help install run client test test-all faults kills mutants fuzz bench judge load docs pictures lint lock mcp-clients clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -68,6 +69,9 @@ mcp-clients: $(MCP_READY) ## install the official MCP clients (270 MB), without 
 
 faults: $(DEV_READY) ## simulate a power cut at every write (minutes; `make test` samples)
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
+
+kills: $(DEV_READY) ## kill backups into a bucket, moves of originals and rotations KILLS=1000 times (half an hour; `make test-all` does 24)
+	@KILLS=$(KILLS) $(PYTEST) -rP tests/test_bucket_kills.py $(ARGS)
 
 mutants: $(DEV_READY) ## plant COUNT=20 mistakes in each of MODULES="search lexicon", and show those that no test notices (SEED=1)
 	@.venv/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) $(MODULES) $(ARGS)

@@ -32,6 +32,7 @@ import photos
 import readings
 import reasoner
 import webhooks
+from buckets import away
 from claims import Claim
 from clock import utc_now
 from curation import stacks
@@ -107,6 +108,7 @@ class Worker:
         """
         began = time.monotonic()
         ended: _Ended | None = None
+        picture: BinaryIO | None = None
         self._settle_unsettled()
         with database.scope():
             config = configuration.latest(self._settings)
@@ -125,10 +127,18 @@ class Worker:
                 picture = photos.open_original(photo)
             except (NotFound, Unreadable) as problem:
                 ended = _Ended(claim, problem, model.identity)
+            except away.Elsewhere:
+                pass  # it is fetched below, where no scope is open
             except Exception:
                 self._unsettled[claim.token] = _Ended(claim)
                 raise
-        if ended is None:
+        if ended is None and picture is None:
+            with self._holding(claim):
+                try:
+                    picture = photos.bringing(lambda: photos.open_original(photos.get(claim.photo_id)))
+                except (NotFound, Unavailable, Unreadable) as problem:
+                    ended = _Ended(claim, problem, model.identity)
+        if ended is None and picture is not None:
             with picture, self._holding(claim):
                 try:
                     ended = self._analyse(claim, model, config, picture, photo.filename)
@@ -137,6 +147,7 @@ class Worker:
                     raise
             if ended is None:
                 return True
+        assert ended is not None  # noqa: S101 - for mypy: without a picture there is a failure
         self._unsettled[claim.token] = ended
         self._settle_unsettled()
         with database.scope():
@@ -335,7 +346,7 @@ class Worker:
             self._older += 1
             try:
                 picture = photos.open_original(photos.get(photo_id))
-            except Unreadable:
+            except (Unavailable, Unreadable):  # what is in the bucket is not fetched for this
                 models.end_reading(photo_id)
                 return True
         if left:

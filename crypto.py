@@ -327,6 +327,11 @@ def open_sealed(path: Path, key: bytes | None) -> BinaryIO:
         raise
 
 
+def sealed_size(size: int) -> int:
+    """The bytes of a file that `SealedWriter` makes under a key of so many bytes."""
+    return len(_HEADER) + size + _TAG * max(1, -(-size // CHUNK))
+
+
 def is_unsealed(path: Path) -> bool:
     """Whether the file has content that `SealedWriter` did not write under a key. Raises `OSError`."""
     with path.open("rb", buffering=0) as file:

@@ -128,7 +128,7 @@ class Store:
             self.spool,
         ):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._settings = settings
+        self.settings = settings
         self._follow_guard = threading.Lock()
         self._caches: dict[type[Cache], Cache] = {}
         self._caches_guard = threading.Lock()
@@ -206,7 +206,7 @@ class Store:
         Needs the lock exclusively.
         """
         ring = msgspec.structs.replace(self.ring, generation=self.ring.generation + 1)
-        if self._settings.master_key_file is None:
+        if self.settings.master_key_file is None:
             self._coming_master_key.unlink(missing_ok=True)
             crypto.write_master_key(self._coming_master_key, key)
         self.replace_ring(ring, crypto.KeyStore(self.keys, key))
@@ -214,7 +214,7 @@ class Store:
 
     @property
     def master_key_path(self) -> Path:
-        return self._settings.master_key_file or self.keys / "master.key"
+        return self.settings.master_key_file or self.keys / "master.key"
 
     @property
     def _coming_master_key(self) -> Path:
@@ -230,11 +230,11 @@ class Store:
                 coming.unlink()
 
     def _open_keys(self) -> crypto.KeyStore:
-        return crypto.KeyStore(self.keys, self._master_key() if self._settings.encryption else None)
+        return crypto.KeyStore(self.keys, self._master_key() if self.settings.encryption else None)
 
     def _master_key(self) -> bytes:
         path = self.master_key_path
-        if self._settings.master_key_file is None and not path.exists():
+        if self.settings.master_key_file is None and not path.exists():
             ring = crypto.KeyStore(self.keys, None)
             if ring.exists():
                 if ring.is_plain():

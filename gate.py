@@ -81,6 +81,7 @@ EXITS = (
         " agenda has of it is left out",
     ),
     Exit("the log", "push", "nobody else logs what a person, a picture or a model wrote"),
+    # Sealed bytes in a bucket (`buckets/`) are no exit: nobody can read them without the keys in this folder.
     # These have no texts of their own: they quote models and servers, which were sent nothing sensitive.
     Exit("messages of errors", "analysis", "they quote no text of a photo"),
 )

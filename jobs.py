@@ -34,16 +34,30 @@ import devices
 import memory
 import models
 import reasoner
+from buckets.s3 import Bucket
 from clock import iso, utc_now
 from curation import retention
 from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
-from settings import MEGABYTE, NAME, VERSION, Settings
+from settings import MEGABYTE, NAME, S3_ADDRESS, VERSION, Settings
 from terminal.service import Login
-from upkeep import authority, backup, check, cleanup, importing, progress, restore, rotation, schedule
+from upkeep import (
+    authority,
+    backup,
+    check,
+    cleanup,
+    importing,
+    moving,
+    offsite,
+    progress,
+    restore,
+    rotation,
+    schedule,
+)
 from web import addresses, certificates, shapes, trust
 
 MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
+MOVING_SECONDS = 900.0  # of a clean-up, for moving originals; systemd ends a job after half an hour
 LONGEST_ABSENCE = timedelta(days=7)  # a longer time between two runs of a daily job may be a wrong clock
 
 Parameters = ParamSpec("Parameters")
@@ -278,14 +292,50 @@ def clean_up(dry_run: bool) -> str:
     if not dry_run:
         with database.scope():
             retention.warn(settings, now=utc_now())
+    elsewhere = "" if dry_run else _moved(settings)
     kept = f"; {cleaned.kept} older photos are kept" if cleaned.kept else ""
     if cleaned.codes:
         kept += f"; {cleaned.codes} one-time codes {'would go' if dry_run else 'went'} to the trash"
     return (
         f"{cleaned.photos} photos, {cleaned.trash} from the trash, {cleaned.conversations} conversations, "
         f"{cleaned.dynamics} notes, {cleaned.memories} memories, {cleaned.orphans} orphaned files, "
-        f"{cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed{kept}"
+        f"{cleaned.bytes / MEGABYTE:.1f} MB {'would be ' if dry_run else ''}freed{kept}{elsewhere}"
     )
+
+
+def _moved(settings: Settings) -> str:
+    """Move originals as a part of another job, whose outcome does not depend on the bucket."""
+    try:
+        with progress.bars() as report:
+            moved = moving.move(settings, report, now=utc_now(), seconds=MOVING_SECONDS)
+    except SnaploreError as problem:
+        return f"; originals stay here: {problem.detail}"
+    return f"; {_shown_move(moved, 'moved to')}" if moved is not None else ""
+
+
+def _shown_move(moved: moving.Moved, verb: str) -> str:
+    left = f", {moved.left} could not be read and stay" if moved.left else ""
+    return (
+        f"{moved.done} originals ({moved.bytes / MEGABYTE:.1f} MB) {verb} the bucket{left}, "
+        f"{moved.deleted} deleted there"
+    )
+
+
+@job("move-originals")
+@click.option("--back", is_flag=True, help="Bring all originals back instead, as far as the disk has room.")
+def move_originals(back: bool) -> str:
+    """Move the originals of older pictures to the bucket of SNAPLORE_ORIGINALS now; clean-up does so every
+    night.
+    """
+    settings = _application().settings
+    with progress.bars() as report:
+        if back:
+            moved = moving.bring_back(settings, report)
+        else:
+            moved = moving.move(settings, report, now=utc_now())
+    if moved is None:
+        return "SNAPLORE_ORIGINALS names no bucket"
+    return _shown_move(moved, "brought back from" if back else "moved to")
 
 
 @job("rotate-keys")
@@ -604,19 +654,59 @@ def check_data(repair: bool, forget_lost: bool) -> None:
 # ----------------------------------------------------------------------------------------- backup and restore
 
 
+def _bucket_address(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(S3_ADDRESS, value):
+        raise click.BadParameter("must be an address like s3://bucket/prefix")
+    return value
+
+
+def _keep_option(flag: str, unit: str) -> Callable[..., Any]:
+    return click.option(
+        flag,
+        type=click.IntRange(0, 1_000),
+        default=0,
+        help=f"With --to: keep the last backup of each of so many {unit}, and delete those that no --keep "
+        "option names. 0: keep all.",
+    )
+
+
 @command(name="backup")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--to", "address", callback=_bucket_address, help="Instead of FILE: s3://bucket/prefix.")
+@_keep_option("--keep-daily", "days")
+@_keep_option("--keep-monthly", "months")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option(
     "--with-master-key",
     is_flag=True,
     help="Include the master key: whoever has FILE can read everything.",
 )
-def back_up(file: Path, force: bool, with_master_key: bool) -> None:
-    """Write everything to FILE, as it is at one moment, while the service runs.
+def back_up(
+    file: Path | None,
+    address: str | None,
+    keep_daily: int,
+    keep_monthly: int,
+    force: bool,
+    with_master_key: bool,
+) -> None:
+    """Write everything to FILE, as it is at one moment, while the service runs; or to a bucket of an
+    S3-compatible store, which gets only what it does not have yet.
 
-    The master key is left out: keep a copy of it elsewhere, because FILE cannot be read without it.
+    The master key is left out: keep a copy of it elsewhere, because the backup cannot be read without it.
     """
+    if (file is None) == (address is None):
+        raise click.UsageError("Give FILE or --to.")
+    if address is not None and (force or with_master_key):
+        raise click.UsageError("--force and --with-master-key are for FILE.")
+    if file is not None:
+        if keep_daily or keep_monthly:
+            raise click.UsageError("--keep-daily and --keep-monthly are for --to.")
+        _back_up_to_file(file, force=force, with_master_key=with_master_key)
+    elif address is not None:
+        _back_up_to_bucket(address, offsite.Keep(keep_daily, keep_monthly))
+
+
+def _back_up_to_file(file: Path, *, force: bool, with_master_key: bool) -> None:
     with progress.bars() as report:
         made = backup.make(
             file.absolute(), report, now=utc_now(), force=force, with_master_key=with_master_key
@@ -628,11 +718,29 @@ def back_up(file: Path, force: bool, with_master_key: bool) -> None:
         click.echo("Encryption is off: whoever has the file can read everything.", err=True)
     elif with_master_key:
         click.echo("The file includes the master key: whoever has it can read everything.", err=True)
-    _name_unreadable(made.unreadable, "are lost or damaged and were left out; `./snaplore check` lists them.")
+    _name_unreadable(made.unreadable, _LEFT_OUT)
+
+
+def _back_up_to_bucket(address: str, keep: offsite.Keep) -> None:
+    bucket = Bucket(address, _application().settings)
+    with contextlib.closing(bucket), progress.bars() as report:
+        made = offsite.make(bucket, report, now=utc_now(), keep=keep)
+    pruned = f"; {made.pruned} earlier backups deleted" if made.pruned else ""
+    click.echo(
+        f"backup: {made.head.photos} photos, {made.head.files} files, {made.sent} of them new, in {address} "
+        f"as {made.name}{pruned}"
+    )
+    _name_unreadable(made.unreadable, _LEFT_OUT)
+
+
+_LEFT_OUT = "are lost or damaged and were left out; `./snaplore check` lists them."
 
 
 @command(opens=False, name="restore")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--from", "address", callback=_bucket_address, help="Instead of FILE: s3://bucket/prefix.")
+@click.option("--at", "name", help="With --from: the name of a backup there. Without it, the newest.")
+@click.option("--list", "only_list", is_flag=True, help="With --from: only list the backups there.")
 @click.option(
     "--master-key-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -640,24 +748,51 @@ def back_up(file: Path, force: bool, with_master_key: bool) -> None:
 )
 @click.option("--undo", is_flag=True, help="Bring back the data that the last restore replaced.")
 @click.option("--discard-previous", is_flag=True, help="Delete the data that was kept aside.")
-def bring_back(file: Path | None, master_key_file: Path | None, undo: bool, discard_previous: bool) -> None:
-    """Replace all data with the backup FILE, which is verified first. The service must be stopped.
+def bring_back(
+    file: Path | None,
+    address: str | None,
+    name: str | None,
+    only_list: bool,
+    master_key_file: Path | None,
+    undo: bool,
+    discard_previous: bool,
+) -> None:
+    """Replace all data with the backup FILE, or one in a bucket, which is verified first. The service must be
+    stopped.
 
     The previous data is kept aside until it is discarded. The master key is this machine's, or else the
     backup's; --master-key-file names another one.
     """
-    if [file is not None, undo, discard_previous].count(True) != 1:
-        raise click.UsageError("Give FILE, --undo or --discard-previous.")
+    if [file is not None, address is not None, undo, discard_previous].count(True) != 1:
+        raise click.UsageError("Give FILE, --from, --undo or --discard-previous.")
+    if (name is not None or only_list) and address is None:
+        raise click.UsageError("--at and --list are for --from.")
     settings = _application().settings
     if discard_previous:
         click.echo(f"restore: {restore.discard_previous(settings) / MEGABYTE:.1f} MB freed")
         return
-    if file is None:
+    with contextlib.ExitStack() as opened:
+        source: Path | restore.Snapshot | None = file
+        if address is not None:
+            bucket = opened.enter_context(contextlib.closing(Bucket(address, settings)))
+            if only_list:
+                click.echo("\n".join(offsite.snapshots(bucket)) or "There is no backup.")
+                return
+            source = restore.Snapshot(bucket, offsite.chosen(bucket, name))
+        _restore(settings, source, master_key_file)
+
+
+def _restore(
+    settings: Settings, source: Path | restore.Snapshot | None, master_key_file: Path | None
+) -> None:
+    if source is None:
         restored = restore.undo(settings, now=utc_now(), master_key_file=master_key_file)
         click.echo(f"restore: {restored.photos} photos brought back")
     else:
         with progress.bars() as report:
-            restored = restore.restore(settings, file, report, now=utc_now(), master_key_file=master_key_file)
+            restored = restore.restore(
+                settings, source, report, now=utc_now(), master_key_file=master_key_file
+            )
         click.echo(
             f"restore: {restored.photos} photos, as they were at {restored.made_at:%Y-%m-%d %H:%M} UTC"
         )

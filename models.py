@@ -53,6 +53,8 @@ class Photo(Model):
     thumbnail_key = peewee.BlobField(null=True)
     key_generation = peewee.IntegerField()  # of the key ring when the files were sealed
     disk_bytes = peewee.IntegerField(default=0)  # of both files on the disk, sealed
+    away = peewee.IntegerField(default=0)  # where the original is, as `buckets.away` has it
+    away_bytes = peewee.IntegerField(default=0)  # of the original in the bucket, sealed; 0: it is here
     token_id = peewee.IntegerField(null=True)  # of the token that uploaded it; null: the owner's key
     perceptual_hash = peewee.BlobField(null=True)  # of `pictures`; null: not computed yet
 
@@ -322,6 +324,12 @@ def next_unread() -> int | None:
 def count_unread() -> int:
     """How many photos are due to be read on this machine."""
     return Analysis.select().where(peewee.SQL("reads_left > 0")).count()
+
+
+def count_away() -> int:
+    """How many originals are in the bucket."""
+    number: int = AwayTally.get().items
+    return number
 
 
 def count_read(photo_id: int, tries: int) -> None:
@@ -741,18 +749,39 @@ class AgendaItem(Model):
         table_name = "agenda_items"
 
 
+class AwayTally(Model):
+    """How many originals are in the bucket, in the one row of the table. Triggers keep it."""
+
+    items = peewee.IntegerField()
+    bytes = peewee.IntegerField()
+
+    class Meta:
+        table_name = "away_tally"
+        primary_key = False
+
+
+class ForgottenOriginal(Model):
+    """An object in the bucket that no photo names any more. Triggers write it."""
+
+    path = peewee.TextField(primary_key=True)
+
+    class Meta:
+        table_name = "forgotten_originals"
+
+
 class FileFields(NamedTuple):
     """The fields by which a row names a file that it owns."""
 
     path: peewee.Field  # relative to the data folder; null: no file
     key: peewee.Field  # null: the file is not sealed
     sha256: peewee.Field | None = None  # of the content; None: the table has no such field
+    away: peewee.Field | None = None  # whether the file may be in the bucket; None: it is always here
 
 
 # All fields of the database that name files.
 FILES = {
     Photo: (
-        FileFields(Photo.original_path, Photo.file_key, Photo.sha256),
+        FileFields(Photo.original_path, Photo.file_key, Photo.sha256, Photo.away),
         FileFields(Photo.thumbnail_path, Photo.thumbnail_key),
     ),
     Message: (FileFields(Message.attachment_path, Message.attachment_key),),

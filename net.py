@@ -280,7 +280,8 @@ class Client:
     ) -> Iterator["Answer"]:
         """Make a call and yield its answer, whose body is read as a stream.
 
-        A `body` that is not None is sent as JSON; bytes are JSON already. `deadline` (seconds) and
+        A `body` that is not None is sent as JSON; bytes, and an open file, are sent as they are, and are JSON
+        unless `headers` name another type. `deadline` (seconds) and
         `max_bytes` also limit the reading of the answer's body. If the caller stops before its end, the
         connection is closed. Raises as `post_json` does.
         """
@@ -300,7 +301,8 @@ class Client:
         # requests passes this type on to urllib3, though its annotations do not name it.
         timeout: Any = urllib3.Timeout(total=deadline, connect=deadline, read=deadline)
         with _translated_failures(target.host, until):
-            data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+            is_sent_as_it_is = body is None or isinstance(body, bytes | io.IOBase)
+            data = body if is_sent_as_it_is else json.dumps(body).encode()
             prepared = requests.Request(method, target.url, headers=headers, data=data).prepare()
             received = self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)
         with contextlib.closing(received):

@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, cast
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar, cast
 
 import blinker
 import flask
@@ -45,12 +45,13 @@ import lexicon
 import models
 import pictures
 import readings
+from buckets import away
 from clock import iso, parse_time, utc_now
 from database import db
 from devices import MAX_NAME, DeviceId, EpochMs, Name
 from engines.findings import Category, Intent
-from errors import BadInput, NotFound, SnaploreError, Unreadable, UnsupportedImage
-from models import Analysis, OwnWords, Photo, PhotoTag, Trash
+from errors import BadInput, NotFound, SnaploreError, Unavailable, Unreadable, UnsupportedImage
+from models import Analysis, ForgottenOriginal, OwnWords, Photo, PhotoTag, Trash
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
 from web import inputs, shapes
@@ -67,6 +68,7 @@ IN_MEMORY = 4 * MEGABYTE
 MAX_APPS = 100
 
 Order = Literal["uploaded", "taken"]  # of a list
+Opened = TypeVar("Opened")  # what a verb opens
 
 # Sent after the transaction that stored a photo; it wakes the analysis pool.
 stored = blinker.Signal()
@@ -326,8 +328,72 @@ def get(photo_id: int, *, trashed: bool = False) -> Photo:
 
 
 def open_original(photo: Photo) -> BinaryIO:
-    """A seekable reader of the uploaded bytes. Raises `Unreadable` when the file is missing or damaged."""
-    return crypto.open_sealed(database.store().folder / photo.original_path, photo.file_key)
+    """A seekable reader of the uploaded bytes. Raises `Unreadable` when the file is missing or damaged, and
+    `Elsewhere` when it is in the bucket and was not fetched: see `bringing`.
+    """
+    place = database.store().folder / photo.original_path
+    try:
+        return crypto.open_sealed(place, photo.file_key)
+    except Unreadable:
+        if photo.away == away.HERE or place.exists():
+            raise
+    return away.opened(photo.original_path, photo.file_key)
+
+
+def bringing(verb: Callable[[], Opened]) -> Opened:
+    """Call a verb in a scope of its own. If it needs an original that is in the bucket, fetch that, while no
+    scope is open, and call the verb again.
+
+    Raises what the verb raises; `Unavailable` while the bucket does not answer, and `Unreadable` when it has
+    lost the original.
+    """
+    try:
+        with database.scope():
+            return verb()
+    except away.Elsewhere as missing:
+        away.fetch(missing)
+    with database.scope():
+        return verb()
+
+
+def set_moving(photo_ids: list[int]) -> None:
+    """Note that the originals of these photos are on their way to the bucket."""
+    Photo.update(away=away.MOVING).where(Photo.id.in_(photo_ids), Photo.away == away.HERE).execute()
+
+
+def set_place(photo: Photo, place: int, *, size: int, thumbnail: int) -> bool:
+    """Note where the original of a photo is, of so many bytes, and its thumbnail's; False when the row has
+    changed meanwhile.
+    """
+    is_away = place == away.AWAY
+    changed = {
+        "away": place,
+        "away_bytes": size if is_away else 0,
+        "disk_bytes": thumbnail + (0 if is_away else size),
+    }
+    same = (Photo.id == photo.id) & (Photo.original_path == photo.original_path)
+    return bool(Photo.update(**changed).where(same).execute())
+
+
+def set_here(photo_id: int, copy: peewee.Database) -> None:
+    """Note in another database that the original of a photo is not in the bucket."""
+    disk = Photo.disk_bytes + Photo.away_bytes
+    here = {"away": away.HERE, "away_bytes": 0, "disk_bytes": disk}
+    Photo.update(here).where(Photo.id == photo_id).execute(copy)
+
+
+def set_away(photo: Photo, size: int, copy: peewee.Database) -> None:
+    """Note in another database that the original of a photo is in the bucket, with so many bytes there."""
+    disk = photo.disk_bytes - (0 if photo.away_bytes else size)
+    changed = {"away": away.AWAY, "away_bytes": size, "disk_bytes": disk}
+    Photo.update(changed).where(Photo.id == photo.id).execute(copy)
+    forgotten = ForgottenOriginal.path == photo.original_path
+    ForgottenOriginal.delete().where(forgotten).execute(copy)
+
+
+def drop_forgotten(paths: list[str]) -> None:
+    """Note that these objects are gone from the bucket."""
+    ForgottenOriginal.delete().where(ForgottenOriginal.path.in_(paths)).execute()
 
 
 def open_jpeg(photo: Photo) -> BinaryIO:
@@ -686,6 +752,8 @@ def _delete(due: "peewee.ModelSelect[Any]") -> list[int]:
     # them.
     for path in itertools.chain.from_iterable(row[1:] for row in rows):
         (database.store().folder / path).unlink(missing_ok=True)
+    for row in rows:
+        away.forget(row[1])
     return ids
 
 
@@ -892,13 +960,19 @@ def show(photo_id: int) -> shapes.PhotoDetail:
 
 
 @routes.get("/<id:photo_id>/image")
-@inputs.operation(NotFound, Unreadable)
+@inputs.without_scope
+@inputs.operation(NotFound, Unreadable, Unavailable)
 def image(
     photo_id: int, query: ImageQuery
 ) -> Annotated[flask.Response, inputs.Media(shapes.PICTURES, has_etag=True, has_ranges=True)]:
     """Get the picture as it was uploaded. With the format `jpeg`, a HEIC or AVIF comes as a JPEG of the same
-    size, for browsers that cannot show it.
+    size, for browsers that cannot show it. An original that is in a bucket is fetched; if that takes longer
+    than some seconds, or the bucket does not answer, the answer is 503.
     """
+    return bringing(lambda: _image(photo_id, query))
+
+
+def _image(photo_id: int, query: ImageQuery) -> flask.Response:
     photo = get(photo_id, trashed=query.trash)
     if query.format and photo.mime_type in pictures.NOT_EVERYWHERE:
         return _picture(open_jpeg, photo, "image/jpeg", f"{photo.sha256.hex()}-jpeg")

@@ -63,6 +63,16 @@ def _address(value: str) -> str:
     return value
 
 
+# The address of a bucket, with an optional prefix. Names that need no escaping only.
+S3_ADDRESS = r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>(?:/[A-Za-z0-9_-][A-Za-z0-9._-]{0,100}){0,10})/?"
+
+
+def _bucket(value: str) -> str:
+    if not re.fullmatch(S3_ADDRESS, value):
+        raise ValueError("must be an address like s3://bucket/prefix")
+    return value.rstrip("/")
+
+
 def _names(value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
@@ -78,6 +88,12 @@ def _origins(value: str) -> tuple[str, ...]:
         ):
             raise ValueError(f"must list origins like https://host:port, and {origin!r} is none")
     return origins
+
+
+def _region(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,40}", value):
+        raise ValueError("must be letters, digits and hyphens, like eu-central-1")
+    return value
 
 
 def _trusted_hosts(value: str) -> tuple[str, ...]:
@@ -215,6 +231,30 @@ class Settings:
     key_rotation_days: int = _setting(
         _whole(1, 36_500), 90, "Age in days at which the rotation job makes a new key."
     )
+    originals: str | None = _setting(
+        _bucket,
+        None,
+        "Bucket that takes the sealed originals of older pictures, like `s3://bucket/prefix`; thumbnails and "
+        "database stay here. Unset: everything stays here. Needs `SNAPLORE_ENCRYPTION`.",
+    )
+    originals_after: int = _setting(
+        _whole(1, 36_500), 90, "Age in days, from the upload, at which an original goes to that bucket."
+    )
+    s3_endpoint: str | None = _setting(
+        _address,
+        None,
+        "Address of the S3-compatible store for backups and originals; it may be on the local network and "
+        "without https. Unset: AWS.",
+    )
+    s3_region: str = _setting(_region, "us-east-1", "Region of the store, as it is part of its signatures.")
+    s3_access_key: str | None = _setting(_text, None, "Access key of the store.", secret=True)
+    s3_secret_key: str | None = _setting(_text, None, "Secret key of the store.", secret=True)
+    s3_credentials_file: Path | None = _setting(
+        _path,
+        None,
+        "File with two lines, the access key and the secret key, instead of these two. Unset: the systemd "
+        "credential `s3`, if there is one.",
+    )
     watch: tuple[tuple[str, Path], ...] = _setting(
         _watched,
         (),
@@ -276,7 +316,18 @@ class Settings:
                 values[setting.name] = setting.metadata["read"](raw)
             except ValueError as problem:
                 raise StartRefused(f"{variable(setting.name)}: {problem}") from None
+        # systemd's folder of credentials (LoadCredential).
+        if not values.keys() & {"s3_access_key", "s3_credentials_file"} and (
+            held := environ.get("CREDENTIALS_DIRECTORY")
+        ):
+            credential = Path(held) / "s3"
+            values |= {"s3_credentials_file": credential} if credential.is_file() else {}
         settings = cls(**values)
+        if settings.originals and not settings.encryption:
+            raise StartRefused(
+                f"{variable('originals')}: only sealed pictures leave this machine, and "
+                f"{variable('encryption')} is false"
+            )
         own = settings.data_dir.resolve()
         for _, folder in settings.watch:
             if own in (folder.resolve(), *folder.resolve().parents):

@@ -89,8 +89,7 @@ def stream(photo_ids: list[int], *, now: datetime) -> Iterator[bytes]:
     with zipfile.ZipFile(outlet, "w") as archive:
         for start in range(0, len(photo_ids), OPENED):
             with contextlib.ExitStack() as opened:
-                with database.scope():  # for reading rows and opening files: a rotation changes their keys
-                    files = [_opened(photo_id) for photo_id in photo_ids[start : start + OPENED]]
+                files = [_opened(photo_id) for photo_id in photo_ids[start : start + OPENED]]
                 for _, reader in files:
                     if reader is not None:
                         opened.callback(reader.close)
@@ -169,14 +168,20 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def _opened(photo_id: int) -> tuple[Photo | None, BinaryIO | None]:
-    try:
+    """The row and an open file, in a scope for both: a rotation changes the files' keys."""
+
+    def opened() -> tuple[Photo, BinaryIO]:
         photo = photos.get(photo_id)
+        return photo, photos.open_original(photo)
+
+    try:
+        return photos.bringing(opened)
     except NotFound:
         return None, None
-    try:
-        return photo, photos.open_original(photo)
-    except Unreadable:
-        return photo, None
+    except (Unreadable, Unavailable):
+        with contextlib.suppress(NotFound), database.scope():
+            return photos.get(photo_id), None
+    return None, None
 
 
 _exports = Places(MOST_EXPORTS, full="Too many exports are running.", retry_after=EXPORTS_AGAIN)

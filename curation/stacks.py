@@ -24,7 +24,7 @@ import readings
 from database import db
 from engines import likeness
 from engines.lines import Page
-from errors import Unreadable, UnsupportedImage
+from errors import Unavailable, Unreadable, UnsupportedImage
 from models import Analysis, Photo, Stacked, Uncompared
 
 log = logging.getLogger(__name__)
@@ -200,7 +200,10 @@ def _move(photo_id: int, found: _Found | None) -> None:
 
 def _hash(photo: Photo) -> bytes:
     for opened in (photos.open_thumbnail, photos.open_original):
-        with contextlib.suppress(OSError, Unreadable, UnsupportedImage), opened(photo) as picture:
+        with (
+            contextlib.suppress(OSError, Unavailable, Unreadable, UnsupportedImage),
+            opened(photo) as picture,
+        ):
             return pictures.perceptual_hash(picture)
     log.info("photo %d cannot be compared: its picture is unreadable", photo.id)
     return NO_HASH

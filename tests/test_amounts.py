@@ -99,7 +99,7 @@ def test_the_statistics_match_the_disk_to_the_byte(client, settings, make_photo)
 
     assert set(shown) == {
         *("total_photos", "kept_photos", "trashed_photos", "total_memories"),
-        *("storage_used_bytes", "storage_free_bytes"),
+        *("storage_used_bytes", "storage_free_bytes", "away_photos", "storage_away_bytes"),
     }
     assert (shown["total_photos"], shown["total_memories"]) == (3, 1)
     assert shown["storage_used_bytes"] == on_disk(settings, "photos", "attachments", "database")

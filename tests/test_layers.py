@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("assistant", "curation", "engines", "queries", "terminal", "upkeep", "web")
+PACKAGES = ("assistant", "buckets", "curation", "engines", "queries", "terminal", "upkeep", "web")
 
 # From the ground up. A new module is added to a row, or gets a row of its own.
 LAYERS = (
@@ -26,7 +26,7 @@ LAYERS = (
     ("terminal.logins", "terminal.showing"),
     ("terminal.commands",),
     ("database", "net", "pictures"),
-    ("engines.lines", "loops", "models", "spool"),
+    ("buckets.s3", "engines.lines", "loops", "models", "spool"),
     ("engines.codes", "engines.findings", "engines.packing", "engines.screen", "engines.sensitive"),
     ("engines.layout",),
     (
@@ -65,7 +65,7 @@ LAYERS = (
     ("web.atom", "web.ics", "web.installable", "web.openapi", "web.trust"),
     ("access",),
     ("gate",),
-    ("devices", "lexicon", "llm", "memory", "push", "readings"),
+    ("buckets.away", "devices", "lexicon", "llm", "memory", "push", "readings"),
     ("agenda", "matches", "photos"),
     ("queries.scope",),
     ("meaning", "search"),
@@ -90,8 +90,12 @@ LAYERS = (
     ("curation.batch",),
     ("curation.originals",),
     ("upkeep.progress", "upkeep.schedule"),
-    ("upkeep.archive", "upkeep.authority", "upkeep.cleanup", "upkeep.rollback", "upkeep.rotation"),
-    ("upkeep.backup", "upkeep.check", "upkeep.export", "upkeep.importing", "upkeep.restore"),
+    ("upkeep.archive", "upkeep.authority", "upkeep.rollback"),
+    ("upkeep.moving",),
+    ("upkeep.rotation", "upkeep.cleanup"),
+    ("upkeep.backup", "upkeep.check", "upkeep.export", "upkeep.importing"),
+    ("upkeep.offsite",),
+    ("upkeep.restore",),
     ("upkeep.watching",),
     ("upkeep.amounts",),
     ("jobs",),
@@ -170,6 +174,7 @@ WRITERS = {
         "models",  # the place in the queue that each photo gets, and the reasoner's mark
         "photos",  # an analysis goes with its photo
     },
+    "AwayTally": set(),  # kept by triggers
     "Conversation": {"assistant.conversations"},
     "AskedCall": {"assistant.confirmation"},
     "CalendarEntry": {"web.feeds"},
@@ -178,6 +183,7 @@ WRITERS = {
     "CoveredTally": set(),
     "Delivery": {"webhooks"},
     "Dynamic": {"dynamics"},
+    "ForgottenOriginal": {"photos"},  # and triggers
     "PausedTurn": {"assistant.confirmation"},
     "Feed": {"web.feeds"},
     "Holding": set(),  # kept by triggers
@@ -227,7 +233,10 @@ READERS = {
         "reasoner",
         "upkeep.check",
         "upkeep.export",
+        "upkeep.moving",
     },
+    "AwayTally": {"upkeep.amounts"},
+    "ForgottenOriginal": {"upkeep.check", "upkeep.moving"},
     "AskedCall": {"assistant.chat"},  # the one that it runs
     "CoveredAppTally": {"models"},
     "CoveredMonthTally": {"models"},
@@ -265,7 +274,7 @@ READERS = {
     }
     | {
         f"upkeep.{name}"
-        for name in ("archive", "backup", "check", "cleanup", "export", "restore", "rotation")
+        for name in ("archive", "backup", "check", "cleanup", "export", "moving", "restore", "rotation")
     },
     "PhotoTag": {"photos"},
     "PushDevice": {"devices"},

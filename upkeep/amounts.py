@@ -25,7 +25,7 @@ from clock import iso, utc_now
 from curation import retention
 from errors import Unavailable
 from loops import Places
-from models import Holding
+from models import AwayTally, Holding
 from settings import NAME, Settings
 from upkeep import cleanup, export, rotation, watching
 from web import inputs, shapes
@@ -37,7 +37,7 @@ EXPORTS_AGAIN = 60.0  # seconds, for Retry-After
 
 def statistics(*, now: datetime) -> shapes.Amounts:
     """How much is stored, and how many bytes the disk has left for the service. Needs a scope."""
-    store = database.store()
+    store, there = database.store(), AwayTally.get()
     # With the write-ahead log, whose name starts with the database's.
     files = store.database.parent.glob(f"{store.database.name}*")
     database_bytes = sum(crypto.size_of(path) for path in files)
@@ -47,6 +47,8 @@ def statistics(*, now: datetime) -> shapes.Amounts:
         "trashed_photos": models.count_trashed(),
         "total_memories": memory.statistics(now=now)["total"],
         "storage_used_bytes": database_bytes + (Holding.select(peewee.fn.SUM(Holding.bytes)).scalar() or 0),
+        "away_photos": there.items,
+        "storage_away_bytes": there.bytes,
         "storage_free_bytes": shutil.disk_usage(store.folder).free,
     }
 

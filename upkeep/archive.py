@@ -8,6 +8,7 @@ never valid.
 import contextlib
 import errno
 import hashlib
+import heapq
 import io
 import itertools
 import os
@@ -15,10 +16,10 @@ import re
 import secrets
 import shutil
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import peewee
@@ -27,6 +28,7 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 import crypto
 import database
 import models
+from buckets import away
 from clock import to_epoch_ms
 from errors import DataDamaged, SnaploreError, StorageFull, Unreadable
 
@@ -52,6 +54,8 @@ FILE = re.compile(r"(?:photos|attachments)/([0-9a-f]{2})/\1[0-9a-f]{30}(?:\.thum
 UNREADABLE = "unreadable.json"
 SUMS = "SHA256SUMS"
 
+ASIDE = "before-restore-"  # the beginning of the name of the folder with the data from before a restore
+
 MEMBERS = {HEAD, *RINGS, MASTER_KEY, DATABASE, UNREADABLE, SUMS}
 # The largest size, in bytes, of the members that a restore reads into memory. The list of unreadable files
 # has room for a million.
@@ -68,6 +72,7 @@ class Head(msgspec.Struct, frozen=True):
     generation: int  # of the key ring
     photos: int
     files: int  # pictures, thumbnails and attachments, including the unreadable ones
+    bytes: int = 0  # about how much room it takes unpacked; 0: an earlier version did not say
 
 
 # ---------------------------------------------------------------------------------------------------- members
@@ -149,6 +154,7 @@ class StoredFile(NamedTuple):
     path: str  # below the data folder
     key: bytes | None
     sha256: bytes | None  # of the content, where the row has one
+    away: int = away.HERE  # where it may be, as `buckets.away` has it
 
     def is_intact(self, place: Path) -> bool:
         """Whether the file at `place` is complete: every chunk is authentic, or, where it is not sealed, its
@@ -170,11 +176,66 @@ FILE_FIELDS = tuple(itertools.chain.from_iterable(models.FILES.values()))
 
 def stored_files(copy: SqlCipherDatabase) -> Iterator[StoredFile]:
     """Every file that a row names, the newest first within each kind."""
-    for path, key, digest in FILE_FIELDS:
-        columns = (path, key, peewee.SQL("NULL") if digest is None else digest)
-        rows = path.model.select(*columns).where(path.is_null(False)).order_by(path.model.id.desc())
-        for row in rows.tuples().iterator(copy):
+    for fields in FILE_FIELDS:
+        for row in _rows(fields).order_by(fields.path.model.id.desc()).tuples().iterator(copy):
             yield StoredFile(*row)
+
+
+def stored_by_path(copy: SqlCipherDatabase) -> Iterator[StoredFile]:
+    """As `stored_files`, ascending by path. Each kind is read by the index of its path."""
+    kinds = [
+        itertools.starmap(StoredFile, _rows(fields).order_by(fields.path).tuples().iterator(copy))
+        for fields in FILE_FIELDS
+    ]
+    return heapq.merge(*kinds, key=lambda file: file.path)
+
+
+def _rows(fields: models.FileFields) -> "peewee.ModelSelect[Any]":
+    path, key, digest, place = fields
+    columns = (peewee.SQL("NULL") if digest is None else digest, peewee.SQL("0") if place is None else place)
+    rows: peewee.ModelSelect[Any] = path.model.select(path, key, *columns)
+    return rows.where(path.is_null(False))
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=_Named)
+
+
+class Ascending(Generic[N]):
+    """Looks up names, in ascending order, in a stream that ascends: no list of either is in memory.
+
+    `passed` is called with what was not looked up. Raises `Unreadable` when the stream does not ascend.
+    """
+
+    def __init__(self, items: Iterator[N], passed: Callable[[N], object] = lambda item: None):
+        self._items, self._passed = items, passed
+        self._next = next(items, None)
+
+    def find(self, name: str) -> N | None:
+        while self._next is not None and self._next.name < name:
+            self._passed(self._next)
+            self._advance()
+        if self._next is None or self._next.name != name:
+            return None
+        found = self._next
+        self._advance()
+        return found
+
+    def end(self) -> None:
+        """Nothing more is looked up."""
+        while self._next is not None:
+            self._passed(self._next)
+            self._advance()
+
+    def _advance(self) -> None:
+        before = self._next.name if self._next is not None else ""
+        self._next = next(self._items, None)
+        if self._next is not None and self._next.name < before:
+            raise Unreadable("The store, or a list of checksums, does not name objects in their order.")
 
 
 def link(source: Path | str, target: Path | str) -> None:
@@ -193,6 +254,11 @@ def link(source: Path | str, target: Path | str) -> None:
 
 
 # ----------------------------------------------------------------------------------------------- around a run
+
+
+def is_kept_aside(folder: Path) -> bool:
+    """Whether a restore has kept the data from before it."""
+    return any(folder.glob(f"{ASIDE}*"))
 
 
 @contextlib.contextmanager

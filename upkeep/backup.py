@@ -30,8 +30,9 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import database
+from buckets import away
 from database import db
-from errors import Conflict, StorageFull
+from errors import Conflict, StorageFull, Unavailable, Unreadable
 from locks import named_lock
 from models import Photo
 from settings import VERSION
@@ -54,25 +55,52 @@ def make(
 ) -> Made:
     """Write a backup of the open data folder to `target`, mode 0600. Needs that no scope is open.
 
+    Originals that are in a bucket are fetched. Those that cannot be fetched now are listed as unreadable;
+    after a restore they are where they were.
+
     Raises `Conflict` when `target` exists, except with `force`; `StorageFull` when the disk has or gets too
     little space; `Unavailable` when another backup is being made. After any failure `target` is unchanged and
     no other file is left.
     """
     if target.exists() and not force:
         raise Conflict(f"{target} exists. Choose another name, or replace it with --force.")
+    failure = f"The backup cannot be written to {target}"
+    with archive.explain_failures(failure), snapshot(progress, now=now) as taken:
+        archive.remove_matching(target.parent, re.escape(target.name) + r"\.[0-9a-f]{8}\.part")
+        size = taken.head.bytes + archive.MEMBER * taken.head.files
+        if shutil.disk_usage(target.parent).free < size:
+            megabytes = math.ceil(size / 1_048_576)
+            raise StorageFull(f"The backup needs {megabytes} MB, and less is free for {target}.")
+        with _new_file(target) as file:
+            unreadable = _write(file, taken, taken.master_key if with_master_key else None, progress)
+    return Made(taken.head, target.stat().st_size, unreadable)
+
+
+# ----------------------------------------------------------------------------------------------- the snapshot
+
+
+class Snapshot(NamedTuple):
+    """Everything as it is at one moment, in a private folder."""
+
+    private: Path  # with the files under their own names, the copies of the key ring, and the database
+    copy: SqlCipherDatabase  # a connection to that database
+    head: archive.Head
+    master_key: bytes | None  # that seals the key ring
+
+
+@contextlib.contextmanager
+def snapshot(progress: Progress, *, now: datetime) -> Iterator[Snapshot]:
+    """A snapshot of the open data folder, removed at the end. Needs that no scope is open. Raises
+    `Unavailable` while another backup is being made.
+    """
     folder = database.store().folder
     busy = named_lock(folder / "jobs", "backup", 0, busy="Another backup is being made.")
-    failure = f"The backup cannot be written to {target}"
-    with archive.explain_failures(failure), busy, archive.private_folder(folder, "backup") as private:
-        archive.remove_matching(target.parent, re.escape(target.name) + r"\.[0-9a-f]{8}\.part")
+    with busy, archive.private_folder(folder, "backup") as private:
         _link_ahead(private, progress)
         moment = _take_moment(private, progress)
         with archive.opened(private / archive.DATABASE, moment.ring) as copy:
             sizes = [crypto.size_of(private / Path(file.path).name) for file in archive.stored_files(copy)]
-            size = (private / archive.DATABASE).stat().st_size + sum(sizes) + archive.MEMBER * len(sizes)
-            if shutil.disk_usage(target.parent).free < size:
-                megabytes = math.ceil(size / 1_048_576)
-                raise StorageFull(f"The backup needs {megabytes} MB, and less is free for {target}.")
+            there = Photo.select(peewee.fn.SUM(Photo.away_bytes)).scalar(copy) or 0
             photos = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
             ring = moment.ring
             head = archive.Head(
@@ -83,15 +111,9 @@ def make(
                 ring.generation,
                 photos,
                 len(sizes),
+                sum(sizes) + there + (private / archive.DATABASE).stat().st_size,
             )
-            with _new_file(target) as file:
-                unreadable = _write(
-                    file, head, private, copy, moment.master_key if with_master_key else None, progress
-                )
-    return Made(head, target.stat().st_size, unreadable)
-
-
-# ----------------------------------------------------------------------------------------------- the snapshot
+            yield Snapshot(private, copy, head, moment.master_key)
 
 
 class _Moment(NamedTuple):
@@ -106,9 +128,9 @@ def _link_ahead(private: Path, progress: Progress) -> None:
     done = 0
     with database.scope():
         total = sum(
-            path.model.select().where(path.is_null(False)).count() for path, _, _ in archive.FILE_FIELDS
+            path.model.select().where(path.is_null(False)).count() for path, *_ in archive.FILE_FIELDS
         )
-    for path, _, _ in archive.FILE_FIELDS:
+    for path, *_ in archive.FILE_FIELDS:
         number, last = path.model.id, 0
         while True:
             with database.scope():
@@ -137,7 +159,11 @@ def _take_moment(private: Path, progress: Progress) -> _Moment:
             store = database.store()
             live = held.enter_context(archive.opened(store.database, store.ring))
             held.enter_context(live.atomic("DEFERRED"))
-            gone = {file.path for file in archive.stored_files(live) if not _keep(file.path, private)}
+            gone = {
+                file.path
+                for file in archive.stored_files(live)
+                if not _keep(file.path, private) and not file.away
+            }
             if gone <= missing or number == ROUNDS - 1:
                 for ring in archive.RINGS:
                     shutil.copyfile(store.folder / ring, private / Path(ring).name)
@@ -176,15 +202,9 @@ def _copy_database(live: SqlCipherDatabase, target: Path, ring: crypto.KeyRing, 
 # ------------------------------------------------------------------------------------------------ the archive
 
 
-def _write(
-    file: BinaryIO,
-    head: archive.Head,
-    private: Path,
-    copy: SqlCipherDatabase,
-    master_key: bytes | None,
-    progress: Progress,
-) -> list[str]:
+def _write(file: BinaryIO, taken: Snapshot, master_key: bytes | None, progress: Progress) -> list[str]:
     """Write all members; returns the paths of the files that cannot be read."""
+    private, copy, head, _ = taken
     unreadable = []
     with (private / archive.SUMS).open("w+b") as sums:
         tar = archive.Writer(file, sums, head.created_at)
@@ -194,17 +214,39 @@ def _write(
         if master_key is not None:
             tar.add_bytes(archive.MASTER_KEY, master_key.hex().encode() + b"\n")
         tar.add(archive.DATABASE, private / archive.DATABASE)
+        originals = Originals()
         for number, stored in enumerate(archive.stored_files(copy), start=1):
             path = private / Path(stored.path).name
-            if archive.FILE.fullmatch(stored.path) and stored.is_intact(path):
-                tar.add(stored.path, path)
-            else:
-                unreadable.append(stored.path)
+            with originals.at_hand(stored, path):
+                if archive.FILE.fullmatch(stored.path) and stored.is_intact(path):
+                    tar.add(stored.path, path)
+                else:
+                    unreadable.append(stored.path)
             if number % archive.REPORT == 0 or number == head.files:
                 progress("writing", number, head.files)
         tar.add_bytes(archive.UNREADABLE, msgspec.json.encode(unreadable) + b"\n")
         tar.close()
     return unreadable
+
+
+class Originals:
+    """The originals that are in a bucket, for a backup."""
+
+    def __init__(self) -> None:
+        self._source = away.bucket(database.store().settings)
+
+    @contextlib.contextmanager
+    def at_hand(self, file: archive.StoredFile, place: Path) -> Iterator[None]:
+        """Fetch a file to `place` if it is in the bucket and not there, and delete it afterwards."""
+        is_fetched = bool(file.away) and self._source is not None and not place.exists()
+        if is_fetched and self._source is not None:
+            with contextlib.suppress(Unavailable, Unreadable):
+                away.fetch_to(place, file.path, file.key, self._source)
+        try:
+            yield
+        finally:
+            if is_fetched:
+                place.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -29,11 +30,13 @@ import photos
 import pictures
 import readings
 from assistant import conversations
+from buckets import away
+from buckets.s3 import BucketAway, Listed
 from database import db
 from errors import DataDamaged, NotFound, SnaploreError, StartRefused, Unreadable
-from models import Analysis, Message, Photo, Reading, Vocabulary
-from settings import Settings
-from upkeep import authority, cleanup, rollback
+from models import Analysis, ForgottenOriginal, Message, Photo, Reading, Vocabulary
+from settings import Settings, variable
+from upkeep import archive, authority, cleanup, rollback
 from upkeep.progress import Progress, silent
 
 BATCH = 100  # rows that are read at once
@@ -106,6 +109,11 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
         ([Kind("age")], _age),
         ([Kind("certificate")], _certificate),
         ([originals, thumbnails], _pictures),
+        *(
+            [([Kind("originals in the bucket")], partial(_elsewhere, settings))]
+            if _uses_bucket(settings)
+            else []
+        ),
         ([Kind("attachments")], _attachments),
         ([Kind("files")], _files),
         ([Kind("analyses")], _analyses),
@@ -122,6 +130,17 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
             _raise_unless_damaged(problem)
             kinds[-1].note(f"cannot be read: {problem}")
         yield from kinds
+
+
+def _uses_bucket(settings: Settings) -> bool:
+    if settings.originals is not None:
+        return True
+    try:
+        with database.scope():
+            return models.count_away() > 0
+    except database.DATABASE_ERRORS as problem:
+        _raise_unless_damaged(problem)
+        return False
 
 
 def _raise_unless_damaged(problem: Exception) -> None:
@@ -259,6 +278,48 @@ def _pictures(originals: Kind, thumbnails: Kind, orders: Orders) -> None:
             thumbnails.note(f"the thumbnail of photo {photo.id} is {problem}", repaired=repaired)
 
 
+def _elsewhere(settings: Settings, kind: Kind, orders: Orders) -> None:
+    """Each original that is only in the bucket is there, with its size, and nothing else is. Their bytes are
+    authenticated when they are fetched.
+    """
+    source = away.bucket(settings)
+    there = Photo.select().where(Photo.away > away.HERE)
+    if source is None:
+        with database.scope():
+            number = models.count_away()
+        kind.note(f"{number} originals are in a bucket, and {variable('originals')} does not name one")
+        return
+
+    def unnamed(listed: Listed) -> None:
+        with database.scope():
+            named = there.where(Photo.original_path == listed.name).exists()
+            known = ForgottenOriginal.select().where(ForgottenOriginal.path == listed.name).exists()
+        if not named and not known:  # what was forgotten is deleted when originals are moved
+            is_repaired = orders.repair and not archive.is_kept_aside(database.store().folder)
+            if is_repaired:
+                source.delete(listed.name)
+            kind.note(f"object {listed.name} belongs to no photo", repaired=is_repaired)
+
+    with contextlib.closing(source):
+        try:
+            objects = archive.Ascending(source.listed("photos/"), unnamed)
+            for photo in _rows(there, "bucket", orders, key=Photo.original_path):
+                listed = objects.find(photo.original_path)
+                here = database.store().folder / photo.original_path
+                if here.exists() or (listed is not None and listed.size == photo.away_bytes):
+                    continue
+                with database.scope():
+                    current = there.where(Photo.id == photo.id, Photo.original_path == photo.original_path)
+                    is_named = current.exists()
+                if is_named and source.size(photo.original_path) != photo.away_bytes:
+                    repaired = orders.forget_lost and _act(photos.delete, photo.id)
+                    problem = "is lost" if listed is None else "is damaged"
+                    kind.note(f"photo {photo.id} ({photo.filename}) {problem}", repaired=repaired)
+            objects.end()
+        except BucketAway as problem:
+            kind.note(f"they cannot be checked now: {problem.detail}")
+
+
 def _attachments(kind: Kind, orders: Orders) -> None:
     for message in _rows(
         Message.select().where(Message.attachment_path.is_null(False)), "attachments", orders
@@ -302,6 +363,8 @@ def _confirmed(row: Row, problem_of: Callable[[Row], str]) -> str:
 
 
 def _original_problem(photo: Photo) -> str:
+    if photo.away and not (database.store().folder / photo.original_path).exists():
+        return ""  # `_elsewhere` looks for it
     return _file_problem(photo.original_path, photo.file_key, photo.sha256)
 
 

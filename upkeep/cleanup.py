@@ -36,6 +36,7 @@ import models
 import photos
 import webhooks
 from assistant import conversations
+from buckets import away
 from curation import retention, searches, trash
 from database import db
 from errors import Unavailable
@@ -321,9 +322,10 @@ def _paths(model: type[models.Model]) -> tuple[peewee.Field, ...]:
 
 
 _PLACES = (
-    _Place("photos", r"[0-9a-f]{32}(\.thumbnail)?", _paths(Photo), spread=True),
+    _Place("photos", r"[0-9a-f]{32}(\.thumbnail|\.[0-9a-f]{8})?", _paths(Photo), spread=True),
     _Place("attachments", r"[0-9a-f]{32}", _paths(Message), spread=True),
-    _Place("spool", r"[0-9a-f]{32}"),
+    _Place("spool", r"[0-9a-f]{32}(\.[0-9a-f]{8})?"),
+    _Place(away.FOLDER, r"[0-9a-f]{32}(\.[0-9a-f]{8})?"),
     _Place("keys", r".+\.[0-9a-f]{8}\.new"),
 )
 

@@ -33,7 +33,7 @@ from clock import iso
 from curation import retention
 from curation.originals import FORBIDDEN, OPENED, RESERVED, Outlet, ending, entry, is_whole, stem, write
 from engines import configuration
-from errors import NotFound, Unreadable
+from errors import NotFound, Unavailable, Unreadable
 from models import Analysis, Conversation, Dynamic, Memory, Message, OwnWords, Photo, SavedSearch, Trash
 from settings import NAME, VERSION, Settings
 from web import shapes
@@ -122,8 +122,9 @@ class _Export:
         last = 0
         while True:
             with contextlib.ExitStack() as opened:
-                with database.scope():  # for reading rows and opening files: a rotation changes their keys
-                    files = [file_of(row) for row in query.where(key > last).order_by(key).limit(OPENED)]
+                with database.scope():
+                    rows = list(query.where(key > last).order_by(key).limit(OPENED))
+                files = [file_of(row) for row in rows]
                 for file in files:
                     if file.reader is not None:
                         opened.callback(file.reader.close)
@@ -214,9 +215,15 @@ def _attachment(message: Message) -> _File:
 
 
 def _opened(opener: Callable[[Any], BinaryIO], row: Photo | Message) -> BinaryIO | None:
+    """An open file, in a scope with its row as it is now: a rotation changes the files' keys."""
+
+    def opened() -> BinaryIO | None:
+        current = type(row).get_or_none(type(row).id == row.id)
+        return None if current is None else opener(current)
+
     try:
-        return opener(row)
-    except Unreadable:
+        return photos.bringing(opened)
+    except (Unreadable, Unavailable):
         return None
 
 

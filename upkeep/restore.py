@@ -1,10 +1,10 @@
 """Restoring a backup: everything is verified before anything is replaced, and the previous data is kept
 aside.
 
-The backup is unpacked into `restore-<hex>`, a folder in the data folder. Nothing in the archive is trusted:
-each member must have a known name and the checksum of the archive's list; the key ring must open, the
-database must be intact, and every file that a row names must be present and authentic. A database of an older
-Snaplore is migrated there as well.
+The backup is unpacked, or fetched from a bucket, into `restore-<hex>`, a folder in the data folder. Nothing
+in it is trusted: each member must have a known name and the checksum of the archive's list; the key ring must
+open, the database must be intact, and every file that a row names must be present and authentic. A database
+of an older Snaplore is migrated there as well.
 
 The switch is committed by one step, as is every change of the data folder: replacing the key ring. Before it,
 the present data is linked into `before-restore-<UTC>`, and the new files and the new database are put beside
@@ -35,18 +35,27 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import database
+import photos
+from buckets import away
+from buckets.s3 import Bucket
 from errors import BadInput, NotFound, StartRefused, StorageFull, Unreadable
 from locks import FolderLock, ServiceLock
 from models import Photo
-from settings import Settings
-from upkeep import archive
+from settings import Settings, variable
+from upkeep import archive, offsite
 from upkeep.progress import Progress
 
-ASIDE = "before-restore-"
 PICTURES = ("photos", "attachments")
 FILES = ("database", *PICTURES)
 STATE = ("keys", *FILES)  # the folders that make up a state of the data folder
 DAMAGED = "The backup is damaged"
+
+
+class Snapshot(NamedTuple):
+    """A backup in a bucket."""
+
+    bucket: Bucket
+    name: str
 
 
 class Restored(NamedTuple):
@@ -58,33 +67,39 @@ class Restored(NamedTuple):
 
 def restore(
     settings: Settings,
-    source: Path,
+    source: Path | Snapshot,
     progress: Progress,
     *,
     now: datetime,
     master_key_file: Path | None = None,
 ) -> Restored:
-    """Replace everything in the data folder with the backup `source`. The data folder need not open, or
-    exist.
+    """Replace everything in the data folder with the backup `source`, a file or a snapshot in a bucket. The
+    data folder need not open, or exist.
 
     Raises `StartRefused` when a service runs, when no key opens the backup, or when the encryption setting
     differs from the backup; `BadInput` when `source` is not a backup; `Unreadable` when it is damaged;
-    `StorageFull`. After any failure the data is unchanged.
+    `StorageFull`; `BucketAway`. After any failure the data is unchanged.
     """
     with (
         archive.explain_failures("The backup cannot be restored"),
         _alone(settings.data_dir) as (folder, stage),
     ):
         _machine_key(settings, folder)  # raises now, not after an hour, if its file is set but missing
-        _check_room(folder, source.stat().st_size)
-        head = _unpack(source, stage, settings, progress)
+        elsewhere: dict[str, int] = {}
+        if isinstance(source, Snapshot):
+            head = _fetch(source, stage, settings, elsewhere, progress)
+        else:
+            _check_room(folder, source.stat().st_size)
+            head = _unpack(source, stage, settings, progress)
         ring, key = _open_ring(settings, stage, master_key_file)
         unreadable = _decoded((stage / archive.UNREADABLE).read_bytes(), list[str])
         with _verified_database(stage, ring) as copy:
-            _verify_files(stage, copy, set(unreadable), head.files, progress)
-            photos = _number_of_photos(copy)
+            _leave_in_bucket(elsewhere, copy)
+            _verify_files(stage, copy, {*unreadable, *elsewhere}, head.files, progress)
+            _bring_home(stage, copy)
+            number = _number_of_photos(copy)
         aside = _switch(settings, stage, ring, key, now=now)
-    return Restored(photos, head.created_at, aside, unreadable)
+    return Restored(number, head.created_at, aside, unreadable)
 
 
 def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = None) -> Restored:
@@ -110,12 +125,12 @@ def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = No
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(aside / f"{ring.database_file}{part}", stage / f"{archive.DATABASE}{part}")
         with _verified_database(stage, ring) as copy:
-            photos = _number_of_photos(copy)
+            number = _number_of_photos(copy)
         for name in PICTURES:
             _link_all(aside / name, stage / name)
         replaced = _switch(settings, stage, ring, key, now=now)
         shutil.rmtree(aside)
-    return Restored(photos, None, replaced, [])
+    return Restored(number, None, replaced, [])
 
 
 def discard_previous(settings: Settings) -> int:
@@ -144,7 +159,7 @@ def _alone(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _asides(folder: Path) -> list[Path]:
-    return [path for path in folder.glob(ASIDE + "*") if path.is_dir()]
+    return [path for path in folder.glob(f"{archive.ASIDE}*") if path.is_dir()]
 
 
 def _check_room(folder: Path, size: int) -> None:
@@ -182,9 +197,50 @@ def _unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -
     if head is None:
         raise BadInput(f"{source} is not a backup of Snaplore.")
     _compare(stage / "computed", stage / archive.SUMS)
+    _check_complete(stage)
+    return head
+
+
+def _fetch(
+    source: Snapshot, stage: Path, settings: Settings, elsewhere: dict[str, int], progress: Progress
+) -> archive.Head:
+    """As `_unpack`, from a bucket, without the originals that are in the bucket of `SNAPLORE_ORIGINALS`: they
+    are added to `elsewhere`, path -> size. A disk that had no room for them has none now.
+    """
+    place = away.bucket(settings)
+    present = dict(_objects_of(place)) if place is not None else {}
+
+    def leave(line: offsite.Sum) -> bool:
+        if line.name in present:
+            elsewhere[line.name] = present[line.name]
+        return line.name in elsewhere
+
+    for name in ("keys", *PICTURES):
+        (stage / name).mkdir(mode=0o700)
+    accepted: list[archive.Head] = []
+
+    def accept(name: str) -> None:
+        accepted.append(_accepted_head(name, stage, settings))
+        _check_room(settings.data_dir, max(0, accepted[0].bytes - sum(present.values())))
+
+    members = offsite.fetch(source.bucket, source.name, stage, accept, leave)
+    for done, _ in enumerate(members, start=1):
+        if done % archive.REPORT == 0 or done >= accepted[0].files:
+            progress("fetching", done, max(done, accepted[0].files))
+    _check_complete(stage)
+    return accepted[0]
+
+
+def _objects_of(place: Bucket) -> Iterator[tuple[str, int]]:
+    with contextlib.closing(place):
+        for listed in place.listed("photos/"):
+            if archive.FILE.fullmatch(listed.name):
+                yield listed.name, listed.size
+
+
+def _check_complete(stage: Path) -> None:
     if absent := [name for name in archive.MEMBERS - {archive.MASTER_KEY} if not (stage / name).exists()]:
         raise Unreadable(f"{DAMAGED}: {absent[0]} is missing.")
-    return head
 
 
 class PlainMember(tarfile.TarInfo):
@@ -364,6 +420,28 @@ def _verify_files(
         raise Unreadable(f"{DAMAGED}: it contains files that no row names.")
 
 
+def _leave_in_bucket(elsewhere: dict[str, int], copy: SqlCipherDatabase) -> None:
+    """Note which originals are in the bucket. Raises `Unreadable` if one there has another size."""
+    with copy.atomic():
+        for path, size in elsewhere.items():
+            row = Photo.select().where(Photo.original_path == path).get_or_none(copy)
+            if row is None or crypto.sealed_size(row.file_size) != size:
+                raise Unreadable(
+                    f"{_shown(path)} in the bucket of {variable('originals')} is not the one of this backup. "
+                    "Unset that to restore every original from the backup."
+                )
+            photos.set_away(row, size, copy)
+
+
+def _bring_home(stage: Path, copy: SqlCipherDatabase) -> None:
+    """Note that the originals that were in a bucket and are in the backup are here."""
+    there = Photo.select(Photo.id, Photo.original_path).where(Photo.away > away.HERE)
+    with copy.atomic():
+        for photo_id, path in list(there.tuples().iterator(copy)):
+            if (stage / path).exists():
+                photos.set_here(photo_id, copy)
+
+
 def _number_of_photos(copy: SqlCipherDatabase) -> int:
     number: int = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
     return number
@@ -447,7 +525,7 @@ def _name_aside(folder: Path, before: Path, now: datetime) -> Path | None:
     """Rename the state that was set aside to its final name; None when it is empty."""
     if not any(True for name in FILES for _ in _files_in(before / name)):
         return None
-    aside = folder / f"{ASIDE}{now:%Y%m%dT%H%M%S%f}"
+    aside = folder / f"{archive.ASIDE}{now:%Y%m%dT%H%M%S%f}"
     crypto.durable_rename(before, aside)
     return aside
 

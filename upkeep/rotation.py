@@ -20,6 +20,7 @@ import logging
 import math
 import os
 import re
+import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -32,12 +33,15 @@ import peewee
 import crypto
 import database
 import models
+from buckets import away
+from buckets.s3 import Bucket, BucketAway
 from database import Store, db
 from errors import EncryptionDiffers, SnaploreError, StorageFull, Unreadable
 from locks import ServiceLock, named_lock
 from models import Message, Photo
 from settings import Settings
 from spool import Spool, new_place
+from upkeep import moving
 from upkeep.progress import Progress
 
 log = logging.getLogger(__name__)
@@ -238,6 +242,7 @@ class _Kind(NamedTuple):
             self.id,
             self.generation,
             *(column for fields in self.files for column in (fields.path, fields.key)),
+            *(fields.away for fields in self.files if fields.away is not None),
         )
         rows: peewee.ModelSelect[Any] = self.generation.model.select(*columns)
         return rows.where(self.generation.is_null(False))
@@ -270,6 +275,7 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
     result = SealedAnew()
     with database.scope():
         generation, encrypted = database.store().ring.generation, database.store().encrypted
+    bucket = away.bucket(database.store().settings)
     for kind in _KINDS:
         due = kind.generation < generation
         if only_unlike:
@@ -278,9 +284,9 @@ def seal_anew(progress: Progress, *, only_unlike: bool = False) -> SealedAnew:
             replaced: list[Path] = []
             for row in rows:
                 try:
-                    replaced += _seal_row_anew(kind, row.id)
+                    replaced += _seal_row_anew(kind, row.id, bucket)
                     result.done += 1
-                except Unreadable as problem:
+                except (Unreadable, BucketAway) as problem:
                     log.warning("%s %d stays under its old key: %s", kind.one, row.id, problem.detail)
                     result.unreadable += 1
                 report()
@@ -328,11 +334,12 @@ def _batches(
         yield rows, report
 
 
-def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
+def _seal_row_anew(kind: _Kind, row_id: int, bucket: Bucket | None) -> list[Path]:
     """Rewrite the files of one row; returns its previous files, or none if the row was deleted or changed
-    meanwhile.
+    meanwhile. An original that is in the bucket stays there, under its new name.
     """
     with contextlib.ExitStack() as readers:
+        fetched = _fetched(kind, row_id, bucket, readers)
         with database.scope():  # around both: while a row exists, so do its files
             store = database.store()
             row = kind.rows.where(kind.id == row_id).first()
@@ -340,9 +347,12 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
                 return []
             old = [store.folder / getattr(row, fields.path.name) for fields in kind.files]
             keys = [getattr(row, fields.key.name) for fields in kind.files]
+            old_path = str(old[0].relative_to(store.folder))
+            is_away = fetched is not None and not old[0].exists()
+            places = [fetched, *old[1:]] if fetched is not None and is_away else old
             sources = [
                 readers.enter_context(crypto.open_sealed(path, key))
-                for path, key in zip(old, keys, strict=True)
+                for path, key in zip(places, keys, strict=True)
             ]
             generation = store.ring.generation
         place = new_place(store.folder / kind.folder)
@@ -357,14 +367,35 @@ def _seal_row_anew(kind: _Kind, row_id: int) -> list[Path]:
                 }
             crypto.sync_file(place.parent)
             changed[kind.bytes] = sum(path.stat().st_size for path in new)
+            if kind.id.model is Photo:
+                changed |= {Photo.away: away.HERE, Photo.away_bytes: 0}
+            if is_away and bucket is not None:
+                size = new[0].stat().st_size
+                changed |= {Photo.away: away.AWAY, Photo.away_bytes: size, kind.bytes: new[1].stat().st_size}
+                moving.verified(bucket, str(new[0].relative_to(store.folder)), new[0])
             with database.scope(), db.atomic():
-                unchanged = kind.files[0].path == str(old[0].relative_to(store.folder))
+                unchanged = kind.files[0].path == old_path
                 replaced = kind.id.model.update(changed).where(kind.id == row_id, unchanged).execute()
         finally:
-            if not replaced:
-                for path in new:
-                    path.unlink(missing_ok=True)
+            for path in new[:1] if replaced and is_away else [] if replaced else new:
+                path.unlink(missing_ok=True)
+            if is_away and bucket is not None and not replaced:
+                with contextlib.suppress(BucketAway):
+                    bucket.delete(str(new[0].relative_to(store.folder)))
     return old if replaced else []
+
+
+def _fetched(kind: _Kind, row_id: int, bucket: Bucket | None, opened: contextlib.ExitStack) -> Path | None:
+    """A temporary copy of the original of a row that is only in the bucket; None for all others."""
+    with database.scope():
+        row = kind.rows.where(kind.id == row_id).first()
+        spool, folder = database.store().spool, database.store().folder
+    if not isinstance(row, Photo) or not row.away or bucket is None or (folder / row.original_path).exists():
+        return None
+    place = spool / secrets.token_hex(16)
+    opened.callback(place.unlink, missing_ok=True)
+    away.fetch_to(place, row.original_path, row.file_key, bucket)
+    return place
 
 
 def _sealed(source: BinaryIO, target: Path) -> bytes | None:
@@ -402,15 +433,21 @@ def status(progress: Progress) -> Status:
         for rows, report in _batches(kind, True, progress):
             with database.scope():
                 for row in rows:
-                    for path, key, _ in kind.files:
+                    for path, key, *_ in kind.files:
                         place = getattr(row, path.name)
                         generations[getattr(row, kind.generation.name)] += 1
-                        if not _opens(
-                            database.store().folder / place, getattr(row, key.name)
-                        ) and _is_current(kind, row, path):
+                        here = database.store().folder / place
+                        if _is_away(row, path, here):  # `check` looks whether it is in the bucket
+                            continue
+                        if not _opens(here, getattr(row, key.name)) and _is_current(kind, row, path):
                             unreadable.append(f"{place} ({kind.one} {row.id})")
                     report()
     return Status(dict(generations), unreadable)
+
+
+def _is_away(row: Photo | Message, path: peewee.Field, here: Path) -> bool:
+    """Whether this is an original that is only in the bucket."""
+    return isinstance(row, Photo) and path is Photo.original_path and row.away > 0 and not here.exists()
 
 
 def _is_current(kind: _Kind, row: Photo | Message, path: peewee.Field) -> bool:

@@ -877,7 +877,9 @@ class Amounts(TypedDict):
     kept_photos: Count
     trashed_photos: Count
     total_memories: Count
-    storage_used_bytes: Count
+    storage_used_bytes: Annotated[int, Meta(ge=0, description="on this disk")]
+    away_photos: Annotated[int, Meta(ge=0, description="photos whose originals are in a bucket")]
+    storage_away_bytes: Annotated[int, Meta(ge=0, description="in that bucket")]
     storage_free_bytes: Annotated[int, Meta(ge=0, description="free space on the disk")]
 
 
