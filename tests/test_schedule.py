@@ -20,8 +20,9 @@ def test_the_schedule_is_the_crontabs():
     found = schedule.entries(schedule.CRONTAB.read_text())
     lines = [line for line in schedule.CRONTAB.read_text().splitlines() if re.match("[0-9*]", line)]
     assert len(found) == len(lines) >= 4
-    assert schedule.Entry(7, None, "reason") in found
-    assert schedule.Entry(47, 3, "cleanup") in found
+    assert schedule.Entry(7, frozenset(range(24)), "reason") in found
+    assert schedule.Entry(47, frozenset({3}), "cleanup") in found
+    assert schedule.Entry(0, frozenset({*range(8, 12), *range(18, 24)}), "remind") in found
 
 
 @pytest.mark.parametrize("line", ["*/5 * * * * x jobs reason", "7 3 * * 1 x jobs reason", "7 3 * * * date"])
@@ -42,7 +43,7 @@ def test_a_line_of_another_form_is_refused(line):
     ],
 )
 def test_each_job_is_due_at_its_time_and_once_after_a_gap(after, until, jobs):
-    scheduled = [schedule.Entry(47, 3, "nightly"), schedule.Entry(7, None, "hourly")]
+    scheduled = schedule.entries("47 3 * * * jobs nightly\n7 * * * * jobs hourly")
     assert sorted(schedule.due(scheduled, after, until)) == jobs
 
 

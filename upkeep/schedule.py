@@ -16,18 +16,18 @@ ROOT = Path(__file__).resolve().parent.parent
 CRONTAB = ROOT / "crontab"
 LONGEST_GAP = timedelta(days=1)  # of time that is made up for after a sleep of the machine
 PATIENCE = 20.0  # seconds for a job that is asked to end; what it had begun, its next run goes on with
-_LINE = re.compile(r"(\d{1,2}) (\d{1,2}|\*) \* \* \* .{0,200}? jobs ([a-z-]{1,40})\b")
+_LINE = re.compile(r"(\d{1,2}) ([\d,-]{1,40}|\*) \* \* \* .{0,200}? jobs ([a-z-]{1,40})\b")
 
 
 class Entry(NamedTuple):
-    """A line of the crontab: `job` runs at `minute` of `hour`, or of each hour where that is None."""
+    """A line of the crontab: `job` runs at `minute` of each of `hours`."""
 
     minute: int
-    hour: int | None
+    hours: frozenset[int]
     job: str
 
     def is_due(self, moment: datetime) -> bool:
-        return moment.minute == self.minute and self.hour in (None, moment.hour)
+        return moment.minute == self.minute and moment.hour in self.hours
 
 
 def entries(crontab: str) -> list[Entry]:
@@ -39,9 +39,20 @@ def entries(crontab: str) -> list[Entry]:
             match = _LINE.match(text)
             if match is None:
                 raise ValueError(f"This line of the crontab cannot be read: {text[:80]}")
-            minute, hour, job = match.groups()
-            found.append(Entry(int(minute), None if hour == "*" else int(hour), job))
+            minute, hours, job = match.groups()
+            found.append(Entry(int(minute), _hours(hours), job))
     return found
+
+
+def _hours(field: str) -> frozenset[int]:
+    """The hours of a crontab's field: *, 3, or 8-11,18-23."""
+    if field == "*":
+        return frozenset(range(24))
+    hours: set[int] = set()
+    for part in field.split(","):
+        first, _, last = part.partition("-")
+        hours.update(range(int(first), int(last or first) + 1))
+    return frozenset(hours)
 
 
 def due(scheduled: list[Entry], after: datetime, until: datetime) -> list[str]:
