@@ -43,7 +43,7 @@ def test_a_line_of_another_form_is_refused(line):
     ],
 )
 def test_each_job_is_due_at_its_time_and_once_after_a_gap(after, until, jobs):
-    scheduled = schedule.entries("47 3 * * * jobs nightly\n7 * * * * jobs hourly")
+    scheduled = schedule.entries("47 3 * * * run jobs nightly\n7 * * * * run jobs hourly")
     assert sorted(schedule.due(scheduled, after, until)) == jobs
 
 
