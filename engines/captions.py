@@ -328,10 +328,10 @@ def _is_said(text: str, who: str) -> bool:
 def _has_time(block: Block, layout: Layout) -> bool:
     """Whether the time of a message is behind its text or right below it."""
     return _TRAILING_TIME.search(block.text) is not None or any(
-        is_clock(line.text)
-        and -0.5 * block.height < line.top - block.bottom < 0.8 * block.height
+        -0.5 * block.height < line.top - block.bottom < 0.8 * block.height
         and block.left <= line.left
         and line.right <= block.right + 4 * block.height
+        and is_clock(line.text)
         for line in layout.lines
     )
 

@@ -390,13 +390,11 @@ def _without_keyboard(lines: list[Line]) -> list[Line]:
     """`lines` without the rows of a keyboard, which are read as letters with spaces between, or of which only
     the last is read, with the name of its language.
     """
+    symbols = [line for line in lines if line.text.strip() in _SYMBOL_KEYS]
     lines = [
         line
         for line in lines
-        if not any(
-            key.text.strip() in _SYMBOL_KEYS and key.top < (line.top + line.bottom) / 2 < key.bottom
-            for key in lines
-        )
+        if not any(key.top < (line.top + line.bottom) / 2 < key.bottom for key in symbols[:4])
     ]
     keys = [
         line

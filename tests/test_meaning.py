@@ -1,6 +1,7 @@
 """What is found by a description in other words than those on the screenshot."""
 
 import dataclasses
+import random
 import sys
 import threading
 import time
@@ -62,6 +63,23 @@ def work_off():
     while meaning.make_one():
         number += 1
     return number
+
+
+def test_the_nearest_signs_are_found_among_those_that_were_added_and_replaced():
+    content = random.Random(19)
+    signs = {photo_id: content.randbytes(vectors.SIGNS) for photo_id in range(1, 40_001)}
+    searched = vectors.Searched()
+    for start in range(1, 40_001, 5_000):
+        ids = list(range(start, start + 5_000))
+        searched.add(ids, [signs[photo_id] for photo_id in ids])
+    replaced = {7: content.randbytes(vectors.SIGNS), 40_000: content.randbytes(vectors.SIGNS)}
+    searched.add([40_000, 50_000, 7], [replaced[40_000], signs[7], replaced[7]])
+
+    assert searched.nearest(signs[12_345], 3)[0] == 12_345
+    assert searched.nearest(signs[7], 3)[0] == 50_000
+    assert searched.nearest(replaced[7], 1) == [7]
+    assert searched.nearest(replaced[40_000], 1) == [40_000]
+    assert len(set(searched.nearest(signs[1], 40_002))) == 40_001
 
 
 def test_a_screenshot_is_found_by_what_it_is_about_in_either_language(library, client):
