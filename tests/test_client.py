@@ -401,6 +401,27 @@ def process(*arguments, home, program=(str(ROOT / "snaplore"),), stdin=b"", **en
     )
 
 
+def in_terminal(*arguments, home, typed=b"", **environment):
+    """Run the client in a terminal in which `typed` is typed. Returns the exit code and all that it shows."""
+    inner, outer = pty.openpty()
+    shown = subprocess.Popen(
+        [ROOT / "snaplore", *map(str, arguments)],
+        env={"PATH": os.environ["PATH"], "HOME": str(home), **environment},
+        stdin=outer,
+        stdout=outer,
+        stderr=outer,
+        start_new_session=True,
+    )
+    os.close(outer)
+    os.write(inner, typed)
+    seen = b""
+    with contextlib.suppress(OSError):  # how a terminal ends
+        while part := os.read(inner, 65_536):
+            seen += part
+    os.close(inner)
+    return shown.wait(PATIENCE), seen
+
+
 @pytest.fixture
 def service(tmp_path, fake_llm):
     with Service(
@@ -482,6 +503,12 @@ def test_the_houses_authority_is_trusted_by_its_fingerprint_or_file_and_no_other
         ):
             assert process("login", service.url, *options, home=home, stdin=token).returncode == 0
             assert process("search", "x", home=home).returncode == 0
+        for answer, expected in ((b"n\n", 1), (b"y\n", 0)):
+            code = service.call("POST", "/api/pairing", json={"name": "asked"}).json()["code"]
+            ended, seen = in_terminal("login", service.url, code, home=tmp_path / "c", typed=answer)
+            assert ended == expected
+            assert right.encode() in seen
+        assert process("search", "x", home=tmp_path / "c").returncode == 0
         plain = service.url.replace("https", "http")
         refused = process("search", "x", home=home, SNAPLORE_URL=plain, SNAPLORE_TOKEN="owner")
         assert refused.returncode == 1
@@ -500,20 +527,8 @@ def test_the_houses_authority_is_trusted_by_its_fingerprint_or_file_and_no_other
 def test_a_picture_is_drawn_in_a_terminal_that_can_and_never_in_a_pipe(service, tmp_path, environment, drawn):
     photo = service.upload(draw())["id"]
     known = {"SNAPLORE_URL": service.url, "SNAPLORE_TOKEN": "owner", **environment}
-    inner, outer = pty.openpty()
-    shown = subprocess.Popen(
-        [ROOT / "snaplore", "show", str(photo)],
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **known},
-        stdin=subprocess.DEVNULL,
-        stdout=outer,
-    )
-    os.close(outer)
-    seen = b""
-    with contextlib.suppress(OSError):  # how a terminal ends
-        while part := os.read(inner, 65_536):
-            seen += part
-    os.close(inner)
+    code, seen = in_terminal("show", photo, home=tmp_path, **known)
 
-    assert shown.wait(PATIENCE) == 0
+    assert code == 0
     assert (drawn in seen) if drawn else (b"\x1b_G" not in seen and b"1337" not in seen)
     assert b"\x1b" not in process("show", photo, home=tmp_path, **known).stdout
