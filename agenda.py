@@ -8,11 +8,12 @@ One event on several screenshots is one item: rows of the same kind and start wi
 an `event_id`, which is the item's id. They are dismissed and announced together, and a later screenshot of
 the event takes that over. A dismissed row is never deleted by an analysis, only with its photo.
 
-Times are local, as screens show them, in the time zone of this machine. A photo in the trash has no row in
-`analyses`, which every list joins.
+Times are local, as screens show them, in the time zone of this machine. Triggers mark the rows of photos in
+the trash (`migrations/0019_agenda.py`); no list has them.
 """
 
 import logging
+import re
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Literal, NamedTuple, cast
@@ -193,7 +194,7 @@ def _event_of(occasion: Occasion) -> AgendaItem | None:
     """A row of the event that an occasion belongs to."""
     same = (AgendaItem.starts_at == occasion.starts_at) & (AgendaItem.kind == occasion.kind)
     rows = AgendaItem.select().where(same).order_by(AgendaItem.event_id, AgendaItem.id)
-    return next((row for row in rows if is_alike(row.title, occasion.title)), None)
+    return next((row for row in rows if _is_one(occasion, row)), None)
 
 
 def _same_row(rows: list[AgendaItem], occasion: Occasion) -> AgendaItem | None:
@@ -206,7 +207,8 @@ def _same_row(rows: list[AgendaItem], occasion: Occasion) -> AgendaItem | None:
 
 def _is_one(one: Occasion, other: "Occasion | AgendaItem") -> bool:
     """Whether both are the same event."""
-    return (one.kind, one.starts_at) == (other.kind, other.starts_at) and is_alike(one.title, other.title)
+    same = (one.kind, one.starts_at) == (other.kind, other.starts_at)
+    return same and is_alike(one.title, other.title, at_time=not one.all_day)
 
 
 def _moves(row: AgendaItem, occasion: Occasion) -> bool:
@@ -222,22 +224,28 @@ def _shared(row: AgendaItem) -> bool:
     return AgendaItem.select().where(others).exists()
 
 
-def is_alike(title: str, other: str) -> bool:
-    """Whether two titles name the same event, given that kind and start are the same: they differ in little,
-    or one has all the words of the other, which has half of its words.
+def is_alike(title: str, other: str, *, at_time: bool) -> bool:
+    """Whether two titles name the same event, given that kind and start are the same; `at_time`: also to the
+    minute, so that half of the words are enough. On a whole day, they differ in little, or one has all the
+    words of the other and at most as many again. A flight's number or an order's decides by itself.
     """
-    one, two = (_words(text) for text in (title, other))
+    one, two = (set(terms.cut(terms.fold(text).casefold())) for text in (title, other))
     if one == two:
         return True
-    fewer, more = sorted((set(one), set(two)), key=len)
+    numbers, others = (set(_NUMBER.findall(terms.fold(text).casefold())) for text in (title, other))
+    if numbers and others:
+        return not numbers.isdisjoint(others)
+    fewer, more = sorted((one, two), key=len)
+    if at_time:
+        return 2 * len(fewer & more) >= len(fewer) > 0
     if len(fewer) >= 2 and fewer <= more and 2 * len(fewer) >= len(more):
         return True
     # In Chinese, one character of ten is another matter: a water bill is no electricity bill.
     return title.isascii() and other.isascii() and articles.alike(title, other)
 
 
-def _words(title: str) -> list[str]:
-    return terms.cut(terms.fold(title).casefold())
+# Letters with digits, or many digits: not a year, a seat or an amount.
+_NUMBER = re.compile(r"(?<![a-z0-9])(?:[a-z]{1,4}\d{3,10}|\d{6,16})(?![a-z0-9])")
 
 
 def _last(occasion: Occasion) -> str:
@@ -265,9 +273,9 @@ def listed(
     `dismissed` includes the dismissed ones. With `photo_id`, only what is on that photo, and as that photo
     has it. With `leaving`, without what the gate holds back; the total may count some of it.
     """
-    conditions = [_VISIBLE]
+    conditions: list[Any] = [_NOT_TRASHED]
     if since is not None:
-        conditions.append(AgendaItem.last_at >= since)
+        conditions += [AgendaItem.starts_at >= _first_start(since), AgendaItem.last_at >= since]
     if until is not None:
         conditions.append(AgendaItem.starts_at < (until if "T" in until else f"{until}T24"))
     if not dismissed:
@@ -275,14 +283,25 @@ def listed(
     if photo_id is not None:
         conditions.append(AgendaItem.photo == photo_id)
     if leaving:
-        conditions.append(~models.IS_SENSITIVE)
-    total = _joined(peewee.fn.COUNT(AgendaItem.event_id.distinct())).where(*conditions).scalar() or 0
+        sensitive = Analysis.select(Analysis.photo).where(models.IS_SENSITIVE)
+        conditions.append(AgendaItem.photo.not_in(sensitive))
     columns = (AgendaItem.starts_at, AgendaItem.event_id)
-    query = _joined(*columns).where(*conditions).group_by(*columns)
+    query = AgendaItem.select(*columns).where(*conditions).distinct()
+    total = query.count()
     query = query.order_by(*(columns if order == "earliest" else [column.desc() for column in columns]))
     ids = [event_id for _, event_id in cast("Iterable[tuple[str, int]]", query.limit(limit).tuples())]
     found = _items(ids, photo_id=photo_id, leaving=leaving)
     return total, [found[event_id] for event_id in ids if event_id in found]
+
+
+def _first_start(since: str) -> str:
+    """The earliest start of what has not ended by `since`. Without an end, an event is over on its day; with
+    one, it may have begun before.
+    """
+    lasting = (peewee.SQL("ends_at IS NOT NULL"), AgendaItem.last_at >= since)  # as in the partial index
+    # The plus keeps SQLite from walking along the index of all starts.
+    begun = AgendaItem.select(peewee.SQL("MIN(+starts_at)")).where(*lasting).scalar()
+    return min(begun or since, since[: len("2026-11-22")])
 
 
 def get(item_id: int) -> Item:
@@ -333,15 +352,15 @@ def period(name: str, today: date) -> tuple[str, str]:
     return first.isoformat(), last.isoformat()
 
 
-_VISIBLE = AgendaItem.photo == Analysis.photo
+_NOT_TRASHED = peewee.SQL("trashed = 0")
 
 
 _MARKS = (Analysis.sensitive, Analysis.cleared, Analysis.taken_at)
 
 
 def _joined(*columns: Any) -> "peewee.ModelSelect[Any]":
-    """Rows of photos that are not in the trash."""
-    return AgendaItem.select(*columns).join(Analysis, on=_VISIBLE)
+    """Rows with the analyses of their photos, without those in the trash."""
+    return AgendaItem.select(*columns).join(Analysis, on=(AgendaItem.photo == Analysis.photo))
 
 
 def _items(event_ids: list[int], *, photo_id: int | None = None, leaving: bool = False) -> dict[int, Item]:
@@ -430,7 +449,8 @@ def due(now: datetime, *, leaving: bool = True) -> list[Item]:
     if current is None:
         return []
     day = current.day.isoformat()
-    rows = _joined(AgendaItem.starts_at, AgendaItem.event_id).where(
+    rows = AgendaItem.select(AgendaItem.starts_at, AgendaItem.event_id).where(
+        _NOT_TRASHED,
         AgendaItem.starts_at.between(day, f"{day}T24"),
         (AgendaItem.starts_at >= current.since) | AgendaItem.all_day,
         AgendaItem.dismissed_at.is_null(),

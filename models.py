@@ -735,6 +735,7 @@ class AgendaItem(Model):
     created_at = TimestampField()
     changed_at = TimestampField()
     revision = peewee.IntegerField(default=0)  # changes since then
+    trashed = peewee.BooleanField(default=False)  # the photo is in the trash; triggers keep it
 
     class Meta:
         table_name = "agenda_items"

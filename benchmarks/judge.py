@@ -11,6 +11,7 @@ summaries of both side by side.
 """
 
 import argparse
+import contextlib
 import csv
 import hashlib
 import io
@@ -27,7 +28,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from benchmarks import drawn
+from benchmarks import dates, drawn
 from engines import rules
 from engines.embedded import LocalModel
 from engines.findings import CATEGORIES, Findings
@@ -92,6 +93,8 @@ def main() -> None:
     print(f"\nrules: {each * 1000:.1f} ms a screenshot")
     if options.pairs:
         _pairs(cases, old or new, new, options.pairs, options.held_out)
+    with contextlib.closing(LocalModel(ocr_model="small", language="en")) as model:
+        dates.report(lambda content: _read(model, content, options.cache), held_out=options.held_out)
 
 
 def _report(pairs: list[tuple[Case, Findings]], prefix: str, *, errors: bool) -> None:

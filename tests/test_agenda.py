@@ -68,8 +68,8 @@ def items(client, **query):
     return client.get("/api/agenda", query_string=query).json["items"]
 
 
-def titles(client, **query):
-    return [item["title"] for item in items(client, **query)]
+def kinds(client, **query):
+    return [item["kind"] for item in items(client, **query)]
 
 
 def test_what_a_screenshot_names_is_listed_with_the_line_that_says_so(client, stored):
@@ -190,6 +190,8 @@ def test_a_folder_of_the_version_before_gets_its_agenda_in_the_background(client
     trashed = stored(*BILL)
     client.post(f"/api/photos/{trashed}/trash")
     with database.scope():
+        for name in ("trashed", "restored"):
+            db.execute_sql(f"DROP TRIGGER agenda_items_{name}")
         db.execute_sql("DROP TABLE agenda_items")
         db.execute_sql("DELETE FROM schema_migration WHERE name LIKE '0019%'")
     database.close_store()
@@ -198,9 +200,9 @@ def test_a_folder_of_the_version_before_gets_its_agenda_in_the_background(client
     assert items(migrated) == []
     while reading.look_for_dates():
         pass
-    assert titles(migrated) == [FLIGHT[1]]
+    assert kinds(migrated) == ["departure"]
     migrated.post(f"/api/photos/{trashed}/restore")
-    assert titles(migrated) == [FLIGHT[1], BILL[1]]
+    assert kinds(migrated) == ["departure", "deadline"]
     with database.scope():
         before = AgendaItem.select().count()
         assert not agenda.renew_older(now=TAKEN)
@@ -253,14 +255,15 @@ def test_what_is_due_is_announced_the_evening_before_and_in_the_morning_once_eac
     client, settings, shanghai, stored, pushed
 ):
     def remind(*moment):
-        return [item.title for item in agenda.remind(settings, now=local(*moment))]
+        return [item.kind for item in agenda.remind(settings, now=local(*moment))]
 
     stored(*FLIGHT)
     stored("Water", "The water bill is due 2026-11-22")
     stored("Gone", "The parcel: pick up until 2026-11-22")
     dismissed = next(item for item in items(client) if item["kind"] == "pickup")
     client.post(f"/api/agenda/{dismissed['id']}/dismiss")
-    both = ["The water bill is due 2026-11-22", FLIGHT[1]]
+    both = ["deadline", "departure"]
+    body = "{title}; 14:30 {}".format(*(item["title"] for item in items(client)[1:]), **items(client)[0])
 
     for quiet in ((2026, 11, 20, 18), (2026, 11, 21, 17, 59), (2026, 11, 22, 7, 59), (2026, 11, 22, 12)):
         assert remind(*quiet) == []
@@ -276,8 +279,7 @@ def test_what_is_due_is_announced_the_evening_before_and_in_the_morning_once_eac
     assert remind(2026, 11, 21, 21) == []
     assert remind(2026, 11, 22, 8) == both
     assert remind(2026, 11, 22, 9) == []
-    body = f"{both[0]}; 14:30 {both[1]}"
-    assert [[item.title for item in sent] for sent in heard] == [both, both]
+    assert [[item.kind for item in sent] for sent in heard] == [both, both]
     assert pushed == [("Snaplore: tomorrow", body)] * 2 + [("Snaplore: today", body)]
 
 
@@ -289,14 +291,14 @@ def test_nothing_about_a_sensitive_screenshot_is_announced_or_told_a_remote_mode
     assert [item["sensitive"] for item in items(client)] == [[], ["card"]]
 
     reminded = agenda.remind(settings, now=local(2026, 11, 21, 18))
-    assert [item.title for item in reminded] == [FLIGHT[1]]
-    for gated, expected in ((True, [FLIGHT[1]]), (False, [FLIGHT[1], CARD[2]])):
+    assert [item.kind for item in reminded] == ["departure"]
+    for gated, expected in ((True, ["departure"]), (False, ["departure", "deadline"])):
         box = tools.Toolbox(
             settings, device_id="", own_words=[], recalled=[], clock=lambda: TAKEN, gated=gated
         )
         with box:
             answer = box.run("agenda", "{}")
-        assert [result["title"] for result in answer["results"]] == expected
+        assert [result["kind"] for result in answer["results"]] == expected
         assert answer["total"] == len(expected)
 
 
@@ -352,5 +354,42 @@ def test_the_embedded_model_answers_what_is_due_from_the_agenda(client, stored):
     photo = stored(*FLIGHT)
     client.put("/api/config/llm", json={"provider": "local"})
     answer = client.post("/api/chat/send", json={"message": "What is coming up?"}).json["message"]
-    assert f"- 2026-11-22 14:30: **{FLIGHT[1]}** (#{photo})" in answer["content"]
+    (item,) = items(client)
+    assert f"- 2026-11-22 14:30: **{item['title']}** (#{photo})" in answer["content"]
     assert [call["function"]["name"] for call in answer["tool_calls"]] == ["agenda"]
+
+
+def test_a_list_makes_the_same_few_queries_however_long_it_is(client, stored):
+    def queries():
+        made = []
+        db.query_hooks.append(made.append)
+        try:
+            with database.scope():
+                agenda.listed("2026-11-21", "2027-01-01")
+        finally:
+            db.query_hooks.remove(made.append)
+        return len([event for event in made if "agenda_items" in event.sql])
+
+    stored(*FLIGHT)
+    one = queries()
+    stored(*BILL)
+    stored("Again", FLIGHT[1])
+    assert queries() == one == 4
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "at_time", "alike"),
+    [
+        ("Boarding pass Flight CA1831 to Shanghai", "On the way: CA1831", False, True),
+        ("Flight CA1831 to Shanghai departs", "Flight CA1835 to Shanghai departs", True, False),
+        ("Dr. Miller, appointment", "Appointment at Dr. Miller, come early", True, True),
+        ("Dentist", "Parents' evening", True, False),
+        ("Electricity bill due", "Electricity bil due", False, True),
+        ("Harbor Energy: electricity bill", "Harbor Energy: gas bill", False, False),
+        ("国家电网 电费缴费截止", "国家电网 水费缴费截止", False, False),
+        ("", "Due", True, False),
+    ],
+)
+def test_titles_of_the_same_event_are_told_from_those_of_another(one, other, at_time, alike):
+    assert agenda.is_alike(one, other, at_time=at_time) is alike
+    assert agenda.is_alike(other, one, at_time=at_time) is alike

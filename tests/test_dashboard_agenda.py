@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.sync_api import expect
 
-from clock import local_time, utc_now
+from clock import local_time, to_epoch_ms, utc_now
 from tests.support.browser import DESKTOP, PHONE, Dashboard, barriers
 from tests.support.drawing import draw
 
@@ -39,7 +39,11 @@ def running(chromium, tmp_path_factory):
             ("old", OLD),
             ("card", CARD),
         ):
-            dashboard.ids[name] = dashboard.service.upload(draw(text), f"{name}.png")["id"]
+            taken = utc_now() - timedelta(days=45 if name == "old" else 0)
+            stored = dashboard.service.upload(
+                draw(text), f"{name}.png", original_timestamp=str(to_epoch_ms(taken))
+            )
+            dashboard.ids[name] = stored["id"]
         dashboard.service.wait_until_analysed()
         found = dashboard.service.get("/api/agenda")["items"]
         assert sorted(item["photo_id"] for item in found) == sorted(dashboard.ids.values())

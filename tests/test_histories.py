@@ -123,7 +123,8 @@ class Library(RuleBasedStateMachine):
         for photo_id in set(self.seen()) - before:
             self.model[photo_id] = {"kept": False, "tags": set(), "created": self.now, "trashed": None}
             self.model[photo_id]["dismissed"] = False
-            line = Line(f"word{photo_id}y is due 2030-01-{photo_id % 28 + 1:02}", 0.9, 0, 0, 7, 7)
+            due = (self.now + (photo_id % 28 + 1) * DAY).date()
+            line = Line(f"word{photo_id}y is due {due}", 0.9, 0, 0, 7, 7)
             with database.scope(), database.db.atomic():
                 analysed = Analysis.update(status="done", visible_text=f"word{photo_id}y", summary="A word.")
                 analysed.where(Analysis.photo == photo_id).execute()

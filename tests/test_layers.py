@@ -36,15 +36,15 @@ LAYERS = (
     (
         "engines.articles",
         "engines.configuration",
+        "engines.days",
         "engines.holdings",
         "engines.kinds",
         "engines.ledger",
-        "engines.occasions",
         "engines.questions",
     ),
     ("queries.operators",),
     ("engines.captions", "engines.names", "engines.prompts", "engines.quotes"),
-    ("engines.digest", "engines.replies", "engines.rules"),
+    ("engines.digest", "engines.occasions", "engines.replies", "engines.rules"),
     ("engines.embedded", "engines.embedding", "engines.remote"),
     ("web.sockets",),
     (
