@@ -17,12 +17,13 @@ import base64
 import json
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import Annotated, Any, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, cast, get_args
 
 import msgspec
+import peewee
 from flask import Blueprint
 from msgspec import Meta
 
@@ -107,7 +108,11 @@ def add(
 
 def every() -> list[shapes.WebhookFields]:
     """All webhooks in the order of their registration."""
-    return [_shown(webhook) for webhook in Webhook.select().order_by(Webhook.id)]
+    counted = Delivery.select(Delivery.webhook, peewee.fn.COUNT(Delivery.id)).where(
+        Delivery.status == "waiting"
+    )
+    waiting = dict(cast("Iterable[tuple[int, int]]", counted.group_by(Delivery.webhook).tuples()))
+    return [_shown(webhook, waiting.get(webhook.id, 0)) for webhook in Webhook.select().order_by(Webhook.id)]
 
 
 def change(webhook_id: int, fields: dict[str, Any]) -> shapes.WebhookFields:
@@ -127,7 +132,7 @@ def change(webhook_id: int, fields: dict[str, Any]) -> shapes.WebhookFields:
             Webhook.update(fields).where(Webhook.id == webhook_id).execute()
         if fields.get("enabled") is False:
             _give_up(webhook_id)
-        return _shown(_get(webhook_id))
+        return _shown(_get(webhook_id), _waiting(webhook_id))
 
 
 def delete(webhook_id: int) -> None:
@@ -490,10 +495,8 @@ def _get(webhook_id: int) -> Webhook:
     return webhook
 
 
-def _shown(webhook: Webhook) -> shapes.WebhookFields:
-    return shapes.of(
-        webhook, shapes.WebhookFields, events=webhook.events.split(), waiting=_waiting(webhook.id)
-    )
+def _shown(webhook: Webhook, waiting: int) -> shapes.WebhookFields:
+    return shapes.of(webhook, shapes.WebhookFields, events=webhook.events.split(), waiting=waiting)
 
 
 def _delivery(row: Delivery) -> shapes.DeliveryFields:

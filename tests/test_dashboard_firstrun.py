@@ -357,7 +357,7 @@ def test_notes_and_memories_are_two_tabs_of_one_place(dashboard):
 def test_on_a_phone_the_settings_begin_with_the_list_of_their_sections(dashboard, axe):
     page = dashboard.open("#/settings", size=PHONE)
     sections = page.get_by_role("navigation", name="Settings sections").get_by_role("link")
-    expect(sections).to_have_count(9)
+    expect(sections).to_have_count(10)
     expect(page.locator(".settings-body")).to_be_hidden()
     for link in sections.all():
         assert link.bounding_box()["height"] >= 44

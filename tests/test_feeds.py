@@ -21,6 +21,7 @@ from engines.articles import Article
 from models import AgendaItem, Analysis, CalendarEntry, Feed
 from tests.support.client import Client, detail
 from tests.support.library import Library
+from tests.support.service import Service, eventually
 from web import feeds, ics
 
 CARD = "4532 0151 1283 0366"
@@ -407,3 +408,15 @@ def test_times_are_right_around_each_change_of_the_clock(
     assert {
         title: datetime.fromisoformat(title).replace(tzinfo=rules).astimezone(UTC) for title in expected
     } == expected
+
+
+@pytest.mark.slow
+def test_no_log_names_the_address_of_a_feed(tmp_path):
+    with Service(tmp_path, "--access-logfile", "-", "--log-level", "debug") as service:
+        address = service.call("POST", "/api/feeds", json={"kind": "notes"}).json()["url"]
+        secret = address.split("/")[4]
+        path = f"/feed/{secret}/notes.atom"
+        assert service.knock("GET", path).status_code == 200
+        assert service.knock("GET", f"//feed//{secret}").status_code in (308, 401, 404)
+        eventually(lambda: "/feed/…" in service.output, "the access log")
+    assert secret not in service.output

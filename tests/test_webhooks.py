@@ -3,20 +3,26 @@
 import dataclasses
 import http.server
 import json
+import re
+import shutil
+import subprocess
 import threading
 from datetime import datetime, timedelta
 
+import jinja2
 import pytest
 from standardwebhooks import Webhook as Signature
 
 import agenda
 import database
 import dynamics
+import net
 import webhooks
 from clock import iso, utc_now
 from database import db
 from engines.articles import Article
 from models import AgendaItem, Analysis, Delivery, Webhook
+from settings import ROOT
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.library import Library
@@ -391,3 +397,59 @@ def test_what_was_on_its_way_when_the_service_was_killed_is_sent_again_with_the_
             Signature(answer["secret"]).verify(body, headers)
         path = f"/api/webhooks/{answer['id']}/deliveries"
         eventually(lambda: service.get(path)["deliveries"][0]["status"] == "delivered", "the log")
+
+
+RUN = """
+const block = require("fs").readFileSync(0, "utf8");
+const [headers, body, secret] = JSON.parse(process.argv[1]);
+const $input = { first: () => ({ json: { headers } }) };
+const node = { helpers: { getBinaryDataBuffer: async () => Buffer.from(body, "utf8") } };
+const Code = Object.getPrototypeOf(async function () {}).constructor;
+new Code("$input", "require", block.replace("whsec_…", secret)).call(node, $input, require)
+  .then((found) => console.log(found[0].json.type), (problem) => console.log(problem.message));
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+def test_the_code_for_n8n_in_the_documents_checks_signatures(client, receiver, send, clock):
+    webhook = register(client, receiver)
+    note("Tägliche 笔记")
+    clock.now = utc_now() + timedelta(seconds=1)  # the receiver's
+    assert send()
+    block = re.search(r"```js\n(.*?)```", (ROOT / "docs/programs.md").read_text(), re.DOTALL)[1]
+    headers, body = receiver.calls[0][0], receiver.calls[0][1].decode()
+
+    def run(headers, body, secret=webhook["secret"]):
+        given = json.dumps([headers, body, secret])
+        done = subprocess.run(
+            ["node", "-e", RUN, given], input=block, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    assert run(headers, body) == "note.written"
+    assert run(headers, body.replace("A", "B", 1) + " ") == "Wrong signature"
+    assert run(headers, body, "whsec_AAAA") == "Wrong signature"
+    assert run({**headers, "webhook-timestamp": "1"}, body) == "Wrong signature"
+
+
+def test_the_recipes_in_the_documents_fit_the_events():
+    text = (ROOT / "docs/programs.md").read_text()
+    example = json.loads(re.search(r"```json\n(.*?)```", text, re.DOTALL)[1])
+    block = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1]
+    condition, title, message = re.findall(r'"(\{\{.*\}\})"', block)
+
+    def rendered(template, event):
+        return (
+            jinja2.Environment(undefined=jinja2.StrictUndefined)
+            .from_string(template)
+            .render(trigger={"json": event})
+        )
+
+    assert rendered(condition, example) == "True"
+    assert rendered(condition, {"type": webhooks.TEST, "data": {}}) == "False"
+    assert rendered(condition, {**example, "data": {"agenda_id": 7, "sensitive": True}}) == "False"
+    assert rendered(title, example) == "Harbor Energy"
+    assert rendered(message, example) == "2026-11-23: Your bill is due 2026-11-23"
+    address = re.search(r"```text\n(https://ntfy\S+)", text)[1]
+    assert net.Guard().target(address).url == address

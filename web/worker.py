@@ -66,7 +66,7 @@ OWN_DESCRIPTORS = 256
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 
 
-FEED_SECRET = re.compile(r"(/feed/)[^/\s?\"]+")
+FEED_SECRET = re.compile(r"(/feed/+)[^/\s?\"]+")
 
 
 class Logger(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
