@@ -62,7 +62,7 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
             r"|downloaded|photos? taken"
             r"|transactions?(?: date)?|statement(?: date)?|billing period|was|were|had|closed|arrived"
             r"|cancell?ed|every|each"
-            r"|repeats?|booked(?: on)?|ago|log-?in|logged|seen|viewed|signed|established|built|started|met"
+            r"|repeats?|ago|log-?in|logged|seen|viewed|signed|established|built|started|met"
             r"|yesterday|history|minutes|notes|opening hours|hours|missed(?: call)?|call ended"
             r"|last message|deals|fell|said|recorded|reviewed|finished|completed|backup|read"
             r"|sunrise|sunset|results"
@@ -96,7 +96,8 @@ _CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
         "pickup",
         False,
         _words(
-            r"pick(?:ed)? ?-?up(?: (?:by|until|from|before))?|ready for (?:collection|pick-?up)"
+            r"(?:held|hold)(?: for you)? until|pick(?:ed)? ?-?up(?: (?:by|until|from|before))?"
+            r"|ready for (?:collection|pick-?up)"
             r"|collect(?: by| until)?"
             r"|collection(?: (?:by|until|from))?",
             rf"(?:{_BY})?(?:取件|取走|取出|取货|领取|自提|提货)(?:时间|截止)?(?!码)|请取件[到至]",

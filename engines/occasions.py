@@ -170,6 +170,8 @@ class _Screen:
             if when.repeats or _cancelled(text, when):
                 continue
             cue, distance = _nearest(text, when, near, whens)
+            if cue is not None:
+                cue = cue._replace(kind=_kind(cue, text, when, near))
             label = ""
             if cue is None and _is_value(text, whens):
                 cue, label = self._label(number)
@@ -178,13 +180,6 @@ class _Screen:
                 cue, distance = self._context(number, when) or self._to_come(number, when, near), 60
             if cue is None or not cue.kind:
                 continue
-            if cue.kind == "expiry" and cues.UNTIL.search(text[max(0, when.start - 20) : when.start]):
-                # "Sign the renewal by 3 Dec"; "use by" is a cue itself.
-                cue = (
-                    cue
-                    if cue.end >= when.start - 2 or cues.LASTS.search(text)
-                    else cue._replace(kind="deadline")
-                )
             if when.first is None:
                 completed = self._with_day(number, when, cue)
                 if completed is None:
@@ -521,6 +516,17 @@ def _nearest(text: str, when: When, near: Sequence[Cue], whens: Sequence[When]) 
             if best is None or rank < best[0]:
                 best = (rank, distance, cue)
     return (best[2], best[1]) if best else (None, 0)
+
+
+def _kind(cue: Cue, text: str, when: When, near: Sequence[Cue]) -> str:
+    """What a cue means beside the others of its text."""
+    if cue.kind == "expiry" and cue.end < when.start - 2 and not cues.LASTS.search(text):
+        # "Sign the renewal by 3 Dec"; "use by" is a cue itself.
+        return "deadline" if cues.UNTIL.search(text[max(0, when.start - 20) : when.start]) else cue.kind
+    if cue.kind == "deadline" and text[cue.start] in cues.BEHIND:
+        # 12月3日前免费，请尽快取件
+        return "pickup" if any(one.kind == "pickup" for one in near) else cue.kind
+    return cue.kind
 
 
 def _combined(text: str, whens: Sequence[When], near: Sequence[Cue]) -> list[When]:

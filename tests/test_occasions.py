@@ -107,7 +107,8 @@ def test_the_order_of_day_and_month_is_the_screens_own(rows, expected):
     "text",
     [
         "Posted 3 Dec", "Photos from 3 Nov", "Born 3 Dec 1990", "© 2026", "Paid 20 Nov",
-        "2026-11-22 11:58:03", "Friday 18:30", "Today 12:30", "Dinner today", "Meeting 3 Nov", "Meeting starts in 5 minutes",
+        "2026-11-22 11:58:03", "Friday 18:30", "Today 12:30", "Dinner today", "Meeting 3 Nov",
+        "Meeting starts in 5 minutes",
         "04:31 / 12:08", "Score 12-24", "Every Friday at 7 pm", "Mon–Fri 9:00–18:00", "Due to rain on 3 Nov",
         "Appointment on 3 Dec has been cancelled", "Free returns within 30 days", "Version 2026.12.3",
         "Rain 3 Dec 12° 7°", "Tue, 3 Dec party", "3天前", "周五 18:30", "1小时前 明天几点",
