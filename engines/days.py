@@ -33,7 +33,7 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 class Day(NamedTuple):
     """A day as it is written: what is not there is None. `weekday` is 0 for Monday; `weeks` is 0 for this
     week, 1 for the next one; `either` is whether month and day can change places,
-    `short` whether it is two numbers only.
+    `vague` whether it counts only with a word that is certain: 3/12, "in 30 days".
     """
 
     year: int | None = None
@@ -43,7 +43,7 @@ class Day(NamedTuple):
     weeks: int | None = None
     offset: int | None = None
     either: bool = False
-    short: bool = False
+    vague: bool = False
     evening: bool = False
 
     @property
@@ -324,8 +324,8 @@ def _numeric(match: re.Match[str]) -> Day | None:
 def _short(match: re.Match[str]) -> Day | None:
     first, second = int(match["a"]), int(match["b"])
     if first > 12:
-        return Day(None, second, first, short=True)
-    return Day(None, first, second, either=second <= 12, short=True)
+        return Day(None, second, first, vague=True)
+    return Day(None, first, second, either=second <= 12, vague=True)
 
 
 def _relative(match: re.Match[str]) -> Day | None:
@@ -341,7 +341,7 @@ def _relative(match: re.Match[str]) -> Day | None:
 def _ahead(match: re.Match[str]) -> Day | None:
     written = match["n"].casefold()
     number = _ENGLISH[written] if written in _ENGLISH else _number(written)
-    return Day(offset=number * (7 if match["unit"].casefold() in ("week", "周", "星期") else 1))
+    return Day(offset=number * (7 if match["unit"].casefold() in ("week", "周", "星期") else 1), vague=True)
 
 
 def _of_week(match: re.Match[str]) -> Day | None:

@@ -41,6 +41,7 @@ LAYERS = (
     (
         "engines.articles",
         "engines.configuration",
+        "engines.cues",
         "engines.days",
         "engines.holdings",
         "engines.kinds",
