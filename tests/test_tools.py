@@ -553,7 +553,7 @@ def test_tools_of_one_name_on_two_servers_get_different_names(toolbox, register)
         register("b", second)
         box = toolbox()
 
-        assert len(names(box)) == len(set(names(box))) == 8
+        assert len(names(box)) == len(set(names(box))) == len(BUILT_IN) + 4
         assert [call(box, f"mcp__{server}__weather")["results"][0]["snippet"] for server in "ab"] == [
             "first",
             "second",
@@ -595,9 +595,9 @@ def test_a_turn_that_fails_closes_its_clients_as_well(library, register):
 
 def test_the_lists_are_cached_for_a_while_and_then_requested_again(toolbox, register, weather, monkeypatch):
     register("weather", weather)
-    assert len(names(toolbox())) == 6
+    assert len(names(toolbox())) == len(BUILT_IN) + 2
     weather.pages = [[]]
-    assert len(names(toolbox())) == 6
+    assert len(names(toolbox())) == len(BUILT_IN) + 2
     assert weather.methods.count("tools/list") == 1
 
     monkeypatch.setattr(tools, "LIST_LASTS", -1.0)
@@ -621,10 +621,10 @@ def test_the_last_list_of_a_server_that_stopped_answering_is_still_offered(toolb
     monkeypatch.setattr(tools, "LIST_LASTS", -1.0)
     with FakeMCP(stateless=True) as server:
         register("weather", server)
-        assert len(names(toolbox())) == 6
+        assert len(names(toolbox())) == len(BUILT_IN) + 2
     box = toolbox()
 
-    assert len(names(box)) == 6
+    assert len(names(box)) == len(BUILT_IN) + 2
     assert "localhost" in error(call(box, "mcp__weather__weather", place="Oslo"))
 
 
@@ -634,7 +634,7 @@ def test_a_changed_address_is_asked_again(toolbox, register, weather):
     with database.scope():
         McpServer.update(url=weather.url).where(McpServer.id == "weather").execute()
 
-    assert len(names(toolbox())) == 6
+    assert len(names(toolbox())) == len(BUILT_IN) + 2
 
 
 def test_dead_malicious_and_slow_servers_cost_only_their_own_tools(toolbox, register, weather):
