@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 # With a new number, every stored photo is looked at again, in the background.
 GRAMMAR = 1
-LOOKED_AT_ONCE = 10  # photos in a transaction, with a few ms each
+LOOKED_AT_ONCE = 4  # photos in a transaction, with up to 10 ms each
 MOST_DATES = 20  # of a remote model, for one photo
 
 Order = Literal["earliest", "latest"]

@@ -413,7 +413,6 @@ class Toolbox:
         ]
         return {
             "total": len(results) if self._gated else total,
-            "today": today.isoformat(),
             "results": results,
         }
 

@@ -106,6 +106,16 @@ def test_the_list_is_bounded_by_days_and_times(client, stored):
     assert starts(since="2027-01-01T00:00:00Z") == []
 
 
+def test_what_lasts_several_days_is_listed_until_it_ends(client, stored):
+    stored("Book fair", "Conference 2026-11-25 - 2026-11-27")
+    (item,) = items(client)
+    assert (item["starts_at"], item["ends_at"], item["all_day"]) == ("2026-11-25", "2026-11-27", True)
+    assert items(client, since="2026-11-27T20:00") == [item]
+    assert items(client, since="2026-11-28") == []
+    assert items(client, since="2026-11-26", until="2026-11-26") == [item]
+    assert items(client, until="2026-11-24") == []
+
+
 @pytest.mark.parametrize(
     "query",
     [

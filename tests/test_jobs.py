@@ -475,7 +475,7 @@ def test_a_model_that_fails_makes_reason_fail_in_one_line(remote, fake_llm, work
     assert len(run.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["reason", "decay", "cleanup"])
+@pytest.mark.parametrize("name", ["reason", "remind", "decay", "cleanup"])
 def test_a_run_exits_with_success_while_another_one_is_in_progress(app, cli, settings, name):
     with named_lock(settings.data_dir / "jobs", name, 0, busy="busy"):
         run = cli.invoke(args=["jobs", name])

@@ -58,6 +58,9 @@ DELETE /api/agenda/{item_id}/dismiss                                      full
 GET    /api/analysis                                                 read full
 POST   /api/analysis/{photo_id}/reprocess                                 full
 GET    /api/stats                                                    read full
+GET    /api/agenda                                                   read full
+POST   /api/agenda/{item_id}/dismiss                                      full
+DELETE /api/agenda/{item_id}/dismiss                                      full
 POST   /api/chat/send                                                     full
 POST   /api/chat/send-with-file                                           full
 POST   /api/chat/conversations/{conversation_id}/calls/{call_id}          full
