@@ -67,6 +67,7 @@ def units(tmp_path):
     for unit in SERVICES:
         (folder / f"{unit}.d").mkdir()
         shutil.copy(DEPLOY / "master-key.conf", folder / f"{unit}.d")
+        shutil.copy(DEPLOY / "bucket.conf", folder / f"{unit}.d")
     return folder
 
 

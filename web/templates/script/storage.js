@@ -25,6 +25,8 @@ words({
     trash: "Show the trash|查看回收站",
     used: "Space used|已用空间",
     free: "Free disk space|磁盘剩余空间",
+    away: "Originals in the bucket|存储桶中的原图",
+    awaySize: "{count}, {size}|{count} 张，{size}",
     retention: "How long to keep things|保留多久",
     retentionText: "Screenshots, chats and unpinned notes that are older are deleted once a day. Kept screenshots stay.|更早的截图、对话和未置顶的笔记每天清理一次。已保留的截图不会被清理。",
     own: "Another number of days|自定义天数",
@@ -49,6 +51,10 @@ words({
 
 const CLEAR_PHRASE = "delete everything"; // expected by the API, whatever the language
 
+/** @returns {[string, string][]} */
+const inBucket = (/** @type {any} */ stats) =>
+  stats.away_photos ? [[t("data.away"), t("data.awaySize", { count: formatNumber(stats.away_photos), size: formatBytes(stats.storage_away_bytes) })]] : [];
+
 /** @param {HTMLElement} container */
 export function showStorage(container) {
   const stored = h("div");
@@ -61,6 +67,7 @@ export function showStorage(container) {
       [t("data.trashed"), formatNumber(stats.trashed_photos)],
       [t("data.used"), formatBytes(stats.storage_used_bytes)],
       [t("data.free"), formatBytes(stats.storage_free_bytes)],
+      ...inBucket(stats),
     ]), h("p", h("a", { href: "#/trash", text: t("data.trash") }))]);
   const stopKept = load(kept, (signal) => api.get("/api/data/retention", {}, { signal }), retentionForm);
   const codes = h("div");
