@@ -52,6 +52,9 @@ POST   /api/searches/{search_id}/opened                                   full
 DELETE /api/searches/{search_id}                                          full
 POST   /api/photos/{photo_id}/opened                                      full
 GET    /api/search/related                                           read full
+GET    /api/agenda                                                   read full
+POST   /api/agenda/{item_id}/dismiss                                      full
+DELETE /api/agenda/{item_id}/dismiss                                      full
 GET    /api/analysis                                                 read full
 POST   /api/analysis/{photo_id}/reprocess                                 full
 GET    /api/stats                                                    read full
@@ -156,7 +159,7 @@ def test_a_token_may_call_what_its_scope_allows_and_nothing_else(client, token_o
         address = re.sub(
             r"\{(?:conversation_id)\}",
             "a1",
-            re.sub(r"\{(photo|dynamic|memory|token|message|search)_id\}", "1", path),
+            re.sub(r"\{(photo|dynamic|memory|token|message|search|item)_id\}", "1", path),
         )
         call = getattr(client, method.lower())
         answer = call(re.sub(r"\{\w+\}", "any", address), headers=headers)

@@ -531,7 +531,7 @@ def test_the_tools_of_enabled_servers_are_offered_and_called(toolbox, register, 
 
     assert list(offered)[: len(BUILT_IN)] == BUILT_IN
     own = mcp_servers.tool_name("weather", "now.utc")
-    assert list(offered)[4:] == ["mcp__weather__weather", own]
+    assert list(offered)[len(BUILT_IN) :] == ["mcp__weather__weather", own]
     assert offered["mcp__weather__weather"]["description"] == "Sky: The weather of a place, 天气."
     assert offered["mcp__weather__weather"]["parameters"]["required"] == ["place"]
     assert offered[own]["parameters"]["properties"] == {}
@@ -553,7 +553,7 @@ def test_tools_of_one_name_on_two_servers_get_different_names(toolbox, register)
         register("b", second)
         box = toolbox()
 
-        assert len(names(box)) == len(set(names(box))) == 8
+        assert len(names(box)) == len(set(names(box))) == len(BUILT_IN) + 4
         assert [call(box, f"mcp__{server}__weather")["results"][0]["snippet"] for server in "ab"] == [
             "first",
             "second",
@@ -595,9 +595,9 @@ def test_a_turn_that_fails_closes_its_clients_as_well(library, register):
 
 def test_the_lists_are_cached_for_a_while_and_then_requested_again(toolbox, register, weather, monkeypatch):
     register("weather", weather)
-    assert len(names(toolbox())) == 6
+    assert len(names(toolbox())) == len(BUILT_IN) + 2
     weather.pages = [[]]
-    assert len(names(toolbox())) == 6
+    assert len(names(toolbox())) == len(BUILT_IN) + 2
     assert weather.methods.count("tools/list") == 1
 
     monkeypatch.setattr(tools, "LIST_LASTS", -1.0)
@@ -621,10 +621,10 @@ def test_the_last_list_of_a_server_that_stopped_answering_is_still_offered(toolb
     monkeypatch.setattr(tools, "LIST_LASTS", -1.0)
     with FakeMCP(stateless=True) as server:
         register("weather", server)
-        assert len(names(toolbox())) == 6
+        assert len(names(toolbox())) == len(BUILT_IN) + 2
     box = toolbox()
 
-    assert len(names(box)) == 6
+    assert len(names(box)) == len(BUILT_IN) + 2
     assert "localhost" in error(call(box, "mcp__weather__weather", place="Oslo"))
 
 
@@ -634,7 +634,7 @@ def test_a_changed_address_is_asked_again(toolbox, register, weather):
     with database.scope():
         McpServer.update(url=weather.url).where(McpServer.id == "weather").execute()
 
-    assert len(names(toolbox())) == 6
+    assert len(names(toolbox())) == len(BUILT_IN) + 2
 
 
 def test_dead_malicious_and_slow_servers_cost_only_their_own_tools(toolbox, register, weather):
@@ -649,7 +649,7 @@ def test_dead_malicious_and_slow_servers_cost_only_their_own_tools(toolbox, regi
         register("nonsense", "nonsense")
         register("weather", weather)
 
-        assert names(toolbox(list_seconds=1.0))[4:] == [
+        assert names(toolbox(list_seconds=1.0))[len(BUILT_IN) :] == [
             "mcp__weather__weather",
             mcp_servers.tool_name("weather", "now.utc"),
         ]
@@ -668,7 +668,7 @@ def test_all_servers_are_asked_at_the_same_time(toolbox, register):
             server.act("tools/list", wait_for_the_others)
             register(f"s{number}", server)
 
-        assert len(names(toolbox(list_seconds=10.0))) == 4 + 3 * 2
+        assert len(names(toolbox(list_seconds=10.0))) == len(BUILT_IN) + 3 * 2
     finally:
         for server in servers:
             server.close()
@@ -724,8 +724,8 @@ def test_no_more_tools_are_offered_than_a_provider_accepts(toolbox, register, ca
         offered = names(toolbox())
 
     assert len(offered) == 128
-    assert offered[4 + 89 : 4 + 91] == ["mcp__one__a89", "mcp__two__b0"]
-    assert "b34 is the first that is left out" in caplog.text
+    assert offered[len(BUILT_IN) + 89 : len(BUILT_IN) + 91] == ["mcp__one__a89", "mcp__two__b0"]
+    assert "b33 is the first that is left out" in caplog.text
 
 
 def test_no_more_servers_are_asked_than_there_are_threads(toolbox, register, monkeypatch, caplog):
@@ -734,7 +734,7 @@ def test_no_more_servers_are_asked_than_there_are_threads(toolbox, register, mon
         register("one", first)
         register("two", second)
 
-        assert names(toolbox())[4] == "mcp__one__weather"
+        assert names(toolbox())[len(BUILT_IN)] == "mcp__one__weather"
         assert second.requests == []
     assert "2 MCP servers are enabled" in caplog.text
 
@@ -750,7 +750,7 @@ def test_tools_take_a_limited_part_of_the_context(toolbox, register):
         offered = toolbox().offered
 
     assert 30 < len(offered) < 40
-    assert len(json.dumps(offered[4:])) < 70_000
+    assert len(json.dumps(offered[len(BUILT_IN) :])) < 70_000
 
 
 def test_a_turn_waits_for_servers_without_a_database_scope(toolbox, register, weather, library):
@@ -803,7 +803,8 @@ def test_run_never_raises_and_always_answers_in_one_shape(
     caplog.clear()
     answer = toolbox("Remember it").run(name, arguments)
 
-    assert {"tool", "count", "results"} <= set(answer) <= {"tool", "count", "results", "total", "error"}
+    always, sometimes = {"tool", "count", "results"}, {"total", "today", "error"}
+    assert always <= set(answer) <= always | sometimes
     assert answer["count"] == len(answer["results"])
     assert all("title" in result and "snippet" in result for result in answer["results"])
     assert "Traceback" not in caplog.text
