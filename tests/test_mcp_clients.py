@@ -22,8 +22,8 @@ NODE = shutil.which("node") or "node"
 OLDEST_NODE = 20
 INSPECTOR = CLIENTS / "node_modules" / "@modelcontextprotocol" / "inspector" / "package.json"
 TOOLS = ["search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda"]
-TOMORROW = local_day(utc_now() + timedelta(days=2)).isoformat()
-WORDS = f"Library account\nYour loan is due {TOMORROW}"
+DUE = local_day(utc_now() + timedelta(days=2)).isoformat()
+WORDS = f"Library account\nYour loan is due {DUE}"
 
 PYTHON_SDK = {
     "handshake": [CLIENTS / ".venv-handshake" / "bin" / "python", CLIENTS / "handshake.py"],
@@ -102,7 +102,7 @@ def test_an_official_client_lists_and_calls_every_tool_until_its_token_is_revoke
     assert "Library account" in found[3]["screenshot"]["text"]
     assert [block["type"] for block in results[3]["content"]] == ["text", "image"]
     assert found[4]["results"] == []
-    assert [event["starts_at"] for event in found[5]["results"]] == [TOMORROW]
+    assert [event["starts_at"] for event in found[5]["results"]] == [DUE]
     assert failed["isError"] is True
     assert failed["content"][0]["text"] == "Photo not found"
 

@@ -5,6 +5,7 @@ The official clients call every tool in tests/test_mcp_clients.py.
 
 import dataclasses
 import json
+from datetime import timedelta
 
 import jsonschema_rs
 import pytest
@@ -14,7 +15,7 @@ import dynamics
 import gate
 from app import create_app
 from assistant.mcp import HANDSHAKE_VERSIONS, STATELESS
-from clock import to_epoch_ms, utc_now
+from clock import local_day, to_epoch_ms, utc_now
 from engines.articles import Article
 from engines.embedded import LocalModel
 from engines.lines import Line, Page
@@ -25,9 +26,10 @@ from tests.support.mcp_bodies import META, envelope
 from web import mcp, mcp_tools
 
 TOOLS = ["search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda"]
-HARMLESS = ("Library account", "Your loan is due 2030-12-03")
+DUE = local_day(utc_now() + timedelta(days=9)).isoformat()
+HARMLESS = ("Library account", f"Your loan is due {DUE}")
 CARD = "4532 0151 1283 0366"
-SENSITIVE = ("Harbor Bank", f"Card number {CARD}", "Your bill is due 2030-12-04")
+SENSITIVE = ("Harbor Bank", f"Card number {CARD}", f"Your bill is due {DUE}")
 ERAS = (*HANDSHAKE_VERSIONS, STATELESS)
 
 
@@ -188,7 +190,7 @@ def test_each_era_calls_every_tool(client, stored):
         assert unframed(shown["screenshot"]["text"], shown["notice"]).startswith("\n".join(HARMLESS))
         found = agent.read("agenda")
         (event,) = found["results"]
-        assert (event["kind"], event["starts_at"], event["id"]) == ("deadline", "2030-12-03", photo_id)
+        assert (event["kind"], event["starts_at"], event["id"]) == ("deadline", DUE, photo_id)
         assert unframed(event["quote"], found["notice"]) == HARMLESS[1]
         assert agent.read("recent_notes")["results"] == []
 
