@@ -18,7 +18,7 @@ from engines.entities import MONTH
 
 # Without a year, a day up to this long ago is rather a past one than one of the next year.
 BEHIND = timedelta(days=90)
-EVENING = 18  # hour from which a screen says "tonight"
+LATE = 10  # from this hour on, a party without am or pm is rather in the morning
 _FOLDED = str.maketrans(
     "０１２３４５６７８９：，．／（）｜–—−‐‑~～〜號點週後時兩○零至",
     "0123456789:,./()|--------号点周后时两〇〇到",
@@ -33,7 +33,7 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 class Day(NamedTuple):
     """A day as it is written: what is not there is None. `weekday` is 0 for Monday; `weeks` is 0 for this
     week, 1 for the next one; `either` is whether month and day can change places,
-    `short` whether it is two numbers only.
+    `vague` whether it counts only with a word that is certain: 3/12, "in 30 days".
     """
 
     year: int | None = None
@@ -43,7 +43,7 @@ class Day(NamedTuple):
     weeks: int | None = None
     offset: int | None = None
     either: bool = False
-    short: bool = False
+    vague: bool = False
     evening: bool = False
 
     @property
@@ -159,9 +159,10 @@ def clock(
     hour = written.hour % 24
     if written.half:
         hour = hour % 12 + (12 if written.half == "p" else 0)
-    elif hour < 12 and (
-        (hour >= 1 and (tonight or (evening and not written.padded)))
-        or (written.bare and 1 <= hour <= 7)
+    elif 1 <= hour < 12 and (
+        tonight
+        or (evening and hour < LATE and not written.padded)
+        or (written.bare and hour <= 7)
         or _goes_on(written, after)
     ):
         hour += 12
@@ -323,8 +324,8 @@ def _numeric(match: re.Match[str]) -> Day | None:
 def _short(match: re.Match[str]) -> Day | None:
     first, second = int(match["a"]), int(match["b"])
     if first > 12:
-        return Day(None, second, first, short=True)
-    return Day(None, first, second, either=second <= 12, short=True)
+        return Day(None, second, first, vague=True)
+    return Day(None, first, second, either=second <= 12, vague=True)
 
 
 def _relative(match: re.Match[str]) -> Day | None:
@@ -340,7 +341,7 @@ def _relative(match: re.Match[str]) -> Day | None:
 def _ahead(match: re.Match[str]) -> Day | None:
     written = match["n"].casefold()
     number = _ENGLISH[written] if written in _ENGLISH else _number(written)
-    return Day(offset=number * (7 if match["unit"].casefold() in ("week", "周", "星期") else 1))
+    return Day(offset=number * (7 if match["unit"].casefold() in ("week", "周", "星期") else 1), vague=True)
 
 
 def _of_week(match: re.Match[str]) -> Day | None:
@@ -376,7 +377,7 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
     ),
     (
         re.compile(
-            rf"(?<![\d:./$€£-]){_D}(?:{_ORDINAL}|\.)? ?(?:of )?(?P<month>{MONTH})(?![a-z])\.?"
+            rf"(?<![\d:./$€£])(?<!\d-){_D}(?:{_ORDINAL}|\.)? ?(?:of )?(?P<month>{MONTH})(?![a-z])\.?"
             rf"(?:,? ?{_YEAR}(?!\d))?",
             re.IGNORECASE,
         ),
@@ -384,7 +385,7 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
     ),
     (
         re.compile(
-            rf"(?<![a-z])(?P<month>{MONTH})\.? ?{_D}{_ORDINAL}?(?![\d:]|[.,]\d)(?:,? ?{_YEAR}(?!\d))?",
+            rf"(?<![a-z])(?P<month>{MONTH})\.? ?{_D}{_ORDINAL}?(?!\d|[:.,]\d)(?:,? ?{_YEAR}(?!\d))?",
             re.IGNORECASE,
         ),
         _named,
@@ -428,7 +429,7 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
     ),
     (re.compile(r"(?:还有|还剩|剩余?) ?(?P<n>\d{1,3}|[一二两三四五六七八九十]) ?(?P<unit>天)"), _ahead),
     (
-        re.compile(rf"(?<![a-z])(?:(?P<next>next|this|coming) )?(?P<w>{_WEEKDAY})(?![a-z])", re.IGNORECASE),
+        re.compile(rf"(?<![a-z])(?:(?P<next>next|this) )?(?P<w>{_WEEKDAY})(?![a-z])", re.IGNORECASE),
         _of_week,
     ),
     (
@@ -451,7 +452,7 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
 )
 _RANGES: tuple[re.Pattern[str], ...] = (
     re.compile(
-        rf"(?<![\d:./$€£-]){_D}{_ORDINAL}? ?{_TO} ?{_E}{_ORDINAL}? ?(?:of )?"
+        rf"(?<![\d:./$€£])(?<!\d-){_D}{_ORDINAL}? ?{_TO} ?{_E}{_ORDINAL}? ?(?:of )?"
         rf"(?P<month>{MONTH})(?![a-z])\.?(?:,? ?{_YEAR}(?!\d))?",
         re.IGNORECASE,
     ),

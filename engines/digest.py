@@ -10,9 +10,10 @@ that it rests on. Where there is no reason there is no note: a list of what is n
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
+from engines import days
 from engines.articles import Article, Material, NewPhoto, Notes, alike
 from engines.names import is_generic
 from text import one_line, shortened
@@ -22,6 +23,7 @@ CONFIDENCE = 0.4
 MOST_NOTES = 4  # of a cycle
 MOST_SENTENCES = 8  # of a note; the others are only cited
 MAX_SENTENCE = 200
+MAX_TEXT = 2_000  # characters of a screenshot in which a day is looked for
 MAX_NAMED = 60  # characters of the screenshot's title in a note's title
 AHEAD = timedelta(days=366)  # a day further away is more often misread than meant
 TRIP = timedelta(days=10)  # between two bookings of a trip
@@ -260,74 +262,24 @@ def _amount(photo: NewPhoto) -> str:
 
 # ------------------------------------------------------------------------------------------------------- days
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_GERMAN = {"mär": 3, "mai": 5, "okt": 10, "dez": 12}
-_RELATIVE = ((("tomorrow", "明天", "明日"), 1), (("后天",), 2), (("today", "tonight", "今天", "今晚"), 0))
-_WEEKDAYS = tuple(
-    (english, f"周{chinese}", f"星期{chinese}")
-    for english, chinese in zip(
-        ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
-        "一二三四五六日",
-        strict=True,
-    )
-)
-_WORD = re.compile(r"[A-Za-zä]{3,}")
-_NUMBERS = re.compile(r"\d{1,4}")
-
 
 def _day_ahead(photo: NewPhoto, today: date) -> date | None:
     """The first day that a screenshot names and that is still to come."""
-    days = (_day(entity.value, today) for entity in photo.entities if entity.type == "date")
-    ahead = [day for day in days if day is not None and today <= day <= today + AHEAD]
-    if ahead or photo.intent != "reminder":
-        return min(ahead, default=None)
-    day = _named_day(f"{photo.title}\n{photo.summary}\n{photo.text}"[:2_000].casefold(), photo.taken.date())
-    return day if day is not None and day >= today else None
+    taken = photo.taken.replace(tzinfo=None)
+    named = [entity.value for entity in photo.entities if entity.type == "date"]
+    found = _days_ahead(named, taken, today)
+    if not found and photo.intent == "reminder":
+        found = _days_ahead([f"{photo.title}\n{photo.summary}\n{photo.text}"[:MAX_TEXT]], taken, today)[:1]
+    return min(found, default=None)
 
 
-def _named_day(text: str, taken: date) -> date | None:
-    """The day that "tomorrow" or "Friday" meant when the screenshot was taken."""
-    for words, after in _RELATIVE:
-        if any(word in text for word in words):
-            return taken + timedelta(days=after)
-    for number, words in enumerate(_WEEKDAYS):
-        if any(word in text for word in words):
-            return taken + timedelta(days=(number - taken.weekday()) % 7)
-    return None
-
-
-def _day(value: str, today: date) -> date | None:
-    """The day that a date on a screen means; without a year the next one. Day and month in
-    figures are only read where they cannot be taken for each other.
-    """
-    numbers = [int(number) for number in _NUMBERS.findall(value[:40])]
-    word = _WORD.search(value[:40])
-    month = 0
-    if word is not None:
-        start = word[0].casefold()[:3]
-        month = _MONTHS.index(start) + 1 if start in _MONTHS else _GERMAN.get(start, 0)
-    year = next((number for number in numbers if number > 1900), 0)
-    rest = [number for number in numbers if number != year]
-    if month and rest:
-        day = rest[0]
-    elif not month and len(rest) >= 2:
-        month, day = rest[0], rest[1]
-        if year and numbers[0] != year:  # 21.11.2026, 11/21/2026
-            if month > 12 or "." in value:
-                month, day = day, month
-            elif day <= 12 and day != month:
-                return None
-    else:
-        return None
-    return _first_possible([year] if year else [today.year, today.year + 1], month, day, today)
-
-
-def _first_possible(years: Iterable[int], month: int, day: int, today: date) -> date | None:
-    for year in years:
-        try:
-            found = date(year, month, day)
-        except ValueError:
-            continue
-        if found >= today:
-            return found
-    return None
+def _days_ahead(texts: Iterable[str], taken: datetime, today: date) -> list[date]:
+    """The days in `texts` that are still to come, in their order."""
+    folded = [days.folded(text) for text in texts]
+    found = [
+        days.resolved(when.first, taken, days.day_first(text))
+        for text in folded
+        for when in days.whens(text)
+        if when.first is not None and not when.repeats
+    ]
+    return [day for day in found if day is not None and today <= day <= today + AHEAD]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
-from engines import days
+from engines import cues, days
+from engines.cues import Cue
 from engines.days import When
 from engines.layout import Block, Layout, is_chinese, joined, letters, plain, weight
 from engines.lines import Line, Page
@@ -27,6 +28,8 @@ MAX_TEXT = 20_000  # characters of a page that are looked through for its contex
 MAX_LABEL = 40  # characters
 # Days and times of a paragraph and of a page; one with more is a calendar or a log.
 MOST_IN_BLOCK, MOST_IN_PAGE = 12, 100
+ENDS = frozenset("?!。？！吗吧了…")  # of a sentence, which is no label
+MOST_ENTRIES = 3  # paragraphs with days on a screen about one thing
 MAX_SUBJECT = 60  # characters
 ENOUGH_WORDS = 12  # letters that say what it is, Chinese ones counted double
 LIGHT = 14  # letters beside a value, Chinese ones counted double
@@ -37,7 +40,7 @@ LONG_AGO_VALID, FAR_VALID = timedelta(days=20 * 366), timedelta(days=30 * 366)
 SOON = timedelta(days=100)
 # How far from a day its cue may be, in letters, Chinese ones counted double.
 BEFORE, BEFORE_WEAK, AFTER = 70, 46, 26
-WEAKER = 24  # twice the letters by which a weak cue must be nearer than another one
+WEAKER = 36  # twice the letters by which a weak cue must be nearer than another one
 # What may have been missed. Of other kinds a day that is over when the screenshot is taken is only a date.
 LASTING = frozenset({"deadline", "expiry"})
 
@@ -58,24 +61,13 @@ class Occasion:
     line: int
 
 
-class _Cue(NamedTuple):
-    """A word that says what a day is for. `kind` is "" where it is for nothing that is to come; one that is
-    `weak` needs a day to come.
-    """
-
-    start: int
-    end: int
-    kind: str
-    weak: bool
-
-
 # Deliveries are events that need no time of day.
 _KINDS = {"delivery": "event"}
 
 
 class _Found(NamedTuple):
     when: When
-    cue: _Cue
+    cue: Cue
     block: int
     label: str
     distance: int
@@ -92,13 +84,17 @@ def standing(page: Page, said: str, taken: datetime, label: str = "") -> Occasio
     """The occasion whose line contains `said`, a date as a remote model gives it; None where no line does.
     `label` is what the model calls the date, such as "due date": a cue in it is as good as one on the screen.
     """
-    squeezed = _squeezed(said[:MAX_QUOTE])
-    if not any(map(str.isdigit, squeezed)) and len(squeezed) < 2:
+    said = days.folded(one_line(said[:MAX_QUOTE]))
+    squeezed = _squeezed(said)
+    meant = next((when.first for when in days.whens(said) if when.first), None)
+    if meant is None:
         return None
     screen = _Screen(page, taken)
-    return next((one for one in screen.occasions() if squeezed in _squeezed(one.quote)), None) or next(
-        (one for one in screen.labelled(label[:MAX_LABEL]) if squeezed in _squeezed(one.quote)), None
-    )
+    day = screen.day(meant)
+    for one in (*screen.occasions(), *screen.labelled(label[:MAX_LABEL])):
+        if squeezed in _squeezed(one.quote) and (day is None or one.starts_at.startswith(f"{day}")):
+            return one
+    return None
 
 
 def _squeezed(text: str) -> str:
@@ -122,11 +118,11 @@ class _Screen:
             left -= len(self._whens[-1])
         whole = "\n".join(self._texts)[:MAX_TEXT]
         self._order = days.day_first(whole)
-        self._is_travel = _TRAVEL.search(whole) is not None
-        self._is_ticket = _TICKET.search(whole) is not None
+        self._is_travel = cues.TRAVEL.search(whole) is not None
+        self._is_ticket = cues.TICKET.search(whole) is not None
         # The column of dates in a list of messages, files or payments.
         self._is_list = sum(len(row.lines) > 1 and _is_dated(row.last.text) for row in self._layout.rows) >= 4
-        self._known: dict[int, tuple[_Cue | None, str]] = {}  # the labels
+        self._known: dict[int, tuple[Cue | None, str]] = {}  # the labels
         self._places = _places(page)
         self._rows = {id(line): row.lines for row in self._layout.rows for line in row.lines}
         self._of_line = {
@@ -146,9 +142,13 @@ class _Screen:
                 kept = [other for other in kept if not _same(other, one)] + [one]
         return sorted(kept, key=lambda one: (one.starts_at, one.line))[:MOST]
 
+    def day(self, written: days.Day) -> date | None:
+        """The date of a day as this screen writes it."""
+        return days.resolved(written, self._taken, self._order)
+
     def labelled(self, label: str) -> list[Occasion]:
         """The days of the page as what `label` says they are; none where it has no cue."""
-        cue = _nearest_end(list(_cues(days.folded(label), self._is_travel)), len(label))
+        cue = cues.of_label(days.folded(label), self._is_travel)
         if cue is None or not cue.kind:
             return []
         found = [
@@ -165,17 +165,19 @@ class _Screen:
         text, whens = self._texts[number], self._whens[number]
         if not whens:
             return
-        cues = list(_cues(text, self._is_travel))
-        for when in _combined(text, whens, cues):
+        near = list(cues.cues_in(text, self._is_travel))
+        for when in _combined(text, whens, near):
             if when.repeats or _cancelled(text, when):
                 continue
-            cue, distance = _nearest(text, when, cues, whens)
+            cue, distance = _nearest(text, when, near, whens)
+            if cue is not None:
+                cue = cue._replace(kind=_kind(cue, text, when, near))
             label = ""
             if cue is None and _is_value(text, whens):
                 cue, label = self._label(number)
                 distance = 2
             if cue is None:
-                cue, distance = self._context(number, when) or self._to_come(number, when, cues), 60
+                cue, distance = self._context(number, when) or self._to_come(number, when, near), 60
             if cue is None or not cue.kind:
                 continue
             if when.first is None:
@@ -187,18 +189,18 @@ class _Screen:
                 when = self._with_time(number, when)
             yield _Found(when, cue, number, label, distance)
 
-    def _label(self, number: int) -> tuple[_Cue | None, str]:
+    def _label(self, number: int) -> tuple[Cue | None, str]:
         """The cue of the label at the left of a value or above it, and the label."""
         if number not in self._known:
             self._known[number] = self._cue_of_label(number)
         return self._known[number]
 
-    def _cue_of_label(self, number: int) -> tuple[_Cue | None, str]:
+    def _cue_of_label(self, number: int) -> tuple[Cue | None, str]:
         for label, is_beside in self._labels(number):
             text = days.folded(label.text[:MAX_LABEL])
-            if days.whens(text):
+            if days.whens(text) or (not is_beside and text.rstrip()[-1:] in ENDS):
                 return None, ""
-            cue = _nearest_end(list(_cues(text, self._is_travel)), len(text))
+            cue = cues.of_label(text, self._is_travel)
             if cue is None:
                 if is_beside and weight(text) >= 2:
                     return None, ""  # the value of something else
@@ -224,7 +226,7 @@ class _Screen:
         if above and not beside:
             yield max(above, key=lambda other: other.bottom), False
 
-    def _context(self, number: int, when: When) -> _Cue | None:
+    def _context(self, number: int, when: When) -> Cue | None:
         """What a day with a time is for on a ticket or an invitation, where it is alone on its line."""
         if when.first is None or not _is_value(self._texts[number], self._whens[number]):
             return None
@@ -234,40 +236,51 @@ class _Screen:
             return None
         if not self._is_ticket:
             return None
-        return _Cue(0, 0, "departure" if self._is_travel else "event", True)
+        return Cue(0, 0, "departure" if self._is_travel else "event", True)
 
-    def _to_come(self, number: int, when: When, cues: Sequence[_Cue]) -> _Cue | None:
+    def _to_come(self, number: int, when: When, near: Sequence[Cue]) -> Cue | None:
         """What a day is for that has words beside it and no cue. Posts, lists and receipts name days that are
         past, so a day that certainly is to come is somebody's plan.
         """
         day, text = when.first, self._texts[number]
-        if day is None or any(not cue.kind for cue in cues) or day.short:
+        if day is None or any(not cue.kind for cue in near) or day.vague:
             return None
         words = _words_beside(text, self._whens[number])
         if _is_value(text, self._whens[number]) and words < 4:
             label, is_beside = next(self._labels(number), (None, False))
             text = days.folded(label.text[:MAX_LABEL]) if label is not None else ""
             is_named = is_beside and (when.clock is not None or day.year is not None)
-            if not (is_named or _DATED.search(text)) or weight(text) < 4 or days.whens(text) or self._is_list:
+            if (
+                not (is_named or cues.DATED.search(text))
+                or weight(text) < 4
+                or days.whens(text)
+                or self._is_list
+            ):
                 return None
-            if any(not cue.kind for cue in _cues(text, self._is_travel)):
+            if any(not cue.kind for cue in cues.cues_in(text, self._is_travel)):
                 return None
         elif words < 4 or "°" in text:
             return None
-        before = _UNTIL.search(text[max(0, when.start - 20) : when.start])
+        before = cues.UNTIL.search(text[max(0, when.start - 20) : when.start])
+        if day.offset == 0 and not day.evening:
+            return None  # "Today 11:20" is the time of a message
         is_relative = day.is_weekday or day.offset is not None
-        if is_relative and before is None and (when.clock is None or (words < 8 and not day.offset)):
+        if is_relative and before is None and (when.clock is None or (words < 8 and day.is_weekday)):
             return None
-        first = days.resolved(day, self._taken, self._order)
-        if first is None or (day.year is None and first - self._taken.date() > SOON):
+        first = self.day(day)
+        if first is None:
             return None
-        kind = ("expiry" if before["until"] else "deadline") if before is not None else "event"
-        return _Cue(when.start, when.start, kind, True)
+        # Lists and posts have no ranges of days.
+        is_near = first - self._taken.date() <= SOON
+        if day.year is None and not is_near and (when.last is None or when.clock is not None):
+            return None
+        kind = "event" if before is None else "expiry" if cues.LASTS.search(text) else "deadline"
+        return Cue(when.start, when.start, kind, True)
 
-    def _with_day(self, number: int, when: When, cue: _Cue) -> When | None:
+    def _with_day(self, number: int, when: When, cue: Cue) -> When | None:
         """A labelled time with the day that is on the screen, if there is one only that is to come."""
         text, whens = self._texts[number], self._whens[number]
-        if cue.weak and not _PURE_TIME.search(text) and not _is_value(text, whens):
+        if cue.weak and (not cues.TIMES.search(text) or _is_value(text, whens)):
             return None
         found: dict[date, tuple[int, When]] = {}
         for other, whens in enumerate(self._whens):
@@ -279,7 +292,7 @@ class _Screen:
                 label = self._label(other)[0]
                 if label is not None and (not label.kind or (label.kind != cue.kind and not label.weak)):
                     continue
-                day = days.resolved(one.first, self._taken, self._order)
+                day = self.day(one.first)
                 if day is not None and day >= self._taken.date():
                     found.setdefault(day, (other, one))
         if len(found) != 1:
@@ -311,15 +324,15 @@ class _Screen:
         when, cue = found.when, found.cue
         if when.first is None:
             return None
-        past = cue.kind == "expiry" and _PAST.search(self._texts[found.block]) is not None
+        past = cue.kind == "expiry" and cues.EXPIRED.search(self._texts[found.block]) is not None
         first = days.resolved(when.first, self._taken, self._order, past=past)
-        last = days.resolved(when.last, self._taken, self._order) if when.last else None
+        last = self.day(when.last) if when.last else None
         if first is None or (when.last and last is None):
             return None
         if last is not None and last < first:
             last = next((one for one in _years(last, first)), None)
         text = self._texts[found.block]
-        evening = _EVENING.search(text[max(0, when.start - 30) : when.end + 20]) is not None
+        evening = cues.EVENING.search(text[max(0, when.start - 30) : when.end + 20]) is not None
         start, until = _clocks(when, evening)
         if last is not None and cue.kind == "expiry":
             # What is valid for a range expires at its end.
@@ -337,7 +350,7 @@ class _Screen:
             return None
         if cue.weak and (days.contradicts(when.first, first) or (when.clock and when.clock.seconds)):
             return None
-        if cue.weak and (is_over or (start is None and (first == today or when.first.short))):
+        if cue.weak and (is_over or (start is None and (first == today or when.first.vague))):
             return None
         line, index = self._line(found)
         ends_at = None
@@ -357,12 +370,10 @@ class _Screen:
 
     def _line(self, found: _Found) -> tuple[Line, int]:
         """The line on which the day, or else its cue, is, and its index in the page."""
-        block = self._blocks[found.block]
-        at = 0
-        for line in block.lines:
-            at += len(line.text.strip()) + 1
-            if found.when.start < at:
-                break
+        lines = self._blocks[found.block].lines
+        texts = [line.text for line in lines]
+        on = (number for number in range(len(lines)) if found.when.start < len(joined(texts[: number + 1])))
+        line = lines[next(on, -1)]
         return line, self._places[(line.left, line.top, line.right, line.bottom)]
 
     def _title(self, found: _Found) -> str:
@@ -386,13 +397,21 @@ class _Screen:
             and weight(block.text) >= 4
             and all(len(self._rows.get(id(line), ())) == 1 for line in block.lines)
         ]
+        if sum(map(bool, self._whens)) > MOST_ENTRIES:
+            above = []  # of a list, somebody else's
         named += [block.text for block in sorted(above, key=lambda block: -round(block.height, -1))]
         named += [line.text for line in layout.headers[:1]]
         for text in named:
             name = plain(shortened(one_line(text), MAX_SUBJECT))
-            if letters(name) > 0.5 and not is_generic(name) and not days.whens(days.folded(name)):
+            if (
+                letters(name) > 0.5
+                and not set(name) <= _WEEK
+                and not is_generic(name)
+                and not days.whens(days.folded(name))
+            ):
                 return name
-        return plain(layout.headers[0].text)[:MAX_SUBJECT] if layout.headers else ""
+        header = plain(layout.headers[0].text)[:MAX_SUBJECT] if layout.headers else ""
+        return header if letters(header) > 0.5 else ""  # "11月" is a calendar's
 
 
 # ------------------------------------------------------------------------------------------------------ parts
@@ -467,25 +486,14 @@ def _clocks(when: When, evening: bool) -> tuple[time | None, time | None]:
     return start, days.clock(when.until, tonight=tonight, evening=evening, after=when.clock)
 
 
-def _cues(text: str, is_travel: bool) -> Iterator[_Cue]:
-    """The cues in a folded text, in its order; of those that overlap, the longest."""
-    found = [
-        _Cue(*match.span(), kind, weak) for kind, weak, pattern in _CUES for match in pattern.finditer(text)
-    ]
-    if is_travel:
-        found += [_Cue(*match.span(), "", False) for match in _ARRIVAL.finditer(text)]
-    end = 0
-    for cue in sorted(found, key=lambda one: (one.start, -one.end, one.kind != "")):
-        if cue.start >= end:
-            end = cue.end
-            yield cue
-
-
-def _nearest(text: str, when: When, cues: Sequence[_Cue], whens: Sequence[When]) -> tuple[_Cue | None, int]:
+def _nearest(text: str, when: When, near: Sequence[Cue], whens: Sequence[When]) -> tuple[Cue | None, int]:
     """The cue that is nearest to a day in a text, and how far away it is."""
-    best: tuple[int, int, _Cue] | None = None
-    for cue in cues:
+    best: tuple[int, int, Cue] | None = None
+    for cue in near:
         if cue.start < when.end and when.start < cue.end:
+            continue
+        # "Before" in Chinese is right behind its day.
+        if cue.kind and text[cue.start] in cues.BEHIND and not 0 <= cue.start - when.end <= 1:
             continue
         before = cue.end <= when.start
         between = text[cue.end : when.start] if before else text[when.end : cue.start]
@@ -510,7 +518,18 @@ def _nearest(text: str, when: When, cues: Sequence[_Cue], whens: Sequence[When])
     return (best[2], best[1]) if best else (None, 0)
 
 
-def _combined(text: str, whens: Sequence[When], cues: Sequence[_Cue]) -> list[When]:
+def _kind(cue: Cue, text: str, when: When, near: Sequence[Cue]) -> str:
+    """What a cue means beside the others of its text."""
+    if cue.kind == "expiry" and cue.end < when.start - 2 and not cues.LASTS.search(text):
+        # "Sign the renewal by 3 Dec"; "use by" is a cue itself.
+        return "deadline" if cues.UNTIL.search(text[max(0, when.start - 20) : when.start]) else cue.kind
+    if cue.kind == "deadline" and text[cue.start] in cues.BEHIND:
+        # 12月3日前免费，请尽快取件
+        return "pickup" if any(one.kind == "pickup" for one in near) else cue.kind
+    return cue.kind
+
+
+def _combined(text: str, whens: Sequence[When], near: Sequence[Cue]) -> list[When]:
     """The days and times of a text, where a time in the sentence of a day has that day: "27 Nov, coach 8,
     leaves at 9:30".
     """
@@ -524,7 +543,7 @@ def _combined(text: str, whens: Sequence[When], cues: Sequence[_Cue]) -> list[Wh
             and day.last is None
             and when.first is None
             and not _BARRIER.search(text[day.end : when.start])
-            and (cue := _nearest(text, when, cues, whens)[0]) is not None
+            and (cue := _nearest(text, when, near, whens)[0]) is not None
             and cue.kind
             and cue.start >= day.end
         ):
@@ -534,15 +553,10 @@ def _combined(text: str, whens: Sequence[When], cues: Sequence[_Cue]) -> list[Wh
     return found
 
 
-def _nearest_end(cues: Sequence[_Cue], end: int) -> _Cue | None:
-    """The cue of a label: one that says that nothing is to come, or else the last."""
-    return next((cue for cue in cues if not cue.kind), None) or (cues[-1] if cues else None)
-
-
 def _cancelled(text: str, when: When) -> bool:
     start = max((match.end() for match in _BARRIER.finditer(text, 0, when.start)), default=0)
     end = next((match.start() for match in _BARRIER.finditer(text, when.end)), len(text))
-    return _CANCELLED.search(text[start:end]) is not None
+    return cues.CANCELLED.search(text[start:end]) is not None
 
 
 def _sentence_without(text: str, when: When) -> str:
@@ -557,174 +571,14 @@ def _sentence_without(text: str, when: When) -> str:
     return plain(joined(part for part in (before.strip(" ,:："), after) if part.strip())).strip(" ,.:：;")
 
 
-# ------------------------------------------------------------------------------------------------------ words
-
-
-def _words(latin: str, chinese: str) -> re.Pattern[str]:
-    """Any of these alternatives, in any case; Latin ones as whole words."""
-    return re.compile(rf"(?<![a-z])(?:{latin})(?![a-z])|{chinese}", re.IGNORECASE)
-
-
-_BY = "(?:之前|以前|前)(?:来|到)?"  # after a day
-_CUES: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
-    (
-        "",
-        False,
-        _words(
-            r"posted|published|updated?|edited|created|modified|issued?|issue date|date of issue|born"
-            r"|birth(?:day|date)?"
-            r"|date of birth|dob|paid|ordered|order (?:placed|date)|placed|purchased|shipped|delivered"
-            r"|received|sent|last"
-            r"|previous(?:ly)?|since|joined|founded|copyright|©|version|build|releas(?:e|ed|e notes)"
-            r"|downloaded|photos? taken"
-            r"|transactions?(?: date)?|statement(?: date)?|billing period|was|were|had|closed|arrived"
-            r"|cancell?ed|every|each"
-            r"|repeats?|booked(?: on)?|ago|log-?in|logged|seen|viewed|signed|established|built|started|met"
-            r"|yesterday|history|minutes|notes|opening hours|hours|missed(?: call)?|call ended"
-            r"|last message|deals|fell|said|recorded|reviewed|finished|completed|backup|read|season"
-            r"|sunrise|sunset|results"
-            r"|duration|registered|added|opened|left|went|changed|uploaded|as of|photos from|thanks for"
-            r"|logged in|sign-?in|departed",
-            r"下单(?:时间)?|支付(?:时间)?|付款时间|创建(?:时间)?|发布(?:于|时间)?|更新(?:时间)?|编辑|签收|揽收|出生(?:日期)?"
-            r"|生日(?![会聚派])|签发(?:日期)?|开票(?:日期)?|注册(?:时间)?|上次|登录|交易(?:时间)?|转账(?:时间)?|到账|退款|发货(?:时间)?"
-            r"|入库(?:时间)?|到柜(?:时间)?|领取时间|账单日|成立|拍摄|开户(?:日期)?|昨[天日晚]|前天|去年|来自|阅读|播放|评论|营业(?:时间)?"
-            r"|送信|上架(?:时间)?|发表|完成时间|成交|快件已|始建|记者|停用|消费|截至|完成|入职|最近|回放|上[周个]|每[周天日月年逢]|预约创建|发生",
-        ),
-    ),
-    ("", False, re.compile(r"(?:^|[·•|-] ?)[Bb]y [A-Z][\w.'-]{1,20} [A-Z]")),
-    (
-        "departure",
-        False,
-        _words(
-            r"depart(?:s|ing|ure|ures)?(?: (?:date|time))?|boarding(?: time)?|boards|takes? off|take-?off"
-            r"|sails"
-            r"|abfahrt|abflug",
-            r"出发(?:时间|日期)?|登机(?:时间)|登机(?![口牌])|起飞(?:时间)?|发车(?:时间)?|开车(?:时间)?|乘车(?:日期|时间)|启程"
-            r"|(?<=[\d点半分])开(?![会始放户票学业盘播场奖机发通启具立幕演课考])",
-        ),
-    ),
-    (
-        "departure",
-        True,
-        _words("flight|leaves|train to|ferry|bus to|dep|outbound|inbound", "航班|车次|列车|次列车"),
-    ),
-    ("departure", True, re.compile(r"(?<![A-Z\d])[A-Z]{2} ?\d{3,4}(?![\d-])|(?<![A-Za-z])[GDCKTZ]\d{1,4}次")),
-    (
-        "pickup",
-        False,
-        _words(
-            r"pick(?:ed)? ?-?up(?: (?:by|until|from|before))?|ready for (?:collection|pick-?up)"
-            r"|collect(?: by| until)?"
-            r"|collection(?: (?:by|until|from))?",
-            rf"(?:{_BY})?(?:取件|取走|取出|取货|领取|自提|提货)(?:时间|截止)?(?!码)|请取件[到至]",
-        ),
-    ),
-    (
-        "delivery",
-        False,
-        _words(
-            r"deliver(?:y|s|ed by)|delivery (?:date|window|on|by)|arriv(?:es?|ing)(?: by| on)?"
-            r"|out for delivery",
-            rf"(?:{_BY})?(?:送达|派送|配送|到货)",
-        ),
-    ),
-    (
-        "expiry",
-        False,
-        _words(
-            r"expir(?:es?|y|ed|ation|ing)(?: (?:date|on|in))?|exp\.? date|date of expiry|valid(?: (?:until"
-            r"|till|thru|through|to|for|from))?"
-            r"|use (?:by|before)|best before|redeem by|available until|(?:offer|trial|sale|subscription"
-            r"|plan|membership|promotion)s? ends?(?: on)?|ends? on"
-            r"|renews?(?: on)?|gültig bis",
-            rf"有效期[至到限]?|到期(?:日|时间)?|过期|失效|清零|作废|(?:{_BY})?有效(?:[至到]|日期)?|使用期限|{_BY}使用|续费",
-        ),
-    ),
-    ("expiry", True, _words("until|through|only till|ends?", "截[至到]")),
-    (
-        "deadline",
-        False,
-        _words(
-            r"due(?! (?:to|diligence)(?![a-z]))(?: (?:date|by|on))?|payment due(?: date)?|deadline"
-            r"|payable(?: by)?|pay (?:by|before)|submi(?:t|ssions?|tted)(?: (?:by|before|close))?"
-            r"|clos(?:es?|ing)(?: (?:on|date))?|register by|registration closes|rsvp(?: by)?|respond by"
-            r"|reply by|apply by|return by"
-            r"|last day|no later than|latest by|book by|order by|enrol by|enroll by|fällig|next (?:payment"
-            r"|bill|instal?lment)(?: due)?|auto-?pay(?: scheduled for| on)?|return window closes"
-            r"|cancel (?:by|before)",
-            rf"截止(?:日期?|时间)?|最后还款日|到期还款日|还款日期?|应还日期?|还书日期?|自动还款|扣款(?:日期?)?|死线|缴费(?:截止日?)?|还款"
-            rf"|{_BY}(?:[^\d\s,。;]{{0,2}}(?:缴|交|付|还|提交|回复|完成|报名|支付))?(?![面后天往端台方])"
-            r"|最晚|最迟|逾期",
-        ),
-    ),
-    (
-        "appointment",
-        False,
-        _words(
-            r"appointments?(?: (?:date|time))?|appt|reserv(?:ation|ed)|booked for|check-?up|consultation"
-            r"|interview|haircut"
-            r"|vaccination|viewing",
-            r"预约(?:时间|日期)?|就诊(?:时间|日期)?|挂号|复诊|面试(?:时间)?|面谈|体检|看诊|看病|手术|理发",
-        ),
-    ),
-    ("appointment", True, _words("dentist|doctor|scheduled for", "牙医")),
-    (
-        "event",
-        False,
-        _words(
-            r"meeting|starts?|begins?|kick-?off|doors(?: open)?|webinar|invit(?:ation|ed)"
-            r"|check[- ]?in(?: date)?"
-            r"|check[- ]?out(?: date)?|rescheduled to|moved to|postponed to",
-            r"开会|会议(?:时间)?|开始(?:时间)?|举[行办]|召开|开[场幕播演学课业考]|上映|活动(?:时间|日期)|家长会|考试(?:时间|日期)?"
-            r"|入住(?:日期|时间)?|离店(?:日期|时间)?|退房(?:日期|时间)?|集合(?:时间)?|展览(?:时间)?|演出(?:时间)?|比赛(?:时间)?",
-        ),
-    ),
-    (
-        "event",
-        True,
-        _words(
-            r"meet(?: up)?|opens|airs|premieres|maintenance|outage|holidays?|graduation|session|visit"
-            r"|booked in|let's|how about|what about|shall we|catch up|call me|zoom|free|want to"
-            r"|wanna|join|come|trip|itinerary|stay|your booking|"
-            r"term|semester|practice|training|launch|conference|concert|festival|exhibition|party|wedding"
-            r"|dinner|lunch|breakfast|coffee|drinks|brunch"
-            r"|movie|film|match|class|lesson|course|workshop|exam|test|screening|show|gig|game night"
-            r"|ceremony|sync|stand-?up|call"
-            r"|event|when|date (?:and|&) time|reminder|join us|see you|rehearsal|practice|lecture|seminar"
-            r"|tour|barbecue|picnic",
-            r"例会|聚会|聚餐|吃饭|见面|碰头|婚礼|讲座|培训|直播|电影|值班|上课|演唱会|生日会|报到|场次|日程|提醒"
-            r"|改到|改期|推迟到|延期到|邀请|典礼|仪式|停[电水气]|检修|维护|开售|开抢|抢票|预售|放假|假期|答辩|年会|团建|晚会|首映|开庭|宣讲"
-            r"|打球|火锅|聚一?聚|唱歌|爬山|逛街|健身|喝|约(?![为占等定合])|[吗吧呗](?=[?。!,]|$)|一起|出游|旅行|行程"
-            r"|见(?![面过到证解])|(?<![\u4e00-\u9fff])(?:时间|日期)(?![\u4e00-\u9fff])|观影时间|放映时间",
-        ),
-    ),
-)
-_ARRIVAL = _words("arriv(?:es?|als?|ing)(?: time)?", "到达(?:时间)?|抵达(?:时间)?")
-_TRAVEL = _words(
-    r"boarding|flight|airport|gate|terminal|airlines?|train|railway|coach|platform|ferry",
-    "航班|登机|列车|车次|铁路|航站楼|检票",
-)
-_TICKET = _words(
-    r"seats?|row|screen|admit one|tickets?|venue|rsvp|invitation|event details|add to calendar|guests"
-    r"|organi[sz]er|attendees"
-    r"|going|interested",
-    "座位|影厅|取票|入场|检票|日程|场馆|添加到日历|参会人|排\\d",
-)
-_CANCELLED = _words(r"(?:been|was|is|were|are) cancell?ed|cancell?ed:", "已取消|被取消|取消了")
-_EVENING = _words("tonight|evening|dinner|party|drinks|movie|pm", "今晚|明晚|晚上|晚饭|晚餐")
-_PAST = _words("expired", "已过期|已到期|已失效")
-_PURE_TIME = _words("boarding|depart(?:s|ure)|doors|check-in", "登机|起飞|出发|发车")
-_UNTIL = re.compile(
-    r"(?<![a-z])(?:(?P<until>until|till?|through)|by|before|no later than)(?: the)?\s{0,2}$", re.IGNORECASE
-)
-_DATED = _words("date|day|on|from|when|starts?|ends?|time", "日期?$|时间")
 # Where a sentence ends. A full stop after "Dr" or in "Nov. 22" is none.
 _BARRIER = re.compile(
     r"[!?。！？;；]|(?<!\b[A-Z][a-z])(?<!\b[A-Z])(?<!\b[A-Z][a-z]{2})\.(?:\s|(?=[A-Z][a-z]))"
 )
 _LEADING = re.compile(
     r"(?:^|\s)(?:(?:at|on|by|is|until|till|from|for|the|in|before|no later than|due on|through|to|um|am"
-    r"|bis)\s?){1,4}$",
+    r"|bis)\s?){1,4}$|(?:请于|请在|将于|定于|请|[于在])$",
     re.IGNORECASE,
 )
-_TRAILING = re.compile(r"^(?:at|in|on|from|by|and)\s(?=\w)", re.IGNORECASE)
+_TRAILING = re.compile(r"^(?:(?:at|in|on|from|by|and)\s(?=\w)|之?前|以前)", re.IGNORECASE)
+_WEEK = frozenset("日一二三四五六周MTWFS ")  # the head of a calendar

@@ -36,6 +36,7 @@ LAYERS = (
     (
         "engines.articles",
         "engines.configuration",
+        "engines.cues",
         "engines.days",
         "engines.holdings",
         "engines.kinds",

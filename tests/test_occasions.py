@@ -104,6 +104,22 @@ def test_the_order_of_day_and_month_is_the_screens_own(rows, expected):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Posted 3 Dec", "Photos from 3 Nov", "Born 3 Dec 1990", "© 2026", "Paid 20 Nov",
+        "2026-11-22 11:58:03", "Friday 18:30", "Today 12:30", "Dinner today", "Meeting 3 Nov",
+        "Meeting starts in 5 minutes",
+        "04:31 / 12:08", "Score 12-24", "Every Friday at 7 pm", "Mon–Fri 9:00–18:00", "Due to rain on 3 Nov",
+        "Appointment on 3 Dec has been cancelled", "Free returns within 30 days", "Version 2026.12.3",
+        "Rain 3 Dec 12° 7°", "Tue, 3 Dec party", "3天前", "周五 18:30", "1小时前 明天几点",
+        "下单时间 11月20日 10:00", "出生日期 1990年12月3日", "已取消：12月3日 14:00 预约",
+    ],
+)  # fmt: skip
+def test_other_days_are_no_occasions(text):
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
     ("rows", "expected"),
     [
         ([("Due date", "3 Dec")], [("deadline", "2026-12-03")]),
@@ -141,6 +157,7 @@ def test_a_sentence_may_be_wrapped():
         (["电费账单 12月3日截止"], "电费账单截止"),
         (["Meeting " + "word " * 60 + "3 Dec"], None),
         (["12月3日"], None),
+        (["快递请于12月3日前取走"], "快递取走"),
     ],
 )
 def test_the_title_is_made_of_words_that_are_there(rows, title):
@@ -165,7 +182,9 @@ def test_a_remote_models_date_counts_only_where_its_words_stand():
     assert standing(read, "3  DEC", TAKEN).kind == "event"
     assert standing(read, "12 Dec 2026", TAKEN) is None  # for nothing, as far as the screen shows
     assert standing(read, "12 Dec 2026", TAKEN, "payment due").kind == "deadline"
-    for said in ("13 Dec 2026", "December 12", "2026-12-12", "", " ", "-", "£"):
+    assert standing(page("有效期 11月1日至12月3日"), "12月3日", TAKEN).starts_at == "2026-12-03"
+    assert standing(page("有效期 11月1日至12月3日"), "11月1日", TAKEN) is None
+    for said in ("13 Dec 2026", "December 12", "2026-12-12", "3", "", " ", "-", "£"):
         assert standing(read, said, TAKEN, "payment due") is None, said
     assert standing(read, "12 Dec 2026", TAKEN, "date of birth") is None
 
@@ -185,7 +204,7 @@ def test_labelled_lines_are_found_and_nothing_else():
 
 @pytest.mark.slow
 def test_labelled_screens_are_read_and_found():
-    cases = [case for case in dates.screens(SEED) if drawn.can_draw(case.screen)]
+    cases = [case for case in dates.screens(SEED, 60) if drawn.can_draw(case.screen)]
     assert (
         len(cases) == dates.SCREENS
         or not drawn.can_draw(dates.screens(SEED, 120)[-1].screen)

@@ -725,7 +725,7 @@ def test_no_more_tools_are_offered_than_a_provider_accepts(toolbox, register, ca
 
     assert len(offered) == 128
     assert offered[len(BUILT_IN) + 89 : len(BUILT_IN) + 91] == ["mcp__one__a89", "mcp__two__b0"]
-    assert "b34 is the first that is left out" in caplog.text
+    assert "b33 is the first that is left out" in caplog.text
 
 
 def test_no_more_servers_are_asked_than_there_are_threads(toolbox, register, monkeypatch, caplog):
@@ -734,7 +734,7 @@ def test_no_more_servers_are_asked_than_there_are_threads(toolbox, register, mon
         register("one", first)
         register("two", second)
 
-        assert names(toolbox())[4] == "mcp__one__weather"
+        assert names(toolbox())[len(BUILT_IN)] == "mcp__one__weather"
         assert second.requests == []
     assert "2 MCP servers are enabled" in caplog.text
 
