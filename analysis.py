@@ -48,7 +48,7 @@ from errors import (
     Unreadable,
 )
 from locks import Presence, named_lock
-from models import Analysis, Photo, Tally
+from models import Analysis, Photo
 from settings import Settings
 from web import inputs, shapes
 
@@ -108,6 +108,8 @@ class Worker:
         with database.scope():
             config = configuration.latest(self._settings)
             model = llm.model_for(config, self._settings)
+            prepared = database.store().cache(photos.Prepared)
+            prepared.wanted = config.provider != configuration.LOCAL
             if llm.out_of_tokens(config, self._settings, now=self._clock()):
                 return False  # the queue continues tomorrow
             claim = self.claim_next(_fingerprint(config), now=self._clock())
@@ -268,7 +270,10 @@ class Worker:
                 return _Ended(claim, outcome, reader.identity, asked=False)
         if llm.reads_first(config, self._settings) and self._copied_from_stack(claim, model.identity):
             return None
-        return _Ended(claim, _ask(model, picture, name, text), model.identity)
+        prepared = database.store().cache(photos.Prepared).take(claim.photo_id)
+        if config.provider == configuration.LOCAL:
+            prepared = None  # the embedded model reads the original
+        return _Ended(claim, _ask(model, prepared or picture, name, text), model.identity)
 
     def _read_first(self, claim: Claim, picture: BinaryIO, *, waits: bool) -> str | None:
         """The text of a claimed photo for the model, read on this machine unless it was read before; "" when
@@ -671,12 +676,12 @@ def statistics() -> shapes.Statistics:
     counts = {"pending": 0, "processing": 0, "done": 0, "error": 0}
     intents: dict[str, int] = {}
     categories: dict[str, int] = {}
-    for tally in Tally.select():
-        counts[tally.status] += tally.photos
-        if tally.status == "done":
-            intents[tally.intent] = intents.get(tally.intent, 0) + tally.photos
-            categories[tally.content_category] = categories.get(tally.content_category, 0) + tally.photos
-    total = sum(counts.values())
+    for status, intent, category, number in models.tallied_analyses():
+        counts[status] += number
+        if status == "done":
+            intents[intent] = intents.get(intent, 0) + number
+            categories[category] = categories.get(category, 0) + number
+    total, kinds = sum(counts.values()), gate.tallied()
     return {
         "total_photos": total,
         "total_analyses": total,
@@ -684,8 +689,8 @@ def statistics() -> shapes.Statistics:
         "pending": counts["pending"],
         "processing": counts["processing"],
         "errors": counts["error"],
-        "sensitive_photos": gate.marked_total(),
-        "sensitive_kinds": gate.counts(),
+        "sensitive_photos": sum(kinds.values()),
+        "sensitive_kinds": gate.counts(kinds),
         "intent_distribution": intents,
         "category_distribution": categories,
     }

@@ -96,9 +96,10 @@ def of(photo_ids: Iterable[int]) -> dict[int, Lines]:
 
 def page_of(photo_id: int) -> tuple[Page, str] | None:
     """The reading as it was stored, in pixels, and the engine; None when there is none that can be used."""
-    row = Reading.get_or_none(Reading.photo == photo_id)
-    read = None if row is None else _page(photo_id, row.width, row.height, row.lines)
-    return None if row is None or read is None else (read, row.reader)
+    sql = "SELECT width, height, lines, reader FROM readings WHERE photo_id = ?"
+    row = db.execute_sql(sql, (photo_id,)).fetchone()
+    read = None if row is None else _page(photo_id, *row[:3])
+    return None if read is None else (read, row[3])
 
 
 def page(photo_id: int) -> Page | None:
@@ -132,8 +133,8 @@ def shown(lines: Iterable[Line]) -> list[shapes.LineFields]:
 
 def text(photo_id: int) -> str:
     """What was read on a photo, a line a row; "" when nothing was."""
-    lines = of([photo_id]).get(photo_id)
-    return "" if lines is None else lines.text
+    found = page_of(photo_id)
+    return "" if found is None else "\n".join(line.text for line in found[0].lines)
 
 
 def lines_on(page: Page) -> Lines:

@@ -257,7 +257,7 @@ READERS = {
     "SavedSearch": {"upkeep.export"},
     "Stacked": {"models"},
     "TagTally": {"models"},
-    "Tally": {"analysis", "models"},
+    "Tally": {"models"},
     "Trash": {"gate", "models", "photos", "upkeep.cleanup", "upkeep.export"},
     "Vocabulary": {"upkeep.check"},
 }
