@@ -254,6 +254,7 @@ class Worker:
         when the result of a near-duplicate was copied, or is waited for. Raises what the database raises.
         """
         before = gate.is_before(config, self._settings)
+        prepared = database.store().cache(photos.Prepared).take(claim.photo_id)
         text = ""
         if llm.reads_first(config, self._settings):
             read = self._read_first(claim, picture, waits=before)
@@ -270,7 +271,6 @@ class Worker:
                 return _Ended(claim, outcome, reader.identity, asked=False)
         if llm.reads_first(config, self._settings) and self._copied_from_stack(claim, model.identity):
             return None
-        prepared = database.store().cache(photos.Prepared).take(claim.photo_id)
         if config.provider == configuration.LOCAL:
             prepared = None  # the embedded model reads the original
         return _Ended(claim, _ask(model, prepared or picture, name, text), model.identity)

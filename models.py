@@ -530,9 +530,8 @@ def tallied_covered(*, kept: bool, **values: str | None) -> int:
 
 
 def tallied_analyses() -> list[tuple[str, str, str, int]]:
-    """The number of photos with each status, intent and category that there is, in this order."""
-    columns = (Tally.status, Tally.intent, Tally.content_category)
-    query = Tally.select(*columns, peewee.fn.SUM(Tally.photos)).group_by(*columns)
+    """The status, intent, category and number of photos of each row of the tallies."""
+    query = Tally.select(Tally.status, Tally.intent, Tally.content_category, Tally.photos)
     return list(cast("Iterable[tuple[str, str, str, int]]", query.tuples()))
 
 

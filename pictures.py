@@ -103,7 +103,7 @@ def examine(picture: BinaryIO, *, for_model: bool = False) -> Examined:
             width, height = height, width
         mime_type = MIME_TYPES[image.format or ""]
         larger = None
-        if for_model and width * height <= COPIED_PIXELS:
+        if for_model and width * height <= LARGE_PIXELS:
             larger = _reduced(image, MODEL_SIDE)
             small = _resized(larger, _size(width, height, THUMBNAIL_SIDE))
         else:
