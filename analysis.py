@@ -51,7 +51,7 @@ from errors import (
     Unreadable,
 )
 from locks import Presence, named_lock
-from models import Analysis, Photo, Tally
+from models import Analysis, Photo
 from settings import Settings
 from web import inputs, shapes
 
@@ -113,6 +113,8 @@ class Worker:
         with database.scope():
             config = configuration.latest(self._settings)
             model = llm.model_for(config, self._settings)
+            prepared = database.store().cache(photos.Prepared)
+            prepared.wanted = config.provider != configuration.LOCAL
             if llm.out_of_tokens(config, self._settings, now=self._clock()):
                 return False  # the queue continues tomorrow
             claim = self.claim_next(_fingerprint(config), now=self._clock())
@@ -275,6 +277,7 @@ class Worker:
         when the result of a near-duplicate was copied, or is waited for. Raises what the database raises.
         """
         before = gate.is_before(config, self._settings)
+        prepared = database.store().cache(photos.Prepared).take(claim.photo_id)
         text = ""
         if llm.reads_first(config, self._settings):
             read = self._read_first(claim, picture, waits=before)
@@ -291,7 +294,9 @@ class Worker:
                 return _Ended(claim, outcome, reader.identity, asked=False)
         if llm.reads_first(config, self._settings) and self._copied_from_stack(claim, model.identity):
             return None
-        return _Ended(claim, _ask(model, picture, name, text), model.identity)
+        if config.provider == configuration.LOCAL:
+            prepared = None  # the embedded model reads the original
+        return _Ended(claim, _ask(model, prepared or picture, name, text), model.identity)
 
     def _read_first(self, claim: Claim, picture: BinaryIO, *, waits: bool) -> str | None:
         """The text of a claimed photo for the model, read on this machine unless it was read before; "" when
@@ -704,12 +709,12 @@ def statistics() -> shapes.Statistics:
     counts = {"pending": 0, "processing": 0, "done": 0, "error": 0}
     intents: dict[str, int] = {}
     categories: dict[str, int] = {}
-    for tally in Tally.select():
-        counts[tally.status] += tally.photos
-        if tally.status == "done":
-            intents[tally.intent] = intents.get(tally.intent, 0) + tally.photos
-            categories[tally.content_category] = categories.get(tally.content_category, 0) + tally.photos
-    total = sum(counts.values())
+    for status, intent, category, number in models.tallied_analyses():
+        counts[status] += number
+        if status == "done":
+            intents[intent] = intents.get(intent, 0) + number
+            categories[category] = categories.get(category, 0) + number
+    total, kinds = sum(counts.values()), gate.tallied()
     return {
         "total_photos": total,
         "total_analyses": total,
@@ -717,8 +722,8 @@ def statistics() -> shapes.Statistics:
         "pending": counts["pending"],
         "processing": counts["processing"],
         "errors": counts["error"],
-        "sensitive_photos": gate.marked_total(),
-        "sensitive_kinds": gate.counts(),
+        "sensitive_photos": sum(kinds.values()),
+        "sensitive_kinds": gate.counts(kinds),
         "intent_distribution": intents,
         "category_distribution": categories,
     }

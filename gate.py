@@ -12,7 +12,7 @@ to send. What was not read cannot be judged.
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -151,18 +151,19 @@ def set_cleared(photo_id: int, *, cleared: bool) -> None:
         mark(photo_id, row.visible_text)
 
 
-def counts() -> dict[str, int]:
+def tallied() -> dict[str, int]:
+    """The number of photos with the same kinds of what is sensitive, by these kinds, with blanks between."""
+    rows = SensitiveTally.select(SensitiveTally.kinds, SensitiveTally.photos).tuples()
+    return dict(cast("Iterable[tuple[str, int]]", rows))
+
+
+def counts(tallied: dict[str, int]) -> dict[str, int]:
     """The number of photos with something of each kind; a photo may have several."""
     found: dict[str, int] = {}
-    for tally in SensitiveTally.select():
-        for kind in tally.kinds.split():
-            found[kind] = found.get(kind, 0) + tally.photos
+    for kinds, photos in tallied.items():
+        for kind in kinds.split():
+            found[kind] = found.get(kind, 0) + photos
     return {kind: found[kind] for kind in sensitive.KINDS if kind in found}
-
-
-def marked_total() -> int:
-    """The number of photos with something sensitive."""
-    return sum(tally.photos for tally in SensitiveTally.select())
 
 
 # ------------------------------------------------------------------------------------------ what is held back

@@ -32,11 +32,14 @@ logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name
 # 400 MB. With these bounds it keeps the 10 MB that an ordinary screenshot needs again and returns the 16 MB
 # blocks of Pillow's larger pictures, and holds 200 MB. Returning everything at once would cost a sixth of the
 # upload rate in page faults.
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # from glibc's malloc.h
+# Two arenas, and not one for each thread: a quiet minute after a burst of 170 screenshots it holds 96 MB
+# instead of 119.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # from glibc's malloc.h
 _libc = ctypes.CDLL(None)
 with contextlib.suppress(AttributeError):
     _libc.mallopt(M_MMAP_THRESHOLD, 12 * 1_048_576)
     _libc.mallopt(M_TRIM_THRESHOLD, 16 * 1_048_576)
+    _libc.mallopt(M_ARENA_MAX, 2)
 
 # The usual limit of 1,024 descriptors is too low for 1,000 connections and the files of the database.
 _soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -182,8 +185,10 @@ def _tidy() -> float:
     It closes idle database connections, with page caches of 4 MB each, and trims the heap.
     """
     import database
+    import photos
 
     database.db.rest()
+    database.store().cache(photos.Prepared).clear()
     with contextlib.suppress(AttributeError):
         _libc.malloc_trim(0)
     return TIDY_EVERY

@@ -19,7 +19,6 @@ import copy
 import heapq
 import itertools
 import math
-import operator
 import re
 import threading
 from array import array
@@ -64,6 +63,7 @@ EVERYTHING = "@"  # a term that every photo in the index has
 
 _ALIKE = {character: group for group in ("0o", "1li") for character in group}
 _QUOTED = re.compile(r'"([^"]*)"')
+_ENTITIES = msgspec.json.Decoder(list[dict[str, str]])
 
 # ---------------------------------------------------------------------------------------------------- writing
 
@@ -230,7 +230,7 @@ def _holdings_of(photo_ids: list[int]) -> dict[int, int]:
 
 
 def _entities(column: str) -> list[dict[str, str]]:
-    return msgspec.json.decode(column, type=list[dict[str, str]])
+    return _ENTITIES.decode(column)
 
 
 def _is_indexed(photo_id: int) -> bool:
@@ -518,10 +518,20 @@ class _Lexicon:
 
     def starting(self, prefix: str, most: int) -> list[str]:
         """The `most` most frequent words that are longer than `prefix` and start with it."""
+        if not self._blocks:
+            return []
         end = prefix + "\U0010ffff"
-        blocks = self._blocks[self._place(prefix) : self._place(end) + 1]
-        longer = ((count, word) for block in blocks for word, count in block.rows() if prefix < word < end)
-        return [word for _, word in heapq.nlargest(most, longer, key=operator.itemgetter(0))]
+        first, last = self._place(prefix), self._place(end)
+        blocks = self._blocks[first : last + 1]
+        # Only the first and the last block have other words, too. The words of the others are only needed for
+        # the most frequent ones.
+        start = bisect.bisect_right(blocks[0].words(), prefix)
+        stop = sum(len(block.counts) for block in blocks[:-1]) + bisect.bisect_left(blocks[-1].words(), end)
+        counts = array("I", itertools.chain.from_iterable(block.counts for block in blocks))
+        places = heapq.nlargest(most, range(start, stop), key=counts.__getitem__)
+        starts = list(itertools.accumulate((len(block.counts) for block in blocks), initial=0))
+        found = ((bisect.bisect_right(starts, place) - 1, place) for place in places)
+        return [blocks[block].words()[place - starts[block]] for block, place in found]
 
     def near(self, word: str) -> list[tuple[str, float]]:
         """Words of which `word` may be a typing or reading error, with their worth, the nearest first. A swap

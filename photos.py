@@ -20,10 +20,12 @@ uploaded since.
 More than 500 lines, because a photo's whole life is one concern and its routes have the largest contract.
 """
 
+import functools
 import io
 import itertools
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -65,6 +67,8 @@ MAX_BATCH = 50
 # connection.
 IN_MEMORY = 4 * MEGABYTE
 
+MOST_PREPARED = 4 * MEGABYTE  # of JPEGs for a model: some 40 photos
+
 MAX_APPS = 100
 
 Order = Literal["uploaded", "taken"]  # of a list
@@ -72,6 +76,40 @@ Opened = TypeVar("Opened")  # what a verb opens
 
 # Sent after the transaction that stored a photo; it wakes the analysis pool.
 stored = blinker.Signal()
+
+
+class Prepared:
+    """The JPEGs of photos that a remote model is to see next, in memory: made with the thumbnail, so that the
+    picture is decoded once. It is only made for as many photos as `MOST_PREPARED` holds; those behind them in
+    the queue are decoded again.
+    """
+
+    def __init__(self) -> None:
+        self.wanted = False  # the analyses of this process are those of a remote model
+        self._jpegs: dict[int, pictures.ForModel] = {}
+        self._bytes = 0
+        self._guard = threading.Lock()
+
+    @property
+    def has_room(self) -> bool:
+        return self.wanted and self._bytes < MOST_PREPARED
+
+    def put(self, photo_id: int, jpeg: pictures.ForModel) -> None:
+        with self._guard:
+            self._jpegs[photo_id] = jpeg
+            self._bytes += jpeg.getbuffer().nbytes
+
+    def take(self, photo_id: int) -> pictures.ForModel | None:
+        """The JPEG of a photo, which is then no longer here; None when there is none."""
+        with self._guard:
+            jpeg = self._jpegs.pop(photo_id, None)
+            self._bytes -= 0 if jpeg is None else jpeg.getbuffer().nbytes
+            return jpeg
+
+    def clear(self) -> None:
+        with self._guard:
+            self._jpegs.clear()
+            self._bytes = 0
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -110,8 +148,9 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         log.info("photo %d uploaded again: nothing is stored", earlier.id)
         return earlier
     spool.check()
+    prepared = database.store().cache(Prepared)
     with spool.open() as picture:
-        examined = pictures.examine(picture)
+        examined = pictures.examine(picture, for_model=prepared.has_room)
     written: list[Path] = []
     try:
         photo = _photo(spool, upload, examined, written, now=now)
@@ -128,6 +167,8 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         if isinstance(problem, peewee.IntegrityError) and (earlier := _already_stored(upload)) is not None:
             return earlier
         raise
+    if examined.for_model is not None:
+        prepared.put(photo.id, examined.for_model)
     stored.send()
     log.info("photo %d uploaded: %d bytes, %.2f s", photo.id, photo.file_size, time.monotonic() - began)
     return Stored(photo.id, photo.filename, photo.file_size, dedup=False)
@@ -251,8 +292,8 @@ def list_items(ids: list[int]) -> list[shapes.PhotoItem]:
     """The list items of these photos, in this order, without deleted ones."""
     if not ids:
         return []
-    query = _with_own_words(*_LIST_COLUMNS).join(Analysis, on=(Analysis.photo == Photo.id))
-    found = {row["id"]: _item(row) for row in query.where(Photo.id.in_(ids)).dicts()}
+    rows = db.execute_sql(_list_sql(), (msgspec.json.encode(ids).decode(),)).fetchall()
+    found = {row[0]: _item(dict(zip(_LIST_NAMES, row, strict=True))) for row in rows}
     return [found[photo_id] for photo_id in ids if photo_id in found]
 
 
@@ -268,12 +309,20 @@ def analysed_at(ids: list[int]) -> dict[int, datetime]:
 
 def detail(photo_id: int) -> shapes.PhotoDetail:
     """A photo with its analysis and its text. Raises `NotFound`."""
-    analysis = Analysis.select(Analysis, Photo).join(Photo).where(Analysis.photo == photo_id).get_or_none()
-    if analysis is None:
+    row = db.execute_sql(_DETAIL, (photo_id,)).fetchone()
+    if row is None:
         raise NotFound("Photo not found")
-    own, tags = own_words([photo_id]).get(photo_id), tags_of([photo_id]).get(photo_id, [])
-    read, stack = readings.text(photo_id), models.stacks_of([photo_id]).get(photo_id)
-    return detail_of(analysis.photo, analysis, read=read, own=own, tags=tags, stack=stack)
+    photo = dict(zip(_PHOTO_COLUMNS, row, strict=False))
+    analysis = dict(zip(_ANALYSIS_COLUMNS, row[len(_PHOTO_COLUMNS) :], strict=False))
+    *own, tags = row[len(_PHOTO_COLUMNS) + len(_ANALYSIS_COLUMNS) :]
+    return _detail(
+        photo,
+        analysis,
+        read=readings.text(photo_id),
+        own=OwnWords(**dict(zip(_OWN, own, strict=True))),
+        tags=msgspec.json.decode(tags),
+        stack=models.stacks_of([photo_id]).get(photo_id),
+    )
 
 
 def detail_of(
@@ -286,22 +335,8 @@ def detail_of(
     stack: models.Stack | None,
 ) -> shapes.PhotoDetail:
     """As `detail`, from rows that were read before, and the text of the photo's reading."""
-    own = own or OwnWords()
-    return shapes.of(
-        photo,
-        shapes.PhotoDetail,
-        text=own.text or read or analysis.visible_text,
-        title=own.title or analysis.title,
-        summary=own.summary or analysis.summary,
-        kept=analysis.kept,
-        tags=tags,
-        note=own.note or "",
-        deleted_at=None,
-        sensitive=analysis.sensitive.split(),
-        own=[name for name in ("title", "summary", "text") if getattr(own, name) is not None],
-        stack=_stack(stack),
-        analysis=shapes.of(analysis, shapes.AnalysisDetail),
-    )
+    columns = {**analysis.__data__, "photo_id": analysis.photo_id}
+    return _detail(photo.__data__, columns, read=read, own=own or OwnWords(), tags=tags, stack=stack)
 
 
 def own_words(photo_ids: Iterable[int]) -> dict[int, OwnWords]:
@@ -547,6 +582,16 @@ _LIST_COLUMNS = (
     # In one column, because a list makes a fixed number of queries.
     PhotoTag.select(peewee.fn.JSON_GROUP_ARRAY(PhotoTag.tag)).where(PhotoTag.photo == Photo.id).alias("tags"),
 )
+_LIST_NAMES = [column.name if isinstance(column, peewee.Field) else column._alias for column in _LIST_COLUMNS]
+# Plain SQL, because peewee takes longer to write a statement of this size than SQLite to run it.
+_OWN = ("title", "summary", "note", "text")
+_ANALYSIS_COLUMNS = (*shapes.names(shapes.AnalysisDetail), "visible_text", "kept", "sensitive")
+_PHOTO_COLUMNS = tuple(name for name in shapes.names(shapes.PhotoDetail) if name in Photo._meta.fields)
+_DETAIL = f"""SELECT {", ".join(f"p.{name}" for name in _PHOTO_COLUMNS)},
+    {", ".join(f"a.{name}" for name in _ANALYSIS_COLUMNS)}, {", ".join(f"own.{name}" for name in _OWN)},
+    (SELECT json_group_array(tag) FROM (SELECT tag FROM photo_tags WHERE photo_id = p.id ORDER BY folded))
+    FROM photos p JOIN analyses a ON a.photo_id = p.id LEFT JOIN own_words own ON own.photo_id = p.id
+    WHERE p.id = ?"""  # noqa: S608
 _FILE_COLUMNS = (Photo.id, Photo.original_path, Photo.thumbnail_path)
 _FILES = Photo.select(*_FILE_COLUMNS)
 
@@ -554,6 +599,43 @@ _FILES = Photo.select(*_FILE_COLUMNS)
 def _with_own_words(*columns: Any) -> "peewee.ModelSelect[Any]":
     joined = Photo.select(*columns).join(OwnWords, peewee.JOIN.LEFT_OUTER, on=(OwnWords.photo == Photo.id))
     return joined.switch(Photo)
+
+
+@functools.cache
+def _list_sql() -> str:
+    """The SQL for list items; its only value is the JSON list of their ids. It is written once: peewee takes
+    longer for it than SQLite takes to run it.
+    """
+    query = _with_own_words(*_LIST_COLUMNS).join(Analysis, on=(Analysis.photo == Photo.id))
+    sql, _ = query.where(Photo.id.in_(peewee.SQL("(SELECT value FROM json_each(?))", ("[]",)))).sql()
+    return sql
+
+
+def _detail(
+    photo: dict[str, Any],
+    analysis: dict[str, Any],
+    *,
+    read: str,
+    own: OwnWords,
+    tags: list[str],
+    stack: models.Stack | None,
+) -> shapes.PhotoDetail:
+    """A photo from the columns of its rows."""
+    return shapes.of(
+        photo,
+        shapes.PhotoDetail,
+        text=own.text or read or analysis["visible_text"],
+        title=own.title or analysis["title"],
+        summary=own.summary or analysis["summary"],
+        kept=bool(analysis["kept"]),
+        tags=tags,
+        note=own.note or "",
+        deleted_at=None,
+        sensitive=analysis["sensitive"].split(),
+        own=[name for name in ("title", "summary", "text") if getattr(own, name) is not None],
+        stack=_stack(stack),
+        analysis=shapes.of(analysis, shapes.AnalysisDetail),
+    )
 
 
 def _item(row: dict[str, Any], *, deleted_at: datetime | None = None) -> shapes.PhotoItem:

@@ -49,8 +49,11 @@ LARGE_PIXELS = 8_000_000
 LARGE_PATIENCE = 20.0  # seconds that a request waits for another large picture before it answers 503
 
 THUMBNAIL_SIDE = 512
-MODEL_SIDE = 1568
+MODEL_SIDE, MODEL_QUALITY = 1568, 88
 JPEG_QUALITY = 90  # of a whole picture for a browser that cannot show the original
+# It takes half of the time of LANCZOS, which is only a little sharper.
+FILTER = Image.Resampling.HAMMING
+COPIED_PIXELS = 4_000_000  # up to so many, a second copy in full size is made where that takes less time
 STRIP_PIXELS = 2_000_000
 # The perceptual hash: a byte for each row of a grid, with so many rows on the picture's width, and a bit for
 # each step in brightness from left to right. Rows follow the width, not the height, so that a picture without
@@ -77,10 +80,16 @@ class Examined(NamedTuple):
     height: int
     thumbnail: bytes  # JPEG, long side at most 512 px, without metadata
     perceptual_hash: bytes  # see `perceptual_hash`
+    for_model: "ForModel | None" = None  # what `for_model` makes of it, if it was asked for
 
 
-def examine(picture: BinaryIO) -> Examined:
-    """Decode `picture` in full, once, and make its thumbnail.
+class ForModel(io.BytesIO):
+    """A JPEG that `for_model` has made."""
+
+
+def examine(picture: BinaryIO, *, for_model: bool = False) -> Examined:
+    """Decode `picture` in full, once, and make its thumbnail. With `for_model`, also make the JPEG for a
+    vision model, except of a large picture, or one that a child process decodes.
 
     Raises `UnsupportedImage`, with the reason, for anything but a whole JPEG, PNG, WebP, GIF, HEIC or AVIF
     within the limits, and `Unavailable` when a large picture waits too long for another one.
@@ -93,11 +102,17 @@ def examine(picture: BinaryIO) -> Examined:
         if image.getexif().get(_ORIENTATION, 1) in _SIDEWAYS:
             width, height = height, width
         mime_type = MIME_TYPES[image.format or ""]
-        small = _reduced(image, THUMBNAIL_SIDE)
+        larger = None
+        if for_model and width * height <= LARGE_PIXELS:
+            larger = _reduced(image, MODEL_SIDE)
+            small = _resized(larger, _size(width, height, THUMBNAIL_SIDE))
+        else:
+            small = _reduced(image, THUMBNAIL_SIDE)
         _walk_frames(image)
         if image.format == "PNG":
             _check_png_end(picture)
-        return Examined(mime_type, width, height, _jpeg(small, quality=82), _hash(small))
+        made = ForModel(_jpeg(larger, quality=MODEL_QUALITY)) if larger else None
+        return Examined(mime_type, width, height, _jpeg(small, quality=82), _hash(small), made)
 
 
 def perceptual_hash(thumbnail: BinaryIO) -> bytes:
@@ -111,14 +126,16 @@ def perceptual_hash(thumbnail: BinaryIO) -> bytes:
 def for_model(picture: BinaryIO, *, background: bool = False) -> bytes:
     """A JPEG of the first frame for a vision model: long side at most 1568 px, upright, without EXIF or GPS.
 
-    In the `background`, where no client waits, a large picture waits for others as long as it takes. Raises
-    as `examine` does.
+    In the `background`, where no client waits, a large picture waits for others as long as it takes. A
+    `ForModel` is returned as it is. Raises as `examine` does.
     """
+    if isinstance(picture, ForModel):
+        return picture.getvalue()
     patience = None if background else LARGE_PATIENCE
     if kind := heif.kind_of(picture):
-        return _jpeg(_from_child(picture, kind, MODEL_SIDE, patience)[1], quality=88)
+        return _jpeg(_from_child(picture, kind, MODEL_SIDE, patience)[1], quality=MODEL_QUALITY)
     with _opened(picture, patience) as image:
-        return _jpeg(_reduced(image, MODEL_SIDE), quality=88)
+        return _jpeg(_reduced(image, MODEL_SIDE), quality=MODEL_QUALITY)
 
 
 def decode(picture: BinaryIO) -> Image.Image:
@@ -311,16 +328,41 @@ def _reduced(image: Image.Image, side: int) -> Image.Image:
     """A copy with a long side of at most `side` pixels, RGB, upright; no second full-size copy is made."""
     image.draft("RGB", (side * 2, side * 2))  # JPEG only: decode at 1/2, 1/4 or 1/8 of the size
     image.load()
-    if image.mode == "RGB" and not image.has_transparency_data:  # nothing to flatten
-        scale = min(1.0, side / max(image.size))
-        size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
-        return _upright(image, image.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0))
+    if (image.mode == "RGB" and not image.has_transparency_data) or (
+        image.width * image.height <= COPIED_PIXELS
+    ):
+        return _upright(image, _flat(_resized(_resizable(image), _size(*image.size, side))))
     # The strips are reduced to twice the final size, because the last step then gives a sharper result; for a
     # large picture to the final size, to save memory.
     margin = 1 if image.width * image.height > LARGE_PIXELS else 2
     small = _in_strips(image, max(1, max(image.size) // (side * margin)))
-    small.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=None)
+    small.thumbnail((side, side), FILTER, reducing_gap=None)
     return _upright(image, small)
+
+
+def _resizable(image: Image.Image) -> Image.Image:
+    """`image` in a mode that can be resized: with transparency, its colours multiplied by it."""
+    if image.mode.startswith("I") or image.mode == "F" or not image.has_transparency_data:
+        return _flat(image)
+    if _is_opaque(image):
+        return image.convert("RGB")
+    return (image if image.mode == "RGBA" else image.convert("RGBA")).convert("RGBa")
+
+
+def _resized(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    resized = image.resize(size, FILTER, reducing_gap=2.0)
+    return resized.convert("RGBA") if resized.mode == "RGBa" else resized
+
+
+def _size(width: int, height: int, side: int) -> tuple[int, int]:
+    """The size of a picture whose long side becomes at most `side`."""
+    scale = min(1.0, side / max(width, height))
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def _is_opaque(image: Image.Image) -> bool:
+    """Whether nothing shines through a picture with transparency, as in most screenshots that have it."""
+    return image.mode == "RGBA" and image.getchannel("A").getextrema() == (255, 255)
 
 
 def _hash(small: Image.Image) -> bytes:
@@ -354,8 +396,8 @@ def _flat(image: Image.Image) -> Image.Image:
         image = image.point(lambda value: value / 256, "L")
     elif image.mode in ("I", "F"):
         image = image.point(lambda value: value / 256).convert("L")
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
+    if image.has_transparency_data and not _is_opaque(image):
+        image = image if image.mode == "RGBA" else image.convert("RGBA")
         flat = Image.new("RGB", image.size, "white")
         flat.paste(image, mask=image.getchannel("A"))
         return flat

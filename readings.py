@@ -17,6 +17,7 @@ from flask import Blueprint
 
 import models
 import terms
+from database import db
 from engines import packing, screen
 from engines.lines import Page
 from errors import NotFound
@@ -85,16 +86,20 @@ def forget(photo_id: int) -> None:
 
 def of(photo_ids: Iterable[int]) -> dict[int, Lines]:
     """The readings of those photos that have one, in one query. A damaged one is left out, and logged."""
-    rows = Reading.select().where(Reading.photo.in_(list(photo_ids)))
-    found = ((row.photo_id, _unpacked(row)) for row in rows)
-    return {photo_id: lines for photo_id, lines in found if lines is not None}
+    # Without peewee: a search has 20 of them.
+    sql = """SELECT photo_id, width, height, lines FROM readings
+        WHERE photo_id IN (SELECT value FROM json_each(?))"""
+    rows = db.execute_sql(sql, (msgspec.json.encode(list(photo_ids)).decode(),)).fetchall()
+    found = ((photo_id, _page(photo_id, *columns)) for photo_id, *columns in rows)
+    return {photo_id: lines_on(page) for photo_id, page in found if page is not None}
 
 
 def page_of(photo_id: int) -> tuple[Page, str] | None:
     """The reading as it was stored, in pixels, and the engine; None when there is none that can be used."""
-    row = Reading.get_or_none(Reading.photo == photo_id)
-    read = None if row is None else _page(row)
-    return None if row is None or read is None else (read, row.reader)
+    sql = "SELECT width, height, lines, reader FROM readings WHERE photo_id = ?"
+    row = db.execute_sql(sql, (photo_id,)).fetchone()
+    read = None if row is None else _page(photo_id, *row[:3])
+    return None if read is None else (read, row[3])
 
 
 def newest(most: int, *, below: int | None = None) -> list[int]:
@@ -136,8 +141,8 @@ def shown(lines: Iterable[Line]) -> list[shapes.LineFields]:
 
 def text(photo_id: int) -> str:
     """What was read on a photo, a line a row; "" when nothing was."""
-    lines = of([photo_id]).get(photo_id)
-    return "" if lines is None else lines.text
+    found = page_of(photo_id)
+    return "" if found is None else "\n".join(line.text for line in found[0].lines)
 
 
 def lines_on(page: Page) -> Lines:
@@ -176,16 +181,11 @@ def merged(read: str, seen: str) -> str:
     return "\n".join(filter(None, (read, *more)))[:MAX_MERGED]
 
 
-def _unpacked(row: Reading) -> Lines | None:
-    read = _page(row)
-    return None if read is None else lines_on(read)
-
-
-def _page(row: Reading) -> Page | None:
+def _page(photo_id: int, width: int, height: int, packed: bytes) -> Page | None:
     try:
-        return Page(row.width, row.height, packing.unpack(row.lines))
+        return Page(width, height, packing.unpack(packed))
     except packing.Damaged as problem:
-        log.error("the reading of photo %d cannot be used: %s", row.photo_id, problem)
+        log.error("the reading of photo %d cannot be used: %s", photo_id, problem)
         return None
 
 

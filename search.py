@@ -287,11 +287,11 @@ class _Match(msgspec.Struct):
 
 def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime) -> list[_Match]:
     """The photos by their scores; of those with nearly equal scores, the newest first."""
-    numbers = {term: number for number, word in enumerate(words) for term in word.meanings}
+    comparison = _Comparison(words, query)
     matches = []
     for photo_id, taken, *fields in _texts(photo_ids):
         texts = texts_of(*fields)
-        coverage, score = _compared(texts, words, numbers, query)
+        coverage, score = comparison.of(texts)
         age = max(timedelta(), now - datetime.fromisoformat(taken))
         matches.append(_Match(photo_id, taken, texts, coverage, score + FRESH * 0.5 ** (age / HALF_FRESH)))
     return sorted(
@@ -308,40 +308,57 @@ def _texts(photo_ids: list[int]) -> list[tuple[Any, ...]]:
     )
 
 
-def _compared(
-    texts: list[str], words: list[Word], numbers: dict[str, int], query: Query
-) -> tuple[float, float]:
-    """The share of the query's weight that a photo has, and its score without freshness. `numbers` maps a
-    term to the index of its word.
+class _Comparison:
+    """Compares the texts of photos with one query. What depends on the query alone is prepared once, because
+    a hundred photos are compared.
     """
-    head, body = terms.fold_lines(texts[:2]), terms.fold_lines(texts[2:])
-    sequence = terms.cut(head)
-    in_head = set(sequence)
-    sequence += terms.cut(body)
-    present = set(sequence)
-    if any(_may_be_a_part(word, present) for word in words):
-        present.update(terms.parts(head, []), terms.parts(body, []))
-    line = f" {' '.join(sequence)} "
-    weight = sum(word.weight for word in words)
-    coverage, heading = 0.0, 0.0
-    for word in words:
-        worths = (
-            worth
-            for term, worth in word.meanings.items()
-            if term in present or (" " in term and f" {term} " in line)
-        )
-        share = word.weight / weight * max(worths, default=0.0)
-        coverage += share
-        heading += 0.0 if in_head.isdisjoint(word.meanings) else share
-    close = _as_a_whole(
-        terms.squeeze(f"{head}\n{body}"), f" {' '.join(query.sequence)} " in line, query.needle
-    )
-    if not close:
-        marks = [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
-        close = (0.35 * densest(marks, len(query.sequence))[0] + 0.15 * densest(marks, NEARBY)[0]) / len(
-            words
-        )
-    return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
+
+    def __init__(self, words: list[Word], query: Query):
+        self._words = words
+        self._numbers = {term: number for number, word in enumerate(words) for term in word.meanings}
+        weight = sum(word.weight for word in words)
+        self._shares = [word.weight / weight for word in words]
+        # The best meaning of each word first; those with a space are looked for in the whole line.
+        self._best_first = [
+            sorted(((worth, term, " " in term) for term, worth in word.meanings.items()), reverse=True)
+            for word in words
+        ]
+        self._phrase = f" {' '.join(query.sequence)} "
+        self._needle = query.needle
+        self._reach = len(query.sequence)
+
+    def of(self, texts: list[str]) -> tuple[float, float]:
+        """The share of the query's weight that a photo has, and its score without freshness."""
+        head, body = terms.fold_lines(texts[:2]), terms.fold_lines(texts[2:])
+        sequence = terms.cut(head)
+        in_head = set(sequence)
+        sequence += terms.cut(body)
+        present = set(sequence)
+        in_text = not present.isdisjoint(self._numbers)
+        if any(_may_be_a_part(word, present) for word in self._words):
+            present.update(terms.parts(head, []), terms.parts(body, []))
+        line = f" {' '.join(sequence)} "
+        coverage, heading = 0.0, 0.0
+        for word, share, meanings in zip(self._words, self._shares, self._best_first, strict=True):
+            for worth, term, is_phrase in meanings:
+                if term in present or (is_phrase and f" {term} " in line):
+                    coverage += share * worth
+                    heading += 0.0 if in_head.isdisjoint(word.meanings) else share * worth
+                    break
+        close = _as_a_whole(head, body, self._phrase in line, self._needle)
+        if not close and in_text:
+            close = self._closeness(sequence)
+        return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
+
+    def _closeness(self, sequence: list[str]) -> float:
+        """How close to each other the words stand, of which there is at least one."""
+        numbers = self._numbers
+        if len(self._words) == 1:
+            exactly, nearby = 1, 1
+        else:
+            marks = [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
+            exactly, nearby = densest(marks, self._reach)[0], densest(marks, NEARBY)[0]
+        return (0.35 * exactly + 0.15 * nearby) / len(self._words)
 
 
 def _may_be_a_part(word: Word, present: set[str]) -> bool:
@@ -352,12 +369,13 @@ def _may_be_a_part(word: Word, present: set[str]) -> bool:
     return worth <= TYPO and max(word.meanings.values(), default=CONFUSED) >= CONFUSED
 
 
-def _as_a_whole(lines: str, phrase: bool, needle: str) -> float:
-    """How well the text contains the query as a whole, 0 to 1: 1 as the first line by itself, less within a
-    line or further down, and less if only with other spaces, which text recognition drops and adds.
+def _as_a_whole(head: str, body: str, phrase: bool, needle: str) -> float:
+    """How well the folded text contains the query as a whole, 0 to 1: 1 as the first line by itself, less
+    within a line or further down, and less if only with other spaces, which text recognition drops and adds.
     """
     if not phrase and len(needle) < 6 and not terms.RUN.search(needle):
         return 0.0  # so short that it may be part of other words
+    lines = terms.squeeze(f"{head}\n{body}")
     place = lines.find(needle)
     if place < 0:
         return 0.5 if phrase or needle in lines.replace("\n", "") else 0.0

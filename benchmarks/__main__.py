@@ -24,7 +24,7 @@ def main() -> None:
     begun = time.perf_counter()
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="snaplore-bench-", dir=options.folder) as root:
-        folders = Folders(Path(root), options.size, options.rounds, now=utc_now())
+        folders = Folders(Path(root), options.size, options.rounds, now=utc_now(), pictures=options.pictures)
         facts = _facts(options.size, floors.flush(Path(root)))
         print(facts, flush=True)
         for name, group in GROUPS.items():
@@ -66,6 +66,9 @@ def _arguments() -> argparse.Namespace:
         "--rounds", type=_positive, default=7, help="repetitions; 1 for a quick run (default: %(default)s)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
+    parser.add_argument(
+        "--pictures", type=Path, metavar="FOLDER", help="upload the pictures in FOLDER, not made-up ones"
+    )
     parser.add_argument(
         "--folder", type=Path, help="folder for the temporary data, on the disk to be measured"
     )

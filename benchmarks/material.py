@@ -183,6 +183,13 @@ def tiny_picture(number: int) -> bytes:
     return png(Image.new("RGB", (9, 20), (number >> 16, number >> 8 & 255, number & 255)), compress_level=0)
 
 
+def unlike(picture: bytes, number: int) -> bytes:
+    """The same picture as a file with other bytes, a different one for each number: the analysis of equal
+    bytes would be copied. Decoders ignore what follows a picture.
+    """
+    return picture + number.to_bytes(8, "big")
+
+
 def noise(width: int, height: int) -> bytes:
     """A PNG of random pixels, which cannot be compressed."""
     pixels = random.Random(SEED).randbytes(width * height * 3)

@@ -70,8 +70,10 @@ class MadeUpModel:
 class Folders:
     """The data folders of one run under `root`, each made at its first use."""
 
-    def __init__(self, root: Path, size: int, rounds: int, *, now: datetime):
+    def __init__(self, root: Path, size: int, rounds: int, *, now: datetime, pictures: Path | None = None):
+        """With `pictures`, screenshots are the files of that folder, and not made up."""
         self.size = size
+        self._pictures = pictures
         self.rounds = rounds
         self.now = now  # the time at which the last photo was stored
         self.seconds = 0.0  # spent on filling them
@@ -94,7 +96,9 @@ class Folders:
 
     @functools.cached_property
     def screenshots(self) -> list[bytes]:
-        """Different PNGs of a phone's size."""
+        """Different PNGs of a phone's size, or the given pictures."""
+        if self._pictures is not None:
+            return [path.read_bytes() for path in sorted(self._pictures.iterdir())]
         writer = material.Writer()
         return [material.screenshot(writer, number) for number in range(min(SCREENSHOTS, 3 * self.rounds))]
 

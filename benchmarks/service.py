@@ -39,10 +39,12 @@ class Memory(NamedTuple):
 class Service:
     """gunicorn over the data folder of `settings`, started like `make run`, with additional `arguments`.
 
-    A context manager. `started_in` is the time to the first answer, in seconds.
+    A context manager. `started_in` is the time to the first answer, in seconds. The program is that in the
+    folder `root`.
     """
 
-    def __init__(self, settings: Settings, *arguments: str):
+    def __init__(self, settings: Settings, *arguments: str, root: Path = ROOT):
+        self._root = root
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self._settings = dataclasses.replace(settings, api_key=API_KEY, bind=f"127.0.0.1:{self.port}")
@@ -53,7 +55,7 @@ class Service:
         begun = time.perf_counter()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gunicorn", *self._arguments],
-            cwd=ROOT, env=_environment(self._settings), stdout=self._log, stderr=self._log,
+            cwd=self._root, env=_environment(self._settings), stdout=self._log, stderr=self._log,
         )  # fmt: skip
         try:
             self._wait_for_first_answer(begun + START_PATIENCE)
@@ -85,7 +87,7 @@ class Service:
         environment = _environment(self._settings)
         flask = [sys.executable, "-m", "flask", "--app", "app", *command]
         return subprocess.run(
-            flask, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+            flask, cwd=self._root, env=environment, capture_output=True, text=True, check=True
         ).stdout
 
     def log(self) -> str:
@@ -254,7 +256,8 @@ def _environment(settings: Settings) -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
-        if value not in (None, ()):
+        # An earlier commit knows fewer of them.
+        if value not in (None, ()) and value != field.default:
             environment[variable(field.name)] = _written(value)
     return environment
 

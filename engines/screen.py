@@ -40,10 +40,11 @@ _NUMBER = re.compile(r"(?<![A-Za-z\d])\d{1,4}(?:[.,]\d{1,2})?(?![A-Za-z\d])")
 
 def status_bar(page: Page) -> frozenset[int]:
     """The indices of the lines in `page.lines` that are the status bar."""
+    lowest, largest = _strip(page), LARGEST * min(page.width, page.height)
     strip = [
         (index, line)
         for index, line in enumerate(page.lines)
-        if line.bottom <= _strip(page) and line.height <= LARGEST * min(page.width, page.height)
+        if line.bottom <= lowest and line.height <= largest
     ]
     for _, clock in strip:
         if not _CLOCK.match(clock.text):

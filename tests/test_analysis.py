@@ -1,6 +1,7 @@
 """The queue: whose turn it is, what a failure costs, when the circuit opens, and what survives a death."""
 
 import dataclasses
+import io
 import json
 import threading
 from datetime import timedelta
@@ -13,6 +14,7 @@ import database
 import lexicon
 import llm
 import models
+import pictures
 import readings
 from clock import utc_now
 from engines.circuit import Circuit
@@ -97,6 +99,25 @@ def test_identical_bytes_are_never_analysed_side_by_side(client, fake_llm, worke
     assert worker.work() is True
     assert len(fake_llm.requests) == 1
     assert client.get("/api/stats").json["done"] == 2
+
+
+def test_an_upload_is_decoded_once_for_its_thumbnail_and_a_remote_model(client, fake_llm, turn, monkeypatch):
+    pictures_opened = []
+    opened = pictures._opened
+
+    def counting(picture, patience):
+        pictures_opened.append(picture)
+        return opened(picture, patience)
+
+    assert turn() is False  # from now on it is known that a remote model analyses
+    monkeypatch.setattr(pictures, "_opened", counting)
+    content = draw("once", size=(1080, 2400))
+    photo = client.upload(content, "once.png").json["id"]
+    assert turn() is True
+
+    assert shown(client, photo)["status"] == "done"
+    assert len(pictures_opened) == 1
+    assert fake_llm.requests[0].images == [pictures.for_model(io.BytesIO(content))]
 
 
 def test_a_result_of_another_analyser_is_not_taken_over(client, fake_llm, remote, turn):

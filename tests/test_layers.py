@@ -284,7 +284,7 @@ READERS = {
     "SavedSearch": {"upkeep.export"},
     "Stacked": {"models"},
     "TagTally": {"models"},
-    "Tally": {"analysis", "models"},
+    "Tally": {"models"},
     "Trash": {"agenda", "gate", "models", "photos", "upkeep.cleanup", "upkeep.export"},
     "Vocabulary": {"upkeep.check"},
 }

@@ -299,3 +299,34 @@ def test_a_jpeg_beyond_the_ordinary_limit_is_decoded_at_half_its_size():
         4_500,
         3_000,
     )
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "L", "LA"])
+def test_the_jpeg_for_a_model_is_the_same_with_the_thumbnail_and_by_itself(mode):
+    content = encode(Image.effect_noise((700, 1900), 60).convert(mode), "PNG")
+
+    alone, both = (pictures.examine(io.BytesIO(content), for_model=made) for made in (False, True))
+
+    assert alone.for_model is None
+    assert pictures.for_model(both.for_model) == pictures.for_model(io.BytesIO(content))
+    assert opened(both.for_model.getvalue()).size == (578, 1568)
+    assert opened(both.thumbnail).size == opened(alone.thumbnail).size == (189, 512)
+
+
+def test_an_opaque_picture_looks_the_same_with_and_without_an_alpha_channel():
+    drawn = Image.effect_noise((900, 1600), 60).convert("RGB")
+    plain, opaque = (encode(image, "PNG") for image in (drawn, drawn.convert("RGBA")))
+
+    assert examine(plain).thumbnail == examine(opaque).thumbnail
+
+
+def test_what_shines_through_is_white_in_both_copies():
+    picture = Image.new("RGBA", (1200, 1700), (255, 0, 0, 255))
+    picture.paste((0, 0, 0, 0), (0, 0, 1200, 850))
+    found = pictures.examine(io.BytesIO(encode(picture, "PNG")), for_model=True)
+
+    for copy in (found.thumbnail, found.for_model.getvalue()):
+        image = opened(copy)
+        upper, lower = (image.getpixel((image.width // 2, image.height * part // 8)) for part in (1, 7))
+        assert min(upper) > 250
+        assert (lower[0] > 245, lower[1] < 10) == (True, True)
