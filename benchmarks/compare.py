@@ -102,9 +102,8 @@ def compare(tree: Path, root: Path, size: int, turns: int) -> Iterator[Compared]
 def _actions(service: Service, size: int, queries: list[material.Query]) -> dict[str, Callable[[], bytes]]:
     """What is asked of a service, by name; both services get the same requests in the same order."""
     client, choice = service.client(), random.Random(material.SEED)
-    forms = itertools.cycle(
-        [upload_form(material.unlike(material.screenshot(material.Writer(), 0), n)) for n in range(UPLOADS)]
-    )
+    picture = material.screenshot(material.Writer(), 0)
+    forms = itertools.cycle([upload_form(material.unlike(picture, number)) for number in range(UPLOADS)])
     page = f"/api/photos?page_size={measure.PAGE}"
     actions = {
         "health": lambda: client.get("/api/health"),
