@@ -96,7 +96,7 @@ def renew(photo_id: int, *, now: datetime) -> None:
     if photo is None:
         return
     found = _found(photo_id, clock.local_time(photo.original_timestamp))
-    left = list(AgendaItem.select().where(AgendaItem.photo == photo_id).order_by(AgendaItem.id))
+    left = sorted(AgendaItem.select().where(AgendaItem.photo == photo_id), key=lambda row: row.id)
     with db.atomic():
         for occasion in found:
             row = _same_row(left, occasion)

@@ -319,7 +319,7 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
     del shown["original_path"], shown["thumbnail_path"]
     told_more = {"entities": FINDINGS["entities"], "visible_text": FINDINGS["visible_text"]}
     analysed = {**shown["analysis"], **told_more}
-    assert listed[1] == {**shown, "file": listed[1]["file"], "lines": [], "analysis": analysed}
+    assert listed[1] == {**shown, "file": listed[1]["file"], "lines": [], "agenda": [], "analysis": analysed}
 
     [conversation] = read(zipped, "conversations")
     assert [(message["role"], message["content"]) for message in conversation["messages"]] == [

@@ -368,7 +368,7 @@ def test_what_was_deleted_is_in_no_byte_of_the_data_folder(
     app, client, settings, remote, fake_llm, work_queue, clock
 ):
     said, seen, summary, entity, remembered = (
-        "Zanzibar departure",
+        "Zanzibar sunrise",
         "quicksilver",
         "contraband marzipan",
         "Ambrosius",

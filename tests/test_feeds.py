@@ -178,7 +178,7 @@ def test_every_wrong_address_is_the_same_404(client):
 def test_a_feed_is_limited_by_address(client):
     for _ in range(60):
         detail(client.open.get("/feed/x/notes.atom"), 404)
-    assert "60 to feeds" in detail(client.open.get("/feed/x/notes.atom"), 429)
+    assert "to feeds: 60 a minute" in detail(client.open.get("/feed/x/notes.atom"), 429)
     assert client.get("/api/photos").status_code == 200
 
 

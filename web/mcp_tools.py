@@ -23,7 +23,7 @@ import dynamics
 import gate
 import photos
 from assistant.tools import Agenda, SearchKnowledgeBase, Toolbox
-from clock import utc_now
+from clock import local_time, utc_now
 from engines.articles import Category
 from engines.prompts import Frame
 from errors import BadInput, SnaploreError
@@ -282,7 +282,7 @@ class Tools:
             }
             for event in found["results"]
         ]
-        return {"notice": self._notice(), "today": found["today"], "results": shown}
+        return {"notice": self._notice(), "today": local_time(utc_now()).date().isoformat(), "results": shown}
 
     def _ask(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer of one of the assistant's tools. Raises `BadInput` with its error."""
