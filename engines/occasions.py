@@ -43,6 +43,7 @@ BEFORE, BEFORE_WEAK, AFTER = 70, 46, 26
 WEAKER = 36  # twice the letters by which a weak cue must be nearer than another one
 # What may have been missed. Of other kinds a day that is over when the screenshot is taken is only a date.
 LASTING = frozenset({"deadline", "expiry"})
+PLANNED = frozenset({"appointment", "departure", "pickup"})  # kinds that a title tells
 
 
 @dataclass(frozen=True)
@@ -352,6 +353,12 @@ class _Screen:
             return None
         if cue.weak and (is_over or (start is None and (first == today or when.first.vague))):
             return None
+        title = self._title(found)
+        kind = _KINDS.get(cue.kind, cue.kind)
+        if cue.weak and kind == "event":
+            kind = next(
+                (one.kind for one in cues.cues_in(days.folded(title), False) if one.kind in PLANNED), kind
+            )
         line, index = self._line(found)
         ends_at = None
         if last is not None and last != first:
@@ -359,8 +366,8 @@ class _Screen:
         elif start is not None and until is not None:
             ends_at = _written(first + timedelta(days=until < start), until)
         return Occasion(
-            _KINDS.get(cue.kind, cue.kind),
-            self._title(found),
+            kind,
+            title,
             _written(first, start),
             ends_at,
             start is None,
@@ -379,12 +386,32 @@ class _Screen:
     def _title(self, found: _Found) -> str:
         """What it is: the words beside the day, and where they are few, what the screen is about."""
         block = self._blocks[found.block]
-        text = joined(line.text for line in block.lines)[:MAX_BLOCK]
-        words = plain(found.label).rstrip(":： ") if found.label else _sentence_without(text, found.when)
-        subject = self._subject(block) if found.label or weight(words) < ENOUGH_WORDS else ""
+        texts = [line.text for line in block.lines]
+        text = joined(texts)[:MAX_BLOCK]
+        first, last = self._own_lines(found)
+        own = (len(joined(texts[:first])), len(joined(texts[:last])))
+        words = plain(found.label).rstrip(":： ") if found.label else _sentence_without(text, found.when, own)
+        subject = ""
+        if found.label or weight(words) < ENOUGH_WORDS:
+            subject = plain(texts[first - 1])[:MAX_SUBJECT] if first else self._subject(block)
         if subject and words.casefold() not in subject.casefold():
             words = f"{subject} · {words}" if words else subject
         return shortened(one_line(words or subject or text), MAX_TITLE) or found.cue.kind
+
+    def _own_lines(self, found: _Found) -> tuple[int, int]:
+        """The lines of the block, from the first to before the last, that are one sentence with the day. A
+        line that begins anew, like "Gate C12" below "Departs 9:40", is another.
+        """
+        texts = [line.text for line in self._blocks[found.block].lines]
+        on = next(
+            (number for number in range(len(texts)) if found.when.start < len(joined(texts[: number + 1]))), 0
+        )
+        ends = next(
+            (number for number in range(len(texts)) if found.when.end <= len(joined(texts[: number + 1]))), on
+        )
+        anew = [number for number in range(1, len(texts)) if _begins_anew(texts[number - 1], texts[number])]
+        first = max((number for number in anew if number <= on), default=0)
+        return first, min((number for number in anew if number > ends), default=len(texts))
 
     def _subject(self, own: Block) -> str:
         """What the screen is about: its heading, the entry above a block, or its header."""
@@ -559,10 +586,19 @@ def _cancelled(text: str, when: When) -> bool:
     return cues.CANCELLED.search(text[start:end]) is not None
 
 
-def _sentence_without(text: str, when: When) -> str:
-    """The sentence around a day, without the day and the words that lead to it."""
-    start = max((match.end() for match in _BARRIER.finditer(text, 0, when.start)), default=0)
-    end = next((match.start() for match in _BARRIER.finditer(text, when.end)), len(text))
+def _begins_anew(above: str, line: str) -> bool:
+    """Whether a line is no continuation of the one above it."""
+    return (
+        re.match(r"[A-Z0-9]", line) is not None
+        and _LEADING.search(above[-200:]) is None
+        and above[-1:] != ","
+    )
+
+
+def _sentence_without(text: str, when: When, own: tuple[int, int]) -> str:
+    """The sentence around a day, between two places, without the day and the words that lead to it."""
+    start = max((match.end() for match in _BARRIER.finditer(text, own[0], when.start)), default=own[0])
+    end = next((match.start() for match in _BARRIER.finditer(text, when.end, own[1])), own[1])
     before = _LEADING.sub("", text[start : when.start].rstrip(" ,:：(（[【·•|@-")[-200:])
     after = text[when.end : end]
     if text[when.end - 1] == "." and after.lstrip()[:1].isupper():

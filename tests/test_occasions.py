@@ -158,6 +158,8 @@ def test_a_sentence_may_be_wrapped():
         (["Meeting " + "word " * 60 + "3 Dec"], None),
         (["12月3日"], None),
         (["快递请于12月3日前取走"], "快递取走"),
+        (["Dentist appointment", "3 Dec at 14:30", "Dr. Chen, Main Street 5"], "Dentist appointment"),
+        (["Parcel locker", "Pick up until 3 Dec", "Code 48 29 11"], "Parcel locker · Pick up"),
     ],
 )
 def test_the_title_is_made_of_words_that_are_there(rows, title):
