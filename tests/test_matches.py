@@ -267,7 +267,9 @@ def test_at_most_six_words_are_near(library):
 
 ANY_TEXT = strategies.text(
     strategies.one_of(
-        strategies.characters(), strategies.sampled_from("aeilmtw 电子邮件 -'’\nİßﬁ\u0301\u00ad")
+        # Half of a surrogate pair is in no stored text, because UTF-8 has none.
+        strategies.characters(exclude_categories=["Cs"]),
+        strategies.sampled_from("aeilmtw 电子邮件 -'’\nİßﬁ\u0301\u00ad"),
     ),
     max_size=60,
 )
@@ -285,7 +287,7 @@ def test_whatever_was_read_and_whatever_is_searched_boxes_are_on_the_picture(
     library, lines, text, side, data
 ):
     visible = "\n".join(line.text for line in lines)
-    words = [*visible.split(), *text.split(), "电子", "mail"]
+    words = [*visible.split(), *text.split(), "电子", "mail", "\ud800"]
     query = " ".join(data.draw(strategies.lists(strategies.sampled_from(words), min_size=1, max_size=4)))
     photo = store_page(library, Page(side, side, lines), summary=text)
 
