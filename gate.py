@@ -57,6 +57,12 @@ EXITS = (
         " person's own words are",
     ),
     Exit(
+        "embeddings by a remote model",
+        "meaning",
+        "neither the text of such a photo nor a search with something sensitive in it is sent; they are"
+        " compared on this machine",
+    ),
+    Exit(
         "web search",
         "assistant.tools",
         "a query with something sensitive in it is refused, unless the person allows exactly this call",

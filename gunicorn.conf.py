@@ -175,6 +175,8 @@ def post_worker_init(worker: Worker) -> None:
         worker.loops.append(watching.loop(_settings))
     if _settings.meaning != "off":
         worker.loops.append(meaning.loop(_settings))
+        if _settings.embeddings:
+            worker.loops.append(meaning.provider_loop(_settings))
     for background in (worker.pool, *worker.loops):
         background.start()
 

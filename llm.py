@@ -6,6 +6,7 @@ The embedded model (`engines/embedded.py`) and the remote one (`engines/remote.p
 ledger of costs keep their tables in `engines/`; their routes are here.
 """
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from flask import Blueprint
 import database
 import net
 from clock import utc_now
-from engines import articles, configuration, ledger, prompts, rules
+from engines import articles, configuration, ledger, prompts, rules, vectors
 from engines.configuration import LOCAL, Configuration, guard
 from engines.embedded import LocalModel, identity
 from engines.embedding import Embedder
@@ -34,6 +35,7 @@ DEADLINE = 20.0  # seconds; a model on a small machine may have to be loaded fir
 MOST_TOKENS = 256  # far more than the one word of the answer, because reasoning models think first
 NOTHING_TO_TEST = "The embedded analyser needs no connection."
 ANSWERED = "The model answers."
+RESTING = 60.0  # seconds without searches at a provider of vectors that has failed
 
 
 class Model(Protocol):
@@ -86,6 +88,53 @@ class Reader(Protocol):
         """What the rules of the embedded model find in a page that was read before."""
 
 
+class Provider:
+    """A configured provider's embedding model, and the process that compares its vectors. Safe to share
+    between threads.
+    """
+
+    def __init__(self, config: Configuration, settings: Settings):
+        named = dataclasses.replace(config, model=settings.embeddings or "")
+        self._remote = RemoteModel(named, guard(settings), language=settings.language)
+        self._comparing: dict[int, Embedder] = {}  # by the size of the signs
+        self._guard = threading.Lock()
+        self._resting_until = 0.0
+        self.identity = self._remote.identity
+        # Two servers may give the same name to different models.
+        self.mark = f"{net.origin(config.base_url)} {named.model}"
+
+    def embed(self, texts: Sequence[str], *, deadline: float) -> tuple[list[vectors.Embedded], int, Usage]:
+        """The packed vectors of some texts, the number of their dimensions, and the
+        usage. Raises `ModelFailure`.
+        """
+        found, usage = self._remote.embed(texts, deadline=deadline)
+        return [vectors.quantised(vector) for vector in found], len(found[0]), usage
+
+    @property
+    def rests(self) -> bool:
+        """Whether a search has failed a moment ago, so that the next ones do not wait for the provider."""
+        return time.monotonic() < self._resting_until
+
+    def rest(self) -> None:
+        """Let no search wait for the provider for `RESTING` seconds."""
+        self._resting_until = time.monotonic() + RESTING
+
+    def comparer(self, dimensions: int) -> Embedder:
+        """The process that compares vectors with so many dimensions."""
+        size = vectors.signs_size(dimensions)
+        with self._guard:
+            if size not in self._comparing:
+                self._comparing[size] = Embedder(signs=size)
+            return self._comparing[size]
+
+    def close(self) -> None:
+        """End its connections and its processes."""
+        self._remote.close()
+        with self._guard:
+            for comparer in self._comparing.values():
+                comparer.close()
+
+
 class LoadedModels:
     """The models in use, one per configuration. All threads share a model's OCR process or connections."""
 
@@ -93,6 +142,7 @@ class LoadedModels:
         self._models: dict[tuple[Configuration, Settings], Model] = {}
         self._local: dict[Settings, LocalModel] = {}  # with one OCR process for reading and analysing
         self._embedder: Embedder | None = None
+        self._providers: dict[tuple[Configuration, Settings], Provider] = {}
         self._guard = threading.Lock()
 
     def model_for(self, config: Configuration, settings: Settings) -> Model:
@@ -118,9 +168,19 @@ class LoadedModels:
                 self._embedder = Embedder()
             return self._embedder
 
+    def provider(self, config: Configuration, settings: Settings) -> Provider:
+        """The embedding model of this configuration, created at its first use."""
+        with self._guard:
+            if (config, settings) not in self._providers:
+                self._providers[config, settings] = Provider(config, settings)
+            return self._providers[config, settings]
+
     def clear(self) -> None:
         """Close every model."""
         with self._guard:
+            for provider in self._providers.values():
+                provider.close()
+            self._providers.clear()
             if self._embedder is not None:
                 self._embedder.close()
                 self._embedder = None
@@ -152,6 +212,15 @@ def embedder() -> Embedder:
     closes it.
     """
     return database.store().cache(LoadedModels).embedder()
+
+
+def provider(config: Configuration, settings: Settings) -> Provider | None:
+    """The embedding model of this configuration; None when none is set, or when nothing leaves this machine.
+    The open store owns it and closes it. Raises `BadInput` for an address that cannot be called.
+    """
+    if not settings.embeddings or config.provider == LOCAL:
+        return None
+    return database.store().cache(LoadedModels).provider(config, settings)
 
 
 def judge_again(page: Page, *, reader: str, name: str, settings: Settings) -> tuple[Findings, str]:

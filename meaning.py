@@ -6,18 +6,27 @@ Each photo has a vector of its title, summary and text, made in the background, 
 Something is always nearest, so relatives are a list of their own, with grades, and never mixed with what has
 the words of a query.
 
+With `SNAPLORE_EMBEDDINGS`, the configured provider makes a second vector of each photo that is not sensitive.
+A search is then answered by both: each photo is judged by the provider's vector where it has one of the
+present model, else by ours. Vectors of different models are never compared, and while the provider fails,
+ours answer alone.
+
 Without vectors, because the setting is off or the machine cannot make them, there are no relatives, and all
 else works.
 """
 
 import logging
-from collections.abc import Iterator
-from typing import Annotated, Literal
+import statistics
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from flask import Blueprint
 
 import database
+import gate
 import lexicon
 import llm
 import loops
@@ -27,9 +36,23 @@ import readings
 import text
 from clock import utc_now
 from database import db
-from engines import vectors
-from errors import ProviderDown, ProviderRefused, Unavailable
-from models import Analysis, Meaning, MeaningDue, MeaningSigns, OwnWords, Photo
+from engines import configuration, ledger, vectors
+from engines.configuration import LOCAL
+from engines.findings import Usage
+from errors import AnswerUnusable, BadInput, ModelFailure, ProviderDown, ProviderRefused, Unavailable
+from models import (
+    Analysis,
+    Meaning,
+    MeaningDue,
+    MeaningSigns,
+    OwnWords,
+    Photo,
+    ProviderDue,
+    ProviderMeaning,
+    ProviderSigns,
+    store_value,
+    stored_value,
+)
 from queries import operators
 from settings import Settings
 from web import inputs, shapes
@@ -47,6 +70,17 @@ MOST_FAILURES = 3
 PATIENCE = 3.0  # seconds for the text that is being worked on
 REST = 30.0  # seconds until the next look for work
 BEHIND = 5.0  # seconds while analyses run
+# A provider's vectors.
+TOGETHER = 16  # texts in a call; their vectors stay below the limit of an answer, 2 MB
+QUERY_LIMIT = 5.0  # seconds that a search waits for the provider
+EMBED_LIMIT = 60.0  # seconds of a call with `TOGETHER` texts; a small machine may have to load the model
+LEASE = 120  # seconds for which photos are claimed
+LONGEST_REST = 600.0  # seconds between calls that fail
+FAILURES_LOGGED = 3  # in a row
+FEWEST = 8  # photos; of fewer, nothing can be said about what they have in common
+PROBABLE_AT_PROVIDER = 0.35  # of a cosine from which the common part is taken off
+PURPOSE = "meaning"  # in the ledger
+CHANGED = "The model's vectors have {dimensions} numbers, and had another number before."
 
 
 class Relative(msgspec.Struct, frozen=True):
@@ -58,25 +92,44 @@ class Relative(msgspec.Struct, frozen=True):
     snippet: str
 
 
-def relatives(description: str, *, limit: int) -> list[Relative]:
+class Relatives(msgspec.Struct, frozen=True):
+    """What is near to a description, and what compared it: `local`, or a provider's model; "" for nothing."""
+
+    items: list[Relative]
+    model: str
+
+
+Near = list[tuple[int, float]]  # ids of photos, each with a score, the nearest first
+
+
+def relatives(description: str, settings: Settings, *, limit: int) -> Relatives:
     """The photos nearest to a description, the nearest first; none for a quoted phrase, which is wanted as it
     is, and for a query with operators. Opens its own short scopes.
 
-    Raises `ProviderRefused` when this machine cannot make vectors, `ProviderDown`, and `Unavailable` while
-    other texts are being compared.
+    Raises `ProviderRefused` when neither this machine nor a provider can make vectors, `ProviderDown`, and
+    `Unavailable` while other texts are being compared.
     """
     wanted = text.storable(description[:MAX_QUERY]).strip()
     query = lexicon.read(wanted)
     if query.phrases or not query.sequence or operators.split(wanted, now=utc_now()).operators:
-        return []
-    with database.scope():
-        if not MeaningSigns.select().exists():
-            return []
-    found = llm.embedder().nearest(wanted, COMPARED, changes=_changes, vectors_of=_vectors, patience=PATIENCE)
-    near = [(photo_id, score) for photo_id, score in found[:limit] if score >= LEAST]
+        return Relatives([], LOCAL)
+    judged = _near_at_provider(wanted, settings)
+    try:
+        near = _near_here(wanted)
+    except (ProviderRefused, ProviderDown, Unavailable):
+        if judged is None:
+            raise
+        near = []
+    model = LOCAL
+    if judged is not None:
+        others = _without_provider(judged.mark, [photo_id for photo_id, _ in near])
+        near = judged.near + [(photo_id, score) for photo_id, score in near if photo_id in others]
+        near.sort(key=lambda found: (-found[1], -found[0]))
+        model = judged.identity
+    near = [(photo_id, score) for photo_id, score in near[:limit] if score >= LEAST]
     with database.scope():
         texts = {photo_id: text_of(photo_id) for photo_id, _ in near}
-    return [
+    items = [
         Relative(
             photo_id,
             round(score, 4),
@@ -85,18 +138,19 @@ def relatives(description: str, *, limit: int) -> list[Relative]:
         )
         for photo_id, score in near
     ]
+    return Relatives(items, model)
 
 
-def relatives_if_possible(description: str, settings: Settings, *, limit: int) -> list[Relative] | None:
-    """As `relatives`; None where the setting is off or this machine cannot make vectors. Raises `Unavailable`
-    when it cannot at the moment.
+def relatives_if_possible(description: str, settings: Settings, *, limit: int) -> Relatives:
+    """As `relatives`; with an empty `model` where the setting is off or this machine cannot make vectors.
+    Raises `Unavailable` when it cannot at the moment.
     """
     if settings.meaning == "off":
-        return None
+        return Relatives([], "")
     try:
-        return relatives(description, limit=limit)
+        return relatives(description, settings, limit=limit)
     except ProviderRefused:
-        return None
+        return Relatives([], "")
     except ProviderDown as failure:
         raise Unavailable(failure.detail) from None
 
@@ -139,18 +193,55 @@ def text_of(photo_id: int) -> str:
     """What a photo's vector is made of: its title, summary, note and text, the person's own before those of
     the analysis, the status bar left out.
     """
-    analysis = Analysis.get_or_none(Analysis.photo == photo_id)
-    if analysis is None:  # deleted, or in the trash
-        return ""
-    own = photos.own_words([photo_id]).get(photo_id, OwnWords())
-    read = readings.of([photo_id]).get(photo_id)
-    parts = (
-        own.title or analysis.title,
-        own.summary or analysis.summary,
-        own.note,
-        own.text or (read.content if read else analysis.visible_text),
-    )
-    return "\n".join(part for part in parts if part)[: vectors.LONG_TEXT]
+    return _joined(_texts_of(photo_id))
+
+
+def embed_some(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
+    """Get the vectors of the newest photos that need one from the provider, in one call; False when none
+    does, or no provider is configured. What is sensitive is not sent, and loses a vector that it had. Opens
+    its own short scopes.
+
+    Raises `ModelFailure`; the photos stay due, unless their answer was unusable three times. Raises
+    `Unavailable` when the day's tokens are used up.
+    """
+    with database.scope():
+        config = configuration.latest(settings)
+        provider = llm.provider(config, settings)
+        if provider is None:
+            return False
+        llm.require_tokens(config, settings, now=clock())
+        claimed = _claim(clock())
+        due = [row for row in claimed if not _is_held(row.photo_id, settings)]
+        texts = {row.photo_id: text_of(row.photo_id) for row in due}
+        with db.atomic():
+            for row in claimed:
+                if not texts.get(row.photo_id, "").strip():
+                    _forget(row)
+    due = [row for row in due if texts[row.photo_id].strip()]
+    if not due:
+        return bool(claimed)
+    most = vectors.SHORT_TEXT if due[0].failures else vectors.LONG_TEXT  # it may have been too long
+    try:
+        made, dimensions, usage = provider.embed(
+            [texts[row.photo_id][:most] for row in due], deadline=EMBED_LIMIT
+        )
+    except ModelFailure as failure:
+        with database.scope(), db.atomic():
+            ledger.record(failure.usage or Usage(), purpose=PURPOSE, model=provider.identity, now=clock())
+            _release(due, failed=isinstance(failure, AnswerUnusable))
+        raise
+    with database.scope(), db.atomic():
+        ledger.record(usage, purpose=PURPOSE, model=provider.identity, now=clock())
+        if not _is_known(provider.mark, dimensions):
+            _release(due, failed=True)
+            refusal: AnswerUnusable | None = AnswerUnusable(CHANGED.format(dimensions=dimensions))
+        else:
+            refusal = None
+            for row, vector in zip(due, made, strict=True):
+                _keep_provided(row, vector, f"{provider.mark} {dimensions}")
+    if refusal is not None:
+        raise refusal
+    return True
 
 
 def loop(settings: Settings) -> loops.Loop:
@@ -168,6 +259,225 @@ def loop(settings: Settings) -> loops.Loop:
     return loops.Loop("meaning", step)
 
 
+def provider_loop(settings: Settings) -> loops.Loop:
+    """The thread that gets vectors from a provider. It waits longer after each failure in a row, so that
+    neither a provider that is down nor one that answers nonsense is asked, and paid, for every photo.
+    """
+    failures = 0
+
+    def step() -> float:
+        nonlocal failures
+        try:
+            pause = 0.0 if embed_some(settings) else REST
+            failures = 0
+            return pause
+        except Unavailable:
+            return LONGEST_REST  # the day's tokens are used up
+        except (ModelFailure, BadInput) as failure:
+            failures += 1
+            if failures == FAILURES_LOGGED:
+                log.warning("no vectors from the provider: %s", failure.detail)
+            # The first failure may be that of one text: each is then sent alone.
+            pause = (
+                0.0 if failures == 1 and isinstance(failure, AnswerUnusable) else REST * 2 ** min(failures, 6)
+            )
+            return max(min(pause, LONGEST_REST), failure.retry_after or 0.0)
+
+    return loops.Loop("embeddings", step)
+
+
+def _near_here(wanted: str) -> Near:
+    """By the vectors that this machine made."""
+    with database.scope():
+        if not MeaningSigns.select().exists():
+            return []
+    return llm.embedder().nearest(
+        wanted,
+        COMPARED,
+        changes=partial(_changes, signs=MeaningSigns),
+        vectors_of=partial(_vectors, table=Meaning),
+        patience=PATIENCE,
+    )
+
+
+class _Judged(NamedTuple):
+    """What a provider's vectors say, on the scale of ours."""
+
+    near: Near
+    mark: str
+    identity: str
+
+
+def _near_at_provider(wanted: str, settings: Settings) -> _Judged | None:
+    """By the vectors of the configured provider; None when it may not or cannot be asked, or when there are
+    too few of its vectors.
+    """
+    if not settings.embeddings:
+        return None
+    with database.scope():
+        known = _known()
+        try:
+            config = configuration.current(settings)
+            provider = llm.provider(config, settings)
+        except BadInput:
+            return None
+        if (
+            provider is None
+            or known.mark != provider.mark
+            or provider.rests
+            or llm.out_of_tokens(config, settings, now=utc_now())
+            or (gate.is_closed(settings) and gate.holds_text(wanted))
+        ):
+            return None
+        mark = f"{known.mark} {known.dimensions}"
+        if ProviderSigns.select().where(ProviderSigns.model == mark).limit(FEWEST).count() < FEWEST:
+            return None
+    try:
+        (query,), dimensions, usage = provider.embed([wanted], deadline=QUERY_LIMIT)
+    except ModelFailure as failure:
+        provider.rest()
+        log.warning("a search is answered without the provider's vectors: %s", failure.detail)
+        usage, dimensions = failure.usage or Usage(), 0
+    with database.scope():
+        ledger.record(usage, purpose=PURPOSE, model=provider.identity, now=utc_now())
+    if dimensions != known.dimensions:
+        return None
+    try:
+        found = provider.comparer(dimensions).nearest(
+            query,
+            COMPARED,
+            changes=partial(_changes, signs=ProviderSigns, only=ProviderSigns.model == mark),
+            vectors_of=partial(_vectors, table=ProviderMeaning, only=ProviderMeaning.model == mark),
+            patience=PATIENCE,
+        )
+    except (ProviderRefused, ProviderDown, Unavailable) as failure:
+        log.warning("a search is answered without the provider's vectors: %s", failure.detail)
+        return None
+    return _Judged(_scaled(found), mark, provider.identity)
+
+
+def _scaled(found: Near) -> Near:
+    """Cosines of a provider's model on the scale of ours. All vectors of some models lie close together, so
+    that what is unlike has a cosine of 0.8: what the compared photos have in common is taken off, as the mean
+    of a language is from ours.
+    """
+    if len(found) < FEWEST:
+        return []
+    common = statistics.median(score for _, score in found) / 2
+    rest = max(1 - common, 0.01)
+    return [
+        (photo_id, (score / 2 - common) / rest * (PROBABLE / PROBABLE_AT_PROVIDER))
+        for photo_id, score in found
+    ]
+
+
+def _without_provider(mark: str, photo_ids: list[int]) -> set[int]:
+    """Those of these photos that have no vector with this mark."""
+    with database.scope():
+        rows = ProviderMeaning.select(ProviderMeaning.photo).where(
+            ProviderMeaning.photo.in_(photo_ids), ProviderMeaning.model == mark
+        )
+        return set(photo_ids) - {row.photo_id for row in rows}
+
+
+def _texts_of(photo_id: int) -> list[str]:
+    analysis = Analysis.get_or_none(Analysis.photo == photo_id)
+    if analysis is None:  # deleted, or in the trash
+        return []
+    own = photos.own_words([photo_id]).get(photo_id, OwnWords())
+    read = readings.of([photo_id]).get(photo_id)
+    parts = (
+        own.title or analysis.title,
+        own.summary or analysis.summary,
+        own.note,
+        own.text or (read.content if read else analysis.visible_text),
+    )
+    return [part for part in parts if part]
+
+
+def _joined(parts: list[str]) -> str:
+    return "\n".join(parts)[: vectors.LONG_TEXT]
+
+
+def _is_held(photo_id: int, settings: Settings) -> bool:
+    """Whether the gate holds a photo back: it is marked, or something sensitive is in its texts, each by
+    itself or together, as they would be sent.
+    """
+    if not gate.is_closed(settings):
+        return False
+    parts = _texts_of(photo_id)
+    return gate.holds(gate.marks([photo_id]).get(photo_id, gate.Mark()), [*parts, _joined(parts)])
+
+
+class _Known(msgspec.Struct):
+    """The provider's model that made the vectors."""
+
+    mark: str = ""
+    dimensions: int = 0
+
+
+def _known() -> _Known:
+    return msgspec.convert(stored_value("embeddings", {}), _Known)
+
+
+def _is_known(mark: str, dimensions: int) -> bool:
+    """Whether vectors of this model can be kept. One with another mark replaces the one before, and every
+    photo becomes due; one that only changes its dimensions is refused, or a server that changes them with
+    each answer would be paid for all photos again and again.
+    """
+    known = _known()
+    if known.mark == mark:
+        return known.dimensions == dimensions
+    store_value("embeddings", _Known(mark, dimensions))
+    others = Analysis.select(Analysis.photo).where(Analysis.status == "done")
+    ProviderDue.insert_from(others, [ProviderDue.photo]).on_conflict_ignore().execute()
+    ProviderDue.update(failures=0).where(ProviderDue.failures > 0).execute()
+    return True
+
+
+def _claim(now: datetime) -> list[ProviderDue]:
+    """The next photos to send, which no other worker sends meanwhile: several, or one that has failed."""
+    seconds = int(now.replace(tzinfo=UTC).timestamp())
+    for failures, most in ((0, TOGETHER), *((count, 1) for count in range(1, MOST_FAILURES))):
+        free = (ProviderDue.failures == failures) & (ProviderDue.leased_until <= seconds)
+        newest = (
+            ProviderDue.select(ProviderDue.photo).where(free).order_by(ProviderDue.photo.desc()).limit(most)
+        )
+        claim = ProviderDue.update(leased_until=seconds + LEASE).where(ProviderDue.photo.in_(newest))
+        if rows := list(claim.returning(ProviderDue)):
+            return sorted(rows, key=lambda row: -row.photo_id)
+    return []
+
+
+def _release(due: list[ProviderDue], *, failed: bool) -> None:
+    """Give claimed photos back."""
+    ids = [row.photo_id for row in due]
+    ProviderDue.update(leased_until=0, failures=ProviderDue.failures + failed).where(
+        ProviderDue.photo.in_(ids)
+    ).execute()
+
+
+def _forget(row: ProviderDue) -> None:
+    """Remove the provider's vector of a photo that is held back or has no text."""
+    ProviderMeaning.delete().where(ProviderMeaning.photo == row.photo_id).execute()
+    ProviderSigns.delete().where(ProviderSigns.photo == row.photo_id).execute()
+    _done(row)
+
+
+def _keep_provided(row: ProviderDue, made: vectors.Embedded, mark: str) -> None:
+    if Photo.select().where(Photo.id == row.photo_id).exists():  # not deleted meanwhile
+        ProviderMeaning.insert(
+            photo=row.photo_id, vector=made.vector, model=mark
+        ).on_conflict_replace().execute()
+        ProviderSigns.insert(photo=row.photo_id, signs=made.signs, model=mark).on_conflict_replace().execute()
+    _done(row)
+
+
+def _done(row: ProviderDue) -> None:
+    unchanged = (ProviderDue.photo == row.photo_id) & (ProviderDue.changes == row.changes)
+    ProviderDue.delete().where(unchanged).execute()
+
+
 def _next_due() -> MeaningDue | None:
     query = (
         MeaningDue.select()
@@ -183,26 +493,30 @@ def _keep(photo_id: int, made: vectors.Embedded, name: str) -> None:
     MeaningSigns.insert(photo=photo_id, signs=made.signs).on_conflict_replace().execute()
 
 
-def _changes(known: int) -> Iterator[tuple[int, list[int], list[bytes]]]:
+def _changes(
+    known: int, *, signs: type[MeaningSigns | ProviderSigns], only: Any = True
+) -> Iterator[tuple[int, list[int], list[bytes]]]:
     while True:
         with database.scope():
-            query = (
-                MeaningSigns.select().where(MeaningSigns.id > known).order_by(MeaningSigns.id).limit(PIECE)
-            )
-            rows = [(row.id, row.photo_id, bytes(row.signs)) for row in query]
+            rows = [
+                (row.id, row.photo_id, bytes(row.signs))
+                for row in signs.select().where((signs.id > known) & only).order_by(signs.id).limit(PIECE)
+            ]
         if not rows:
             return
         known = rows[-1][0]
         yield known, [row[1] for row in rows], [row[2] for row in rows]
 
 
-def _vectors(photo_ids: list[int]) -> list[tuple[int, bytes]]:
+def _vectors(
+    photo_ids: list[int], *, table: type[Meaning | ProviderMeaning], only: Any = True
+) -> list[tuple[int, bytes]]:
     # Joined with the analyses: a photo without one is in the trash.
     with database.scope():
         query = (
-            Meaning.select(Meaning.photo, Meaning.vector)
-            .join(Analysis, on=(Analysis.photo == Meaning.photo))
-            .where(Meaning.photo.in_(photo_ids))
+            table.select(table.photo, table.vector)
+            .join(Analysis, on=(Analysis.photo == table.photo))
+            .where(table.photo.in_(photo_ids) & only)
         )
         found = {row.photo_id: bytes(row.vector) for row in query}
     return [(photo_id, found[photo_id]) for photo_id in photo_ids if photo_id in found]
@@ -226,4 +540,4 @@ def find_related(query: RelatedQuery) -> shapes.PhotoRelatives:
     closest, so each has a grade. A quoted phrase and a query with operators have no relatives.
     """
     near = relatives_if_possible(query.q, inputs.settings(), limit=query.limit)
-    return {"available": near is not None, "items": shown(near or [])}
+    return {"available": bool(near.model), "model": near.model, "items": shown(near.items)}

@@ -160,6 +160,44 @@ class MeaningDue(Model):
         table_name = "meanings_due"
 
 
+class ProviderMeaning(Model):
+    """The vector that a provider made of a photo's text, as `engines.vectors.quantised` packs it."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="provider_meanings")
+    vector = peewee.BlobField()
+    model = peewee.TextField()  # the mark of what made it: host, name and dimensions
+
+    class Meta:
+        table_name = "provider_meanings"
+
+
+class ProviderSigns(Model):
+    """The signs of a provider's vector. A later id is a later change."""
+
+    id = peewee.AutoField()
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, unique=True, on_delete="CASCADE", backref="provider_signs")
+    signs = peewee.BlobField()
+    model = peewee.TextField()
+
+    class Meta:
+        table_name = "provider_signs"
+
+
+class ProviderDue(Model):
+    """A photo whose vector of a provider is missing, or older than its text. Triggers insert the rows."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="provider_due")
+    changes = peewee.IntegerField(default=1)  # of its text since it has been due
+    failures = peewee.IntegerField(default=0)  # answers about it that could not be used
+    leased_until = peewee.IntegerField(default=0)  # seconds since 1970
+
+    class Meta:
+        table_name = "provider_due"
+
+
 class Stacked(Model):
     """A photo in a stack: the same screen several times. One that is alone in its stack is shown as any."""
 

@@ -54,7 +54,7 @@ JPEG_QUALITY = 90  # of a whole picture for a browser that cannot show the origi
 # It takes half of the time of LANCZOS, which is only a little sharper.
 FILTER = Image.Resampling.HAMMING
 COPIED_PIXELS = 4_000_000  # up to so many, a second copy in full size is made where that takes less time
-STRIP_PIXELS = 2_000_000
+STRIP_PIXELS = 500_000
 # The perceptual hash: a byte for each row of a grid, with so many rows on the picture's width, and a bit for
 # each step in brightness from left to right. Rows follow the width, not the height, so that a picture without
 # its status bar has the same rows one or two places higher.
@@ -150,7 +150,9 @@ def decode(picture: BinaryIO) -> Image.Image:
         if image.width * image.height > MAX_PIXELS:
             image.draft("RGB", (image.width // 2, image.height // 2))
         image.load()
-        return _upright(image, _flat(image))
+        # Flattened at once, a picture with transparency would take four times its memory, and not twice.
+        flat = image if image.mode == "RGB" and not image.has_transparency_data else _in_strips(image, 1)
+        return _upright(image, flat)
 
 
 def as_jpeg(picture: BinaryIO) -> bytes:
@@ -386,7 +388,7 @@ def _in_strips(image: Image.Image, factor: int) -> Image.Image:
     rows = max(1, STRIP_PIXELS // (width * factor)) * factor
     for top in range(0, height, rows):
         strip = _flat(image.crop((0, top, width, min(top + rows, height))))
-        result.paste(strip.reduce(factor), (0, top // factor))
+        result.paste(strip.reduce(factor) if factor > 1 else strip, (0, top // factor))
     return result
 
 

@@ -96,6 +96,12 @@ def _region(value: str) -> str:
     return value
 
 
+def _model_name(value: str) -> str:
+    if not re.fullmatch(r"[!-~]{1,256}", value):
+        raise ValueError("must be a model's name without blanks")
+    return value
+
+
 def _trusted_hosts(value: str) -> tuple[str, ...]:
     hosts = _names(value)
     for host in hosts:
@@ -190,6 +196,14 @@ class Settings:
         "local",
         "Find screenshots by descriptions in other words, with two small models on this machine (175 MB of "
         "memory while they work). `off`: by words only.",
+    )
+    embeddings: str | None = _setting(
+        _model_name,
+        None,
+        "Name of an embedding model of the configured LLM's provider, like `text-embedding-3-small`. It then "
+        "gets the title, summary and text of each screenshot, which costs tokens, and each search that finds "
+        "little, but nothing sensitive. Unset: nothing is sent, and meanings are compared on "
+        "this machine. Needs an LLM that is not the embedded one, and `SNAPLORE_MEANING=local`.",
     )
     sensitive: str = _setting(
         _choice("local", "off"),

@@ -350,10 +350,10 @@ class Toolbox:
         if any(filters):
             return []
         try:
-            near = meaning.relatives_if_possible(arguments.query, self._settings, limit=FEW) or []
+            found_near = meaning.relatives_if_possible(arguments.query, self._settings, limit=FEW)
         except Unavailable:
             return []
-        near = [one for one in near if one.photo_id not in found]
+        near = [one for one in found_near.items if one.photo_id not in found]
         with database.scope():
             ids = [one.photo_id for one in near]
             rows, own = _rows(ids), photos.own_words(ids)

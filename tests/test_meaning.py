@@ -113,7 +113,7 @@ def test_a_quoted_phrase_or_nothing_has_no_relatives(library, client):
     library.add(SCREENS["recipe"])
     work_off()
     for text in ('"tomato dinner"', "", "   ", "?!", "\0"):
-        assert related(client, text) == {"available": True, "items": []}
+        assert related(client, text) == {"available": True, "model": "local", "items": []}
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_any_text_is_a_valid_description(library, text):
     library.add(SCREENS["weather"])
     library.add(text.encode("utf-8", "replace").decode())
     assert work_off() == 2
-    meaning.relatives(text, limit=5)
+    meaning.relatives(text, library.settings, limit=5)
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_a_photo_that_is_deleted_while_its_vector_is_made_stays_away(library, cl
 
     monkeypatch.setattr(embedding.Embedder, "embed", deleted_meanwhile)
     assert meaning.make_one()
-    assert related(client, "weather") == {"available": True, "items": []}
+    assert related(client, "weather") == {"available": True, "model": "local", "items": []}
 
 
 @pytest.mark.slow
@@ -190,7 +190,7 @@ def test_with_the_setting_off_there_are_no_relatives(library):
     library.add(SCREENS["weather"])
     work_off()
     client = Client(create_app(dataclasses.replace(library.settings, meaning="off")))
-    assert related(client, "weather") == {"available": False, "items": []}
+    assert related(client, "weather") == {"available": False, "model": "", "items": []}
 
 
 @pytest.mark.slow
@@ -200,7 +200,7 @@ def test_a_machine_that_cannot_run_the_models_finds_by_words_as_ever(library, cl
     llm.embedder().close()
     database.store().cache(llm.LoadedModels).clear()
     monkeypatch.setattr(embedding, "CHILD", hollow("send(vectors.Ready(problem='no numpy'))"))
-    assert related(client, "weather forecast") == {"available": False, "items": []}
+    assert related(client, "weather forecast") == {"available": False, "model": "", "items": []}
     assert library.ids("cloudy") == [photo_id]
     with pytest.raises(ProviderRefused, match="no numpy"):
         llm.embedder().embed("text")

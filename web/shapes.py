@@ -538,6 +538,13 @@ class PhotoRelative(PhotoHit):
 
 class PhotoRelatives(TypedDict):
     available: Annotated[bool, Meta(description="whether this machine can look for meanings")]
+    model: Annotated[
+        str,
+        Meta(
+            description="what compared them: `local`, or the provider and its model, with `local` for the"
+            " photos that have no vector of it; empty when not available"
+        ),
+    ]
     items: Annotated[list[PhotoRelative], Meta(description="the closest first")]
 
 

@@ -2,7 +2,8 @@
 real sockets.
 
 Queued answers are used in order. When the queue is empty, `default`, a function of the request, returns the
-content. `requests` has all requests in order. Nothing here sleeps: all waiting is for an event or for the
+content; for a request of vectors, the whole body.
+`requests` has all requests in order. Nothing here sleeps: all waiting is for an event or for the
 client's disconnection.
 """
 
@@ -170,7 +171,8 @@ class FakeLLM(Loopback):
             self._changed.notify_all()
             if self._queue and self.queue_is_for(request):
                 return self._queue.popleft()
-        body = _completion(self.default(request))
+        answer = self.default(request)
+        body = answer if request.path.endswith("/embeddings") else _completion(answer)
         return lambda handler: handler.reply(200, body)
 
 

@@ -65,6 +65,7 @@ words({
     analysis: "Screenshots|截图",
     reasoning: "Notes|笔记",
     memory: "Memories|记忆",
+    meaning: "Search by meaning|语义搜索",
     test: "Test|测试",
   },
 });
