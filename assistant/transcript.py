@@ -1,14 +1,14 @@
 """The transcript of a conversation: stored turns in the form in which a model is sent them again."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 import gate
 from assistant import context, conversations
-from assistant.conversations import Turn
+from assistant.conversations import Earlier
 from engines import prompts
 from errors import Unreadable
 from models import Message
@@ -30,7 +30,7 @@ class Transcript(NamedTuple):
     takes_tools: bool
     gated: bool = False  # what rests on sensitive screenshots is left out
 
-    def history(self, turns: Iterable[Turn], most: int, *, pictures: int) -> History:
+    def history(self, turns: Iterable[list[Earlier]], most: int, *, pictures: int) -> History:
         """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. `turns` come
         latest first.
 
@@ -53,7 +53,7 @@ class Transcript(NamedTuple):
             pictures -= attached
         return History(messages, own_words)
 
-    def messages(self, turn: Turn, *, pictures: bool) -> context.Messages:
+    def messages(self, turn: Sequence[Message | Earlier], *, pictures: bool) -> context.Messages:
         """The messages of a turn. Without `pictures`, a line of text replaces each attached picture."""
         messages: context.Messages = []
         held = held_back(turn) if self.gated else set()
@@ -86,7 +86,7 @@ class Transcript(NamedTuple):
 SCREENSHOTS = ("search_knowledge_base", "get_screenshot", "agenda")
 
 
-def held_back(turn: Turn) -> set[int]:
+def held_back(turn: Sequence[Message | Earlier]) -> set[int]:
     """The positions of the messages in a turn that must not leave: results of tools about sensitive
     screenshots, and the answers that were given after them.
 
@@ -120,7 +120,7 @@ def _results(content: str) -> list[dict[str, Any]]:
     return [result for result in results if isinstance(result, dict) and result.get("title") != gate.TITLE]
 
 
-def _without_content(message: Message) -> Message:
+def _without_content(message: Message | Earlier) -> Message:
     if message.role == "tool":
         result: dict[str, Any] = {
             "tool": message.tool_name,
@@ -136,7 +136,7 @@ def _without_content(message: Message) -> Message:
     )
 
 
-def _user_content(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
+def _user_content(message: Message | Earlier, *, pictures: bool) -> str | list[dict[str, Any]]:
     """The content of a user message in the protocol's form."""
     content = message.content or ""
     if message.attachment_path is None:
