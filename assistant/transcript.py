@@ -1,6 +1,7 @@
 """The transcript of a conversation: stored turns in the form in which a model is sent them again."""
 
 import contextlib
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -96,10 +97,13 @@ def held_back(turn: Sequence[Message | Earlier]) -> set[int]:
     photos: set[int] = set()
     for number, message in enumerate(turn):
         if message.role == "tool" and message.tool_name in SCREENSHOTS:
-            results = _results(message.content or "")
-            found = gate.marks(result["id"] for result in results if isinstance(result.get("id"), int))
+            results = _judged(message.content or "")
+            found = gate.marks(photo_id for photo_id, _ in results if photo_id is not None)
             photos |= found.keys()
-            if any(gate.holds(found.get(result.get("id", 0), gate.Mark()), result) for result in results):
+            marks = (
+                (found.get(photo_id or 0, gate.Mark()), is_sensitive) for photo_id, is_sensitive in results
+            )
+            if any(not mark.cleared and (mark.sensitive or is_sensitive) for mark, is_sensitive in marks):
                 held.add(number)
         elif (
             message.role == "assistant"
@@ -108,6 +112,18 @@ def held_back(turn: Sequence[Message | Earlier]) -> set[int]:
         ):
             held.add(number)
     return held
+
+
+@functools.lru_cache(maxsize=256)
+def _judged(content: str) -> list[tuple[int | None, bool]]:
+    """Of each result of a tool, the photo's id, and whether something sensitive is in its texts. Each turn
+    asks this again about its whole history, and judging texts is slow.
+    """
+    results = _results(content)
+    ids = [result["id"] if isinstance(result.get("id"), int) else None for result in results]
+    return [
+        (photo_id, gate.holds(gate.Mark(), result)) for photo_id, result in zip(ids, results, strict=True)
+    ]
 
 
 def _results(content: str) -> list[dict[str, Any]]:
