@@ -257,10 +257,11 @@ class _Turn:
             self._question = question
             self._resume(interrupted[1])
             return
-        repeated = conversations.unanswered(self._conversation_id, said.content, said.picture)
-        if interrupted is not None and (repeated is None or repeated.id != interrupted[0]):
-            _end_interrupted(*interrupted, now=now)
-            interrupted = None
+        if interrupted is not None:
+            repeated = conversations.unanswered(self._conversation_id, said.content, said.picture)
+            if repeated is None or repeated.id != interrupted[0]:
+                _end_interrupted(*interrupted, now=now)
+                interrupted = None
         self._question = conversations.begin_turn(
             self._conversation_id, said.content, said.picture, device_id=said.device_id, now=now
         )

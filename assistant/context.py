@@ -5,6 +5,7 @@ request that is too long is refused as a whole; one that could have been longer 
 """
 
 import copy
+import functools
 import json
 import math
 import re
@@ -30,16 +31,18 @@ Messages = list[dict[str, Any]]
 def tokens(value: Any) -> int:
     """The estimated tokens of a text, a message of the protocol, or anything else that is sent as JSON."""
     if isinstance(value, str):
+        if value.isascii():
+            return math.ceil(len(value) / ASCII_CHARACTERS)
         ascii_only = len(value.encode("ascii", "ignore"))
         cjk = len(_CJK.findall(value))
         return math.ceil(
             ascii_only / ASCII_CHARACTERS + cjk + (len(value) - ascii_only - cjk) / OTHER_CHARACTERS
         )
     if isinstance(value, dict) and "role" in value:
-        content, rest = (
-            value.get("content"),
-            {name: part for name, part in value.items() if name != "content"},
-        )
+        content = value.get("content")
+        if len(value) == 2 and isinstance(content, str):  # nearly every message
+            return MESSAGE_TOKENS + _role(value["role"]) + tokens(content)
+        rest = {name: part for name, part in value.items() if name != "content"}
         parts = content if isinstance(content, list) else [{"text": content or ""}]
         return (
             MESSAGE_TOKENS + tokens(json.dumps(rest, ensure_ascii=False)) + sum(_part(part) for part in parts)
@@ -81,6 +84,11 @@ def _shortened(present: Messages, most: int) -> Messages:
         head, _, last = content.rpartition("\n")
         longest["content"] = f"{head.removesuffix(_CUT)[: len(head) // 2]}{_CUT}\n{last}"
     return present
+
+
+@functools.lru_cache(maxsize=16)
+def _role(role: str) -> int:
+    return tokens(json.dumps({"role": role}, ensure_ascii=False))
 
 
 def _part(part: dict[str, Any]) -> int:

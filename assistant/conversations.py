@@ -9,11 +9,12 @@ An attached picture is stored as the model gets it (upright, at most 1568 px, no
 of its own: nothing needs the original again, and later turns need not decode it.
 """
 
+import itertools
 import secrets
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import PurePath
-from typing import Annotated, Any, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, NamedTuple, cast
 
 import flask
 import msgspec
@@ -37,6 +38,19 @@ OWN_TOOL = "save_memory"  # its results are the person's or the model's words
 CHUNK = 50  # messages that one query reads of a history
 
 Turn = list[Message]  # a user message and what followed it, in order
+
+
+class Earlier(NamedTuple):
+    """What is sent again of a message; the fields of `Message`, which take ten times as long to make."""
+
+    id: int
+    role: str
+    content: str | None
+    tool_calls: str | None
+    tool_call_id: str | None
+    tool_name: str | None
+    attachment_path: str | None
+    attachment_key: bytes | None
 
 
 def begin_turn(
@@ -87,14 +101,18 @@ def has_foreign_text(question: Message) -> bool:
     """Whether text that others wrote is in a conversation up to this user message: a picture, or what a
     tool has found.
     """
-    known = (Message.conversation == question.conversation_id) & (Message.id <= question.id)
-    if Message.select().where(known, Message.attachment_path.is_null(False)).exists():
-        return True
-    results = Message.select(Message.tool_name, Message.content).where(known, Message.role == "tool")
-    return any(is_foreign(message) for message in results.order_by(Message.id.desc()).iterator())
+    known = db.execute_sql(
+        f"SELECT {', '.join(Earlier._fields)} FROM messages WHERE conversation_id = ? AND id <= ?"  # noqa: S608
+        " AND (role = 'tool' OR attachment_path IS NOT NULL) ORDER BY id DESC",
+        (question.conversation_id, question.id),
+    )
+    return any(
+        message.attachment_path is not None or is_foreign(message)
+        for message in itertools.starmap(Earlier, known)
+    )
 
 
-def is_foreign(message: Message) -> bool:
+def is_foreign(message: Message | Earlier) -> bool:
     """Whether text that others wrote is in the result of a tool."""
     name = message.tool_name or ""
     if name == OWN_TOOL:
@@ -133,9 +151,9 @@ def end_turn(question: Message, following: Turn, *, recalled: list[str] | None, 
         Conversation.update(updated_at=now).where(Conversation.id == question.conversation_id).execute()
 
 
-def earlier_turns(question: Message) -> Iterator[Turn]:
+def earlier_turns(question: Message) -> Iterator[list[Earlier]]:
     """The turns of a conversation before a user message, latest first; read lazily."""
-    turn: Turn = []
+    turn: list[Earlier] = []
     before = question.id
     while rows := _before(question.conversation_id, before):
         for message in rows:
@@ -148,13 +166,13 @@ def earlier_turns(question: Message) -> Iterator[Turn]:
         yield turn
 
 
-def picture_of(message: Message) -> bytes:
+def picture_of(message: Message | Earlier) -> bytes:
     """The attached JPEG. Raises `Unreadable` when there is none, or its file is lost or damaged."""
     with open_picture(message) as file:
         return file.read()
 
 
-def open_picture(message: Message) -> BinaryIO:
+def open_picture(message: Message | Earlier) -> BinaryIO:
     """A seekable reader of the attached JPEG. Raises `Unreadable` when there is none or its file is lost, and
     here or from a read when the file is damaged.
     """
@@ -326,9 +344,13 @@ def _last(conversation_id: str) -> Message | None:
     return cast(Message | None, messages.order_by(Message.id.desc()).first())
 
 
-def _before(conversation_id: str, message_id: int) -> list[Message]:
-    earlier = Message.select().where(Message.conversation == conversation_id, Message.id < message_id)
-    return list(earlier.order_by(Message.id.desc()).limit(CHUNK))
+def _before(conversation_id: str, message_id: int) -> list[Earlier]:
+    found = db.execute_sql(
+        f"SELECT {', '.join(Earlier._fields)} FROM messages WHERE conversation_id = ? AND id < ?"  # noqa: S608
+        " ORDER BY id DESC LIMIT ?",
+        (conversation_id, message_id, CHUNK),
+    )
+    return list(itertools.starmap(Earlier, found))
 
 
 def _has_picture(message: Message, picture: bytes | None) -> bool:

@@ -478,13 +478,20 @@ class Toolbox:
 
 
 def _built_in(shape: type[T], run: Callable[[T], dict[str, Any]]) -> _Tool:
+    description, parameters = _described(shape)  # type: ignore[arg-type]  # mypy takes no type[T] for hashable
+    return _Tool(description, parameters, lambda arguments: run(_read(shape, arguments)))
+
+
+@functools.cache
+def _described(shape: type) -> tuple[str, dict[str, Any]]:
+    """The description and the JSON schema of a tool with these arguments; nobody may change them."""
     schema = msgspec.json.schema_components([shape])[1][shape.__name__]
     properties = {
         name: {key: value for key, value in schema_of.items() if (key, value) != ("default", "")}
         for name, schema_of in schema["properties"].items()
     }
     parameters = {"type": "object", "properties": properties, "required": schema.get("required", [])}
-    return _Tool(one_line(schema["description"]), parameters, lambda arguments: run(_read(shape, arguments)))
+    return one_line(schema["description"]), parameters
 
 
 def _arguments(text: str) -> dict[str, Any]:

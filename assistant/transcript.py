@@ -1,14 +1,15 @@
 """The transcript of a conversation: stored turns in the form in which a model is sent them again."""
 
 import contextlib
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 import gate
 from assistant import context, conversations
-from assistant.conversations import Turn
+from assistant.conversations import Earlier
 from engines import prompts
 from errors import Unreadable
 from models import Message
@@ -30,7 +31,7 @@ class Transcript(NamedTuple):
     takes_tools: bool
     gated: bool = False  # what rests on sensitive screenshots is left out
 
-    def history(self, turns: Iterable[Turn], most: int, *, pictures: int) -> History:
+    def history(self, turns: Iterable[list[Earlier]], most: int, *, pictures: int) -> History:
         """The latest of `turns` that fit into `most` tokens, with at most so many `pictures`. `turns` come
         latest first.
 
@@ -53,7 +54,7 @@ class Transcript(NamedTuple):
             pictures -= attached
         return History(messages, own_words)
 
-    def messages(self, turn: Turn, *, pictures: bool) -> context.Messages:
+    def messages(self, turn: Sequence[Message | Earlier], *, pictures: bool) -> context.Messages:
         """The messages of a turn. Without `pictures`, a line of text replaces each attached picture."""
         messages: context.Messages = []
         held = held_back(turn) if self.gated else set()
@@ -86,7 +87,7 @@ class Transcript(NamedTuple):
 SCREENSHOTS = ("search_knowledge_base", "get_screenshot", "agenda")
 
 
-def held_back(turn: Turn) -> set[int]:
+def held_back(turn: Sequence[Message | Earlier]) -> set[int]:
     """The positions of the messages in a turn that must not leave: results of tools about sensitive
     screenshots, and the answers that were given after them.
 
@@ -96,10 +97,13 @@ def held_back(turn: Turn) -> set[int]:
     photos: set[int] = set()
     for number, message in enumerate(turn):
         if message.role == "tool" and message.tool_name in SCREENSHOTS:
-            results = _results(message.content or "")
-            found = gate.marks(result["id"] for result in results if isinstance(result.get("id"), int))
+            results = _judged(message.content or "")
+            found = gate.marks(photo_id for photo_id, _ in results if photo_id is not None)
             photos |= found.keys()
-            if any(gate.holds(found.get(result.get("id", 0), gate.Mark()), result) for result in results):
+            marks = (
+                (found.get(photo_id or 0, gate.Mark()), is_sensitive) for photo_id, is_sensitive in results
+            )
+            if any(not mark.cleared and (mark.sensitive or is_sensitive) for mark, is_sensitive in marks):
                 held.add(number)
         elif (
             message.role == "assistant"
@@ -108,6 +112,18 @@ def held_back(turn: Turn) -> set[int]:
         ):
             held.add(number)
     return held
+
+
+@functools.lru_cache(maxsize=256)
+def _judged(content: str) -> list[tuple[int | None, bool]]:
+    """Of each result of a tool, the photo's id, and whether something sensitive is in its texts. Each turn
+    asks this again about its whole history, and judging texts is slow.
+    """
+    results = _results(content)
+    ids = [result["id"] if isinstance(result.get("id"), int) else None for result in results]
+    return [
+        (photo_id, gate.holds(gate.Mark(), result)) for photo_id, result in zip(ids, results, strict=True)
+    ]
 
 
 def _results(content: str) -> list[dict[str, Any]]:
@@ -120,7 +136,7 @@ def _results(content: str) -> list[dict[str, Any]]:
     return [result for result in results if isinstance(result, dict) and result.get("title") != gate.TITLE]
 
 
-def _without_content(message: Message) -> Message:
+def _without_content(message: Message | Earlier) -> Message:
     if message.role == "tool":
         result: dict[str, Any] = {
             "tool": message.tool_name,
@@ -136,7 +152,7 @@ def _without_content(message: Message) -> Message:
     )
 
 
-def _user_content(message: Message, *, pictures: bool) -> str | list[dict[str, Any]]:
+def _user_content(message: Message | Earlier, *, pictures: bool) -> str | list[dict[str, Any]]:
     """The content of a user message in the protocol's form."""
     content = message.content or ""
     if message.attachment_path is None:

@@ -83,10 +83,14 @@ def analysing(folders: seed.Folders) -> Iterator[Figure]:
 
 def chatting(folders: seed.Folders) -> Iterator[Figure]:
     """A turn in a long conversation of a person with many memories, with a model that answers at once, so
-    that only the service's own time remains.
+    that only the service's own time remains. Turns run in this process, and an empty request stands for
+    their HTTP: over HTTP, the rate limit would be met.
     """
     writer = material.Writer()
-    with FakeLLM(default=lambda _request: "I see.") as model:
+    with (
+        FakeLLM(default=lambda _request: "I see.") as model,
+        Service(folders.empty("empty")) as service,
+    ):
         settings = _with_model(folders.large, model.url)
         database.open_store(settings)
         with database.scope():
@@ -106,6 +110,7 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
             chat.send(settings, chat.UserMessage(f"What about {writer.findings().app_name}?", "cafe"))
 
         actions = {
+            "health": _asking(service, lambda: "/api/health"),
             "turn": turn,
             "tool": lambda: turn(writer.findings().app_name),
             "model": lambda: direct.complete(
@@ -114,17 +119,17 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
         }
         seconds = in_turns(actions, 10 * folders.rounds, warm_up=3)
         database.close_store()
-    call = p50(seconds["model"])
-    floor = {"floor": call * MS, "floor_is": "the model's time of a call", "unit": "ms"}
+    call, health = p50(seconds["model"]), p50(seconds["health"])
+    floor = {"floor": health * MS, "floor_is": "health", "unit": "ms"}
     yield Figure(
         what="chat turn, over the model's time, p50",
-        measured=(p50(seconds["turn"]) - call) * MS,
-        at_most=15,
+        measured=(p50(seconds["turn"]) - call + health) * MS,
+        ratio_at_most=8,
         **floor,
     )
     yield Figure(
         what="chat turn with a search, over the model's time, p50",
-        measured=(p50(seconds["tool"]) - 2 * call) * MS,
+        measured=(p50(seconds["tool"]) - 2 * call + health) * MS,
         **floor,
     )
 

@@ -97,6 +97,9 @@ def _dated(text: str) -> list[tuple[str, str]]:
         line = line[:MAX_LINE]
         here = [match[0] for match in _DATE.finditer(line) if _possible_date(match[0])]
         clocks = [match[0] for match in _TIME.finditer(line)]
+        if not here and not clocks:
+            above = line
+            continue
         # A label is on the line above, a sentence is on the line itself.
         cued = bool(_CUE.search(line)) or (len(above) <= 24 and bool(_CUE.search(above)))
         if here and (cued or clocks or any(map(_HAS_YEAR.search, here))):
