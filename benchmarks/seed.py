@@ -24,6 +24,7 @@ from unittest import mock
 
 import msgspec
 
+import agenda
 import analysis
 import crypto
 import database
@@ -141,6 +142,8 @@ def fill(settings: Settings, size: int, *, now: datetime, alike: int = ALIKE) ->
                 with db.atomic():
                     _store_and_analyse(settings, first, moments[0])
                     _add_alike(writer, first + 1, moments[1:])
+        # The days that they name are nowhere measured, and would be looked for beside what is.
+        models.store_value("agenda.looked", {"grammar": agenda.GRAMMAR, "below": 0})
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close_connections()
     os.sync()

@@ -97,7 +97,11 @@ def test_a_start_loads_only_the_packages_that_every_service_needs(loaded):
     project, packages = loaded()
 
     assert of_others(packages) - ALLOWED == set()
-    assert project == {*RANKS, *PACKAGES} - {"web.worker", "web.sockets"}  # which gunicorn loads
+    assert project == {*RANKS, *PACKAGES} - {
+        "web.worker",
+        "web.sockets",
+        "terminal.bundle",
+    }  # for gunicorn and make client
 
 
 @pytest.mark.slow

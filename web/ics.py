@@ -6,18 +6,21 @@ change of the clock is written by itself: programs that know the zone by its nam
 they are right without a rule that repeats.
 """
 
+from __future__ import annotations
+
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
-
-import icalendar
 
 from clock import to_epoch_ms
 from settings import NAME, VERSION
+
+if TYPE_CHECKING:
+    import icalendar
 
 MEDIA_TYPE = "text/calendar"
 REFRESHED = timedelta(hours=1)  # how often a calendar should ask again
@@ -47,6 +50,8 @@ class Entry(NamedTuple):
 
 def calendar(name: str, entries: Sequence[Entry]) -> bytes:
     """The document, in lines of at most 75 octets."""
+    import icalendar  # imported only where somebody subscribes
+
     made = icalendar.Calendar()
     made.add("prodid", f"-//{NAME}//{NAME} {VERSION}//EN")
     made.add("version", "2.0")
@@ -85,6 +90,8 @@ def zone_name(first: int, last: int) -> str:
 
 
 def _event(entry: Entry, zone: str) -> icalendar.Event:
+    import icalendar
+
     made = icalendar.Event()
     made.add("uid", entry.uid)
     # The same as the change's, so that a document that says the same is the same.
@@ -127,6 +134,8 @@ class _Change(NamedTuple):
 
 
 def _zone(name: str, first: datetime, last: datetime) -> icalendar.Timezone:
+    import icalendar
+
     made = icalendar.Timezone()
     made.add("tzid", name)
     for change in _changes(first, last):
