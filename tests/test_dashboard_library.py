@@ -486,8 +486,9 @@ def test_what_is_new_is_above_the_pictures(dashboard):
         dashboard.service.data,
         lambda execute: execute(
             "INSERT INTO dynamics (title, summary, content, category, confidence, is_read, is_pinned,"
-            " device_id, source_photo_ids, source_conversation_ids, created_at)"
-            " VALUES ('Dentist on Friday', 'Bring the card', '', 'reminder', 1, 0, 0, '', '[]', '[]', ?)",
+            " device_id, source_photo_ids, source_conversation_ids, created_at, changed_at)"
+            " VALUES ('Dentist on Friday', 'Bring the card', '', 'reminder', 1, 0, 0, '', '[]', '[]', ?1,"
+            " ?1)",
             (f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.000}",),
         ),
     )
