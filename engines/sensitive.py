@@ -679,6 +679,7 @@ _PREFIXES = (
     (r"AK[I1l]D", 28),  # Tencent
     (r"AGE-SECRET-KEY-1", 30),
     (r"ey[JI][A-Za-z0-9_-]{10,500}\. ?ey[JI]", 16),  # a JSON Web Token
+    (r"ey[JI](?:hbGc|0eXA|raWQ)[iIl1]", 24),  # the same, broken within its head: {"alg", {"typ" or {"kid"
     (r"\d{8,10}:AA", 28),  # Telegram
 )
 _KEY = re.compile("|".join(rf"(?<![A-Za-z0-9])(?:{prefix})" for prefix, _ in _PREFIXES))
