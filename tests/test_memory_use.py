@@ -107,7 +107,7 @@ def test_a_picture_of_many_pixels_is_held_once_also_while_it_is_analysed(mode, t
         service.upload(out.getvalue())
         fake_llm.wait_for_requests(1, seconds=PATIENCE)
     decoded = side * side * 4
-    # A second copy would be as large as the first. The service itself takes 130 to 140 MB with its model's JPEG.
+    # A second copy would be as large. With its model's JPEG, the service itself takes 130 to 140 MB.
     assert peak.bytes < decoded + 160 * MEGABYTE, f"{peak.bytes / MEGABYTE:.0f} MB"
 
 
