@@ -27,6 +27,7 @@ addEventListener("message", (event) => event.waitUntil(obey(event)));
 
 // What a page asks for, by its `task`.
 const ORDERS = {
+  claim: () => clients.claim(),
   key: ({ key }) => act("state", "readwrite", (store) => (key === null ? store.delete("key") : store.put(key, "key"))),
   keep: ({ item }) => put(item).then(later),
   send: ({ key }) => sendAll(key),

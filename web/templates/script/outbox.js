@@ -44,6 +44,8 @@ export async function startOutbox(sent) {
     return; // private windows, or a certificate that the browser does not accept: the page works without
   }
   await navigator.serviceWorker.ready;
+  // A page that was loaded while the worker started is not in its charge yet, and would keep nothing for later.
+  if (!canWait()) ask({ task: "claim" });
   shareKey();
 }
 
@@ -76,7 +78,7 @@ export async function keepForLater(file, name, id) {
 /**
  * Have the service worker do something; resolves to whether it was done, false where there is no service worker.
  *
- * @param {{ task: "key" | "send" | "forget" | "keep", [field: string]: unknown }} order
+ * @param {{ task: "claim" | "key" | "send" | "forget" | "keep", [field: string]: unknown }} order
  * @returns {Promise<boolean>}
  */
 async function ask(order) {
