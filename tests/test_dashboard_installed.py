@@ -43,6 +43,8 @@ def service(chromium, tmp_path_factory):
 @pytest.fixture
 def shared(service):
     yield service
+    for held in service.service.get("/api/tokens")["tokens"]:
+        service.service.call("DELETE", f"/api/tokens/{held['id']}")
     service.tolerate("Failed to load resource|ERR_INTERNET_DISCONNECTED|ERR_FAILED")
     service.begin_anew()
 

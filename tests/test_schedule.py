@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,7 +51,8 @@ def test_each_job_is_due_at_its_time_and_once_after_a_gap(after, until, jobs):
 @pytest.mark.slow
 def test_the_process_runs_every_job_at_its_start_and_ends_when_asked(first_start, tmp_path):
     output = tmp_path / "output"
-    environment = {**os.environ, "SNAPLORE_DATA_DIR": str(first_start), "SNAPLORE_LANGUAGE": "en"}
+    data = shutil.copytree(first_start, tmp_path / "data")
+    environment = {**os.environ, "SNAPLORE_DATA_DIR": str(data), "SNAPLORE_LANGUAGE": "en"}
     with output.open("wb") as out:
         process = subprocess.Popen(
             [sys.executable, ROOT / "snaplore", "jobs", "schedule"], env=environment, stdout=out, stderr=out
