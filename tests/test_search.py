@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import re
 import threading
 import uuid
 from datetime import datetime, timedelta
@@ -858,7 +859,8 @@ def test_no_random_query_is_an_error(library, text):
 def test_any_text_goes_in_and_comes_out_again(library, text):
     before = library.vocabulary()
     photo = library.add(text)
-    assert library.ids(text[:200], limit=1000) or library.vocabulary() == before
+    words = re.sub('[-:"]', " ", text[:200])  # without what excludes a word, filters, or makes a phrase
+    assert library.ids(words, limit=1000) or library.vocabulary() == before
 
     with database.scope(), db.atomic():
         lexicon.remove(photo)
