@@ -5,7 +5,6 @@ from a script.
 import contextlib
 import dataclasses
 import os
-import shutil
 import tempfile
 from datetime import timedelta
 
@@ -23,6 +22,7 @@ from engines import configuration  # noqa: E402
 from settings import Settings  # noqa: E402
 from tests.support import browser, properties  # noqa: E402
 from tests.support import reference_server as reference  # noqa: E402
+from tests.support.beginning import begin  # noqa: E402
 from tests.support.client import Client  # noqa: E402
 from tests.support.drawing import draw  # noqa: E402
 from tests.support.fake_llm import FakeLLM  # noqa: E402
@@ -52,21 +52,9 @@ def settings(tmp_path):
     return Settings(data_dir=tmp_path / "data", language="en")
 
 
-@pytest.fixture(scope="session")
-def first_start(tmp_path_factory):
-    """A data folder as a first start leaves it. To copy it takes a twentieth of the time of another first
-    start.
-    """
-    folder = tmp_path_factory.mktemp("first-start") / "data"
-    create_app(Settings(data_dir=folder))
-    database.close_connections()
-    return folder
-
-
 @pytest.fixture
-def app(settings, first_start):
-    if settings.encryption and settings.master_key_file is None and not settings.data_dir.exists():
-        shutil.copytree(first_start, settings.data_dir)
+def app(settings):
+    begin(settings)
     app = create_app(settings)
     yield app
     database.close_store()
@@ -190,7 +178,8 @@ def dashboard(chromium, tmp_path, fake_llm):
 
 @pytest.fixture
 def remote(settings, fake_llm):
-    """The settings with the fake server as the model."""
+    """The settings with the fake server as the model, and their data folder."""
+    begin(settings)
     return dataclasses.replace(
         settings,
         dev_mode=True,

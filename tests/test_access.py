@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from app import create_app
+from tests.support.beginning import begin
 from tests.support.client import detail
 
 SKILL = b'{"id": "foreign", "name": "n", "system_prompt": "p"}'
@@ -34,12 +35,14 @@ FOREIGN = (
 
 @pytest.fixture
 def without_key(settings):
+    begin(settings)
     running = dataclasses.replace(settings, dev_mode=True, api_key=None, cors_origins=(ALLOWED,))
     return create_app(running).test_client()
 
 
 @pytest.fixture
 def with_key(settings):
+    begin(settings)
     running = dataclasses.replace(settings, dev_mode=True, api_key="mine")
     return create_app(running).test_client()
 

@@ -203,6 +203,7 @@ def test_after_three_failures_in_a_row_the_queue_waits_and_costs_its_rows_nothin
     assert {shown(client, photo)["status"] for photo in photos} == {"pending"}
 
 
+@pytest.mark.slow
 def test_while_the_provider_is_down_one_probe_goes_out_at_growing_intervals(client, fake_llm, turn, clock):
     upload(client, *"abcdef")
     fake_llm.default = lambda request: pytest.fail("every answer of this test is scripted")

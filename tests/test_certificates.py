@@ -367,6 +367,7 @@ def test_the_printed_address_the_hint_and_pairing_say_https(tmp_path):
         assert service.call("POST", "/api/pairing", json={}).json()["url"].startswith("https://127.0.0.1")
 
 
+@pytest.mark.slow
 def test_switched_off_the_service_speaks_plain_http(tmp_path):
     with SecureService(tmp_path):
         pass
@@ -407,6 +408,7 @@ def quick(folder):
     return "-c", str(path)
 
 
+@pytest.mark.slow
 def test_a_service_that_runs_takes_its_first_certificate_without_a_restart(tmp_path):
     with Service(tmp_path, *quick(tmp_path)) as service:
         assert service.knock("GET", "/").ok

@@ -1109,6 +1109,7 @@ def test_a_model_that_takes_no_tools_gets_the_results_of_a_search(asking, fake_l
 # ---------------------------------------------------------------------------------------- third-party servers
 
 
+@pytest.mark.slow
 def test_a_whole_turn_with_picture_and_tools_by_another_fake_provider(remote, llmock, library, work_queue):
     photo_id = library(app_name="Bank", summary="Rent of 950 euros was paid.", visible_text="Rent 950,00 EUR")
     port = llmock.base_url("openai").rpartition(":")[2].removesuffix("/v1")

@@ -60,6 +60,7 @@ def test_the_page_needs_no_key_and_every_other_path_does(app):
         detail(client.get(path, headers={"Accept": BROWSER}), 401)
 
 
+@pytest.mark.slow
 def test_the_page_knows_whether_a_key_is_needed(app, settings, tmp_path):
     assert "<html data-key=needed" in app.test_client().get("/", headers={"Accept": BROWSER}).text
     open_app = create_app(dataclasses.replace(settings, dev_mode=True, data_dir=tmp_path / "open"))

@@ -256,6 +256,7 @@ def test_an_unreachable_server_is_told_and_the_answer_found_when_it_is_back(dash
     answer(page, "I am.")
 
 
+@pytest.mark.slow
 def test_enter_sends_except_while_an_input_method_composes(dashboard):
     dashboard.llm.answer("好的。")
     page = dashboard.open_as_client("#/chat", language="zh")

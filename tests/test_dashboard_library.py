@@ -398,6 +398,7 @@ def test_an_answer_to_an_older_search_is_ignored(dashboard):
     expect(hits(page)).to_contain_text(["Train to Hamburg"])
 
 
+@pytest.mark.slow
 def test_results_are_ordered_by_match_or_date_and_the_viewer_turns_in_that_order(dashboard):
     ids = []
     for text, days_ago in (("Book", 5), ("Book and more words around the book of books", 1), ("A book", 9)):

@@ -73,6 +73,7 @@ def test_a_phone_opens_the_link_and_is_signed_in_until_its_access_ends(shared, o
     assert phone.evaluate("localStorage.getItem('snaplore.key')") is None
 
 
+@pytest.mark.slow
 def test_a_code_can_be_typed_and_a_used_one_is_refused(shared, owner):
     code = shown_code(owner)
     phone = shared.open(signed_in=False)
@@ -87,6 +88,7 @@ def test_a_code_can_be_typed_and_a_used_one_is_refused(shared, owner):
     expect(late.get_by_label("Key", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_what_only_the_owner_may_do_is_not_offered_with_a_token(shared, owner):
     phone = shared.open(f"#/pair/{shown_code(owner)}", signed_in=False)
     expect(phone.get_by_role("link", name="Library")).to_be_visible()
@@ -97,6 +99,7 @@ def test_what_only_the_owner_may_do_is_not_offered_with_a_token(shared, owner):
     expect(phone.get_by_role("button", name="End access")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_recipe_is_shown_with_its_steps(owner):
     owner.get_by_text("Other programs").click()
     owner.get_by_role("button", name="ShareX").click()

@@ -168,6 +168,7 @@ def test_a_search_is_saved_opened_with_one_click_and_deleted_with_a_way_back(das
     assert len(searches(dashboard)) == 1
 
 
+@pytest.mark.slow
 def test_a_name_that_is_taken_is_refused_and_the_dialog_stays(dashboard):
     dashboard.tolerate("409")
     saved(dashboard, "Mine", "x")

@@ -168,6 +168,7 @@ def test_an_unknown_address_says_so(furnished):
     expect(library(page)).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new"), MOVED.items())
 def test_addresses_of_earlier_versions_lead_to_where_their_contents_are(furnished, old, new):
     page = furnished.open(old)

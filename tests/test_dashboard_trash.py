@@ -68,6 +68,7 @@ def trash(dashboard, **options):
     return page
 
 
+@pytest.mark.slow
 def test_the_trash_is_reached_from_the_library_and_shows_the_days_that_are_left(dashboard):
     first, second, third = dashboard.ids
     trashed(dashboard, first, third)

@@ -133,6 +133,7 @@ def test_a_search_shows_neither_title_nor_snippet_of_a_veiled_hit(dashboard):
     expect(hit.locator("img[data-state=ready]")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 def test_the_viewer_fetches_and_shows_nothing_before_it_is_uncovered(dashboard, axe, size):
     photo = dashboard.ids["card"]
@@ -264,6 +265,7 @@ def test_the_home_view_tells_once_what_is_held_back_and_leads_there(dashboard, a
     expect(page.locator(".view")).to_contain_text("Payment cards")
 
 
+@pytest.mark.slow
 def test_codes_go_to_the_trash_after_a_day_when_the_switch_in_the_settings_is_on(dashboard):
     days = lambda: dashboard.service.get("/api/data/codes")["days"]  # noqa: E731
     page = dashboard.open("#/settings/data")

@@ -746,6 +746,7 @@ def test_the_picture_is_downloaded_copied_and_shared_as_a_file(dashboard):
     assert Image.open(io.BytesIO(bytes(copied))).size == (540, 960)
 
 
+@pytest.mark.slow
 def test_without_a_clipboard_for_pictures_a_sentence_says_what_to_do(dashboard):
     page = opened(dashboard, dashboard.ids[0])
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")

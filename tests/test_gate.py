@@ -26,6 +26,7 @@ from models import Analysis, McpServer
 from settings import ROOT
 from tests.support import fake_llm as completions
 from tests.support import screens
+from tests.support.beginning import begin
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS
@@ -373,6 +374,7 @@ class House:
         self.settings, self.reading, self.eyes = settings, reading, eyes
         self.model, self.web, self.hook, self.mail = model, web, hook, mail
         self.answered = []
+        begin(settings)
         self.client = Client(create_app(settings))
         self.client.post("/api/push/register", json={"device_id": "pixel", "token": "a-token"})
         with database.scope():

@@ -200,6 +200,7 @@ TAKE = "import sys, os, time; source = sys.stdin.buffer; source.read(int.from_by
 GOOD_HEADER = r"""b'\0\0\0\x18{"width":64,"height":64}'"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [

@@ -38,6 +38,7 @@ from engines.lines import Line, Page
 from models import Analysis
 from settings import Settings
 from spool import Spool
+from tests.support.beginning import first_start
 from tests.support.drawing import draw
 from tests.support.properties import QUICK
 from upkeep import check, cleanup
@@ -87,12 +88,10 @@ class Library(RuleBasedStateMachine):
     whether its entry in the agenda is `dismissed`.
     """
 
-    first_start = None  # the folder that each history begins with
-
     @initialize()
     def begin(self):
         self.folder = Path(tempfile.mkdtemp(dir=tempfile.gettempdir()))
-        shutil.copytree(self.first_start, self.folder / "data")
+        shutil.copytree(first_start(), self.folder / "data")
         self.settings = Settings(data_dir=self.folder / "data", retention_days=RETENTION, language="en")
         database.open_store(self.settings)
         self.now = utc_now()
@@ -338,11 +337,10 @@ class Library(RuleBasedStateMachine):
 
 @pytest.mark.hypothesis
 def test_no_history_loses_a_kept_photo_shows_a_trashed_one_or_leaves_bytes_of_a_deleted_one(
-    first_start, monkeypatch
+    monkeypatch,
 ):
     for module in (cleanup, trash):
         monkeypatch.setattr(module, "ROOM", 0)
-    monkeypatch.setattr(Library, "first_start", first_start)
     examples = hypothesis.settings.default.max_examples  # of the profile: 20, 100 or 2,000
     few = examples <= hypothesis.settings.get_profile(QUICK).max_examples
     run_state_machine_as_test(

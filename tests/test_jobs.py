@@ -73,6 +73,7 @@ def test_importing_again_skips_stored_pictures_even_if_they_were_moved(client, c
     assert client.get("/api/photos").json["total"] == 5
 
 
+@pytest.mark.slow
 def test_on_a_terminal_an_import_ends_with_the_next_step_and_where_to_look(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.png").write_bytes(draw("a"))
@@ -309,6 +310,7 @@ def test_a_file_with_an_impossible_date_is_imported_as_of_now(source, tmp_path):
     assert imported(source, tmp_path) == (0, [], "3 imported, 0 already there")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_named_and_the_rest_is_imported(source, tmp_path):
     (source / "closed").mkdir()
     (source / "closed" / "picture.png").write_bytes(draw("closed"))
@@ -530,6 +532,7 @@ def test_the_version_is_printed(cli):
     assert cli.invoke(args=["version"]).output.startswith("Snaplore ")
 
 
+@pytest.mark.slow
 def test_a_refusal_to_start_is_one_line_on_the_command_line(tmp_path):
     environ = {
         **_clean_environment(),

@@ -649,6 +649,7 @@ def test_a_folder_of_the_version_before_is_migrated_with_its_photos(stored, vers
     assert is_sound(settings)
 
 
+@pytest.mark.slow
 def test_the_trash_survives_a_key_rotation_and_a_restored_backup(client, cli, settings, stored, tmp_path):
     (photo,) = stored("Invoice 4711")
     client.patch(f"/api/photos/{photo}", json={"note": "mine", "tags": ["a"], "kept": True})

@@ -521,6 +521,7 @@ def test_a_status_without_an_answer_is_a_failure(stateless, connect, status):
         connect(stateless).call("weather", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", ["server/discover", "initialize", "notifications/initialized", "tools/call"]
 )
@@ -530,6 +531,7 @@ def test_a_call_of_a_silent_server_ends_at_the_deadline(handshake, connect, meth
         connect(handshake, deadline=0.4).call("weather", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drop", [b": alive\n\n", b"x", b"\n", b"data: {}\n\n"])
 def test_a_stream_that_drips_is_cut_off_at_the_deadline(stateless, connect, drop):
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"

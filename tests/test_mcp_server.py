@@ -20,6 +20,7 @@ from engines.articles import Article
 from engines.embedded import LocalModel
 from engines.lines import Line, Page
 from tests.support import mcp_bodies
+from tests.support.beginning import begin
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.mcp_bodies import META, envelope
@@ -307,7 +308,8 @@ def test_foreign_websites_are_refused(client, settings):
     assert Agent(web).ask("tools/list", Origin="http://evil.example", Host="evil.example")[0] == 403
 
 
-def test_without_a_key_no_website_can_send_a_form(settings, first_start):
+def test_without_a_key_no_website_can_send_a_form(settings):
+    begin(settings)
     open_to_all = Client(create_app(dataclasses.replace(settings, dev_mode=True, api_key=None)))
     body = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     assert Agent(open_to_all).post(body).status_code == 200
@@ -315,7 +317,8 @@ def test_without_a_key_no_website_can_send_a_form(settings, first_start):
     assert Agent(open_to_all).post(body, Host="evil.example").status_code == 401
 
 
-def test_an_agent_may_ask_so_often_and_no_more(settings, first_start, monkeypatch):
+def test_an_agent_may_ask_so_often_and_no_more(settings, monkeypatch):
+    begin(settings)
     monkeypatch.setattr("app.MCP_CALLS_A_MINUTE", 3)
     agent = Agent(Client(create_app(settings)), "2025-11-25")
     assert [agent.ask("ping")[0] for _ in range(4)] == [200, 200, 200, 429]

@@ -515,6 +515,7 @@ def test_a_certificate_of_an_unknown_authority_is_refused(tls_server):
     assert not tls_server.requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "piece"),
     [

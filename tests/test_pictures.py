@@ -174,6 +174,7 @@ def test_a_decompression_bomb_is_refused_by_its_header():
         examine(png_claiming(60_000, 60_000))
 
 
+@pytest.mark.slow
 def test_a_jpeg_may_have_more_pixels_because_it_is_decoded_at_a_fraction():
     assert examine(encode(Image.new("L", (9_000, 8_000)), "JPEG")).width == 9_000
     with pytest.raises(UnsupportedImage, match="50 megapixels"):
@@ -301,6 +302,7 @@ def test_a_jpeg_beyond_the_ordinary_limit_is_decoded_at_half_its_size():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "L", "LA"])
 def test_the_jpeg_for_a_model_is_the_same_with_the_thumbnail_and_by_itself(mode):
     content = encode(Image.effect_noise((700, 1900), 60).convert(mode), "PNG")
@@ -313,6 +315,7 @@ def test_the_jpeg_for_a_model_is_the_same_with_the_thumbnail_and_by_itself(mode)
     assert opened(both.thumbnail).size == opened(alone.thumbnail).size == (189, 512)
 
 
+@pytest.mark.slow
 def test_an_opaque_picture_looks_the_same_with_and_without_an_alpha_channel():
     drawn = Image.effect_noise((900, 1600), 60).convert("RGB")
     plain, opaque = (encode(image, "PNG") for image in (drawn, drawn.convert("RGBA")))

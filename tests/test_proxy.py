@@ -374,6 +374,7 @@ def test_clients_that_leave_in_the_middle_of_an_answer_cost_nothing(nginx, servi
 # ---------------------------------------------------------------------------------------- what nginx writes
 
 
+@pytest.mark.slow
 def test_nginx_keeps_no_picture_in_a_file_as_documented_and_does_by_itself(nginx, service):
     """What a file contains stays on the disk when the file is deleted, readable."""
     picture = large(20 * MEGABYTE)
@@ -398,6 +399,7 @@ def test_nginx_keeps_no_picture_in_a_file_as_documented_and_does_by_itself(nginx
         assert beginning + answer.raw.read() == picture
 
 
+@pytest.mark.slow
 def test_the_words_of_a_search_are_in_no_log_of_nginx(tmp_path):
     words = "embarrassing-words"
     for site, logged in ((documented(), False), (PLAIN, True)):

@@ -149,6 +149,7 @@ def test_identical_bytes_get_the_lines_of_the_first(client, worker):
     assert columns(second).reads_left == 0
 
 
+@pytest.mark.slow
 def test_the_embedded_analyser_keeps_what_it_reads_and_gives_a_title(client, work_queue):
     photo = client.upload(WIDE, "Screenshot_1.png").json["id"]
     work_queue()
@@ -252,6 +253,7 @@ def test_what_was_read_and_what_the_model_adds_is_found_and_nothing_twice(client
     assert client.get(f"/api/photos/{photo}").json["text"].endswith("Due on Friday")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [503, 401, 400])
 def test_what_was_read_is_found_also_when_the_model_fails(
     client, cli, fake_llm, reading, eyes, clock, status

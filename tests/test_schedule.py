@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from settings import ROOT
+from tests.support.beginning import first_start
 from tests.support.service import PATIENCE, eventually
 from upkeep import schedule
 
@@ -49,9 +50,9 @@ def test_each_job_is_due_at_its_time_and_once_after_a_gap(after, until, jobs):
 
 
 @pytest.mark.slow
-def test_the_process_runs_every_job_at_its_start_and_ends_when_asked(first_start, tmp_path):
+def test_the_process_runs_every_job_at_its_start_and_ends_when_asked(tmp_path):
     output = tmp_path / "output"
-    data = shutil.copytree(first_start, tmp_path / "data")
+    data = shutil.copytree(first_start(), tmp_path / "data")
     environment = {**os.environ, "SNAPLORE_DATA_DIR": str(data), "SNAPLORE_LANGUAGE": "en"}
     with output.open("wb") as out:
         process = subprocess.Popen(

@@ -298,6 +298,7 @@ def test_an_analysis_that_is_under_way_is_finished_before_the_service_ends(tmp_p
         assert service.get("/api/stats")["done"] == 1
 
 
+@pytest.mark.slow
 def test_a_client_that_falls_silent_in_the_middle_of_an_upload_is_given_up(tmp_path):
     """A phone that leaves the network says nothing. Its thread is wanted back, and it is no fault of the
     service.

@@ -115,6 +115,7 @@ def test_what_the_model_finds_becomes_the_analysis(service, fake_llm):
     assert [item["id"] for item in service.get("/api/search", q="library book")["items"]] == [photo["id"]]
 
 
+@pytest.mark.slow
 def test_a_screenshot_that_several_devices_send_at_once_is_paid_for_once(tmp_path, fake_llm):
     with Service(tmp_path, **remote(fake_llm.url) | {"analysis_workers": "4"}) as service:
         release = threading.Event()
@@ -194,6 +195,7 @@ def test_a_refused_key_is_an_error_at_once_and_the_right_key_mends_it(service, f
     assert {request.key for request in fake_llm.requests[1:]} == {"sk-the-right-one"}
 
 
+@pytest.mark.slow
 def test_a_model_that_never_answers_holds_up_one_thread_and_nothing_else(service, fake_llm):
     fake_llm.stay_silent()
     photos = [service.upload(draw(f"Picture {number}")) for number in range(2)]

@@ -101,6 +101,7 @@ def test_beside_1_000_half_open_handshakes_everything_is_answered_soon(service):
             answers_soon(service)
 
 
+@pytest.mark.slow
 def test_beside_slow_clients_over_tls_everything_is_answered_soon(service):
     with contextlib.ExitStack() as stack:
         for sent in (HALF, REFUSED, b""):
@@ -142,6 +143,7 @@ def shake_hands(client, incoming, connection, pass_on):
             incoming.write(connection.recv(65_536))
 
 
+@pytest.mark.slow
 def test_a_handshake_that_takes_too_long_is_given_up(impatient):
     with connections(impatient, 2, hello()[:50]) as (silent, dripping):
         assert rest(silent) == b""
@@ -187,6 +189,7 @@ def test_pipelined_requests_in_one_record_are_answered_in_order(service):
         assert statuses(client, 1) == [401]
 
 
+@pytest.mark.slow
 def test_many_pipelined_requests_are_all_answered(service):
     with service.connection() as client:
         sending = threading.Thread(target=client.sendall, args=(HEALTH * 1_000,))

@@ -13,6 +13,7 @@ import database
 from app import create_app
 from errors import StartRefused
 from settings import ROOT, Settings
+from tests.support.beginning import begin
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.service import Service, eventually
@@ -29,9 +30,9 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def watched(settings, folder, first_start):
+def watched(settings, folder):
     """The test client of a service that watches `folder`."""
-    shutil.copytree(first_start, settings.data_dir)
+    begin(settings)
     yield Client(create_app(dataclasses.replace(settings, watch=(("My phone", folder),))))
     database.close_store()
 
@@ -144,6 +145,7 @@ def test_a_file_that_cannot_be_stored_is_listed_and_tried_again_when_it_changes(
     assert overview(watched)["stored"] == 1
 
 
+@pytest.mark.slow
 def test_a_file_that_could_not_be_read_is_listed_once_and_stored_when_it_can_be(
     watched, watcher, folder, monkeypatch
 ):

@@ -248,6 +248,7 @@ def test_pipelined_requests_are_answered_in_order_also_when_the_last_comes_in_pa
         assert statuses(client, 1) == [401]
 
 
+@pytest.mark.slow
 def test_many_pipelined_requests_are_all_answered(service):
     with connection(service) as client:
         sending = threading.Thread(target=client.sendall, args=(HEALTH * 1_000,))

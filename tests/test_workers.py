@@ -263,6 +263,7 @@ def test_after_a_crash_of_the_whole_service_only_what_was_under_way_is_done_agai
     assert (len(pictures), len(set(pictures))) == (5, 3)
 
 
+@pytest.mark.slow
 def test_what_both_workers_are_analysing_is_finished_before_the_service_ends(two, fake_llm):
     answer = threading.Event()
     for _ in range(2):

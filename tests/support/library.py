@@ -10,6 +10,7 @@ import search
 from database import db
 from models import Analysis, Photo, Vocabulary
 from settings import Settings
+from tests.support.beginning import begin
 
 NOW = datetime(2026, 11, 21, 12)
 
@@ -19,6 +20,7 @@ class Library:
 
     def __init__(self, folder):
         self.settings = Settings(data_dir=folder)
+        begin(self.settings)
         database.open_store(self.settings)
 
     def add(
