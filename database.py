@@ -30,12 +30,13 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 import crypto
 from clock import utc_now
 from errors import DataDamaged, EncryptionDiffers, SnaploreError, StartRefused, StorageFull, Unavailable
-from locks import FolderLock
+from locks import FolderLock, named_lock
 from settings import ROOT, Settings
 
 log = logging.getLogger(__name__)
 
 MIGRATIONS = ROOT / "migrations"
+ROTATION = "rotation"  # the name of the lock that a running rotation holds
 
 PRAGMAS = (
     ("cipher_log_level", "NONE"),  # `StartRefused` reports a wrong key
@@ -245,13 +246,19 @@ class Store:
         return crypto.read_master_key(path)
 
     def _remove_left_databases(self) -> None:
-        """Remove what an interrupted rotation left: an old or unfinished database that no ring names."""
-        current = self.database.name
-        for path in self.database.parent.iterdir():
-            if re.fullmatch(r"[0-9a-f]{16}\.db(-wal|-shm|-journal)?", path.name) and not path.name.startswith(
-                current
-            ):
-                path.unlink()
+        """Remove what an interrupted rotation left: an old or unfinished database that no ring names. While a
+        rotation runs, such a file is its own.
+        """
+        left = [
+            path
+            for path in self.database.parent.iterdir()
+            if re.fullmatch(r"[0-9a-f]{16}\.db(-wal|-shm|-journal)?", path.name)
+            and not path.name.startswith(self.database.name)
+        ]
+        if left:
+            with contextlib.suppress(Unavailable), named_lock(self.folder / "jobs", ROTATION, 0, busy=""):
+                for path in left:
+                    path.unlink(missing_ok=True)
 
     def _refuse_if_data(self) -> None:
         """No key is ever made over existing data."""

@@ -90,7 +90,7 @@ LAYERS = (
     ("curation.retention", "curation.trash"),
     ("curation.batch",),
     ("curation.originals",),
-    ("upkeep.progress", "upkeep.schedule"),
+    ("upkeep.pages", "upkeep.progress", "upkeep.schedule"),
     ("upkeep.archive", "upkeep.authority", "upkeep.rollback"),
     ("upkeep.moving",),
     ("upkeep.rotation", "upkeep.cleanup"),

@@ -1,10 +1,14 @@
 """Key rotation: the database key, the file keys and the master key; and switching encryption on or off.
 
-A new database key means a new database file. Everything is exported into a file with another name, under a
-key that only this process knows yet, and the export is read back and compared. Then the key ring is replaced,
+A new database key means a new database file. While the service runs, all pages of one moment are copied into
+a file with another name, under a key that only this process knows yet, and the copy is read back and
+compared. Then, alone, the pages that were written meanwhile are carried over, and the key ring is replaced,
 which commits the rotation: before it, the old file is the database; after it, the new one. A run that dies in
-between leaves a file that no key ring names, and the next start removes it. No other process may use the
-database during the export, so requests wait, and those that would wait too long get a 503.
+between leaves a file that no key ring names, and a later start removes it. Requests wait only while pages are
+carried over.
+
+An encrypted page has less room than a plain one. So a switch of encryption exports the rows instead, while no
+service runs.
 
 Each file is sealed under a key of its own, which the database holds, so the file keys need not be rotated
 with it. `seal_anew` rotates them as well: it writes each file again, one by one, while the service runs. The
@@ -28,7 +32,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import msgspec
 import peewee
+from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import database
@@ -36,16 +42,19 @@ import models
 from buckets import away
 from buckets.s3 import Bucket, BucketAway
 from database import Store, db
-from errors import EncryptionDiffers, SnaploreError, StorageFull, Unreadable
-from locks import ServiceLock, named_lock
+from errors import EncryptionDiffers, SnaploreError, StorageFull, Unavailable, Unreadable
+from locks import PATIENCE, ServiceLock, named_lock
 from models import Message, Photo
 from settings import Settings
 from spool import Spool, new_place
-from upkeep import moving
+from upkeep import archive, moving, pages
 from upkeep.progress import Progress
 
 log = logging.getLogger(__name__)
 
+PAGES = 1_000  # database pages that are copied between two progress reports
+# A file that a crash leaves incomplete is deleted, so it needs neither journal nor flushes.
+UNPROTECTED = (("cipher_log_level", "NONE"), ("journal_mode", "OFF"), ("synchronous", "OFF"))
 # Instructions of SQLite's virtual machine between two progress reports of the export: a hundredth of a
 # second.
 STEPS = 2_000
@@ -68,20 +77,44 @@ def due_at(settings: Settings) -> datetime:
 
 
 def rotate(progress: Progress, *, now: datetime) -> None:
-    """Move the database into a new file under a new key, holding the data folder's lock exclusively.
+    """Move the database into a new file under a new key. Others wait only while what was written meanwhile
+    is carried over.
 
-    Raises `Unavailable` when other processes do not leave the folder in time, and `StorageFull` when there is
-    no room for a second database. After any failure the old state is complete.
+    Needs that no scope is open. Raises `Unavailable` during a backup or another rotation, when other
+    processes do not leave the folder in time, or when a restore replaced the data meanwhile; and
+    `StorageFull` when there is no room for a second database. After any failure the old state is complete.
     """
     store = database.store()
-    # A backup holds the folder for seconds, and requests that arrive after this point would wait for both.
-    backup = named_lock(store.folder / "jobs", "backup", 0, busy="A backup is being made.")
-    with backup, store.lock.exclusive():
-        store.follow()
-        _move_database(
-            store,
-            crypto.new_key_ring(encrypted=store.encrypted, now=now, after=store.ring),
-            progress,
+    jobs = store.folder / "jobs"
+    only = named_lock(jobs, database.ROTATION, PATIENCE, busy="The database key is being replaced.")
+    # A backup holds the folder for seconds, and requests that arrive meanwhile would wait for both.
+    backup = named_lock(jobs, "backup", 0, busy="A backup is being made.")
+    with only, backup, contextlib.ExitStack() as held:
+        with store.lock.shared():
+            store.follow()
+            before = store.ring
+            live = held.enter_context(archive.opened(store.database, before, database.PRAGMAS))
+        coming = crypto.new_key_ring(encrypted=store.encrypted, now=now, after=before)
+        new = store.folder / coming.database_file
+        try:
+            with live.atomic("DEFERRED"):
+                _definitions(live)  # the first read: the snapshot begins
+                _copy(live, store.folder / before.database_file, new, coming, progress)
+                held.enter_context(store.lock.exclusive())
+                store.follow()
+                if store.ring.database_file != before.database_file:
+                    raise Unavailable("The data was replaced meanwhile. Please try again.", retry_after=10)
+                written = pages.changed(store.database)
+            _carry_over(written, live, store, new, coming)
+        except BaseException:
+            _remove_database(new)
+            raise
+        finally:
+            live.close()
+        # The ring may have changed, too: it counts the service's starts.
+        present = store.ring
+        _commit(
+            store, msgspec.structs.replace(coming, generation=present.generation + 1, starts=present.starts)
         )
 
 
@@ -122,46 +155,64 @@ def _master_key(store: Store) -> bytes:
 # --------------------------------------------------------------------------------------------------- database
 
 
+def _copy(live: SqlCipherDatabase, old: Path, new: Path, ring: crypto.KeyRing, progress: Progress) -> None:
+    """Write the pages that the open transaction of `live` sees to `new`, under the key of `ring`, flush the
+    file and check it.
+    """
+    _need_room(old)
+    with archive.opened(new, ring, UNPROTECTED) as copy:
+        live.connection().backup(
+            copy.connection(),
+            pages=PAGES,
+            progress=lambda _, remaining, total: progress("database", total - remaining, total),
+        )
+    _flush_and_check(live, new, ring)
+
+
+def _carry_over(
+    written: set[int], live: SqlCipherDatabase, store: Store, new: Path, ring: crypto.KeyRing
+) -> None:
+    """Copy the pages that were written since `_copy`. Needs the lock exclusively."""
+    # Moves the log into the old file: that is read here, and truncated after the rotation.
+    if live.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        raise Unavailable("Another program reads the database. Please try again.", retry_after=10)
+    old_key, new_key = store.ring.database_key, ring.database_key
+    keys = (old_key, new_key) if old_key is not None and new_key is not None else None
+    pages.carry_over(written, store.database, new, keys)
+    with archive.opened(new, ring) as copy:
+        if _definitions(copy) != _definitions(live):
+            raise _incomplete("tables are missing")
+
+
 def _move_database(
-    store: Store, ring: crypto.KeyRing, progress: Progress, key_store: crypto.KeyStore | None = None
+    store: Store, ring: crypto.KeyRing, progress: Progress, key_store: crypto.KeyStore
 ) -> None:
     """Export the database, commit the new key ring and remove the old file. Needs the lock exclusively."""
     old, new = store.database, store.folder / ring.database_file
+    _need_room(old)
     size = old.stat().st_size
-    if shutil.disk_usage(store.folder).free < size * ROOM:
-        raise StorageFull(
-            f"A second copy of the database needs {math.ceil(size * ROOM / 1_048_576)} MB, and less is free."
-        )
     db.connect()
     try:
-        # Moves the write-ahead log into the old file, so that truncating that file below leaves nothing.
+        # Moves the write-ahead log into the old file, so that truncating that file leaves nothing.
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         _export(new, ring, lambda: progress("database", min(crypto.size_of(new), size), size))
+        _flush_and_check(db, new, ring)
     except BaseException:
         _remove_database(new)
         raise
     finally:
         db.manual_close()
-    # If this fails half-way, the key ring on disk decides which file is the database; the next start removes
-    # the other one.
-    store.replace_ring(ring, key_store)
+    _commit(store, ring, key_store)
     progress("database", size, size)
-    # Idle threads of the service keep the old file open until their next request, which would keep its space
-    # allocated: truncate it.
-    os.truncate(old, 0)
-    _remove_database(old)
-    crypto.sync_file(old.parent)
 
 
 def _export(new: Path, ring: crypto.KeyRing, report: Callable[[], None]) -> None:
-    """Write the open database to `new` under the key of `ring`, flush it and compare the two. Raises
-    `Unreadable` when they differ.
-    """
-    with _attached(new, ring):
-        # Set before anything is written. A file that a crash leaves incomplete is deleted, so it needs
-        # neither journal nor flushes.
-        for pragma in ("auto_vacuum = 2", "journal_mode = OFF", "synchronous = OFF"):
-            db.execute_sql(f"PRAGMA fresh.{pragma}").fetchall()
+    """Write the rows of the open database to `new`."""
+    db.execute_sql("ATTACH DATABASE ? AS fresh KEY ?", (str(new), database.passphrase(ring)))
+    try:
+        # Set before anything is written.
+        for pragma, value in (("auto_vacuum", 2), *UNPROTECTED[1:]):
+            db.execute_sql(f"PRAGMA fresh.{pragma} = {value}").fetchall()
         connection = db.connection()
         connection.set_progress_handler(report, STEPS)
         try:
@@ -170,41 +221,66 @@ def _export(new: Path, ring: crypto.KeyRing, report: Callable[[], None]) -> None
             connection.set_progress_handler(None, 0)
         version = db.execute_sql("PRAGMA main.user_version").fetchone()[0]
         db.execute_sql(f"PRAGMA fresh.user_version = {int(version)}")
-    crypto.sync_file(new)
-    crypto.sync_file(new.parent)
-    with _attached(new, ring):  # attached again, so that the check reads the file
-        # A page that passes its authentication is the page that was written. SQLite's own check compares
-        # every index with its table: it would find nothing more and takes twice as long as all the rest,
-        # while requests wait. Without encryption it is the only check.
-        check = "cipher_integrity_check" if ring.database_key else "integrity_check"
-        damages = [row[0] for row in db.execute_sql(f"PRAGMA fresh.{check}").fetchall() if row[0] != "ok"]
-        if damages or _contents("main") != _contents("fresh"):
-            log.error(
-                "the exported database differs from the original: %s",
-                "; ".join(damages[:3]) or "rows are missing",
-            )
-            raise Unreadable(
-                "The database could not be copied completely and stays as it is. Run `./snaplore check`."
-            )
-
-
-@contextlib.contextmanager
-def _attached(path: Path, ring: crypto.KeyRing) -> Iterator[None]:
-    db.execute_sql("ATTACH DATABASE ? AS fresh KEY ?", (str(path), database.passphrase(ring)))
-    try:
-        yield
     finally:
         db.execute_sql("DETACH DATABASE fresh")
 
 
-def _contents(schema: str) -> tuple[list[tuple[str, str, str, str]], dict[str, int]]:
-    """The definitions of tables, indexes and triggers, and the number of rows of each table."""
-    definitions = db.execute_sql(
-        f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_master ORDER BY 1, 2, 3"  # noqa: S608
+def _need_room(old: Path) -> None:
+    size = old.stat().st_size + crypto.size_of(old.with_name(f"{old.name}-wal"))
+    if shutil.disk_usage(old.parent).free < size * ROOM:
+        raise StorageFull(
+            f"A second copy of the database needs {math.ceil(size * ROOM / 1_048_576)} MB, and less is free."
+        )
+
+
+def _flush_and_check(source: SqlCipherDatabase, new: Path, ring: crypto.KeyRing) -> None:
+    """Flush `new` and compare it with what `source` reads. Raises `Unreadable` when they differ."""
+    crypto.sync_file(new)
+    crypto.sync_file(new.parent)
+    with archive.opened(new, ring) as copy:  # opened again, so that the check reads the file
+        # A page that passes its authentication is the page that was written. SQLite's own check compares
+        # every index with its table: it would find nothing more and takes twice as long as all the rest.
+        # Without encryption it is the only check.
+        check = "cipher_integrity_check" if ring.database_key else "integrity_check"
+        damages = [row[0] for row in copy.execute_sql(f"PRAGMA {check}").fetchall() if row[0] != "ok"]
+        if damages or _contents(source) != _contents(copy):
+            raise _incomplete("; ".join(damages[:3]) or "rows are missing")
+
+
+def _incomplete(difference: str) -> Unreadable:
+    log.error("the copy of the database differs from the original: %s", difference)
+    return Unreadable(
+        "The database could not be copied completely and stays as it is. Run `./snaplore check`."
+    )
+
+
+def _commit(store: Store, ring: crypto.KeyRing, key_store: crypto.KeyStore | None = None) -> None:
+    """Make the new key ring the present one, and remove the old file. Needs the lock exclusively."""
+    old = store.database
+    # If this fails half-way, the key ring on disk decides which file is the database; the next start removes
+    # the other one.
+    store.replace_ring(ring, key_store)
+    # Idle threads of the service keep the old file open until their next request, which would keep its space
+    # allocated: truncate it.
+    os.truncate(old, 0)
+    _remove_database(old)
+    crypto.sync_file(old.parent)
+
+
+def _definitions(base: SqlCipherDatabase) -> list[tuple[str, str, str, str]]:
+    """The definitions of tables, indexes and triggers."""
+    definitions: list[tuple[str, str, str, str]] = base.execute_sql(
+        "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2, 3"
     ).fetchall()
+    return definitions
+
+
+def _contents(base: SqlCipherDatabase) -> tuple[list[tuple[str, str, str, str]], dict[str, int]]:
+    """The definitions, and the number of rows of each table."""
+    definitions = _definitions(base)
     tables = [name for kind, name, _table, _sql in definitions if kind == "table"]
     return definitions, {
-        name: db.execute_sql(f'SELECT count(*) FROM {schema}."{name}"').fetchone()[0]  # noqa: S608
+        name: base.execute_sql(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608
         for name in tables
     }
 
