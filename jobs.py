@@ -346,7 +346,7 @@ def move_originals(back: bool) -> str:
     help="Also seal every file of an earlier generation under a new key. This takes a while.",
 )
 def rotate_keys(force: bool, pictures: bool) -> str:
-    """Give the database a new key if the present one has reached its age; requests wait meanwhile. Renew the
+    """Give the database a new key if the present one has reached its age; the service runs on. Renew the
     certificate of `tls init` if it is due.
     """
     outcomes = _certificate_kept()

@@ -89,7 +89,7 @@ def rotate(progress: Progress, *, now: datetime) -> None:
     only = named_lock(jobs, database.ROTATION, PATIENCE, busy="The database key is being replaced.")
     # A backup holds the folder for seconds, and requests that arrive meanwhile would wait for both.
     backup = named_lock(jobs, "backup", 0, busy="A backup is being made.")
-    with only, backup, contextlib.ExitStack() as held:
+    with only, backup, contextlib.ExitStack() as held, contextlib.ExitStack() as alone:
         with store.lock.shared():
             store.follow()
             before = store.ring
@@ -114,7 +114,7 @@ def rotate(progress: Progress, *, now: datetime) -> None:
                     pages.carry_over(written, old, new, _keys(before, coming))
                 except Unreadable:  # a page was just being written: all are carried over later
                     done = pages.BEGIN
-                held.enter_context(store.lock.exclusive())
+                alone.enter_context(store.lock.exclusive())
                 store.follow()
                 if store.ring.database_file != before.database_file:
                     raise Unavailable("The data was replaced meanwhile. Please try again.", retry_after=10)
@@ -132,11 +132,13 @@ def rotate(progress: Progress, *, now: datetime) -> None:
         finally:
             later.close()
             live.close()
-        # The ring may have changed, too: it counts the service's starts.
-        present = store.ring
-        _commit(
-            store, msgspec.structs.replace(coming, generation=present.generation + 1, starts=present.starts)
+        # The ring may have changed, too: it counts the service's starts. If replacing it fails half-way, the
+        # ring on disk decides which file is the database; a later start removes the other one.
+        store.replace_ring(
+            msgspec.structs.replace(coming, generation=store.ring.generation + 1, starts=store.ring.starts)
         )
+        alone.close()  # freeing the space of a large file takes a while
+        _remove_old(old)
 
 
 def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -> bool:
@@ -214,7 +216,10 @@ def _move_database(
         raise
     finally:
         db.manual_close()
-    _commit(store, ring, key_store)
+    # If this fails half-way, the key ring on disk decides which file is the database; the next start removes
+    # the other one.
+    store.replace_ring(ring, key_store)
+    _remove_old(old)
     progress("database", size, size)
 
 
@@ -266,15 +271,11 @@ def _incomplete(difference: str) -> Unreadable:
     )
 
 
-def _commit(store: Store, ring: crypto.KeyRing, key_store: crypto.KeyStore | None = None) -> None:
-    """Make the new key ring the present one, and remove the old file. Needs the lock exclusively."""
-    old = store.database
-    # If this fails half-way, the key ring on disk decides which file is the database; the next start removes
-    # the other one.
-    store.replace_ring(ring, key_store)
+def _remove_old(old: Path) -> None:
     # Idle threads of the service keep the old file open until their next request, which would keep its space
     # allocated: truncate it.
-    os.truncate(old, 0)
+    with contextlib.suppress(FileNotFoundError):  # a restore has replaced the folder's state since
+        os.truncate(old, 0)
     _remove_database(old)
     crypto.sync_file(old.parent)
 
