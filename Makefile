@@ -71,8 +71,8 @@ mcp-clients: $(MCP_READY) ## install the official MCP clients (270 MB), without 
 faults: $(DEV_READY) ## simulate a power cut at every write (minutes; `make test` samples)
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
 
-kills: $(DEV_READY) ## kill backups into a bucket, moves of originals and rotations KILLS=1000 times (half an hour; `make test-all` does 24)
-	@KILLS=$(KILLS) $(PYTEST) -rP tests/test_bucket_kills.py $(ARGS)
+kills: $(DEV_READY) ## kill backups into a bucket and moves of originals KILLS=1000 times, and rotations as often (an hour; `make test-all`: 36)
+	@KILLS=$(KILLS) $(PYTEST) -rP tests/test_bucket_kills.py tests/test_rotation_kills.py $(ARGS)
 
 mutants: $(DEV_READY) ## plant COUNT=20 mistakes in each of MODULES="search lexicon", and show those that no test notices (SEED=1)
 	@.venv/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) $(MODULES) $(ARGS)

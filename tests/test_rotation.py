@@ -4,6 +4,7 @@ and with encryption switched on and off.
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import os
 import random
@@ -20,18 +21,18 @@ from datetime import timedelta
 import msgspec
 import pytest
 import requests
+import sqlcipher3
 
 import crypto
 import database
 import models
-from analysis import Worker
 from app import create_app
 from assistant import conversations
 from clock import utc_now
 from crypto import KeyStore
 from errors import StartRefused, StorageFull, Unavailable, Unreadable
 from models import Photo
-from settings import ROOT
+from settings import ROOT, Settings
 from tests.support import kills
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
@@ -41,13 +42,6 @@ from upkeep.progress import silent
 
 SWITCH_KILLS = 25  # in each direction
 KILLS = 4  # of 50 with `--thorough`
-SHRINKING = (
-    "PRAGMA wal_checkpoint(TRUNCATE)",
-    "PRAGMA wal_checkpoint(RESTART)",
-    "PRAGMA wal_checkpoint(PASSIVE)",
-    "PRAGMA incremental_vacuum(50)",
-    "VACUUM",
-)
 PHOTOS = 200  # of 3,000 with `--thorough`
 
 
@@ -357,6 +351,120 @@ def test_a_damaged_page_among_those_that_are_carried_over_stops_the_rotation(cli
     holds(client, pictures)
 
 
+# The bytes that SQLite locks in a database file as long as it is open in a process.
+LOCKING = """
+import fcntl, sys
+fcntl.lockf(open(sys.argv[1], "r+b"), fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
+"""
+
+
+def test_a_rotation_keeps_the_lock_by_which_others_see_that_it_reads_the_log(client, monkeypatch):
+    """Closing any descriptor of a database file drops the locks of this process. Then the last other process
+    to leave may delete the log, and with it the list of changed pages.
+    """
+    pictures = filled(client)
+    database.close_connections()
+    carry_over, refused = pages.carry_over, []
+
+    def looking(*arguments):
+        carry_over(*arguments)
+        command = [sys.executable, "-S", "-c", LOCKING, str(database.store().database)]
+        refused.append(
+            "BlockingIOError" in subprocess.run(command, capture_output=True, text=True, check=False).stderr
+        )
+
+    monkeypatch.setattr(pages, "carry_over", looking)
+    rotate()
+    assert refused == [True, True]
+    holds(client, pictures)
+
+
+@pytest.fixture
+def other_format(request):
+    """Makes new databases in another format of SQLCipher than with its defaults."""
+    name, value, default = request.param
+    with contextlib.closing(sqlcipher3.connect(":memory:")) as connection:
+        connection.execute(f"PRAGMA cipher_default_{name} = {value}")
+        yield
+        connection.execute(f"PRAGMA cipher_default_{name} = {default}")
+
+
+@pytest.mark.parametrize(
+    "other_format",
+    [
+        ("page_size", "8192", "4096"),
+        ("hmac_algorithm", "HMAC_SHA256", "HMAC_SHA512"),
+        ("kdf_algorithm", "PBKDF2_HMAC_SHA1", "PBKDF2_HMAC_SHA512"),
+    ],
+    indirect=True,
+    ids=lambda values: values[0],
+)
+def test_a_database_of_an_unknown_format_is_rotated_while_others_wait(other_format, tmp_path):
+    client = Client(create_app(Settings(data_dir=tmp_path / "other")))
+    pictures = filled(client)
+    before, busy = database.store().ring, []
+    rotation.rotate(lambda *_: busy.append(_is_held_alone()), now=utc_now())
+    assert set(busy) == {True}
+    assert database.store().ring.database_key != before.database_key
+    holds(client, pictures)
+    database.close_store()
+
+
+def test_a_rotation_beside_the_service_leaves_the_folder_to_others_while_it_copies(client):
+    filled(client)
+    busy = []
+    rotation.rotate(lambda *_: busy.append(_is_held_alone()), now=utc_now())
+    assert set(busy) == {False}
+
+
+def _is_held_alone():
+    with ThreadPoolExecutor(1) as thread:  # each thread has its own locks
+        return thread.submit(_is_refused).result()
+
+
+def _is_refused():
+    try:
+        with database.store().lock.shared(patience=0):
+            return False
+    except Unavailable:
+        return True
+
+
+def test_a_plain_database_with_larger_pages_is_an_unknown_format(tmp_path):
+    for size, known in ((4096, True), (8192, False)):
+        path = tmp_path / f"{size}.db"
+        with contextlib.closing(sqlcipher3.connect(path)) as connection:
+            connection.execute(f"PRAGMA page_size = {size}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("CREATE TABLE things (id)")
+            with path.open("rb") as file:
+                assert pages.are_known(file, None) is known
+                assert not pages.are_known(file, bytes(32))
+
+
+def test_on_a_disk_that_is_full_before_the_last_pages_the_old_database_stays(client, settings, monkeypatch):
+    pictures = filled(client)
+    before = database.store().ring
+    pwrite, sizes = os.pwrite, []
+
+    def full(file, content, place):
+        sizes.append(len(content))
+        if len(sizes) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return pwrite(file, content, place)
+
+    monkeypatch.setattr(pages.os, "pwrite", full)
+    with pytest.raises(OSError, match="No space left"):
+        rotate()
+    monkeypatch.undo()
+    assert len(sizes) == 2
+    assert database.store().ring == before
+    assert len(databases(settings)) == 1
+    holds(client, pictures)
+    pictures[client.upload(draw("afterwards")).json["id"]] = draw("afterwards")
+    holds(client, pictures)
+
+
 def test_two_rotations_at_a_time_are_one_too_many(client, settings, monkeypatch):
     filled(client)
     monkeypatch.setattr(rotation, "PATIENCE", 0)
@@ -370,48 +478,6 @@ def test_two_rotations_at_a_time_are_one_too_many(client, settings, monkeypatch)
     rotation.rotate(again, now=utc_now())
     assert refused[0].startswith("The database key is being replaced.")
     assert database.store().ring.generation == 2
-
-
-@pytest.mark.slow
-def test_rotations_beside_random_writes_leave_the_same_pages_and_rows(
-    client, settings, clock, compared, thorough
-):
-    """Clean-up's ways to shrink the database are among the writes. Threads write at any moment."""
-    seed = secrets.randbelow(10**6)
-    print("seed", seed)  # pytest shows it with a failure
-    chance = random.Random(seed)
-    filled(client, 30)
-    end = threading.Event()
-
-    def write():
-        own = Client(client.app)
-        while not end.is_set():
-            match chance.randrange(12):
-                case 0:
-                    own.delete(f"/api/photos/{chance.randrange(1, 200)}")
-                case 1:
-                    own.post("/api/memories", json={"content": chance.randbytes(200).hex()})
-                case 2:
-                    with contextlib.suppress(*database.DATABASE_ERRORS), database.scope():
-                        database.db.execute_sql(chance.choice(SHRINKING)).fetchall()
-                case _:
-                    own.upload(draw(str(chance.random())))
-
-    with ThreadPoolExecutor(2) as threads, contextlib.closing(Worker(settings, clock=clock)) as worker:
-        writers = [threads.submit(write) for _ in range(2)]
-        try:
-            for _ in range(100 if thorough else 8):
-                rotate()
-                for _ in range(5):
-                    worker.work()
-        finally:
-            end.set()
-        for writer in writers:
-            writer.result()
-    assert compared["rotations"] == (100 if thorough else 8)
-    assert compared["written meanwhile"] > compared["rotations"] / 4, compared
-    database.close_store()
-    assert [kind for kind in check.check(settings, check.Orders(utc_now())) if kind.wrong] == []
 
 
 @pytest.mark.parametrize("copy", ["ring.1", "ring.2"])

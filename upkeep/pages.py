@@ -5,17 +5,21 @@ SQLite copies whole databases or rows, so this module reads and writes the two f
 that of the log is at https://www.sqlite.org/fileformat2.html#the_write_ahead_log, that of the pages
 (SQLCipher 4) at https://www.zetetic.net/sqlcipher/design/. An encrypted page is its text under AES-256-CBC,
 then the initialisation vector, then an HMAC-SHA512 over both and the page's number. The first page begins
-with the file's salt, in place of SQLite's fixed first bytes. A page that is not authentic is an error, so a
-file of another format is never taken for one of this.
+with the file's salt, in place of SQLite's fixed first bytes. `are_known` recognises files of these formats
+before anything is written; after that, a page that is not authentic is an error.
+
+Everything of the log that could be a changed page counts as one, so neither the checksums of its frames nor
+the ends of its transactions matter. A page that has not changed is copied once more, which is harmless.
 """
 
 import hashlib
 import hmac
 import os
 import secrets
+import struct
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -28,7 +32,10 @@ SALT = 16
 VECTOR = 16
 TAG = 64
 TEXT = SIZE - VECTOR - TAG  # where the initialisation vector begins
+PLAIN = b"SQLite format 3\0"  # the first bytes of a file that is not encrypted
 LOG_HEADER = 32
+LOG_FORMAT = (0x377F0682, 0x377F0683)  # the checksums are little-endian or big-endian
+LOG_VERSION = 3_007_000
 FRAME_HEADER = 24
 ZERO = bytes(SIZE)
 
@@ -75,10 +82,37 @@ class Place(NamedTuple):
 BEGIN = Place()
 
 
+def are_known(source: BinaryIO, key: bytes | None) -> bool:
+    """Whether the open database file and its log have the formats of this module: those of SQLCipher 4 with
+    its defaults, or of SQLite where `key` is None, with pages of `SIZE` bytes.
+    """
+    first = os.pread(source.fileno(), SIZE, 0)
+    if len(first) < SIZE:
+        return False
+    try:
+        text = first[SALT:] if key is None else Key(key, first[:SALT]).opened(1, first)
+        _log_header(Path(source.name))
+    except Unreadable:
+        return False
+    reserve = 0 if key is None else VECTOR + TAG
+    known = SIZE.to_bytes(2, "big") + bytes([2, 2, reserve, 64, 32, 32])  # 2: with a write-ahead log
+    return text[: len(known)] == known and (key is not None or first[:SALT] == PLAIN)
+
+
 def log_salts(database: Path) -> bytes:
     """The mark of the present write-ahead log of `database`; empty where none was begun."""
+    return _log_header(database)[16:24]
+
+
+def _log_header(database: Path) -> bytes:
     with open(f"{database}-wal", "rb", buffering=0) as log:
-        return os.pread(log.fileno(), LOG_HEADER, 0)[16:24]
+        header = os.pread(log.fileno(), LOG_HEADER, 0)
+    if not header:
+        return b""
+    kind, version, size = struct.unpack(">3I", header[:12].ljust(12, b"\0"))
+    if len(header) < LOG_HEADER or kind not in LOG_FORMAT or version != LOG_VERSION or size != SIZE:
+        raise Unreadable("The log of the database has an unknown format.")
+    return header
 
 
 def changed(database: Path, after: Place = BEGIN) -> set[int]:
@@ -103,15 +137,16 @@ def changed(database: Path, after: Place = BEGIN) -> set[int]:
 
 
 def carry_over(
-    numbers: Iterable[int], source: Path, target: Path, keys: tuple[bytes, bytes] | None = None
+    numbers: Iterable[int], old: BinaryIO, target: Path, keys: tuple[bytes, bytes] | None = None
 ) -> None:
     """Make the pages with these numbers, the first page and the number of pages in `target` the same as in
-    `source`, flush them and compare them.
+    the open file `old`, flush them and compare them.
 
-    `keys` are those of the source and the target; None where neither is encrypted. What the source's log
-    holds is not seen. Raises `Unreadable` when a page is damaged, or is written meanwhile.
+    `keys` are those of the old file and the target; None where neither is encrypted. What the log of the old
+    file holds is not seen. Raises `Unreadable` when a page is damaged, or is written meanwhile. Needs that no
+    connection of this process has `target` open: closing it here would drop SQLite's locks.
     """
-    with source.open("rb", buffering=0) as old, target.open("r+b", buffering=0) as new:
+    with target.open("r+b", buffering=0) as new:
         there, had = os.fstat(old.fileno()).st_size // SIZE, os.fstat(new.fileno()).st_size // SIZE
         due = sorted({1, *range(had + 1, there + 1), *(number for number in numbers if 0 < number <= there)})
         opening = sealing = None

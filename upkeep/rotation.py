@@ -78,10 +78,10 @@ def due_at(settings: Settings) -> datetime:
 
 def rotate(progress: Progress, *, now: datetime) -> None:
     """Move the database into a new file under a new key. Others wait only while what was written meanwhile
-    is carried over.
+    is carried over, or, where the database has a format that `pages` does not know, during all of it.
 
-    Needs that no scope is open. Raises `Unavailable` during a backup or another rotation, when other
-    processes do not leave the folder in time, or when a restore replaced the data meanwhile; and
+    Needs that no scope of this process is open. Raises `Unavailable` during a backup or another rotation,
+    when other processes do not leave the folder in time, or when a restore replaced the data meanwhile; and
     `StorageFull` when there is no room for a second database. After any failure the old state is complete.
     """
     store = database.store()
@@ -89,15 +89,46 @@ def rotate(progress: Progress, *, now: datetime) -> None:
     only = named_lock(jobs, database.ROTATION, PATIENCE, busy="The database key is being replaced.")
     # A backup holds the folder for seconds, and requests that arrive meanwhile would wait for both.
     backup = named_lock(jobs, "backup", 0, busy="A backup is being made.")
-    with only, backup, contextlib.ExitStack() as held, contextlib.ExitStack() as alone:
+    with only, backup, contextlib.ExitStack() as held:
         with store.lock.shared():
             store.follow()
             before = store.ring
+            # Open until no connection is left: closing any descriptor of a database file drops all of this
+            # process's locks on it. The last other process to leave may then delete the log that is read
+            # here. See https://www.sqlite.org/howtocorrupt.html, section 2.2.
+            old = held.enter_context(store.database.open("rb", buffering=0))
+            held.callback(database.close_connections)
             live, later = (
                 held.enter_context(archive.opened(store.database, before, database.PRAGMAS)) for _ in range(2)
             )
-        coming = crypto.new_key_ring(encrypted=store.encrypted, now=now, after=before)
-        old, new = (store.folder / ring.database_file for ring in (before, coming))
+            _definitions(live)  # which makes sure that there is a log
+        if pages.are_known(old, before.database_key):
+            _rotate_beside(store, before, (old, live, later), progress, now=now)
+            return
+        log.warning("the database file has an unknown format: requests wait while it is copied")
+        later.close()
+        live.close()
+        with store.lock.exclusive():
+            store.follow()
+            ring = crypto.new_key_ring(encrypted=store.encrypted, now=now, after=store.ring)
+            _move_database(store, ring, progress)
+
+
+def _rotate_beside(
+    store: Store,
+    before: crypto.KeyRing,
+    opened: tuple[BinaryIO, SqlCipherDatabase, SqlCipherDatabase],
+    progress: Progress,
+    *,
+    now: datetime,
+) -> None:
+    """Rotate while others use the folder. `opened` are the database file of the ring `before` and two
+    connections to it, which are closed here.
+    """
+    file, live, later = opened
+    coming = crypto.new_key_ring(encrypted=before.database_key is not None, now=now, after=before)
+    old, new = (store.folder / ring.database_file for ring in (before, coming))
+    with contextlib.ExitStack() as alone:
         try:
             with contextlib.ExitStack() as second:
                 with live.atomic("DEFERRED"):
@@ -111,7 +142,7 @@ def rotate(progress: Progress, *, now: datetime) -> None:
                 moved = live.execute_sql("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[2]
                 done = pages.Place(salts, max(0, moved))
                 try:
-                    pages.carry_over(written, old, new, _keys(before, coming))
+                    pages.carry_over(written, file, new, _keys(before, coming))
                 except Unreadable:  # a page was just being written: all are carried over later
                     done = pages.BEGIN
                 alone.enter_context(store.lock.exclusive())
@@ -122,7 +153,7 @@ def rotate(progress: Progress, *, now: datetime) -> None:
             # Moves the log into the old file: that is read now, and truncated after the rotation.
             if live.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 raise Unavailable("Another program reads the database. Please try again.", retry_after=10)
-            pages.carry_over(written, old, new, _keys(before, coming))
+            pages.carry_over(written, file, new, _keys(before, coming))
             with archive.opened(new, coming) as copy:
                 if _definitions(copy) != _definitions(live):
                     raise _incomplete("tables are missing")
@@ -137,8 +168,8 @@ def rotate(progress: Progress, *, now: datetime) -> None:
         store.replace_ring(
             msgspec.structs.replace(coming, generation=store.ring.generation + 1, starts=store.ring.starts)
         )
-        alone.close()  # freeing the space of a large file takes a while
-        _remove_old(old)
+    # Requests go on: freeing the space of a large file takes a while.
+    _remove_old(old)
 
 
 def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -> bool:
@@ -199,7 +230,7 @@ def _keys(old: crypto.KeyRing, new: crypto.KeyRing) -> tuple[bytes, bytes] | Non
 
 
 def _move_database(
-    store: Store, ring: crypto.KeyRing, progress: Progress, key_store: crypto.KeyStore
+    store: Store, ring: crypto.KeyRing, progress: Progress, key_store: crypto.KeyStore | None = None
 ) -> None:
     """Export the database, commit the new key ring and remove the old file. Needs the lock exclusively."""
     old, new = store.database, store.folder / ring.database_file

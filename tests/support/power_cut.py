@@ -1,6 +1,6 @@
 """The program that `test_power_cut.py` runs in its own process and kills: `use` makes a small and a large
 upload, each with its analysis, and a deletion; `turn` rotates the key of the database and then those of the
-pictures.
+pictures, and uploads a picture while the database is copied.
 
 It prints `answered <what>` after each step, at which the service would answer. Everything happens in one
 thread, in the same order each time.
@@ -25,15 +25,12 @@ def main(what: str, *pictures: str) -> None:
     settings = Settings.from_environ(os.environ)
     app = create_app(settings)
     answered("start")
-    if what == "turn":
-        rotation.rotate(silent, now=utc_now())
-        answered("rotation")
-        rotation.seal_anew(silent)
-        answered("sealing")
-        return
     client, worker = app.test_client(), analysis.Worker(settings)
     bearer = {"Authorization": f"Bearer {app.api_key}"}
-    for number, picture in enumerate(map(Path, pictures), start=1):
+    waiting = [Path(picture) for picture in pictures]
+
+    def upload() -> None:
+        picture = waiting.pop(0)
         form = {
             "file": (io.BytesIO(picture.read_bytes()), picture.name),
             "local_media_store_id": picture.name,
@@ -42,6 +39,15 @@ def main(what: str, *pictures: str) -> None:
         answer = client.post("/api/photos/upload", data=form, headers=bearer)
         assert answer.status_code == 200, answer.text
         answered(f"upload {answer.json['id']}")
+
+    if what == "turn":
+        rotation.rotate(lambda *_: upload() if waiting else None, now=utc_now())
+        answered("rotation")
+        rotation.seal_anew(silent)
+        answered("sealing")
+        return
+    for number in range(1, len(pictures) + 1):
+        upload()
         assert worker.work()
         answered(f"analysis {number}")
     assert client.delete("/api/photos/1", headers=bearer).status_code == 200
