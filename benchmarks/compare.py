@@ -4,6 +4,9 @@ Each of the two serves its own copy of the same data, which the earlier commit h
 opens what a later one has migrated. They run at the same time and are asked in turns, so that a slow moment
 of the machine meets both. A line has the median of each, and the ratio of this one's time to the other's: the
 median over the turns, and the range of the middle half of them.
+
+With `--rotations`, the key of the database is rotated instead, so many times in each of the two, by turns,
+beside clients that read and upload. A line has the longest wait of a request.
 """
 
 import argparse
@@ -12,22 +15,26 @@ import dataclasses
 import itertools
 import os
 import random
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import database
 from benchmarks import material, measure
-from benchmarks.service import Service, upload_form
+from benchmarks.service import Client, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns
 from settings import ROOT, Settings
 
 UPLOADS = 200  # different pictures at most; then none is new
+READERS = 2  # clients that list photos during a rotation, beside one that uploads
+QUIET = 5  # seconds of the same requests without a rotation
 
 # Run in the earlier commit's folder. Its arguments: the data folder, and the number of photos.
 _FILL = """
@@ -68,6 +75,10 @@ def main() -> None:
         root = Path(folder)
         with _tree(options.commit, root / "tree") as tree:
             print(f"{options.size:,} photos, load {os.getloadavg()[0]:.1f}", flush=True)
+            if options.rotations:
+                for row in compare_rotations(tree, root, options.size, options.rotations):
+                    print(row, flush=True)
+                return
             print(f"{'':28} {'this':>12} {options.commit[:12]:>12} {'ratio':>9}  (middle half)", flush=True)
             for compared in compare(tree, root, options.size, options.turns):
                 print(compared.row(), flush=True)
@@ -75,13 +86,8 @@ def main() -> None:
 
 def compare(tree: Path, root: Path, size: int, turns: int) -> Iterator[Compared]:
     """Compare this tree with the one in `tree`, with `size` photos in data folders below `root`."""
-    command = [sys.executable, "-c", _FILL, str(root / "other"), str(size)]
-    subprocess.run(command, cwd=tree, check=True, stdout=subprocess.DEVNULL)
-    # Links for the pictures; the copied database is written by its own service.
-    shutil.copytree(root / "other", root / "this", copy_function=_copied)
-    other = Settings(data_dir=root / "other", language="en", read_locally=False)
-    this = dataclasses.replace(other, data_dir=root / "this")
-    database.open_store(this)  # migrates it
+    this, other = _filled(tree, root, size)
+    database.open_store(this)
     queries = measure.queries(this, 3)
     database.close_store()
     with Service(this) as one, Service(other, root=tree) as two:
@@ -97,6 +103,51 @@ def compare(tree: Path, root: Path, size: int, turns: int) -> Iterator[Compared]
         seconds = in_turns(ordered, turns, warm_up=3)
     for what in pairs:
         yield Compared.of(what, seconds[f"this {what}"], seconds[f"other {what}"])
+
+
+def compare_rotations(tree: Path, root: Path, size: int, turns: int) -> Iterator[str]:
+    """Rotate the database key in both, `turns` times each, and yield a line for each turn."""
+    this, other = _filled(tree, root, size)
+    picture = material.screenshot(material.Writer(), 0)
+    forms = itertools.cycle([upload_form(material.unlike(picture, number)) for number in range(UPLOADS)])
+    with Service(this) as one, Service(other, root=tree) as two:
+        yield f"{'':16} {'rotation':>10} {'a reader waits':>16} {'an upload waits':>16} {'refused':>8}"
+        for name, service in (("this", one), ("other", two)) * turns:
+            for act in (_pause, _rotate):
+                with (
+                    PauseWatch(service, _list, READERS) as reading,
+                    PauseWatch(service, lambda client: client.upload(next(forms)), 1) as uploading,
+                ):
+                    spent = act(service)
+                waits = f"{reading.longest:14.2f} s {uploading.longest:14.2f} s"
+                yield f"{name:16} {spent} {waits} {reading.refused + uploading.refused:8}"
+
+
+def _pause(_service: Service) -> str:
+    time.sleep(QUIET)
+    return f"{'none':>10}"
+
+
+def _rotate(service: Service) -> str:
+    output = service.run("jobs", "rotate-keys", "--force")
+    return f"{float(re.search(r'after ([0-9.]+) s', output)[1]):8.1f} s"
+
+
+def _list(client: Client) -> bytes:
+    return client.get(f"/api/photos?page_size={measure.PAGE}")
+
+
+def _filled(tree: Path, root: Path, size: int) -> tuple[Settings, Settings]:
+    """The settings of two data folders below `root` with the same photos, for this tree and for the other."""
+    command = [sys.executable, "-c", _FILL, str(root / "other"), str(size)]
+    subprocess.run(command, cwd=tree, check=True, stdout=subprocess.DEVNULL)
+    # Links for the pictures; the copied database is written by its own service.
+    shutil.copytree(root / "other", root / "this", copy_function=_copied)
+    other = Settings(data_dir=root / "other", language="en", read_locally=False)
+    this = dataclasses.replace(other, data_dir=root / "this")
+    database.open_store(this)  # migrates it
+    database.close_store()
+    return this, other
 
 
 def _actions(service: Service, size: int, queries: list[material.Query]) -> dict[str, Callable[[], bytes]]:
@@ -142,6 +193,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("commit", help="an earlier commit, like main or HEAD~3")
     parser.add_argument("--size", type=int, default=10_000, help="photos (default: %(default)s)")
     parser.add_argument("--turns", type=int, default=60, help="(default: %(default)s)")
+    parser.add_argument(
+        "--rotations", type=int, default=0, help="rotate the key of the database so many times instead"
+    )
     parser.add_argument("--folder", type=Path, help="folder for the temporary data")
     return parser.parse_args()
 
