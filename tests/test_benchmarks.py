@@ -36,7 +36,8 @@ FIGURES = (
 WITHOUT_BUDGET = {
     "memory, after requests by 6 clients",
     "rotation of the database key, for 100,000 photos",
-    "rotation, the longest pause of a request (0 refused)",
+    "rotation, the longest pause of a reader (0 refused)",
+    "rotation, the longest pause of a writer (0 refused)",
     "clean-up, a photo of the oldest 30",
     "clean-up, looking for files without a row",
     "clean-up, index, free pages and log",
