@@ -81,11 +81,12 @@ class Writers:
         """End them all; returns what they were promised last."""
         for process in self._processes:
             process.send_signal(signal.SIGSTOP)
-        promised = self.promised()
-        for process in self._processes:
-            process.kill()
-            process.wait()
-        return promised
+        try:
+            return self.promised()
+        finally:
+            for process in self._processes:
+                process.kill()
+                process.wait()
 
     @staticmethod
     def _answers(output):
