@@ -60,6 +60,10 @@ log = logging.getLogger(__name__)
 # Seconds that an analysis waits for the OCR process, which may be reading another picture. Together with the
 # longest reading and the longest answer this stays below the queue's lease.
 READ_PATIENCE = 30.0
+# Seconds that the next analysis waits for uploads that are being stored. An analysis takes the processors for
+# about as long as an upload, or longer where it reads the picture here. With endless uploads, each thread of
+# the pool still begins one in this time.
+UPLOADS_FIRST = 1.0
 READ_PAUSE = 30.0  # seconds until reading is tried again when it was not possible
 PROGRESS_EVERY = 100  # photos read in the background between two lines in the log
 
@@ -104,8 +108,10 @@ class Worker:
     def work(self) -> bool:
         """Claim one due photo, analyse it and save the result; False when nothing was due.
 
-        The threads of the pool repeat this. It raises only what the database raises.
+        While several uploads are being stored, it first waits for them, at most `UPLOADS_FIRST` seconds. The
+        threads of the pool repeat this. It raises only what the database raises.
         """
+        database.store().cache(photos.Arriving).wait(UPLOADS_FIRST)
         began = time.monotonic()
         ended: _Ended | None = None
         picture: BinaryIO | None = None
