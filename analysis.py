@@ -60,6 +60,10 @@ log = logging.getLogger(__name__)
 # Seconds that an analysis waits for the OCR process, which may be reading another picture. Together with the
 # longest reading and the longest answer this stays below the queue's lease.
 READ_PATIENCE = 30.0
+# Seconds that the next analysis waits for uploads that are being stored. An analysis takes the processors for
+# about as long as an upload, or longer where it reads the picture here. With endless uploads, each thread of
+# the pool still begins one in this time.
+UPLOADS_FIRST = 1.0
 READ_PAUSE = 30.0  # seconds until reading is tried again when it was not possible
 PROGRESS_EVERY = 100  # photos read in the background between two lines in the log
 
@@ -104,8 +108,10 @@ class Worker:
     def work(self) -> bool:
         """Claim one due photo, analyse it and save the result; False when nothing was due.
 
-        The threads of the pool repeat this. It raises only what the database raises.
+        While several uploads are being stored, it first waits for them, at most `UPLOADS_FIRST` seconds. The
+        threads of the pool repeat this. It raises only what the database raises.
         """
+        database.store().cache(photos.Arriving).wait(UPLOADS_FIRST)
         began = time.monotonic()
         ended: _Ended | None = None
         picture: BinaryIO | None = None
@@ -492,17 +498,21 @@ def _settle(ended: _Ended, outcome: Findings | SnaploreError, *, now: datetime) 
         claims.end(claim, outcome if ended.asked else None, now=now)
 
 
+# CROSS JOIN keeps this order: SQLite would start with all finished analyses.
+_TWIN = """
+    SELECT twin.id FROM analyses AS own
+    JOIN photos ON photos.id = own.photo_id
+    CROSS JOIN photos AS same ON same.sha256 = photos.sha256
+    CROSS JOIN analyses AS twin ON twin.photo_id = same.id
+    WHERE own.id = ? AND NOT own.fresh AND twin.status = 'done' AND twin.analyser = ?
+    LIMIT 1
+"""
+
+
 def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     """Copy the result of the same analyser for identical bytes, without a call; False when there is none."""
-    query = Analysis.select(Analysis.fresh, Photo.sha256).join(Photo)
-    row = query.where(Analysis.id == claim.analysis_id).objects().first()
-    if row is None or row.fresh:
-        return False
-    # A subquery: otherwise SQLite would start with all finished analyses.
-    same_bytes = Photo.select(Photo.id).where(Photo.sha256 == row.sha256)
-    twin = Analysis.get_or_none(
-        Analysis.photo.in_(same_bytes), Analysis.status == "done", Analysis.analyser == analyser
-    )
+    found = db.execute_sql(_TWIN, (claim.analysis_id, analyser)).fetchone()
+    twin = None if found is None else Analysis.get_or_none(Analysis.id == found[0])
     if twin is None:
         return False
     with db.atomic():

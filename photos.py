@@ -20,6 +20,7 @@ uploaded since.
 More than 500 lines, because a photo's whole life is one concern and its routes have the largest contract.
 """
 
+import contextlib
 import functools
 import io
 import itertools
@@ -27,7 +28,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar, cast
@@ -68,6 +69,7 @@ MAX_BATCH = 50
 IN_MEMORY = 4 * MEGABYTE
 
 MOST_PREPARED = 4 * MEGABYTE  # of JPEGs for a model: some 40 photos
+CROWD = 2  # uploads at a time: more than a person who shares a picture, and what a phone that syncs has
 
 MAX_APPS = 100
 
@@ -78,10 +80,45 @@ Opened = TypeVar("Opened")  # what a verb opens
 stored = blinker.Signal()
 
 
+class Arriving:
+    """How many uploads this process is storing. Somebody waits for an upload, and nobody for its analysis, so
+    in a crowd of uploads the processors are theirs: analyses wait for them a little, and the JPEG for a model
+    is made later.
+    """
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._changed = threading.Condition()
+
+    @property
+    def crowded(self) -> bool:
+        return self._number >= CROWD
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[None]:
+        """Count the upload that is stored in this context."""
+        with self._changed:
+            self._number += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._number -= 1
+                self._changed.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until there is no crowd, at most for so many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self.crowded, seconds)
+
+    def clear(self) -> None:
+        """Nothing to clear: uploads count themselves out."""
+
+
 class Prepared:
     """The JPEGs of photos that a remote model is to see next, in memory: made with the thumbnail, so that the
-    picture is decoded once. It is only made for as many photos as `MOST_PREPARED` holds; those behind them in
-    the queue are decoded again.
+    picture is decoded once. It is only made outside of a crowd of uploads, and for as many photos as
+    `MOST_PREPARED` holds; others are decoded again.
     """
 
     def __init__(self) -> None:
@@ -140,38 +177,8 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     stored, and stays there: a phone that syncs again must not bring back what its owner has thrown away.
     Raises `BadInput` for an empty file, `TooLarge`, and `UnsupportedImage`.
     """
-    began = time.monotonic()
-    if (earlier := _already_stored(upload)) is not None:
-        devices.note_upload(
-            upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=0, now=now
-        )
-        log.info("photo %d uploaded again: nothing is stored", earlier.id)
-        return earlier
-    spool.check()
-    prepared = database.store().cache(Prepared)
-    with spool.open() as picture:
-        examined = pictures.examine(picture, for_model=prepared.has_room)
-    written: list[Path] = []
-    try:
-        photo = _photo(spool, upload, examined, written, now=now)
-        with db.atomic():
-            photo.save(force_insert=True)
-            models.enqueue(photo, now=now)
-            devices.note_upload(
-                upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=1, now=now
-            )
-    except BaseException as problem:
-        for path in written:
-            path.unlink(missing_ok=True)
-        # A parallel upload has stored the same photo since the check above.
-        if isinstance(problem, peewee.IntegrityError) and (earlier := _already_stored(upload)) is not None:
-            return earlier
-        raise
-    if examined.for_model is not None:
-        prepared.put(photo.id, examined.for_model)
-    stored.send()
-    log.info("photo %d uploaded: %d bytes, %.2f s", photo.id, photo.file_size, time.monotonic() - began)
-    return Stored(photo.id, photo.filename, photo.file_size, dedup=False)
+    with database.store().cache(Arriving).one():
+        return _store(spool, upload, now=now)
 
 
 def store_batch(
@@ -769,6 +776,41 @@ def _holds_most(filters: Filters) -> bool:
         return False
     held = min(filters.until or newest, newest) - max(filters.since or oldest, oldest)
     return bool(held > (newest - oldest) / 2)
+
+
+def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
+    began = time.monotonic()
+    if (earlier := _already_stored(upload)) is not None:
+        devices.note_upload(
+            upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=0, now=now
+        )
+        log.info("photo %d uploaded again: nothing is stored", earlier.id)
+        return earlier
+    spool.check()
+    prepared, arriving = database.store().cache(Prepared), database.store().cache(Arriving)
+    with spool.open() as picture:
+        examined = pictures.examine(picture, for_model=prepared.has_room and not arriving.crowded)
+    written: list[Path] = []
+    try:
+        photo = _photo(spool, upload, examined, written, now=now)
+        with db.atomic():
+            photo.save(force_insert=True)
+            models.enqueue(photo, now=now)
+            devices.note_upload(
+                upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=1, now=now
+            )
+    except BaseException as problem:
+        for path in written:
+            path.unlink(missing_ok=True)
+        # A parallel upload has stored the same photo since the check above.
+        if isinstance(problem, peewee.IntegrityError) and (earlier := _already_stored(upload)) is not None:
+            return earlier
+        raise
+    if examined.for_model is not None:
+        prepared.put(photo.id, examined.for_model)
+    stored.send()
+    log.info("photo %d uploaded: %d bytes, %.2f s", photo.id, photo.file_size, time.monotonic() - began)
+    return Stored(photo.id, photo.filename, photo.file_size, dedup=False)
 
 
 def _photo(

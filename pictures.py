@@ -347,6 +347,9 @@ def _resizable(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I") or image.mode == "F" or not image.has_transparency_data:
         return _flat(image)
     if _is_opaque(image):
+        # The same pixels in a mode whose fourth byte means nothing.
+        with contextlib.suppress(ValueError):  # they are in several pieces of memory
+            return Image.fromarrow(image, "RGBX", image.size)
         return image.convert("RGB")
     return (image if image.mode == "RGBA" else image.convert("RGBA")).convert("RGBa")
 

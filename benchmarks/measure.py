@@ -363,12 +363,16 @@ def uploading(folders: seed.Folders) -> Iterator[Figure]:
 def uploading_analysed(folders: seed.Folders) -> Iterator[Figure]:
     """Uploads beside their analysis by a model that answers at once, and the same pictures stored by a bare
     loop on as many threads. Last, the memory a quiet minute after.
+
+    Analyses wait for uploads, so the rate of uploads alone would say too little: it is printed with the time
+    in which all is analysed, and with the time that the last analysis took after the last upload.
     """
     writer = material.Writer()
     bare = floors.BareStore(folders.path("bare-analysed"))
     numbers = itertools.count()
     rates: dict[str, list[float]] = {"uploads": [], "analysed": [], "bare": []}
     spent: dict[str, list[float]] = {"service": [], "bare": []}
+    behind: list[float] = []  # seconds
 
     def answer(_request: Request) -> dict[str, Any]:
         model.requests.clear()  # each holds a picture
@@ -392,6 +396,7 @@ def uploading_analysed(folders: seed.Folders) -> Iterator[Figure]:
                 continue  # the first one warms up
             for name, seconds in (("uploads", uploads), ("analysed", analysed), ("bare", stored)):
                 rates[name].append(len(pictures) / seconds)
+            behind.append(analysed - uploads)
             spent["service"].append(worked / len(pictures))
             spent["bare"].append(bare_worked / len(pictures))
         if folders.rounds > 1:  # left out of a quick run
@@ -413,6 +418,11 @@ def uploading_analysed(folders: seed.Folders) -> Iterator[Figure]:
     yield Figure(
         what="upload beside analysis, until all is analysed", measured=p50(rates["analysed"]), **floor
     )
+    yield Figure(
+        what=f"the last analysis, after the last of {len(folders.screenshots)} uploads",
+        measured=p50(behind), unit="s", floor=len(folders.screenshots) / p50(rates["uploads"]),
+        floor_is="the uploads",
+    )  # fmt: skip
     yield Figure(
         what="upload and analysis, processor time of a screenshot",
         measured=p50(spent["service"]) * MS, unit="ms",

@@ -14,6 +14,7 @@ import database
 import lexicon
 import llm
 import models
+import photos
 import pictures
 import readings
 from clock import utc_now
@@ -118,6 +119,45 @@ def test_an_upload_is_decoded_once_for_its_thumbnail_and_a_remote_model(client, 
     assert shown(client, photo)["status"] == "done"
     assert len(pictures_opened) == 1
     assert fake_llm.requests[0].images == [pictures.for_model(io.BytesIO(content))]
+
+
+def test_an_analysis_waits_for_a_crowd_of_uploads_but_not_for_one(client, fake_llm, worker, monkeypatch):
+    monkeypatch.setattr(analysis, "UPLOADS_FIRST", 60.0)
+    upload(client, "one", "two")
+    arriving = database.store().cache(photos.Arriving)
+    with arriving.one():
+        assert worker.work() is True
+        working = threading.Thread(target=worker.work)
+        with arriving.one():
+            working.start()
+            working.join(0.2)
+            assert len(fake_llm.requests) == 1
+        working.join(20)
+
+    assert client.get("/api/stats").json["done"] == 2
+
+
+def test_an_analysis_does_not_wait_for_ever_while_uploads_go_on(client, fake_llm, worker, monkeypatch):
+    monkeypatch.setattr(analysis, "UPLOADS_FIRST", 0.01)
+    upload(client, "one")
+    arriving = database.store().cache(photos.Arriving)
+    with arriving.one(), arriving.one():
+        assert worker.work() is True
+
+    assert client.get("/api/stats").json["done"] == 1
+
+
+def test_in_a_crowd_of_uploads_the_picture_for_a_model_is_made_later(client, fake_llm, turn):
+    assert turn() is False  # from now on it is known that a remote model analyses
+    arriving, prepared = (database.store().cache(kind) for kind in (photos.Arriving, photos.Prepared))
+    with arriving.one():
+        [crowded] = upload(client, "crowded")
+    [alone] = upload(client, "alone")
+
+    assert prepared.take(crowded) is None
+    assert prepared.take(alone) is not None
+    assert [turn(), turn()] == [True, True]
+    assert shown(client, crowded)["status"] == "done"
 
 
 def test_a_result_of_another_analyser_is_not_taken_over(client, fake_llm, remote, turn):

@@ -2,6 +2,7 @@
 faults, two workers.
 """
 
+import itertools
 import json
 import threading
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS
-from tests.support.service import Service, alive, eventually, together
+from tests.support.service import Clients, Service, alive, eventually, together
 
 MODEL_KEY = "sk-only-the-model-may-see-this"
 
@@ -113,6 +114,22 @@ def test_what_the_model_finds_becomes_the_analysis(service, fake_llm):
     )
     assert "library.png" in request.text
     assert [item["id"] for item in service.get("/api/search", q="library book")["items"]] == [photo["id"]]
+
+
+@pytest.mark.slow
+def test_analyses_go_on_under_endless_uploads(service):
+    numbers = itertools.count()
+    picture = draw("A holiday", size=(1080, 2400))
+
+    def upload():
+        service.upload(picture + next(numbers).to_bytes(8, "big"))
+
+    with Clients(service, *[upload] * 4) as phones:
+        eventually(lambda: service.get("/api/stats")["done"] >= 5, "some are analysed")
+        before = phones.done
+        eventually(lambda: phones.done >= before + 4, "uploads still go on")
+
+    assert phones.failures == []
 
 
 @pytest.mark.slow
