@@ -8,6 +8,7 @@ That comparison prefers exact words to prefixes and prefixes to typos, and recog
 recognition joined or split its words.
 """
 
+import contextlib
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -323,13 +324,63 @@ class _Comparison:
             sorted(((worth, term, " " in term) for term, worth in word.meanings.items()), reverse=True)
             for word in words
         ]
+        self._sequence = query.sequence
         self._phrase = f" {' '.join(query.sequence)} "
         self._needle = query.needle
         self._reach = len(query.sequence)
+        single = {part for term in (*self._numbers, *query.sequence) for part in term.split()}
+        self._lookups = {term: wanted for term in single if (wanted := terms.lookup(term)) is not None}
+        self._can_look_up = len(self._lookups) == len(single)
+        self._numbers_in_bytes = {term.encode(): number for term, number in self._numbers.items()}
 
     def of(self, texts: list[str]) -> tuple[float, float]:
         """The share of the query's weight that a photo has, and its score without freshness."""
         head, body = terms.fold_lines(texts[:2]), terms.fold_lines(texts[2:])
+        if self._can_look_up:
+            with contextlib.suppress(terms.MustCut):
+                return self._looked_up(head, body)
+        return self._cut(head, body)
+
+    def _looked_up(self, head: str, body: str) -> tuple[float, float]:
+        """The same as `_cut`, without cutting the text: in a fifth of the time. Raises `MustCut`."""
+        above = terms.Passage.of(head)
+        whole = above.and_then(terms.Passage.of(body))
+        coverage, heading = 0.0, 0.0
+        in_text = may_be_a_part = may_be_better = False
+        for share, meanings in zip(self._shares, self._best_first, strict=True):
+            best = single = 0.0  # the worth of the best meaning, and of the best that is no phrase
+            for worth, term, is_phrase in meanings:
+                if is_phrase:
+                    best = best or (worth if self._has_phrase(whole, term.split()) else 0.0)
+                elif whole.has(self._lookups[term]):
+                    best, single = best or worth, worth
+                    break
+            most = meanings[0][0] if meanings else CONFUSED
+            may_be_a_part |= single <= TYPO and most >= CONFUSED
+            may_be_better |= bool(meanings) and best < most
+            in_text |= single > 0
+            coverage += share * best
+            if best and self._is_in(above, meanings):
+                heading += share * best
+        if may_be_a_part and may_be_better:
+            raise terms.MustCut
+        close = _as_a_whole(head, body, self._has_phrase(whole, self._sequence), self._needle)
+        if not close and in_text:
+            numbers = self._numbers_in_bytes
+            # The places do not matter for a single word.
+            sequence = whole.sequence() if len(self._words) > 1 else []
+            close = self._closeness(
+                [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
+            )
+        return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
+
+    def _is_in(self, passage: terms.Passage, meanings: list[tuple[float, str, bool]]) -> bool:
+        return any(not is_phrase and passage.has(self._lookups[term]) for _, term, is_phrase in meanings)
+
+    def _has_phrase(self, passage: terms.Passage, sequence: list[str]) -> bool:
+        return all(passage.has(self._lookups[term]) for term in sequence) and passage.has_phrase(sequence)
+
+    def _cut(self, head: str, body: str) -> tuple[float, float]:
         sequence = terms.cut(head)
         in_head = set(sequence)
         sequence += terms.cut(body)
@@ -347,16 +398,19 @@ class _Comparison:
                     break
         close = _as_a_whole(head, body, self._phrase in line, self._needle)
         if not close and in_text:
-            close = self._closeness(sequence)
+            numbers = self._numbers
+            close = self._closeness(
+                [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
+            )
         return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
 
-    def _closeness(self, sequence: list[str]) -> float:
-        """How close to each other the words stand, of which there is at least one."""
-        numbers = self._numbers
+    def _closeness(self, marks: list[tuple[int, int]]) -> float:
+        """How close to each other the words stand, of which there is at least one. `marks` are their places
+        in the sequence and numbers.
+        """
         if len(self._words) == 1:
             exactly, nearby = 1, 1
         else:
-            marks = [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
             exactly, nearby = densest(marks, self._reach)[0], densest(marks, NEARBY)[0]
         return (0.35 * exactly + 0.15 * nearby) / len(self._words)
 
@@ -379,7 +433,13 @@ def _as_a_whole(head: str, body: str, phrase: bool, needle: str) -> float:
     place = lines.find(needle)
     if place < 0:
         return 0.5 if phrase or needle in lines.replace("\n", "") else 0.0
-    share = max(len(needle) / len(line) for line in lines.split("\n") if needle in line)
+    shortest, start = len(lines), place
+    while start >= 0:  # line by line
+        end = lines.find("\n", start)
+        end = end if end >= 0 else len(lines)
+        shortest = min(shortest, end - (lines.rfind("\n", 0, start) + 1))
+        start = lines.find(needle, end)
+    share = len(needle) / shortest
     return (0.7 if phrase else 0.55) + 0.2 * share + 0.1 * (1 - place / len(lines))
 
 
