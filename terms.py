@@ -9,7 +9,7 @@ text becomes words of letters and digits; an address like `nadiyar@c.im` is the 
 import itertools
 import re
 import unicodedata
-from typing import NamedTuple
+from collections.abc import Callable
 
 # Thai, Lao, Myanmar, Khmer, Hangul, Han, kana, bopomofo.
 _UNSPACED = (
@@ -144,34 +144,42 @@ def is_word(term: str) -> bool:
 
 def squeeze(folded: str) -> str:
     """Folded lines without what OCR drops, adds or confuses: spaces, punctuation; 0 and o; 1, l and i."""
-    squeezed = _translated(folded.casefold(), _SQUEEZED, _DROPPED)
-    if squeezed.isascii():
-        return squeezed
+    return squeezed(folded.casefold())
+
+
+def squeezed(text: str) -> str:
+    """`squeeze` of a case-folded text."""
+    text = _translated(text, _SQUEEZED, _DROPPED)
+    if text.isascii():
+        return text
     # The expression takes ten times as long as this, and most texts have no other signs.
     for sign in _SIGNS:
-        if sign in squeezed:
-            squeezed = squeezed.replace(sign, "")
-    return squeezed if squeezed.replace("\n", "").isalnum() else _NOT_A_LETTER.sub("", squeezed)
+        if sign in text:
+            text = text.replace(sign, "")
+    return text if text.replace("\n", "").isalnum() else _NOT_A_LETTER.sub("", text)
 
 
 class MustCut(Exception):  # not an error: the caller cuts the text
     """Whether a text has a term cannot be told without cutting it."""
 
 
-class Passage(NamedTuple):
-    """A folded text in which terms are looked up. To cut a text takes ten times as long as to look up a term,
-    and a search compares a hundred texts with a few terms.
+class Passage:
+    """A case-folded text in which terms are looked up. To cut a text takes ten times as long as to look up a
+    term, and a search compares a hundred texts with a few terms.
 
     What it finds is what `cut` would; where that is not certain, it raises `MustCut`.
     """
 
-    words: bytes  # case-folded, in UTF-8, with spaces for what `cut` takes as the end of a word
-    ascii_words: bytes  # the same with spaces for characters that are not ASCII, or the same object
+    def __init__(self, words: bytes, ascii_words: bytes):
+        # In UTF-8, with spaces for what `cut` takes as the end of a word; and the same with spaces for
+        # characters that are not ASCII, or the same object.
+        self._words, self._ascii_words = words, ascii_words
+        #: Whether the text has a term; the argument is its `lookup`. Raises `MustCut`.
+        self.has: Callable[[bytes], bool] = words.__contains__ if words is ascii_words else self._has
 
     @classmethod
-    def of(cls, folded: str) -> "Passage":
-        """The passage of a folded text. Raises `MustCut`."""
-        text = folded.casefold()
+    def of(cls, text: str) -> "Passage":
+        """The passage of a text that is folded and case-folded. Raises `MustCut`."""
         if ("+" in text or "#" in text) and _SIGNED.search(text):
             raise MustCut
         words = text.encode(errors="surrogatepass").translate(_SPACED)
@@ -180,19 +188,16 @@ class Passage(NamedTuple):
         words = b" %b " % words
         return cls(words, words if text.isascii() else words.translate(_ASCII_ONLY))
 
-    def and_then(self, other: "Passage") -> "Passage":
-        """Both, one after the other."""
-        words = self.words + other.words
-        if self.words is self.ascii_words and other.words is other.ascii_words:
-            return Passage(words, words)
-        return Passage(words, self.ascii_words + other.ascii_words)
+    def beginning(self, length: int) -> "Passage":
+        """The first `length` bytes of the text, behind which a word ends."""
+        words = self._words[: length + 2]
+        return Passage(words, words if words.isascii() else self._ascii_words[: length + 2])
 
-    def has(self, wanted: bytes) -> bool:
-        """Whether the text has a term; `wanted` is its `lookup`. Raises `MustCut`."""
-        if wanted in self.words:
+    def _has(self, wanted: bytes) -> bool:
+        if wanted in self._words:
             return True
         # Between letters that are not ASCII, a word may be a term of its own or a part of one.
-        if self.ascii_words is not self.words and wanted in self.ascii_words:
+        if wanted in self._ascii_words:
             raise MustCut
         return False
 
@@ -204,17 +209,20 @@ class Passage(NamedTuple):
             return True
         if all(map(str.isascii, sequence)):
             phrase = f" {' '.join(sequence)} ".encode()
-            return Passage(_single_spaced(self.words), _single_spaced(self.ascii_words)).has(phrase)
+            words = _single_spaced(self._words)
+            if self._words is self._ascii_words:
+                return phrase in words
+            return Passage(words, _single_spaced(self._ascii_words)).has(phrase)
         run = sequence[0] + "".join(term[-1] for term in sequence[1:])
-        if [run[at : at + 2] for at in range(len(run) - 1)] == sequence and run.encode() in self.words:
+        if [run[at : at + 2] for at in range(len(run) - 1)] == sequence and run.encode() in self._words:
             return True
         raise MustCut
 
     def sequence(self) -> list[bytes]:
         """The terms of the text, in order. Raises `MustCut`."""
-        if self.ascii_words is not self.words:
+        if self._ascii_words is not self._words:
             raise MustCut
-        return self.words.split()
+        return self._words.split()
 
 
 def lookup(term: str) -> bytes | None:
