@@ -4,6 +4,9 @@ Each of the two serves its own copy of the same data, which the earlier commit h
 opens what a later one has migrated. They run at the same time and are asked in turns, so that a slow moment
 of the machine meets both. A line has the median of each, and the ratio of this one's time to the other's: the
 median over the turns, and the range of the middle half of them.
+
+Before that, both are asked hundreds of searches, and those with different answers are named. A version that
+is only faster has none.
 """
 
 import argparse
@@ -27,6 +30,7 @@ from benchmarks.service import Service, upload_form
 from benchmarks.timing import in_turns
 from settings import ROOT, Settings
 
+SHOWN = 20  # searches whose answers differ
 UPLOADS = 200  # different pictures at most; then none is new
 
 # Run in the earlier commit's folder. Its arguments: the data folder, and the number of photos.
@@ -66,15 +70,62 @@ def main() -> None:
     options = _arguments()
     with tempfile.TemporaryDirectory(prefix="snaplore-compare-", dir=options.folder) as folder:
         root = Path(folder)
-        with _tree(options.commit, root / "tree") as tree:
+        with (
+            _tree(options.commit, root / "tree") as tree,
+            _both(tree, root, options.size, options.searches) as (this, other, queries),
+        ):
+            # Before anything is uploaded, which both analyse at moments of their own.
+            searches, differing = differences(this, other, queries)
+            print(f"{searches} searches, {len(differing)} with another answer", flush=True)
+            for text in differing[:SHOWN]:
+                print(f"  {text}", flush=True)
             print(f"{options.size:,} photos, load {os.getloadavg()[0]:.1f}", flush=True)
             print(f"{'':28} {'this':>12} {options.commit[:12]:>12} {'ratio':>9}  (middle half)", flush=True)
-            for compared in compare(tree, root, options.size, options.turns):
+            for compared in compare(this, other, options.size, options.turns, queries):
                 print(compared.row(), flush=True)
 
 
-def compare(tree: Path, root: Path, size: int, turns: int) -> Iterator[Compared]:
-    """Compare this tree with the one in `tree`, with `size` photos in data folders below `root`."""
+def compare(
+    this: Service, other: Service, size: int, turns: int, queries: list[material.Query]
+) -> Iterator[Compared]:
+    """Compare the two services, each with the same `size` photos."""
+    actions: dict[str, Callable[[], bytes]] = {}
+    for side, service in (("this", this), ("other", other)):
+        for what, ask in _actions(service, size, queries).items():
+            actions[f"{side} {what}"] = ask
+    # Each action of both sides follows upon the other's.
+    pairs = {what.partition(" ")[2]: None for what in actions}
+    ordered = {f"{side} {what}": actions[f"{side} {what}"] for what in pairs for side in ("this", "other")}
+    seconds = in_turns(ordered, turns, warm_up=3)
+    for what in pairs:
+        yield Compared.of(what, seconds[f"this {what}"], seconds[f"other {what}"])
+
+
+def differences(this: Service, other: Service, queries: list[material.Query]) -> tuple[int, list[str]]:
+    """How many searches were made: the queries, two of them at once, and each with an operator; and the texts
+    of those that the two services answer differently.
+    """
+    texts = [query.text for query in queries]
+    texts += [f"{one} {two}" for one, two in itertools.pairwise(texts)]
+    operators = itertools.cycle(measure.OPERATORS)
+    texts += [f"{text} {next(operators)}" for text in texts]
+    one, two = this.client(), other.client()
+    differing = []
+    for text in texts:
+        path = measure.search_path(material.Query("", text, ""))
+        # Scores fall with a photo's age, so once in a while one is rounded in another way a moment later.
+        if all(one.get(path) != two.get(path) for _ in range(3)):
+            differing.append(text)
+    return len(texts), differing
+
+
+@contextlib.contextmanager
+def _both(
+    tree: Path, root: Path, size: int, each: int
+) -> Iterator[tuple[Service, Service, list[material.Query]]]:
+    """A service of this tree and one of the tree in `tree`, with `size` photos in data folders below `root`,
+    and `each` queries of every kind for these photos.
+    """
     command = [sys.executable, "-c", _FILL, str(root / "other"), str(size)]
     subprocess.run(command, cwd=tree, check=True, stdout=subprocess.DEVNULL)
     # Links for the pictures; the copied database is written by its own service.
@@ -82,21 +133,10 @@ def compare(tree: Path, root: Path, size: int, turns: int) -> Iterator[Compared]
     other = Settings(data_dir=root / "other", language="en", read_locally=False)
     this = dataclasses.replace(other, data_dir=root / "this")
     database.open_store(this)  # migrates it
-    queries = measure.queries(this, 3)
+    queries = measure.queries(this, each)
     database.close_store()
     with Service(this) as one, Service(other, root=tree) as two:
-        actions: dict[str, Callable[[], bytes]] = {}
-        for side, service in (("this", one), ("other", two)):
-            for what, ask in _actions(service, size, queries).items():
-                actions[f"{side} {what}"] = ask
-        # Each action of both sides follows upon the other's.
-        pairs = {what.partition(" ")[2]: None for what in actions}
-        ordered = {
-            f"{side} {what}": actions[f"{side} {what}"] for what in pairs for side in ("this", "other")
-        }
-        seconds = in_turns(ordered, turns, warm_up=3)
-    for what in pairs:
-        yield Compared.of(what, seconds[f"this {what}"], seconds[f"other {what}"])
+        yield one, two, queries
 
 
 def _actions(service: Service, size: int, queries: list[material.Query]) -> dict[str, Callable[[], bytes]]:
@@ -142,6 +182,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("commit", help="an earlier commit, like main or HEAD~3")
     parser.add_argument("--size", type=int, default=10_000, help="photos (default: %(default)s)")
     parser.add_argument("--turns", type=int, default=60, help="(default: %(default)s)")
+    parser.add_argument(
+        "--searches", type=int, default=26, help="queries of each of the six kinds (default: %(default)s)"
+    )
     parser.add_argument("--folder", type=Path, help="folder for the temporary data")
     return parser.parse_args()
 
