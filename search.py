@@ -355,7 +355,7 @@ class _Comparison:
         return self._cut(head, body)
 
     def _looked_up(self, head: str, body: str) -> tuple[float, float]:
-        """The same as `_cut`, without cutting the text: in a fifth of the time. Raises `MustCut`."""
+        """The same as `_cut`, without cutting the text: in half of the time. Raises `MustCut`."""
         head = head.casefold()
         text = f"{head}\n{body.casefold()}"
         whole = terms.Passage.of(text)

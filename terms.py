@@ -152,7 +152,7 @@ def squeezed(text: str) -> str:
     text = _translated(text, _SQUEEZED, _DROPPED)
     if text.isascii():
         return text
-    # The expression takes ten times as long as this, and most texts have no other signs.
+    # The expression takes longer than this, and most texts have no other signs.
     for sign in _SIGNS:
         if sign in text:
             text = text.replace(sign, "")
