@@ -43,6 +43,14 @@ MAX_MEANINGS = 24  # terms that one word may mean; fewer if a query has many wor
 ALL_MEANINGS = 128  # terms that all words of a query may mean
 MAX_TYPOS = 4  # words of a query that are checked for typos; scanning 100,000 words takes 1 to 8 ms each
 SUGGESTED = 12  # words that are near to those of a query
+# Words that say nothing by themselves: none is offered in place of a word that was not found.
+EMPTY = frozenset(
+    """a about all also am an and any are as at be because been but by can could did do does for from had
+    has have he her here him his how i if in into is it its just me more my no nor not of off on only or
+    our out over she so some such than that the their them then there these they this those through to
+    too up us very was we were what when where which while who why will with would you your 的 了 和 是 在 我
+    你 他 她 它 也 都 就 不 有 与 及 或 吗 呢 吧""".split()  # noqa: SIM905  # one word a line would take two pages
+)
 LONGEST_JOIN = 4  # words that text recognition may join
 BLOCK = 64  # words in one string in memory; finding one of them takes 3 µs
 SLICE = 20_000  # words that are read at once
@@ -400,7 +408,7 @@ def nearest(words: list[Word], query: Query) -> list[Near]:
             suggested.update(lexicon.starting(word.term[: max(2, 2 * len(word.term) // 3)], SUGGESTED))
             if word.term not in query.loose:
                 suggested.update(term for term, _ in lexicon.near(word.term)[:SUGGESTED])
-        for term in suggested:
+        for term in suggested - EMPTY:
             alike = OSA.normalized_similarity(word.term, term)
             if alike >= 0.5:
                 near[term] = max(alike, near.get(term, 0.0))

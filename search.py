@@ -8,6 +8,7 @@ That comparison prefers exact words to prefixes and prefixes to typos, and recog
 recognition joined or split its words.
 """
 
+import contextlib
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -57,6 +58,8 @@ LOOKUPS = 500_000
 COVERED, CLOSE, HEADING, FRESH = 0.65, 0.25, 0.09, 0.01
 HALF_FRESH = timedelta(days=30)  # the age at which half of the freshness is left
 NEARBY = 12  # words: a sentence, or two lines of a screen
+
+_IDS = msgspec.json.Decoder(list[int])
 
 MAX_NEAREST = 6  # words that are suggested when nothing was found
 MAX_FORMS = 5  # words that are named in place of one of the query
@@ -256,13 +259,19 @@ def _candidates(conditions: list[str], scope: Scope, postings: int) -> tuple[int
     if len(newest) <= RERANKED or postings + scope.postings > RANKABLE:
         return len(newest), newest[:RERANKED]
     sql, values = scope.matching(conditions)
-    best = rows(f"{sql} AND photo_index.rowid >= ? ORDER BY rank LIMIT {RERANKED}", *values, newest[-1])
+    # By `bm25` and not by `rank`, the same value: SQLite takes three quarters of the time.
+    best = rows(
+        f"{sql} AND photo_index.rowid >= ? ORDER BY bm25(photo_index) LIMIT {RERANKED}", *values, newest[-1]
+    )
     return len(newest), [row[0] for row in best]
 
 
 def _newest(conditions: list[str], scope: Scope, most: int) -> list[int]:
     sql, values = scope.matching(conditions)
-    return [row[0] for row in rows(f"{sql} ORDER BY photo_index.rowid DESC LIMIT {most}", *values)]
+    matching = f"{sql} ORDER BY photo_index.rowid DESC LIMIT {most}"
+    # One row with all ids takes half the time of 2,000 rows.
+    found = rows(f"SELECT json_group_array(rowid) FROM ({matching})", *values)  # noqa: S608
+    return sorted(_IDS.decode(found[0][0]), reverse=True)
 
 
 def _nearest(words: list[Word], query: Query, scope: Scope) -> list[Near]:
@@ -326,10 +335,64 @@ class _Comparison:
         self._phrase = f" {' '.join(query.sequence)} "
         self._needle = query.needle
         self._reach = len(query.sequence)
+        single = {part for term in (*self._numbers, *query.sequence) for part in term.split()}
+        lookups = {term: wanted for term in single if (wanted := terms.lookup(term)) is not None}
+        self._can_look_up = len(lookups) == len(single)
+        if self._can_look_up:
+            self._sequence = _Looked.of(query.sequence, lookups)
+            self._meanings = [
+                [(worth, _Looked.of(term.split(), lookups)) for worth, term, _ in meanings]
+                for meanings in self._best_first
+            ]
+            self._numbers_in_bytes = {term.encode(): number for term, number in self._numbers.items()}
 
     def of(self, texts: list[str]) -> tuple[float, float]:
         """The share of the query's weight that a photo has, and its score without freshness."""
         head, body = terms.fold_lines(texts[:2]), terms.fold_lines(texts[2:])
+        if self._can_look_up:
+            with contextlib.suppress(terms.MustCut):
+                return self._looked_up(head, body)
+        return self._cut(head, body)
+
+    def _looked_up(self, head: str, body: str) -> tuple[float, float]:
+        """The same as `_cut`, without cutting the text: in half of the time. Raises `MustCut`."""
+        head = head.casefold()
+        text = f"{head}\n{body.casefold()}"
+        whole = terms.Passage.of(text)
+        above = whole.beginning(len(head) if head.isascii() else len(head.encode(errors="surrogatepass")))
+        coverage, heading = 0.0, 0.0
+        in_text = may_be_a_part = may_be_better = False
+        for share, meanings in zip(self._shares, self._meanings, strict=True):
+            best = single = 0.0  # the worth of the best meaning, and of the best that is no phrase
+            for worth, meaning in meanings:
+                if meaning.sequence:
+                    best = best or (worth if meaning.is_in(whole) else 0.0)
+                elif whole.has(meaning.first):
+                    best, single = best or worth, worth
+                    break
+            most = meanings[0][0] if meanings else CONFUSED
+            may_be_a_part |= single <= TYPO and most >= CONFUSED
+            may_be_better |= bool(meanings) and best < most
+            in_text |= single > 0
+            coverage += share * best
+            if best:
+                for _, meaning in meanings:
+                    if not meaning.sequence and above.has(meaning.first):
+                        heading += share * best
+                        break
+        if may_be_a_part and may_be_better:
+            raise terms.MustCut
+        close = _as_a_whole(text, self._sequence.is_in(whole), self._needle)
+        if not close and in_text:
+            numbers = self._numbers_in_bytes
+            # The places do not matter for a single word.
+            sequence = whole.sequence() if len(self._words) > 1 else []
+            close = self._closeness(
+                [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
+            )
+        return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
+
+    def _cut(self, head: str, body: str) -> tuple[float, float]:
         sequence = terms.cut(head)
         in_head = set(sequence)
         sequence += terms.cut(body)
@@ -345,18 +408,21 @@ class _Comparison:
                     coverage += share * worth
                     heading += 0.0 if in_head.isdisjoint(word.meanings) else share * worth
                     break
-        close = _as_a_whole(head, body, self._phrase in line, self._needle)
+        close = _as_a_whole(f"{head}\n{body}".casefold(), self._phrase in line, self._needle)
         if not close and in_text:
-            close = self._closeness(sequence)
+            numbers = self._numbers
+            close = self._closeness(
+                [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
+            )
         return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
 
-    def _closeness(self, sequence: list[str]) -> float:
-        """How close to each other the words stand, of which there is at least one."""
-        numbers = self._numbers
+    def _closeness(self, marks: list[tuple[int, int]]) -> float:
+        """How close to each other the words stand, of which there is at least one. `marks` are their places
+        in the sequence and numbers.
+        """
         if len(self._words) == 1:
             exactly, nearby = 1, 1
         else:
-            marks = [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
             exactly, nearby = densest(marks, self._reach)[0], densest(marks, NEARBY)[0]
         return (0.35 * exactly + 0.15 * nearby) / len(self._words)
 
@@ -369,17 +435,43 @@ def _may_be_a_part(word: Word, present: set[str]) -> bool:
     return worth <= TYPO and max(word.meanings.values(), default=CONFUSED) >= CONFUSED
 
 
-def _as_a_whole(head: str, body: str, phrase: bool, needle: str) -> float:
-    """How well the folded text contains the query as a whole, 0 to 1: 1 as the first line by itself, less
-    within a line or further down, and less if only with other spaces, which text recognition drops and adds.
+class _Looked(NamedTuple):
+    """What is looked up for a term or, with a `sequence`, for a phrase."""
+
+    first: bytes
+    others: list[bytes]
+    sequence: list[str]
+
+    @classmethod
+    def of(cls, sequence: list[str], lookups: dict[str, bytes]) -> "_Looked":
+        first, *others = [lookups[term] for term in sequence]
+        return cls(first, others, sequence if others else [])
+
+    def is_in(self, passage: terms.Passage) -> bool:
+        """Whether the passage has it. Raises `MustCut`."""
+        if not passage.has(self.first) or not all(map(passage.has, self.others)):
+            return False
+        return not self.others or passage.has_phrase(self.sequence)
+
+
+def _as_a_whole(text: str, phrase: bool, needle: str) -> float:
+    """How well the folded and case-folded `text` contains the query as a whole, 0 to 1: 1 as the first line
+    by itself, less within a line or further down, and less if only with other spaces, which text recognition
+    drops and adds.
     """
     if not phrase and len(needle) < 6 and not terms.RUN.search(needle):
         return 0.0  # so short that it may be part of other words
-    lines = terms.squeeze(f"{head}\n{body}")
+    lines = terms.squeezed(text)
     place = lines.find(needle)
     if place < 0:
         return 0.5 if phrase or needle in lines.replace("\n", "") else 0.0
-    share = max(len(needle) / len(line) for line in lines.split("\n") if needle in line)
+    shortest, start = len(lines), place
+    while start >= 0:  # line by line
+        end = lines.find("\n", start)
+        end = end if end >= 0 else len(lines)
+        shortest = min(shortest, end - (lines.rfind("\n", 0, start) + 1))
+        start = lines.find(needle, end)
+    share = len(needle) / shortest
     return (0.7 if phrase else 0.55) + 0.2 * share + 0.1 * (1 - place / len(lines))
 
 

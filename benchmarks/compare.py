@@ -5,6 +5,9 @@ opens what a later one has migrated. They run at the same time and are asked in 
 of the machine meets both. A line has the median of each, and the ratio of this one's time to the other's: the
 median over the turns, and the range of the middle half of them.
 
+Before that, both are asked hundreds of searches, and those with different answers are named. A version that
+is only faster has none.
+
 With `--rotations`, the key of the database is rotated instead, so many times in each of the two, by turns,
 beside clients that read and upload. A line has the longest wait of a request.
 """
@@ -32,6 +35,7 @@ from benchmarks.service import Client, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns
 from settings import ROOT, Settings
 
+SHOWN = 20  # searches whose answers differ
 UPLOADS = 200  # different pictures at most; then none is new
 READERS = 2  # clients that list photos during a rotation, beside one that uploads
 QUIET = 5  # seconds of the same requests without a rotation
@@ -73,54 +77,93 @@ def main() -> None:
     options = _arguments()
     with tempfile.TemporaryDirectory(prefix="snaplore-compare-", dir=options.folder) as folder:
         root = Path(folder)
-        with _tree(options.commit, root / "tree") as tree:
-            print(f"{options.size:,} photos, load {os.getloadavg()[0]:.1f}", flush=True)
+        with (
+            _tree(options.commit, root / "tree") as tree,
+            _both(tree, root, options.size, options.searches) as (this, other, queries),
+        ):
             if options.rotations:
-                for row in compare_rotations(tree, root, options.size, options.rotations):
+                for row in compare_rotations(this, other, options.rotations):
                     print(row, flush=True)
                 return
+            # Before anything is uploaded, which both analyse at moments of their own.
+            searches, differing = differences(this, other, queries)
+            print(f"{searches} searches, {len(differing)} with another answer", flush=True)
+            for text in differing[:SHOWN]:
+                print(f"  {text}", flush=True)
+            print(f"{options.size:,} photos, load {os.getloadavg()[0]:.1f}", flush=True)
             print(f"{'':28} {'this':>12} {options.commit[:12]:>12} {'ratio':>9}  (middle half)", flush=True)
-            for compared in compare(tree, root, options.size, options.turns):
+            for compared in compare(this, other, options.size, options.turns, queries):
                 print(compared.row(), flush=True)
 
 
-def compare(tree: Path, root: Path, size: int, turns: int) -> Iterator[Compared]:
-    """Compare this tree with the one in `tree`, with `size` photos in data folders below `root`."""
-    this, other = _filled(tree, root, size)
-    database.open_store(this)
-    queries = measure.queries(this, 3)
-    database.close_store()
-    with Service(this) as one, Service(other, root=tree) as two:
-        actions: dict[str, Callable[[], bytes]] = {}
-        for side, service in (("this", one), ("other", two)):
-            for what, ask in _actions(service, size, queries).items():
-                actions[f"{side} {what}"] = ask
-        # Each action of both sides follows upon the other's.
-        pairs = {what.partition(" ")[2]: None for what in actions}
-        ordered = {
-            f"{side} {what}": actions[f"{side} {what}"] for what in pairs for side in ("this", "other")
-        }
-        seconds = in_turns(ordered, turns, warm_up=3)
+def compare(
+    this: Service, other: Service, size: int, turns: int, queries: list[material.Query]
+) -> Iterator[Compared]:
+    """Compare the two services, each with the same `size` photos."""
+    actions: dict[str, Callable[[], bytes]] = {}
+    for side, service in (("this", this), ("other", other)):
+        for what, ask in _actions(service, size, queries).items():
+            actions[f"{side} {what}"] = ask
+    # Each action of both sides follows upon the other's.
+    pairs = {what.partition(" ")[2]: None for what in actions}
+    ordered = {f"{side} {what}": actions[f"{side} {what}"] for what in pairs for side in ("this", "other")}
+    seconds = in_turns(ordered, turns, warm_up=3)
     for what in pairs:
         yield Compared.of(what, seconds[f"this {what}"], seconds[f"other {what}"])
 
 
-def compare_rotations(tree: Path, root: Path, size: int, turns: int) -> Iterator[str]:
-    """Rotate the database key in both, `turns` times each, and yield a line for each turn."""
-    this, other = _filled(tree, root, size)
+def differences(this: Service, other: Service, queries: list[material.Query]) -> tuple[int, list[str]]:
+    """How many searches were made: the queries, two of them at once, and each with an operator; and the texts
+    of those that the two services answer differently.
+    """
+    texts = [query.text for query in queries]
+    texts += [f"{one} {two}" for one, two in itertools.pairwise(texts)]
+    operators = itertools.cycle(measure.OPERATORS)
+    texts += [f"{text} {next(operators)}" for text in texts]
+    one, two = this.client(), other.client()
+    differing = []
+    for text in texts:
+        path = measure.search_path(material.Query("", text, ""))
+        # Scores fall with a photo's age, so once in a while one is rounded in another way a moment later.
+        if all(one.get(path) != two.get(path) for _ in range(3)):
+            differing.append(text)
+    return len(texts), differing
+
+
+@contextlib.contextmanager
+def _both(
+    tree: Path, root: Path, size: int, each: int
+) -> Iterator[tuple[Service, Service, list[material.Query]]]:
+    """A service of this tree and one of the tree in `tree`, with `size` photos in data folders below `root`,
+    and `each` queries of every kind for these photos.
+    """
+    command = [sys.executable, "-c", _FILL, str(root / "other"), str(size)]
+    subprocess.run(command, cwd=tree, check=True, stdout=subprocess.DEVNULL)
+    # Links for the pictures; the copied database is written by its own service.
+    shutil.copytree(root / "other", root / "this", copy_function=_copied)
+    other = Settings(data_dir=root / "other", language="en", read_locally=False)
+    this = dataclasses.replace(other, data_dir=root / "this")
+    database.open_store(this)  # migrates it
+    queries = measure.queries(this, each)
+    database.close_store()
+    with Service(this) as one, Service(other, root=tree) as two:
+        yield one, two, queries
+
+
+def compare_rotations(this: Service, other: Service, turns: int) -> Iterator[str]:
+    """Rotate the database key of both, `turns` times each, and yield a line for each turn."""
     picture = material.screenshot(material.Writer(), 0)
     forms = itertools.cycle([upload_form(material.unlike(picture, number)) for number in range(UPLOADS)])
-    with Service(this) as one, Service(other, root=tree) as two:
-        yield f"{'':16} {'rotation':>10} {'a reader waits':>16} {'an upload waits':>16} {'refused':>8}"
-        for name, service in (("this", one), ("other", two)) * turns:
-            for act in (_pause, _rotate):
-                with (
-                    PauseWatch(service, _list, READERS) as reading,
-                    PauseWatch(service, lambda client: client.upload(next(forms)), 1) as uploading,
-                ):
-                    spent = act(service)
-                waits = f"{reading.longest:14.2f} s {uploading.longest:14.2f} s"
-                yield f"{name:16} {spent} {waits} {reading.refused + uploading.refused:8}"
+    yield f"{'':16} {'rotation':>10} {'a reader waits':>16} {'an upload waits':>16} {'refused':>8}"
+    for name, service in (("this", this), ("other", other)) * turns:
+        for act in (_pause, _rotate):
+            with (
+                PauseWatch(service, _list, READERS) as reading,
+                PauseWatch(service, lambda client: client.upload(next(forms)), 1) as uploading,
+            ):
+                spent = act(service)
+            waits = f"{reading.longest:14.2f} s {uploading.longest:14.2f} s"
+            yield f"{name:16} {spent} {waits} {reading.refused + uploading.refused:8}"
 
 
 def _pause(_service: Service) -> str:
@@ -135,19 +178,6 @@ def _rotate(service: Service) -> str:
 
 def _list(client: Client) -> bytes:
     return client.get(f"/api/photos?page_size={measure.PAGE}")
-
-
-def _filled(tree: Path, root: Path, size: int) -> tuple[Settings, Settings]:
-    """The settings of two data folders below `root` with the same photos, for this tree and for the other."""
-    command = [sys.executable, "-c", _FILL, str(root / "other"), str(size)]
-    subprocess.run(command, cwd=tree, check=True, stdout=subprocess.DEVNULL)
-    # Links for the pictures; the copied database is written by its own service.
-    shutil.copytree(root / "other", root / "this", copy_function=_copied)
-    other = Settings(data_dir=root / "other", language="en", read_locally=False)
-    this = dataclasses.replace(other, data_dir=root / "this")
-    database.open_store(this)  # migrates it
-    database.close_store()
-    return this, other
 
 
 def _actions(service: Service, size: int, queries: list[material.Query]) -> dict[str, Callable[[], bytes]]:
@@ -193,6 +223,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("commit", help="an earlier commit, like main or HEAD~3")
     parser.add_argument("--size", type=int, default=10_000, help="photos (default: %(default)s)")
     parser.add_argument("--turns", type=int, default=60, help="(default: %(default)s)")
+    parser.add_argument(
+        "--searches", type=int, default=26, help="queries of each of the six kinds (default: %(default)s)"
+    )
     parser.add_argument(
         "--rotations", type=int, default=0, help="rotate the key of the database so many times instead"
     )

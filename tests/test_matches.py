@@ -246,6 +246,13 @@ def test_when_nothing_is_found_the_nearest_words_are_named(library):
     )
 
 
+def test_words_that_say_nothing_are_never_offered(library):
+    library.add("Where was she then, 的 of theme")
+
+    assert library.find("there zzzz").nearest == [("theme", 1)]
+    assert library.find('"wheer"').nearest == library.find("的 zzzz").nearest == []
+
+
 def test_words_near_are_counted_within_the_filters(library):
     library.add("Flight to Tahiti", category="chat")
     library.add("Tahiti", category="webpage", app_name="Maps")
