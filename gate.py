@@ -21,7 +21,7 @@ from database import db
 from engines import sensitive
 from engines.configuration import LOCAL, Configuration
 from errors import BadInput, NotFound
-from models import Analysis, SensitiveTally
+from models import Analysis
 from settings import Settings
 
 
@@ -159,8 +159,8 @@ def set_cleared(photo_id: int, *, cleared: bool) -> None:
 
 def tallied() -> dict[str, int]:
     """The number of photos with the same kinds of what is sensitive, by these kinds, with blanks between."""
-    rows = SensitiveTally.select(SensitiveTally.kinds, SensitiveTally.photos).tuples()
-    return dict(cast("Iterable[tuple[str, int]]", rows))
+    rows = db.execute_sql("SELECT kinds, photos FROM sensitive_tallies")
+    return dict(cast("list[tuple[str, int]]", rows.fetchall()))
 
 
 def counts(tallied: dict[str, int]) -> dict[str, int]:

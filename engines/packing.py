@@ -142,6 +142,28 @@ def pack(lines: Sequence[Line]) -> bytes:
 
 def unpack(data: bytes) -> list[Line]:
     """The lines that were packed. Raises `Damaged`."""
+    texts, varints = _columns(data)
+    numbers = [_SMALL[varint] if varint in _SMALL else _signed(varint) for varint in varints]
+    lines = []
+    count = len(texts)
+    left = bottom = height = 0
+    columns = (numbers[start : start + count] for start in range(0, 5 * count, count or 1))
+    for text, step_left, step_top, step_height, width, doubt in zip(texts, *columns, strict=True):
+        left += step_left
+        height += step_height
+        top = bottom + step_top
+        bottom = top + height
+        lines.append(Line(text, 1 - doubt / 100, left, top, left + width, bottom))
+    return lines
+
+
+def texts(data: bytes) -> list[str]:
+    """The texts of the lines that were packed, in half the time of `unpack`. Raises `Damaged`."""
+    return _columns(data)[0]
+
+
+def _columns(data: bytes) -> tuple[list[str], list[bytes]]:
+    """The texts of the lines, and the numbers of their boxes as they are written, column by column."""
     form, crc, body = data[:1], data[1:5], data[5:]
     if not body or form[0] >= len(ENCODINGS) or crc != _checksum(form, body):
         raise Damaged("it is damaged, or of a newer form")
@@ -153,21 +175,11 @@ def unpack(data: bytes) -> list[Line]:
     boxes = b"".join(varints)
     if len(varints) < 5 * count or not body.startswith(boxes, place):
         raise Damaged("its boxes are cut off")
-    numbers = [_SMALL[varint] if varint in _SMALL else _signed(varint) for varint in varints]
     place += len(boxes)
     texts = _inflated(body[place:], form[0]).split("\n") if count else []
     if len(texts) != count:
         raise Damaged("its texts and boxes differ in number")
-    lines = []
-    left = bottom = height = 0
-    columns = (numbers[start : start + count] for start in range(0, 5 * count, count or 1))
-    for text, step_left, step_top, step_height, width, doubt in zip(texts, *columns, strict=True):
-        left += step_left
-        height += step_height
-        top = bottom + step_top
-        bottom = top + height
-        lines.append(Line(text, 1 - doubt / 100, left, top, left + width, bottom))
-    return lines
+    return texts, varints
 
 
 def _kept(lines: Iterable[Line]) -> Iterable[Line]:
