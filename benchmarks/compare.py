@@ -20,12 +20,28 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 import database
 from benchmarks import material, measure
 from benchmarks.service import Service, upload_form
 from benchmarks.timing import in_turns
 from settings import ROOT, Settings
+
+# What is asked of both before the clock starts: lists with each combination of these, and some details.
+ASKED = {
+    "order": "taken",
+    "stacks": "true",
+    "kept": "true",
+    "device_id": "phone_1",
+    "category": "chat",
+    "intent": "note",
+    "since": "2000-01-01",
+    "status": "done",
+    "page": "2",
+}
+DETAILS = 200
+MOST_SHOWN = 20
 
 UPLOADS = 200  # different pictures at most; then none is new
 
@@ -70,11 +86,13 @@ def main() -> None:
             print(f"{options.size:,} photos, load {os.getloadavg()[0]:.1f}", flush=True)
             print(f"{'':28} {'this':>12} {options.commit[:12]:>12} {'ratio':>9}  (middle half)", flush=True)
             for compared in compare(tree, root, options.size, options.turns):
-                print(compared.row(), flush=True)
+                print(compared, flush=True)
 
 
-def compare(tree: Path, root: Path, size: int, turns: int) -> Iterator[Compared]:
-    """Compare this tree with the one in `tree`, with `size` photos in data folders below `root`."""
+def compare(tree: Path, root: Path, size: int, turns: int) -> Iterator[str]:
+    """Compare this tree with the one in `tree`, with `size` photos in data folders below `root`. Yields lines
+    for a person: which answers differ, and the times.
+    """
     command = [sys.executable, "-c", _FILL, str(root / "other"), str(size)]
     subprocess.run(command, cwd=tree, check=True, stdout=subprocess.DEVNULL)
     # Links for the pictures; the copied database is written by its own service.
@@ -85,6 +103,7 @@ def compare(tree: Path, root: Path, size: int, turns: int) -> Iterator[Compared]
     queries = measure.queries(this, 3)
     database.close_store()
     with Service(this) as one, Service(other, root=tree) as two:
+        yield from _differences(one, two, size)
         actions: dict[str, Callable[[], bytes]] = {}
         for side, service in (("this", one), ("other", two)):
             for what, ask in _actions(service, size, queries).items():
@@ -96,7 +115,27 @@ def compare(tree: Path, root: Path, size: int, turns: int) -> Iterator[Compared]
         }
         seconds = in_turns(ordered, turns, warm_up=3)
     for what in pairs:
-        yield Compared.of(what, seconds[f"this {what}"], seconds[f"other {what}"])
+        yield Compared.of(what, seconds[f"this {what}"], seconds[f"other {what}"]).row()
+
+
+def _differences(one: Service, two: Service, size: int) -> Iterator[str]:
+    """How many answers of lists, details and statistics are equal, byte for byte, and which are not."""
+    this, other = one.client(), two.client()
+    lists = [
+        urlencode(chosen)
+        for number in range(len(ASKED) + 1)
+        for chosen in itertools.combinations(ASKED.items(), number)
+    ]
+    paths = [
+        *(f"/api/photos?page_size=7&{query}" for query in lists),
+        *(f"/api/photos?page={number}&page_size=100" for number in (2, 3, size // 200, size // 100)),
+        *(f"/api/photos/{number}" for number in range(1, size + 1, max(1, size // DETAILS))),
+        *("/api/stats", "/api/photos/apps", "/api/photos/timeline", "/api/photos/timeline?stacks=true"),
+        *("/api/analysis?page_size=100", "/api/analysis?status=done&intent=note", "/api/chat/conversations"),
+    ]
+    different = [path for path in paths if this.get(path) != other.get(path)]
+    yield f"{len(paths) - len(different):,} of {len(paths):,} answers are the same"
+    yield from (f"  another answer: {path}" for path in different[:MOST_SHOWN])
 
 
 def _actions(service: Service, size: int, queries: list[material.Query]) -> dict[str, Callable[[], bytes]]:
