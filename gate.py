@@ -11,7 +11,8 @@ note's title, a memory, a tool's arguments. What a person writes to a model or a
 to send. What was not read cannot be judged.
 """
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -21,7 +22,7 @@ from database import db
 from engines import sensitive
 from engines.configuration import LOCAL, Configuration
 from errors import BadInput, NotFound
-from models import Analysis, SensitiveTally
+from models import Analysis
 from settings import Settings
 
 
@@ -118,6 +119,7 @@ class Mark(NamedTuple):
 
 
 BATCH = 50  # photos that are judged in one transaction: about 10 ms
+MAX_REMEMBERED = 4_000  # characters of a text whose judgement is remembered
 MAX_VALUES = 2_000  # texts of a call's arguments that are looked at one by one
 
 
@@ -159,8 +161,8 @@ def set_cleared(photo_id: int, *, cleared: bool) -> None:
 
 def tallied() -> dict[str, int]:
     """The number of photos with the same kinds of what is sensitive, by these kinds, with blanks between."""
-    rows = SensitiveTally.select(SensitiveTally.kinds, SensitiveTally.photos).tuples()
-    return dict(cast("Iterable[tuple[str, int]]", rows))
+    rows = db.execute_sql("SELECT kinds, photos FROM sensitive_tallies")
+    return dict(cast("list[tuple[str, int]]", rows.fetchall()))
 
 
 def counts(tallied: dict[str, int]) -> dict[str, int]:
@@ -196,11 +198,15 @@ def holds(mark: "Analysis | Mark", shown: Any) -> bool:
 
 def marks(photo_ids: Iterable[int]) -> dict[int, Mark]:
     """The marks of those of these photos that exist, also in the trash."""
-    ids = (msgspec.json.encode(list(photo_ids)).decode(),)
+    if not (asked := list(photo_ids)):
+        return {}
+    ids = (msgspec.json.encode(asked).decode(),)
     # Without peewee: a chat asks for each result of a tool in its history.
     among = "WHERE photo_id IN (SELECT value FROM json_each(?))"
     rows = db.execute_sql(f"SELECT photo_id, sensitive, cleared FROM analyses {among}", ids)  # noqa: S608
     found = {photo_id: Mark(kinds, bool(cleared)) for photo_id, kinds, cleared in rows}
+    if len(found) == len(set(asked)):
+        return found
     for photo_id, stored in db.execute_sql(f"SELECT photo_id, analysis FROM trash {among}", ids):  # noqa: S608
         analysis = msgspec.json.decode(stored)
         found[photo_id] = Mark(analysis.get("sensitive", ""), bool(analysis.get("cleared")))
@@ -218,7 +224,11 @@ def holds_any(photo_ids: Iterable[int], *texts: str) -> bool:
     """Whether something that rests on these photos is held back: one of them is marked, or there is something
     sensitive in `texts`, unless the person says of one of them that it is not sensitive.
     """
-    found = marks(photo_ids).values()
+    return holds_marked(marks(photo_ids).values(), *texts)
+
+
+def holds_marked(found: Collection[Mark], *texts: str) -> bool:
+    """As `holds_any`, with the marks of the photos."""
     if any(mark.sensitive for mark in found):
         return True
     return not any(mark.cleared for mark in found) and holds_text(*texts)
@@ -228,7 +238,13 @@ def holds_text(*texts: str) -> bool:
     """Whether there is something sensitive in one of the texts that would leave, each by itself: a label at
     the end of one does not belong to the beginning of the next.
     """
-    return any(map(sensitive.kinds, texts))
+    return any(_judged(text) if len(text) <= MAX_REMEMBERED else sensitive.kinds(text) for text in texts)
+
+
+@functools.lru_cache(maxsize=512)
+def _judged(text: str) -> bool:
+    """Whether something sensitive is in a text. Chats ask this again about the same results and memories."""
+    return bool(sensitive.kinds(text))
 
 
 def check_arguments(arguments: Any) -> None:

@@ -18,7 +18,6 @@ import itertools
 import math
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Annotated, Any, NamedTuple, cast
@@ -153,20 +152,31 @@ def recall(
     memory has matches words one letter away. Of two equal scores the newer memory comes first. With
     `device_id`, only memories of this device and of no device are read. Equal texts are returned once.
     """
-    query = Memory.select(Memory.id, Memory.importance, Memory.content).where(_seen_by(device_id, now=now))
-    rows = [(memory_id, importance, _terms(content)) for memory_id, importance, content in _raw(query)]
-    weights = _weights(set(_terms(message[:MAX_MESSAGE])) - _LINKING, [row[2] for row in rows])
+    # Without peewee: each turn of a chat recalls.
+    sql = "SELECT id, importance, content FROM memories WHERE (expires_at IS NULL OR expires_at > ?)"
+    values = [iso(now)]
+    if device_id is not None:
+        sql, values = f"{sql} AND device_id IN (?, '')", [*values, device_id]
+    rows = db.execute_sql(sql, values).fetchall()
+    texts = _indexed(tuple(content for _, _, content in rows))
+    weights = _weights(set(_terms(message[:MAX_MESSAGE])) - _LINKING, texts)
     everything = sum(weights.values()) or 1.0
+    related = set(itertools.chain.from_iterable(texts.having[term] for term in weights))
+    related.update(place for place, row in enumerate(rows) if row[1] >= IMPORTANT)
     scored: dict[tuple[str, ...], tuple[float, int]] = {}
-    for memory_id, importance, its_terms in rows:
-        shared = weights.keys() & its_terms
-        if shared or importance >= IMPORTANT:
-            relevance = sum(map(weights.__getitem__, shared)) / everything
-            score = (relevance + IMPORTANCE_SHARE * importance, memory_id)
-            scored[its_terms] = max(score, scored.get(its_terms, score))
+    for place in related:
+        memory_id, importance, _ = rows[place]
+        its_terms = texts.terms[place]
+        relevance = sum(map(weights.__getitem__, weights.keys() & its_terms)) / everything
+        score = (relevance + IMPORTANCE_SHARE * importance, memory_id)
+        scored[its_terms] = max(score, scored.get(its_terms, score))
     ids = [memory_id for _, memory_id in heapq.nlargest(most, scored.values())]
     with db.atomic():
-        Memory.update(access_count=Memory.access_count + 1).where(Memory.id.in_(ids)).execute()
+        db.execute_sql(
+            """UPDATE memories SET access_count = access_count + 1
+            WHERE id IN (SELECT value FROM json_each(?))""",
+            (msgspec.json.encode(ids).decode(),),
+        )
         found = {memory.id: memory for memory in Memory.select().where(Memory.id.in_(ids))}
     return [found[memory_id] for memory_id in ids if memory_id in found]
 
@@ -417,19 +427,40 @@ def _twin(content: str, source_type: str, device_id: str, *, now: datetime) -> M
     return None
 
 
-def _weights(wanted: set[str], texts: list[tuple[str, ...]]) -> dict[str, float]:
+class _Texts(NamedTuple):
+    """The terms of some texts, and the places of the texts that have a term."""
+
+    terms: list[tuple[str, ...]]
+    having: dict[str, list[int]]
+
+
+@functools.lru_cache(maxsize=2)
+def _indexed(contents: tuple[str, ...]) -> _Texts:
+    """The index of some texts. It is cached by the texts themselves, so it never differs from what is stored;
+    memories rarely change from one turn of a chat to the next.
+    """
+    its_terms = [_terms(content) for content in contents]
+    having: dict[str, list[int]] = {}
+    for place, some in enumerate(its_terms):
+        for term in set(some):
+            having.setdefault(term, []).append(place)
+    return _Texts(its_terms, having)
+
+
+def _weights(wanted: set[str], texts: _Texts) -> dict[str, float]:
     """The terms of a message that occur in `texts`, with their weights: 1 for a term of one text, near 0 for
     one of all texts.
     """
-    having = Counter(itertools.chain.from_iterable(map(wanted.intersection, texts)))
+    number = len(texts.terms)
     weights = {
-        term: math.log1p(len(texts) / number) / math.log1p(len(texts)) for term, number in having.items()
+        term: math.log1p(number / len(texts.having[term])) / math.log1p(number)
+        for term in wanted & texts.having.keys()
     }
     misspelt = [
-        term for term in wanted - having.keys() if len(term) > 3 and term.isalpha() and terms.is_word(term)
+        term for term in wanted - weights.keys() if len(term) > 3 and term.isalpha() and terms.is_word(term)
     ]
     if misspelt:
-        vocabulary = list(set(itertools.chain.from_iterable(texts)))
+        vocabulary = list(texts.having)
         for term in sorted(misspelt, key=lambda term: (-len(term), term))[:MAX_TYPOS]:
             for near, _, _ in process.extract(
                 term, vocabulary, scorer=OSA.distance, score_cutoff=1, limit=None

@@ -21,7 +21,6 @@ More than 500 lines, because a photo's whole life is one concern and its routes 
 """
 
 import contextlib
-import functools
 import io
 import itertools
 import logging
@@ -54,7 +53,7 @@ from database import db
 from devices import MAX_NAME, DeviceId, EpochMs, Name
 from engines.findings import Category, Intent
 from errors import BadInput, NotFound, SnaploreError, Unavailable, Unreadable, UnsupportedImage
-from models import Analysis, ForgottenOriginal, OwnWords, Photo, PhotoTag, Trash
+from models import Analysis, ForgottenOriginal, OwnWords, Photo, PhotoTag, Selected, Trash
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
 from web import inputs, shapes
@@ -251,24 +250,20 @@ def ids_of_page(number: int, size: int, filters: Filters, order: Order = "upload
     the latest picture first.
     """
     taken = order == "taken" or filters.since is not None or filters.until is not None
+    by = ("taken_at", "photo_id") if taken else ("photo_id",)
     if filters.tag is not None:
         tagged = _tagged(filters, filters.tag)
-        total = tagged.count()
-        by = (PhotoTag.taken_at, PhotoTag.photo) if taken else (PhotoTag.photo,)
+        total = tagged.total()
         return total, models.page_of(tagged, by, number, size, total)
     among = _among(filters, taken=taken)
     total = _total(filters, among)
-    query = Analysis.select(Analysis.photo)
-    for condition in (*_within(filters), *among):
-        query = query.where(condition)
-    by = (Analysis.taken_at, Analysis.photo) if taken else (Analysis.photo,)
-    return total, models.page_of(query, by, number, size, total)
+    return total, models.page_of(_within(filters, among), by, number, size, total)
 
 
 def trashed_page(number: int, size: int) -> tuple[int, list[shapes.PhotoItem]]:
     """The number of photos in the trash, and one page of them, the one that was thrown away last first."""
     total = models.count_trashed()
-    ids = models.page_of(Trash.select(Trash.photo), (Trash.deleted_at, Trash.photo), number, size, total)
+    ids = models.page_of(Selected("trash"), ("deleted_at", "photo_id"), number, size, total)
     return total, trashed_items(ids)
 
 
@@ -299,8 +294,8 @@ def list_items(ids: list[int]) -> list[shapes.PhotoItem]:
     """The list items of these photos, in this order, without deleted ones."""
     if not ids:
         return []
-    rows = db.execute_sql(_list_sql(), (msgspec.json.encode(ids).decode(),)).fetchall()
-    found = {row[0]: _item(dict(zip(_LIST_NAMES, row, strict=True))) for row in rows}
+    rows: str = db.execute_sql(_LIST, (msgspec.json.encode(ids).decode(),)).fetchone()[0]
+    found = {item["id"]: item for item in map(_listed, msgspec.json.decode(rows))}
     return [found[photo_id] for photo_id in ids if photo_id in found]
 
 
@@ -581,16 +576,25 @@ _OWN_COLUMNS = (
     OwnWords.summary.alias("own_summary"),
     OwnWords.note.alias("own_note"),
 )
-_LIST_COLUMNS = (
-    *shapes.columns(Photo, shapes.PhotoFields),
-    *(Analysis.status.alias("analysis_status"), Analysis.app_name, Analysis.intent),
-    *(Analysis.title, Analysis.summary, Analysis.kept, Analysis.sensitive),
-    *_OWN_COLUMNS,
-    # In one column, because a list makes a fixed number of queries.
-    PhotoTag.select(peewee.fn.JSON_GROUP_ARRAY(PhotoTag.tag)).where(PhotoTag.photo == Photo.id).alias("tags"),
-)
-_LIST_NAMES = [column.name if isinstance(column, peewee.Field) else column._alias for column in _LIST_COLUMNS]
-# Plain SQL, because peewee takes longer to write a statement of this size than SQLite to run it.
+# Plain SQL, because peewee takes longer to write a statement of this size than SQLite to run it. All rows are
+# one JSON value, because reading 400 of SQLite's values takes longer than finding them.
+_LIST_COLUMNS = {
+    "title": "coalesce(nullif(own.title, ''), a.title)",
+    "summary": "coalesce(nullif(own.summary, ''), a.summary)",
+    "note": "coalesce(own.note, '')",
+    "kept": "json(iif(a.kept, 'true', 'false'))",
+    "tags": "json((SELECT json_group_array(tag) FROM photo_tags WHERE photo_id = p.id))",
+    "deleted_at": "NULL",
+    "sensitive": "a.sensitive",  # kinds with blanks between them
+    **{name: f"p.{name}" for name in shapes.names(shapes.PhotoFields)},
+    "analysis_status": "a.status",
+    "app_name": "a.app_name",
+    "intent": "a.intent",
+}
+_LISTED = tuple(_LIST_COLUMNS)
+_LIST = f"""SELECT json_group_array(json_array({", ".join(_LIST_COLUMNS.values())}))
+    FROM photos p JOIN analyses a ON a.photo_id = p.id LEFT JOIN own_words own ON own.photo_id = p.id
+    WHERE p.id IN (SELECT value FROM json_each(?))"""  # noqa: S608
 _OWN = ("title", "summary", "note", "text")
 _ANALYSIS_COLUMNS = (*shapes.names(shapes.AnalysisDetail), "visible_text", "kept", "sensitive")
 _PHOTO_COLUMNS = tuple(name for name in shapes.names(shapes.PhotoDetail) if name in Photo._meta.fields)
@@ -608,14 +612,11 @@ def _with_own_words(*columns: Any) -> "peewee.ModelSelect[Any]":
     return joined.switch(Photo)
 
 
-@functools.cache
-def _list_sql() -> str:
-    """The SQL for list items; its only value is the JSON list of their ids. It is written once: peewee takes
-    longer for it than SQLite takes to run it.
-    """
-    query = _with_own_words(*_LIST_COLUMNS).join(Analysis, on=(Analysis.photo == Photo.id))
-    sql, _ = query.where(Photo.id.in_(peewee.SQL("(SELECT value FROM json_each(?))", ("[]",)))).sql()
-    return sql
+def _listed(row: list[Any]) -> shapes.PhotoItem:
+    """A list item from a row of `_LIST`."""
+    item = dict(zip(_LISTED, row, strict=True))
+    item["sensitive"] = item["sensitive"].split()
+    return cast(shapes.PhotoItem, item)
 
 
 def _detail(
@@ -665,88 +666,84 @@ def _trashed_item(row: dict[str, Any]) -> shapes.PhotoItem:
     return _item({**analysis, **row, "analysis_status": analysis["status"]}, deleted_at=row["deleted_at"])
 
 
-def _tagged(filters: Filters, tag: str) -> "peewee.ModelSelect[Any]":
+def _tagged(filters: Filters, tag: str) -> Selected:
     """The photos with a tag that pass the filters. The index of the tag has the orders of the lists; each of
     its photos is looked up for further filters.
     """
-    query = PhotoTag.select(PhotoTag.photo).where(PhotoTag.folded == lexicon.folded_tag(tag))
+    tagged = Selected("photo_tags").where("folded = ?", lexicon.folded_tag(tag))
     if filters.since is not None:
-        query = query.where(PhotoTag.taken_at >= filters.since)
+        tagged = tagged.where("taken_at >= ?", iso(filters.since))
     if filters.until is not None:
-        query = query.where(PhotoTag.taken_at < filters.until)
+        tagged = tagged.where("taken_at < ?", iso(filters.until))
     others: dict[str, Any] = {name: value for name, value in filters.values().items() if value is not None}
     if filters.kept:
-        others["kept"] = True
+        others["kept"] = 1
     if not others and not filters.stacks:
-        return query
-    passing = Analysis.select(peewee.SQL("1")).where(Analysis.photo == PhotoTag.photo, *_uncovered(filters))
+        return tagged
+    passing = _uncovered(Selected("analyses", ("photo_id = photo_tags.photo_id",)), filters)
     for name, value in others.items():
-        passing = passing.where(_unindexed(getattr(Analysis, name), value))
-    return query.where(peewee.fn.EXISTS(passing))
+        passing = passing.where(f"+{name} = ?", value)
+    return tagged.where(f"EXISTS (SELECT 1 FROM {passing.sql})", *passing.values)  # noqa: S608
 
 
-def _among(filters: Filters, *, taken: bool) -> list[peewee.Expression]:
-    """The conditions of the filters without the period, so that SQLite uses the right index for the order."""
+def _among(filters: Filters, *, taken: bool) -> Selected:
+    """The photos that pass the filters without the period. SQLite uses no index for a column with a plus, so
+    that it uses the right one for the order.
+    """
     values = {name: value for name, value in filters.values().items() if value is not None}
     leading = None
+    among = Selected("analyses")
     if filters.kept:
         # Few photos are kept, and their index has every other column. Literal, as in that partial index.
-        kept = cast(peewee.Expression, peewee.SQL("kept = 1"))
-        others = (_unindexed(getattr(Analysis, name), value) for name, value in values.items())
-        return [kept, *others, *_uncovered(filters)]
-    if filters.stacks and not taken and not values:
+        among = among.where("kept = 1")
+        leading = "kept"
+    elif filters.stacks and not taken and not values:
         # Literal, as in the partial index `analyses_shown`.
-        return [cast(peewee.Expression, peewee.SQL("NOT covered"))]
-    if taken and values:
+        return among.where("NOT covered")
+    elif taken and values:
         # Of several filters, the one that the fewest photos pass: their number is what a page may have to
         # walk through.
         leading = min(values, key=lambda name: models.tallied(**{name: values[name]}))
     elif filters.app is not None:
         leading = "app_name"
-    among = [
-        _unindexed(getattr(Analysis, name), value)
-        if leading and name != leading
-        else getattr(Analysis, name) == value
-        for name, value in values.items()
-    ]
-    return [*among, *_uncovered(filters)]
+    for name, value in values.items():
+        among = among.where(f"+{name} = ?" if leading not in (None, name) else f"{name} = ?", value)
+    return _uncovered(among, filters)
 
 
-def _uncovered(filters: Filters) -> list[peewee.Expression]:
-    """The condition that a photo is shown for its stack; none without stacks. In the list of a device, one
-    that is covered by another device's is shown. For the plus, see `_unindexed`.
+def _uncovered(among: Selected, filters: Filters) -> Selected:
+    """Those of `among` that are shown for their stack; all of them without stacks. In the list of a device,
+    one that is covered by another device's is shown. For the plus, see `_among`.
     """
     if not filters.stacks:
-        return []
-    shown = "NOT +covered" if filters.device_id is None else "+covered <> 1"
-    return [cast(peewee.Expression, peewee.SQL(shown))]
+        return among
+    return among.where("NOT +covered" if filters.device_id is None else "+covered <> 1")
 
 
-def _unindexed(column: peewee.Field, value: Any) -> peewee.Expression:
-    """A condition for which SQLite uses no index."""
-    return peewee.Expression(peewee.NodeList((peewee.SQL("+"), column)), peewee.OP.EQ, value)
+def _within(filters: Filters, among: Selected) -> Selected:
+    """Those of `among` that are in the period."""
+    if filters.since is not None:
+        among = among.where("taken_at >= ?", iso(filters.since))
+    return among if filters.until is None else among.where("taken_at < ?", iso(filters.until))
 
 
-def _within(filters: Filters) -> list[peewee.Expression]:
-    since = [] if filters.since is None else [Analysis.taken_at >= filters.since]
-    return since if filters.until is None else [*since, Analysis.taken_at < filters.until]
-
-
-def _total(filters: Filters, among: list[peewee.Expression]) -> int:
+def _total(filters: Filters, among: Selected) -> int:
     """How many photos match the filters. In a period, counts those in it or those outside of it, whichever
     are likely to be fewer.
     """
     if filters.kept and filters.app is not None:
         # No tally has kept photos by app: they are counted in the index of kept photos.
-        return Analysis.select().where(*_within(filters), *among).count()
+        return _within(filters, among).total()
     if filters.since is None and filters.until is None:
         return _tallied(filters)
     if not _holds_most(filters):
-        return Analysis.select().where(*_within(filters), *among).count()
-    before = Analysis.taken_at < filters.since if filters.since else None
-    after = Analysis.taken_at >= filters.until if filters.until else None
-    outside = (Analysis.select().where(side, *among).count() for side in (before, after) if side is not None)
-    return _tallied(filters) - sum(outside)
+        return _within(filters, among).total()
+    outside = 0
+    if filters.since is not None:
+        outside += among.where("taken_at < ?", iso(filters.since)).total()
+    if filters.until is not None:
+        outside += among.where("taken_at >= ?", iso(filters.until)).total()
+    return _tallied(filters) - outside
 
 
 def _tallied(filters: Filters) -> int:

@@ -141,8 +141,12 @@ def shown(lines: Iterable[Line]) -> list[shapes.LineFields]:
 
 def text(photo_id: int) -> str:
     """What was read on a photo, a line a row; "" when nothing was."""
-    found = page_of(photo_id)
-    return "" if found is None else "\n".join(line.text for line in found[0].lines)
+    row = db.execute_sql("SELECT lines FROM readings WHERE photo_id = ?", (photo_id,)).fetchone()
+    try:
+        return "" if row is None else "\n".join(packing.texts(row[0]))
+    except packing.Damaged as problem:
+        _log_damage(photo_id, problem)
+        return ""
 
 
 def lines_on(page: Page) -> Lines:
@@ -185,8 +189,12 @@ def _page(photo_id: int, width: int, height: int, packed: bytes) -> Page | None:
     try:
         return Page(width, height, packing.unpack(packed))
     except packing.Damaged as problem:
-        log.error("the reading of photo %d cannot be used: %s", photo_id, problem)
+        _log_damage(photo_id, problem)
         return None
+
+
+def _log_damage(photo_id: int, problem: packing.Damaged) -> None:
+    log.error("the reading of photo %d cannot be used: %s", photo_id, problem)
 
 
 # ----------------------------------------------------------------------------------------------------- routes

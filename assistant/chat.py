@@ -379,7 +379,7 @@ class _Turn:
     def _ask(self, offered: list[dict[str, Any]] | None, *reminders: dict[str, Any]) -> Answer:
         room = self._room - (context.tokens(offered) if offered else 0)
         present = [*self._present, *reminders]
-        messages = [self._system, *context.fit(self._history.messages, present, room)]
+        messages = [self._system, *context.fit(self._history.turns, present, room)]
         answer = self._model.complete(
             messages, tools=offered, most=self._most_answer, remembered=self._recalled
         )

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from database import db
 from errors import Conflict, NotFound
 from models import AskedCall, Message, PausedTurn
 from web import shapes
@@ -94,9 +95,11 @@ def pause(question_id: int, turn: Paused, asked: dict[str, Destination], *, now:
 
 def paused(conversation_id: str) -> tuple[int, Paused] | None:
     """The interrupted turn of a conversation, with the id of its user message."""
-    selected = PausedTurn.select().join(Message).where(Message.conversation == conversation_id)
-    row = selected.order_by(PausedTurn.message.desc()).first()
-    return None if row is None else (row.message_id, msgspec.json.decode(row.state, type=Paused))
+    # Without peewee: each turn asks.
+    sql = """SELECT message_id, state FROM paused_turns JOIN messages ON messages.id = message_id
+        WHERE conversation_id = ? ORDER BY message_id DESC LIMIT 1"""
+    row = db.execute_sql(sql, (conversation_id,)).fetchone()
+    return None if row is None else (row[0], msgspec.json.decode(row[1], type=Paused))
 
 
 def new_id() -> str:

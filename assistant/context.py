@@ -10,13 +10,16 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 # Characters per token: English prose has 4 to 5, but JSON, code and names have 3. A Chinese character, kana
 # or hangul is at most one token in every current vocabulary; other scripts and emoji are split into pieces.
 ASCII_CHARACTERS = 3.5
 OTHER_CHARACTERS = 1.3
 _CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
+_ASCII = bytes(range(128))
 
 # A picture of 1568 px: 1,100 (OpenAI's tiles) to 1,600 tokens (Anthropic's width × height / 750).
 PICTURE_TOKENS = 1_600
@@ -33,11 +36,12 @@ def tokens(value: Any) -> int:
     if isinstance(value, str):
         if value.isascii():
             return math.ceil(len(value) / ASCII_CHARACTERS)
-        ascii_only = len(value.encode("ascii", "ignore"))
-        cjk = len(_CJK.findall(value))
-        return math.ceil(
-            ascii_only / ASCII_CHARACTERS + cjk + (len(value) - ascii_only - cjk) / OTHER_CHARACTERS
-        )
+        # Most texts have few other characters, and only these are looked at one by one.
+        others = value.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+        left = others.decode("utf-8", "surrogatepass")
+        cjk = len(_CJK.findall(left))
+        ascii_only = len(value) - len(left)
+        return math.ceil(ascii_only / ASCII_CHARACTERS + cjk + (len(left) - cjk) / OTHER_CHARACTERS)
     if isinstance(value, dict) and "role" in value:
         content = value.get("content")
         if len(value) == 2 and isinstance(content, str):  # nearly every message
@@ -49,25 +53,40 @@ def tokens(value: Any) -> int:
         )
     if isinstance(value, list) and value and isinstance(value[0], dict) and "role" in value[0]:
         return sum(map(tokens, value))
-    return tokens(json.dumps(value, ensure_ascii=False))
+    # The descriptions of tools are kilobytes, and the same ones in each request.
+    return _of_json(msgspec.json.encode(value))
 
 
-def first_fitting(versions: Iterable[Messages], most: int) -> Messages | None:
+@functools.lru_cache(maxsize=16)
+def _of_json(encoded: bytes) -> int:
+    return tokens(json.dumps(msgspec.json.decode(encoded), ensure_ascii=False))
+
+
+class Sized(NamedTuple):
+    """Messages, and the tokens that they take."""
+
+    messages: Messages
+    tokens: int
+
+
+def first_fitting(versions: Iterable[Messages], most: int) -> Sized | None:
     """The first of `versions` that fits into `most` tokens; later ones are not generated."""
-    return next((version for version in versions if tokens(version) <= most), None)
+    sized = (Sized(version, tokens(version)) for version in versions)
+    return next((version for version in sized if version.tokens <= most), None)
 
 
-def fit(earlier: list[Messages], present: Messages, most: int) -> Messages:
+def fit(earlier: list[Sized], present: Messages, most: int) -> Messages:
     """The messages of earlier turns and the present one, within `most` tokens: the oldest turns are dropped
     first, then the ends of long tool answers.
 
     A present turn that is still too long is returned all the same: the model's server reports it then.
     """
-    sizes, size = [tokens(turn) for turn in earlier], tokens(present)
-    first = 0
-    while first < len(earlier) and sum(sizes[first:]) + size > most:
+    size = tokens(present)
+    first, needed = 0, size + sum(turn.tokens for turn in earlier)
+    while first < len(earlier) and needed > most:
+        needed -= earlier[first].tokens
         first += 1
-    sent = [message for turn in earlier[first:] for message in turn]
+    sent = [message for turn in earlier[first:] for message in turn.messages]
     return sent + (present if size <= most else _shortened(present, most))
 
 

@@ -24,6 +24,7 @@ from flask import Blueprint
 import crypto
 import database
 from assistant import confirmation
+from clock import iso
 from database import db
 from errors import NotFound, Unreadable
 from models import Conversation, Message
@@ -78,11 +79,12 @@ def begin_turn(
         message.attachment_generation = database.store().ring.generation
     try:
         with db.atomic():
-            fields = {"title": _title(content), "device_id": device_id, "created_at": now, "updated_at": now}
-            Conversation.insert(id=conversation_id, **fields).on_conflict(
-                conflict_target=[Conversation.id], update={"updated_at": now}
-            ).execute()
-            message.save(force_insert=True)
+            db.execute_sql(
+                """INSERT INTO conversations (id, title, device_id, created_at, updated_at, noted_message_id)
+                VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at""",
+                (conversation_id, _title(content), device_id, iso(now), iso(now)),
+            )
+            _insert(message)
     except BaseException:
         drop_unless_stored(message)
         raise
@@ -91,10 +93,12 @@ def begin_turn(
 
 def unanswered(conversation_id: str, content: str, picture: bytes | None) -> Message | None:
     """The conversation's last message if it is this one of the person, still without an answer."""
-    last = _last(conversation_id)
-    if last is None or last.role != "user" or last.content != content or not _has_picture(last, picture):
+    sql = "SELECT id, role, content FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT 1"
+    last = db.execute_sql(sql, (conversation_id,)).fetchone()
+    if last is None or last[1:] != ("user", content):
         return None
-    return last
+    message: Message = Message.get_by_id(last[0])
+    return message if _has_picture(message, picture) else None
 
 
 def has_foreign_text(question: Message) -> bool:
@@ -147,7 +151,7 @@ def end_turn(question: Message, following: Turn, *, recalled: list[str] | None, 
             raise NotFound("The conversation was deleted while the answer was being written.")
         for message in following:
             message.conversation_id = question.conversation_id
-            message.save(force_insert=True)
+            _insert(message)
         Conversation.update(updated_at=now).where(Conversation.id == question.conversation_id).execute()
 
 
@@ -339,9 +343,15 @@ def _tuples(query: "peewee.ModelSelect[Any]") -> list[tuple[Any, ...]]:
     return cast(list[tuple[Any, ...]], list(query.tuples()))
 
 
-def _last(conversation_id: str) -> Message | None:
-    messages = Message.select().where(Message.conversation == conversation_id)
-    return cast(Message | None, messages.order_by(Message.id.desc()).first())
+def _insert(message: Message) -> None:
+    """Insert a new message. Peewee would take longer to write the statement than SQLite to run it."""
+    values = [field.db_value(message.__data__.get(field.name)) for field in _FIELDS]
+    message.id = db.execute_sql(_INSERT, values).lastrowid
+
+
+_FIELDS = [field for field in Message._meta.sorted_fields if field is not Message.id]
+_INSERT = f"""INSERT INTO messages ({", ".join(field.column_name for field in _FIELDS)})
+    VALUES ({", ".join("?" * len(_FIELDS))})"""  # noqa: S608
 
 
 def _before(conversation_id: str, message_id: int) -> list[Earlier]:

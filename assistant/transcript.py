@@ -2,7 +2,8 @@
 
 import contextlib
 import functools
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,11 +15,15 @@ from engines import prompts
 from errors import Unreadable
 from models import Message
 
+TURNS = 20  # of a history whose photos are looked up together
+
+Marks = Mapping[int, gate.Mark]  # by the ids of photos
+
 
 class History(NamedTuple):
     """Earlier turns, oldest first."""
 
-    messages: list[context.Messages]  # a list for each turn that is sent again
+    turns: list[context.Sized]  # those that are sent again
     own_words: list[str]  # the person's messages in all turns that were read
 
 
@@ -38,26 +43,30 @@ class Transcript(NamedTuple):
         A turn that does not fit with its picture is rendered without it. The history begins after the first
         turn that does not fit at all, so that it has no gaps.
         """
-        messages: list[context.Messages] = []
+        sent: list[context.Sized] = []
         own_words: list[str] = []
-        for turn in turns:
+        for turn, marks in _with_marks(turns) if self.gated else ((turn, None) for turn in turns):
             own_words[:0] = [message.content or "" for message in turn if message.role == "user"]
             attached = sum(message.attachment_path is not None for message in turn)
             with_pictures = (True, False) if attached and pictures > 0 else (False,)
             fitting = context.first_fitting(
-                (self.messages(turn, pictures=shown) for shown in with_pictures), most
+                (self.messages(turn, pictures=shown, marks=marks) for shown in with_pictures), most
             )
             if fitting is None:
                 break
-            messages.insert(0, fitting)
-            most -= context.tokens(fitting)
+            sent.append(fitting)
+            most -= fitting.tokens
             pictures -= attached
-        return History(messages, own_words)
+        return History(sent[::-1], own_words)
 
-    def messages(self, turn: Sequence[Message | Earlier], *, pictures: bool) -> context.Messages:
-        """The messages of a turn. Without `pictures`, a line of text replaces each attached picture."""
+    def messages(
+        self, turn: Sequence[Message | Earlier], *, pictures: bool, marks: Marks | None = None
+    ) -> context.Messages:
+        """The messages of a turn. Without `pictures`, a line of text replaces each attached picture. `marks`
+        are those of the photos that its tools have found, if they are known.
+        """
         messages: context.Messages = []
-        held = held_back(turn) if self.gated else set()
+        held = held_back(turn, marks) if self.gated else set()
         for number, message in enumerate(turn):
             if number in held:
                 message = _without_content(message)
@@ -87,31 +96,52 @@ class Transcript(NamedTuple):
 SCREENSHOTS = ("search_knowledge_base", "get_screenshot", "agenda")
 
 
-def held_back(turn: Sequence[Message | Earlier]) -> set[int]:
+def held_back(turn: Sequence[Message | Earlier], marks: Marks | None = None) -> set[int]:
     """The positions of the messages in a turn that must not leave: results of tools about sensitive
-    screenshots, and the answers that were given after them.
+    screenshots, and the answers that were given after them. `marks` are those of the screenshots, if they are
+    known.
 
     An embedded model has read such results in full, as has a remote one if a photo was marked later.
     """
+    if marks is None:
+        marks = gate.marks(_found_in(turn))
     held: set[int] = set()
     photos: set[int] = set()
     for number, message in enumerate(turn):
         if message.role == "tool" and message.tool_name in SCREENSHOTS:
             results = _judged(message.content or "")
-            found = gate.marks(photo_id for photo_id, _ in results if photo_id is not None)
-            photos |= found.keys()
-            marks = (
-                (found.get(photo_id or 0, gate.Mark()), is_sensitive) for photo_id, is_sensitive in results
+            photos.update(marks.keys() & {photo_id for photo_id, _ in results})
+            judged = (
+                (marks.get(photo_id or 0, gate.Mark()), is_sensitive) for photo_id, is_sensitive in results
             )
-            if any(not mark.cleared and (mark.sensitive or is_sensitive) for mark, is_sensitive in marks):
+            if any(not mark.cleared and (mark.sensitive or is_sensitive) for mark, is_sensitive in judged):
                 held.add(number)
         elif (
             message.role == "assistant"
             and message.content
-            and (held or (photos and gate.holds_any(photos, message.content)))
+            and (held or (photos and gate.holds_marked([marks[each] for each in photos], message.content)))
         ):
             held.add(number)
     return held
+
+
+def _with_marks(turns: Iterable[list[Earlier]]) -> Iterator[tuple[list[Earlier], Marks]]:
+    """The turns, each with the marks of the photos that its tools have found: in one query for some turns."""
+    rest = iter(turns)
+    while some := list(itertools.islice(rest, TURNS)):
+        marks = gate.marks(_found_in(itertools.chain.from_iterable(some)))
+        yield from ((turn, marks) for turn in some)
+
+
+def _found_in(messages: Iterable[Message | Earlier]) -> set[int]:
+    """The ids of the photos in the results of tools."""
+    return {
+        photo_id
+        for message in messages
+        if message.role == "tool" and message.tool_name in SCREENSHOTS
+        for photo_id, _ in _judged(message.content or "")
+        if photo_id is not None
+    }
 
 
 @functools.lru_cache(maxsize=256)

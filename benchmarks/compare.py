@@ -28,6 +28,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 import database
 from benchmarks import material, measure
@@ -35,7 +36,21 @@ from benchmarks.service import Client, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns
 from settings import ROOT, Settings
 
-SHOWN = 20  # searches whose answers differ
+# What is asked of both before the clock starts: lists with each combination of these, and some details.
+ASKED = {
+    "order": "taken",
+    "stacks": "true",
+    "kept": "true",
+    "device_id": "phone_1",
+    "category": "chat",
+    "intent": "note",
+    "since": "2000-01-01",
+    "status": "done",
+    "page": "2",
+}
+DETAILS = 200
+MOST_SHOWN = 20  # answers that differ
+
 UPLOADS = 200  # different pictures at most; then none is new
 READERS = 2  # clients that list photos during a rotation, beside one that uploads
 QUIET = 5  # seconds of the same requests without a rotation
@@ -86,10 +101,11 @@ def main() -> None:
                     print(row, flush=True)
                 return
             # Before anything is uploaded, which both analyse at moments of their own.
-            searches, differing = differences(this, other, queries)
-            print(f"{searches} searches, {len(differing)} with another answer", flush=True)
-            for text in differing[:SHOWN]:
-                print(f"  {text}", flush=True)
+            paths = [*_lists(options.size), *_searches(queries)]
+            different = differences(this, other, paths)
+            print(f"{len(paths):,} answers, {len(different)} of them different", flush=True)
+            for path in different[:MOST_SHOWN]:
+                print(f"  {path}", flush=True)
             print(f"{options.size:,} photos, load {os.getloadavg()[0]:.1f}", flush=True)
             print(f"{'':28} {'this':>12} {options.commit[:12]:>12} {'ratio':>9}  (middle half)", flush=True)
             for compared in compare(this, other, options.size, options.turns, queries):
@@ -112,22 +128,36 @@ def compare(
         yield Compared.of(what, seconds[f"this {what}"], seconds[f"other {what}"])
 
 
-def differences(this: Service, other: Service, queries: list[material.Query]) -> tuple[int, list[str]]:
-    """How many searches were made: the queries, two of them at once, and each with an operator; and the texts
-    of those that the two services answer differently.
-    """
+def differences(this: Service, other: Service, paths: list[str]) -> list[str]:
+    """The paths whose answers differ, byte for byte."""
+    one, two = this.client(), other.client()
+    # Scores fall with a photo's age, so once in a while one is rounded in another way a moment later.
+    return [path for path in paths if all(one.get(path) != two.get(path) for _ in range(3))]
+
+
+def _lists(size: int) -> list[str]:
+    """Lists with each combination of filters, details, statistics."""
+    chosen = [
+        urlencode(chosen)
+        for number in range(len(ASKED) + 1)
+        for chosen in itertools.combinations(ASKED.items(), number)
+    ]
+    return [
+        *(f"/api/photos?page_size=7&{query}" for query in chosen),
+        *(f"/api/photos?page={number}&page_size=100" for number in (2, 3, size // 200, size // 100)),
+        *(f"/api/photos/{number}" for number in range(1, size + 1, max(1, size // DETAILS))),
+        *("/api/stats", "/api/photos/apps", "/api/photos/timeline", "/api/photos/timeline?stacks=true"),
+        *("/api/analysis?page_size=100", "/api/analysis?status=done&intent=note", "/api/chat/conversations"),
+    ]
+
+
+def _searches(queries: list[material.Query]) -> list[str]:
+    """Searches for the queries, for two of them at once, and for each with an operator."""
     texts = [query.text for query in queries]
     texts += [f"{one} {two}" for one, two in itertools.pairwise(texts)]
     operators = itertools.cycle(measure.OPERATORS)
     texts += [f"{text} {next(operators)}" for text in texts]
-    one, two = this.client(), other.client()
-    differing = []
-    for text in texts:
-        path = measure.search_path(material.Query("", text, ""))
-        # Scores fall with a photo's age, so once in a while one is rounded in another way a moment later.
-        if all(one.get(path) != two.get(path) for _ in range(3)):
-            differing.append(text)
-    return len(texts), differing
+    return [measure.search_path(material.Query("", text, "")) for text in texts]
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+from werkzeug.test import create_environ, run_wsgi_app
 
 import analysis
 import database
@@ -28,10 +29,11 @@ import models
 import photos
 import pictures
 import search
+from app import create_app
 from assistant import chat
 from benchmarks import floors, material, seed
 from benchmarks.figures import Figure
-from benchmarks.service import MemoryWatch, PauseWatch, Service, upload_form
+from benchmarks.service import API_KEY, MemoryWatch, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns, p50, p95, side_by_side
 from clock import iso, utc_now
 from engines import configuration, reading
@@ -198,9 +200,12 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
         many, plain = (services.enter_context(Service(folder)) for folder in (folders.large, folders.plain))
         few = many if folders.small is folders.large else services.enter_context(Service(folders.small))
         targets = {"many": (many, folders.size), "few": (few, small), "plain": (plain, folders.size)}
-        actions = {"health": _asking(many, lambda: "/api/health")}
+        actions = {}
         for name, (service, size) in targets.items():
             choice = random.Random(material.SEED)
+            # The first request after another process has run is slower, whatever it asks for.
+            for turn in ("wake", "health"):
+                actions[f"{turn} {name}"] = _asking(service, lambda: "/api/health")
             actions[f"list {name}"] = _asking(service, lambda: f"/api/photos?page_size={PAGE}")
             actions[f"last {name}"] = _asking(
                 service, lambda size=size: f"/api/photos?page_size={PAGE}&page={-(-size // PAGE)}"
@@ -229,7 +234,16 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
         seconds = {
             name: p50(each) * MS for name, each in in_turns(actions, 30 * folders.rounds, warm_up=10).items()
         }
-    health = {"unit": "ms", "floor": seconds["health"], "floor_is": "health"}
+    call, choice = _called(folders.large), random.Random(material.SEED)
+    actions = {
+        "health": lambda: call("/api/health"),
+        "list": lambda: call(f"/api/photos?page_size={PAGE}"),
+        "detail": lambda: call(f"/api/photos/{choice.randint(1, folders.size)}"),
+        "stats": lambda: call("/api/stats"),
+    }
+    app = {name: p50(each) * MS for name, each in in_turns(actions, 30 * folders.rounds, warm_up=10).items()}
+    database.close_store()
+    health = {"unit": "ms", "floor": seconds["health many"], "floor_is": "health"}
     names = {
         "list": f"list of {PAGE}",
         "last": f"list of {PAGE}, the oldest",
@@ -254,6 +268,9 @@ def listing(folders: seed.Folders) -> Iterator[Figure]:
     }.items():  # these count or skip rows, so they grow with the library
         yield Figure(what=f"list of {PAGE}, {what}, p50", measured=seconds[f"{name} many"], **health)
     yield Figure(what="stats, p50", measured=seconds["stats many"], ratio_at_most=1.5, **health)
+    within = {"unit": "ms", "floor": app["health"], "floor_is": "health, without HTTP"}
+    for name in ("list", "detail", "stats"):
+        yield Figure(what=f"{name}, without HTTP, p50", measured=app[name], **within)
     yield Figure(
         what=f"list of {PAGE}, encrypted against not", measured=seconds["list many"], unit="ms",
         floor=seconds["list plain"], floor_is="not encrypted", ratio_at_most=1.15,
@@ -603,6 +620,22 @@ def queries(settings: Settings, each: int) -> list[material.Query]:
 def _asking(service: Service, path: Callable[[], str]) -> Callable[[], bytes]:
     client = service.client()
     return lambda: client.get(path())
+
+
+def _called(settings: Settings) -> Callable[[str], bytes]:
+    """A function that calls the application of this process, without a server."""
+    app = create_app(dataclasses.replace(settings, api_key=API_KEY))
+    bare = create_environ(headers={"Authorization": f"Bearer {API_KEY}"})
+
+    def call(path: str) -> bytes:
+        place, _, query = path.partition("?")
+        environ = {**bare, "PATH_INFO": place, "QUERY_STRING": query}
+        body, status, _ = run_wsgi_app(app, environ, buffered=True)
+        if status != "200 OK":
+            raise RuntimeError(f"{path}: {status}")
+        return b"".join(body)
+
+    return call
 
 
 def _counting(

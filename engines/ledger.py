@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 import peewee
 
+from database import db
 from engines.findings import Usage
 from models import SpendLedger
 from settings import Settings
@@ -20,11 +21,7 @@ def record(usage: Usage, *, purpose: str, model: str, now: datetime) -> None:
     """Add `usage` to the ledger of the day. Without a call, no row is added."""
     if not usage.calls:
         return
-    counts = msgspec.structs.asdict(usage)
-    more = {getattr(SpendLedger, name): getattr(SpendLedger, name) + count for name, count in counts.items()}
-    SpendLedger.insert(day=now.date().isoformat(), purpose=purpose, model=model, **counts).on_conflict(
-        conflict_target=[SpendLedger.day, SpendLedger.purpose, SpendLedger.model], update=more
-    ).execute()
+    db.execute_sql(_ADD, (_day(now), purpose, model, *msgspec.structs.astuple(usage)))
 
 
 def tokens_today(*, now: datetime) -> int:
@@ -50,6 +47,12 @@ def usage(days: int, *, now: datetime) -> list[SpendLedger]:
     """The ledger's rows of the last `days` days, today included, newest first."""
     rows = SpendLedger.select().where(SpendLedger.day > _day(now - timedelta(days=days)))
     return list(rows.order_by(SpendLedger.day.desc(), SpendLedger.purpose, SpendLedger.model))
+
+
+_COUNTS = Usage.__struct_fields__
+_ADD = f"""INSERT INTO spend_ledger (day, purpose, model, {", ".join(_COUNTS)})
+    VALUES (?, ?, ?{", ?" * len(_COUNTS)}) ON CONFLICT (day, purpose, model) DO UPDATE
+    SET {", ".join(f"{name} = {name} + excluded.{name}" for name in _COUNTS)}"""  # noqa: S608
 
 
 def _day(moment: datetime) -> str:

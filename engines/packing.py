@@ -141,6 +141,27 @@ def pack(lines: Sequence[Line]) -> bytes:
 
 def unpack(data: bytes) -> list[Line]:
     """The lines that were packed. Raises `Damaged`."""
+    texts, numbers = _columns(data)
+    lines = []
+    count = len(texts)
+    left = bottom = height = 0
+    columns = (numbers[start : start + count] for start in range(0, 5 * count, count or 1))
+    for text, step_left, step_top, step_height, width, doubt in zip(texts, *columns, strict=True):
+        left += step_left
+        height += step_height
+        top = bottom + step_top
+        bottom = top + height
+        lines.append(Line(text, 1 - doubt / 100, left, top, left + width, bottom))
+    return lines
+
+
+def texts(data: bytes) -> list[str]:
+    """The texts of the lines that were packed, in less time than `unpack` takes. Raises `Damaged`."""
+    return _columns(data)[0]
+
+
+def _columns(data: bytes) -> tuple[list[str], list[int]]:
+    """The texts of the lines, and the numbers of their boxes, column by column."""
     form, crc, body = data[:1], data[1:5], data[5:]
     if not body or form[0] >= len(ENCODINGS) or crc != _checksum(form, body):
         raise Damaged("it is damaged, or of a newer form")
@@ -151,16 +172,7 @@ def unpack(data: bytes) -> list[Line]:
     texts = _inflated(body[place:], form[0]).split("\n") if count else []
     if len(texts) != count:
         raise Damaged("its texts and boxes differ in number")
-    lines = []
-    left = bottom = height = 0
-    columns = (numbers[start : start + count] for start in range(0, 5 * count, count or 1))
-    for text, step_left, step_top, step_height, width, doubt in zip(texts, *columns, strict=True):
-        left += step_left
-        height += step_height
-        top = bottom + step_top
-        bottom = top + height
-        lines.append(Line(text, 1 - doubt / 100, left, top, left + width, bottom))
-    return lines
+    return texts, numbers
 
 
 def _kept(lines: Iterable[Line]) -> Iterable[Line]:

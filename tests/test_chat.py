@@ -606,10 +606,10 @@ def test_a_history_has_the_latest_turns_that_fit_without_gaps(texts, most):
     transcript = Transcript(prompts.Frame(), takes_tools=True)
     whole = [transcript.messages(one, pictures=True) for one in turns]
     history = transcript.history(reversed(turns), most, pictures=8)
-    kept = len(history.messages)
+    kept = len(history.turns)
 
-    assert history.messages == whole[len(whole) - kept :]
-    assert sum(map(context.tokens, history.messages)) <= most
+    assert [turn.messages for turn in history.turns] == whole[len(whole) - kept :]
+    assert sum(context.tokens(turn.messages) for turn in history.turns) <= most
     if kept < len(turns):
         assert sum(map(context.tokens, whole[-kept - 1 :])) > most
     assert history.own_words == texts[max(0, len(texts) - kept - 1) :]

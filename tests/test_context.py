@@ -27,13 +27,17 @@ def turns(draw):
     return [*messages, {"role": "assistant", "content": draw(TEXTS)}]
 
 
+def sized(history):
+    return [context.Sized(turn, context.tokens(turn)) for turn in history]
+
+
 def flat(history):
     return [message for turn in history for message in turn]
 
 
 @given(earlier=st.lists(turns(), max_size=6), present=turns(), most=st.integers(0, 8_000))
 def test_a_fitted_history_is_the_latest_turns_whole_and_the_present_one(earlier, present, most):
-    sent = context.fit(earlier, present, most)
+    sent = context.fit(sized(earlier), present, most)
     kept = len(sent) - len(present)
     ends = [len(flat(earlier[first:])) for first in range(len(earlier) + 1)]
 
@@ -47,7 +51,7 @@ def test_a_fitted_history_is_the_latest_turns_whole_and_the_present_one(earlier,
 
 @given(earlier=st.lists(turns(), max_size=6), present=turns(), most=st.integers(0, 8_000))
 def test_the_turn_that_would_have_come_next_does_not_fit(earlier, present, most):
-    sent = context.fit(earlier, present, most)
+    sent = context.fit(sized(earlier), present, most)
     dropped = len(flat(earlier)) + len(present) - len(sent)
     last = next(
         (turn for place, turn in enumerate(earlier) if len(flat(earlier[: place + 1])) == dropped), None
@@ -76,8 +80,8 @@ def test_only_the_tools_answers_are_cut_and_their_frames_stay_closed(present, mo
 def test_of_several_versions_the_first_that_fits_is_sent():
     long, short = [{"role": "user", "content": "long " * 100}], [{"role": "user", "content": "short"}]
 
-    assert context.first_fitting([long, short], 1_000) == long
-    assert context.first_fitting([long, short], 20) == short
+    assert context.first_fitting([long, short], 1_000).messages == long
+    assert context.first_fitting([long, short], 20).messages == short
     assert context.first_fitting([long, short], 5) is None
 
 
@@ -115,10 +119,10 @@ def test_tokens_are_estimated_by_the_kind_of_character(value, tokens):
 def test_what_fits_to_the_token_is_sent():
     earlier, present = [{"role": "user", "content": "a" * 7}], [{"role": "user", "content": "b" * 7}]
 
-    assert context.fit([earlier], present, 30) == [*earlier, *present]
-    assert context.fit([earlier], present, 29) == present
-    assert context.first_fitting([[*earlier, *present], present], 30) == [*earlier, *present]
-    assert context.first_fitting([[*earlier, *present], present], 29) == present
+    assert context.fit(sized([earlier]), present, 30) == [*earlier, *present]
+    assert context.fit(sized([earlier]), present, 29) == present
+    assert context.first_fitting([[*earlier, *present], present], 30).messages == [*earlier, *present]
+    assert context.first_fitting([[*earlier, *present], present], 29).messages == present
 
 
 @pytest.mark.parametrize(

@@ -626,7 +626,7 @@ def test_a_filtered_list_is_found_and_counted_in_an_index_without_a_look_at_the_
                 assert client.get(f"/api/photos?{'&'.join(query)}").json["total"] == 1
     finally:
         database.db.query_hooks.clear()
-    finding = [event for event in statements if '"analyses"' in event.sql and "summary" not in event.sql]
+    finding = [event for event in statements if "analyses" in event.sql and "summary" not in event.sql]
 
     assert len(finding) > 63 + 48, "a page of each combination, and a count of each in a period"
     with database.scope():
@@ -636,7 +636,8 @@ def test_a_filtered_list_is_found_and_counted_in_an_index_without_a_look_at_the_
                 for row in database.db.execute_sql(f"EXPLAIN QUERY PLAN {event.sql}", event.params).fetchall()
             ]
             assert any(
-                re.match(r"SEARCH t1 USING COVERING INDEX analyses_\w+( \(|$)", step) for step in steps
+                re.match(r"SEARCH (t1|analyses) USING COVERING INDEX analyses_\w+( \(|$)", step)
+                for step in steps
             ), f"{event.sql}\n{steps}"
             assert not any("TEMP B-TREE" in step for step in steps), f"{event.sql}\n{steps}"
 

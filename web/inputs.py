@@ -164,12 +164,19 @@ def has_json() -> bool:
     return is_sent and contract is not None and "body" in contract.inputs
 
 
+def current() -> Request:
+    """The current request itself: `flask.request` looks it up for each of its attributes."""
+    return cast(Request, cast(Any, flask.request)._get_current_object())
+
+
 def receive() -> None:
     """Read the whole body of the current request.
 
     Raises `TooLarge` when it exceeds the endpoint's limit, and `BadInput` when its chunks are malformed.
     """
-    request = cast(Request, flask.request)
+    request = current()
+    if "CONTENT_LENGTH" not in request.environ and "HTTP_TRANSFER_ENCODING" not in request.environ:
+        return  # HTTP/1.1: then there is no body
     largest, most = _file_limits()
     # The limit of a form leaves room for a file a little over its own limit, so that the file is refused with
     # a sentence about its size.
