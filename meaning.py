@@ -71,7 +71,8 @@ PATIENCE = 3.0  # seconds for the text that is being worked on
 REST = 30.0  # seconds until the next look for work
 BEHIND = 5.0  # seconds while analyses run
 # A provider's vectors.
-TOGETHER = 16  # texts in a call; their vectors stay below the limit of an answer, 2 MB
+# Texts in a call: Alibaba's servers take no more, and the vectors stay below the limit of an answer, 2 MB.
+TOGETHER = 10
 QUERY_LIMIT = 5.0  # seconds that a search waits for the provider
 EMBED_LIMIT = 60.0  # seconds of a call with `TOGETHER` texts; a small machine may have to load the model
 LEASE = 120  # seconds for which photos are claimed
