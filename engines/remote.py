@@ -59,8 +59,8 @@ _NO_TOOLS = re.compile(
     re.IGNORECASE,
 )
 
-# How llama.cpp's server, Ollama and servers behind relays report, as a failure of their own, that a text is too
-# long. OpenAI and vLLM answer 400.
+# How llama.cpp's server, some versions of Ollama and relays report, as a failure of their own, that a text is
+# too long. OpenAI and vLLM answer 400.
 _TOO_LONG = re.compile(r"too (?:large|long)|context (?:length|size)|maximum .{0,20}tokens", re.IGNORECASE)
 
 T = TypeVar("T")
@@ -313,8 +313,8 @@ def _vector(values: Any) -> list[float]:
 
 
 def _unpacked(text: str) -> list[float]:
-    """The numbers of a vector in base64, each of 4 bytes, the lowest first: some relays always send this form.
-    Empty for any other text.
+    """The numbers of a vector in base64, each of 4 bytes with the lowest first, as some relays send it
+    unasked; none for any other text.
     """
     values = array.array("f")
     with contextlib.suppress(binascii.Error, ValueError):
