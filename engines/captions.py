@@ -415,7 +415,7 @@ def _accounts(layout: Layout, app: str, texts: dict[str, str]) -> str:
 
 
 def _notified(layout: Layout, app: str, texts: dict[str, str]) -> str:
-    found = _notices(layout)
+    found = _notices(layout) or _timed(layout)
     if not found:
         blocks = _entry_rows(layout)
         names = _names(blocks, texts)
@@ -446,6 +446,16 @@ def _notices(layout: Layout) -> list[tuple[str, str]]:
             said = own or ": ".join(below)
             found.append((plain(sender), shortened(said, QUOTED)))
     return found
+
+
+def _timed(layout: Layout) -> list[tuple[str, str]]:
+    """The sender and the text of each entry of a list: a row with a time at its end, and the line below."""
+    found = [
+        (plain(row.first.text), plain(below.first.text))
+        for row, below in itertools.pairwise(layout.rows)
+        if len(row.lines) == 2 and is_clock(row.last.text) and len(below.lines) == 1
+    ]
+    return [(sender, said) for sender, said in found if weight(sender) >= 3 and weight(said) >= 3]
 
 
 _CLEAR = re.compile(

@@ -203,4 +203,7 @@ UNTIL = re.compile(
     r"(?<![a-z])(?:until|till?|through|by|before|no later than|bis(?: zum)?)(?: the)?\s{0,2}$", re.IGNORECASE
 )
 LASTS = _words("valid|available|offers?|coupon|voucher|pass|points|open|gültig", "有效|优惠")
+# The whole label of a ticket's day, and of its time.
+DAY_LABEL = re.compile(r"(?:day|date|when|日期|时间)[ :]{0,3}", re.IGNORECASE)
+TIME_LABEL = re.compile(r"(?:(?:start )?time|starts?(?: at)?|(?:开始|开场)?时间)[ :]{0,3}", re.IGNORECASE)
 DATED = _words("date|day|on|from|when|starts?|ends?|time", "日期?$|时间")

@@ -1,19 +1,19 @@
 """Notes without a model, by plain rules. A note is written only where screenshots give a reason for one:
 
-- something is due: a screenshot that was kept as a reminder names a day that is still to come
+- something is due: on a screenshot that was kept as a reminder, or a bill, is an event of the agenda
 - screenshots belong together: the same conversation, shop, product, parcel or account on several screenshots
 - a trip: tickets and bookings whose days are close to each other
 
-Each note says what is known in a sentence a screenshot, with day, amount and name, and cites the screenshots
-that it rests on. Where there is no reason there is no note: a list of what is new is the library's own page.
+The days are those of the agenda (`NewPhoto.event_day`). Each note says what is known in a sentence a
+screenshot, with day, amount and name, and cites the screenshots that it rests on. Where there is no reason
+there is no note: a list of what is new is the library's own page.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta
+from collections.abc import Sequence
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from engines import days
 from engines.articles import Article, Material, NewPhoto, Notes, alike
 from engines.names import is_generic
 from text import one_line, shortened
@@ -23,37 +23,31 @@ CONFIDENCE = 0.4
 MOST_NOTES = 4  # of a cycle
 MOST_SENTENCES = 8  # of a note; the others are only cited
 MAX_SENTENCE = 200
-MAX_TEXT = 2_000  # characters of a screenshot in which a day is looked for
 MAX_NAMED = 60  # characters of the screenshot's title in a note's title
-AHEAD = timedelta(days=366)  # a day further away is more often misread than meant
 TRIP = timedelta(days=10)  # between two bookings of a trip
 
 
 class Seen(NamedTuple):
-    """A screenshot with the day that it names, if one is still to come."""
-
     photo: NewPhoto
-    day: date | None
     is_new: bool
 
 
 def write(material: Material, language: str) -> Notes:
     """The embedded model's notes, none where nothing calls for one. `language` is `zh` or `en`."""
     texts = _TEXTS[language]
-    today = material.now.date()
-    seen = [Seen(photo, _day_ahead(photo, today), True) for photo in material.photos]
-    seen += [Seen(photo, _day_ahead(photo, today), False) for photo in material.earlier]
+    seen = [Seen(photo, True) for photo in material.photos]
+    seen += [Seen(photo, False) for photo in material.earlier]
     written: list[Article] = []
     trip = _trip(seen, texts)
     if trip is not None:
         written.append(trip)
     on_trip = set(trip.photo_ids) if trip is not None else set()
-    due = [one for one in seen if one.is_new and one.day and _is_to_remember(one.photo)]
-    written += [
-        _reminder(one, texts)
-        for one in sorted(due, key=lambda one: one.day or today)
-        if one.photo.id not in on_trip
+    due = [
+        (photo.event_day, photo)
+        for photo in material.photos
+        if photo.event_day and photo.id not in on_trip and _is_to_remember(photo)
     ]
+    written += [_reminder(photo, day, texts) for day, photo in sorted(due, key=lambda one: one[0])]
     written += _groups(seen, on_trip, texts)
     for article in written:
         article.updates = next(
@@ -99,21 +93,21 @@ _TEXTS: dict[str, dict[str, Any]] = {
 
 
 def _is_to_remember(photo: NewPhoto) -> bool:
-    """A bill names a day and an amount; either alone is on every second screen."""
-    return photo.intent == "reminder" or {"date", "amount"} <= {entity.type for entity in photo.entities}
+    """Whether it was kept as a reminder, or is a bill."""
+    return photo.intent == "reminder" or any(entity.type == "amount" for entity in photo.entities)
 
 
-def _reminder(one: Seen, texts: dict[str, Any]) -> Article:
-    day = texts["day"].format(day=one.day)
-    name = shortened(_name(one.photo), MAX_NAMED)
-    said = texts["on_day"].format(day=day, said=_sentence(one.photo, texts))
+def _reminder(photo: NewPhoto, due: date, texts: dict[str, Any]) -> Article:
+    day = texts["day"].format(day=due)
+    name = shortened(_name(photo), MAX_NAMED)
+    said = texts["on_day"].format(day=day, said=_sentence(photo, texts))
     return Article(
         title=texts["due"].format(name=name, day=day),
         summary=one_line(said.replace("**", "")),
         content=said,
         category="reminder",
         confidence=CONFIDENCE,
-        photo_ids=[one.photo.id],
+        photo_ids=[photo.id],
     )
 
 
@@ -130,31 +124,32 @@ _TOGETHER = frozenset({"amount", "code", "link", "phone", "address", "email"})
 
 def _trip(seen: Sequence[Seen], texts: dict[str, Any]) -> Article | None:
     """Two or more bookings whose days are close, one of them new."""
-    booked = [
-        one for one in seen if one.day and _TRAVELS.search(f"{one.photo.summary} {one.photo.text}"[:1000])
-    ]
-    booked.sort(key=lambda one: one.day or date.min)
+    booked = sorted(
+        (
+            (one.photo.event_day, one)
+            for one in seen
+            if one.photo.event_day and _TRAVELS.search(f"{one.photo.summary} {one.photo.text}"[:1000])
+        ),
+        key=lambda pair: pair[0],
+    )
+    days = [day for day, _ in booked]
     near = [
-        one
-        for number, one in enumerate(booked)
+        (day, one)
+        for number, (day, one) in enumerate(booked)
         if any(
-            _close(one.day, other.day)
-            for other in booked[max(0, number - 1) : number] + booked[number + 1 : number + 2]
+            abs(day - other) <= TRIP
+            for other in days[max(0, number - 1) : number] + days[number + 1 : number + 2]
         )
     ]
-    if len(near) < 2 or not any(one.is_new for one in near):
+    if not any(one.is_new for _, one in near):
         return None
-    first, last = (texts["day"].format(day=near[at].day) for at in (0, -1))
+    first, last = (texts["day"].format(day=near[at][0]) for at in (0, -1))
     title = texts["trip" if first != last else "trip_day"].format(first=first, last=last)
     sentences = [
-        texts["of"].format(taken=texts["day"].format(day=one.day), said=_sentence(one.photo, texts))
-        for one in near[:MOST_SENTENCES]
+        texts["of"].format(taken=texts["day"].format(day=day), said=_sentence(one.photo, texts))
+        for day, one in near[:MOST_SENTENCES]
     ]
-    return _article(title, "reminder", sentences, near)
-
-
-def _close(one: date | None, other: date | None) -> bool:
-    return one is not None and other is not None and abs(one - other) <= TRIP
+    return _article(title, "reminder", sentences, [one for _, one in near])
 
 
 def _groups(seen: Sequence[Seen], left_out: set[int], texts: dict[str, Any]) -> list[Article]:
@@ -258,28 +253,3 @@ def _sentence(photo: NewPhoto, texts: dict[str, Any]) -> str:
 def _amount(photo: NewPhoto) -> str:
     amounts = list(dict.fromkeys(entity.value for entity in photo.entities if entity.type == "amount"))
     return amounts[0] if len(amounts) == 1 else ""
-
-
-# ------------------------------------------------------------------------------------------------------- days
-
-
-def _day_ahead(photo: NewPhoto, today: date) -> date | None:
-    """The first day that a screenshot names and that is still to come."""
-    taken = photo.taken.replace(tzinfo=None)
-    named = [entity.value for entity in photo.entities if entity.type == "date"]
-    found = _days_ahead(named, taken, today)
-    if not found and photo.intent == "reminder":
-        found = _days_ahead([f"{photo.title}\n{photo.summary}\n{photo.text}"[:MAX_TEXT]], taken, today)[:1]
-    return min(found, default=None)
-
-
-def _days_ahead(texts: Iterable[str], taken: datetime, today: date) -> list[date]:
-    """The days in `texts` that are still to come, in their order."""
-    folded = [days.folded(text) for text in texts]
-    found = [
-        days.resolved(when.first, taken, days.day_first(text))
-        for text in folded
-        for when in days.whens(text)
-        if when.first is not None and not when.repeats
-    ]
-    return [day for day in found if day is not None and today <= day <= today + AHEAD]

@@ -32,8 +32,8 @@ Answer = TypeVar("Answer", vectors.Ready, vectors.Embedded, vectors.Ids, vectors
 
 # Signs of photos that were changed since a number, as pieces of photo ids and signs, and the next number.
 Changes = Callable[[int], Iterable[tuple[int, list[int], list[bytes]]]]
-# The vectors of these photos, in their order; those without one are left out.
-Vectors = Callable[[list[int]], list[tuple[int, bytes]]]
+# The vectors of these photos, in their order, and the kinds of their screens; those without one are left out.
+Vectors = Callable[[list[int]], list[tuple[int, bytes, str]]]
 
 
 class Embedder(ChildOwner):
@@ -68,7 +68,7 @@ class Embedder(ChildOwner):
         patience: float,
     ) -> list[tuple[int, float]]:
         """The photos whose vectors are nearest to that of `query`, at most `most`, the nearest first, each
-        with the sum of both cosines (twice the one of a provider's vectors). Raises as `embed` does, and
+        with its score (`vectors.Scores`). Raises as `embed` does, and
         `Unavailable` when the child does other work for `patience` seconds.
         """
         if not self._lock.acquire(timeout=patience):
@@ -86,11 +86,12 @@ class Embedder(ChildOwner):
             )
             photo_ids = self._asked(question, vectors.Ids).photo_ids
             rows = vectors_of(photo_ids)
-            scores = self._asked(vectors.Compare([row for _, row in rows]), vectors.Scores).scores
+            request = vectors.Compare([vector for _, vector, _ in rows], [kind for _, _, kind in rows])
+            scores = self._asked(request, vectors.Scores).scores
         finally:
             self._lock.release()
         return sorted(
-            ((photo_id, score) for (photo_id, _), score in zip(rows, scores, strict=True)),
+            ((photo_id, score) for (photo_id, _, _), score in zip(rows, scores, strict=True)),
             key=lambda found: (-found[1], -found[0]),
         )
 

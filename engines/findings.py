@@ -74,6 +74,9 @@ class Answer(msgspec.Struct):
             raise AnswerUnusable("The model's answer was cut off at its length limit.")
 
 
+MAX_JUDGED = 1_000  # characters of `Findings.raw` of the embedded analyser
+
+
 class Findings(msgspec.Struct):
     """The result of one analysis.
 
@@ -115,6 +118,21 @@ class Findings(msgspec.Struct):
             for entity in self.entities[:MAX_ENTITIES]
             if entity.value.strip()
         ]
+
+
+class _Judged(msgspec.Struct):
+    rules: int
+    kind: str
+
+
+def kind_in(raw: str) -> str:
+    """The kind of screen (`engines/kinds.py`) that the embedded analyser put into `Findings.raw`; "" for what
+    another model answered.
+    """
+    try:
+        return msgspec.json.decode(raw, type=_Judged).kind
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return ""
 
 
 def _clean(text: str, limit: int) -> str:

@@ -251,7 +251,10 @@ class _Screen:
             label, is_beside = next(self._labels(number), (None, False))
             text = days.folded(label.text[:MAX_LABEL]) if label is not None else ""
             is_named = is_beside and (when.clock is not None or day.year is not None)
-            if (
+            is_ticket_day = self._is_ticket and (
+                cues.DAY_LABEL.fullmatch(text) is not None or self._is_weekday_of(text, day)
+            )
+            if not is_ticket_day and (
                 not (is_named or cues.DATED.search(text))
                 or weight(text) < 4
                 or days.whens(text)
@@ -278,6 +281,18 @@ class _Screen:
         kind = "event" if before is None else "expiry" if cues.LASTS.search(text) else "deadline"
         return Cue(when.start, when.start, kind, True)
 
+    def _is_weekday_of(self, text: str, day: days.Day) -> bool:
+        """Whether a text is the weekday of a day and nothing else: "Fri" above "27 Nov"."""
+        whens = days.whens(text)
+        written = whens[0].first if len(whens) == 1 and _is_value(text, whens) else None
+        meant = self.day(day)
+        return (
+            written is not None
+            and written.is_weekday
+            and meant is not None
+            and (meant.weekday() == written.weekday)
+        )
+
     def _with_day(self, number: int, when: When, cue: Cue) -> When | None:
         """A labelled time with the day that is on the screen, if there is one only that is to come."""
         text, whens = self._texts[number], self._whens[number]
@@ -302,7 +317,7 @@ class _Screen:
         return replace(when, first=one.first)
 
     def _with_time(self, number: int, when: When) -> When:
-        """A day with the time that is alone on the line below it."""
+        """A day with the time that is alone on the line below it, or with the only labelled one."""
         line = self._blocks[number].lines[-1]
         for other in (number + 1, number - 1):
             if not 0 <= other < len(self._blocks) or len(self._whens[other]) != 1:
@@ -317,7 +332,21 @@ class _Screen:
                 and not next(self._labels(other), (None, False))[1]
             ):
                 return replace(when, clock=one.clock, until=one.until)
-        return when
+        times = [
+            whens[0]
+            for other, whens in enumerate(self._whens)
+            if self._is_ticket and len(whens) == 1 and whens[0].first is None and self._is_time(other)
+        ]
+        return replace(when, clock=times[0].clock, until=times[0].until) if len(times) == 1 else when
+
+    def _is_time(self, number: int) -> bool:
+        """Whether a block is the value of a label like "Time"."""
+        label = next(self._labels(number), (None, False))[0]
+        return (
+            label is not None
+            and cues.TIME_LABEL.fullmatch(days.folded(label.text[:MAX_LABEL])) is not None
+            and _is_value(self._texts[number], self._whens[number])
+        )
 
     # ------------------------------------------------------------------------------------------------ making
 

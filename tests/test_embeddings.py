@@ -1,9 +1,11 @@
 """Vectors of a configured provider: what is sent, kept and compared, and what happens when it fails."""
 
+import base64
 import contextlib
 import dataclasses
 import math
 import random
+import struct
 from datetime import timedelta
 
 import pytest
@@ -182,7 +184,10 @@ def test_without_the_setting_or_without_a_provider_nothing_is_sent(library, fake
         pytest.param([{"embedding": [10**400] * 100}], id="huge"),
         pytest.param([{"embedding": ["0.1"] * 100}], id="texts"),
         pytest.param([{"embedding": [True] * 100}], id="booleans"),
-        pytest.param([{"embedding": "AACAPwAAgD8="}], id="packed"),
+        pytest.param([{"embedding": "AACAPwAAgD8="}], id="packed, short"),
+        pytest.param([{"embedding": "AACAfwAA" * 64}], id="packed, no numbers"),
+        pytest.param([{"embedding": "AACA" * 10_000}], id="packed, long"),
+        pytest.param([{"embedding": "Zürich"}], id="not packed"),
         pytest.param([["embedding"]], id="lists"),
     ],
 )
@@ -195,6 +200,56 @@ def test_an_answer_without_good_vectors_is_refused_and_paid(library, fake_llm, d
     assert mark_of(photo_id) is None
     with database.scope():
         assert ledger.tokens_today(now=utc_now()) == 5
+
+
+def packed(values):
+    return base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(lambda place, values: {"index": place, "embedding": packed(values)}, id="base64"),
+        pytest.param(lambda place, values: {"embedding": values}, id="without an index"),
+        pytest.param(lambda place, values: {"index": 0, "embedding": values}, id="index always 0"),
+    ],
+)
+def test_the_forms_that_servers_send_are_taken_each_vector_for_its_text(library, fake_llm, row):
+    ids = fill(library)
+
+    def answer(request):  # without usage
+        return {"data": [row(place, vector(text)) for place, text in enumerate(request.body["input"])]}
+
+    fake_llm.default = answer
+    work_off(library)
+    assert left() == {}
+    with database.scope():
+        kept = {one.photo_id: bytes(one.vector) for one in ProviderMeaning.select()}
+        text = meaning.text_of(ids["rain"])
+    assert (
+        kept[ids["rain"]]
+        == vectors.quantised(struct.unpack("<100f", struct.pack("<100f", *vector(text)))).vector
+    )
+    assert len(set(kept.values())) == len(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (500, "input (992 tokens) is too large to process. increase the physical batch size (512)"),
+        (500, "the input length exceeds the context length"),
+        (413, "Payload Too Large"),
+        (422, "batch size 10 > maximum allowed batch size 8"),
+    ],
+)
+def test_a_server_that_finds_a_text_too_long_is_not_down(library, fake_llm, status, message):
+    photo_id = library.add("text")
+    fake_llm.fail(status, message)
+    with pytest.raises(AnswerUnusable):
+        meaning.embed_some(library.settings)
+    assert left() == {photo_id: 1}
+    work_off(library)
+    assert mark_of(photo_id)
 
 
 def test_an_answer_too_large_or_no_json_is_refused(library, fake_llm):

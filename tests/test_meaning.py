@@ -14,6 +14,7 @@ import llm
 import meaning
 from app import create_app
 from engines import embedding, vectors
+from engines.findings import kind_in
 from errors import ProviderDown, ProviderRefused
 from models import Analysis, MeaningDue
 from tests.support.client import Client
@@ -63,6 +64,48 @@ def work_off():
     while meaning.make_one():
         number += 1
     return number
+
+
+@pytest.mark.slow
+def test_a_screen_of_the_kind_that_is_described_is_nearer_than_the_same_screen_of_none():
+    model = vectors.load()
+    screen = vectors.packed(model.vector("Nightfall\nThe Paper Lanterns\n1:12 / 3:48", is_query=False)).vector
+    for description in ("what I was listening to", "在听的歌"):
+        query = model.vector(description, is_query=True)
+        music, none, unheard, ticket = model.scores(
+            query, [screen] * 4, ["music", "", "a kind of no version", "ticket"]
+        )
+
+        assert music > none + vectors.FOR_KIND / 2
+        assert none == unheard
+        assert none <= ticket < music
+    assert model.scores(query, [], []) == []
+
+
+@pytest.mark.slow
+def test_without_the_larger_model_the_other_answers_alone_on_the_same_scale():
+    model = vectors.load()
+    model._e5 = None
+    texts = ["Tomato soup\nIngredients\n2 onions, basil", "Flight KL 1577\nGate D14\nSeat 22A"]
+    rows = [vectors.packed(model.vector(text, is_query=False)).vector for text in texts]
+    soup, flight = model.scores(model.vector("how to cook dinner", is_query=True), rows, ["", ""])
+
+    assert soup > 0.3 > flight
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        ('{"analyser":"small","rules":3,"kind":"music","width":1080}', "music"),
+        ('{"summary":"A song.","kind":"music"}', ""),
+        ('{"rules":3,"kind":', ""),
+        ("[" * 900, ""),
+        ("\ud800", ""),
+        ("", ""),
+    ],
+)
+def test_only_the_embedded_analyser_names_the_kind_of_a_screen(raw, kind):
+    assert kind_in(raw) == kind
 
 
 def test_the_nearest_signs_are_found_among_those_that_were_added_and_replaced():

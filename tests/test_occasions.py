@@ -140,6 +140,26 @@ def test_a_label_is_at_the_left_or_above(rows, expected):
     assert found(*rows) == expected
 
 
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ((("Fri", "27 Nov"), ("Seat", "F12")), ["2026-11-27"]),
+        (("Friday", "27 November", "Admit one"), ["2026-11-27"]),
+        ((("Day", "Fri 27 Nov"), ("Row 5", "Seat 3")), ["2026-11-27"]),
+        (("周五", "11月27日", "座位 5排3座"), ["2026-11-27"]),
+        ((("Date", "Fri 27 Nov"), ("Time", "19:30"), ("Row 5", "Seat 3")), ["2026-11-27T19:30"]),
+        ((("日期", "11月27日 周五"), ("时间", "19:30"), ("座位", "5排3座")), ["2026-11-27T19:30"]),
+        # Another weekday, a past day, two times, no ticket.
+        ((("Thu", "27 Nov"), ("Seat", "F12")), []),
+        ((("Fri", "20 Nov"), ("Seat", "F12")), []),
+        ((("Date", "27 Nov"), ("Time", "19:30"), ("Time", "21:00"), ("Seat", "3")), ["2026-11-27"]),
+        ((("Fri", "27 Nov"), ("Size", "5 MB")), []),
+    ],
+)
+def test_the_day_and_the_time_of_a_ticket_are_labels_and_values(rows, expected):
+    assert [starts_at for _, starts_at in found("Night of Jazz", *rows)] == expected
+
+
 def test_a_sentence_may_be_wrapped():
     rows = ["Your appointment with Dr. Chen is", "on 3 December at 14:30. Please bring it."]
     (one,) = occasions(page(*rows, size=80), TAKEN)

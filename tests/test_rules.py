@@ -401,6 +401,20 @@ BUBBLES = (
             "January",
             "January: Guitar lesson and Team meeting.",
         ),
+        (
+            [
+                *BAR,
+                (60, 130, "Alerts", 56),
+                *((60, 300, "Nightly backup completed"), (900, 300, "03:06"), (60, 360, "In six minutes")),
+                *((60, 500, "Disk usage warning"), (900, 500, "02:40"), (60, 560, "It is 91% full")),
+                *((60, 700, "Certificate renewal failed"), (900, 700, "01:15"), (60, 760, "Five days left")),
+            ],
+            "en",
+            "notification",
+            "Alerts",
+            "Notifications: Nightly backup completed – In six minutes; Disk usage warning – It is 91% full; "
+            "Certificate renewal failed – Five days left.",
+        ),
     ],
     ids=[
         "conversation",
@@ -414,6 +428,7 @@ BUBBLES = (
         "weather",
         "lock screen with an address",
         "agenda",
+        "list of notifications",
     ],
 )
 def test_title_and_summary_are_built_for_the_kind_of_screen(rows, language, category, title, summary):

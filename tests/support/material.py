@@ -1,6 +1,6 @@
 """New material for the note writer: three screenshots, a conversation, a memory and an earlier note."""
 
-from datetime import datetime
+from datetime import date, datetime
 
 from engines.articles import Material, NewConversation, NewPhoto, RecentNote
 from engines.findings import Entity
@@ -16,9 +16,16 @@ BILL = NewPhoto(
     summary="The electricity bill is due.",
     text="Amount due",
     entities=[Entity("date", "Dec 1"), Entity("amount", "€ 48.20")],
+    event_day=date(2026, 12, 1),
 )
 DENTIST = NewPhoto(
-    13, NOW, app="Messages", category="chat", intent="reminder", summary="Dentist on Friday at nine."
+    13,
+    NOW,
+    app="Messages",
+    category="chat",
+    intent="reminder",
+    summary="Dentist on Friday at nine.",
+    event_day=date(2026, 11, 27),
 )
 RECIPE = NewPhoto(14, NOW, category="webpage", intent="reference", summary="A recipe for leek soup.")
 CHAT = NewConversation(
