@@ -63,7 +63,7 @@ READ_PATIENCE = 30.0
 # Seconds that the next analysis waits for uploads that are being stored. An analysis takes the processors for
 # about as long as an upload, or longer where it reads the picture here. With endless uploads, each thread of
 # the pool still begins one in this time.
-UPLOADS_FIRST = 1.0
+UPLOADS_FIRST = 2.0
 READ_PAUSE = 30.0  # seconds until reading is tried again when it was not possible
 PROGRESS_EVERY = 100  # photos read in the background between two lines in the log
 
