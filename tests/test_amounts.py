@@ -626,24 +626,25 @@ def test_all_data_is_deleted_and_the_configuration_stays(client, settings, remot
 @pytest.mark.slow
 def test_deleted_data_is_in_no_byte_of_the_data_folder(settings, remote, fake_llm, work_queue, clock):
     """Without encryption, so that the test can read the bytes."""
-    plain = dataclasses.replace(settings, encryption=False)
+    bare = {"encryption": False, "data_dir": settings.data_dir.with_name("bare")}
+    plain = dataclasses.replace(settings, **bare)
     client = Client(create_app(plain))
     for number in range(30):
         fake_llm.answer(
             {**FINDINGS, "summary": f"contraband{number}x", "visible_text": f"quicksilver{number}x " * 2000}
         )
         client.upload(draw(str(number)), f"divorce{number}x.png")
-    work_queue(dataclasses.replace(remote, encryption=False), clock=clock)
+    work_queue(dataclasses.replace(remote, **bare), clock=clock)
     say("Zanzibar departure")
     note("Regretted rendezvous")
     told("Owes Ermintrude money.")
     words = {f"{word}{number}x" for word in ("contraband", "quicksilver", "divorce") for number in range(30)}
     words |= {"Zanzibar", "Regretted", "Ermintrude"}
-    assert present(settings, words) == words
+    assert present(plain, words) == words
 
     assert client.post("/api/data/clear", json=CLEAR).json["photos"] == 30
-    assert present(settings, words) == set()
-    assert present(settings, {"analyses_category"}) == {"analyses_category"}, (
+    assert present(plain, words) == set()
+    assert present(plain, {"analyses_category"}) == {"analyses_category"}, (
         "the proof that they would have been found"
     )
 
