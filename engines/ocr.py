@@ -50,6 +50,9 @@ PHONE_HEIGHT = 2_900
 # The detector's input for a strip: about 960 x 720. At 960 x 960 it takes 100 MB more.
 MAX_DETECTOR_PIXELS = 700_000
 MAX_SHAPE = 0.75  # of a strip's short side to its long one; a strip that is nearer to a square is padded
+# Resident bytes from which the engine is made anew before the next strip. It keeps what its largest inputs
+# took, which adds up to 400 MB over many pictures of different shapes.
+MOST_KEPT = 290 * 1024**2
 DETECTOR_MIN_SIDE = 736  # the engine enlarges smaller pictures to this
 OVERLAP = 160  # twice the height of the largest text that must not be cut
 MAX_WIDTH = 3_840  # wider ones, several screens side by side, are cut into columns too
@@ -153,8 +156,8 @@ def reading_order(lines: list[Line]) -> list[Line]:
 
 
 class Paddle:
-    """faster-paddle. One engine is loaded at a time; a picture that needs another detector side reloads it
-    (0.15 s).
+    """faster-paddle. One engine is loaded at a time. It is loaded anew (0.15 s) for a picture that needs
+    another detector side, and when it has kept too much memory.
     """
 
     def __init__(self, name: str):
@@ -169,6 +172,8 @@ class Paddle:
         self._switch(DETECTOR_SIDES[0])
 
     def lines(self, tile: "Image.Image", detector_side: int) -> Iterator[Line]:
+        if _resident() > MOST_KEPT:
+            self._side = 0
         self._switch(detector_side)
         for found in self._engine.ocr(_bitmap(tile))["bounds"].values():
             (left, top), (right, bottom) = found["topLeftCoord"], found["bottomRightCoord"]
@@ -269,6 +274,13 @@ def _load(size: str, tesseract: str) -> tuple[Engine | None, str]:
         return Tesseract(tesseract), ""
     except (OSError, subprocess.SubprocessError) as failure:
         return None, f"{problem}, nor can Tesseract ({type(failure).__name__})"
+
+
+def _resident() -> int:
+    """The resident memory of this process, in bytes; 0 where the system does not say."""
+    with contextlib.suppress(OSError), open("/proc/self/statm") as sizes:
+        return int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def _span(length: int, count: int) -> int:
