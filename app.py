@@ -13,7 +13,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Annotated, Any, cast
 
 import flask
@@ -239,21 +239,22 @@ def _wired(settings: Settings) -> Application:
 
     app.after_request(_finish)  # registered first, so it runs last: after the limiter has set its headers
     app.before_request(_authenticate)
-    # The limiter runs between the two: a request without the key does not count, and the body of a request
-    # past the limit is not received.
+    # The limiter counts later, around the view: a request without the key does not count, and the body of one
+    # past the limit has been received.
     limiter = _limiter(app)
-    _ask_limiter_only_for_limited(app)
+    limits = (
+        ("the assistant", LIMITED_ENDPOINTS, CALLS_A_MINUTE),
+        ("feeds", FEEDS, FEED_CALLS_A_MINUTE),
+        ("/mcp", ("mcp.call",), MCP_CALLS_A_MINUTE),
+    )
+    _ask_limiter_only_for(app, {endpoint for _, endpoints, _ in limits for endpoint in endpoints})
     app.before_request(_clock_follower(limiter))
     app.before_request(_receive)
     app.teardown_request(_close_scope)
     app.register_error_handler(Exception, _failure)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
-    for called, endpoints, calls in (
-        ("the assistant", LIMITED_ENDPOINTS, CALLS_A_MINUTE),
-        ("feeds", FEEDS, FEED_CALLS_A_MINUTE),
-        ("/mcp", ("mcp.call",), MCP_CALLS_A_MINUTE),
-    ):
+    for called, endpoints, calls in limits:
         shared = limiter.shared_limit(
             f"{calls} per minute", scope=called, error_message=TOO_MANY.format(called, calls)
         )
@@ -383,17 +384,16 @@ def _limiter(app: Application) -> Limiter:
         ) from None
 
 
-def _ask_limiter_only_for_limited(app: Application) -> None:
-    """Let the hooks that the limiter has just registered run only for limited endpoints. For the others they
-    find, in a third of the time of a small request, that there is no limit.
+def _ask_limiter_only_for(app: Application, limited: Collection[str | None]) -> None:
+    """Let the hooks that the limiter has just registered run only for the `limited` endpoints. For the others
+    they find, in a third of the time of a small request, that there is no limit.
     """
-    is_limited = frozenset((*LIMITED_ENDPOINTS, *FEEDS, "mcp.call")).__contains__
     before: Any = app.before_request_funcs[None].pop()
     after: Any = app.after_request_funcs[None].pop()
     teardown: Any = app.teardown_request_funcs[None].pop()
-    app.before_request(lambda: before() if is_limited(flask.request.endpoint) else None)
-    app.after_request(lambda response: after(response) if is_limited(flask.request.endpoint) else response)
-    app.teardown_request(lambda problem: teardown(problem) if is_limited(flask.request.endpoint) else None)
+    app.before_request(lambda: before() if flask.request.endpoint in limited else None)
+    app.after_request(lambda response: after(response) if flask.request.endpoint in limited else response)
+    app.teardown_request(lambda problem: teardown(problem) if flask.request.endpoint in limited else None)
 
 
 def _clock_follower(limiter: Limiter) -> Callable[[], None]:
