@@ -94,7 +94,7 @@ judge: $(DEV_READY) ## judge what the embedded analyser understands, on made-up 
 load: $(DEV_READY) ## run phones, browsers, chats and jobs all at once (MINUTES=3; ARGS for more)
 	@.venv/bin/python -m benchmarks.load --minutes $(MINUTES) $(ARGS)
 
-docs: $(DEV_READY) ## generate docs/api.md, docs/configuration.md and the layer table in ARCHITECTURE.md
+docs: $(DEV_READY) ## generate docs/api.md, docs/configuration.md and the table of storeys in ARCHITECTURE.md
 	@.venv/bin/python -m docs.generate
 
 pictures: $(DEV_READY) ## make the README's pictures of the dashboard (needs Chromium)

@@ -1,6 +1,6 @@
 """The agenda: what happens on a day that a screenshot names, each with the line that says so; `/api/agenda`.
 
-`engines/occasions.py` finds dates with a cue on the lines that were read. A date that a remote model names
+`rules/occasions.py` finds dates with a cue on the lines that were read. A date that a remote model names
 counts only if it is on one of these lines. So the rows of a photo depend on nothing but what is stored about
 it, and `renew` makes them again whenever that changes, in the same transaction.
 
@@ -36,9 +36,9 @@ from database import db
 from engines import articles
 from engines.configuration import LOCAL
 from engines.findings import Entity
-from engines.occasions import Occasion, occasions, standing
 from errors import BadInput, NotFound
 from models import AgendaItem, Analysis, Photo, Trash
+from rules.occasions import Occasion, occasions, standing
 from settings import NAME, Settings
 from web import inputs, shapes
 

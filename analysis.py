@@ -31,7 +31,6 @@ import models
 import photos
 import readings
 import reasoner
-import webhooks
 from buckets import away
 from claims import Claim
 from clock import utc_now
@@ -52,6 +51,7 @@ from errors import (
 )
 from locks import Presence, named_lock
 from models import Analysis, Photo, Selected
+from outlets import webhooks
 from settings import Settings
 from web import inputs, shapes
 

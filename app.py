@@ -43,7 +43,6 @@ import push
 import readings
 import reasoner
 import search
-import webhooks
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
 from curation import batch, opened, originals, retention, searches, trash, words
@@ -59,12 +58,14 @@ from errors import (
     Unavailable,
     Unreadable,
 )
+from outlets import feeds, mcp, webhooks
 from settings import NAME, VERSION, Settings
 from spool import Spool
 from terminal.commands import Beside
 from terminal.service import Login
-from upkeep import amounts, authority, rollback, watching
-from web import addresses, dashboard, feeds, inputs, installable, mcp, openapi, shapes, trust
+from tls import addresses, authority, trust
+from upkeep import amounts, rollback, watching
+from web import dashboard, inputs, installable, openapi, shapes
 
 log = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
 """The gate: what is sensitive leaves by no exit. It marks the photos with something sensitive on them
-(`engines/sensitive.py` recognises it in their text), and every exit of the program asks it.
+(`rules/sensitive.py` recognises it in their text), and every exit of the program asks it.
 
 What is stored is never altered, and a search of the person finds it: only what goes elsewhere is held back. A
 model that is embedded is no exit, so nothing is held back from it. `EXITS` names the exits; each module there
@@ -19,10 +19,10 @@ import msgspec
 
 import models
 from database import db
-from engines import sensitive
 from engines.configuration import LOCAL, Configuration
 from errors import BadInput, NotFound
 from models import Analysis
+from rules import sensitive
 from settings import Settings
 
 
@@ -79,11 +79,11 @@ EXITS = (
         "a sensitive text is replaced; `reasoner` names no note about such a photo, and `agenda` announces"
         " nothing that is on one",
     ),
-    Exit("feeds", "web.feeds", "such photos, notes about them and their dates are in no feed"),
+    Exit("feeds", "outlets.feeds", "such photos, notes about them and their dates are in no feed"),
     Exit("webhooks", "webhooks", "an event about such a photo, note or date has its id and nothing else"),
     Exit(
         "answers of `/mcp`",
-        "web.mcp_tools",
+        "outlets.mcp_tools",
         "such a screenshot, or a note about one, is its id, its link and `TITLE`, without picture; what the"
         " agenda has of it is left out",
     ),

@@ -158,10 +158,10 @@ def post_worker_init(worker: Worker) -> None:
     import analysis
     import meaning
     import reasoner
-    import webhooks
     from assistant import chat
     from clock import utc_now
     from loops import Loop
+    from outlets import webhooks
     from upkeep import watching
 
     certificate = worker.wsgi.certificate

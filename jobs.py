@@ -41,20 +41,9 @@ from errors import SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
 from settings import MEGABYTE, NAME, S3_ADDRESS, VERSION, Settings
 from terminal.service import Login
-from upkeep import (
-    authority,
-    backup,
-    check,
-    cleanup,
-    importing,
-    moving,
-    offsite,
-    progress,
-    restore,
-    rotation,
-    schedule,
-)
-from web import addresses, certificates, shapes, trust
+from tls import addresses, authority, certificates, trust
+from upkeep import backup, check, cleanup, importing, moving, offsite, progress, restore, rotation, schedule
+from web import shapes
 
 MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
 MOVING_SECONDS = 900.0  # of a clean-up, for moving originals; systemd ends a job after half an hour

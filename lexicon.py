@@ -33,8 +33,8 @@ import database
 import models
 import terms
 from database import db
-from engines.holdings import holdings
 from models import Vocabulary
+from rules.holdings import holdings
 from text import encodable, one_line
 
 MAX_QUERY = 1_000  # characters of a query that are read

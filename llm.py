@@ -1,7 +1,7 @@
 """Access to the language model: the common interface, the model of the present configuration, the daily token
 limit, and a test of the connection; `/api/config/llm` and `/api/usage`.
 
-The embedded model (`engines/embedded.py`) and the remote one (`engines/remote.py`) have one interface,
+The embedded model (`rules/embedded.py`) and the remote one (`engines/remote.py`) have one interface,
 `Model`. Callers get a model from `model_for` and need not know which one it is. The configuration and the
 ledger of costs keep their tables in `engines/`; their routes are here.
 """
@@ -19,14 +19,15 @@ from flask import Blueprint
 import database
 import net
 from clock import utc_now
-from engines import articles, configuration, ledger, prompts, rules, vectors
+from engines import articles, configuration, ledger, prompts, vectors
 from engines.configuration import LOCAL, Configuration, guard
-from engines.embedded import LocalModel, identity
 from engines.embedding import Embedder
 from engines.findings import Answer, Findings, MemoryCandidate, Usage
 from engines.lines import Page
 from engines.remote import MAX_ANSWER_TOKENS, RemoteModel
 from errors import ModelFailure, NotFound, Unavailable
+from rules.embedded import LocalModel, identity
+from rules.judge import judge
 from settings import Settings
 from web import inputs, shapes
 
@@ -227,7 +228,7 @@ def judge_again(page: Page, *, reader: str, name: str, settings: Settings) -> tu
     """What the embedded model finds on a page that `reader` has read before, without its picture, and the
     identity of the analyser.
     """
-    found = rules.judge(page, analyser=f"{LOCAL}/{reader}", language=settings.language, name=name)
+    found = judge(page, analyser=f"{LOCAL}/{reader}", language=settings.language, name=name)
     return found, judged_by(reader)
 
 

@@ -298,7 +298,7 @@ class Mark(Model):
     photo_id: int  # added by peewee for `photo`
     photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="marks")
     opened = peewee.BooleanField(default=False)  # a person has opened it
-    holds = peewee.IntegerField(default=0)  # bits, as `engines.holdings` has them
+    holds = peewee.IntegerField(default=0)  # bits, as `rules.holdings` has them
 
     class Meta:
         table_name = "marks"
@@ -806,7 +806,7 @@ class AgendaItem(Model):
     photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="agenda")
     kind = peewee.TextField()
     title = peewee.TextField()
-    starts_at = peewee.TextField()  # local time without a zone, as `engines.occasions` writes it
+    starts_at = peewee.TextField()  # local time without a zone, as `rules.occasions` writes it
     ends_at = peewee.TextField(null=True)
     last_at = peewee.TextField()  # the end for comparisons: of a whole day like 2026-11-22T24
     all_day = peewee.BooleanField()

@@ -5,7 +5,7 @@ never one block of bytes, and is decoded once. A small file can take all memory 
 apply before: pixels are counted from the header, and pictures above `LARGE_PIXELS` are decoded one at a time
 in the whole process. Pillow gets a list of the permitted formats, so its other parsers are never reached.
 
-HEIC and AVIF are decoded by a child process (`engines/heif.py`), which is this module as a program. They have
+HEIC and AVIF are decoded by a child process (`heif.py`), which is this module as a program. They have
 the same limits. Of a sequence, only the first picture is read.
 """
 
@@ -21,7 +21,7 @@ from typing import BinaryIO, NamedTuple
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
-from engines import heif
+import heif
 from errors import Unavailable, UnsupportedImage
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")  # of this process
@@ -117,7 +117,7 @@ def examine(picture: BinaryIO, *, for_model: bool = False) -> Examined:
 
 def perceptual_hash(thumbnail: BinaryIO) -> bytes:
     """A hash that is nearly the same for nearly the same pictures, from a picture or its thumbnail: at most
-    `MOST_HASH_ROWS` bytes, from the top. `engines.likeness` compares them. Raises as `examine` does.
+    `MOST_HASH_ROWS` bytes, from the top. `rules.likeness` compares them. Raises as `examine` does.
     """
     with _opened(thumbnail, None) as image:
         return _hash(_reduced(image, THUMBNAIL_SIDE))

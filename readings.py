@@ -5,7 +5,7 @@ A reading is kept whichever model analyses the photo: the page puts the lines ov
 shows where a match stands. What is searched is not kept here, but with the analysis (`lexicon.py`).
 
 A reading is a few hundred bytes (`engines/packing.py`). Which of its lines are the status bar is recognised
-whenever it is read (`engines/screen.py`), so that better rules also serve photos that were read before.
+whenever it is read (`rules/screen.py`), so that better rules also serve photos that were read before.
 """
 
 import logging
@@ -18,10 +18,11 @@ from flask import Blueprint
 import models
 import terms
 from database import db
-from engines import packing, screen
+from engines import packing
 from engines.lines import Page
 from errors import NotFound
 from models import Photo, Reading
+from rules import screen
 from web import inputs, shapes
 
 log = logging.getLogger(__name__)

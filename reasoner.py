@@ -36,7 +36,6 @@ import memory
 import models
 import photos
 import push
-import webhooks
 from assistant import context, conversations
 from assistant.transcript import held_back
 from clock import local_time, utc_now
@@ -47,6 +46,7 @@ from engines.findings import Entity
 from errors import AnswerUnusable, ModelFailure, SnaploreError, Unavailable
 from locks import named_lock
 from models import Analysis, Conversation, Dynamic, Message, OwnWords, Photo
+from outlets import webhooks
 from settings import Settings
 from web import inputs, shapes
 

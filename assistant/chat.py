@@ -39,7 +39,7 @@ from assistant.tools import Toolbox
 from assistant.transcript import Transcript, held_back
 from clock import utc_now
 from database import db
-from engines import configuration, ledger, prompts, reading, replies
+from engines import configuration, ledger, prompts, reading
 from engines.findings import Answer, MemoryCandidate, Usage
 from errors import (
     AnswerUnusable,
@@ -54,6 +54,7 @@ from errors import (
 )
 from locks import named_lock
 from models import AskedCall, Message
+from rules import replies
 from settings import MEGABYTE, Settings
 from spool import Spool
 from text import cut

@@ -39,10 +39,11 @@ from assistant import mcp, mcp_messages, mcp_servers, web_search
 from assistant.confirmation import Destination
 from clock import iso, local_time, parse_time
 from database import db
-from engines import configuration, questions, reading
+from engines import configuration, reading
 from engines.findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
 from errors import BadInput, SnaploreError, Unavailable
 from models import Analysis, McpServer, OwnWords, Photo
+from rules import questions
 from settings import Settings
 from text import cut, one_line
 

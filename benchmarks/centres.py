@@ -135,7 +135,7 @@ garden plants that need shade""",
 耐阴的花草""",
 }
 
-# Of each kind (`engines/kinds.py`), in both languages.
+# Of each kind (`rules/kinds.py`), in both languages.
 PHRASES = {
     "conversation": """what somebody wrote to me; messages with a friend; we agreed in a chat
 a talk between colleagues; what mother wrote; someone texted me

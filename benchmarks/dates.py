@@ -1,4 +1,4 @@
-"""Lines and screens with labelled dates, for `engines/occasions.py`: airlines, parcel lockers, banks,
+"""Lines and screens with labelled dates, for `rules/occasions.py`: airlines, parcel lockers, banks,
 hospitals, cinemas, trains, calendars, bills, coupons, visas, chats, and as many on which nothing is to come.
 
 They are made from the templates of `dates.txt` with days, times and forms by a seed. Half of the templates
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from benchmarks import drawn
 from engines.lines import Line, Page
-from engines.occasions import Occasion, occasions
+from rules.occasions import Occasion, occasions
 
 TEMPLATES = Path(__file__).with_name("dates.txt")
 LINES, SCREENS = 400, 120

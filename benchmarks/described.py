@@ -22,8 +22,8 @@ import analysis
 import database
 import meaning
 from app import Application, create_app
-from engines.embedded import LocalModel
 from engines.lines import Page
+from rules.embedded import LocalModel
 from settings import Settings
 
 DESCRIPTIONS = Path(__file__).with_name("described.json")

@@ -33,19 +33,23 @@ from typing import NamedTuple
 import msgspec
 
 from benchmarks import dates, described, drawn
-from engines import rules, sensitive
-from engines.embedded import LocalModel
 from engines.findings import CATEGORIES, Findings
 from engines.lines import Page
+from rules import sensitive
+from rules.embedded import LocalModel
+from rules.judge import judge
 from settings import ROOT
 
 LABELS = Path(__file__).with_name("labels.json")
 OLD_RULES = """
 import sys, msgspec
-from engines import rules
+try:
+    from rules.judge import judge
+except ImportError:  # a version whose rules stood among the engines
+    from engines.rules import judge
 from engines.lines import Page
 pages = msgspec.json.decode(sys.stdin.buffer.read(), type=list[tuple[str, Page]])
-found = [rules.judge(page, analyser="judged", language=language) for language, page in pages]
+found = [judge(page, analyser="judged", language=language) for language, page in pages]
 sys.stdout.buffer.write(msgspec.json.encode(found))
 """
 
@@ -82,7 +86,7 @@ def main() -> None:
     options = _arguments()
     cases = _cases(options.corpus, options.cache)
     began = time.perf_counter()
-    new = [rules.judge(case.page, analyser="judged", language=case.language) for case in cases]
+    new = [judge(case.page, analyser="judged", language=case.language) for case in cases]
     each = (time.perf_counter() - began) / max(1, len(cases))
     old = _old(options.against, cases) if options.against else []
     for group in ("tuning", "held out", "drawn, tuning", "drawn, held out"):

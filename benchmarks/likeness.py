@@ -3,7 +3,7 @@
 From the screenshots in a folder (or from drawn ones), this makes pairs that a person would call the same
 screen: one without its status bar, at another time, scrolled by a line, or encoded again. And pairs that look
 the same and are not: another amount, another name, another chat, another row in a list. All are read by the
-real text recognition. Printed are the precision and the recall of `engines.likeness`, with every pair that is
+real text recognition. Printed are the precision and the recall of `rules.likeness`, with every pair that is
 judged wrongly; the exit status is 1 below `PRECISION` or `RECALL`.
 """
 
@@ -23,9 +23,10 @@ import msgspec
 from PIL import Image, ImageDraw, ImageFont
 
 import pictures
-from engines import likeness, packing, screen
-from engines.embedded import LocalModel
+from engines import packing
 from engines.lines import Line, Page
+from rules import likeness, screen
+from rules.embedded import LocalModel
 
 PRECISION, RECALL = 0.99, 0.8
 VARIANTS = 50  # of each kind

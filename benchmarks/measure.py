@@ -37,8 +37,8 @@ from benchmarks.service import API_KEY, MemoryWatch, PauseWatch, Service, upload
 from benchmarks.timing import in_turns, p50, p95, side_by_side
 from clock import iso, utc_now
 from engines import configuration, reading
-from engines.embedded import LocalModel
 from models import Analysis, Photo, Vocabulary
+from rules.embedded import LocalModel
 from settings import Settings
 from tests.support.fake_llm import FakeLLM, Request
 from upkeep import cleanup

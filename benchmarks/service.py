@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import psutil
 
-from engines.embedded import CHILD
+from rules.embedded import CHILD
 from settings import PREFIX, ROOT, Settings, variable
 
 API_KEY = secrets.token_urlsafe(24)

@@ -16,12 +16,12 @@ from flask import Blueprint
 import dynamics
 import models
 import photos
-import webhooks
 from clock import iso, utc_now
 from curation import words
 from database import db
 from engines.articles import Article
 from models import Photo
+from outlets import webhooks
 from settings import Settings
 from web import inputs, shapes
 

@@ -1,7 +1,7 @@
 """Stacks: the same screen several times, shown as one tile, and nothing is deleted for it.
 
 A stack has the pictures with the same bytes, of any device and time, and near-duplicates of one device
-within a day (`engines/likeness.py`). A photo is compared when it is stored and again when it was read; what
+within a day (`rules/likeness.py`). A photo is compared when it is stored and again when it was read; what
 is due waits in `models.Uncompared`, which triggers fill, so a crash only delays it. Comparing is bounded: the
 nearest photos in time, of those the ones with a similar perceptual hash, and of a stack only its first photo.
 So a stack is around its first photo, and cannot drift from screen to screen, nor from day to day.
@@ -22,10 +22,10 @@ import photos
 import pictures
 import readings
 from database import db
-from engines import likeness
 from engines.lines import Page
 from errors import Unavailable, Unreadable, UnsupportedImage
 from models import Analysis, Photo, Stacked, Uncompared
+from rules import likeness
 
 log = logging.getLogger(__name__)
 

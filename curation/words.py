@@ -19,9 +19,9 @@ import lexicon
 import models
 import photos
 from database import db
-from engines.sensitive import Kind
 from errors import BadInput, NotFound
 from models import Analysis, OwnWords, PhotoTag
+from rules.sensitive import Kind
 from text import one_line, storable
 from web import inputs, shapes
 

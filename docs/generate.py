@@ -1,7 +1,7 @@
 """Write the documents that repeat what the code says: `make docs`.
 
 `docs/api.md` comes from the published contract, `docs/configuration.md` from the settings table, and the
-table of layers in `ARCHITECTURE.md` from the one that `tests/test_layers.py` enforces. `tests/test_docs.py`
+table of storeys in `ARCHITECTURE.md` from the one that `tests/test_layers.py` enforces. `tests/test_docs.py`
 fails when one of them is stale.
 """
 
@@ -14,12 +14,12 @@ from typing import Any
 
 from app import create_app
 from settings import ROOT, Settings, variable
-from tests.test_layers import LAYERS
+from tests.test_layers import STOREYS
 
 API = ROOT / "docs/api.md"
 CONFIGURATION = ROOT / "docs/configuration.md"
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
-LAYERS_BEGIN, LAYERS_END = "<!-- layers -->\n", "<!-- /layers -->"
+STOREYS_BEGIN, STOREYS_END = "<!-- storeys -->\n", "<!-- /storeys -->"
 
 METHODS = ("get", "post", "put", "patch", "delete")
 LARGEST_LIMIT_SHOWN = 1_000_000_000  # a larger one is only what fits into the database
@@ -137,7 +137,7 @@ def documents() -> dict[Path, str]:
     return {
         API: api_reference(contract()),
         CONFIGURATION: configuration_reference(),
-        ARCHITECTURE: with_layers(ARCHITECTURE.read_text(), LAYERS),
+        ARCHITECTURE: with_storeys(ARCHITECTURE.read_text(), STOREYS),
     }
 
 
@@ -164,19 +164,22 @@ def configuration_reference() -> str:
     return f"{SETTINGS_INTRODUCTION}\n{_table(('variable', 'default', 'meaning'), rows)}\n\n{SETTINGS_NOTES}"
 
 
-def with_layers(text: str, layers: Sequence[Sequence[str]]) -> str:
-    """`text` with the table of `layers`, lowest first, between its two markers; the table begins with the
+def with_storeys(text: str, storeys: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """`text` with the table of `storeys`, lowest first, between its two markers; the table begins with the
     top.
 
     Raises `ValueError` unless `text` holds each marker once.
     """
-    before, _, rest = text.partition(LAYERS_BEGIN)
-    _, end, after = rest.partition(LAYERS_END)
-    if not end or text.count(LAYERS_BEGIN) != 1 or text.count(LAYERS_END) != 1:
-        raise ValueError("the text needs each of the two markers of the layer table once")
-    numbered = reversed(list(enumerate(layers, start=1)))
-    rows = [(str(number), ", ".join(f"`{name}`" for name in sorted(layer))) for number, layer in numbered]
-    return f"{before}{LAYERS_BEGIN}{_plain_table(('layer', 'modules'), rows)}\n{LAYERS_END}{after}"
+    before, _, rest = text.partition(STOREYS_BEGIN)
+    _, end, after = rest.partition(STOREYS_END)
+    if not end or text.count(STOREYS_BEGIN) != 1 or text.count(STOREYS_END) != 1:
+        raise ValueError("the text needs each of the two markers of the table of storeys once")
+    shown = [
+        (str(number), name, " · ".join(", ".join(f"`{room}`" for room in row.split()) for row in rows))
+        for number, (name, rows) in reversed(list(enumerate(storeys, start=1)))
+    ]
+    table = _plain_table(("storey", "what is there", "rooms, from below"), shown)
+    return f"{before}{STOREYS_BEGIN}{table}\n{STOREYS_END}{after}"
 
 
 def api_reference(document: dict[str, Any]) -> str:

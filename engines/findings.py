@@ -126,7 +126,7 @@ class _Judged(msgspec.Struct):
 
 
 def kind_in(raw: str) -> str:
-    """The kind of screen (`engines/kinds.py`) that the embedded analyser put into `Findings.raw`; "" for what
+    """The kind of screen (`rules/kinds.py`) that the embedded analyser put into `Findings.raw`; "" for what
     another model answered.
     """
     try:

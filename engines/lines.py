@@ -1,5 +1,5 @@
 """The text of a picture as an OCR engine reads it: a `Page` of `Line`s, which `engines/ocr.py` fills and
-`engines/rules.py` judges.
+`rules/judge.py` judges.
 
 It is a file of its own because the OCR process needs these two types and nothing else of the analyser.
 """

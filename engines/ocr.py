@@ -221,7 +221,7 @@ class Tesseract:
 
 
 def main(size: str, tesseract: str, longest: int) -> None:
-    """Serve pictures from standard input until it closes; see `engines/embedded.py` for the other end.
+    """Serve pictures from standard input until it closes; see `rules/embedded.py` for the other end.
 
     A picture is 8 bytes of length and its file. Answers are frames of 4 bytes of length and JSON: `Ready`
     once, then a `Page` for each picture; an empty frame is a heartbeat. The process ends when a picture takes

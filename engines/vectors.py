@@ -86,7 +86,7 @@ class NearestTo(msgspec.Struct, tag=True):
 
 class Compare(msgspec.Struct, tag=True):
     """A request to compare vectors with the query of the latest `Nearest` or `NearestTo`; the answer is
-    `Scores`. `kinds` are the kinds of their screens (`engines/kinds.py`), "" where it is not known.
+    `Scores`. `kinds` are the kinds of their screens (`rules/kinds.py`), "" where it is not known.
     """
 
     vectors: list[bytes]

@@ -15,7 +15,7 @@ STATEMENTS = (
         holds INTEGER NOT NULL
     ) STRICT
     """,
-    # The bits are those of `engines.holdings`. A quote inside of a value is escaped, so no value looks so.
+    # The bits are those of `rules.holdings`. A quote inside of a value is escaped, so no value looks so.
     """
     INSERT INTO marks SELECT photo_id, 1,
         (instr(entities, '"type":"code"') > 0)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import terms
 from clock import local_day, start_of_local
 from engines.findings import CATEGORIES, INTENTS
-from engines.holdings import KINDS
+from rules.holdings import KINDS
 
 MOST = 32  # operators of a query; further ones are text
 

@@ -18,9 +18,9 @@ import msgspec
 import models
 import photos
 from clock import iso
-from engines import holdings
 from lexicon import Query, counts, date_terms, filter_term, folded_tag, read, rows
 from queries.operators import Operator, Period
+from rules import holdings
 
 MOST_NAMED = 24  # apps or devices that one value may mean: they differ in upper and lower case only
 DAY = timedelta(days=1)

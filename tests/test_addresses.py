@@ -6,8 +6,8 @@ import socket
 import pytest
 
 from tests.support.service import Service
-from web import addresses
-from web.addresses import Interface, Reach
+from tls import addresses
+from tls.addresses import Interface, Reach
 
 LAN = Interface("wlan0", ("192.168.1.20", "fd12::20"), is_default=True)
 

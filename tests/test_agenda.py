@@ -15,10 +15,10 @@ from app import create_app
 from assistant import tools
 from clock import from_epoch_ms, to_epoch_ms
 from database import db
-from engines import questions
-from engines.embedded import LocalModel
 from engines.lines import Line, Page
 from models import AgendaItem
+from rules import questions
+from rules.embedded import LocalModel
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS

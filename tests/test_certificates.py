@@ -34,8 +34,7 @@ from tests.support.client import detail
 from tests.support.drawing import draw
 from tests.support.service import PATIENCE, Clients, Service, eventually
 from tests.support.trust import SecureService
-from upkeep import authority
-from web import addresses, certificates
+from tls import addresses, authority, certificates
 
 NOW = datetime.datetime(2026, 11, 22, 12, 0)
 NAMES = ["pi", "pi.local", "localhost"]
@@ -403,7 +402,7 @@ def test_a_proxy_that_has_spoken_tls_may_speak_plain_http(tmp_path):
 def quick(folder):
     """The arguments of a gunicorn that looks for a new certificate all the time."""
     path = folder / "quick.py"
-    lines = "import upkeep.authority", "upkeep.authority.EVERY = 0.1", ""
+    lines = "import tls.authority", "tls.authority.EVERY = 0.1", ""
     path.write_text("\n".join([(ROOT / "gunicorn.conf.py").read_text(), *lines]))
     return "-c", str(path)
 

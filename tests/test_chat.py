@@ -19,9 +19,10 @@ from app import create_app
 from assistant import chat, context
 from assistant.transcript import Transcript
 from clock import utc_now
-from engines import ledger, prompts, replies
+from engines import ledger, prompts
 from engines.findings import Usage
 from locks import named_lock
+from rules import replies
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import together

@@ -6,7 +6,7 @@ import pytest
 import segno
 from PIL import Image, ImageDraw, ImageFont
 
-from engines import embedded
+from rules import embedded
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from datetime import date, timedelta
 import msgspec
 import pytest
 
-from engines import digest
 from engines.articles import Material, NewPhoto, RecentNote
 from engines.findings import Entity
+from rules import digest
 from tests.support.material import BILL, DENTIST, MATERIAL, NOW, RECIPE
 
 LATER = NOW + timedelta(days=3)

@@ -35,16 +35,19 @@ def generated() -> dict[Path, str]:
     return generate.documents()
 
 
-def test_layers_are_listed_from_the_top_between_the_markers() -> None:
-    text = "Before\n<!-- layers -->\nold\n<!-- /layers -->\nAfter\n"
-    table = "| layer | modules |\n| --- | --- |\n| 2 | `app` |\n| 1 | `clock`, `web.inputs` |"
+def test_storeys_are_listed_from_the_top_between_the_markers() -> None:
+    text = "Before\n<!-- storeys -->\nold\n<!-- /storeys -->\nAfter\n"
+    table = (
+        "| storey | what is there | rooms, from below |\n| --- | --- | --- |\n"
+        "| 2 | programs | `jobs` · `app` |\n| 1 | ground | `clock`, `text` |"
+    )
 
-    filled = generate.with_layers(text, (("web.inputs", "clock"), ("app",)))
+    filled = generate.with_storeys(text, (("ground", ("clock text",)), ("programs", ("jobs", "app"))))
 
-    assert filled == f"Before\n<!-- layers -->\n{table}\n<!-- /layers -->\nAfter\n"
-    for damaged in ("", "<!-- layers -->\n", text + text):
+    assert filled == f"Before\n<!-- storeys -->\n{table}\n<!-- /storeys -->\nAfter\n"
+    for damaged in ("", "<!-- storeys -->\n", text + text):
         with pytest.raises(ValueError, match="markers"):
-            generate.with_layers(damaged, (("app",),))
+            generate.with_storeys(damaged, (("programs", ("app",)),))
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

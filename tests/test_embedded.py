@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from engines import embedded, prompts
+from engines import prompts
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unreadable
+from rules import embedded
 from settings import ROOT
 from tests.support import heif
 from tests.support.drawing import draw
@@ -287,7 +288,7 @@ def test_close_interrupts_a_picture_without_blaming_it(make_model, child_program
 @pytest.mark.slow
 def test_nothing_is_left_when_the_service_is_killed():
     program = (
-        "import io, sys, threading\nfrom engines import embedded\nfrom tests.support.drawing import draw\n"
+        "import io, sys, threading\nfrom rules import embedded\nfrom tests.support.drawing import draw\n"
         "model = embedded.LocalModel(ocr_model='tiny', language='en')\nmodel.analyse(io.BytesIO(draw()))\n"
         "print('analysed', flush=True)\nthreading.Event().wait()"
     )

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from engines.entities import entities_in
+from rules.entities import entities_in
 from tests.support.properties import REPEATED
 
 

@@ -19,10 +19,10 @@ from clock import utc_now
 from database import db
 from engines.articles import Article
 from models import AgendaItem, Analysis, CalendarEntry, Feed
+from outlets import feeds, ics
 from tests.support.client import Client, detail
 from tests.support.library import Library
 from tests.support.service import Service, eventually
-from web import feeds, ics
 
 CARD = "4532 0151 1283 0366"
 

@@ -18,11 +18,11 @@ from app import create_app
 from assistant import chat, tools
 from clock import utc_now
 from database import db
-from engines.embedded import LocalModel
 from engines.findings import MemoryCandidate
 from engines.lines import Line, Page
 from errors import AnswerUnusable, BadInput, ProviderDown, ProviderRefused, Unavailable
 from models import Analysis, McpServer
+from rules.embedded import LocalModel
 from settings import ROOT
 from tests.support import fake_llm as completions
 from tests.support import screens

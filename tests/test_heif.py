@@ -12,8 +12,8 @@ from datetime import datetime
 import pytest
 from PIL import Image, ImageCms
 
+import heif as decoder
 import pictures
-from engines import heif as decoder
 from errors import Unavailable, UnsupportedImage
 from settings import ROOT
 from tests.support import heif
@@ -240,9 +240,7 @@ def test_a_child_that_the_kernel_kills_for_its_memory_costs_no_picture(monkeypat
 
 @pytest.mark.slow
 def test_a_child_that_only_computes_is_ended_by_the_processors_limit(monkeypatch):
-    program = (
-        f"from engines import heif; heif.CPU_SECONDS = 1; heif._give_up_rights(); {TAKE}\nwhile True: pass"
-    )
+    program = f"import heif; heif.CPU_SECONDS = 1; heif._give_up_rights(); {TAKE}\nwhile True: pass"
     monkeypatch.setattr(decoder, "CHILD", (sys.executable, "-c", program))
     with pytest.raises(UnsupportedImage, match="takes too long"):
         examine(heif.heic())
@@ -255,7 +253,7 @@ def test_a_system_without_another_process_asks_to_come_again(monkeypatch):
 
 
 def test_an_installation_without_a_decoder_says_so(monkeypatch):
-    program = "import sys; sys.modules['pi_heif'] = None; import pictures; from engines import heif;"
+    program = "import sys; sys.modules['pi_heif'] = None; import pictures; import heif;"
     program += " heif.serve('HEIC', pictures._rendered)"
     monkeypatch.setattr(decoder, "CHILD", (sys.executable, "-c", program))
     with pytest.raises(UnsupportedImage, match="no decoder"):
@@ -266,7 +264,7 @@ def test_an_installation_without_a_decoder_says_so(monkeypatch):
 def test_while_it_decodes_the_child_can_open_nothing_and_take_little():
     program = """
 import os, socket, sys, pictures
-from engines import heif
+import heif
 calls = []
 
 def rendered(image, side):

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from benchmarks import described, drawn, judge
-from engines import embedded
 from engines.findings import CATEGORIES, INTENTS
+from rules import embedded
 
 SCREENS = {screen.name: screen for screen in drawn.screens()}
 LABELS = msgspec.json.decode(judge.LABELS.read_bytes(), type=dict[str, judge.Label])

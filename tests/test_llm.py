@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from engines import configuration
-from engines.embedded import LocalModel
+from rules.embedded import LocalModel
 from settings import Settings
 
 KEY = "sk-very-secret"

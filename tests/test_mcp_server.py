@@ -17,14 +17,14 @@ from app import create_app
 from assistant.mcp import HANDSHAKE_VERSIONS, STATELESS
 from clock import local_day, to_epoch_ms, utc_now
 from engines.articles import Article
-from engines.embedded import LocalModel
 from engines.lines import Line, Page
+from outlets import mcp, mcp_tools
+from rules.embedded import LocalModel
 from tests.support import mcp_bodies
 from tests.support.beginning import begin
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.mcp_bodies import META, envelope
-from web import mcp, mcp_tools
 
 TOOLS = ["search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda"]
 DUE = local_day(utc_now() + timedelta(days=9)).isoformat()

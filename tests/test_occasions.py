@@ -8,9 +8,9 @@ from datetime import datetime
 import pytest
 
 from benchmarks import dates, drawn
-from engines import embedded
 from engines.lines import Line, Page
-from engines.occasions import MOST, occasions, standing
+from rules import embedded
+from rules.occasions import MOST, occasions, standing
 
 TAKEN = datetime(2026, 11, 22, 12, 0)  # a Sunday
 SEED = 7  # not the benchmark's

@@ -177,10 +177,10 @@ def test_the_process_loads_nothing_that_it_does_not_need():
     needed = {
         "engines",
         "engines.codes",
-        "engines.heif",
         "engines.lines",
         "engines.ocr",
         "errors",
+        "heif",
         "pictures",
         "text",
     }

@@ -16,7 +16,8 @@ import pytest
 from tests.support import contract
 from tests.support.client import detail
 from tests.support.drawing import draw
-from web import examples, openapi, trust
+from tls import trust
+from web import examples, openapi
 
 # `spec.md` and, after the empty line, what the service has beyond it.
 ENDPOINTS = """

@@ -15,12 +15,12 @@ import llm
 import readings
 from app import create_app
 from database import db
-from engines.embedded import LocalModel
 from engines.findings import Findings
 from engines.lines import Line, Page
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unavailable
 from locks import named_lock
 from models import Analysis, Photo, Reading
+from rules.embedded import LocalModel
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS

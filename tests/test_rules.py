@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines import rules
 from engines.lines import Line, Page
+from rules import judge as rules
 from tests.support.properties import REPEATED
 
 SIZE = (1080, 2400)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engines import screen
 from engines.lines import Line, Page
+from rules import screen
 
 CONTENT = [(60, 190, 500, 240, "Library account"), (60, 300, 900, 345, "Loans and reservations")]
 

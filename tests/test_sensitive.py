@@ -9,7 +9,7 @@ from stdnum import iban, luhn
 from stdnum.cn import ric
 from stdnum.us import ssn
 
-from engines import sensitive
+from rules import sensitive
 from tests.support import screens
 
 SEED = 20261122  # of the screens in tests; another than while the rules were tuned

@@ -17,9 +17,9 @@ from app import create_app
 from clock import utc_now
 from curation import stacks
 from database import db
-from engines import likeness
 from engines.lines import Line, Page
 from models import Analysis, Photo, Stacked, Uncompared
+from rules import likeness
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS

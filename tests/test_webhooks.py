@@ -17,11 +17,11 @@ import agenda
 import database
 import dynamics
 import net
-import webhooks
 from clock import iso, utc_now
 from database import db
 from engines.articles import Article
 from models import AgendaItem, Analysis, Delivery, Webhook
+from outlets import webhooks
 from settings import ROOT
 from tests.support.client import Client, detail
 from tests.support.drawing import draw

@@ -36,7 +36,8 @@ from database import db
 from errors import DataDamaged, NotFound, SnaploreError, StartRefused, Unreadable
 from models import Analysis, ForgottenOriginal, Message, Photo, Reading, Vocabulary
 from settings import Settings, variable
-from upkeep import archive, authority, cleanup, rollback
+from tls import authority
+from upkeep import archive, cleanup, rollback
 from upkeep.progress import Progress, silent
 
 BATCH = 100  # rows that are read at once

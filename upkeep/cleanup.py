@@ -34,7 +34,6 @@ import devices
 import lexicon
 import models
 import photos
-import webhooks
 from assistant import conversations
 from buckets import away
 from curation import retention, searches, trash
@@ -42,9 +41,9 @@ from database import db
 from errors import Unavailable
 from locks import Presence, named_lock
 from models import Conversation, Dynamic, Memory, Message, Photo, Trash
+from outlets import feeds, webhooks
 from settings import Settings
 from upkeep.progress import Progress, silent
-from web import feeds
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from clock import iso
 from engines import articles
 from engines.findings import Category, Intent
 from engines.reading import MemoryCategory, MemoryType
-from engines.sensitive import Kind
+from rules.sensitive import Kind
 
 Count = Annotated[int, Meta(ge=0)]
 Bytes = Annotated[int, Meta(ge=0, description="bytes")]

@@ -29,7 +29,7 @@ from tests.support.properties import REPEATED
 
 FUNCTIONS = {"compile": 1, "match": 2, "fullmatch": 2, "search": 2, "findall": 2, "finditer": 2, "split": 3,
              "sub": 4, "subn": 4}  # fmt: skip  # each with the position of its flags
-PACKAGES = ("assistant", "curation", "engines", "upkeep", "web", "migrations")
+PACKAGES = ("assistant", "curation", "engines", "outlets", "rules", "tls", "upkeep", "web", "migrations")
 
 SIZES = (8_192, 32_768, 131_072)  # characters
 NOTHING, ENOUGH = 0.002, 0.05  # seconds of CPU; a quadratic expression takes longer than the first at once
@@ -40,7 +40,7 @@ CPU_SECONDS = 240  # for all expressions
 
 @dataclasses.dataclass(frozen=True)
 class Expression:
-    place: str  # "engines/rules.py:76"
+    place: str  # "rules/judge.py:76"
     pattern: str | bytes
     flags: int = 0
     functions: tuple[str, ...] = ("search",)  # what it is used with

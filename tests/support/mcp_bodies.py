@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 from assistant.mcp import HANDSHAKE_VERSIONS, STATELESS
-from web import mcp_tools
+from outlets import mcp_tools
 
 META = "io.modelcontextprotocol/"
 STATUSES = (200, 202, 400, 404, 413, 415)

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
-from engines import sensitive
+from rules import sensitive
 
 WIDTH = 600
 MARGIN = 28
@@ -777,7 +777,7 @@ HARMLESS: tuple[tuple[str, tuple[str, ...], Callable[[random.Random], Rows]], ..
 
 def read(screens: Iterable[Screen], folder: Path | None = None) -> list[tuple[Screen, list[str]]]:
     """Each screen with the lines that the real OCR reads on it; what was read before is taken from `folder`."""
-    from engines.embedded import LocalModel
+    from rules.embedded import LocalModel
 
     model = LocalModel(ocr_model="small", language="en")
     result = []

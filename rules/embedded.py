@@ -1,7 +1,7 @@
 """The embedded model: what analyses screenshots and answers chats when no LLM is set, offline and at no cost.
 
 It has the same interface as the remote model. An OCR engine in a child process (`engines/ocr.py`) reads the
-text, and plain rules (`engines/rules.py`) judge it, so its confidence never exceeds one half.
+text, and plain rules (`rules/judge.py`) judge it, so its confidence never exceeds one half.
 
 One child serves all threads, one picture at a time: a second engine would cost 300 MB, and there are few
 cores. The first picture starts it, and it is ended when no picture has arrived for a while, so an idle
@@ -23,12 +23,14 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from engines import articles, digest, replies, rules
+from engines import articles
 from engines.child import ChildFailed, ChildOwner
 from engines.findings import Answer, Findings, MemoryCandidate, Usage
 from engines.lines import Page
 from engines.ocr import Ready
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unavailable
+from rules import digest, replies
+from rules.judge import VERSION, judge
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +53,7 @@ Message = TypeVar("Message", Ready, Page)
 
 def identity(ocr_model: str) -> str:
     """What analysed a photo: the model that reads, and the version of the rules that judge."""
-    return f"local/{ocr_model}/{rules.VERSION}"
+    return f"local/{ocr_model}/{VERSION}"
 
 
 class LocalModel(ChildOwner):
@@ -98,7 +100,7 @@ class LocalModel(ChildOwner):
 
     def judge(self, page: Page, engine: str, *, name: str = "") -> Findings:
         """What the rules find in a page that `engine` has read before."""
-        findings = rules.judge(page, analyser=f"local/{engine}", language=self._language, name=name)
+        findings = judge(page, analyser=f"local/{engine}", language=self._language, name=name)
         findings.page, findings.reader = page, engine
         return findings
 
@@ -110,7 +112,7 @@ class LocalModel(ChildOwner):
         most: int = 0,
         remembered: Sequence[str] = (),
     ) -> Answer:
-        """The next message of a chat, by plain rules (`engines/replies.py`), the text of attached pictures
+        """The next message of a chat, by plain rules (`rules/replies.py`), the text of attached pictures
         included. Raises as `analyse` does.
         """
         offered = {tool["function"]["name"] for tool in tools or []}
@@ -124,7 +126,7 @@ class LocalModel(ChildOwner):
         return [], Usage()
 
     def write_notes(self, material: articles.Material) -> articles.Notes:
-        """A digest by plain rules (`engines/digest.py`)."""
+        """A digest by plain rules (`rules/digest.py`)."""
         return digest.write(material, self._language)
 
     def _text_on(self, url: str) -> str:

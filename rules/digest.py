@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from engines.articles import Article, Material, NewPhoto, Notes, alike
-from engines.names import is_generic
+from rules.names import is_generic
 from text import one_line, shortened
 
 # The highest confidence of the embedded model, which recognises words and understands nothing.

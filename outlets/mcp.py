@@ -1,5 +1,5 @@
 """The Model Context Protocol at `POST /mcp` (Streamable HTTP), for agents and assistants of other makers. The
-tools are in `web/mcp_tools.py`; the client of other people's servers is `assistant/mcp.py`.
+tools are in `outlets/mcp_tools.py`; the client of other people's servers is `assistant/mcp.py`.
 
 The protocol has two eras. Since 2026-07-28 each request carries its version, in `params._meta` and again in
 headers, and both must agree. Before, a client begins with `initialize` and names the version in a header, or
@@ -32,9 +32,10 @@ from assistant.mcp import (
     UNSUPPORTED_VERSION,
 )
 from assistant.mcp_messages import header_text
+from outlets import mcp_tools
 from settings import NAME, VERSION
 from text import one_line
-from web import inputs, mcp_tools
+from web import inputs
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

@@ -1,8 +1,8 @@
 """What a screenshot shows, judged by the words on it and their places: category, intent, app, title, summary.
 
 The embedded analyser understands nothing, so every result rests on something visible: the kind of screen on
-cues by their places (`engines/kinds.py`), the app on a name that is there (`engines/names.py`), title and
-summary on the screen's own parts (`engines/captions.py`). What has not enough evidence is `other`, and an app
+cues by their places (`rules/kinds.py`), the app on a name that is there (`rules/names.py`), title and
+summary on the screen's own parts (`rules/captions.py`). What has not enough evidence is `other`, and an app
 that is not named is "". The confidence, at most one half, reflects how the category was found.
 """
 
@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from engines import captions, kinds, names
-from engines.entities import CODE_KINDS, WHEN, entities_in, entities_of_codes
 from engines.findings import Entity, Findings
-from engines.layout import Layout
 from engines.lines import Page
+from rules import captions, kinds, names
+from rules.entities import CODE_KINDS, WHEN, entities_in, entities_of_codes
+from rules.layout import Layout
 
 ENOUGH = kinds.ENOUGH
 SUMMARY_LENGTH = captions.SUMMARY_LENGTH

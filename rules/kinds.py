@@ -13,9 +13,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from engines.entities import CLOCK, MONTH, NUMBER, SIGN
-from engines.layout import Layout, is_chinese, is_clock, weight
 from engines.lines import Line
+from rules.entities import CLOCK, MONTH, NUMBER, SIGN
+from rules.layout import Layout, is_chinese, is_clock, weight
 
 ENOUGH = 3.0
 HEADER, ALONE, INSIDE = 1.6, 1.0, 0.55  # by what a word's weight is multiplied, by its place

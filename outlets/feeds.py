@@ -36,9 +36,10 @@ from database import db
 from errors import BadInput, NotFound
 from lexicon import MAX_QUERY
 from models import CalendarEntry, Dynamic, Feed, store_value, stored_value
+from outlets import atom, ics
 from settings import NAME, Settings
 from text import storable
-from web import atom, ics, inputs, shapes
+from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 

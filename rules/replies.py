@@ -2,8 +2,8 @@
 best screenshots, and quotes the lines that answer.
 
 It uses the same protocol as a remote model: it receives messages and tools, calls a tool, receives the
-result, and answers with a text. What a question asks for is in `engines/questions.py`, which lines answer it
-in `engines/quotes.py`.
+result, and answers with a text. What a question asks for is in `rules/questions.py`, which lines answer it
+in `rules/quotes.py`.
 """
 
 import json
@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engines import questions, quotes
-from engines.questions import Question
+from rules import questions, quotes
+from rules.questions import Question
 from text import one_line, shortened
 
 SEARCH, READ, SAVE, AGENDA = "search_knowledge_base", "get_screenshot", "save_memory", "agenda"

@@ -2,7 +2,7 @@
 paragraphs.
 
 It knows no word of any language: only places, sizes, and whether a text has letters or digits. What the parts
-mean is judged elsewhere (`engines/kinds.py`, `engines/captions.py`).
+mean is judged elsewhere (`rules/kinds.py`, `rules/captions.py`).
 
 Pictures of phones in their frame, as app stores show them, have a caption above the screen: large lines above
 the clock of the status bar. It is kept apart, so that the screen's own header is found.
@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from engines import screen
 from engines.lines import Line, Page
+from rules import screen
 
 HEADER_BOTTOM = 0.17  # of the height: where a screen's header ends at the latest, below the status bar
 NAVIGATION_TOP = 0.88

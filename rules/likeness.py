@@ -19,8 +19,8 @@ from typing import NamedTuple
 from rapidfuzz.distance import Levenshtein
 
 import terms
-from engines import screen
 from engines.lines import Line, Page
+from rules import screen
 
 # The hash. A scrolled screen has rows that moved and, under its fixed bars, rows that did not, so a row is
 # compared with both.

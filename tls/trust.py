@@ -19,7 +19,8 @@ import jinja2
 
 from errors import NotFound
 from settings import NAME
-from web import certificates, dashboard
+from tls import certificates
+from web import dashboard
 
 PATHS = {"ca": "/ca", "ca_file": "/ca.crt", "ca_profile": "/ca.mobileconfig"}  # by endpoint
 MISSING = "This service has no certificate authority of its own: `./snaplore tls init` makes one."

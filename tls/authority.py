@@ -23,8 +23,9 @@ from database import db
 from errors import BadInput, Conflict, DataDamaged, NotFound
 from models import store_value, stored_value
 from settings import Settings
-from web import addresses, certificates, shapes
-from web.certificates import Issued
+from tls import addresses, certificates
+from tls.certificates import Issued
+from web import shapes
 
 log = logging.getLogger(__name__)
 

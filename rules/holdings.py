@@ -6,7 +6,7 @@ A search filters by it (`has:link`), so it is stored, as the bits of one number.
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from engines import entities
+from rules import entities
 
 Kind = Literal["code", "link", "date"]
 KINDS: tuple[str, ...] = get_args(Kind)  # in the order of their bits; new ones are added at the end

@@ -46,7 +46,7 @@ _BRANDS: dict[bytes, Kind] = {
 HEAD = 256  # bytes in which the brands are looked for
 
 CHILD = (sys.executable, "-m", "pictures")
-ROOT = Path(__file__).resolve().parent.parent  # where `-m` finds the program
+ROOT = Path(__file__).resolve().parent  # where `-m` finds the program
 # One allocator arena: each would reserve 64 MB of the address space, which is limited.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "MALLOC_ARENA_MAX": "1"}
 CHUNK = 256 * 1024

@@ -8,9 +8,9 @@ a well-known name or one that is built like a product's ("SimplyTranslate", "Del
 import re
 from collections.abc import Sequence
 
-from engines.kinds import headed, is_lock_screen
-from engines.layout import Layout, is_chinese, letters, plain, weight
 from engines.lines import Line
+from rules.kinds import headed, is_lock_screen
+from rules.layout import Layout, is_chinese, letters, plain, weight
 
 
 def _set_of(words: str) -> frozenset[str]:

@@ -1,5 +1,5 @@
 """An own certificate authority (CA) for a service at home, and the certificates that it issues: made, read
-and checked. They are kept by `upkeep/authority.py`.
+and checked. They are kept by `tls/authority.py`.
 
 No public CA certifies 192.168.1.20 or raspberrypi.local, and browsers allow an installable page, sharing to
 it and notifications over https only. So the service is its own CA, which people install on their devices.

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
-from engines import cues, days
-from engines.cues import Cue
-from engines.days import When
-from engines.layout import Block, Layout, is_chinese, joined, letters, plain, weight
 from engines.lines import Line, Page
-from engines.names import is_generic
+from rules import cues, days
+from rules.cues import Cue
+from rules.days import When
+from rules.layout import Block, Layout, is_chinese, joined, letters, plain, weight
+from rules.names import is_generic
 from text import one_line, shortened
 
 MOST = 20

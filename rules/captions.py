@@ -10,10 +10,10 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from engines.entities import MONTH, NUMBER, SIGN, TOP_LEVEL
 from engines.findings import MAX_TITLE, Entity
-from engines.kinds import AMOUNT_RIGHT, MONEY, WHEN_RIGHT, headed, is_lock_screen
-from engines.layout import Block, Layout, Row, is_chinese, is_clock, letters, plain, weight
+from rules.entities import MONTH, NUMBER, SIGN, TOP_LEVEL
+from rules.kinds import AMOUNT_RIGHT, MONEY, WHEN_RIGHT, headed, is_lock_screen
+from rules.layout import Block, Layout, Row, is_chinese, is_clock, letters, plain, weight
 from text import one_line, shortened
 
 SUMMARY_LENGTH = 200

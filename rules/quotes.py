@@ -5,8 +5,8 @@ wished for, a date for "when" or a price for "how much".
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from engines import questions
-from engines.questions import Question
+from rules import questions
+from rules.questions import Question
 
 MOST_LINES = 400  # of a screenshot that are looked at
 AROUND = 1  # lines quoted before and after the one that answers

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from engines.entities import CLOCK, MONTH, NUMBER, SIGN
+from rules.entities import CLOCK, MONTH, NUMBER, SIGN
 
 Wish = Literal["", "when", "long", "amount", "who", "where", "number"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
-from engines.entities import MONTH
+from rules.entities import MONTH
 
 # Without a year, a day up to this long ago is rather a past one than one of the next year.
 BEHIND = timedelta(days=90)
