@@ -20,14 +20,12 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
+
+from tests.support import fonts
 
 SCREENS = Path(__file__).with_name("screens.txt")
 SIZE = (1080, 2340)
-# The first that is installed; without any, screens in Chinese are left out.
-CHINESE_FONTS = ("wqy-microhei.ttc", "NotoSansCJK-Regular.ttc", "wqy-zenhei.ttc", "DroidSansFallbackFull.ttf")
-
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 class Screen(NamedTuple):
@@ -54,11 +52,6 @@ def screens() -> list[Screen]:
             Screen(name, tuple(categories.split(",")), tuple(intents.split(",")), app, words, tuple(rows))
         )
     return found
-
-
-def can_draw(screen: Screen) -> bool:
-    """False where a screen has Chinese characters and no font does."""
-    return _chinese_font() != "" or not any("\u2e80" < letter < "\ufff0" for letter in "".join(screen.rows))
 
 
 def draw(screen: Screen) -> bytes:
@@ -146,7 +139,7 @@ class _Pen:
 
     def text(self, x: int, y: int, text: str, size: int, *, anchor: str = "la", fill: str = "black") -> None:
         """Write one line; `anchor` is Pillow's."""
-        self._canvas.text((x, y), text, font=_font(size), anchor=anchor, fill=fill)
+        self._canvas.text((x, y), text, font=fonts.font(fonts.CHINESE, size), anchor=anchor, fill=fill)
 
     def _bubble(self, text: str, time: str, own: bool) -> None:
         lines = self._wrapped(text, 44, 640)
@@ -175,19 +168,4 @@ class _Pen:
 
 
 def _width(text: str, size: int) -> int:
-    return int(_font(size).getlength(text))
-
-
-def _font(size: int) -> Font:
-    name = _chinese_font()
-    return ImageFont.truetype(name, size) if name else ImageFont.load_default(size=size)
-
-
-def _chinese_font() -> str:
-    for name in CHINESE_FONTS:
-        try:
-            ImageFont.truetype(name, 12)
-            return name
-        except OSError:
-            continue
-    return ""
+    return int(fonts.font(fonts.CHINESE, size).getlength(text))

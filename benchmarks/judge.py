@@ -241,13 +241,12 @@ def _cases(corpus: Path | None, cache: Path) -> list[Case]:
                     group = "held out" if _held_out(name) else "tuning"
                     cases.append(Case(name, group, labels[name], _read(model, content, cache)))
         for screen in drawn.screens():
-            if drawn.can_draw(screen):
-                label = Label(
-                    screen.categories[0], list(screen.intents), screen.app,
-                    title=list(screen.title), categories=list(screen.categories[1:]),
-                )  # fmt: skip
-                group = "drawn, held out" if _held_out(screen.name) else "drawn, tuning"
-                cases.append(Case(screen.name, group, label, _read(model, drawn.draw(screen), cache)))
+            label = Label(
+                screen.categories[0], list(screen.intents), screen.app,
+                title=list(screen.title), categories=list(screen.categories[1:]),
+            )  # fmt: skip
+            group = "drawn, held out" if _held_out(screen.name) else "drawn, tuning"
+            cases.append(Case(screen.name, group, label, _read(model, drawn.draw(screen), cache)))
     finally:
         model.close()
     return cases

@@ -634,6 +634,7 @@ def run_of_everything(house, sensitive, harmless, caplog):
         house.store(f"Harmless{number}marker", *screen.text.split("\n"))
         for number, screen in enumerate(harmless)
     ]
+    house.store(*REMINDER)  # a note about it is written and pushed, whichever screens there are
 
     house.use("local")
     asked = [screen.text.split("\n")[0] for screen in sensitive if screen.rows[0][0] == "title"]

@@ -15,6 +15,7 @@ from database import db
 from engines.lines import Line, Page
 from models import Reading
 from search import Correction
+from tests.support import fonts
 from tests.support.library import Library
 from tests.support.properties import at_least
 
@@ -163,17 +164,12 @@ TEXTS = (
 )
 
 
-@pytest.mark.parametrize(
-    "name", ["", "DejaVuSans.ttf", "LiberationSans-Regular.ttf", "LiberationSerif-Bold.ttf"]
-)
+@pytest.mark.parametrize("name", ["", fonts.SANS, fonts.CHINESE, fonts.BOLD])
 def test_a_box_covers_its_word(library, name):
     """The words of lines set in a font, so that their places are known, in the margins that text recognition
     leaves.
     """
-    try:
-        font = ImageFont.truetype(name, FONT) if name else ImageFont.load_default(FONT)
-    except OSError:
-        pytest.skip(f"{name} is not installed")
+    font = fonts.font(name, FONT) if name else ImageFont.load_default(FONT)
     lines, truth = [], []
     for number, text in enumerate(TEXTS):
         top = 200 + 100 * number

@@ -22,19 +22,17 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from rules import sensitive
+from tests.support import fonts
 
 WIDTH = 600
 MARGIN = 28
-FONTS = Path("/usr/share/fonts")
-LATIN = ("LiberationSans-Regular.ttf", "DejaVuSans.ttf", "LiberationSans-Bold.ttf", "DejaVuSansCondensed.ttf")
-MONO = ("DejaVuSansMono.ttf", "LiberationMono-Regular.ttf")
-CHINESE = ("wqy-microhei.ttc", "NotoSansCJK-Regular.ttc")
+LATIN = (fonts.SANS, fonts.CHINESE, fonts.BOLD)
+MONO = (fonts.MONO, fonts.MONO_BOLD)
 THEMES = (
     ("#ffffff", "#111111", "#6b7280"),
     ("#f4f5f7", "#1f2937", "#4b5563"),
@@ -84,21 +82,8 @@ def look_alikes(seed: int, count: int) -> list[Screen]:
 # ------------------------------------------------------------------------------------------------ the drawing
 
 
-@cache
-def _font(name: str, size: int):
-    found = next(iter(sorted(FONTS.rglob(name))), None)
-    return ImageFont.truetype(str(found), size) if found else ImageFont.load_default(size)
-
-
-@cache
-def has_chinese() -> bool:
-    return any(any(FONTS.rglob(name)) for name in CHINESE)
-
-
 def _face(text: str, latin: str, size: int):
-    if text.isascii():
-        return _font(latin, size)
-    return _font(next((name for name in CHINESE if any(FONTS.rglob(name))), CHINESE[0]), size)
+    return fonts.font(latin if text.isascii() else fonts.CHINESE, size)
 
 
 def _draw(canvas, row: tuple, top: int, theme: tuple, latin: str) -> int:
@@ -119,7 +104,7 @@ def _draw(canvas, row: tuple, top: int, theme: tuple, latin: str) -> int:
                 top += 36
             return top + 14
         case ("mono", text):
-            face = _font(MONO[len(text) % 2], 20)
+            face = fonts.font(MONO[len(text) % 2], 20)
             most = int((WIDTH - 2 * MARGIN) / face.getlength("m"))
             for line in text.split("\n"):
                 for start in range(0, max(1, len(line)), most):
@@ -137,7 +122,7 @@ def _draw(canvas, row: tuple, top: int, theme: tuple, latin: str) -> int:
             return top + 84
         case ("card", text):
             canvas.rounded_rectangle((MARGIN, top, WIDTH - MARGIN, top + 150), 20, fill="#1e3a8a")
-            canvas.text((MARGIN + 30, top + 60), text, fill="#ffffff", font=_font(latin, 34))
+            canvas.text((MARGIN + 30, top + 60), text, fill="#ffffff", font=fonts.font(latin, 34))
             return top + 176
         case ("grid", columns, *cells):
             width = (WIDTH - 2 * MARGIN) / columns
@@ -151,7 +136,7 @@ def _draw(canvas, row: tuple, top: int, theme: tuple, latin: str) -> int:
             for number, digit in enumerate(digits):
                 left = MARGIN + 40 + number * 76
                 canvas.rectangle((left, top, left + 60, top + 74), outline=faint)
-                canvas.text((left + 17, top + 12), digit, fill=ink, font=_font(latin, 42))
+                canvas.text((left + 17, top + 12), digit, fill=ink, font=fonts.font(latin, 42))
             return top + 100
     raise ValueError(row[0])
 
@@ -184,7 +169,6 @@ def _pieces(text: str) -> Iterable[str]:
 
 def _made(makers: tuple, seed: int, number: int) -> Screen:
     draw = random.Random(f"{seed}/{number}")
-    makers = tuple(one for one in makers if has_chinese() or not one[0].endswith("zh"))
     # A kind is a row of makers; they take turns, so that each is drawn equally often.
     name, kinds, make = makers[number % len(makers)]
     draw_rows = make(draw)
