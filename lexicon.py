@@ -72,6 +72,7 @@ EVERYTHING = "@"  # a term that every photo in the index has
 _ALIKE = {character: group for group in ("0o", "1li") for character in group}
 _QUOTED = re.compile(r'"([^"]*)"')
 _ENTITIES = msgspec.json.Decoder(list[dict[str, str]])
+_TAGS = msgspec.json.Decoder(list[str])
 
 # ---------------------------------------------------------------------------------------------------- writing
 
@@ -202,8 +203,8 @@ class Document(msgspec.Struct):
 def document_of(photo_id: int) -> Document | None:
     """The document of a photo with the present text of its analysis; None when it has no text."""
     found = rows(
-        f"SELECT {TEXTS}, content_category, intent, a.device_id, original_timestamp {WITH_OWN_WORDS}"
-        " JOIN photos ON photos.id = a.photo_id WHERE a.photo_id = ?",
+        f"SELECT {TEXTS}, content_category, intent, shown.device_id, original_timestamp"  # noqa: S608
+        " FROM shown JOIN photos ON photos.id = photo_id WHERE photo_id = ?",
         photo_id,
     )
     if not found:
@@ -227,13 +228,12 @@ def _holdings_of(photo_ids: list[int]) -> dict[int, int]:
     kept where that is.
     """
     found = rows(
-        f"SELECT a.photo_id, entities, coalesce(own.text, visible_text) {WITH_OWN_WORDS}"  # noqa: S608
-        " WHERE a.photo_id IN (SELECT value FROM json_each(?))",
+        "SELECT photo_id, entities, text FROM shown WHERE photo_id IN (SELECT value FROM json_each(?))",
         msgspec.json.encode(photo_ids).decode(),
     )
     return {
-        photo_id: holdings([entity.get("type", "") for entity in _entities(entities)], visible_text)
-        for photo_id, entities, visible_text in found
+        photo_id: holdings([entity.get("type", "") for entity in _entities(entities)], text)
+        for photo_id, entities, text in found
     }
 
 
@@ -276,28 +276,19 @@ def _count(documents: "collections.Counter[str]", sign: int = 1) -> None:
     )
 
 
-# The columns of the arguments of `texts_of`, and the tables that they come from: what a person wrote counts
-# in place of what the analysis found.
-TEXTS = """app_name, coalesce(own.summary, a.summary), entities, coalesce(own.text, visible_text), own.title,
-    own.note, (SELECT group_concat(tag, char(10)) FROM photo_tags WHERE photo_tags.photo_id = a.photo_id)"""
-WITH_OWN_WORDS = "FROM analyses a LEFT JOIN own_words own ON own.photo_id = a.photo_id"
+# The columns of the view `shown` that are the arguments of `texts_of`.
+TEXTS = "app_name, summary, entities, text, own_title, note, tags"
 
 
 def texts_of(
-    app_name: str,
-    summary: str,
-    entities: str,
-    visible_text: str,
-    title: str | None = None,
-    note: str | None = None,
-    tags: str | None = None,
+    app_name: str, summary: str, entities: str, text: str, own_title: str, note: str, tags: str
 ) -> list[str]:
     """The searchable texts of a photo: app name, heading, values of the entities and the person's note,
     visible text. The heading is the summary, below the person's title and tags.
     """
     values = [entity.get("value", "") for entity in _entities(entities)]
-    heading = "\n".join(filter(None, (title, tags, summary)))
-    return [app_name, heading, *values, *filter(None, (note,)), visible_text]
+    heading = "\n".join(filter(None, (own_title, *_TAGS.decode(tags), summary)))
+    return [app_name, heading, *values, *filter(None, (note,)), text]
 
 
 def folded_tag(tag: str) -> str:

@@ -46,11 +46,11 @@ from models import (
     Meaning,
     MeaningDue,
     MeaningSigns,
-    OwnWords,
     Photo,
     ProviderDue,
     ProviderMeaning,
     ProviderSigns,
+    Shown,
     store_value,
     stored_value,
 )
@@ -383,18 +383,12 @@ def _without_provider(mark: str, photo_ids: list[int]) -> set[int]:
 
 
 def _texts_of(photo_id: int) -> list[str]:
-    analysis = Analysis.get_or_none(Analysis.photo == photo_id)
-    if analysis is None:  # deleted, or in the trash
+    shown = Shown.get_or_none(Shown.photo == photo_id)
+    if shown is None:  # deleted, or in the trash
         return []
-    own = photos.own_words([photo_id]).get(photo_id, OwnWords())
     read = readings.of([photo_id]).get(photo_id)
-    parts = (
-        own.title or analysis.title,
-        own.summary or analysis.summary,
-        own.note,
-        own.text or (read.content if read else analysis.visible_text),
-    )
-    return [part for part in parts if part]
+    text = shown.own_text or (read.content if read else shown.text)
+    return [part for part in (shown.title, shown.summary, shown.note, text) if part]
 
 
 def _joined(parts: list[str]) -> str:

@@ -263,6 +263,38 @@ class OwnWords(Model):
         table_name = "own_words"
 
 
+class Shown(Model):
+    """What is shown of a photo that is not in the trash: the person's own words where there are some, else
+    the analysis's. A view: nobody writes it.
+    """
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, backref="shown")
+    device_id = peewee.TextField()
+    taken_at = TimestampField()
+    status = peewee.TextField()
+    app_name = peewee.TextField()
+    content_category = peewee.TextField()
+    intent = peewee.TextField()
+    entities = peewee.TextField()
+    visible_text = peewee.TextField()  # as the analysis has it
+    kept = peewee.BooleanField()
+    sensitive = peewee.TextField()
+    cleared = peewee.BooleanField()
+    title = peewee.TextField()
+    summary = peewee.TextField()
+    text = peewee.TextField()
+    note = peewee.TextField()
+    # The person's; empty: nothing of their own.
+    own_title = peewee.TextField()
+    own_summary = peewee.TextField()
+    own_text = peewee.TextField()
+    tags = peewee.TextField()  # a JSON list, in alphabetical order
+
+    class Meta:
+        table_name = "shown"
+
+
 class PhotoTag(Model):
     """A tag of a photo that is not in the trash."""
 

@@ -53,7 +53,7 @@ from database import db
 from devices import MAX_NAME, DeviceId, EpochMs, Name
 from engines.findings import Category, Intent
 from errors import BadInput, NotFound, SnaploreError, Unavailable, Unreadable, UnsupportedImage
-from models import Analysis, ForgottenOriginal, OwnWords, Photo, PhotoTag, Selected, Trash
+from models import Analysis, ForgottenOriginal, OwnWords, Photo, Selected, Shown, Trash
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
 from web import inputs, shapes
@@ -314,45 +314,23 @@ def detail(photo_id: int) -> shapes.PhotoDetail:
     row = db.execute_sql(_DETAIL, (photo_id,)).fetchone()
     if row is None:
         raise NotFound("Photo not found")
-    photo = dict(zip(_PHOTO_COLUMNS, row, strict=False))
-    analysis = dict(zip(_ANALYSIS_COLUMNS, row[len(_PHOTO_COLUMNS) :], strict=False))
-    *own, tags = row[len(_PHOTO_COLUMNS) + len(_ANALYSIS_COLUMNS) :]
-    return _detail(
-        photo,
-        analysis,
-        read=readings.text(photo_id),
-        own=OwnWords(**dict(zip(_OWN, own, strict=True))),
-        tags=msgspec.json.decode(tags),
-        stack=models.stacks_of([photo_id]).get(photo_id),
-    )
+    values = iter(row)
+    photo, analysis, shown = (dict(zip(names, values)) for names in _DETAIL_COLUMNS)  # noqa: B905
+    read, stack = readings.text(photo_id), models.stacks_of([photo_id]).get(photo_id)
+    return _detail(photo, analysis, shown, read=read, stack=stack)
 
 
 def detail_of(
-    photo: Photo,
-    analysis: Analysis,
-    *,
-    read: str,
-    own: OwnWords | None,
-    tags: list[str],
-    stack: models.Stack | None,
+    photo: Photo, analysis: Analysis, shown: Shown, *, read: str, stack: models.Stack | None
 ) -> shapes.PhotoDetail:
     """As `detail`, from rows that were read before, and the text of the photo's reading."""
     columns = {**analysis.__data__, "photo_id": analysis.photo_id}
-    return _detail(photo.__data__, columns, read=read, own=own or OwnWords(), tags=tags, stack=stack)
+    return _detail(photo.__data__, columns, shown.__data__, read=read, stack=stack)
 
 
-def own_words(photo_ids: Iterable[int]) -> dict[int, OwnWords]:
-    """What a person wrote about those of these photos that they wrote about, in one query."""
-    return {row.photo_id: row for row in OwnWords.select().where(OwnWords.photo.in_(list(photo_ids)))}
-
-
-def tags_of(photo_ids: Iterable[int]) -> dict[int, list[str]]:
-    """The tags of those of these photos that have some, in alphabetical order, in one query."""
-    rows = PhotoTag.select(PhotoTag.photo, PhotoTag.tag).where(PhotoTag.photo.in_(list(photo_ids)))
-    tags: dict[int, list[str]] = {}
-    for row in rows.order_by(PhotoTag.photo, PhotoTag.folded):
-        tags.setdefault(row.photo_id, []).append(row.tag)
-    return tags
+def shown(photo_ids: Iterable[int]) -> dict[int, Shown]:
+    """What is shown of those of these photos that are not in the trash, in one query."""
+    return {row.photo_id: row for row in Shown.select().where(Shown.photo.in_(list(photo_ids)))}
 
 
 def get(photo_id: int, *, trashed: bool = False) -> Photo:
@@ -579,29 +557,32 @@ _OWN_COLUMNS = (
 # Plain SQL, because peewee takes longer to write a statement of this size than SQLite to run it. All rows are
 # one JSON value, because reading 400 of SQLite's values takes longer than finding them.
 _LIST_COLUMNS = {
-    "title": "coalesce(nullif(own.title, ''), a.title)",
-    "summary": "coalesce(nullif(own.summary, ''), a.summary)",
-    "note": "coalesce(own.note, '')",
-    "kept": "json(iif(a.kept, 'true', 'false'))",
-    "tags": "json((SELECT json_group_array(tag) FROM photo_tags WHERE photo_id = p.id))",
+    "title": "title",
+    "summary": "summary",
+    "note": "note",
+    "kept": "json(iif(kept, 'true', 'false'))",
+    "tags": "json(tags)",
     "deleted_at": "NULL",
-    "sensitive": "a.sensitive",  # kinds with blanks between them
+    "sensitive": "sensitive",  # kinds with blanks between them
     **{name: f"p.{name}" for name in shapes.names(shapes.PhotoFields)},
-    "analysis_status": "a.status",
-    "app_name": "a.app_name",
-    "intent": "a.intent",
+    "analysis_status": "status",
+    "app_name": "app_name",
+    "intent": "intent",
 }
 _LISTED = tuple(_LIST_COLUMNS)
 _LIST = f"""SELECT json_group_array(json_array({", ".join(_LIST_COLUMNS.values())}))
-    FROM photos p JOIN analyses a ON a.photo_id = p.id LEFT JOIN own_words own ON own.photo_id = p.id
+    FROM photos p JOIN shown ON shown.photo_id = p.id
     WHERE p.id IN (SELECT value FROM json_each(?))"""  # noqa: S608
-_OWN = ("title", "summary", "note", "text")
-_ANALYSIS_COLUMNS = (*shapes.names(shapes.AnalysisDetail), "visible_text", "kept", "sensitive")
+_SHOWN_COLUMNS = (
+    *("title", "summary", "note", "text", "own_title", "own_summary", "own_text", "tags"),
+    *("kept", "sensitive"),
+)
 _PHOTO_COLUMNS = tuple(name for name in shapes.names(shapes.PhotoDetail) if name in Photo._meta.fields)
-_DETAIL = f"""SELECT {", ".join(f"p.{name}" for name in _PHOTO_COLUMNS)},
-    {", ".join(f"a.{name}" for name in _ANALYSIS_COLUMNS)}, {", ".join(f"own.{name}" for name in _OWN)},
-    (SELECT json_group_array(tag) FROM (SELECT tag FROM photo_tags WHERE photo_id = p.id ORDER BY folded))
-    FROM photos p JOIN analyses a ON a.photo_id = p.id LEFT JOIN own_words own ON own.photo_id = p.id
+_DETAIL_COLUMNS = (_PHOTO_COLUMNS, shapes.names(shapes.AnalysisDetail), _SHOWN_COLUMNS)
+_DETAIL = f"""SELECT {", ".join(f"p.{name}" for name in _DETAIL_COLUMNS[0])},
+    {", ".join(f"a.{name}" for name in _DETAIL_COLUMNS[1])},
+    {", ".join(f"shown.{name}" for name in _DETAIL_COLUMNS[2])}
+    FROM photos p JOIN analyses a ON a.photo_id = p.id JOIN shown ON shown.photo_id = p.id
     WHERE p.id = ?"""  # noqa: S608
 _FILE_COLUMNS = (Photo.id, Photo.original_path, Photo.thumbnail_path)
 _FILES = Photo.select(*_FILE_COLUMNS)
@@ -622,25 +603,24 @@ def _listed(row: list[Any]) -> shapes.PhotoItem:
 def _detail(
     photo: dict[str, Any],
     analysis: dict[str, Any],
+    shown: dict[str, Any],
     *,
     read: str,
-    own: OwnWords,
-    tags: list[str],
     stack: models.Stack | None,
 ) -> shapes.PhotoDetail:
     """A photo from the columns of its rows."""
     return shapes.of(
         photo,
         shapes.PhotoDetail,
-        text=own.text or read or analysis["visible_text"],
-        title=own.title or analysis["title"],
-        summary=own.summary or analysis["summary"],
-        kept=bool(analysis["kept"]),
-        tags=tags,
-        note=own.note or "",
+        text=shown["own_text"] or read or shown["text"],
+        title=shown["title"],
+        summary=shown["summary"],
+        kept=bool(shown["kept"]),
+        tags=msgspec.json.decode(shown["tags"]),
+        note=shown["note"],
         deleted_at=None,
-        sensitive=analysis["sensitive"].split(),
-        own=[name for name in ("title", "summary", "text") if getattr(own, name) is not None],
+        sensitive=shown["sensitive"].split(),
+        own=[name for name in ("title", "summary", "text") if shown[f"own_{name}"]],
         stack=_stack(stack),
         analysis=shapes.of(analysis, shapes.AnalysisDetail),
     )

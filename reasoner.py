@@ -34,7 +34,6 @@ import llm
 import loops
 import memory
 import models
-import photos
 import push
 from assistant import context, conversations
 from assistant.transcript import held_back
@@ -45,7 +44,7 @@ from engines.articles import Article, Material, NewConversation, NewPhoto, Notes
 from engines.findings import Entity
 from errors import AnswerUnusable, ModelFailure, SnaploreError, Unavailable
 from locks import named_lock
-from models import Analysis, Conversation, Dynamic, Message, OwnWords, Photo
+from models import Conversation, Dynamic, Message, Photo, Shown
 from outlets import webhooks
 from settings import Settings
 from web import inputs, shapes
@@ -300,33 +299,29 @@ def _described(ids: list[int]) -> list[NewPhoto]:
     """These screenshots, the newest first. What the person wrote replaces what was found."""
     columns = (
         Photo.original_timestamp.alias("taken"),
-        *(Analysis.photo, Analysis.device_id, Analysis.app_name, Analysis.content_category, Analysis.intent),
-        Analysis.title,
-        peewee.fn.SUBSTR(Analysis.summary, 1, MAX_SUMMARY).alias("short_summary"),
-        peewee.fn.SUBSTR(Analysis.visible_text, 1, MAX_TEXT).alias("short_text"),
-        Analysis.entities,
+        *(Shown.photo, Shown.device_id, Shown.app_name, Shown.content_category, Shown.intent, Shown.title),
+        peewee.fn.SUBSTR(Shown.summary, 1, MAX_SUMMARY).alias("short_summary"),
+        peewee.fn.SUBSTR(Shown.text, 1, MAX_TEXT).alias("short_text"),
+        peewee.fn.SUBSTR(Shown.note, 1, MAX_SUMMARY).alias("short_note"),
+        Shown.entities,
     )
-    query = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids))
-    own_words = photos.own_words(ids)
-    found = []
-    for row in cast("Iterable[Any]", query.order_by(Analysis.photo.desc()).objects()):
-        own = own_words.get(row.photo_id, OwnWords())
-        found.append(
-            NewPhoto(
-                id=row.photo_id,
-                taken=row.taken,
-                device=row.device_id,
-                app=row.app_name,
-                category=row.content_category,
-                intent=row.intent,
-                title=own.title or row.title,
-                summary=(own.summary or row.short_summary)[:MAX_SUMMARY],
-                text=(own.text or row.short_text)[:MAX_TEXT],
-                note=(own.note or "")[:MAX_SUMMARY],
-                entities=msgspec.json.decode(row.entities, type=list[Entity])[:MOST_ENTITIES],
-            )
+    query = Shown.select(*columns).join(Photo).where(Shown.photo.in_(ids))
+    return [
+        NewPhoto(
+            id=row.photo_id,
+            taken=row.taken,
+            device=row.device_id,
+            app=row.app_name,
+            category=row.content_category,
+            intent=row.intent,
+            title=row.title,
+            summary=row.short_summary,
+            text=row.short_text,
+            note=row.short_note,
+            entities=msgspec.json.decode(row.entities, type=list[Entity])[:MOST_ENTITIES],
         )
-    return found
+        for row in cast("Iterable[Any]", query.order_by(Shown.photo.desc()).objects())
+    ]
 
 
 def _conversations(device_id: str | None, most: int, gated: bool) -> list[NewConversation]:

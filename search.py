@@ -25,7 +25,6 @@ from lexicon import (
     MAX_QUERY,
     TEXTS,
     TYPO,
-    WITH_OWN_WORDS,
     Near,
     Query,
     Word,
@@ -311,8 +310,8 @@ def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime
 def _texts(photo_ids: list[int]) -> list[tuple[Any, ...]]:
     """The id and time of each photo, and the columns of its texts."""
     return rows(
-        f"SELECT a.photo_id, taken_at, {TEXTS} {WITH_OWN_WORDS}"  # noqa: S608
-        " WHERE a.photo_id IN (SELECT value FROM json_each(?))",
+        f"SELECT photo_id, taken_at, {TEXTS} FROM shown"  # noqa: S608
+        " WHERE photo_id IN (SELECT value FROM json_each(?))",
         msgspec.json.encode(photo_ids).decode(),
     )
 

@@ -41,8 +41,8 @@ from clock import iso, local_time, parse_time
 from database import db
 from engines import configuration, reading
 from engines.findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
-from errors import BadInput, SnaploreError, Unavailable
-from models import Analysis, McpServer, OwnWords, Photo
+from errors import BadInput, NotFound, SnaploreError, Unavailable
+from models import McpServer, Photo, Shown
 from rules import questions
 from settings import Settings
 from text import cut, one_line
@@ -325,12 +325,8 @@ class Toolbox:
             else:
                 found = _newest(limit, filters)
             ids = [hit.photo_id for hit in found.items]
-            rows, own = _rows(ids), photos.own_words(ids)
-        results = [
-            _found(rows[hit.photo_id], own.get(hit.photo_id), hit)
-            for hit in found.items
-            if hit.photo_id in rows
-        ]
+            rows = _rows(ids)
+        results = [_found(rows[hit.photo_id], hit) for hit in found.items if hit.photo_id in rows]
         shown = [self._let_out(rows[result["id"]], result) for result in results]
         answer: dict[str, Any] = {"total": max(found.total, len(results)), "results": shown}
         if arguments.query and len(results) < FEW and (near := self._near(arguments, rows)):
@@ -356,38 +352,34 @@ class Toolbox:
             return []
         near = [one for one in found_near.items if one.photo_id not in found]
         with database.scope():
-            ids = [one.photo_id for one in near]
-            rows, own = _rows(ids), photos.own_words(ids)
+            rows = _rows([one.photo_id for one in near])
         return [
-            self._let_out(row, {**_heading(row.photo, row, own.get(one.photo_id)), "snippet": one.snippet})
-            | {"grade": one.grade}
+            self._let_out(row, {**_heading(row), "snippet": one.snippet}) | {"grade": one.grade}
             for one in near
             if (row := rows.get(one.photo_id)) is not None
         ]
 
     def _screenshot(self, arguments: GetScreenshot) -> dict[str, Any]:
         with database.scope():
-            photo = photos.get(arguments.id)
-            analysis = Analysis.get(Analysis.photo == photo.id)
-            own = photos.own_words([photo.id]).get(photo.id)
-            tags = photos.tags_of([photo.id]).get(photo.id, [])
-        text = (own and own.text) or analysis.visible_text
-        entities = msgspec.json.decode(analysis.entities, type=list[Entity])[:MAX_ENTITIES]
+            row = _rows([arguments.id]).get(arguments.id)
+        if row is None:
+            raise NotFound("Photo not found")
+        entities = msgspec.json.decode(row.entities, type=list[Entity])[:MAX_ENTITIES]
         result = {
-            **_heading(photo, analysis, own),
-            "snippet": _line(text or analysis.summary, MAX_SNIPPET),
+            **_heading(row),
+            "snippet": _line(row.text or row.summary, MAX_SNIPPET),
             "entities": [
                 {"type": entity.type, "value": _line(entity.value, MAX_ENTITY)} for entity in entities
             ],
-            "visible_text": cut(text, MAX_VISIBLE_TEXT),
-            "status": analysis.status,
-            "filename": photo.filename,
+            "visible_text": cut(row.text, MAX_VISIBLE_TEXT),
+            "status": row.status,
+            "filename": row.photo.filename,
         }
-        if own and own.note:
-            result["note"] = cut(own.note, MAX_VISIBLE_TEXT)
-        if tags:
+        if row.note:
+            result["note"] = cut(row.note, MAX_VISIBLE_TEXT)
+        if tags := msgspec.json.decode(row.tags):
             result["tags"] = tags
-        return {"results": [self._let_out(analysis, result)]}
+        return {"results": [self._let_out(row, result)]}
 
     def _agenda(self, arguments: Agenda) -> dict[str, Any]:
         today = local_time(self._clock()).date()
@@ -417,9 +409,10 @@ class Toolbox:
             "results": results,
         }
 
-    def _let_out(self, analysis: Analysis, result: dict[str, Any]) -> dict[str, Any]:
+    def _let_out(self, row: Shown, result: dict[str, Any]) -> dict[str, Any]:
         """The result about a screenshot, or, before the gate, only that there is a sensitive one."""
-        if not self._gated or not gate.holds(analysis, [analysis.visible_text, result]):
+        mark = gate.Mark(row.sensitive, row.cleared)
+        if not self._gated or not gate.holds(mark, [row.visible_text, result]):
             return result
         kept = {name: result[name] for name in ("id", "device_id", "taken")}
         return {**kept, "title": gate.TITLE, "snippet": ""}
@@ -540,39 +533,27 @@ def _newest(limit: int, filters: photos.Filters) -> search.Found:
     return search.Found(total, [search.Hit(photo_id, 0.0, "") for photo_id in ids])
 
 
-def _rows(ids: list[int]) -> dict[int, Analysis]:
-    """The analyses of these photos, with the photos, in one query."""
-    selected = Analysis.select(
-        *(
-            Analysis.photo,
-            Analysis.app_name,
-            Analysis.summary,
-            Analysis.visible_text,
-            Analysis.content_category,
-            Analysis.intent,
-            Analysis.sensitive,
-            Analysis.cleared,
-        ),
-        *(Photo.id, Photo.filename, Photo.device_id, Photo.original_timestamp),
-    )
-    return {analysis.photo_id: analysis for analysis in selected.join(Photo).where(Analysis.photo.in_(ids))}
+def _rows(ids: list[int]) -> dict[int, Shown]:
+    """What is shown of these photos, with the photos, in one query."""
+    selected = Shown.select(Shown, Photo.id, Photo.filename, Photo.original_timestamp).join(Photo)
+    return {row.photo_id: row for row in selected.where(Shown.photo.in_(ids))}
 
 
-def _found(analysis: Analysis, own: OwnWords | None, hit: search.Hit) -> dict[str, Any]:
-    snippet = hit.snippet or _line((own and own.text) or analysis.visible_text, MAX_SNIPPET)
-    return {**_heading(analysis.photo, analysis, own), "snippet": snippet, "score": hit.score}
+def _found(row: Shown, hit: search.Hit) -> dict[str, Any]:
+    return {**_heading(row), "snippet": hit.snippet or _line(row.text, MAX_SNIPPET), "score": hit.score}
 
 
-def _heading(photo: Photo, analysis: Analysis, own: OwnWords | None) -> dict[str, Any]:
-    """The fields that every result about a screenshot has. What the person wrote comes first."""
+def _heading(row: Shown) -> dict[str, Any]:
+    """The fields that every result about a screenshot has."""
     return {
-        "id": photo.id,
-        "title": (own and own.title) or analysis.app_name or photo.filename,
-        "summary": _line((own and own.summary) or analysis.summary, MAX_SUMMARY),
-        "category": analysis.content_category,
-        "intent": analysis.intent,
-        "device_id": photo.device_id,
-        "taken": iso(photo.original_timestamp),
+        "id": row.photo_id,
+        "title": row.title or row.app_name or row.photo.filename,
+        "app": row.app_name,
+        "summary": _line(row.summary, MAX_SUMMARY),
+        "category": row.content_category,
+        "intent": row.intent,
+        "device_id": row.device_id,
+        "taken": iso(row.photo.original_timestamp),
     }
 
 

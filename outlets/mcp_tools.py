@@ -292,25 +292,16 @@ class Tools:
         return found
 
     def _screenshots(self, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The results of the assistant's tools as they are shown here, with titles and links."""
-        ids = [result["id"] for result in results if not _is_held_back(result)]
-        with database.scope():
-            items = {item["id"]: item for item in photos.list_items(ids)}
-            marks = gate.marks(ids)
-        shown = []
-        for result in results:
-            photo_id = result["id"]
-            fields = {"id": photo_id, "title": result["title"], "url": self._link(photo_id)}
-            if not _is_held_back(result):
-                item = items.get(photo_id, {"title": "", "app_name": ""})
-                title = item["title"] or result["title"]
-                if self._gated and gate.holds(marks.get(photo_id, gate.Mark()), [title, item["app_name"]]):
-                    title = gate.TITLE
-                else:
-                    fields |= {"app": item["app_name"]} | self._fields(result)
-                fields["title"] = cut(one_line(title), MAX_TITLE)
-            shown.append(fields)
-        return shown
+        """The results of the assistant's tools as they are shown here, with links."""
+        return [
+            {
+                "id": result["id"],
+                "title": cut(one_line(result["title"]), MAX_TITLE),
+                "url": self._link(result["id"]),
+                **({} if _is_held_back(result) else self._fields(result)),
+            }
+            for result in results
+        ]
 
     def _fields(self, result: dict[str, Any]) -> dict[str, Any]:
         """What is known about a screenshot that may be shown, its texts in frames."""

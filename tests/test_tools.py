@@ -12,6 +12,7 @@ from hypothesis import settings as examples
 import database
 import memory
 from assistant import mcp_servers, tools, web_search
+from curation import words
 from database import db
 from models import Analysis, McpServer, Memory
 from tests.support.fake_mcp import FakeMCP
@@ -161,11 +162,25 @@ def test_a_search_returns_what_a_model_and_a_client_need(toolbox, library):
     assert 0 < answer["results"][0].pop("score") <= 1
     assert answer["results"] == [
         {
-            "id": photo, "title": "Mail", "summary": "A flight.",
+            "id": photo, "title": "Mail", "app": "Mail", "summary": "A flight.",
             "snippet": "Flight to Tahiti on Friday", "category": "notification",
             "intent": "reminder", "device_id": "pixel", "taken": "2026-11-21T12:00:00.000",
         }
     ]  # fmt: skip
+
+
+def test_a_screenshot_has_its_own_title_before_its_apps_name(toolbox, library):
+    titled, own = (library.add("Flight to Tahiti", app_name="Mail") for _ in range(2))
+    with database.scope():
+        Analysis.update(title="Booking").where(Analysis.photo.in_([titled, own])).execute()
+        words.change(own, words.Changes(texts={"title": "Honeymoon"}))
+
+    found = call(toolbox(), "search_knowledge_base", query="tahiti")["results"]
+
+    assert {result["id"]: result["title"] for result in found} == {titled: "Booking", own: "Honeymoon"}
+    assert {result["app"] for result in found} == {"Mail"}
+    for photo, title in ((titled, "Booking"), (own, "Honeymoon")):
+        assert call(toolbox(), "get_screenshot", id=photo)["results"][0]["title"] == title
 
 
 @pytest.mark.parametrize("query", ["tahiti", "TAHITTI flight", '"flight to tahiti"', "大溪地", "机票"])
@@ -352,7 +367,7 @@ def test_a_screenshot_is_read_by_its_id(toolbox, library, spelling):
 
     assert answer["count"] == 1
     assert answer["results"][0] == {
-        "id": photo, "title": "a.png", "summary": "A flight.", "snippet": "Flight to Tahiti",
+        "id": photo, "title": "a.png", "app": "", "summary": "A flight.", "snippet": "Flight to Tahiti",
         "category": "chat", "intent": "reference", "entities": [{"type": "code", "value": "AF 76"}],
         "visible_text": "Flight\nto Tahiti", "taken": "2026-11-21T12:00:00.000",
         "device_id": "pixel", "status": "done", "filename": "a.png",

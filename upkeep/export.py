@@ -34,7 +34,7 @@ from curation import retention
 from curation.originals import FORBIDDEN, OPENED, RESERVED, Outlet, ending, entry, is_whole, stem, write
 from engines import configuration
 from errors import NotFound, Unavailable, Unreadable
-from models import Analysis, Conversation, Dynamic, Memory, Message, OwnWords, Photo, SavedSearch, Trash
+from models import Analysis, Conversation, Dynamic, Memory, Message, Photo, SavedSearch, Shown, Trash
 from settings import NAME, VERSION, Settings
 from web import shapes
 
@@ -148,13 +148,14 @@ class _Export:
         for rows in database.batches(analyses, Analysis.photo, ROWS):
             ids = [row.photo_id for row in rows]
             with database.scope():
-                read, own, tags = readings.of(ids), photos.own_words(ids), photos.tags_of(ids)
+                read, shown = readings.of(ids), photos.shown(ids)
                 stacks, planned = models.stacks_of(ids), agenda.on_photos(ids)
             for row in rows:
-                lines, about = read.get(row.photo_id), own.get(row.photo_id)
-                stack = stacks.get(row.photo_id)
+                if row.photo_id not in shown:
+                    continue  # thrown away meanwhile
+                lines, stack = read.get(row.photo_id), stacks.get(row.photo_id)
                 yield {
-                    **self._photo(row, lines, about, tags.get(row.photo_id, []), stack),
+                    **self._photo(row, lines, shown[row.photo_id], stack),
                     "agenda": [
                         shapes.of(item, shapes.AgendaFields) for item in planned.get(row.photo_id, [])
                     ],
@@ -174,12 +175,11 @@ class _Export:
         self,
         analysis: Analysis,
         read: readings.Lines | None,
-        own: OwnWords | None,
-        tags: list[str],
+        shown: Shown,
         stack: models.Stack | None,
     ) -> dict[str, Any]:
         text = read.text if read else ""
-        detail = photos.detail_of(analysis.photo, analysis, read=text, own=own, tags=tags, stack=stack)
+        detail = photos.detail_of(analysis.photo, analysis, shown, read=text, stack=stack)
         name = _picture_name(analysis.photo)
         found = {"entities": msgspec.json.decode(analysis.entities), "visible_text": analysis.visible_text}
         paths = ("original_path", "thumbnail_path")  # of the data folder, which means nothing outside of it
