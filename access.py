@@ -12,9 +12,10 @@ screen gets, at most, one token, which the owner sees in the list and can revoke
 import hashlib
 import hmac
 import io
+import ipaddress
 import logging
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -29,7 +30,7 @@ import database
 from clock import to_epoch_ms, utc_now
 from database import db
 from errors import BadInput, Forbidden, NotAuthenticated, NotFound, TooManyRequests
-from models import Pairing, Token, store_value, stored_value
+from models import Pairing, Photo, SyncState, Token, store_value, stored_value
 from settings import Settings
 from web import inputs, recipes, shapes
 
@@ -39,13 +40,18 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 TOKEN_PREFIX = "snp_"  # noqa: S105 - not a secret
 MOST_TOKENS = 200
+NO_DEVICE = "unknown"  # the device of uploads that name none
 USE_STEP = timedelta(minutes=1)  # how exactly `last_used_at` is known, so that few requests write
 
 CODE_LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # without 0 and O, 1, I and L
 CODE_LENGTH = 8
 CODE_AGE = timedelta(minutes=5)
 MOST_CODES = 20  # that wait at the same time
-REDEMPTIONS_A_MINUTE = 10  # over all addresses, failures included
+# Of an address, failures included. Not over all addresses: ten wrong codes would lock everybody else out.
+REDEMPTIONS_A_MINUTE = 10
+# Over all addresses, so that what is counted stays small. Of 8e11 codes, 20 wait for five minutes.
+ALL_REDEMPTIONS_A_MINUTE = 1_000
+ATTEMPTS = "pairing.attempts_by_address"
 MINUTE = timedelta(minutes=1)
 
 # What tokens may call, by endpoint, beside what is open to everybody. The scope `full` may call everything
@@ -130,6 +136,8 @@ class Caller(NamedTuple):
 
     scope: shapes.Scope | Literal["owner"]
     token_id: int | None = None
+    device_id: str = ""  # of the token; empty: it has sent none yet
+    owns_device: bool = False
 
     @property
     def uploads_only(self) -> bool:
@@ -239,7 +247,7 @@ def holder(authorization: str, *, now: datetime) -> Caller | None:
             return None
         if token.last_used_at is None or now - token.last_used_at >= USE_STEP:
             _note_use(token.id, now)
-        return Caller(cast(shapes.Scope, token.scope), token.id)
+        return Caller(cast(shapes.Scope, token.scope), token.id, token.device_id, token.owns_device)
 
 
 def allowed_scopes(endpoint: str) -> list[str]:
@@ -267,13 +275,20 @@ def caller() -> Caller:
     return cast(Caller, flask.g.caller)
 
 
-def make_token(name: str, scope: shapes.Scope, *, now: datetime) -> shapes.NewToken:
-    """Make a token; the answer holds it this once. Raises `BadInput` when there are too many."""
+def make_token(
+    name: str, scope: shapes.Scope, *, now: datetime, device_id: str = "", is_paired: bool = False
+) -> shapes.NewToken:
+    """Make a token; the answer holds it this once. With a `device_id` it owns that device from the start, and
+    replaces the tokens that could only upload for it. Raises `BadInput` when there are too many.
+    """
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     with db.atomic():
         if Token.select().count() >= MOST_TOKENS:
             raise BadInput(f"name: there are {MOST_TOKENS} tokens already; revoke one first")
-        token = Token.create(name=name, scope=scope, digest=_digest(secret), created_at=now)
+        described = {"name": name, "scope": scope, "device_id": device_id, "owns_device": bool(device_id)}
+        token = Token.create(**described, is_paired=is_paired, digest=_digest(secret), created_at=now)
+        if device_id:
+            _replace_uploaders(device_id, by=token.id)
     log.info("token %d made, scope %s", token.id, scope)
     return shapes.of(token, shapes.NewToken, token=secret)
 
@@ -297,11 +312,78 @@ def revoke(token_id: int) -> None:
     log.info("token %d revoked", token_id)
 
 
-def note_device(caller: Caller, device_id: str) -> None:
-    """Record the device that a token is used by: the first one that it uploads, syncs or registers for."""
-    if caller.token_id is not None:
-        unknown = (Token.id == caller.token_id) & (Token.device_id == "")
-        Token.update(device_id=device_id).where(unknown).execute()
+def use_device(caller: Caller, device_id: str) -> bool:
+    """Note the first device that a token sends; returns whether `caller` may have all of this device: its
+    duplicates and its sync state. The owner and tokens that may do more than upload may have every device.
+
+    An upload token is of one device. It has it alone unless the owner or another token has used it before.
+    Then it shares nothing but the name, except when it was paired under the device's name: then it is the
+    same phone, paired anew, and takes the device over from the tokens that could only upload for it.
+    Raises `Forbidden` when an upload token sends another device than its own.
+    """
+    if caller.token_id is None or (caller.device_id and not caller.uploads_only):
+        return True
+    if caller.uploads_only and device_id == NO_DEVICE:
+        return False
+    if caller.device_id not in ("", device_id):
+        raise Forbidden(f"This token is of the device `{caller.device_id}` only.")
+    if caller.owns_device:
+        return True
+    with db.atomic():
+        token = Token.get_or_none(Token.id == caller.token_id)
+        if token is None:
+            raise NotAuthenticated("The token was revoked.")
+        if caller.uploads_only and token.device_id not in ("", device_id):
+            raise Forbidden(f"This token is of the device `{token.device_id}` only.")
+        if not token.device_id:
+            token.device_id = device_id
+            token.save(only=[Token.device_id])
+        if not caller.uploads_only:
+            return True
+        owns = not _is_used_by_others(device_id, token.id) or _is_paired_anew(token, device_id)
+        if owns:
+            Token.update(owns_device=True).where(Token.id == token.id).execute()
+            _replace_uploaders(device_id, by=token.id)
+    return owns
+
+
+def check_device(caller: Caller, device_id: str) -> None:
+    """As `use_device`, for what belongs to a device as a whole. Raises `Forbidden` also when others have used
+    the device.
+    """
+    if not use_device(caller, device_id):
+        raise Forbidden(
+            f"The device `{device_id}` is used by others. Revoke their token, or pair this under its name."
+        )
+
+
+def _is_used_by_others(device_id: str, token_id: int) -> bool:
+    """Whether the owner, or a token that still is there, has used a device."""
+    others = Token.select(Token.id).where(Token.id != token_id)
+    if others.where(Token.device_id == device_id).exists():
+        return True
+    uploaded = Photo.token_id.is_null() | Photo.token_id.in_(others)
+    return bool(Photo.select().where(Photo.device_id == device_id, uploaded).exists())
+
+
+def _is_paired_anew(token: Token, device_id: str) -> bool:
+    """Whether `token` was paired under the name of a device, as that device reports it or as its token is
+    called.
+    """
+    if not token.is_paired or not token.name:
+        return False
+    state = SyncState.get_or_none(SyncState.device_id == device_id)
+    if state is not None and state.device_name == token.name:
+        return True
+    same = (Token.device_id == device_id) & (Token.name == token.name) & (Token.id != token.id)
+    return bool(Token.select().where(same).exists())
+
+
+def _replace_uploaders(device_id: str, *, by: int) -> None:
+    """Revoke the older tokens that could only upload for a device: the token `by` takes their place."""
+    older = (Token.device_id == device_id) & (Token.scope == "upload") & (Token.id < by)
+    for (token_id,) in list(Token.delete().where(older).returning(Token.id).tuples().execute()):
+        log.info("token %d revoked: token %d was paired for its device", token_id, by)
 
 
 def _note_use(token_id: int, now: datetime) -> None:
@@ -321,8 +403,12 @@ def _digest(secret: str) -> bytes:
 # --------------------------------------------------------------------------------------------------- pairing
 
 
-def begin(name: str, scope: shapes.Scope, address: str, *, now: datetime) -> shapes.PairingFields:
-    """A new pairing code for a device that will reach the service at `address`, without a trailing slash."""
+def begin(
+    name: str, scope: shapes.Scope, address: str, *, now: datetime, device_id: str = ""
+) -> shapes.PairingFields:
+    """A new pairing code for a device that will reach the service at `address`, without a trailing slash. Its
+    token owns the device `device_id`; if that is empty, the first one that it sends.
+    """
     code = "".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LENGTH))
     with db.atomic():
         Pairing.delete().where(Pairing.expires_at <= now).execute()
@@ -330,26 +416,30 @@ def begin(name: str, scope: shapes.Scope, address: str, *, now: datetime) -> sha
             raise TooManyRequests(
                 "Too many codes are waiting. Please come again in five minutes.", retry_after=300
             )
-        row = Pairing.create(digest=_digest(code), name=name, scope=scope, expires_at=now + CODE_AGE)
+        described = {"name": name, "scope": scope, "device_id": device_id}
+        row = Pairing.create(digest=_digest(code), **described, expires_at=now + CODE_AGE)
     url = f"{address}/#/pair/{code}"
     return shapes.of(row, shapes.PairingFields, code=code, url=url, qr=_drawn(url))
 
 
-def redeem(code: str, device_name: str, *, now: datetime) -> shapes.Redeemed:
-    """Exchange a pairing code for a new token, once. Raises `NotAuthenticated`, with one sentence for every
-    reason, and `TooManyRequests`.
+def redeem(code: str, device_name: str, address: str, *, clock: Callable[[], datetime]) -> shapes.Redeemed:
+    """Exchange a pairing code for a new token, once, for a client at the network `address`. Raises
+    `NotAuthenticated`, with one sentence for every reason, and `TooManyRequests`.
     """
     spelled = "".join(letter for letter in code.upper() if letter.isalnum())
     with db.atomic():
-        _count_redemption(now)
+        # Read while the transaction holds the lock, so that parallel requests are counted in their order.
+        now = clock()
+        _count_redemption(_network(address), now)
     with db.atomic():
         # One statement takes the row, so that of parallel redemptions only one gets it.
         waiting = (Pairing.digest == _digest(spelled)) & (Pairing.expires_at > now)
         taken = list(Pairing.delete().where(waiting).returning(Pairing).execute())
         if not taken:
             raise NotAuthenticated("The code is wrong, used or older than five minutes. Ask for a new one.")
-        name = device_name.strip() or taken[0].name
-        token = make_token(name, taken[0].scope, now=now)
+        (pairing,) = taken
+        name = device_name.strip() or pairing.name
+        token = make_token(name, pairing.scope, now=now, device_id=pairing.device_id, is_paired=True)
     return {"token": token["token"], "scope": token["scope"]}
 
 
@@ -372,13 +462,31 @@ def _drawn(url: str) -> str:
     return out.getvalue().decode()
 
 
-def _count_redemption(now: datetime) -> None:
-    """Raises `TooManyRequests` past `REDEMPTIONS_A_MINUTE`. Counted in the database, for all workers."""
-    since = to_epoch_ms(now - MINUTE)
-    recent = [moment for moment in stored_value("pairing.attempts", []) if since < moment <= to_epoch_ms(now)]
-    if len(recent) >= REDEMPTIONS_A_MINUTE:
+def _count_redemption(network: str, now: datetime) -> None:
+    """Raises `TooManyRequests` past the limits. Counted in the database, for all workers."""
+    moment = to_epoch_ms(now)
+    since = moment - MINUTE // timedelta(milliseconds=1)
+    # A later moment than now is from before the clock was set back: it counts until it is a minute away.
+    recent: list[tuple[str, int]] = [
+        (by, at) for by, at in stored_value(ATTEMPTS, []) if abs(at - moment) < moment - since
+    ]
+    by_this = sum(by == network for by, _ in recent)
+    if by_this >= REDEMPTIONS_A_MINUTE or len(recent) >= ALL_REDEMPTIONS_A_MINUTE:
         raise TooManyRequests("Too many codes were tried. Please come again in a minute.", retry_after=60)
-    store_value("pairing.attempts", [*recent, to_epoch_ms(now)])
+    store_value(ATTEMPTS, [*recent, (network, moment)])
+
+
+def _network(address: str) -> str:
+    """What a client can send from as it likes: its IPv4 address, or the /64 of its IPv6 address."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is None:
+            return str(ipaddress.ip_network((found, 64), strict=False))
+        found = found.ipv4_mapped
+    return str(found)
 
 
 def make_recipe(
@@ -431,10 +539,21 @@ Address = Annotated[
 ]
 
 
+PairedDevice = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9_]{0,256}\Z",
+        description="the device that the token is for, which it takes over from older tokens that may only "
+        "upload; empty: the first one that it sends",
+    ),
+]
+
+
 class PairingRequest(msgspec.Struct):
     name: Annotated[str, Meta(max_length=100)] = ""
     scope: shapes.Scope = "full"
     address: Address = ""
+    device_id: PairedDevice = ""
 
 
 class RecipeRequest(msgspec.Struct):
@@ -479,7 +598,8 @@ def remove_token(token_id: int) -> shapes.Done:
 @inputs.operation(TooManyRequests)
 def begin_pairing(body: PairingRequest) -> shapes.PairingFields:
     """Get a code, and its link as a QR code, by which a device gets a token. Valid for five minutes, once."""
-    return begin(body.name, body.scope, body.address or _address(), now=utc_now())
+    address = body.address or _address()
+    return begin(body.name, body.scope, address, device_id=body.device_id, now=utc_now())
 
 
 @routes.post("/recipes/<kind>")
@@ -500,7 +620,7 @@ def redeem_code(body: Redemption) -> shapes.Redeemed:
     """Exchange a pairing code for a token; needs no key. The token is shown in this answer only. A wrong,
     used or expired code is 401, for every reason alike.
     """
-    return redeem(body.code, body.device_name, now=utc_now())
+    return redeem(body.code, body.device_name, flask.request.remote_addr or "", clock=utc_now)
 
 
 def _certificate() -> shapes.CertificateFields | None:

@@ -739,7 +739,8 @@ def state(photo_id: int, caller: access.Caller) -> shapes.AnalysisState:
     else has uploaded it.
     """
     photo = photos.get(photo_id)
-    if caller.uploads_only and photo.token_id != caller.token_id:
+    of_its_device = caller.owns_device and photo.device_id == caller.device_id
+    if caller.uploads_only and photo.token_id != caller.token_id and not of_its_device:
         raise NotFound("Photo not found")
     return shapes.of(Analysis.get(Analysis.photo == photo_id), shapes.AnalysisState)
 

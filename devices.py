@@ -67,12 +67,14 @@ def set_sync_start(device_id: str, since: datetime | None, *, device_name: str, 
     ).execute()
 
 
-def note_upload(device_id: str, taken: datetime, *, device_name: str, new: int, now: datetime) -> None:
+def note_upload(device_id: str, taken: datetime | None, *, device_name: str, new: int, now: datetime) -> None:
     """Advance a device's sync state to a picture taken at `taken`, and its total by `new`: 1, or 0 for a
-    picture that was stored before.
+    picture that was stored before. None: the uploader may not move the device's time or name it.
     """
-    named = {"device_name": device_name[:MAX_NAME]} if device_name else {}
-    newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), iso(taken))
+    named = {"device_name": device_name[:MAX_NAME]} if device_name and taken else {}
+    newest: object = SyncState.last_synced_timestamp
+    if taken is not None:
+        newest = peewee.fn.MAX(peewee.fn.COALESCE(SyncState.last_synced_timestamp, ""), iso(taken))
     SyncState.insert(
         device_id=device_id, last_synced_timestamp=taken, last_sync_time=now, total_synced=new, **named
     ).on_conflict(
@@ -122,6 +124,7 @@ def show_sync_state(query: SyncQuery) -> shapes.SyncProgress:
     0.
     """
     check_id(query.device_id)
+    access.check_device(access.caller(), query.device_id)
     return sync_state(query.device_id)
 
 
@@ -133,8 +136,8 @@ def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
     Uploads later than this time move it forward again.
     """
     check_id(form.device_id)
+    access.check_device(access.caller(), form.device_id)
     now = utc_now()
     since = inputs.moment("since_ms", form.since_ms, now) if form.since_ms.strip("0") else None
     set_sync_start(form.device_id, since, device_name=form.device_name, now=now)
-    access.note_device(access.caller(), form.device_id)
     return sync_state(form.device_id)

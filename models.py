@@ -995,6 +995,8 @@ class Token(Model):
     scope = peewee.TextField()
     digest = peewee.BlobField(unique=True)  # SHA-256 of the token
     device_id = peewee.TextField(default="")
+    owns_device = peewee.BooleanField(default=False)  # nobody else uses that device
+    is_paired = peewee.BooleanField(default=False)  # a pairing code was exchanged for it
     created_at = TimestampField()
     last_used_at = TimestampField(null=True)
 
@@ -1009,6 +1011,7 @@ class Pairing(Model):
     digest = peewee.BlobField(unique=True)  # SHA-256 of the code
     name = peewee.TextField(default="")
     scope = peewee.TextField()
+    device_id = peewee.TextField(default="")  # that the token will own; empty: the first one that it sends
     expires_at = TimestampField()
 
     class Meta:

@@ -158,6 +158,7 @@ class Upload(msgspec.Struct, frozen=True):
     source_type: str = "screenshot"
     local_media_store_id: str = ""
     token_id: int | None = None  # of the token that uploads it
+    has_device: bool = True  # all of the device is the uploader's: see `access.use_device`
 
 
 class Stored(NamedTuple):
@@ -172,7 +173,7 @@ class Stored(NamedTuple):
 def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     """Store the picture in `spool`. When this returns, its files and rows have been flushed to the disk.
 
-    A pair of device and local id is stored once, even by parallel uploads. A photo in the trash counts as
+    The same bytes from one device are stored once, even by parallel uploads. A photo in the trash counts as
     stored, and stays there: a phone that syncs again must not bring back what its owner has thrown away.
     Raises `BadInput` for an empty file, `TooLarge`, and `UnsupportedImage`.
     """
@@ -757,13 +758,11 @@ def _holds_most(filters: Filters) -> bool:
 
 def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     began = time.monotonic()
-    if (earlier := _already_stored(upload)) is not None:
-        devices.note_upload(
-            upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=0, now=now
-        )
+    spool.check()
+    if (earlier := _already_stored(upload, spool.sha256)) is not None:
+        _note_upload(upload, new=0, now=now)
         log.info("photo %d uploaded again: nothing is stored", earlier.id)
         return earlier
-    spool.check()
     prepared, arriving = database.store().cache(Prepared), database.store().cache(Arriving)
     with spool.open() as picture:
         examined = pictures.examine(picture, for_model=prepared.has_room and not arriving.crowded)
@@ -771,18 +770,18 @@ def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     try:
         photo = _photo(spool, upload, examined, written, now=now)
         with db.atomic():
-            photo.save(force_insert=True)
-            models.enqueue(photo, now=now)
-            devices.note_upload(
-                upload.device_id, upload.original_timestamp, device_name=upload.device_name, new=1, now=now
-            )
-    except BaseException as problem:
-        for path in written:
-            path.unlink(missing_ok=True)
-        # A parallel upload has stored the same photo since the check above.
-        if isinstance(problem, peewee.IntegrityError) and (earlier := _already_stored(upload)) is not None:
-            return earlier
+            # A parallel upload may have stored the same photo since the check above.
+            earlier = _already_stored(upload, spool.sha256)
+            if earlier is None:
+                photo.save(force_insert=True)
+                models.enqueue(photo, now=now)
+                _note_upload(upload, new=1, now=now)
+    except BaseException:
+        _discard(written)
         raise
+    if earlier is not None:
+        _discard(written)
+        return earlier
     if examined.for_model is not None:
         prepared.put(photo.id, examined.for_model)
     stored.send()
@@ -831,13 +830,32 @@ def _whole(file: BinaryIO) -> BinaryIO:
         return io.BytesIO(file.read())
 
 
-def _already_stored(upload: Upload) -> Stored | None:
-    if not upload.local_media_store_id:
-        return None
-    # Literal, as in the partial index: with a bound value SQLite cannot use that and reads all photos.
-    named = peewee.SQL("local_media_store_id <> ''")
-    same = (Photo.device_id == upload.device_id) & (Photo.local_media_store_id == upload.local_media_store_id)
-    photo = Photo.get_or_none(same & named)
+def _note_upload(upload: Upload, *, new: int, now: datetime) -> None:
+    taken = upload.original_timestamp if upload.has_device else None
+    devices.note_upload(upload.device_id, taken, device_name=upload.device_name, new=new, now=now)
+
+
+def _discard(written: list[Path]) -> None:
+    for path in written:
+        path.unlink(missing_ok=True)
+
+
+def _already_stored(upload: Upload, sha256: bytes) -> Stored | None:
+    """The same bytes from the same device, if they are stored.
+
+    Uploads that name no device may come from anywhere: of these, only those with the same id are the same. A
+    photo in the trash counts for what sends ids: that is a sync, and not a person who uploads it once more.
+    """
+    same = (Photo.device_id == upload.device_id) & (Photo.sha256 == sha256)
+    if not upload.has_device:
+        same &= Photo.token_id == upload.token_id
+    if upload.device_id == access.NO_DEVICE:
+        if not upload.local_media_store_id:
+            return None
+        same &= Photo.local_media_store_id == upload.local_media_store_id
+    elif not upload.local_media_store_id:
+        same &= ~models.IN_TRASH
+    photo = Photo.select().where(same).order_by(Photo.id).first()
     return None if photo is None else Stored(photo.id, photo.filename, photo.file_size, dedup=True)
 
 
@@ -872,7 +890,7 @@ routes = Blueprint("photos", __name__, url_prefix="/api/photos")
 
 
 class UploadForm(msgspec.Struct):
-    device_id: DeviceId = "unknown"
+    device_id: DeviceId = access.NO_DEVICE
     device_name: Name = ""
     source_type: Name = "screenshot"
     local_media_store_id: Name = ""
@@ -945,11 +963,14 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
     """Upload a screenshot.
 
     The bytes decide its type: JPEG, PNG, WebP, GIF, HEIC or AVIF. When the answer is sent, the picture is on
-    the disk. A pair of `device_id` and `local_media_store_id` is stored once, also when it is in the trash,
-    where it stays; without a local id, every upload is stored.
+    the disk. The same bytes from the same `device_id` are stored once, also, if they have a
+    `local_media_store_id`, when they are in the trash, where they stay. The same id with other bytes is
+    another photo. Without a `device_id`, only the same bytes with the same id are one photo. A token that may
+    only upload is of the first device that it sends; with another one, it is 403.
     """
     devices.check_id(form.device_id)
     now, caller = utc_now(), access.caller()
+    has_device = access.use_device(caller, form.device_id)
     taken = inputs.moment("original_timestamp", form.original_timestamp, now)
     described = Upload(
         form.device_id,
@@ -959,9 +980,9 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
         form.source_type,
         form.local_media_store_id,
         caller.token_id,
+        has_device,
     )
     photo = store(_spool(file), described, now=now)
-    access.note_device(caller, form.device_id)
     if photo.dedup:
         return {
             "id": photo.id,
@@ -985,6 +1006,7 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploa
     """Upload several screenshots. A failure is reported in its own result and does not affect the others."""
     devices.check_id(form.device_id)
     now, caller = utc_now(), access.caller()
+    has_device = access.use_device(caller, form.device_id)
     times = [
         inputs.moment("timestamps", value, now)
         for value in inputs.listed("timestamps", form.timestamps, most=len(files))
@@ -999,11 +1021,11 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploa
             form.device_name,
             local_media_store_id=local_id,
             token_id=caller.token_id,
+            has_device=has_device,
         )
         for file, taken, local_id in zip(files, times, ids, strict=True)
     ]
     results = store_batch([_spool(file) for file in files], described, now=now)
-    access.note_device(caller, form.device_id)
     return {"uploaded": sum(result.get("dedup") is False for result in results), "results": results}
 
 

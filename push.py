@@ -338,8 +338,8 @@ def register_device(body: Registration) -> shapes.Registered:
     """Register a device, or update a registered one; omitted fields stay. A registered `device_id` is
     accepted by uploads and sync state as it is written here.
     """
+    access.check_device(access.caller(), body.device_id)
     register(**inputs.given(body), now=utc_now())
-    access.note_device(access.caller(), body.device_id)
     return {"message": "Registered", "device_id": body.device_id}
 
 

@@ -74,8 +74,8 @@ def test_the_oldest_photo_is_analysed_first(client, fake_llm, turn):
 
 
 def test_identical_bytes_are_analysed_once(client, fake_llm, turn):
-    upload(client, "same", "same", device_id="phone")
-    upload(client, "same", device_id="tablet")
+    for device in ("phone", "tablet", "watch"):
+        upload(client, "same", device_id=device)
     while turn():
         pass
 

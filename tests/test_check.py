@@ -70,7 +70,7 @@ def fill(number, text="tangerine {0} dusk"):
         with database.scope(), db.atomic():
             spool = Spool(photos.MAX_FILE)
             spool.write(draw(str(this), size=(300, 300), compress_level=0))
-            kept = photos.store(spool, photos.Upload("phone", f"{this}.png", utc_now()), now=utc_now())
+            kept = photos.store(spool, photos.Upload("unknown", f"{this}.png", utc_now()), now=utc_now())
             result = {
                 "status": "done",
                 "visible_text": text.format(f"word{this}"),
@@ -352,7 +352,7 @@ def test_wrong_tallies_are_corrected(library, cli, client):
     [line] = wrong(cli)
     assert line.startswith(
         "tallies: 2 wrong: photos of 'ghost', error, no intent, no category; "
-        "photos of 'phone', done, note, no category"
+        "photos of 'unknown', done, note, no category"
     )
     wrong(cli, "--repair")
     assert client.get("/api/stats").json == before

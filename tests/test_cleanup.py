@@ -87,7 +87,7 @@ def fill(number, *, uploaded):
             for this in range(first, min(number, first + 100)):
                 spool = Spool(photos.MAX_FILE)
                 spool.write(draw(str(this), size=(8, 8)))
-                kept = photos.store(spool, photos.Upload("phone", f"{this}.png", uploaded), now=uploaded)
+                kept = photos.store(spool, photos.Upload("unknown", f"{this}.png", uploaded), now=uploaded)
                 result = {
                     "status": "done",
                     "visible_text": f"common words and perpendicular{this}x",

@@ -284,10 +284,11 @@ def test_a_first_start_that_is_killed_can_be_made_again(moment, tmp_path):
 def test_parallel_uploads_of_one_local_id_store_one_photo_also_over_two_workers(tmp_path, fake_llm):
     with Service(tmp_path, "-w", "2", **remote(fake_llm)) as service:
         for local_id in ("first", "second", "third"):
+            picture = noise(random.Random(local_id))
             answers = together(
                 *[
-                    lambda local_id=local_id: service.upload(
-                        noise(random.Random()), local_media_store_id=local_id
+                    lambda picture=picture, local_id=local_id: service.upload(
+                        picture, local_media_store_id=local_id
                     )
                 ]
                 * 8

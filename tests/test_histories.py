@@ -114,7 +114,7 @@ class Library(RuleBasedStateMachine):
             spool = Spool(photos.MAX_FILE)
             spool.write(PICTURES[number])
             with contextlib.closing(spool):
-                about = photos.Upload("phone", name, self.now, local_media_store_id=name)
+                about = photos.Upload("unknown", name, self.now, local_media_store_id=name)
                 return photos.store(spool, about, now=self.now).id
 
         before = set(self.seen())

@@ -273,6 +273,7 @@ READERS = {
     "MonthTally": {"models"},
     "OwnWords": {"photos"},  # of those in the trash
     "Photo": {
+        "access",  # who has used a device
         "agenda",
         "analysis",
         "assistant.tools",
@@ -294,6 +295,7 @@ READERS = {
     "SavedSearch": {"upkeep.export"},
     "Shown": {"assistant.tools", "meaning", "photos", "reasoner", "upkeep.export"},
     "Stacked": {"models"},
+    "SyncState": {"access"},  # the name of a device
     "TagTally": {"models"},
     "Tally": {"models"},
     "Trash": {"agenda", "gate", "models", "photos", "upkeep.cleanup", "upkeep.export"},

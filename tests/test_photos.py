@@ -81,7 +81,7 @@ def test_an_upload_is_answered_with_the_contracts_fields(client, make_photo):
 
 def test_the_same_local_id_of_a_device_is_stored_once(client, make_photo, settings):
     first = client.upload(make_photo(), "a.png", device_id="pixel", local_media_store_id="77")
-    again = client.upload(make_photo("Other words"), "b.png", device_id="pixel", local_media_store_id="77")
+    again = client.upload(make_photo(), "b.png", device_id="pixel", local_media_store_id="77")
     other_device = client.upload(make_photo(), "a.png", device_id="tablet", local_media_store_id="77")
 
     assert again.json == {
@@ -95,13 +95,39 @@ def test_the_same_local_id_of_a_device_is_stored_once(client, make_photo, settin
     assert client.get("/api/photos/sync-state?device_id=pixel").json["total_synced"] == 1
 
 
-def test_an_empty_local_id_never_de_duplicates(client, make_photo):
+def test_the_same_bytes_of_a_device_are_one_photo_whatever_their_id(client, make_photo):
     ids = {
         client.upload(make_photo(), device_id="pixel", local_media_store_id=local_id).json["id"]
-        for local_id in ("", "", "0")
+        for local_id in ("", "", "0", "1")
     }
 
-    assert len(ids) == 3
+    assert len(ids) == 1
+
+
+def test_the_same_id_with_other_bytes_is_another_photo(client, make_photo):
+    named = {"device_id": "pixel", "local_media_store_id": "77"}
+    first = client.upload(make_photo("One"), **named).json
+    second = client.upload(make_photo("Two"), **named).json
+
+    assert (first["dedup"], second["dedup"]) == (False, False)
+    assert first["id"] != second["id"]
+    assert client.get("/api/photos/sync-state?device_id=pixel").json["total_synced"] == 2
+
+
+def test_of_uploads_that_name_no_device_only_the_same_id_makes_one_photo(client, make_photo):
+    ids = [
+        client.upload(make_photo(), local_media_store_id=local_id).json["id"]
+        for local_id in ("", "", "0", "0", "1")
+    ]
+
+    assert ids == [1, 2, 3, 3, 4]
+
+
+def test_a_person_gets_back_what_is_in_the_trash_by_uploading_it_without_an_id(client, make_photo):
+    first = client.upload(make_photo(), device_id="pixel").json["id"]
+    client.post(f"/api/photos/{first}/trash")
+
+    assert client.upload(make_photo(), device_id="pixel").json["dedup"] is False
 
 
 def test_parallel_uploads_of_one_photo_store_it_once(app, settings, make_photo):
@@ -799,7 +825,8 @@ def test_a_batch_needs_a_device_and_one_to_fifty_files(client, make_photo):
         "files: "
     )
     assert "at most 50" in detail(batch(client, *[(picture, f"{number}.png") for number in range(51)]), 400)
-    assert batch(client, *[(picture, f"{number}.png") for number in range(50)]).json["uploaded"] == 50
+    fifty = [(make_photo(size=(20 + number, 20)), f"{number}.png") for number in range(50)]
+    assert batch(client, *fifty).json["uploaded"] == 50
 
 
 def test_the_sync_state_follows_the_newest_upload(client, make_photo):

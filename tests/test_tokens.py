@@ -233,13 +233,9 @@ def test_a_token_is_shown_once_and_only_its_digest_is_stored(client, token_of):
 
 
 def test_the_list_says_when_a_token_was_last_used_and_by_which_device(client, token_of, make_photo):
-    headers = bearer(token_of("upload"))
+    headers = bearer(token_of("full"))
     client.post("/api/photos/sync-state", headers=headers, data={"device_id": "pixel"})
-    client.post(
-        "/api/photos/upload",
-        headers=headers,
-        data={"file": (io.BytesIO(make_photo()), "a.png"), "device_id": "other"},
-    )
+    send(client, headers, make_photo(), device_id="other")
 
     token = client.get("/api/tokens").json["tokens"][0]
     assert token["last_used_at"] is not None
@@ -348,6 +344,113 @@ def test_a_registered_device_id_is_accepted_as_it_is(client, make_photo):
     assert client.get("/api/photos", query_string={"device_id": phone}).json["total"] == 2
 
 
+# --------------------------------------------------------------------------------------------------- devices
+
+
+def send(client, headers, picture, **fields):
+    form = {"file": (io.BytesIO(picture), "a.png"), **fields}
+    return client.post("/api/photos/upload", headers=headers, data=form)
+
+
+def test_an_upload_token_is_of_the_first_device_that_it_sends(client, token_of, make_photo):
+    headers = bearer(token_of("upload"))
+    assert send(client, headers, make_photo("a"), device_id="pixel").status_code == 200
+
+    batch = {"files": (io.BytesIO(make_photo("b")), "b.png"), "device_id": "tablet"}
+    refused = (
+        send(client, headers, make_photo("b"), device_id="tablet"),
+        client.post("/api/photos/upload-batch", headers=headers, data=batch),
+        client.get("/api/photos/sync-state?device_id=tablet", headers=headers),
+        client.post("/api/photos/sync-state", headers=headers, data={"device_id": "tablet"}),
+        client.post("/api/push/register", headers=headers, json={"device_id": "tablet", "token": "t"}),
+    )
+    assert {detail(answer, 403) for answer in refused} == {"This token is of the device `pixel` only."}
+    assert client.get("/api/photos/sync-state?device_id=pixel", headers=headers).status_code == 200
+    # An upload that names no device is of none.
+    assert send(client, headers, make_photo("c")).status_code == 200
+    assert client.get("/api/photos").json["total"] == 2
+
+
+def test_an_upload_token_that_squats_on_a_phones_ids_takes_nothing_from_it(client, token_of, make_photo):
+    squatter = bearer(token_of("upload"))
+    phone = {"device_id": "pixel", "local_media_store_id": "78"}
+    send(client, squatter, make_photo("noise"), original_timestamp="4102444800000", **phone)
+
+    stored = client.upload(make_photo("the real one"), **phone).json
+    assert stored["dedup"] is False
+    assert client.get(f"/api/photos/{stored['id']}").json["local_media_store_id"] == "78"
+
+
+def test_the_sync_state_of_a_device_is_closed_to_an_upload_token_that_others_came_before(
+    client, token_of, make_photo
+):
+    ours = make_photo("the owner's picture")
+    client.upload(ours, device_id="pixel", original_timestamp="1700000000000", device_name="Pixel 8")
+    before = client.get("/api/photos/sync-state?device_id=pixel").json
+    stranger = bearer(token_of("upload", name="Pixel 8"))  # made by hand, not paired
+
+    year_2100 = {"device_id": "pixel", "since_ms": "4102444800000", "device_name": "mine"}
+    for answer in (
+        client.get("/api/photos/sync-state?device_id=pixel", headers=stranger),
+        client.post("/api/photos/sync-state", headers=stranger, data=year_2100),
+        client.post("/api/push/register", headers=stranger, json={"device_id": "pixel", "token": "t"}),
+    ):
+        assert "used by others" in detail(answer, 403)
+    again = send(
+        client, stranger, ours, device_id="pixel", device_name="mine", original_timestamp="4102444800000"
+    )
+    assert again.json["dedup"] is False  # it learns nothing about the owner's photo
+    assert send(client, stranger, ours, device_id="pixel").json["dedup"] is True
+    after = client.get("/api/photos/sync-state?device_id=pixel").json
+    assert after["last_synced_timestamp"] == before["last_synced_timestamp"]
+    assert client.get("/api/photos/devices").json["devices"][0]["device_name"] == "Pixel 8"
+
+
+def paired(client, **body):
+    code = begun(client, scope="upload", **body)["code"]
+    return bearer(redeem(client, code).get_json()["token"])
+
+
+@pytest.mark.parametrize("again", [{"name": "Anna's Pixel"}, {"name": "other", "device_id": "pixel"}])
+def test_a_phone_that_is_paired_anew_takes_its_device_over(client, make_photo, again):
+    old = paired(client, name="Anna's Pixel")
+    first = send(client, old, make_photo(), device_id="pixel", local_media_store_id="1").json["id"]
+
+    new = paired(client, **again)
+    stored = send(client, new, make_photo(), device_id="pixel", local_media_store_id="9").json
+    assert (stored["id"], stored["dedup"]) == (first, True)
+    assert client.get(f"/api/photos/{first}/state", headers=new).status_code == 200
+    assert client.post("/api/photos/sync-state", headers=new, data={"device_id": "pixel"}).status_code == 200
+    detail(client.get("/api/photos/sync-state?device_id=pixel", headers=old), 401)
+    assert len(client.get("/api/tokens").json["tokens"]) == 1
+
+
+def test_a_phone_that_used_the_owners_key_keeps_its_photos_when_it_is_paired(client, make_photo):
+    first = client.upload(make_photo(), device_id="pixel", device_name="Pixel 8").json["id"]
+    code = begun(client, scope="upload")["code"]
+    token = bearer(redeem(client, code, device_name="Pixel 8").get_json()["token"])
+
+    assert send(client, token, make_photo(), device_id="pixel").json == {
+        "id": first,
+        "filename": "screenshot.png",
+        "dedup": True,
+        "message": "Already exists (dedup)",
+    }
+
+
+def test_a_token_that_is_paired_under_another_name_has_the_device_once_the_older_one_is_revoked(
+    client, make_photo
+):
+    send(client, paired(client, name="Anna's Pixel"), make_photo(), device_id="pixel")
+    new = paired(client, name="Pixel, new")
+    detail(client.get("/api/photos/sync-state?device_id=pixel", headers=new), 403)
+
+    older = client.get("/api/tokens").json["tokens"][-1]
+    client.delete(f"/api/tokens/{older['id']}")
+    assert client.get("/api/photos/sync-state?device_id=pixel", headers=new).status_code == 200
+    assert send(client, new, make_photo(), device_id="pixel").json["dedup"] is True
+
+
 # --------------------------------------------------------------------------------------------------- pairing
 
 
@@ -412,23 +515,69 @@ def test_every_failed_redemption_is_the_same_401(client, monkeypatch):
     assert len(sentences) == 1
 
 
-def test_ten_redemptions_a_minute_are_tried_over_all_addresses(client):
+def knock(client, address, code="WRONG"):
+    return client.open.post(
+        "/api/pairing/redeem", json={"code": code}, environ_overrides={"REMOTE_ADDR": address}
+    )
+
+
+@pytest.mark.parametrize(
+    ("strangers", "owner"),
+    [
+        (["203.0.113.9"] * 10, "203.0.113.8"),
+        # A household has a /64, and sends from any address of it.
+        ([f"2001:db8::{number:x}" for number in range(10)], "2001:db8:0:1::1"),
+        ([f"::ffff:203.0.113.{number}" for number in [9] * 10], "::ffff:203.0.113.8"),
+    ],
+    ids=["IPv4", "IPv6", "IPv4 in IPv6"],
+)
+def test_ten_redemptions_a_minute_are_tried_for_an_address_and_others_are_not_kept_out(
+    client, strangers, owner
+):
     code = begun(client)["code"]
-    for number in range(10):
-        detail(
-            client.open.post(
-                "/api/pairing/redeem", json={"code": "WRONG"}, headers={"X-Forwarded-For": f"10.0.0.{number}"}
-            ),
-            401,
-        )
-    refused = redeem(client, code)
+    for address in strangers:
+        detail(knock(client, address), 401)
+    refused = knock(client, strangers[-1], code)
     assert "a minute" in detail(refused, 429)
     assert refused.headers["Retry-After"] == "60"
 
+    assert knock(client, owner, code).status_code == 200
+
+
+def test_a_header_gives_no_other_address_and_after_a_minute_the_address_may_try_again(client):
+    code = begun(client)["code"]
+    for number in range(10):
+        forged = {"X-Forwarded-For": f"10.0.0.{number}"}
+        detail(client.open.post("/api/pairing/redeem", json={"code": "WRONG"}, headers=forged), 401)
+    detail(redeem(client, code), 429)
+
     with database.scope():
-        passed = [moment - 60_001 for moment in models.stored_value("pairing.attempts")]
-        models.store_value("pairing.attempts", passed)
+        passed = [(by, moment - 60_001) for by, moment in models.stored_value(access.ATTEMPTS)]
+        models.store_value(access.ATTEMPTS, passed)
     assert redeem(client, code).status_code == 200
+
+
+def test_thirty_two_threads_try_ten_codes_a_minute_and_not_one_more(app, client):
+    client.get("/api/tokens")  # the contract is made before the threads start
+
+    def attempt(_number):
+        answer = app.test_client().post("/api/pairing/redeem", json={"code": "WRONG"})
+        return answer.status_code
+
+    with concurrent.futures.ThreadPoolExecutor(32) as threads:
+        statuses = list(threads.map(attempt, range(160)))
+
+    # 503: the database was busy for so long that the attempt was not judged at all.
+    assert statuses.count(401) == 10
+    assert set(statuses) <= {401, 429, 503}
+
+
+def test_a_clock_that_is_set_back_does_not_forget_the_attempts(client, monkeypatch):
+    moments = iter([utc_now() + timedelta(seconds=20 - number) for number in range(12)])
+    monkeypatch.setattr(access, "utc_now", lambda: next(moments))
+
+    statuses = [redeem(client, "WRONG").status_code for _ in range(12)]
+    assert statuses == [401] * 10 + [429] * 2
 
 
 def test_only_so_many_codes_wait_at_once(client, monkeypatch):

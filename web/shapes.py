@@ -119,7 +119,13 @@ class TokenFields(TypedDict):
     id: int
     name: str
     scope: Scope
-    device_id: Annotated[str, Meta(description="the first device that it was used for; empty before")]
+    device_id: Annotated[
+        str,
+        Meta(
+            description="the first device that it was used for; empty before. A token that may only upload "
+            "is of this device alone"
+        ),
+    ]
     created_at: Timestamp
     last_used_at: Timestamp | None
 
