@@ -111,8 +111,9 @@ class KeyRing(msgspec.Struct, frozen=True):
     created_at: datetime  # of the database key, UTC: its age decides when to rotate
     database_file: str  # a name inside the data folder
     database_key: bytes | None  # None: encryption is off
-    # How often the service has started, which the database counts, too: `upkeep/rollback.py` compares them.
+    # How often the service has started, which the database counts, too: `database.difference` compares them.
     starts: int = 0
+    folder: str = ""  # of which data folder the database is, by a random name; empty before the first start
 
     def __repr__(self) -> str:
         return f"KeyRing(generation={self.generation}, database_file={self.database_file!r})"
@@ -123,7 +124,7 @@ def new_key_ring(*, encrypted: bool, now: datetime, after: KeyRing | None = None
     file, key = f"database/{secrets.token_hex(8)}.db", new_key() if encrypted else None
     if after is None:
         return KeyRing(0, now, file, key)
-    return KeyRing(after.generation + 1, now, file, key, after.starts)
+    return KeyRing(after.generation + 1, now, file, key, after.starts, after.folder)
 
 
 class KeyStore:

@@ -29,7 +29,15 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 from clock import utc_now
-from errors import DataDamaged, EncryptionDiffers, SnaploreError, StartRefused, StorageFull, Unavailable
+from errors import (
+    DatabaseEmpty,
+    DataDamaged,
+    EncryptionDiffers,
+    SnaploreError,
+    StartRefused,
+    StorageFull,
+    Unavailable,
+)
 from locks import FolderLock, named_lock
 from settings import ROOT, Settings
 
@@ -37,6 +45,12 @@ log = logging.getLogger(__name__)
 
 MIGRATIONS = ROOT / "migrations"
 ROTATION = "rotation"  # the name of the lock that a running rotation holds
+# Names of stored values that the key ring has, too: `difference` compares them.
+STARTS, FOLDER = "starts", "folder"
+ADVICE = (
+    "Restore a backup (`./snaplore restore`) or put the right file back; or accept the data as it is "
+    "(`./snaplore check --repair`)"
+)
 
 PRAGMAS = (
     ("cipher_log_level", "NONE"),  # `StartRefused` reports a wrong key
@@ -143,7 +157,6 @@ class Store:
             self.ring = self._key_store.read()
             self._key_store.heal()
             self._signature = self._key_store.signature()
-            self._remove_left_databases()
 
     @property
     def encrypted(self) -> bool:
@@ -213,6 +226,31 @@ class Store:
         self.replace_ring(ring, crypto.KeyStore(self.keys, key))
         self._end_master_key_change()
 
+    def remove_left_databases(self) -> None:
+        """Remove what an interrupted rotation left: an old or unfinished database that no ring names. While a
+        rotation runs, such a file is its own.
+
+        Needs that the database of the ring is the right one: if an older ring was put back, the file that it
+        does not name may be the only one with the data.
+        """
+        if self._left_databases():
+            with (
+                contextlib.suppress(Unavailable),
+                named_lock(self.folder / "jobs", ROTATION, 0, busy=""),
+                self.lock.exclusive(),
+            ):
+                self.follow()
+                for path in self._left_databases():
+                    path.unlink(missing_ok=True)
+
+    def _left_databases(self) -> list[Path]:
+        return [
+            path
+            for path in self.database.parent.iterdir()
+            if re.fullmatch(r"[0-9a-f]{16}\.db(-wal|-shm|-journal)?", path.name)
+            and not path.name.startswith(self.database.name)
+        ]
+
     @property
     def master_key_path(self) -> Path:
         return self.settings.master_key_file or self.keys / "master.key"
@@ -245,24 +283,13 @@ class Store:
             return crypto.make_master_key(path)
         return crypto.read_master_key(path)
 
-    def _remove_left_databases(self) -> None:
-        """Remove what an interrupted rotation left: an old or unfinished database that no ring names. While a
-        rotation runs, such a file is its own.
-        """
-        left = [
-            path
-            for path in self.database.parent.iterdir()
-            if re.fullmatch(r"[0-9a-f]{16}\.db(-wal|-shm|-journal)?", path.name)
-            and not path.name.startswith(self.database.name)
-        ]
-        if left:
-            with contextlib.suppress(Unavailable), named_lock(self.folder / "jobs", ROTATION, 0, busy=""):
-                for path in left:
-                    path.unlink(missing_ok=True)
+    def refuse_if_pictures(self) -> None:
+        """The key ring of a first start has no pictures beside it."""
+        self._refuse_if_data(self.photos, self.attachments)
 
-    def _refuse_if_data(self) -> None:
+    def _refuse_if_data(self, *folders: Path) -> None:
         """No key is ever made over existing data."""
-        for folder in (self.folder / "database", self.photos, self.attachments):
+        for folder in folders or (self.folder / "database", self.photos, self.attachments):
             if any(path.is_file() for path in folder.rglob("*")):
                 raise StartRefused(
                     f"{folder} holds data, but its keys are not in {self.folder / 'keys'}. Put the keys back."
@@ -280,14 +307,16 @@ def passphrase(ring: crypto.KeyRing) -> str:
 _store: Store | None = None
 
 
-def open_store(settings: Settings) -> Store:
+def open_store(settings: Settings, *, any_age: bool = False, anew: bool = False) -> Store:
     """Open the data folder for this process: create it if it is missing, migrate it if it is older.
 
     A store that is open already is closed. Raises `StartRefused`, having changed nothing, when a key is
-    missing or wrong, the folder cannot be written, or the data is newer than this program.
+    missing or wrong, the folder cannot be written, the data is newer than this program, or the database is
+    not the one of the key ring: empty (`DatabaseEmpty`), from before the last start, or of another folder.
+    With `any_age`, the last two are opened; with `anew`, an empty database becomes a new one.
     """
     try:
-        return _open_store(settings)
+        return _open_store(settings, any_age=any_age, anew=anew)
     except (OSError, *DATABASE_ERRORS) as problem:
         if (known := known_failure(problem)) is not None:
             reason = known.detail
@@ -298,7 +327,7 @@ def open_store(settings: Settings) -> Store:
         raise StartRefused(f"The data folder {settings.data_dir} cannot be used: {reason}") from None
 
 
-def _open_store(settings: Settings) -> Store:
+def _open_store(settings: Settings, *, any_age: bool, anew: bool) -> Store:
     global _store
     store = Store(settings)
     if not os.access(store.folder, os.W_OK):
@@ -311,9 +340,22 @@ def _open_store(settings: Settings) -> Store:
     _store = store
     if store.ring.generation and not store.database.exists():
         raise StartRefused(f"The database {store.database} is not there. Restore it from a backup.")
-    if store.ring.generation == 0 or _pending_migrations(store):
+    if store.ring.generation == 0:
+        store.refuse_if_pictures()
         with store.lock.exclusive():
-            _migrate(store)
+            _create(store)
+            store.complete_ring()
+    elif _is_empty(store):
+        if not anew:
+            raise DatabaseEmpty(
+                f"The database {store.database} is empty, but the folder is not new. {ADVICE}."
+            )
+        with store.lock.exclusive():
+            _create(store)
+    elif _pending_migrations(store, any_age=any_age):
+        with store.lock.exclusive():
+            _migrate()
+    store.remove_left_databases()
     return store
 
 
@@ -418,37 +460,94 @@ def known_failure(problem: BaseException | None) -> SnaploreError | None:
     return None
 
 
-def _pending_migrations(store: Store) -> bool:
-    """Whether migrations are due. Raises `StartRefused` for a wrong key or a schema of a newer program."""
+def difference() -> str:
+    """How the database and the key ring differ in age or origin; empty when they do not. Needs a connection.
+
+    The database's count is written first: a start that is killed in between leaves it one ahead.
+    """
+    expected, starts = store().ring.starts, _stored(STARTS, 0)
+    if starts > expected + 1 and not _loss():
+        return (
+            f"the key ring was put back: it is of start {expected} of the service, the database of {starts}"
+        )
+    return _loss()
+
+
+def _loss() -> str:
+    """Why the open database is not the newest of this folder; empty when it is. Needs a connection."""
+    ring, starts, folder = store().ring, _stored(STARTS, 0), _stored(FOLDER, "")
+    if folder and ring.folder and folder != ring.folder:
+        return "the database is that of another data folder"
+    if starts < ring.starts or (ring.folder and not folder):
+        return (
+            f"the database, or its page with the settings, was put back: it is of start {starts} of the "
+            f"service, the key ring of start {ring.starts}"
+        )
+    return ""
+
+
+def _stored(name: str, default: Any) -> Any:
+    """A value of `models.store_value`, also where the schema is not yet migrated."""
+    row = db.execute_sql("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+    return default if row is None else msgspec.json.decode(row[0])
+
+
+@contextlib.contextmanager
+def _first_look(store: Store) -> Iterator[None]:
+    """A scope that raises `StartRefused` when the database does not open with its key."""
     try:
         with scope():
-            status = Runner(db, str(MIGRATIONS)).status()
+            yield
     except peewee.DatabaseError as problem:
         if "not a database" in str(problem):
             raise StartRefused(
                 f"The database {store.database} does not open with its key: it is damaged or has another key."
             ) from None
         raise
+
+
+def _is_empty(store: Store) -> bool:
+    """Whether the database holds nothing of Snaplore's. Connecting would write to a file of 0 bytes."""
+    if not crypto.size_of(store.database):
+        return True
+    with _first_look(store):
+        return not db.execute_sql("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone()
+
+
+def _pending_migrations(store: Store, *, any_age: bool) -> bool:
+    """Whether migrations are due. Raises `StartRefused` for the schema of a newer program, and for another
+    database than that of the key ring, unless one of `any_age` is accepted.
+    """
+    with _first_look(store):
+        # A key ring that was put back opens the newest data, so nothing is lost by using it.
+        problem = "" if any_age else _loss()
+        status = Runner(db, str(MIGRATIONS)).status()
     unknown = [row.name for row in status if row.path is None]
     if unknown:
         raise StartRefused(
             f"A newer Snaplore wrote the data (it knows {unknown[-1]}). Install that version or a later one."
         )
+    if problem:
+        raise StartRefused(f"The data in {store.folder} is not its newest: {problem}. {ADVICE}.")
     return any(row.applied is None for row in status)
 
 
-def _migrate(store: Store) -> None:
+def _create(store: Store) -> None:
+    """Make a new database. Needs the lock exclusively."""
+    # An interrupted first start may have left an incomplete database, which holds no data.
+    for leftover in store.database.parent.glob(store.database.name + "*"):
+        leftover.unlink()
+    db.point_at(msgspec.structs.replace(store.ring, generation=0), store.folder)
+    _migrate()
+    db.point_at(store.ring, store.folder)
+    crypto.sync_file(store.database.parent)
+
+
+def _migrate() -> None:
     """Apply the pending migrations. Needs the lock exclusively."""
-    if store.ring.generation == 0:
-        # An interrupted first start may have left an incomplete database, which holds no data.
-        for leftover in store.database.parent.glob(store.database.name + "*"):
-            leftover.unlink()
     db.connect(reuse_if_open=True)
     try:
         applied = Runner(db, str(MIGRATIONS)).up()
         log.info("database migrated: %s", ", ".join(applied))
     finally:
         db.close()
-    if store.ring.generation == 0:
-        crypto.sync_file(store.database.parent)
-        store.complete_ring()

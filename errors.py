@@ -87,6 +87,10 @@ class EncryptionDiffers(StartRefused):
     """The stored data is encrypted and the settings say it is not, or the reverse."""
 
 
+class DatabaseEmpty(StartRefused):
+    """The database of a folder that was in use has no tables: its data is lost, or was never put back."""
+
+
 class ModelFailure(SnaploreError):
     """A model gave no usable answer. The subclass names the cause, which decides what the queue does next."""
 

@@ -1115,16 +1115,16 @@ class StoredSetting(Model):
         table_name = "settings"
 
 
-def stored_value(name: str, default: Any = None) -> Any:
-    """The value stored by `store_value` under `name`, or `default`."""
-    row = StoredSetting.get_or_none(StoredSetting.name == name)
+def stored_value(name: str, default: Any = None, base: peewee.Database | None = None) -> Any:
+    """The value stored by `store_value` under `name`, or `default`; of the open database, or of `base`."""
+    row = StoredSetting.select().where(StoredSetting.name == name).get_or_none(base)
     return default if row is None else msgspec.json.decode(row.value)
 
 
-def store_value(name: str, value: Any) -> None:
+def store_value(name: str, value: Any, base: peewee.Database | None = None) -> None:
     """Store a small JSON value: a runtime setting, a counter, the state of the circuit breaker."""
     row = {"name": name, "value": msgspec.json.encode(value).decode()}
-    StoredSetting.insert(**row).on_conflict_replace().execute()
+    StoredSetting.insert(**row).on_conflict_replace().execute(base)
 
 
 def prove_writable() -> None:

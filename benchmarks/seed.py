@@ -41,6 +41,7 @@ from engines.findings import Findings
 from models import Analysis, Photo, Reading, Uncompared
 from settings import Settings
 from spool import Spool, new_place
+from upkeep import rollback
 
 ALIKE = 1_000  # photos in one transaction that share their files; ext4 allows 65,000 links to one
 # Indexes are written at random places. A large page cache (KiB) and a long write-ahead log (pages) collect
@@ -161,6 +162,11 @@ def copy_unencrypted(source: Settings, target: Settings) -> None:
         db.execute_sql("ATTACH DATABASE ? AS plain KEY ''", (str(plain),))
         db.execute_sql("SELECT sqlcipher_export('plain')")
         db.execute_sql("DETACH DATABASE plain")
+    database.close_connections()
+    # The copy has the name and the starts of the other folder.
+    database.open_store(target, any_age=True)
+    rollback.accept()
+    database.open_store(source)
     database.close_connections()
 
 

@@ -1,4 +1,6 @@
-"""A database that is older than the key ring is noticed at the start and by the check, and stays readable."""
+"""A database that is older than the key ring, or not the folder's own, is refused at the start until a person
+accepts it; a key ring that is older is noticed.
+"""
 
 import contextlib
 import dataclasses
@@ -15,9 +17,10 @@ import models
 from app import create_app
 from clock import utc_now
 from database import db
+from errors import StartRefused
 from tests.support.drawing import draw
 from tests.support.service import Service
-from upkeep import backup, check, restore, rollback, rotation
+from upkeep import archive, backup, check, restore, rollback, rotation
 from upkeep.progress import silent
 
 PUT_BACK = "the database, or its page with the settings, was put back: it is of start"
@@ -51,7 +54,7 @@ def counts(settings):
     """The starts that the database and the key ring have counted."""
     database.open_store(settings)
     with database.scope():
-        stored = models.stored_value(rollback.COUNT, 0)
+        stored = models.stored_value(database.STARTS, 0)
     database.close_connections()
     return stored, database.store().ring.starts
 
@@ -84,7 +87,7 @@ def output_of_start(service):
 
 
 @pytest.mark.slow
-def test_a_database_that_was_put_back_is_reported_at_each_start_until_it_is_accepted(tmp_path):
+def test_a_database_that_was_put_back_is_refused_until_it_is_accepted(tmp_path):
     with Service(tmp_path, "-w", "2", api_key="key") as service:
         service.upload(draw("first"))
         service.stop()
@@ -96,36 +99,96 @@ def test_a_database_that_was_put_back_is_reported_at_each_start_until_it_is_acce
         assert "put back" not in service.output
 
         path.write_bytes(earlier)
-        report = output_of_start(service)
-        assert (
-            f"ERROR upkeep.rollback: {PUT_BACK} 1 of the service, the key ring of start 2. If you" in report
-        )
-        assert service.get("/api/stats")["total_photos"] == 1, "the data stays readable"
-        service.stop()
+        with pytest.raises(AssertionError, match="ended at its start"):
+            service.start()
+        refusal = f"{PUT_BACK} 1 of the service, the key ring of start 2. {database.ADVICE}."
+        assert refusal in service.output
+        cleaned = service.run("flask", "--app", "app", "jobs", "cleanup")
+        assert (cleaned.returncode, refusal in cleaned.stderr) == (1, True)
         found = service.run("flask", "--app", "app", "check")
         assert found.returncode == 1
-        assert f"age: 1 wrong: {PUT_BACK} 1 of the service, the key ring of start 2; If you" in found.stdout
-        assert "restore a backup (./snaplore restore)" in found.stdout
+        assert f"age: 1 wrong: {PUT_BACK} 1 of the service, the key ring of start 2; Rest" in found.stdout
         accepted = service.run("flask", "--app", "app", "check", "--repair")
-        assert accepted.returncode == 0
         assert "start 2 (repaired)\n" in accepted.stdout
-        assert "put back" not in output_of_start(service)
+        service.start()
+        assert service.get("/api/stats")["total_photos"] == 1
+        assert len([path for path in service.data.glob("photos/*/*") if path.is_file()]) == 4
 
 
-def test_each_start_says_it_until_the_data_is_accepted(settings, caplog):
+def test_each_start_is_refused_until_the_data_is_accepted(settings, caplog):
     start(settings)
     earlier = database_of(settings).read_bytes()
     start(settings)
     database_of(settings).write_bytes(earlier)
-    for number in range(3):
-        start(settings)
-        assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == number + 1
-        assert counts(settings) == (1, 2)
+    for _ in range(3):
+        with pytest.raises(StartRefused, match=f"{PUT_BACK} 1 of the service, the key ring of start 2"):
+            start(settings)
+    assert database_of(settings).read_bytes() == earlier
     age(settings, repair=True)
-    caplog.clear()
     start(settings)
     assert not caplog.records
     assert counts(settings) == (4, 4)
+
+
+@pytest.mark.parametrize("encryption", [True, False])
+@pytest.mark.parametrize("content", ["no bytes", "no tables"])
+def test_an_empty_database_is_refused_until_a_new_one_is_accepted(settings, encryption, content):
+    settings = dataclasses.replace(settings, encryption=encryption)
+    create_app(settings)  # and never started as a service: nothing is counted
+    path, ring = database.store().database, database.store().ring
+    database.close_connections()
+    path.write_bytes(b"")
+    if content == "no tables":
+        with archive.opened(path, ring) as base:
+            base.execute_sql("PRAGMA user_version = 1")
+    before = path.read_bytes()
+    with pytest.raises(StartRefused, match=r"is empty, but the folder is not new\. Restore a backup"):
+        start(settings)
+    assert age(settings).startswith("age: 1 wrong: The database ")
+    assert path.stat().st_size == len(before)
+    assert age(settings, repair=True).startswith("age: 1 wrong, 1 repaired: ")
+    assert age(settings) == "age: OK"
+    start(settings)
+    with database.scope():
+        assert db.execute_sql("PRAGMA auto_vacuum").fetchone()[0] == 2, "as in any new database"
+
+
+def test_a_database_of_another_folder_is_refused(settings, tmp_path):
+    mine, other = (dataclasses.replace(settings, data_dir=tmp_path / name, encryption=False) for name in "ab")
+    start(mine)
+    start(other)
+    database_of(mine).write_bytes(database_of(other).read_bytes())
+    with pytest.raises(StartRefused, match="the database is that of another data folder"):
+        start(mine)
+    age(mine, repair=True)
+    start(mine)
+    assert age(mine) == "age: OK"
+
+
+def test_a_key_ring_from_before_a_rotation_does_not_delete_the_present_database(settings):
+    start(settings)
+    earlier = {path: path.read_bytes() for path in settings.data_dir.glob("keys/ring.*")}
+    create_app(settings)
+    rotation.rotate(silent, now=utc_now())
+    database.close_connections()
+    present = database_of(settings)
+    for path, content in earlier.items():
+        path.write_bytes(content)
+    with pytest.raises(StartRefused, match=r"is not there\. Restore it"):
+        start(settings)
+    assert present.exists()
+
+
+def test_the_key_ring_of_a_first_start_is_refused_beside_pictures(app, client, settings):
+    client.upload(draw())
+    store = database.store()
+    database.close_connections()
+    crypto.KeyStore(store.keys, crypto.read_master_key(store.master_key_path)).write(
+        msgspec.structs.replace(store.ring, generation=0)
+    )
+    with pytest.raises(StartRefused, match="Put the keys back"):
+        start(settings)
+    assert store.database.exists()
 
 
 def test_an_old_page_with_the_settings_is_noticed(settings):
@@ -135,7 +198,7 @@ def test_an_old_page_with_the_settings_is_noticed(settings):
     page = page_of("settings")
     put_back(database_of(settings), earlier, page)
     assert age(settings) == (
-        f"age: 1 wrong: {PUT_BACK} 1 of the service, the key ring of start 2; {rollback.ADVICE}"
+        f"age: 1 wrong: {PUT_BACK} 1 of the service, the key ring of start 2; {database.ADVICE}"
     )
 
 
@@ -167,7 +230,7 @@ def test_a_key_ring_that_was_put_back_is_noticed(settings):
     for path, content in earlier.items():
         path.write_bytes(content)
     expected = "the key ring was put back: it is of start 1 of the service, the database of 3"
-    assert age(settings) == f"age: 1 wrong: {expected}; {rollback.ADVICE}"
+    assert age(settings) == f"age: 1 wrong: {expected}; {database.ADVICE}"
     assert age(settings, repair=True) == f"age: 1 wrong, 1 repaired: {expected} (repaired)"
     assert age(settings) == "age: OK"
 
@@ -250,7 +313,7 @@ def test_a_rotation_does_not_hide_a_database_that_was_put_back(settings):
     earlier = database_of(settings).read_bytes()
     start(settings)
     database_of(settings).write_bytes(earlier)
-    create_app(settings)
+    database.open_store(settings, any_age=True)
     rotation.rotate(silent, now=utc_now())
     database.close_connections()
     assert "it is of start 1 of the service, the key ring of start 2" in age(settings)

@@ -33,7 +33,7 @@ from assistant import conversations
 from buckets import away
 from buckets.s3 import BucketAway, Listed
 from database import db
-from errors import DataDamaged, NotFound, SnaploreError, StartRefused, Unreadable
+from errors import DatabaseEmpty, DataDamaged, NotFound, SnaploreError, StartRefused, Unreadable
 from models import Analysis, ForgottenOriginal, Message, Photo, Reading, Vocabulary
 from settings import Settings, variable
 from tls import authority
@@ -94,9 +94,17 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
         keys.note(f"there is no data in {settings.data_dir}")
         yield keys
         return
-    readable = _look_at_copies(keys, settings)
+    readable, age = _look_at_copies(keys, settings), Kind("age")
     try:
-        database.open_store(settings)
+        try:
+            database.open_store(settings, any_age=True)
+        except DatabaseEmpty as loss:
+            age.note(loss.detail, repaired=orders.repair)
+            if not orders.repair:
+                yield from (keys, age)
+                return
+            database.open_store(settings, any_age=True, anew=True)
+            rollback.accept()
     except StartRefused as refusal:
         refused = pages if readable else keys
         refused.note(refusal.detail)
@@ -107,7 +115,7 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
     yield pages
     originals, thumbnails = Kind("originals"), Kind("thumbnails")
     looks: tuple[tuple[list[Kind], Callable[..., None]], ...] = (
-        ([Kind("age")], _age),
+        ([age], _age),
         ([Kind("certificate")], _certificate),
         ([originals, thumbnails], _pictures),
         *(
@@ -243,12 +251,12 @@ def _damaged_pages() -> list[str]:
 def _age(kind: Kind, orders: Orders) -> None:
     """Note a database that is older than the key ring, or the reverse, unless a person accepts it."""
     with database.scope():
-        problem = rollback.difference()
+        problem = database.difference()
     if problem:
         if orders.repair:
             rollback.accept()
         kind.note(problem, repaired=orders.repair)
-        kind.advice = "" if orders.repair else rollback.ADVICE
+        kind.advice = "" if orders.repair else database.ADVICE
 
 
 # ------------------------------------------------------------------------------------------------------ files

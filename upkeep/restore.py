@@ -42,7 +42,7 @@ from errors import BadInput, NotFound, StartRefused, StorageFull, Unreadable
 from locks import FolderLock, ServiceLock
 from models import Photo
 from settings import Settings, variable
-from upkeep import archive, offsite
+from upkeep import archive, offsite, rollback
 from upkeep.progress import Progress
 
 PICTURES = ("photos", "attachments")
@@ -97,6 +97,7 @@ def restore(
             _leave_in_bucket(elsewhere, copy)
             _verify_files(stage, copy, {*unreadable, *elsewhere}, head.files, progress)
             _bring_home(stage, copy)
+            ring = rollback.of_one_time(copy, ring)
             number = _number_of_photos(copy)
         aside = _switch(settings, stage, ring, key, now=now)
     return Restored(number, head.created_at, aside, unreadable)

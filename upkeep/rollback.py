@@ -5,8 +5,10 @@ under the same key opens like the present one. So the starts of the service are 
 database and in the key ring. The database's count is written first. A start that is killed in between leaves
 it one ahead, which the next start puts right; any other difference means that one of the two was put back.
 
-After such a difference no start is counted, so that the evidence stays until a person accepts the data as it
-is. The data stays readable meanwhile: locking the owner out would help nobody.
+A database that was put back, or is that of another folder, is refused at the start (`database.open_store`):
+whatever a job removed by it would be lost for good. A key ring that was put back opens the newest data, so
+the service goes on. But no start is counted, so that the evidence stays until a person accepts the data as it
+is, and no job removes anything until then.
 
 This notices whole files, and the page with the stored settings, from before the last start. It does not
 notice other single pages, nor a key ring that is put back together with the database.
@@ -14,22 +16,19 @@ notice other single pages, nor a key ring that is put back together with the dat
 
 import contextlib
 import logging
+import secrets
 from collections.abc import Iterator
 
 import msgspec
+import peewee
 
 import database
 import models
-from database import Store, db
+from crypto import KeyRing
+from database import FOLDER, STARTS, Store, db
 from errors import SnaploreError
 
 log = logging.getLogger(__name__)
-
-COUNT = "starts"  # name of the stored value
-ADVICE = (
-    "If you did that, `./snaplore check --repair` accepts the data as it is; if you did not, restore a "
-    "backup (./snaplore restore)"
-)
 
 
 def count_start() -> None:
@@ -42,12 +41,11 @@ def count_start() -> None:
     try:
         with store.lock.exclusive():
             with _connection(store):
-                if problem := difference():
-                    log.error("%s. %s.", problem, ADVICE)
+                if problem := database.difference():
+                    log.error("%s. %s.", problem, database.ADVICE)
                     return
-                starts = store.ring.starts + 1
-                models.store_value(COUNT, starts)
-            store.replace_ring(msgspec.structs.replace(store.ring, starts=starts))
+                ring = _written(db, store.ring, store.ring.starts + 1)
+            store.replace_ring(ring)
     except (SnaploreError, OSError, *database.DATABASE_ERRORS) as failure:
         known = database.known_failure(failure)
         log.warning(
@@ -56,27 +54,31 @@ def count_start() -> None:
         )
 
 
-def difference() -> str:
-    """How the database and the key ring differ in age; empty when they do not. Needs a connection."""
-    stored, ring = models.stored_value(COUNT, 0), database.store().ring.starts
-    if stored < ring:
-        return (
-            f"the database, or its page with the settings, was put back: it is of start {stored} of the "
-            f"service, the key ring of start {ring}"
-        )
-    if stored > ring + 1:
-        return f"the key ring was put back: it is of start {ring} of the service, the database of {stored}"
-    return ""
-
-
 def accept() -> None:
     """Accept the database and the key ring as the present ones. Needs that no scope is open."""
     store = database.store()
     with store.lock.exclusive():
         with _connection(store):
-            starts = max(models.stored_value(COUNT, 0), store.ring.starts) + 1
-            models.store_value(COUNT, starts)
-        store.replace_ring(msgspec.structs.replace(store.ring, starts=starts))
+            ring = _written(db, store.ring, max(models.stored_value(STARTS, 0), store.ring.starts) + 1)
+        store.replace_ring(ring)
+
+
+def of_one_time(copy: peewee.Database, ring: KeyRing) -> KeyRing:
+    """Let the open database `copy` of a backup have the count of `ring`; returns the ring that has the same.
+
+    They differ in a backup that was made while one of the two was put back. Whoever restores it accepts it.
+    """
+    starts, folder = models.stored_value(STARTS, 0, copy), models.stored_value(FOLDER, "", copy)
+    is_of_one_time = (starts, folder) == (ring.starts, ring.folder)
+    return ring if is_of_one_time else _written(copy, ring, ring.starts)
+
+
+def _written(base: peewee.Database, ring: KeyRing, starts: int) -> KeyRing:
+    """Write the count and the folder's name to the database; returns the ring that has the same."""
+    folder = ring.folder or models.stored_value(FOLDER, base=base) or secrets.token_hex(8)
+    models.store_value(STARTS, starts, base)
+    models.store_value(FOLDER, folder, base)
+    return msgspec.structs.replace(ring, starts=starts, folder=folder)
 
 
 @contextlib.contextmanager
