@@ -16,7 +16,8 @@ from web import dashboard, shapes
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 MOST = 62_000  # bytes, compressed: it should be usable within a second on a slow line
 MOST_LATER = 62_000
-SCRIPTS = sorted((dashboard.TEMPLATES / "script").glob("*.js"))
+SCRIPTS = sorted((dashboard.TEMPLATES / "script").rglob("*.js"))
+FOLDERS = ("base", "viewer", "library", "chat", "settings")  # each imports from those before it
 
 
 @pytest.fixture
@@ -185,11 +186,23 @@ def test_the_page_has_the_texts_of_one_language(app, accepted, cookie, language)
     assert {"Accept-Language", "Cookie"} <= set(page.headers["Vary"].split(", "))
 
 
+def imports():
+    """Which files each script imports, by their paths in the folder of scripts."""
+    folder = dashboard.TEMPLATES / "script"
+    return {
+        path.relative_to(folder).as_posix(): {
+            (path.parent / target).resolve().relative_to(folder).as_posix()
+            for target in re.findall(
+                r'^(?:import|\}) .*from "([\w./-]+)";$', path.read_text(encoding="utf-8"), re.MULTILINE
+            )
+        }
+        for path in SCRIPTS
+    }
+
+
 def test_the_files_of_the_page_are_all_in_it_and_say_what_they_own():
-    scripts = "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
-    imported = set(re.findall(r'^import .* from "./([\w.-]+)";$', scripts, re.MULTILINE))
     named = [f"style/{name}" for name in (*dashboard.FIRST_STYLES, *dashboard.LATER_STYLES)]
-    named += [f"script/{name}" for name in {"start.js", "later.js", *imported}]
+    named += [f"script/{name}" for name in {"start.js", "later.js"}.union(*imports().values())]
     files = [
         path
         for path in dashboard.TEMPLATES.rglob("*")
@@ -200,6 +213,16 @@ def test_the_files_of_the_page_are_all_in_it_and_say_what_they_own():
         assert path.read_text(encoding="utf-8").startswith("// " if path.suffix == ".js" else "/* "), (
             path.name
         )
+
+
+def test_the_folders_of_the_scripts_import_downwards_only():
+    upwards = [
+        (file, target)
+        for file, targets in imports().items()
+        for target in targets
+        if "/" in file and FOLDERS.index(file.split("/")[0]) < FOLDERS.index(target.split("/")[0])
+    ]
+    assert not upwards
 
 
 def test_the_types_of_the_scripts_have_the_names_of_the_api():
@@ -246,6 +269,31 @@ def test_modules_are_linked_each_once_after_those_that_it_imports(tmp_path):
         "}",
         "late(one, two);",
     ]
+
+
+def test_a_module_is_one_from_whatever_folder_it_is_imported(tmp_path):
+    for folder in ("base", "viewer"):
+        (tmp_path / folder).mkdir()
+    entry = write(
+        tmp_path,
+        {
+            "start.js": 'import { one } from "./base/one.js";\n'
+            'import { two } from "./viewer/two.js";\n\none(two);\n',
+            "viewer/two.js": 'import { one } from "../base/one.js";\n\nexport const two = one(2);\n',
+            "base/one.js": 'import { zero } from "./zero.js";\n\nexport const one = (a) => a + zero;\n',
+            "base/zero.js": "export const zero = 0;\n",
+        },
+    )
+    assert [line for line in dashboard.linked(entry).splitlines() if line] == [
+        "const zero = 0;",
+        "const one = (a) => a + zero;",
+        "const two = one(2);",
+        "one(two);",
+    ]
+    (tmp_path / "base" / "zero.js").write_text('import { two } from "../viewer/two.js";\n')
+    cycle = "start.js → base/one.js → base/zero.js → viewer/two.js → base/one.js"
+    with pytest.raises(ValueError, match=f"^viewer/two.js:1: a cycle of imports: {cycle}$"):
+        dashboard.linked(entry)
 
 
 def test_what_only_the_later_part_needs_is_in_a_script_of_its_own(tmp_path):
@@ -312,7 +360,7 @@ REFUSED = "only imports by name and exported declarations can be linked"
         ({"start.js": 'import { a as b } from "./other.js";\n'}, f"start.js:1: {REFUSED}"),
         ({"start.js": 'import "./other.js";\n'}, f"start.js:1: {REFUSED}"),
         ({"start.js": 'import { a } from "https://elsewhere.example/other.js";\n'}, f"start.js:1: {REFUSED}"),
-        ({"start.js": 'import { a } from "../other.js";\n'}, f"start.js:1: {REFUSED}"),
+        ({"start.js": 'import { a } from "../other.js";\n'}, "start.js:1: there is no ../other.js"),
         (
             {"start.js": '/**\n * Two\n * lines.\n */\nconst a = await import("./other.js");\n'},
             f"start.js:5: {REFUSED}",

@@ -16,7 +16,7 @@ BLANK = ' rel="noopener noreferrer" target="_blank"'
 def render(chromium):
     """`render(text)`: the markup of the renderer's elements."""
     blank = chromium.new_page()
-    blank.add_script_tag(content=dashboard.linked(dashboard.TEMPLATES / "script" / "markdown.js"))
+    blank.add_script_tag(content=dashboard.linked(dashboard.TEMPLATES / "script" / "base" / "markdown.js"))
     yield lambda text: blank.evaluate(f"h('div', markdown({json.dumps(text)})).innerHTML")
     blank.close()
 

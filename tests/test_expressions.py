@@ -19,7 +19,7 @@ PARAMETERS = [  # names of files in the data folder, which the callers know
     "upkeep/archive.py: re.fullmatch(name, path.name)",
     "upkeep/cleanup.py: re.fullmatch(name, entry.name)",
 ]
-SCRIPTS = sorted((dashboard.TEMPLATES / "script").glob("*.js"))
+SCRIPTS = sorted((dashboard.TEMPLATES / "script").rglob("*.js"))
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def made(chromium):
           } });
         }"""
     )
-    page.add_script_tag(content=dashboard.linked(dashboard.TEMPLATES / "script" / "markdown.js"))
+    page.add_script_tag(content=dashboard.linked(dashboard.TEMPLATES / "script" / "base" / "markdown.js"))
     # Playwright makes an expression of its own for the codes of terminals.
     yield [one for one in page.evaluate("window.made") if "\\u001" not in one[0].lower()]
     page.close()

@@ -459,7 +459,7 @@ PIECES = st.sampled_from(SIGNS + MARKS)
 @pytest.fixture(scope="module")
 def render(chromium):
     blank = chromium.new_page()
-    blank.add_script_tag(content=dashboard.linked(dashboard.TEMPLATES / "script" / "markdown.js"))
+    blank.add_script_tag(content=dashboard.linked(dashboard.TEMPLATES / "script" / "base" / "markdown.js"))
     yield lambda text: blank.evaluate(f"h('div', markdown({json.dumps(text)})).textContent.length")
     blank.close()
 

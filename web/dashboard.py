@@ -22,6 +22,7 @@ import base64
 import gzip
 import hashlib
 import json
+import posixpath
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -57,7 +58,9 @@ FIRST_STYLES = ("base.css", "library.css", "viewer.css", "uploads.css")
 LATER_STYLES = ("agenda.css", "chat.css", "pages.css", "search.css", "selection.css")
 
 _COMMENT = re.compile(r"^[ \t]*(//[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/)$", re.MULTILINE)
-_IMPORT = re.compile(r'^import \{\s*([\w$]+(?:,\s*[\w$]+)*),?\s*\} from "\./([\w-]+\.js)";$', re.MULTILINE)
+_IMPORT = re.compile(
+    r'^import \{\s*([\w$]+(?:,\s*[\w$]+)*),?\s*\} from "(\.\.?/[\w/-]+\.js)";$', re.MULTILINE
+)
 # An entry of `words({…})`, which has a line of its own: `title: "Chat|对话",`.
 _WORDS = re.compile(r"^words\(\{\n.*?^\}\);$", re.MULTILINE | re.DOTALL)
 _TEXT = re.compile(r'^(\s+"?\w+"?: ")((?:[^"|\\]|\\.)*)\|((?:[^"|\\]|\\.)*)(",?)$', re.MULTILINE)
@@ -67,7 +70,7 @@ _UNLINKED = re.compile(r"^\s*(?:import|export)\b(?!\s*:)|\bimport\s*[(.]", re.MU
 
 
 class _Module(NamedTuple):
-    imports: list[tuple[str, str, list[str]]]  # where ("grid.js:4"), from which file, which names
+    imports: list[tuple[str, str, list[str]]]  # where ("base/dom.js:4"), from which file, which names
     declared: dict[str, str]  # each name of the module's own scope, with where it is declared
     exported: set[str]
     variables: set[str]  # declared by `let`
@@ -183,8 +186,9 @@ def linked(entry: Path) -> str:
     follows those that it imports.
 
     The modules then share one scope, so only forms that mean the same there are allowed:
-    `import { a, b } from "./file.js";` and `export` before a declaration. Raises `ValueError`, with file and
-    line, for any other form, a name that is not exported, a cycle, or a name that two modules declare.
+    `import { a, b } from "./file.js";` and `export` before a declaration. A file is found from the folder of
+    the one that imports it. Raises `ValueError`, with file and line, for any other form, a name that is not
+    exported, a cycle, or a name that two modules declare.
     """
     return "\n".join(module.body for module in _modules(entry).values())
 
@@ -223,10 +227,12 @@ def linked_in_two(entry: Path, later: Path) -> tuple[str, str]:
 
 
 def _modules(*entries: Path) -> dict[str, _Module]:
-    """These modules and those that they import, each after those that it imports itself."""
+    """These modules and those that they import, each after those that it imports itself, by their paths below
+    the folder of the entries.
+    """
     modules: dict[str, _Module] = {}
     for entry in entries:
-        _collect(entry, (), modules)
+        _collect(entry.parent, entry.name, (), modules)
     owners: dict[str, str] = {}
     for module in modules.values():
         for name, where in module.declared.items():
@@ -238,33 +244,38 @@ def _modules(*entries: Path) -> dict[str, _Module]:
     return modules
 
 
-def _collect(path: Path, importers: tuple[str, ...], modules: dict[str, _Module]) -> None:
-    """Add the module at `path` to `modules`, after the missing ones of those that it imports."""
-    module = _read_module(path)
+def _collect(folder: Path, file: str, importers: tuple[str, ...], modules: dict[str, _Module]) -> None:
+    """Add the module `file` to `modules`, after the missing ones of those that it imports."""
+    module = _read_module(folder, file)
     for where, target, names in module.imports:
-        if target in (*importers, path.name):
-            raise ValueError(f"{where}: a cycle of imports: {' → '.join((*importers, path.name, target))}")
+        if target in (*importers, file):
+            raise ValueError(f"{where}: a cycle of imports: {' → '.join((*importers, file, target))}")
         if target not in modules:
-            if not path.with_name(target).is_file():
+            if not (folder / target).is_file():
                 raise ValueError(f"{where}: there is no {target}")
-            _collect(path.with_name(target), (*importers, path.name), modules)
+            _collect(folder, target, (*importers, file), modules)
         if missing := [name for name in names if name not in modules[target].exported]:
             raise ValueError(f"{where}: {target} does not export {', '.join(missing)}")
-    modules[path.name] = module
+    modules[file] = module
 
 
-def _read_module(path: Path) -> _Module:
+def _read_module(folder: Path, file: str) -> _Module:
     # Comments are removed: the minifier keeps those before functions, and they must not be read as code.
     # Their line breaks stay, for the line numbers.
     text = _COMMENT.sub(
-        lambda comment: "\n" * comment[0].count("\n"), path.read_text(encoding="utf-8").rstrip() + "\n"
+        lambda comment: "\n" * comment[0].count("\n"),
+        (folder / file).read_text(encoding="utf-8").rstrip() + "\n",
     )
 
     def where(source: str, position: int) -> str:
-        return f"{path.name}:{source.count(chr(10), 0, position) + 1}"
+        return f"{file}:{source.count(chr(10), 0, position) + 1}"
 
     imports = [
-        (where(text, found.start()), found[2], re.split(r",\s*", found[1]))
+        (
+            where(text, found.start()),
+            posixpath.normpath(posixpath.join(posixpath.dirname(file), found[2])),
+            re.split(r",\s*", found[1]),
+        )
         for found in _IMPORT.finditer(text)
     ]
     declarations = list(_DECLARATION.finditer(text))

@@ -1,20 +1,20 @@
 // The later part of the page: everything that the library does not need at its start. What the first part uses of it is named here.
 
-import { agenda, comingUp, photoAgenda } from "./agenda.js";
-import { chat } from "./chat.js";
-import { expiring, expiringNotice } from "./expiring.js";
-import { firstSteps, keepingQuestion } from "./first-run.js";
-import { heldBackNotice, notSensitive } from "./held-back.js";
-import { memories } from "./memories.js";
-import { notes } from "./notes.js";
-import { ownWords } from "./own-words.js";
-import { related } from "./related.js";
-import { completeSearch } from "./search-completion.js";
-import { savedSearches } from "./searches.js";
-import { selectable } from "./selection.js";
-import { settings } from "./settings.js";
-import { stackStrip } from "./stacks.js";
-import { openTrashed, trash, trashedDetails } from "./trash.js";
+import { agenda, comingUp, photoAgenda } from "./library/agenda.js";
+import { chat } from "./chat/chat.js";
+import { expiring, expiringNotice } from "./library/expiring.js";
+import { firstSteps, keepingQuestion } from "./library/first-run.js";
+import { heldBackNotice, notSensitive } from "./library/held-back.js";
+import { memories } from "./chat/memories.js";
+import { notes } from "./chat/notes.js";
+import { ownWords } from "./viewer/own-words.js";
+import { related } from "./library/related.js";
+import { completeSearch } from "./library/search-completion.js";
+import { savedSearches } from "./library/searches.js";
+import { selectable } from "./library/selection.js";
+import { settings } from "./settings/settings.js";
+import { stackStrip } from "./viewer/stacks.js";
+import { openTrashed, trash, trashedDetails } from "./library/trash.js";
 
 /** @type {(container: HTMLElement, address: Address) => Ending | Ending[] | void} */
 const showNotes = (container, address) => (address.id === "memories" ? memories : notes).show(container, address);

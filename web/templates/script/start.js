@@ -1,12 +1,12 @@
 // The entry: registers the views in the order of the navigation, and starts the page.
 
-import { library, photoCover } from "./library.js";
-import { laterView, laterWhenIdle, withLater } from "./parts.js";
-import { cover, renderAll, route } from "./shell.js";
-import { begin } from "./signin.js";
-import { startOutbox } from "./outbox.js";
-import { words } from "./texts.js";
-import { tell } from "./upload.js";
+import { library, photoCover } from "./library/library.js";
+import { laterView, laterWhenIdle, withLater } from "./base/parts.js";
+import { cover, renderAll, route } from "./base/shell.js";
+import { begin } from "./base/signin.js";
+import { startOutbox } from "./base/outbox.js";
+import { words } from "./base/texts.js";
+import { tell } from "./base/upload.js";
 
 words({
   agenda: {

@@ -1,0 +1,104 @@
+// Asks before a call of a tool that sends something out: which tool, which server gets it, and exactly what.
+//
+// The arguments come from a model that may have been persuaded by what it has read. So they are shown as they would be sent, with
+// characters that cannot be seen made visible, and nothing of them can look like a part of this page.
+
+import { fail } from "../base/dialogs.js";
+import { button, h, icon } from "../base/dom.js";
+import { busy } from "../base/shell.js";
+import { t, words } from "../base/texts.js";
+
+words({
+  consent: {
+    title: "Send this?|要发送吗？",
+    tool: "The assistant wants to use {name}.|助手想使用 {name}。",
+    web: "The assistant wants to search the web.|助手想搜索网络。",
+    server: "It goes to|将发送到",
+    why: "It has read texts of others, which may have told it to do this.|它读过他人的文字，那些文字可能诱使它这样做。",
+    sensitive: "Contains {kinds}|包含{kinds}",
+    arguments: "What is sent|发送的内容",
+    all: "Show all {count} characters|显示全部 {count} 个字符",
+    once: "Send once|发送一次",
+    conversation: "Allow in this chat|在此对话中允许",
+    always: "Always for this server|始终允许此服务器",
+    refuse: "Don’t send|不发送",
+    card: "a payment card|支付卡号",
+    iban: "a bank account|银行账号",
+    national_id: "an identity number|身份号码",
+    one_time_code: "a one-time code|一次性验证码",
+    password: "a password|密码",
+    api_key: "an access key|访问密钥",
+    private_key: "a private key|私钥",
+    recovery_phrase: "a recovery phrase|助记词",
+    and: ", |、",
+  },
+});
+
+const SENT_TEXT_SHOWN = 1200;
+// Controls, blanks without width, marks that reverse the direction of writing, tags.
+const UNSEEN = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\udb40[\udc00-\uddff]/;
+
+/**
+ * @typedef {"once" | "conversation" | "always" | "refuse"} Consent
+ * @param {PendingCall[]} calls
+ * @param {(call: PendingCall, consent: Consent) => Promise<unknown>} answer
+ */
+export function consentPanel(calls, answer) {
+  return calls.map((call) => consentCard(call, answer));
+}
+
+/**
+ * @param {PendingCall} call
+ * @param {(call: PendingCall, consent: Consent) => Promise<unknown>} answer
+ */
+function consentCard(call, answer) {
+  const choice = (/** @type {Consent} */ consent, kind = "") => {
+    const chosen = button(t(`consent.${consent}`), { kind, click: () => busy(chosen, answer(call, consent)).catch(fail) });
+    return chosen;
+  };
+  const { sensitive, server_id: isServer } = call;
+  const kinds = sensitive.map((kind) => t(`consent.${kind}`)).join(t("consent.and"));
+  const name = call.tool.startsWith("mcp__") ? call.tool.split("__").slice(2).join("__") || call.tool : call.tool;
+  return h("section.consent.stack.tight", { "aria-label": t("consent.title") },
+    h("h3.row", icon(sensitive.length ? "warn" : "send"), t("consent.title")),
+    h("p", isServer ? t("consent.tool", { name: madeVisible(name) }) : t("consent.web")),
+    h("p", `${t("consent.server")} `, h("strong.consent-host", madeVisible(call.server))),
+    kinds && h("p.consent-sensitive", t("consent.sensitive", { kinds })),
+    h("h4", t("consent.arguments")), sentText(readable(call.arguments)),
+    !sensitive.length && h("p.hint", t("consent.why")), // what is sensitive is asked about whatever was read
+    h("div.row.consent-choices", choice("refuse"), !sensitive.length && choice("conversation"),
+      !sensitive.length && isServer && choice("always"), choice("once", "primary")));
+}
+
+/** @param {string} text */
+function sentText(text) {
+  const pre = h("pre.consent-arguments", { tabindex: 0, text: text.slice(0, SENT_TEXT_SHOWN) });
+  if (text.length <= SENT_TEXT_SHOWN) return pre;
+  pre.append("…");
+  const all = button(t("consent.all", { count: text.length }), { kind: "quiet", click: () => (pre.textContent = text, all.remove()) });
+  return h("div", pre, all);
+}
+
+/**
+ * One line for each argument; JSON where a value is no text.
+ *
+ * @param {string} given
+ */
+function readable(given) {
+  /** @type {unknown} */
+  let fields;
+  try {
+    fields = JSON.parse(given);
+  } catch {
+    fields = null;
+  }
+  if (!fields || typeof fields !== "object") return madeVisible(given);
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value, null, 1)}`);
+  return madeVisible(lines.join("\n"));
+}
+
+/** @param {string} text */
+function madeVisible(text) {
+  const isUnseen = (/** @type {string} */ character) => (character < " " && character !== "\n") || UNSEEN.test(character);
+  return [...text].map((character) => (isUnseen(character) ? `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}` : character)).join("");
+}

@@ -1,0 +1,291 @@
+// The messages of a conversation: questions, answers in Markdown, tool calls, and the screenshots that an answer cites.
+//
+// Messages are only appended and never redrawn, so that what a reader has expanded or selected stays. The output of tools and models
+// is data: it is shown as text, and becomes a link only where it is a web address, or the id of a screenshot that a tool of the same
+// conversation returned.
+
+import { picture } from "../base/api.js";
+import { add, fill, h, icon } from "../base/dom.js";
+import { markdown, unnamedHost } from "../base/markdown.js";
+import { dropBroken } from "../base/picture-file.js";
+import { t, words } from "../base/texts.js";
+import { lookUp, reasonOf, veilable } from "../viewer/veil.js";
+import { openPhoto } from "../viewer/viewer.js";
+
+words({
+  tool: {
+    search_knowledge_base: "Searched your screenshots|搜索了你的截图",
+    get_screenshot: "Read a screenshot|查看了一张截图",
+    agenda: "Looked into your agenda|查看了你的日程",
+    web_search: "Searched the web|搜索了网络",
+    save_memory: "Saved a memory|记住了一件事",
+    other: "Used {name}|使用了 {name}",
+    found: "{count} found|找到 {count} 条",
+    done: "done|完成",
+    failed: "failed|失败",
+    arguments: "Arguments of|调用参数",
+    results: "Results|结果",
+    none: "No results.|没有结果。",
+    running: "no answer|无回应",
+  },
+  message: {
+    you: "You said|你说",
+    assistant: "The assistant said|助手说",
+    attached: "Attached picture|附加的图片",
+  },
+  cited: {
+    title: "Screenshots cited here|引用的截图",
+    open: "Open screenshot #{id}|打开截图 #{id}",
+  },
+});
+
+const BUILT_IN_TOOLS = ["search_knowledge_base", "get_screenshot", "agenda", "web_search", "save_memory"];
+const SEARCHES = ["search_knowledge_base", "agenda", "web_search"];
+const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot", "agenda"];
+const CITATION = /#(\d{1,15})(?!\d)/g;
+
+// The stored messages of one conversation.
+export class MessageLog {
+  lastId = 0;
+  /** @type {MessageFields | null} */
+  asked = null; // the last message of the user
+  answered = true; // whether the assistant has answered it
+  /** @type {Map<number, string>} */
+  #titles = new Map(); // by id, of the screenshots that tools returned
+  /** @type {ToolCall[]} */
+  #calls = []; // that have no result yet
+  /** @type {string[]} */
+  #urls = [];
+  #pictureOf;
+  #attachmentOf;
+
+  /**
+   * @param {(message: MessageFields) => Blob | undefined} pictureOf returns the picture of a message that this tab sent
+   * @param {(message: MessageFields) => string} attachmentOf returns the path of a message's picture
+   */
+  constructor(pictureOf, attachmentOf) {
+    this.#pictureOf = pictureOf;
+    this.#attachmentOf = attachmentOf;
+    this.element = h("ol.list.stack");
+  }
+
+  /**
+   * Append the new messages. Returns whether there were any.
+   *
+   * @param {MessageFields[]} messages
+   */
+  append(messages) {
+    const fresh = messages.filter((message) => message.id > this.lastId);
+    for (const message of fresh) {
+      this.lastId = message.id;
+      if (message.role === "tool") this.#settle(message);
+      else if (message.role === "user") this.#say(message);
+      else this.#answer(message);
+    }
+    return fresh.length > 0;
+  }
+
+  close() {
+    this.#urls.forEach((url) => URL.revokeObjectURL(url));
+  }
+
+  /** @param {MessageFields} message */
+  #say(message) {
+    this.asked = message;
+    this.answered = false;
+    const sent = this.#pictureOf(message);
+    const url = sent ? URL.createObjectURL(sent) : "";
+    if (url) this.#urls.push(url);
+    const attached = message.has_attachment && picture(this.#attachmentOf(message), t("message.attached"), { class: "chat-sent-picture" });
+    this.element.append(h("li", bubble(message.content, url ? sentPicture(url) : attached)));
+  }
+
+  /** @param {MessageFields} message */
+  #answer(message) {
+    const calls = readJson(message.tool_calls) ?? [];
+    if (Array.isArray(calls) && calls.length) {
+      this.#calls = calls.map((call) => new ToolCall(call.function ?? {}));
+      this.element.append(h("li.stack.tight", this.#calls.map((call) => call.element)));
+    }
+    if (message.content) {
+      this.answered = true;
+      const body = h("div.chat-answer.prose", h("span.visually-hidden", t("message.assistant")), markdown(message.content));
+      const ids = linkCitations(body, this.#titles);
+      this.element.append(h("li", body, citedPhotos(ids, this.#titles)));
+    }
+  }
+
+  /** @param {MessageFields} message */
+  #settle(message) {
+    const said = readJson(message.content) ?? {};
+    /** @type {ToolResult[]} */
+    const results = Array.isArray(said.results) ? said.results : [];
+    if (SCREENSHOT_TOOLS.includes(message.tool_name ?? "")) {
+      for (const { id, title } of results.map((result) => result ?? {})) if (Number.isInteger(id)) this.#titles.set(Number(id), String(title ?? ""));
+    }
+    this.#calls.shift()?.settle(message.tool_name ?? "", said, results);
+  }
+}
+
+/**
+ * A message of the user, stored or not.
+ *
+ * @param {string | null} content
+ * @param {Child} attached the picture, if there is one
+ */
+export function bubble(content, attached) {
+  return h("div.chat-said",
+    h("span.visually-hidden", t("message.you")),
+    attached,
+    content && h("p", content),
+  );
+}
+
+/** @param {string} url of a picture that this tab has sent */
+export function sentPicture(url) {
+  return h("img.chat-sent-picture", { src: url, alt: t("message.attached"), on: { error: dropBroken } });
+}
+
+/**
+ * One result of a tool. MCP tools may return anything, so no field is certain.
+ *
+ * @typedef {{ id?: unknown, title?: unknown, url?: unknown, summary?: unknown, snippet?: unknown } | null} ToolResult
+ */
+
+// One tool call: the summary says what happened; expanded, it shows the arguments and the results.
+class ToolCall {
+  /** @param {{ name?: unknown, arguments?: unknown }} called */
+  constructor(called) {
+    const [name, given] = [called.name, called.arguments].map((text) => String(text ?? ""));
+    const known = BUILT_IN_TOOLS.includes(name);
+    const asked = readJson(given);
+    this.state = h("span.chat-tool-state", t("tool.running"));
+    this.results = h("div");
+    this.element = h("details.chat-tool",
+      h("summary",
+        icon("tool"),
+        h("span.chat-tool-name", known ? t(`tool.${name}`) : t("tool.other", { name })),
+        asked?.query && h("q.chat-tool-query", String(asked.query)),
+        this.state,
+      ),
+      h("div.chat-tool-body",
+        h("h4", `${t("tool.arguments")} `, h("code", name)),
+        h("pre", { tabindex: 0, text: asked ? JSON.stringify(asked, null, 1) : given }),
+        this.results,
+      ),
+    );
+  }
+
+  /**
+   * @param {string} name
+   * @param {any} said
+   * @param {ToolResult[]} results
+   */
+  settle(name, said, results) {
+    this.element.classList.toggle("failed", Boolean(said.error));
+    const outcome = SEARCHES.includes(name) ? "tool.found" : "tool.done";
+    this.state.textContent = t(said.error ? "tool.failed" : outcome, { count: said.total ?? said.count ?? results.length });
+    add(
+      this.results,
+      h("h4", t("tool.results")),
+      said.error && h("p.chat-tool-error", String(said.error)),
+      !said.error && !results.length && h("p.muted", t("tool.none")),
+      h("ul.list.stack.tight.chat-results", results.map((result) => toolResult(name, result ?? {}))),
+    );
+  }
+}
+
+/**
+ * @param {string} tool
+ * @param {NonNullable<ToolResult>} result
+ */
+function toolResult(tool, result) {
+  const title = String(result.title ?? "");
+  const url = webAddress(result.url);
+  const isPhoto = SCREENSHOT_TOOLS.includes(tool) && Number.isInteger(result.id);
+  /** @type {HTMLElement} */
+  let heading = h("strong", title);
+  if (isPhoto) heading = citation(Number(result.id), `#${result.id} ${title}`);
+  else if (url) heading = h("a", { href: url, target: "_blank", rel: "noopener noreferrer", text: title || url, "data-host": unnamedHost(title || url, url) });
+  return h("li", heading, h("p", String(result.summary || result.snippet || "")));
+}
+
+/**
+ * @param {number} id
+ * @param {string} label
+ */
+function citation(id, label) {
+  const name = `${label}: ${t("cited.open", { id })}`;
+  return h("button.chat-citation", { type: "button", text: label, "aria-label": name, on: { click: () => openPhoto(id) } });
+}
+
+/**
+ * Turn each `#12` in a text into a button, where `known` has that id. Returns the ids in order.
+ *
+ * @param {Element} root
+ * @param {Map<number, string>} known
+ */
+function linkCitations(root, known) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  /** @type {Text[]} */
+  const nodes = [];
+  while (walker.nextNode()) nodes.push(/** @type {Text} */ (walker.currentNode));
+  /** @type {Set<number>} */
+  const ids = new Set();
+  for (const node of nodes) {
+    if (node.parentElement?.closest("a, code, pre")) continue;
+    const pieces = [];
+    let end = 0;
+    for (const match of node.data.matchAll(CITATION)) {
+      const id = Number(match[1]);
+      if (!known.has(id)) continue;
+      ids.add(id);
+      pieces.push(node.data.slice(end, match.index), citation(id, match[0]));
+      end = match.index + match[0].length;
+    }
+    if (pieces.length) node.replaceWith(...pieces, node.data.slice(end));
+  }
+  return [...ids];
+}
+
+/**
+ * A row of thumbnails that open their screenshots, or null without ids. A deleted screenshot shows its number only.
+ *
+ * @param {number[]} ids
+ * @param {Map<number, string>} titles
+ */
+export function citedPhotos(ids, titles = new Map()) {
+  if (!ids.length) return null;
+  const looked = lookUp(ids);
+  const cited = (/** @type {number} */ id) => {
+    const number = h("span.cited-number", `#${id}`);
+    const node = h("button.cited-photo", { type: "button", "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } }, number);
+    looked.then((found) => {
+      const photo = found.get(id) ?? { id, sensitive: [] };
+      veilable(node, photo, (veiled) => {
+        node.title = veiled ? reasonOf(photo) : titles.get(id) ?? "";
+        fill(node, veiled ? h("span.veil", icon("hidden")) : picture(`/api/photos/${id}/thumbnail`, ""), number);
+      });
+    }, () => {}); // without it no picture is shown
+    return node;
+  };
+  return h("ul.list.row.cited", { "aria-label": t("cited.title") }, ids.map((id) => h("li", cited(id))));
+}
+
+/** @param {unknown} value */
+function webAddress(value) {
+  const url = URL.canParse(String(value)) ? new URL(String(value)) : null;
+  return url && ["http:", "https:"].includes(url.protocol) ? url.href : "";
+}
+
+/**
+ * @param {string | null} text
+ * @returns {any} null where it is none
+ */
+export function readJson(text) {
+  try {
+    return text ? JSON.parse(text) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,349 @@
+// The agenda: what happens on days that screenshots name. The nearest is said above the library, all of it has a view of its own, and
+// what is on a picture stands beside it in the viewer, from where what was dismissed comes back.
+//
+// Its times are local ones, as the screenshots show them. They are compared as texts: "2026-11-22" or "2026-11-22T14:30".
+
+import { api, picture } from "../base/api.js";
+import { fail, toast } from "../base/dialogs.js";
+import { add, button, fill, h, icon, listen } from "../base/dom.js";
+import { formatClock, formatDay, formatMonth, formatMonthShort, formatNumber } from "../base/format.js";
+import { emptyState, load, pageHead, poll, skeleton } from "../base/shell.js";
+import { t, term, words } from "../base/texts.js";
+import { photoEvents } from "../base/upload.js";
+import { isVeiled, reasonOf, veilable } from "../viewer/veil.js";
+import { openPhoto } from "../viewer/viewer.js";
+
+words({
+  agenda: {
+    coming: "Coming up|即将到来",
+    past: "Past|已过去",
+    all: "Show all|查看全部",
+    today: "Today|今天",
+    tomorrow: "Tomorrow|明天",
+    week: "This week|本周",
+    later: "Later|以后",
+    allDay: "All day|全天",
+    until: "until {day}|至{day}",
+    several: "on {count} screenshots|见于 {count} 张截图",
+    dismiss: "Dismiss: {title}|忽略：{title}",
+    dismissed: "Dismissed|已忽略",
+    back: "Bring back: {title}|恢复：{title}",
+    find: "Show on the picture: {title}|在图中显示：{title}",
+    none: "Nothing is coming up|近期没有安排",
+    nonePast: "Nothing has passed|没有已过去的事项",
+    noneText: "Flights, bills, parcels and appointments on your screenshots appear here by themselves.|截图上的航班、账单、快递和预约会自动出现在这里。",
+    first: "The first {count} are shown.|这里显示最先的 {count} 项。",
+  },
+  occasion: {
+    event: "Event|活动",
+    deadline: "Deadline|截止",
+    departure: "Departure|出发",
+    pickup: "Pick-up|取件",
+    appointment: "Appointment|预约",
+    expiry: "Expires|到期",
+  },
+});
+
+const NEAREST = 4; // above the library
+const NEAR_DAYS = 30;
+const AGENDA_SHOWN = 100;
+const LOOKS_EVERY = 60; // seconds
+
+/** @typedef {"today" | "tomorrow" | "week" | "later"} Section */
+
+/** @param {Date} moment */
+function localDay(moment) {
+  const two = (/** @type {number} */ part) => String(part).padStart(2, "0");
+  return `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;
+}
+
+/** @param {Date} moment */
+const minuteOf = (moment) => `${localDay(moment)}T${moment.toTimeString().slice(0, 5)}`;
+
+/**
+ * @param {Date} moment
+ * @param {number} days
+ */
+const daysAfter = (moment, days) => localDay(new Date(moment.getFullYear(), moment.getMonth(), moment.getDate() + days));
+
+/**
+ * @param {object} query
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Agenda>}
+ */
+const fetchAgenda = (query, signal) => api.get("/api/agenda", { limit: AGENDA_SHOWN, ...query }, { signal });
+
+// ---------------------------------------------------------------------------------------------------------------- how it is said
+
+/** @param {AgendaFields} item */
+const veilableOf = ({ photo_id: id, sensitive }) => ({ id, sensitive });
+
+/** @param {AgendaFields} item */
+const titleOf = (item) => (isVeiled(veilableOf(item)) ? t("veil.title") : item.title);
+
+/**
+ * The time of an item on its day, and its end where that is another day.
+ *
+ * @param {AgendaFields} item
+ * @param {Date} now
+ */
+function hours({ starts_at: start, ends_at: end }, now) {
+  const [day, from] = start.split("T");
+  const [lastDay, to] = (end ?? "").split("T");
+  const clock = from ? formatClock(from) : t("agenda.allDay");
+  if (!lastDay || (lastDay === day && !to)) return clock;
+  if (lastDay === day) return `${clock}–${formatClock(to)}`;
+  return `${from ? `${clock} ` : ""}${t("agenda.until", { day: [formatDay(lastDay, now, "date"), to && formatClock(to)].filter(Boolean).join(" ") })}`;
+}
+
+/**
+ * @param {AgendaFields} item
+ * @param {Date} now
+ */
+function whenOf(item, now) {
+  const day = formatDay(item.starts_at.slice(0, 10), now, "short");
+  return item.all_day && !item.ends_at ? day : `${day}, ${hours(item, now)}`;
+}
+
+/**
+ * The day as a leaf of a calendar. Screen readers hear it from the text beside it.
+ *
+ * @param {string} start
+ */
+function leaf(start) {
+  const day = start.slice(0, 10);
+  return h("span.agenda-leaf", { "aria-hidden": "true" }, h("span", formatMonthShort(day)), h("b", Number(day.slice(8))));
+}
+
+// --------------------------------------------------------------------------------------------------------------- above the library
+
+/**
+ * Say above the library what is nearest; nothing where there is nothing. Returns a function that looks again.
+ *
+ * @param {HTMLElement} place
+ */
+export function comingUp(place) {
+  let seen = "";
+  const refresh = async () => {
+    const now = new Date();
+    const near = await fetchAgenda({ since: minuteOf(now), until: daysAfter(now, NEAR_DAYS), limit: NEAREST }).catch(() => null); // the next look asks again
+    if (!near) return;
+    const state = localDay(now) + JSON.stringify(near);
+    if (state === seen || place.contains(document.activeElement)) return;
+    seen = state;
+    fill(place, near.total > 0 && h("section.coming", { "aria-labelledby": "coming" },
+      h("div.coming-head", h("h2", { id: "coming", text: t("agenda.coming") }), h("a", { href: "#/agenda", text: t("agenda.all") })),
+      h("ul.list.coming-list", near.items.map((item) => h("li", nearCard(item, now))))));
+  };
+  refresh();
+  return refresh;
+}
+
+/**
+ * @param {AgendaFields} item
+ * @param {Date} now
+ */
+function nearCard(item, now) {
+  const node = h("a.coming-card", { href: `#/photo/${item.photo_id}` });
+  veilable(node, veilableOf(item), () => fill(node, leaf(item.starts_at), h("span.grow", h("strong", titleOf(item)),
+    h("span.muted", [whenOf(item, now), term("occasion", item.kind)].join(" · ")))));
+  return node;
+}
+
+// ------------------------------------------------------------------------------------------------------------------------ the view
+
+/** @type {Pick<import("../base/shell.js").View, "show">} */
+export const agenda = {
+  show(container, { query }) {
+    const isPast = query.get("past") === "1";
+    const tab = (/** @type {string} */ name, /** @type {string} */ href, /** @type {boolean} */ isHere) =>
+      h("a.tab", { href, text: t(`agenda.${name}`), "aria-current": isHere ? "page" : undefined });
+    const body = h("div.stack.agenda-body", { tabindex: "-1" });
+    let seen = "";
+    let stop = () => {};
+    /** @param {AbortSignal} signal */
+    const fetched = async (signal) => {
+      const now = new Date();
+      const query = isPast ? { until: minuteOf(now), order: "latest" } : { since: minuteOf(now) };
+      const answer = await fetchAgenda(query, signal);
+      // What has begun and lasts is not over.
+      const items = isPast ? answer.items.filter((item) => isOver(item, minuteOf(now))) : answer.items;
+      return { now, items, total: answer.total };
+    };
+    /** @param {Awaited<ReturnType<typeof fetched>>} found */
+    const drawn = ({ now, items, total }) => {
+      seen = localDay(now) + JSON.stringify(items);
+      if (!items.length) return emptyState({ glyph: "calendar", title: t(isPast ? "agenda.nonePast" : "agenda.none"), text: t("agenda.noneText") });
+      const rows = items.map((item) => agendaRow(item, now, { open: () => open(item, items), dismiss: () => remove(item) }));
+      return [isPast ? byMonth(items, rows) : bySection(items, rows, now), total > AGENDA_SHOWN && h("p.muted", t("agenda.first", { count: formatNumber(AGENDA_SHOWN) }))];
+    };
+    const again = () => {
+      stop();
+      stop = load(body, fetched, drawn, skeleton(4, "block"));
+    };
+    /** Look whether something has changed, and draw only then: the day may be another one. */
+    const look = async () => {
+      const found = await fetched(new AbortController().signal).catch(() => null);
+      if (!found || seen === localDay(found.now) + JSON.stringify(found.items) || body.contains(document.activeElement)) return;
+      fill(body, drawn(found));
+    };
+    const rowOf = (/** @type {number} */ photoId) => /** @type {HTMLElement | null} */ (body.querySelector(`[data-of="${photoId}"] a`));
+    /** @type {(item: AgendaFields, items: AgendaFields[]) => void} */
+    const open = (item, items) => {
+      const ids = [...new Set(items.map(({ photo_id: id }) => id))];
+      openPhoto(item.photo_id, {
+        closed: (last) => rowOf(last)?.focus(),
+        sequence: {
+          neighbour: async (id, delta) => ids[ids.indexOf(id) + delta] ?? null,
+          place: async (id) => ({ at: ids.indexOf(id) + 1, total: ids.length }),
+          summary: () => undefined,
+        },
+      });
+    };
+    /** @param {AgendaFields} item */
+    const remove = async (item) => {
+      if (!(await setDismissed(item, true))) return;
+      const row = body.querySelector(`[data-item="${item.id}"]`);
+      const next = /** @type {HTMLElement | null} */ ((row?.nextElementSibling ?? row?.previousElementSibling)?.querySelector("a") ?? null);
+      row?.remove();
+      for (const section of body.querySelectorAll("section:not(:has(li))")) section.remove();
+      seen = "";
+      if (next) next.focus();
+      else if (body.querySelector("li")) /** @type {HTMLElement} */ (body.querySelector("li a")).focus();
+      else again();
+      toast(t("agenda.dismissed"), { seconds: 8, action: { label: t("shell.undo"), run: async () => {
+        if (await setDismissed(item, false)) again();
+      } } });
+    };
+    add(container, pageHead(t("agenda.title")), h("nav.tabs", { "aria-label": t("agenda.title") },
+      tab("coming", "#/agenda", !isPast), tab("past", "#/agenda?past=1", isPast)), body);
+    again();
+    const changed = () => void look();
+    return [() => stop(), poll(() => seen && look(), LOOKS_EVERY), listen(photoEvents, { many: again, restored: again, deleted: changed, changed })];
+  },
+};
+
+/**
+ * @param {AgendaFields} item
+ * @param {boolean} wanted
+ */
+async function setDismissed({ id }, wanted) {
+  try {
+    const path = `/api/agenda/${id}/dismiss`;
+    await (wanted ? api.post(path) : api.delete(path));
+    return true;
+  } catch (error) {
+    fail(error);
+    return false;
+  }
+}
+
+/**
+ * @param {AgendaFields} item
+ * @param {string} now
+ */
+function isOver({ starts_at: start, ends_at: end }, now) {
+  const last = end ?? start;
+  return last.includes("T") ? last < now : last < now.slice(0, 10);
+}
+
+/**
+ * @param {AgendaFields} item
+ * @param {Date} now
+ * @param {{ open: () => unknown, dismiss: () => unknown }} actions
+ */
+function agendaRow(item, now, { open, dismiss }) {
+  const press = (/** @type {MouseEvent} */ event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // in a tab of its own
+    event.preventDefault();
+    open();
+  };
+  const keys = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Delete") return;
+    event.preventDefault();
+    dismiss();
+  };
+  const node = h("li.agenda-row", { dataset: { item: item.id, of: item.photo_id }, on: { keydown: keys } });
+  const isNear = [localDay(now), daysAfter(now, 1)].includes(item.starts_at.slice(0, 10)); // its section names the day
+  const several = item.photo_ids.length > 1 && t("agenda.several", { count: formatNumber(item.photo_ids.length) });
+  veilable(node, veilableOf(item), (veiled) => {
+    const title = titleOf(item);
+    const quote = veiled ? reasonOf(veilableOf(item)) : item.quote !== item.title && item.quote;
+    fill(node, leaf(item.starts_at), h("div.grow",
+      h("a.agenda-title", { href: `#/photo/${item.photo_id}`, text: title, on: { click: press } }),
+      h("p.agenda-when", h("time", { datetime: item.starts_at, text: isNear ? hours(item, now) : whenOf(item, now) }), h("span.badge", { dataset: { kind: item.kind }, text: term("occasion", item.kind) }), several && h("span.muted", several)),
+      quote && h("p.muted.agenda-quote", quote)),
+    veiled ? h("span.agenda-picture", icon("hidden")) : picture(`/api/photos/${item.photo_id}/thumbnail`, "", { class: "agenda-picture" }),
+    button("", { glyph: "close", kind: "quiet", label: t("agenda.dismiss", { title }), click: dismiss }));
+  });
+  return node;
+}
+
+/**
+ * @param {AgendaFields[]} items
+ * @param {HTMLElement[]} rows
+ * @param {Date} now
+ */
+function bySection(items, rows, now) {
+  const [today, tomorrow] = [localDay(now), daysAfter(now, 1)];
+  const sunday = daysAfter(now, (7 - now.getDay()) % 7);
+  /** @type {(start: string) => Section} */
+  const sectionOf = (start) => (start <= `${today}T24` ? "today" : start <= `${tomorrow}T24` ? "tomorrow" : start <= `${sunday}T24` ? "week" : "later");
+  return sections(items, rows, sectionOf, (name) => t(`agenda.${name}`));
+}
+
+/**
+ * @param {AgendaFields[]} items
+ * @param {HTMLElement[]} rows
+ */
+function byMonth(items, rows) {
+  return sections(items, rows, (start) => start.slice(0, 7), (month) => formatMonth(month, null));
+}
+
+/**
+ * @param {AgendaFields[]} items
+ * @param {HTMLElement[]} rows
+ * @param {(start: string) => string} nameOf
+ * @param {(name: string) => string} heading
+ */
+function sections(items, rows, nameOf, heading) {
+  /** @type {Map<string, HTMLElement[]>} */
+  const found = new Map();
+  items.forEach(({ starts_at: start }, at) => found.set(nameOf(start), [...(found.get(nameOf(start)) ?? []), rows[at]]));
+  return [...found].map(([name, own]) => h("section.agenda-section", { "aria-labelledby": `agenda-${name}` },
+    h("h2", { id: `agenda-${name}`, text: heading(name) }), h("ul.list.card.agenda-list", own)));
+}
+
+// ------------------------------------------------------------------------------------------------------------- beside a picture
+
+/**
+ * What is on a photo, in the panel beside it. `mark` is called with what is to be marked on the picture, `find` with what to look at.
+ *
+ * @param {HTMLElement} content with what `detailsOf` makes
+ * @param {number} photoId
+ * @param {{ signal: AbortSignal, mark: (items: AgendaFields[]) => unknown, find: (item: AgendaFields) => unknown }} options
+ */
+export async function photoAgenda(content, photoId, { signal, mark, find }) {
+  const place = content.querySelector(".details-agenda");
+  const found = await fetchAgenda({ photo_id: photoId, dismissed: "true" }, signal).catch(() => null); // the panel is whole without it
+  if (!found || !place || signal.aborted) return;
+  let { items } = found;
+  const draw = () => {
+    const now = new Date();
+    const isFocused = place.contains(document.activeElement);
+    fill(place, items.length > 0 && h("section", h("h4", t("agenda.title")), h("ul.list.entities", items.map((item) => h("li", { class: item.dismissed ? "dismissed" : "" },
+      h("span.entity-type", term("occasion", item.kind)),
+      h("button.grow.agenda-entry", { type: "button", label: t("agenda.find", { title: `${item.title}, ${whenOf(item, now)}` }), on: { click: () => find(item) } },
+        h("strong", whenOf(item, now)), h("span", item.title), item.dismissed && h("span.muted", t("agenda.dismissed"))),
+      button("", { glyph: item.dismissed ? "restore" : "close", kind: "quiet", label: t(item.dismissed ? "agenda.back" : "agenda.dismiss", { title: item.title }), click: () => turn(item) }))))));
+    if (isFocused) /** @type {HTMLElement | null} */ (place.querySelector(".button"))?.focus();
+    mark(items.filter(({ dismissed }) => !dismissed));
+  };
+  /** @param {AgendaFields} item */
+  const turn = async (item) => {
+    if (!(await setDismissed(item, !item.dismissed)) || signal.aborted) return;
+    items = items.map((other) => (other.id === item.id ? { ...item, dismissed: !item.dismissed } : other));
+    draw();
+  };
+  draw();
+}

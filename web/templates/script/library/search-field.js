@@ -1,0 +1,90 @@
+// The search field of the library. "/" and Ctrl+K focus it from anywhere; Escape clears it.
+
+import { h, icon, listen } from "../base/dom.js";
+import { later } from "../base/parts.js";
+import { debounced, go } from "../base/shell.js";
+import { t, words } from "../base/texts.js";
+
+words({
+  search: {
+    hint: "Search your screenshots|搜索截图",
+    label: "Search screenshots|搜索截图",
+    clear: "Clear the search|清除搜索",
+  },
+});
+
+const SEARCH_DELAY = 220; // ms after the last key
+const UNFINISHED_OPERATOR = /(?<!\S)[-－]?(?:app|tag|device|category|intent|is|has|on|before|after)[:：]["“]?$/i; // without its value
+
+/**
+ * @param {string} value
+ * @param {(value: string) => unknown} changed called when typing pauses
+ */
+export function searchField(value, changed) {
+  let last = value;
+  const input = h("input", { type: "search", id: "search", value, placeholder: t("search.hint"), label: t("search.label"), maxlength: "400", enterkeyhint: "search", autocomplete: "off", spellcheck: "false", "aria-keyshortcuts": "/ Control+K", role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false" });
+  const now = () => {
+    search.cancel();
+    const text = input.value.replace(UNFINISHED_OPERATOR, "").trim();
+    if (text !== last) changed((last = text));
+  };
+  const search = debounced(now, SEARCH_DELAY);
+  listen(input, {
+    input: (event) => event.isComposing || (input.value ? search() : now()),
+    compositionend: search,
+    keydown: (event) => {
+      if (event.isComposing) return;
+      if (event.key === "Enter") now();
+      if (event.key !== "Escape") return;
+      event.preventDefault(); // browsers differ in what they do
+      if (!input.value) input.blur();
+      input.value = "";
+      now();
+    },
+  });
+  const node = h("div.search-field", icon("search"), input, h("kbd", { "aria-hidden": "true", text: "/" }));
+  let isCompleted = false;
+  const complete = () => later().then(({ completeSearch }) => {
+    if (!isCompleted) completeSearch(input, node);
+    isCompleted = true;
+  }, () => {}); // without completion, one types
+  listen(input, { focus: complete });
+  return {
+    node,
+    /** @param {string} text */
+    write(text) {
+      input.value = text;
+      now();
+    },
+    /**
+     * Show a text that is searched for already.
+     *
+     * @param {string} text
+     */
+    show(text) {
+      search.cancel();
+      input.value = last = text;
+    },
+    stop: search.cancel,
+  };
+}
+
+listen(document, {
+  keydown: (event) => {
+    const isShortcut = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
+    const isSlash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (event.defaultPrevented || !(isShortcut || (isSlash && !isTyping(event.target)))) return;
+    if (document.querySelector("dialog[open]") || !document.querySelector("#main")) return;
+    event.preventDefault();
+    const there = () => /** @type {HTMLInputElement | null} */ (document.getElementById("search"));
+    if (there()) return there()?.select();
+    go("#/library");
+    // The view follows the change of the address, and then takes the focus itself.
+    addEventListener("hashchange", () => there()?.focus(), { once: true });
+  },
+});
+
+/** @param {Element} target */
+function isTyping(target) {
+  return target.matches("input, textarea, select, [contenteditable]");
+}

@@ -1,0 +1,93 @@
+// The trash: what was thrown away in the last 30 days, the latest first, to be restored or deleted for good.
+
+import { erase, praise, settle } from "../base/actions.js";
+import { api } from "../base/api.js";
+import { confirmDialog } from "../base/dialogs.js";
+import { add, button, h } from "../base/dom.js";
+import { formatAgo, formatDate, formatNumber } from "../base/format.js";
+import { photoGrid } from "./photo-grid.js";
+import { PhotoList } from "./photo-list.js";
+import { emptyState, pageHead } from "../base/shell.js";
+import { t, words } from "../base/texts.js";
+import { photoTitle } from "./tile.js";
+import { tell } from "../base/upload.js";
+import { isVeiled, reasonOf } from "../viewer/veil.js";
+
+words({
+  trash: {
+    lead: "Deleted for good 30 days after they came here. Until then they are found nowhere else.|30 天后永久删除。在此之前，其他任何地方都不会显示它们。",
+    back: "Library|图库",
+    empty: "Empty the trash|清空回收站",
+    emptyText: "{count} screenshots will be deleted now and cannot be brought back.|将立即删除 {count} 张截图，无法恢复。",
+    emptied: "{count} screenshots deleted|已删除 {count} 张截图",
+    none: "The trash is empty|回收站是空的",
+    restore: "Restore|恢复",
+    restored: "Restored|已恢复",
+    delete: "Delete for good|永久删除",
+    deleteText: "“{title}” will be deleted now and cannot be brought back.|将立即删除“{title}”，无法恢复。",
+    deleted: "Deleted {when}|{when}删除",
+    noneText: "Screenshots that you delete stay here for 30 days.|你删除的截图会在这里保留 30 天。",
+  },
+});
+
+/** @type {((id: number) => unknown) | null} */
+let openInTrash = null;
+
+/** @type {Pick<import("../base/shell.js").View, "show">} */
+export const trash = {
+  show(container) {
+    let number = 0;
+    const clear = button(t("trash.empty"), { glyph: "trash", kind: "danger", hidden: true, click: async () => {
+      const question = { title: t("trash.empty"), text: t("trash.emptyText", { count: formatNumber(number) }), action: t("trash.empty"), danger: true };
+      if (!(await confirmDialog(question))) return;
+      settle(clear, () => api.post("/api/photos/trash/empty"), ({ deleted }) => {
+        praise(t("trash.emptied", { count: formatNumber(deleted) }));
+        tell("many", 0);
+      });
+    } });
+    const grid = photoGrid((told) => new PhotoList({ trash: "true" }, told), {
+      trash: true, actions: ["restore", "delete"],
+      empty: () => emptyState({ glyph: "trash", title: t("trash.none"), text: t("trash.noneText"), action: h("a.button", { href: "#/library", text: t("trash.back") }) }),
+      counted: (count) => {
+        number = count;
+        clear.hidden = !count;
+        lead.hidden = !count;
+      },
+    });
+    const lead = h("p.muted", t("trash.lead"));
+    add(container, pageHead(t("trash.title"), clear), lead, grid.body);
+    openInTrash = grid.open;
+    return () => {
+      openInTrash = null;
+      grid.stop();
+    };
+  },
+};
+
+/**
+ * Show a photo of the trash, whose view is under it.
+ *
+ * @param {Address} address
+ */
+export function openTrashed({ id }) {
+  if (/^\d{1,15}$/.test(id ?? "")) openInTrash?.(Number(id));
+}
+
+/**
+ * The panel beside a photo of the trash.
+ *
+ * @param {PhotoItem} photo
+ * @param {{ restored: () => unknown, erased: () => unknown }} then
+ */
+export function trashedDetails(photo, { restored, erased }) {
+  const title = photoTitle(photo);
+  const path = `/api/photos/${photo.id}`;
+  const restore = button(t("trash.restore"), { glyph: "restore", kind: "primary", click: () => settle(restore, () => api.post(`${path}/restore`), () => {
+    praise(t("trash.restored"));
+    restored();
+  }) });
+  const gone = button(t("trash.delete"), { glyph: "trash", click: () =>
+    erase(gone, { title: t("trash.delete"), text: t("trash.deleteText", { title }), action: t("trash.delete"), path }, erased) });
+  return [h("h3.details-title", title), isVeiled(photo) ? h("p.details-veil", reasonOf(photo)) : photo.summary && photo.summary !== title && h("p.details-summary", photo.summary),
+    h("p.muted", [t("trash.deleted", { when: formatAgo(photo.deleted_at) }), formatDate(photo.original_timestamp)].join(" · ")), h("div.row", restore, gone)];
+}

@@ -1,0 +1,151 @@
+// Settings: how a device connects, which devices upload, and which are notified of new notes.
+
+import { erase, glyphButton, settle } from "../base/actions.js";
+import { api, isOwner } from "../base/api.js";
+import { connection } from "../base/connect.js";
+import { toast } from "../base/dialogs.js";
+import { add, button, field, h } from "../base/dom.js";
+import { formatAgo, formatNumber } from "../base/format.js";
+import { formDialog, settingsCard, settingsRow } from "./panels.js";
+import { load } from "../base/shell.js";
+import { t, words } from "../base/texts.js";
+
+words({
+  settings: {
+    devices: "Devices|设备",
+    devicesText: "Connect a phone, uploads, notifications|连接手机、上传、通知",
+  },
+  devices: {
+    connect: "Connect a device|连接设备",
+    title: "Your devices|你的设备",
+    lead: "Devices that have uploaded screenshots, and phones that are notified of new notes.|上传过截图的设备，以及会收到新笔记通知的手机。",
+    none: "No device has uploaded anything yet.|还没有设备上传过内容。",
+    access: "Access: {scope} · last used {when}|访问权限：{scope} · 上次使用：{when}",
+    unused: "Access: {scope} · not used yet|访问权限：{scope} · 尚未使用",
+    full: "everything but settings|除设置外的全部",
+    upload: "uploads only|仅上传",
+    read: "reading only|仅读取",
+    feed: "feeds only|仅订阅",
+    revoke: "End access|取消访问权限",
+    revokeText: "“{name}” is signed out at once.|“{name}”将立即退出登录。",
+    rename: "Rename|重命名",
+    name: "Name|名称",
+    uploads: "{count} uploaded · last upload {when}|已上传 {count} 张 · 上次上传：{when}",
+    noUploads: "No uploads yet|尚未上传",
+    notified: "Notifications on · last seen {when}|已开启通知 · 上次出现：{when}",
+    dashboard: "This page|本页面",
+    import: "Imported folders|导入的文件夹",
+    unknown: "Unnamed device|未命名设备",
+    test: "Test|测试",
+    tested: "Sent to {name}.|已发送到 {name}。",
+    failed: "Could not reach {name}: the webhook did not accept the message.|无法送达 {name}：webhook 未接受这条消息。",
+    remove: "Stop notifications|停止通知",
+    removeText: "“{name}” gets no notifications until it registers again.|“{name}”在重新注册之前不会再收到通知。",
+    broadcast: "Message to all notified devices|发消息给所有接收通知的设备",
+    subject: "Title|标题",
+    text: "Text|内容",
+    send: "Send to all|发送给全部",
+    sent: "Sent to devices: {count}|已发送到 {count} 台设备",
+  },
+});
+
+/** @typedef {{ id: string, uploads?: SyncedDevice, notified?: DeviceFields, tokens?: TokenFields[] }} Device */
+
+const OWN = ["dashboard", "import", "unknown"]; // ids that this page, an import and nameless uploads have
+
+/** @param {HTMLElement} container */
+export function showDevices(container) {
+  const body = h("div");
+  const message = h("div");
+  /** @type {() => () => void} */
+  const show = () => load(body, fetchDevices, (devices) => {
+    message.hidden = !devices.some((device) => device.notified);
+    return devices.length ? h("ul.list", devices.map(item)) : h("p.hint", t("devices.none"));
+  });
+
+  /** @param {Device} device */
+  function item({ id, uploads, notified, tokens = [] }) {
+    const fallback = OWN.includes(id) && !tokens.length ? t(`devices.${id}`) : id;
+    const name = tokens[0]?.name || (OWN.includes(id) ? "" : notified?.device_name || uploads?.device_name) || fallback;
+    const access = tokens.map(({ scope, last_used_at: used }) =>
+      t(used ? "devices.access" : "devices.unused", { scope: t(`devices.${scope}`), when: formatAgo(used) }));
+    /** @type {HTMLElement[]} */
+    const renames = tokens.map((token) => renamer(token, show));
+    const revoke = tokens.map((token) => {
+      const label = t("devices.revoke");
+      const pressed = button(label, { label: `${label}: ${name}`, click: () =>
+        erase(pressed, { title: label, text: t("devices.revokeText", { name }), path: `/api/tokens/${token.id}`, action: label }, show) });
+      return pressed;
+    });
+    const uploaded = uploads?.total_synced
+      ? t("devices.uploads", { count: formatNumber(uploads.total_synced), when: formatAgo(uploads.last_sync_time) }) : t("devices.noUploads");
+    if (!notified) return settingsRow(name, [...access, uploaded], renames, revoke);
+    const seen = t("devices.notified", { when: formatAgo(notified.last_seen) });
+    const model = [notified.device_model, notified.platform, notified.app_version].filter(Boolean).join(" · ");
+    const test = button(t("devices.test"), { label: `${t("devices.test")}: ${name}`, click: () =>
+      settle(test, () => api.post("/api/push/test", { device_id: id }), ({ success }) =>
+        toast(t(success ? "devices.tested" : "devices.failed", { name }), { kind: success ? "good" : "bad" })) });
+    const path = `/api/push/devices/${id.split("/").map(encodeURIComponent).join("/")}`;
+    const title = t("devices.remove");
+    const remove = glyphButton("trash", `${title}: ${name}`, () =>
+      erase(remove, { title, text: t("devices.removeText", { name }), path, action: title }, show));
+    return settingsRow(name, [...access, uploaded, seen, model], test, remove, renames, revoke);
+  }
+
+  add(message, messageCard());
+  add(container, settingsCard(t("devices.connect"), connection()),
+    settingsCard(t("devices.title"), h("p.hint", t("devices.lead")), body), message);
+  return show();
+}
+
+/**
+ * The button that renames a token.
+ *
+ * @param {TokenFields} token
+ * @param {() => unknown} then
+ */
+function renamer({ id, name }, then) {
+  const label = t("devices.rename");
+  return button(label, { label: `${label}: ${name}`, click: () => {
+    const input = h("input", { type: "text", required: true, maxlength: 100, value: name });
+    formDialog({ title: label, body: field(t("devices.name"), input), action: label,
+      submit: async () => (await api.patch(`/api/tokens/${id}`, { name: input.value.trim() }), then()) });
+  } });
+}
+
+/**
+ * The devices that upload, the latest first, and then those that only are notified.
+ *
+ * @param {AbortSignal} signal
+ */
+async function fetchDevices(signal) {
+  const ask = (/** @type {string} */ path) => api.get(path, null, { signal });
+  const asked = [ask("/api/photos/devices"), ask("/api/push/devices"), isOwner() ? ask("/api/tokens") : { tokens: [] }];
+  const [uploading, registered, access] =
+    /** @type {[{ devices: SyncedDevice[] }, { devices: DeviceFields[] }, { tokens: TokenFields[] }]} */ (await Promise.all(asked));
+  /** @type {Map<string, Device>} */
+  const devices = new Map();
+  for (const uploads of uploading.devices) devices.set(uploads.device_id, { id: uploads.device_id, uploads });
+  for (const notified of registered.devices) devices.set(notified.device_id, { ...devices.get(notified.device_id), id: notified.device_id, notified });
+  for (const token of access.tokens) {
+    const id = token.device_id && !OWN.includes(token.device_id) ? token.device_id : `token ${token.id}`;
+    const device = devices.get(id) ?? { id };
+    devices.set(id, { ...device, tokens: [...(device.tokens ?? []), token] });
+  }
+  return [...devices.values()];
+}
+
+function messageCard() {
+  const subject = h("input", { type: "text", maxlength: 256, placeholder: "Snaplore" });
+  const text = h("textarea", { rows: 2, required: true, maxlength: 4096 });
+  const send = h("button.button", { type: "submit", text: t("devices.send") });
+  const sent = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    settle(send, () => api.post("/api/push/broadcast", { title: subject.value, body: text.value }), ({ count }) => {
+      toast(t("devices.sent", { count }), { kind: count ? "good" : "info" });
+      text.value = "";
+    });
+  };
+  return settingsCard(t("devices.broadcast"), h("form.stack", { on: { submit: sent } },
+    field(t("devices.subject"), subject), field(t("devices.text"), text), h("div.row", send)));
+}

@@ -1,0 +1,160 @@
+// What is known about a photo: the panel beside the picture in the viewer.
+
+import { button, h } from "../base/dom.js";
+import { formatBytes, formatDate, formatPercent } from "../base/format.js";
+import { copyText } from "../base/shell.js";
+import { t, term, words } from "../base/texts.js";
+
+words({
+  details: {
+    entities: "Details|详细信息",
+    text: "Text in the picture|图中文字",
+    facts: "About this screenshot|关于此截图",
+    more: "Show all of the text|显示全部文字",
+    less: "Show less|收起",
+    taken: "Taken|截图时间",
+    uploaded: "Uploaded|上传时间",
+    app: "App|应用",
+    device: "Device|设备",
+    type: "Type|类型",
+    purpose: "Purpose|用途",
+    size: "Size|大小",
+    name: "File name|文件名",
+    state: "Analysis|分析",
+    confidence: "Confidence|置信度",
+    failed: "The analysis failed|分析失败",
+    waiting: "The analysis is not finished yet. The result will appear here.|分析尚未完成，结果会显示在这里。",
+    reprocess: "Analyse again|重新分析",
+    copy: "Copy {value}|复制 {value}",
+    noText: "No text was recognised in this picture.|没有识别出文字。",
+  },
+  entity: {
+    link: "Link|链接",
+    email: "E-mail|邮箱",
+    phone: "Phone|电话",
+    address: "Address|地址",
+    wifi: "Wi-Fi|Wi-Fi",
+    password: "Password|密码",
+    amount: "Amount|金额",
+    date: "Date|日期",
+    code: "Code|代码",
+    time: "Time|时间",
+  },
+});
+
+const LINES_SHOWN = 12; // of the text, until the rest is asked for
+const LONG_TEXT = 700; // characters: few lines can be long ones
+const SHOWN_VALUE = 60; // characters of a value in the name of its button
+
+/** @type {unknown[]} */
+export const UNFINISHED = ["pending", "processing"];
+
+/**
+ * @param {PhotoDetail} photo
+ * @param {{ title: string, reprocess: (pressed: HTMLButtonElement) => unknown, veil: Child }} options `veil` is shown in place of what was read
+ */
+export function detailsOf(photo, { title, reprocess, veil }) {
+  const { analysis } = photo;
+  const isDone = analysis.status === "done";
+  const entities = entitiesOf(photo);
+  const text = textOf(photo);
+  const again = button(t("details.reprocess"), { glyph: "refresh", click: () => reprocess(again) });
+  const facts = [
+    ["taken", formatDate(photo.original_timestamp)], ["uploaded", formatDate(photo.created_at)], ["app", analysis.app_name],
+    ["type", isDone && analysis.content_category && term("category", analysis.content_category)],
+    ["purpose", isDone && analysis.intent && term("intent", analysis.intent)],
+    ["device", photo.device_name || photo.device_id], ["size", `${photo.width} × ${photo.height}, ${formatBytes(photo.file_size)}`],
+    ["name", !veil && photo.filename], ["state", t(`status.${analysis.status}`)], ["confidence", isDone && formatPercent(analysis.confidence)],
+  ];
+  return [
+    h("h3.details-title", title),
+    veil,
+    analysis.status === "error" && h("div.details-failed", { role: "alert" }, h("strong", t("details.failed")), h("p", analysis.error_message), again),
+    UNFINISHED.includes(analysis.status) && h("p.muted", { role: "status", text: t("details.waiting") }),
+    !veil && [photo.summary && photo.summary !== title && h("p.details-summary", photo.summary),
+      h("div.details-own"), // for tags and a note (own-words.js)
+      h("div.details-agenda"), // for what happens on days that it names (agenda.js)
+      entities.length > 0 && h("section", h("h4", t("details.entities")), h("ul.list.entities", entities.map(entityRow))),
+      text ? textSection(text) : isDone && h("p.muted.small", t("details.noText"))],
+    h("section", h("h4", t("details.facts")),
+      h("dl.facts", facts.filter(([, value]) => value).map(([name, value]) => [h("dt", t(`details.${name}`)), h("dd", value)]))),
+  ];
+}
+
+/** @param {string} text */
+function textSection(text) {
+  const isLong = text.split("\n", LINES_SHOWN + 1).length > LINES_SHOWN || text.length > LONG_TEXT;
+  const body = h("p.details-text", { class: isLong ? "short" : "", text });
+  const more = button(t("details.more"), { kind: "quiet", "aria-expanded": "false" });
+  more.addEventListener("click", () => {
+    const isShort = body.classList.toggle("short");
+    more.setAttribute("aria-expanded", String(!isShort));
+    more.textContent = t(isShort ? "details.more" : "details.less");
+  });
+  return h("section", h("div.row.apart", h("h4", t("details.text")),
+    button("", { glyph: "copy", kind: "quiet", label: t("details.copy", { value: t("details.text") }), click: () => copyText(text) })), body, isLong && more);
+}
+
+/**
+ * The entities of a photo that have a value. A model wrote the list, so it may be anything.
+ *
+ * @param {PhotoDetail} photo
+ * @returns {{ type: string, value: string, href: string | null }[]}
+ */
+export function entitiesOf({ analysis }) {
+  /** @type {Entity[]} */
+  const list = parsed(analysis.entities, []);
+  if (!Array.isArray(list)) return [];
+  return list.filter((entity) => entity?.value).map((entity) => {
+    const [type, value] = [String(entity.type).toLowerCase(), String(entity.value)];
+    return { type, value, href: entityTarget(type, value) };
+  });
+}
+
+/** @param {{ type: string, value: string, href: string | null }} entity */
+function entityRow({ type, value, href }) {
+  const isWeb = href?.startsWith("http");
+  const shown = href ? h("a", { href, rel: "noopener noreferrer", target: isWeb ? "_blank" : null, text: value }) : h("span", value);
+  return h("li", h("span.entity-type", term("entity", type)), h("span.grow", shown),
+    button("", { glyph: "copy", kind: "quiet", label: t("details.copy", { value: value.slice(0, SHOWN_VALUE) }), click: () => copyText(value) }));
+}
+
+/**
+ * The address of an entity, or null. Only web, mail and phone links, whatever type the screenshot claims.
+ *
+ * @param {string} type
+ * @param {string} value
+ */
+function entityTarget(type, value) {
+  if (/^https?:\/\/\S+$/i.test(value)) return value;
+  if (/^(link|url|website)$/.test(type) && /^[\w-]+(\.[\w-]+)+(\/\S*)?$/.test(value)) return `https://${value}`;
+  if (type === "email" && /^[^\s@:?&]+@[^\s@:?&]+$/.test(value)) return `mailto:${value}`;
+  if (type === "phone" && /^\+?[\d\s()./-]{5,25}$/.test(value)) return `tel:${value.replace(/[^\d+]/g, "")}`;
+  return null;
+}
+
+/**
+ * The text in the picture: what was read here, else what the model says it has read.
+ *
+ * @param {PhotoDetail} photo
+ */
+export function textOf({ text, analysis }) {
+  if (text) return text;
+  const answer = analysis.llm_response;
+  if (!answer) return "";
+  const start = answer.indexOf("{");
+  const told = start < 0 ? null : parsed(answer.slice(start, answer.lastIndexOf("}") + 1), {})?.visible_text;
+  return typeof told === "string" ? told : "";
+}
+
+/**
+ * @param {string} text
+ * @param {any} fallback
+ */
+function parsed(text, fallback) {
+  try {
+    return JSON.parse(text) ?? fallback;
+  } catch {
+    return fallback;
+  }
+}

@@ -1,0 +1,49 @@
+// A stack in the viewer: the same screen several times, as a strip of its pictures, and the way to keep one of them.
+
+import { picture } from "../base/api.js";
+import { changeMany } from "../base/batch.js";
+import { button, fill, h, icon } from "../base/dom.js";
+import { formatNumber } from "../base/format.js";
+import { openMenu } from "../base/menu.js";
+import { t, words } from "../base/texts.js";
+import { lookUp, veilable } from "./veil.js";
+
+words({
+  stack: {
+    label: "Same screen, {count} times|同一画面，共 {count} 张",
+    member: "Picture {at} of {count}|第 {at} 张，共 {count} 张",
+    best: "Best|最佳",
+    tidy: "Tidy up|整理",
+    keepBest: "Keep the best, delete the others ({count})|保留最佳，删除其余 {count} 张",
+    keepThis: "Keep this one, delete the others ({count})|保留这张，删除其余 {count} 张",
+  },
+});
+
+/**
+ * @param {Stack} stack
+ * @param {number} current
+ * @param {{ viewer: HTMLElement, open: (id: number) => unknown }} options
+ */
+export function stackStrip({ photo_ids: ids, best, count }, current, { viewer, open }) {
+  const looked = lookUp(ids);
+  const members = ids.map((id, at) => {
+    const name = [t("stack.member", { at: at + 1, count }), id === best && t("stack.best")].filter(Boolean).join(", ");
+    const sign = id === best && h("span.stack-best", { "aria-hidden": "true" }, t("stack.best"));
+    const member = h("button.stack-member", { type: "button", title: name, "aria-current": id === current ? "true" : undefined, on: { click: () => id !== current && open(id) } }, sign);
+    looked.then((found) => veilable(member, found.get(id) ?? { id, sensitive: [] }, (veiled) =>
+      fill(member, veiled ? [icon("hidden"), h("span.visually-hidden", name)] : picture(`/api/photos/${id}/thumbnail`, name), sign)), () => {});
+    return member;
+  });
+  /** @param {number} kept */
+  const keep = async (kept) => {
+    if (await changeMany(ids.filter((id) => id !== kept), "trash")) open(kept);
+  };
+  const others = formatNumber(count - 1);
+  const tidy = button(t("stack.tidy"), { glyph: "stack", kind: "quiet stack-tidy", "aria-haspopup": "menu", click: () => openMenu(viewer, tidy, {
+    label: t("stack.tidy"), back: tidy, items: [
+      { label: t("stack.keepBest", { count: others }), glyph: "check", run: () => keep(best) },
+      ...(current === best ? [] : [{ label: t("stack.keepThis", { count: others }), glyph: /** @type {const} */ ("image"), run: () => keep(current) }]),
+    ],
+  }) });
+  return h("div.viewer-stack", { role: "group", label: t("stack.label", { count: formatNumber(count) }) }, h("div.stack-members", members), tidy);
+}

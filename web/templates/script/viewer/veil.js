@@ -1,0 +1,135 @@
+// The veil over what is sensitive, such as a payment card: it covers a screenshot wherever it would be shown, and says why, until somebody
+// uncovers it. A covered picture is not even fetched, so nothing shows through. After five minutes it is covered again, and so it is when
+// the page is loaded.
+
+import { api } from "../base/api.js";
+import { h, icon, listen } from "../base/dom.js";
+import { formatList } from "../base/format.js";
+import { t, term, words } from "../base/texts.js";
+
+words({
+  veil: {
+    title: "Sensitive screenshot|敏感截图",
+    looks: "Looks like {kinds}|看起来是{kinds}",
+    tap: "Show|显示",
+  },
+  sensitive: {
+    card: "a payment card|银行卡",
+    iban: "a bank account|银行账户",
+    national_id: "an identity number|身份证件号码",
+    one_time_code: "a one-time code|一次性验证码",
+    password: "a password|密码",
+    api_key: "an access key|访问密钥",
+    private_key: "a private key|私钥",
+    recovery_phrase: "a recovery phrase|助记词",
+  },
+});
+
+const UNCOVERED = 5 * 60_000; // ms
+
+/** @typedef {{ id: number, sensitive: string[] }} Veilable */
+
+/**
+ * When a photo is covered again, in ms, by id.
+ *
+ * @type {Map<number, number>}
+ */
+const uncovered = new Map();
+
+/**
+ * What a person has said since the lists were fetched, by id.
+ *
+ * @type {Map<number, string[]>}
+ */
+const learned = new Map();
+
+/** @type {WeakMap<Element, () => unknown>} */
+const draws = new WeakMap();
+
+/** "changed": a photo, whose id is its detail, was covered, uncovered, or is known to be sensitive or not. */
+export const veilEvents = new EventTarget();
+
+/** @param {Veilable} photo */
+export const kindsOf = ({ id, sensitive }) => learned.get(id) ?? sensitive;
+
+/** @param {Veilable} photo */
+export const isVeiled = (photo) => kindsOf(photo).length > 0 && !((uncovered.get(photo.id) ?? 0) > Date.now());
+
+/** @param {number} id */
+export function uncover(id) {
+  uncovered.set(id, Date.now() + UNCOVERED);
+  setTimeout(coverAgain, UNCOVERED);
+  changed(id);
+}
+
+/**
+ * What is sensitive on a photo is known to be this.
+ *
+ * @param {number} id
+ * @param {string[]} kinds
+ */
+export function learn(id, kinds) {
+  learned.set(id, kinds);
+  changed(id);
+}
+
+/**
+ * Draw `node` by whether the photo is veiled, now and whenever that changes.
+ *
+ * @param {HTMLElement} node
+ * @param {Veilable} photo
+ * @param {(veiled: boolean) => unknown} draw
+ */
+export function veilable(node, photo, draw) {
+  node.dataset.veil = String(photo.id);
+  draws.set(node, () => draw(isVeiled(photo)));
+  draw(isVeiled(photo));
+}
+
+/**
+ * Why a photo is veiled, as a sentence.
+ *
+ * @param {Veilable} photo
+ */
+export function reasonOf(photo) {
+  const kinds = kindsOf(photo).map((kind) => term("sensitive", kind));
+  return t("veil.looks", { kinds: formatList(kinds) });
+}
+
+/**
+ * The veil over a small picture.
+ *
+ * @param {Veilable} photo
+ */
+export const veil = (photo) => h("span.veil", icon("hidden"), h("span", reasonOf(photo)), h("span.visually-hidden", `. ${t("veil.tap")}`));
+
+/**
+ * Photos of which only the id is known, with what is sensitive on them.
+ *
+ * @param {number[]} ids
+ * @returns {Promise<Map<number, Veilable>>}
+ */
+export async function lookUp(ids) {
+  const found = new Map(ids.map((id) => [id, { id, sensitive: /** @type {string[]} */ ([]) }]));
+  for (let at = 0; at < ids.length; at += 100) {
+    const { items } = await api.get("/api/photos/sensitive", { ids: ids.slice(at, at + 100).join(",") });
+    for (const item of /** @type {Veilable[]} */ (items)) found.set(item.id, item);
+  }
+  return found;
+}
+
+/** @param {number} id */
+function changed(id) {
+  for (const node of document.querySelectorAll(`[data-veil="${id}"]`)) draws.get(node)?.();
+  veilEvents.dispatchEvent(new CustomEvent("changed", { detail: id }));
+}
+
+function coverAgain() {
+  for (const [id, until] of uncovered) {
+    if (until > Date.now()) continue;
+    uncovered.delete(id);
+    changed(id);
+  }
+}
+
+listen(document, { visibilitychange: coverAgain }); // no timer runs while the machine sleeps
