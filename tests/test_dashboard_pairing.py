@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import DESKTOP, PHONE, Dashboard, barriers
+from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers
 from tests.support.drawing import draw
 
 
@@ -71,6 +71,39 @@ def test_a_phone_opens_the_link_and_is_signed_in_until_its_access_ends(shared, o
     phone.reload()
     expect(phone.get_by_label("Key", exact=True)).to_be_visible()
     assert phone.evaluate("localStorage.getItem('snaplore.key')") is None
+
+
+def kept_key(page):
+    return page.evaluate("localStorage.getItem('snaplore.key')")
+
+
+def test_a_link_signs_no_browser_in_as_another_device_without_asking(shared, owner):
+    link = f"#/pair/{shown_code(owner)}"
+    page = shared.open(link)
+    question = page.get_by_role("dialog", name="Sign in as another device?")
+    question.get_by_role("button", name="Cancel").click()
+    expect(question).to_have_count(0)
+    expect(page.get_by_role("link", name="Library")).to_be_visible()
+    assert "pair" not in page.url
+    assert kept_key(page) == f'"{KEY}"'
+    # The same link in the address bar of a page that is open. The code is not used yet.
+    page.evaluate("(link) => location.assign(link)", link)
+    question.get_by_role("button", name="Sign in", exact=True).click()
+    expect(question).to_have_count(0)
+    page.wait_for_function("localStorage.getItem('snaplore.key').startsWith('\"snp_')")
+    assert "pair" not in page.url
+    assert len(shared.service.get("/api/tokens")["tokens"]) == 1
+
+
+def test_a_browser_whose_access_has_ended_is_not_asked(shared, owner):
+    code = shown_code(owner)
+    shared.tolerate("401")  # what the old key gets
+    phone = shared.open(signed_in=False)
+    phone.evaluate("localStorage.setItem('snaplore.key', '\"snp_of-last-year\"')")
+    phone.goto("about:blank")
+    phone.goto(f"{shared.service.url}/#/pair/{code}")
+    expect(phone.get_by_role("link", name="Library")).to_be_visible()
+    assert kept_key(phone) not in (None, '"snp_of-last-year"')
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 // Sign-in. The key is kept in memory, and in the browser's storage only on request.
 
 import { api, session } from "./api.js";
-import { sentence, toast } from "./dialogs.js";
+import { confirmDialog, sentence, toast } from "./dialogs.js";
 import { field, h } from "./dom.js";
 import { emptyOutbox, shareKey } from "./outbox.js";
 import { forget, recalled, remember } from "./preferences.js";
@@ -21,6 +21,8 @@ words({
     code: "Pairing code|配对码",
     codeHint: "Shown by a signed-in browser under Settings, Devices, and by ./snaplore pair.|在已登录浏览器的“设置”→“设备”中显示，也可以运行 ./snaplore pair 查看。",
     useCode: "Use a pairing code instead|改用配对码",
+    another: "Sign in as another device?|以另一台设备的身份登录？",
+    anotherText: "This browser is signed in. The pairing link replaces its key by one of its own, which may do less.|此浏览器已登录。使用配对链接会把当前密钥换成新密钥，其权限可能更小。",
     ended: "This key is no longer valid. Please sign in again.|密钥已失效，请重新登录。",
   },
 });
@@ -30,16 +32,15 @@ let focusLater = ""; // the id of an element
 export function begin() {
   session.refused = () => signedOut();
   session.key = takeKept("carried") ?? recalled("key", null);
-  const [, code] = /^#\/pair\/(\w+)$/.exec(location.hash) ?? [];
-  if (code) {
+  const open = () => {
+    const [, code] = /^#\/pair\/(\w+)$/.exec(location.hash) ?? [];
+    if (!code) return false;
     history.replaceState(null, "", "#/library"); // the code is not kept in the history
-    redeem(code).catch((error) => {
-      if (!session.key) return showSignIn(sentence(error));
-      openShell();
-      toast(sentence(error), { kind: "bad" });
-    });
-    return;
-  }
+    followLink(code).catch((error) => isOpen() ? toast(sentence(error), { kind: "bad" }) : showSignIn(sentence(error)));
+    return true;
+  };
+  window.addEventListener("hashchange", open);
+  if (open()) return;
   focusLater = takeKept("focused") ?? "";
   if (session.key || document.documentElement.dataset.key === "open") openShell();
   else showSignIn();
@@ -80,6 +81,29 @@ function takeKept(name) {
   } catch {
     return null;
   }
+}
+
+/**
+ * Use the code of a link. A browser that is signed in is asked first: a link alone must not replace its key.
+ *
+ * @param {string} code
+ */
+async function followLink(code) {
+  if (session.key && await isAccepted()) {
+    openShell();
+    if (!await confirmDialog({ title: t("signin.another"), text: t("signin.anotherText"), action: t("signin.enter") })) return;
+  }
+  await redeem(code);
+}
+
+/** Whether the key still opens anything. Otherwise it is forgotten. */
+async function isAccepted() {
+  try {
+    await api.get("/api/stats");
+  } catch (error) {
+    if (error.status === 401) session.key = null;
+  }
+  return session.key !== null;
 }
 
 /**
