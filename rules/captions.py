@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from engines.findings import MAX_TITLE, Entity
+from rules import wordlists
 from rules.entities import MONTH, NUMBER, SIGN, TOP_LEVEL
 from rules.kinds import AMOUNT_RIGHT, MONEY, WHEN_RIGHT, headed, is_lock_screen
 from rules.layout import Block, Layout, Row, is_chinese, is_clock, letters, plain, weight
@@ -55,58 +56,15 @@ _SENTENCE_END = re.compile(r"[。！？!?]|\.(?=\s|$)")
 _TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d\W{0,4}$")
 _TEMPERATURE = re.compile(r"-?\d{1,3} ?(?:°|℃|℉)[CF]?")
 
-_CATEGORY = {
-    "en": {
-        "chat": "Chat", "webpage": "Web page", "finance": "Finance", "notification": "Notification",
-        "social_media": "Social media", "other": "Screenshot",
-    },
-    "zh": {
-        "chat": "聊天", "webpage": "网页", "finance": "财务", "notification": "通知",
-        "social_media": "社交媒体", "other": "截图",
-    },
-}  # fmt: skip
-_NO_TEXT = {"zh": "图片中没有找到文字。", "en": "No text was found in the picture."}
-_TEXTS = {
-    "en": {
-        "and": "{} and {}", "comma": ", ", "behind": ", ", "more": "{} and more", "quote": "“{}”",
-        "with": "Chat with {}", "with_said": "Chat with {who}, at last {said}", "chat_said": "Chat: {said}",
-        "chats": "Chats: {entries}", "chats_in": "Chats in {app}: {entries}",
-        "paid_to": "Payment of {amount} to {who}", "paid": "Payment of {amount}",
-        "on": "{what} on {when}", "total": "{name}: {amount} in total",
-        "notice": "Notification from {app}: {said}", "notices": "Notifications: {entries}",
-        "a_notice": "Notification: {said}", "post": "Post by {who}: {said}", "a_post": "Post: {said}",
-        "video": "Video {title}", "article": "Article {title}: {said}",
-        "article_at": "Article {title} on {site}: {said}", "page": "Web page {title}",
-        "page_at": "Web page {title} on {site}", "settings": "Settings “{title}” with {entries}",
-        "settings_plain": "Settings with {entries}",
-        "weather": "Weather in {title}: {entries}", "named": "{title}: {entries}",
-        "mails": "Mails: {entries}", "mails_from": "Mails from {who}: {entries}",
-        "mail": "Mail {title}: {said}", "code": "Code: {said}", "end": ".",
-    },
-    "zh": {
-        "and": "{}和{}", "comma": "、", "behind": " ", "more": "{}等", "quote": "“{}”",
-        "with": "与{}的聊天", "with_said": "与{who}的聊天，最后是{said}", "chat_said": "聊天：{said}",
-        "chats": "聊天列表：{entries}", "chats_in": "{app}的聊天列表：{entries}",
-        "paid_to": "向{who}付款 {amount}", "paid": "付款 {amount}",
-        "on": "{what}，{when}", "total": "{name}：共 {amount}",
-        "notice": "{app}的通知：{said}", "notices": "通知：{entries}", "a_notice": "通知：{said}",
-        "post": "{who}发的帖子：{said}", "a_post": "帖子：{said}", "video": "视频{title}",
-        "article": "文章{title}：{said}", "article_at": "{site} 上的文章{title}：{said}",
-        "page": "网页{title}",
-        "page_at": "{site} 的网页{title}", "settings": "“{title}”设置页，包括{entries}",
-        "settings_plain": "设置页，包括{entries}",
-        "weather": "{title}的天气：{entries}", "named": "{title}：{entries}", "mails": "邮件：{entries}",
-        "mails_from": "{who}的邮件：{entries}",
-        "mail": "邮件{title}：{said}", "code": "二维码：{said}", "end": "。",
-    },
-}  # fmt: skip
+_SENTENCES = wordlists.table("sentences")
+_LINKS = wordlists.words(wordlists.table("names")["plain"]["links"])
 
 
 def title(layout: Layout, kind: str, app: str, language: str) -> str:
     """The line that a person would give the screenshot, at most `MAX_TITLE` characters; "" when it has no
     words.
     """
-    texts = _TEXTS[language]
+    texts = _SENTENCES[language]["caption"]
     subject = _subject(layout, kind, app)
     match kind:
         case "conversation" if who := _with_whom(layout, app):
@@ -132,11 +90,13 @@ def title(layout: Layout, kind: str, app: str, language: str) -> str:
 def summary(layout: Layout, kind: str, category: str, app: str, language: str) -> str:
     """One sentence about the screen, at most `SUMMARY_LENGTH` characters."""
     if not layout.all_lines:
-        return _NO_TEXT[language]
-    texts = _TEXTS[language]
+        return str(_SENTENCES[language]["caption"]["no_text"])
+    texts = _SENTENCES[language]["caption"]
     write = _WRITERS.get(kind)
     sentence = write(layout, app, texts) if write else ""
-    sentence = one_line(sentence or _listed(layout, kind, app, texts) or _CATEGORY[language][category])
+    sentence = one_line(
+        sentence or _listed(layout, kind, app, texts) or _SENTENCES[language]["category"][category]
+    )
     if app and app.casefold() not in sentence.casefold():
         sentence = f"{app}{'：' if language == 'zh' else ': '}{sentence}"
     end = "" if sentence.endswith((".", "。", "!", "?", "！", "？", "…", "”")) else texts["end"]
@@ -152,7 +112,7 @@ def summary(layout: Layout, kind: str, category: str, app: str, language: str) -
 
 def of_code(entity: Entity, language: str) -> str:
     """Title and summary of a picture that shows a code and no text."""
-    return shortened(one_line(_TEXTS[language]["code"].format(said=entity.value)), MAX_TITLE)
+    return shortened(one_line(_SENTENCES[language]["caption"]["code"].format(said=entity.value)), MAX_TITLE)
 
 
 def _subject(layout: Layout, kind: str, app: str) -> str:
@@ -243,14 +203,6 @@ def _is_menu(text: str) -> bool:
         2 * sum(word in _LINKS for word in words) > len(words)
         or all(len(word) <= 4 and is_chinese(word[0]) for word in words)
     )
-
-
-_LINK_WORDS = """
-    home about contact products pricing docs documentation blog issues pull requests codespaces marketplace
-    explore login sign in up register news sports sport video videos search menu features support community
-    download downloads help shop services business tech science culture travel opinion store account cart
-"""
-_LINKS = frozenset(_LINK_WORDS.split())
 
 
 def _first_line(layout: Layout, header: str) -> str:

@@ -15,6 +15,7 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from engines.articles import Article, Material, NewPhoto, Notes, alike
+from rules import wordlists
 from rules.names import is_generic
 from text import one_line, shortened
 
@@ -34,7 +35,7 @@ class Seen(NamedTuple):
 
 def write(material: Material, language: str) -> Notes:
     """The embedded model's notes, none where nothing calls for one. `language` is `zh` or `en`."""
-    texts = _TEXTS[language]
+    texts = _TEXTS[language]["note"]
     seen = [Seen(photo, True) for photo in material.photos]
     seen += [Seen(photo, False) for photo in material.earlier]
     written: list[Article] = []
@@ -56,38 +57,7 @@ def write(material: Material, language: str) -> Notes:
     return Notes(written[:MOST_NOTES])
 
 
-_TEXTS: dict[str, dict[str, Any]] = {
-    "en": {
-        "day": "{day:%a} {day.day} {day:%b}",
-        "due": "{name}: {day}",
-        "on_day": "On **{day}**: {said}",
-        "of": "- **{taken}**: {said}",
-        "about": "More about {name}",
-        "together": "{count} screenshots about {name}, from {first} to {last}.",
-        "together_day": "{count} screenshots about {name} of {first}.",
-        "changed": "It went from {before} to {after}.",
-        "trip": "Your trip from {first} to {last}",
-        "trip_day": "Your trip on {first}",
-        "stop": ".",
-        "facts": " ({facts})",
-        "comma": ", ",
-    },
-    "zh": {
-        "day": "{day.month}月{day.day}日",
-        "due": "{name}：{day}",
-        "on_day": "**{day}**：{said}",
-        "of": "- **{taken}**：{said}",
-        "about": "更多关于{name}",
-        "together": "关于{name}有 {count} 张截图，从{first}到{last}。",
-        "together_day": "{first}有 {count} 张关于{name}的截图。",
-        "changed": "从 {before} 变为 {after}。",
-        "trip": "{first}到{last}的行程",
-        "trip_day": "{first}的行程",
-        "stop": "。",
-        "facts": "（{facts}）",
-        "comma": "、",
-    },
-}
+_TEXTS = wordlists.table("sentences")
 
 # -------------------------------------------------------------------------------------------------- reminders
 

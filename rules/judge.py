@@ -71,25 +71,6 @@ def judge(
     )
 
 
-# The probable reason for keeping a screen of a kind, unless it names an appointment.
-_INTENTS = {
-    "conversation": "note", "conversations": "note", "post": "note", "profile": "reference", "video": "note",
-    "payment": "reference", "accounts": "reference", "notices": "note", "lock_screen": "note",
-    "code": "reference", "article": "research", "page": "research", "settings": "reference",
-    "weather": "note",
-    "calendar": "reminder", "tasks": "reminder", "map": "reference", "ticket": "reminder",
-    "parcel": "reference", "shop": "reference", "mail": "note", "music": "note", "game": "note",
-    "health": "reference",
-    "source": "reference", "form": "reference", "files": "reference", "recipe": "reference", "note": "note",
-    "contacts": "reference", "meeting": "reminder", "network": "reference", "translation": "reference",
-    "home_screen": "ignore",
-}  # fmt: skip
-# Where a date beside such a word is an appointment. In articles and settings it is only a word.
-_MAY_REMIND = frozenset(
-    {"", "conversation", "code", "notices", "lock_screen", "mail", "note", "payment", "parcel", "post"}
-)
-
-
 def _words(latin: str, chinese: str) -> re.Pattern[str]:
     """Any of these alternatives, in any case; Latin ones as whole words."""
     return re.compile(rf"(?<![a-z])(?:{latin})(?![a-z])|{chinese}", re.IGNORECASE)
@@ -113,7 +94,7 @@ def _intent(kind: str, layout: Layout, entities: list[Entity]) -> str:
     text = "\n".join(texts)
     if sum(character.isalnum() for character in text) < LEAST_TEXT:
         return "ignore"
-    if kind in _MAY_REMIND:
+    if kind in kinds.DATED:
         # A date alone is weak evidence, since chats are full of them; next to such a word it is the
         # appointment's.
         dated = any(
@@ -127,6 +108,6 @@ def _intent(kind: str, layout: Layout, entities: list[Entity]) -> str:
         and len({match[0].casefold() for match in _RESEARCH.finditer(text)}) >= 2
     ):
         return "research"
-    intent = _INTENTS.get(kind, "note")
+    intent = kinds.INTENT.get(kind, "note")
     worth = {entity.type for entity in entities} & CODE_KINDS
     return "reference" if intent == "note" and worth and kind not in ("post", "video") else intent

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from rules import wordlists
 from rules.entities import CLOCK, MONTH, NUMBER, SIGN
 
 Wish = Literal["", "when", "long", "amount", "who", "where", "number"]
@@ -16,31 +17,10 @@ MAX_QUESTION = 2_000  # characters that are read
 MOST_EARLIER = 4  # questions in which a subject is looked for
 MOST_WORDS = 12
 
-# Words of questions, which say nothing about what is on a screenshot.
-_QUESTION_WORDS = frozenset(
-    "a about again anything something everything nothing all also am an and any are at be been but by can could did do does else find for from get give gave got had has have "
-    "he her him his how i if image images in into is it its just last latest let list look looking many me mine more most much my "
-    "need of often on one or our out over photo photos picture pictures please recall remember save saved say said says screenshot "
-    "screenshots search see seen she should show shown so some somewhere tell than that the their them then there these they thing "
-    "things this those through to too up us want was we were what what's whats when when's whens where where's wheres which who "
-    "who's whos whom whose why will with would you your".split()
+_TABLE = wordlists.table("questions")
+_QUESTION_WORDS, _ACTIONS, _KINDS, _FOLLOWING = (
+    wordlists.words(_TABLE[name]) for name in ("asking", "actions", "things", "following")
 )
-# What people do with the things on their screenshots. A screenshot rarely has these words, so they are wanted
-# only when a question has no others.
-_ACTIONS = frozenset(
-    "arrive arrives arrived ask asked begin begins book booked bought buy buying call called come comes cost costs depart departs end "
-    "ends expire expires fly go goes going happen happens happened keep kept know leave leaves leaving like made make makes mean means "
-    "meet meeting met order ordered paid pay paying pays pick put read reads run runs send sends sent spend spent start starts stay "
-    "take takes taking took travel use used wait work works write writes writing wrote written wrote opens closes".split()
-)
-# What a person calls the thing on a screenshot, which itself may say "Departure" or "Total". They are wanted only
-# when a question has no others.
-_KINDS = frozenset(
-    "address app appointment article bill boarding book booking chat code conversation email event film flight hotel invoice link mail "
-    "meal meeting message movie news note number order package parcel pass password payment phone price product receipt recipe "
-    "reservation restaurant shop shopping song ticket train trip video website".split()
-)
-_FOLLOWING = frozenset("it its that this there they them he she him her one ones then those these".split())
 _WORD = re.compile(r"[^\W_]+(?:['’.@:/_-][^\W_]+)*")
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -49,12 +29,8 @@ _CHINESE_QUESTION_WORDS = re.compile(
     "什么时候|什么时间|什么地方|什么|多久|多长时间|怎么样|怎么|为什么|多少钱|多少|几点|几号|几月|是谁|谁|截图|图片|照片|保存|存过|看过|有关|关于|相关|我的|我们|我|你|"
     "的|了|吗|呢|吧|是|有|在|和|与|里|中|上|要|会|能|那个|这个|那|这|它|他|她|呀|啊|还|又|一共|总共|花了|花|付了|付|买了|买|定了|订了"
 )
-# At the edges of a run of characters: verbs, and what the thing is called.
-_CHINESE_VERBS = "去到坐从找见做煮取开买订飞住吃看出发抵达说写发叫"
-_CHINESE_KINDS = (
-    "火车票 火车 高铁 动车 航班 飞机 机票 车票 门票 票 会议 开会 预约 快递 包裹 订单 账单 发票 收据 菜谱 食谱 酒店 餐厅 饭店 邮件 短信 消息 聊天 文章 新闻 视频 "
-    "电影 应用 网站 链接 地址 电话 号码 密码 价格 价钱 费用 金额 时间 日期 地点".split()
-)
+_CHINESE_VERBS: str = _TABLE["chinese_verbs"]
+_CHINESE_KINDS: list[str] = _TABLE["chinese_things"].split()
 _CHINESE_FOLLOWING = re.compile("^(?:那|它|他|她|这|还|然后)|(?:它|那个|这个)")
 
 _WISHES: tuple[tuple[Wish, re.Pattern[str]], ...] = (
@@ -84,29 +60,7 @@ _ANSWERS: dict[Wish, re.Pattern[str]] = {
     "number": re.compile(r"\d"),
 }  # fmt: skip
 
-_LABELS: dict[Wish, tuple[str, ...]] = {
-    "when": (
-        "depart",
-        "arriv",
-        "date",
-        "time",
-        "due",
-        "begin",
-        "start",
-        "leaves",
-        "时间",
-        "日期",
-        "出发",
-        "到达",
-        "预计",
-        "截止",
-    ),
-    "long": ("duration", "length", "takes", "用时", "时长"),
-    "amount": ("total", "amount", "price", "sum", "paid", "合计", "总", "实付", "金额", "票价", "价格"),
-    "who": ("from", "to:", "with", "contact", "host", "联系人", "发件人", "收件人", "姓名", "负责人"),
-    "where": ("address", "location", "place", "gate", "venue", "地点", "地址", "位置"),
-    "number": ("number", "code", "no.", "id", "phone", "号码", "单号", "码", "电话"),
-}
+_LABELS: dict[Wish, list[str]] = _TABLE["labels"]
 
 
 # What a question about the agenda may ask for; "" is everything that is to come.

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rules import questions, quotes
+from rules import questions, quotes, wordlists
 from rules.questions import Question
 from text import one_line, shortened
 
@@ -35,48 +35,7 @@ _REMEMBER_CHINESE = re.compile(
     r"\s*(?:请)?(?:帮我)?(?:记住|记下|记得|记一下)[\s:：，,]*(?P<content>.+)", re.DOTALL
 )
 
-_TEXTS = {
-    "en": {
-        "found": "I found this in your screenshots:",
-        "more": "There are {more} more.",
-        "nothing": "I found nothing about that in your screenshots.",
-        "saved": "I will remember that: {content}",
-        "failed": "That did not work: {error}",
-        "remembered": "I remember:",
-        "picture": "I cannot judge the picture, but this is written on it:",
-        "blank": "I can read no text on the picture.",
-        "untitled": "Screenshot",
-        "elsewhere": "I found this elsewhere:",
-        "on": "{name} says:",
-        "several": "These screenshots have it:",
-        "also": "Also: {names}.",
-        "no when": "No date stands beside it. The screenshot was taken on {day}.",
-        "no amount": "No amount stands beside it.",
-        "agenda": "This is in your agenda:",
-        "free": "Nothing in your agenda for that.",
-        "near": "Nothing has these words. Closest in meaning, which may be something else:",
-    },
-    "zh": {
-        "found": "在你的截图中找到：",
-        "more": "另外还有 {more} 张。",
-        "nothing": "在你的截图中没有找到相关内容。",
-        "saved": "好的，我记住了：{content}",
-        "failed": "没有成功：{error}",
-        "remembered": "我记得：",
-        "picture": "我无法理解图片内容，但上面写着：",
-        "blank": "图片上没有可以识别的文字。",
-        "untitled": "截图",
-        "elsewhere": "在其他地方找到：",
-        "on": "{name}上写着：",
-        "several": "这些截图上有相关内容：",
-        "also": "另外还有：{names}。",
-        "no when": "旁边没有写日期。这张截图拍摄于 {day}。",
-        "no amount": "旁边没有写金额。",
-        "agenda": "你的日程中有：",
-        "free": "你的日程中没有相关事项。",
-        "near": "没有截图含有这些词。意思最接近的（不一定相关）：",
-    },
-}
+_TEXTS = wordlists.table("sentences")
 
 
 def reply(
@@ -168,7 +127,8 @@ def _results(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _texts(question: str) -> dict[str, str]:
-    return _TEXTS["zh" if questions.is_chinese(question) else "en"]
+    texts: dict[str, str] = _TEXTS["zh" if questions.is_chinese(question) else "en"]["reply"]
+    return texts
 
 
 def _earlier(messages: list[dict[str, Any]]) -> list[str]:

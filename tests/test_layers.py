@@ -66,7 +66,7 @@ INSIDE = {
         "scope",
     ),
     "rules": (
-        "cues entities screen sensitive",
+        "cues entities screen sensitive wordlists",
         "days holdings layout likeness questions",
         "kinds quotes",
         "captions names replies",

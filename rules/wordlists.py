@@ -1,0 +1,27 @@
+"""The lists of words that the rules go by. They are data, in `rules/words/*.toml`, each with its source: a
+word is found and added there, and no code changes.
+
+A list is one text with an entry a line, or with entries between spaces where none contains one: such texts
+are read in a millisecond, arrays of a thousand strings are not.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+WORDS = Path(__file__).with_name("words")
+
+
+def table(name: str) -> dict[str, Any]:
+    """What `rules/words/{name}.toml` holds."""
+    return tomllib.loads((WORDS / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def lines(text: str) -> list[str]:
+    """The entries of a list that has one a line."""
+    return [line for line in text.splitlines() if line]
+
+
+def words(text: str) -> frozenset[str]:
+    """The entries of a list that separates them by spaces."""
+    return frozenset(text.split())
