@@ -3,7 +3,8 @@ gets its token; `/api/tokens` and `/api/pairing`.
 
 The key is `SNAPLORE_API_KEY` or, where that is unset, one made at the first start and stored in the encrypted
 database. It may do everything. A token may do what its scope allows, and only its SHA-256 is stored. It is
-looked up at every request, so a revoked token is out of force at once, in every worker.
+looked up at every request, so a revoked token is out of force at once, in every worker. It lasts until it is
+revoked; only pairing codes expire.
 
 A pairing code can be redeemed once within five minutes. It never contains the key: whoever sees the code on a
 screen gets, at most, one token, which the owner sees in the list and can revoke.
