@@ -20,6 +20,7 @@ import threading
 import pytest
 import requests
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import verification
 from playwright.sync_api import Error as PlaywrightError
@@ -73,14 +74,47 @@ def verified(ca, server, name, moment=NOW):
     return True
 
 
-def openssl_accepts(folder, ca, server, name):
-    for file, issued in (("ca.pem", ca), ("server.pem", server)):
+def signed(ca, common, names, *, is_ca=False):
+    """A certificate with any content, as whoever has the key of `ca` can make it."""
+    authority = x509.load_pem_x509_certificate(ca.certificate.encode())
+    authority_key = serialization.load_pem_private_key(ca.key.encode(), None)
+    key = ec.generate_private_key(ec.SECP256R1())
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, common)]))
+        .issuer_name(authority.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(NOW - datetime.timedelta(hours=1))
+        .not_valid_after(NOW + datetime.timedelta(days=30))
+        .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()), critical=False
+        )
+        .add_extension(
+            x509.KeyUsage(True, False, False, False, False, is_ca, is_ca, False, False), critical=True
+        )
+    )
+    if names:
+        alternatives = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
+        builder = builder.add_extension(alternatives, critical=False)
+    made = builder.sign(authority_key, hashes.SHA256())
+    plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return certificates.Issued(
+        made.public_bytes(serialization.Encoding.PEM).decode(), key.private_bytes(*plain).decode()
+    )
+
+
+def openssl_accepts(folder, ca, server, name, *, between=None):
+    """Whether openssl accepts the chain. `between` is a CA, signed by `ca`, that has signed `server`."""
+    for file, issued in (("ca.pem", ca), ("server.pem", server), ("between.pem", between or ca)):
         (folder / file).write_text(issued.certificate)
     kind = "-verify_ip" if re.fullmatch(r"[0-9.]+|.*:.*", name) else "-verify_hostname"
     at = str(int(NOW.replace(tzinfo=datetime.UTC).timestamp()))
     command = ["openssl", "verify", "-x509_strict", "-purpose", "sslserver", "-attime", at, kind, name]
-    files = ["-CAfile", str(folder / "ca.pem"), str(folder / "server.pem")]
-    return subprocess.run([*command, *files], capture_output=True, check=False).returncode == 0
+    files = ["-CAfile", "ca.pem", "-untrusted", "between.pem", "server.pem"]
+    return subprocess.run([*command, *files], cwd=folder, capture_output=True, check=False).returncode == 0
 
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -109,6 +143,35 @@ def test_a_stolen_ca_can_certify_no_name_outside_of_its_constraints(ca, tmp_path
     assert not verified(ca, stolen, name)
     assert not openssl_accepts(tmp_path, ca, stolen, name)
     assert "may not certify" in certificates.problem(ca, stolen)
+
+
+@needs_openssl
+@pytest.mark.parametrize(
+    ("common", "names"),
+    [
+        ("example.com", []),  # the name only where old programs look for it
+        ("pi", ["pi", "example.com"]),
+        ("pi", ["*.example.com"]),
+        ("pi", ["pi.example"]),
+        ("pi", ["localhost.example.com"]),
+        ("pi", ["xn--pi-hia.com"]),
+    ],
+)
+def test_openssl_refuses_whatever_else_a_thief_of_the_ca_signs(ca, tmp_path, common, names):
+    assert openssl_accepts(tmp_path, ca, signed(ca, "pi", ["pi"]), "pi")
+
+    stolen = signed(ca, common, names)
+
+    for name in {common, *names}:
+        assert not openssl_accepts(tmp_path, ca, stolen, name.replace("*", "www"))
+
+
+@needs_openssl
+def test_openssl_refuses_what_a_ca_below_the_ca_signs(ca, tmp_path):
+    between = signed(ca, "A second CA", [], is_ca=True)
+
+    for name in ("pi", "example.com"):
+        assert not openssl_accepts(tmp_path, ca, signed(between, name, [name]), name, between=between)
 
 
 def test_the_ca_certifies_no_other_ca(ca):
