@@ -263,7 +263,7 @@ class LibraryView {
     /** @type {PhotoList} */
     const list = new PhotoList({ ...filterQuery(this.chosen), stacks: "true" }, { changed: drawn, failed });
     const grid = timeline(list, (photo, props) => photoCard(photo, { ...props, open: (id) => this.open(id) }), covered, tileTools);
-    /** @type {import("./selection.js").Selection | null} */
+    /** @type {import("./selection.js").TileSelection | null} */
     let selection = null;
     withLater(({ selectable }) => {
       if (!isCurrent()) return;
@@ -341,7 +341,7 @@ class LibraryView {
     };
     draw();
     const cardAt = (/** @type {number} */ place) => /** @type {HTMLElement | undefined} */ (this.#body.querySelectorAll(".result")[place]);
-    /** @type {import("./selection.js").Selection | null} */
+    /** @type {import("./selection.js").TileSelection | null} */
     let selection = null;
     withLater(({ selectable }) => {
       if (!isCurrent()) return;

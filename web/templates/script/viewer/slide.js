@@ -9,6 +9,76 @@ import { zoomable } from "./zoom.js";
 const GLIDE_MS = 200;
 const CONVERTED = ["image/heic", "image/avif"]; // where a browser cannot show these, the service makes a JPEG
 
+/** The files of a picture, and the addresses at which the page shows them. */
+class PictureFiles {
+  /**
+   * @param {number} id
+   * @param {boolean} isTrashed
+   */
+  constructor(id, isTrashed) {
+    this.give = new AbortController();
+    this.id = id;
+    this.isTrashed = isTrashed;
+    /** @type {string[]} */
+    this.urls = [];
+    /** @type {Promise<Blob> | null} */
+    this.original = null;
+    /** @type {Blob | null} a JPEG, where the original cannot be shown */
+    this.visible = null;
+  }
+
+  /**
+   * @param {string} file
+   * @param {Record<string, string>} [form]
+   */
+  async fetch(file, form = {}) {
+    const query = new URLSearchParams({ ...(this.isTrashed && { trash: "true" }), ...form }).toString();
+    const response = await api.open(`/api/photos/${this.id}/${file}${query && `?${query}`}`, this.give.signal);
+    return response.blob();
+  }
+
+  /** The file. Fetched again where it failed. */
+  blob() {
+    return (this.original ??= this.fetch("image"));
+  }
+
+  /** @param {Blob} blob */
+  addressOf(blob) {
+    const url = URL.createObjectURL(blob);
+    this.urls.push(url);
+    return url;
+  }
+
+  /** @param {Blob} blob */
+  async decoded(blob) {
+    const full = new Image();
+    full.src = this.addressOf(blob);
+    await full.decode();
+    return full;
+  }
+
+  /**
+   * The picture, decoded: of the file, or of a JPEG of it where this browser cannot show the file.
+   *
+   * @param {Blob} blob the file
+   */
+  async full(blob) {
+    try {
+      return await this.decoded(blob);
+    } catch (error) {
+      if (!CONVERTED.includes(blob.type)) throw error;
+      this.visible = await this.fetch("image", { format: "jpeg" });
+      return this.decoded(this.visible);
+    }
+  }
+
+  /** Give back its memory, and what is still under way. */
+  release() {
+    this.give.abort();
+    for (const url of this.urls) URL.revokeObjectURL(url);
+  }
+}
+
 /**
  * @param {number} id
  * @param {() => import("./zoom.js").Area} area
@@ -17,19 +87,13 @@ const CONVERTED = ["image/heic", "image/avif"]; // where a browser cannot show t
  * @param {boolean} isTrashed
  */
 export function pictureSlide(id, area, summary, changed, isTrashed) {
-  const give = new AbortController();
-  const where = isTrashed ? "?trash=true" : "";
+  const files = new PictureFiles(id, isTrashed);
+  const { signal } = files.give;
   const image = h("img.viewer-image", { alt: "", draggable: "false", decoding: "async" });
   const canvas = h("div.viewer-canvas", { hidden: true }, image);
   const problem = h("div.viewer-problem", { hidden: true });
   const veil = h("div.viewer-veil", { hidden: true });
   const node = h("div.viewer-slide", { dataset: { slide: id } }, canvas, problem, veil);
-  /** @type {string[]} */
-  const urls = [];
-  /** @type {Promise<Blob> | null} */
-  let original = null;
-  /** @type {Blob | null} a JPEG, where the original cannot be shown */
-  let visible = null;
   /** @type {import("./overlay.js").TextLayer | null} */
   let text = null;
   let marks = h("i", { hidden: true });
@@ -49,57 +113,30 @@ export function pictureSlide(id, area, summary, changed, isTrashed) {
     zoom.resize(size);
   }
 
-  /** @param {Blob} blob */
-  function addressOf(blob) {
-    const url = URL.createObjectURL(blob);
-    urls.push(url);
-    return url;
-  }
-
   async function showThumbnail() {
     if (canvas.hidden) return; // its size is not known yet, and the thumbnail's says nothing
-    const blob = await fetched("thumbnail");
-    if (!image.src && !give.signal.aborted) image.src = addressOf(blob);
-  }
-
-  /** @type {(file: string, form?: string) => Promise<Blob>} */
-  async function fetched(file, form = "") {
-    const response = await api.open(`/api/photos/${id}/${file}${where}${form}`, give.signal);
-    return response.blob();
-  }
-
-  /** @param {Blob} blob */
-  async function decoded(blob) {
-    const full = new Image();
-    full.src = addressOf(blob);
-    await full.decode();
-    return full;
+    const blob = await files.fetch("thumbnail");
+    if (!image.src && !signal.aborted) image.src = files.addressOf(blob);
   }
 
   async function show() {
     problem.hidden = true;
     try {
       const cover = await veiled();
-      if (give.signal.aborted) return;
+      if (signal.aborted) return;
       isVeiled = Boolean(cover);
       if (cover) return showVeil(cover);
       showThumbnail().catch(() => {}); // the picture itself follows
-      original ??= fetched("image");
-      const blob = await original;
-      if (give.signal.aborted) return;
-      const full = await decoded(blob).catch(async (error) => {
-        if (!CONVERTED.includes(blob.type)) throw error;
-        const jpeg = await fetched("image", `${where ? "&" : "?"}format=jpeg`);
-        visible = jpeg;
-        return decoded(jpeg);
-      });
-      if (give.signal.aborted) return;
+      const blob = await files.blob();
+      if (signal.aborted) return;
+      const full = await files.full(blob);
+      if (signal.aborted) return;
       resize({ width: full.naturalWidth, height: full.naturalHeight });
       image.src = full.src;
       node.dataset.state = "ready";
     } catch (error) {
-      if (wasAborted(error) || give.signal.aborted) return;
-      original = null;
+      if (wasAborted(error) || signal.aborted) return;
+      files.original = null;
       node.dataset.state = "broken";
       canvas.hidden = true;
       if (error?.status === 404) fill(problem, emptyState({ title: told.gone }));
@@ -140,11 +177,11 @@ export function pictureSlide(id, area, summary, changed, isTrashed) {
     },
     /** Whether it has a veil; undefined until that is decided. */
     isCovered: () => isVeiled,
-    /** The file. Fetched again where it failed. */
-    blob: () => (original ??= fetched("image")),
+    /** The file. */
+    blob: () => files.blob(),
     /** What is shown: the file, or a JPEG of it where this browser cannot show the file. */
     async picture() {
-      return visible ?? this.blob();
+      return files.visible ?? files.blob();
     },
     text: () => text,
     /** @param {PhotoLines} found */
@@ -180,8 +217,7 @@ export function pictureSlide(id, area, summary, changed, isTrashed) {
     },
     /** Give back its memory, and what is still under way. */
     release() {
-      give.abort();
-      for (const url of urls) URL.revokeObjectURL(url);
+      files.release();
       image.removeAttribute("src");
       node.remove();
     },
