@@ -28,6 +28,7 @@ export default [
     rules: {
       "page/no-globals-taken": "error",
       "curly": ["error", "multi-line"],
+      "max-lines-per-function": ["error", { max: 150, IIFEs: true }],
       "eqeqeq": "error",
       "no-eval": "error",
       "no-implied-eval": "error",
