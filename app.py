@@ -103,7 +103,7 @@ BLUEPRINTS = (
 )
 # Neither a body nor the database: these hold nothing of the person.
 WITHOUT_DATA = (
-    *("index", "health", "manifest", "service_worker", "icon", "share", "page_part"),
+    *("index", "health", "manifest", "service_worker", "icon", "share", "sign_out", "page_part"),
     *trust.PATHS,
 )
 FEEDS = ("feeds.show_agenda", "feeds.show_notes", "feeds.show_search")  # their address is the key
@@ -152,6 +152,7 @@ class Application(flask.Flask):
     settings: Settings
     api_key: str | None = None
     certificate: authority.Presented
+    share_part = ""  # of the address to which other apps share pictures
     is_open = False
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,6 +164,8 @@ class Application(flask.Flask):
         if not self.is_open:
             database.open_store(self.settings)
             self.api_key = access.api_key(self.settings)
+            with database.scope(), database.db.atomic():
+                self.share_part = installable.share_part()
             self.certificate.load()
             # Connections do not survive a fork, and gunicorn forks after this.
             database.close_connections()
@@ -345,11 +348,13 @@ def _add_page_parts(app: Application, page: Callable[[str], dashboard.Page]) -> 
                 return dashboard.part_response(page(language), flask.request)
         raise NotFound("This part belongs to another version of the page: load the page again")
 
-    app.add_url_rule("/manifest.webmanifest", "manifest", installable.manifest)
+    app.add_url_rule("/manifest.webmanifest", "manifest", lambda: installable.manifest(app.share_part))
     app.add_url_rule("/service-worker.js", "service_worker", installable.service_worker)
     for name in installable.ICONS:
         app.add_url_rule(f"/{name}", "icon", installable.icon, defaults={"name": name})
-    app.add_url_rule("/share", "share", installable.shared_without_worker, methods=["POST"])
+    for path in ("/share", f"{installable.SHARE}<part>"):
+        app.add_url_rule(path, "share", installable.shared_without_worker, methods=["POST"])
+    app.add_url_rule("/sign-out", "sign_out", installable.sign_out, methods=["POST"])
 
     @app.get(trust.PATHS["ca"])
     def ca() -> flask.Response:

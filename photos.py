@@ -1150,6 +1150,8 @@ def _picture(
         fresh.content_length = size
         fresh.call_on_close(reader.close)
     fresh.headers["Content-Security-Policy"] = "sandbox"
-    fresh.headers["Cache-Control"] = "private, max-age=86400"
+    # A copy is asked about each time, with the key: it may have been revoked, and the picture deleted.
+    fresh.headers["Cache-Control"] = "private, no-cache"
+    fresh.vary.add("Authorization")
     fresh.make_conditional(flask.request.environ, accept_ranges=size is not None, complete_length=size)
     return fresh

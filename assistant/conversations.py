@@ -445,7 +445,9 @@ def attachment(
     if not flask.request.if_none_match.contains_weak(fresh.get_etag()[0] or ""):
         fresh.data = picture_of(message)
     fresh.headers["Content-Security-Policy"] = "sandbox"
-    fresh.headers["Cache-Control"] = "private, max-age=86400"
+    # A copy is asked about each time, with the key: it may have been revoked, and the picture deleted.
+    fresh.headers["Cache-Control"] = "private, no-cache"
+    fresh.vary.add("Authorization")
     fresh.make_conditional(flask.request.environ)
     return fresh
 

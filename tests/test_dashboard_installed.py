@@ -3,6 +3,7 @@ network.
 """
 
 import json
+import re
 from urllib.parse import unquote
 
 import pytest
@@ -17,9 +18,15 @@ SHARE = """async ([names, contents]) => {
     names.forEach((name, at) => {
         form.append("files", new File([Uint8Array.from(contents[at])], name, {type: "image/png"}));
     });
-    const answer = await fetch("/share", {method: "POST", body: form, redirect: "manual"});
+    const manifest = await caches.match("/manifest.webmanifest") ?? await fetch("/manifest.webmanifest");
+    const address = (await manifest.json()).share_target.action;
+    const answer = await fetch(address, {method: "POST", body: form, redirect: "manual"});
     return answer.type;
 }"""
+
+# Whether the worker has kept what it needs without a network.
+KEPT = """Promise.all(["/", "/manifest.webmanifest"].map((path) => caches.match(path)))
+    .then((found) => found.every(Boolean))"""
 
 # How many pictures wait in the outbox.
 WAITING = """new Promise((resolve) => {
@@ -54,7 +61,7 @@ def opened(shared, **options):
     page = shared.open("#/library", service_workers="allow", **options)
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
     settled(page, "Boolean(navigator.serviceWorker.controller)")
-    settled(page, "caches.match('/').then(Boolean)")
+    settled(page, KEPT)
     return page
 
 
@@ -81,21 +88,86 @@ def test_the_fixed_parts_are_open_and_hold_nothing_of_the_person(shared):
     )
     assert again.status_code == 304
     target = described["share_target"]
-    assert (target["action"], target["method"], target["enctype"]) == (
-        "/share",
-        "POST",
-        "multipart/form-data",
-    )
+    assert re.fullmatch(r"/share/[\w-]{32}", target["action"])
+    assert (target["method"], target["enctype"]) == ("POST", "multipart/form-data")
+    assert manifest.headers["Cross-Origin-Resource-Policy"] == "same-origin"
     assert shared.service.knock("GET", "/icon-1.png").status_code == 401
 
 
 def test_a_share_without_the_worker_stores_nothing_and_opens_the_page(shared):
     before = total(shared)
-    files = [("files", ("a.png", draw(text="lost"), "image/png"))]
-    answer = shared.service.knock("POST", "/share", files=files, allow_redirects=False)
-
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    for path in ("/share", "/share/guessed"):
+        files = [("files", ("a.png", draw(text="lost"), "image/png"))]
+        answer = shared.service.knock("POST", path, files=files, allow_redirects=False)
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/")
     assert total(shared) == before
+
+
+FORGED = """([address, content]) => {
+    const files = new DataTransfer();
+    files.items.add(new File([Uint8Array.from(content)], "forged.png", {type: "image/png"}));
+    const form = Object.assign(document.createElement("form"), {
+        method: "post", enctype: "multipart/form-data", action: address,
+    });
+    const input = Object.assign(document.createElement("input"), {type: "file", name: "files"});
+    input.files = files.files;
+    form.append(input);
+    document.body.append(form);
+    form.submit();
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/share", "/share/", "/share/guessed"])
+def test_a_foreign_page_cannot_put_a_picture_into_the_library(shared, path):
+    page = opened(shared)
+    before = total(shared)
+    foreign = page.context.new_page()
+    foreign.goto("data:text/html,<body></body>")
+    foreign.evaluate(FORGED, [f"{shared.service.url}{path}", list(draw(text="forged"))])
+    expect(foreign.get_by_role("link", name="Library")).to_be_visible()
+
+    assert page.evaluate(WAITING) == 0
+    share(page, f"the person's own, after {path}")
+    eventually(lambda: total(shared) == before + 1, "the person's own is stored")
+    names = {photo["filename"] for photo in shared.service.get("/api/photos")["items"]}
+    assert "forged.png" not in names
+
+
+# The statuses of a picture and its thumbnail for whoever has no key, with what this browser has cached.
+WITHOUT_KEY = """(id) => Promise.all(["image", "thumbnail"].map(async (kind) =>
+    (await fetch(`/api/photos/${id}/${kind}`)).status))"""
+WITH_KEY = WITHOUT_KEY.replace("${kind}`", "${kind}`, {headers: {Authorization: 'Bearer ' + key}}").replace(
+    "(id) =>", "([id, key]) =>"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["revoked", "signed out"])
+def test_pictures_in_the_browsers_cache_are_not_readable_without_a_key(shared, end):
+    shared.tolerate("401|missing or wrong")
+    photo = shared.service.upload(draw(text="private"))["id"]
+    made = shared.service.call("POST", "/api/tokens", json={"name": "tablet", "scope": "full"}).json()
+    page = shared.open(signed_in=False, service_workers="allow")
+    page.evaluate("(token) => localStorage.setItem('snaplore.key', JSON.stringify(token))", made["token"])
+    page.reload()
+    settled(page, "Boolean(navigator.serviceWorker.controller)")
+    settled(page, KEPT)
+    assert page.evaluate(WITH_KEY, [photo, made["token"]]) == [200, 200]
+    assert page.evaluate(WITHOUT_KEY, photo) == [401, 401]
+    page.evaluate("caches.open('frame').then((frame) => frame.put('/mark', new Response('')))")
+
+    with page.expect_response("**/sign-out") as emptied:
+        if end == "revoked":
+            shared.service.call("DELETE", f"/api/tokens/{made['id']}")
+            page.evaluate("location.hash = '#/chat'")
+        else:
+            page.evaluate("location.hash = '#/settings/access'")
+            page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Key", exact=True)).to_be_visible()
+    assert emptied.value.all_headers()["clear-site-data"] == '"cache"'
+    settled(page, "caches.match('/mark').then((kept) => !kept)")
+    assert page.evaluate(WITHOUT_KEY, photo) == [401, 401]
 
 
 @pytest.mark.slow
@@ -153,7 +225,7 @@ def test_a_phone_is_paired_shares_with_and_without_a_network_and_loses_its_acces
     expect(phone.get_by_role("link", name="Library")).to_be_visible()
     secret = phone.evaluate("JSON.parse(localStorage.getItem('snaplore.key'))")
     settled(phone, "Boolean(navigator.serviceWorker.controller)")
-    settled(phone, "caches.match('/').then(Boolean)")
+    settled(phone, KEPT)
     settled(phone, f"({STORED}).then((keys) => keys.includes('{secret}'))")
     found = phone.context.new_cdp_session(phone).send("Page.getInstallabilityErrors")["installabilityErrors"]
     assert {problem["errorId"] for problem in found} <= {"in-incognito"}
@@ -224,7 +296,7 @@ def test_what_waits_goes_on_waiting_when_the_key_is_no_longer_accepted(shared):
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
     settled(page, "Boolean(navigator.serviceWorker.controller)")
     settled(page, f"({STORED}).then((keys) => keys.includes('{made['token']}'))")
-    settled(page, "caches.match('/').then(Boolean)")
+    settled(page, KEPT)
     page.context.set_offline(True)
     share(page, "waits for the next key")
     shared.service.call("DELETE", f"/api/tokens/{made['id']}")

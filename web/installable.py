@@ -3,14 +3,21 @@ apps share pictures.
 
 These parts hold nothing of the person, and browsers fetch them without the key. They have addresses of their
 own because a browser accepts them from nowhere else.
+
+The address for sharing has a random part. A browser lets any website send a form with a file to any address,
+and the service worker would save it as the person's own. Only the browser itself and pages of the service
+can read the manifest, which names the address.
 """
 
 import functools
 import hashlib
 import json
+import secrets
+from typing import Any
 
 import flask
 
+from models import store_value, stored_value
 from settings import NAME
 from web.dashboard import TEMPLATES
 
@@ -19,7 +26,9 @@ ICONS = ("icon-192.png", "icon-512.png", "icon-maskable-512.png", "apple-touch-i
 COLOUR, BACKGROUND = "#0b6b5d", "#f6f4ee"
 PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif", "image/heic", "image/avif")
 
-MANIFEST = {
+SHARE = "/share/"  # and the random part
+
+MANIFEST: dict[str, Any] = {
     "id": "/",
     "name": NAME,
     "short_name": NAME,
@@ -35,7 +44,6 @@ MANIFEST = {
         {"src": "/icon-maskable-512.png", "sizes": "512x512", "type": "image/png", "purpose": "maskable"},
     ],
     "share_target": {
-        "action": "/share",
         "method": "POST",
         "enctype": "multipart/form-data",
         "params": {"files": [{"name": "files", "accept": list(PICTURES)}]},
@@ -43,9 +51,22 @@ MANIFEST = {
 }
 
 
-def manifest() -> flask.Response:
-    """The web app manifest."""
-    return _cached(json.dumps(MANIFEST).encode(), "application/manifest+json")
+def share_part() -> str:
+    """The random part of the address for sharing: made by the first call and stored. Needs a scope."""
+    part: str | None = stored_value("share_part")
+    if part is None:
+        part = secrets.token_urlsafe(24)
+        store_value("share_part", part)
+    return part
+
+
+def manifest(share_part: str) -> flask.Response:
+    """The web app manifest. Other sites may not load it, nor run it as a script."""
+    target = {**MANIFEST["share_target"], "action": SHARE + share_part}
+    content = json.dumps({**MANIFEST, "share_target": target}).encode()
+    answer = _cached(content, "application/manifest+json")
+    answer.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+    return answer
 
 
 def service_worker() -> flask.Response:
@@ -60,9 +81,14 @@ def icon(name: str) -> flask.Response:
     return _cached(_content(name), "image/png")
 
 
-def shared_without_worker() -> flask.Response:
+def shared_without_worker(part: str = "") -> flask.Response:
     """A share that no service worker has received: nothing is stored, and the page is opened."""
     return flask.Response(status=303, headers={"Location": "/"})
+
+
+def sign_out() -> flask.Response:
+    """Have the browser forget what it has cached of this service. It needs no key: that may be revoked."""
+    return flask.Response(status=204, headers={"Clear-Site-Data": '"cache"'})
 
 
 def _cached(content: bytes, media_type: str) -> flask.Response:

@@ -3,6 +3,8 @@
 
 const FRAME = "frame"; // the cache with the page and its later part, which hold nothing of the person
 const PARTS = "/parts/";
+const MANIFEST = "/manifest.webmanifest"; // names the address for sharing, which foreign pages cannot read
+const SHARE = "/share/";
 const OUTBOX = "snaplore";
 const TASK = "outbox";
 const HOPELESS = [400, 413]; // statuses of a picture that will never be accepted
@@ -17,7 +19,7 @@ addEventListener("activate", (event) => event.waitUntil(clients.claim()));
 addEventListener("fetch", (event) => {
   const { pathname, origin } = new URL(event.request.url);
   if (origin !== location.origin) return;
-  if (event.request.method === "POST" && pathname === "/share") event.respondWith(receive(event));
+  if (event.request.method === "POST" && pathname.startsWith(SHARE)) event.respondWith(receive(event, pathname));
   else if (event.request.mode === "navigate" && pathname === "/") event.respondWith(frame(event));
   else if (pathname.startsWith(PARTS)) event.respondWith(part(event.request));
 });
@@ -46,6 +48,20 @@ async function obey({ data, ports: [port] }) {
 async function keepFrame() {
   const answer = await fetch("/", { headers: { Accept: "text/html" }, cache: "no-cache" });
   if (answer.ok) await keepBoth(answer);
+  await keepManifest();
+}
+
+/** Keep the manifest, for the address at which pictures are shared while there is no network. */
+async function keepManifest() {
+  const cache = await caches.open(FRAME);
+  await cache.add(new Request(MANIFEST, { cache: "no-cache" }));
+  return cache.match(MANIFEST);
+}
+
+/** Whether this is the service's own address for sharing. Any website can send a form to the others. */
+async function isForSharing(pathname) {
+  const kept = (await caches.match(MANIFEST, { cacheName: FRAME })) ?? (await keepManifest());
+  return (await kept.json()).share_target.action === pathname;
 }
 
 /** Keep this page with its later part instead of an earlier version of them. */
@@ -84,7 +100,8 @@ async function frame(event) {
 }
 
 /** Keep shared pictures in the outbox, open the library, and send them meanwhile. */
-async function receive(event) {
+async function receive(event, pathname) {
+  if (!(await isForSharing(pathname).catch(() => false))) return Response.redirect("/", 303);
   const form = await event.request.formData();
   const files = form.getAll("files").filter((part) => part instanceof File && part.size > 0);
   for (const file of files) {

@@ -60,6 +60,16 @@ export async function shareKey() {
   if (key !== null) await ask({ task: "send", key });
 }
 
+/**
+ * Have the browser forget what it has cached of the service: the access has ended. Without a network the frame stays, which holds
+ * nothing of the person, or there would be no page to sign in on.
+ */
+export async function emptyCaches() {
+  await fetch("/sign-out", { method: "POST", keepalive: true, signal: AbortSignal.timeout(PATIENCE) });
+  if (!("caches" in window)) return; // over plain http
+  for (const name of await caches.keys()) await caches.delete(name);
+}
+
 /** Delete the key and everything that waits: somebody has signed out. */
 export const emptyOutbox = () => ask({ task: "forget" });
 

@@ -3,7 +3,7 @@
 import { api, session } from "./api.js";
 import { confirmDialog, sentence, toast } from "./dialogs.js";
 import { field, h } from "./dom.js";
-import { emptyOutbox, shareKey } from "./outbox.js";
+import { emptyCaches, emptyOutbox, shareKey } from "./outbox.js";
 import { forget, recalled, remember } from "./preferences.js";
 import { busy, closeShell, fillPage, focusView, isOpen, mark, openShell } from "./shell.js";
 import { t, words } from "./texts.js";
@@ -131,11 +131,11 @@ function deviceName() {
 /** Forget the key and what waits for the network, and then show the sign-in. */
 export async function signOut() {
   await emptyOutbox().catch(() => {});
-  signedOut("");
+  await signedOut("");
 }
 
 /** The service refused the key. */
-function signedOut(reason = t("signin.ended")) {
+async function signedOut(reason = t("signin.ended")) {
   if (!isOpen()) return; // the sign-in reports a wrong key itself
   session.key = null;
   forget("key");
@@ -143,6 +143,7 @@ function signedOut(reason = t("signin.ended")) {
   stopUploads();
   closeShell();
   showSignIn(reason);
+  await emptyCaches().catch(() => {}); // no network
 }
 
 function showSignIn(reason = "") {
