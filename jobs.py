@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, cast, get_args
 
@@ -32,22 +32,32 @@ import crypto
 import database
 import devices
 import memory
-import models
 import reasoner
 from buckets.s3 import Bucket
-from clock import iso, utc_now
+from clock import utc_now
 from curation import retention
-from errors import SnaploreError, Unavailable
+from errors import Conflict, SnaploreError, Unavailable
 from locks import ServiceLock, named_lock
 from settings import MEGABYTE, NAME, S3_ADDRESS, VERSION, Settings
 from terminal.service import Login
 from tls import addresses, authority, certificates, trust
-from upkeep import backup, check, cleanup, importing, moving, offsite, progress, restore, rotation, schedule
+from upkeep import (
+    backup,
+    check,
+    cleanup,
+    clocks,
+    importing,
+    moving,
+    offsite,
+    progress,
+    restore,
+    rotation,
+    schedule,
+)
 from web import shapes
 
 MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
 MOVING_SECONDS = 900.0  # of a clean-up, for moving originals; systemd ends a job after half an hour
-LONGEST_ABSENCE = timedelta(days=7)  # a longer time between two runs of a daily job may be a wrong clock
 
 Parameters = ParamSpec("Parameters")
 
@@ -192,11 +202,14 @@ def _next_step(folder: Path, files: int, *, stored: int) -> None:
 jobs = click.Group("jobs", help="Regular jobs for cron, beside the service; each prints one line.")
 
 
-def job(name: str, *, by_age: bool = False) -> Callable[[Callable[..., str]], click.Command]:
+def job(
+    name: str, *, removes: bool = False, by_age: bool = False
+) -> Callable[[Callable[..., str]], click.Command]:
     """Make a function that returns its outcome a command of `jobs`.
 
-    If another run holds the lock, exit 0 at once: it is already doing this work. A job that acts `by_age`
-    does nothing when the clock has jumped.
+    If another run holds the lock, exit 0 at once: it is already doing this work. A job that
+    `removes` something fails while the database and the key ring are not of one time; one that removes
+    `by_age` also does nothing while the clock is in doubt.
     """
 
     def wrap(function: Callable[..., str]) -> click.Command:
@@ -212,14 +225,15 @@ def job(name: str, *, by_age: bool = False) -> Callable[[Callable[..., str]], cl
                 except Unavailable:
                     click.echo(f"{name}: another run is in progress")
                     return
-                if by_age and _clock_jumped(name, now=utc_now()):
-                    click.echo(
-                        f"{name}: skipped, because the last run was more than {LONGEST_ABSENCE.days} days "
-                        "ago; if the clock is right, the next run does the work"
-                    )
+                if removes or by_age:
+                    _refuse_wrong_age()
+                if by_age and (reason := clocks.doubt(name, now=utc_now())):
+                    click.echo(f"{name}: skipped, because {reason}")
                     return
                 began = time.monotonic()
                 outcome = function(*args, **kwargs)
+                if by_age and not kwargs.get("dry_run"):
+                    clocks.note_done(name, now=utc_now())
                 click.echo(f"{name}: {outcome} ({time.monotonic() - began:.1f} s)")
 
         return command(jobs, name=name, failing=f"{name}: ")(run)
@@ -227,17 +241,11 @@ def job(name: str, *, by_age: bool = False) -> Callable[[Callable[..., str]], cl
     return wrap
 
 
-def _clock_jumped(name: str, *, now: datetime) -> bool:
-    """Whether the last run of this job is longer ago than `LONGEST_ABSENCE`; records this run.
-
-    A Pi has no battery-backed clock. If its clock starts years ahead, a job would delete all data or let all
-    memories fade. By the next run NTP has corrected the clock, or the machine really was off for that long.
-    """
-    mark = f"jobs.{name}.ran_at"
+def _refuse_wrong_age() -> None:
     with database.scope():
-        last = models.stored_value(mark)
-        models.store_value(mark, iso(now))
-    return last is not None and now - datetime.fromisoformat(last) > LONGEST_ABSENCE
+        problem = database.difference()
+    if problem:
+        raise Conflict(f"nothing is removed, because {problem}. {database.ADVICE}.")
 
 
 @job("reason")
@@ -270,14 +278,21 @@ def decay() -> str:
 
 @job("cleanup", by_age=True)
 @click.option("--dry-run", is_flag=True, help="Only report what would be deleted.")
-def clean_up(dry_run: bool) -> str:
+@click.option(
+    "--many-orphans",
+    is_flag=True,
+    help="Go on although so many files belong to no row that the database may be an older one.",
+)
+def clean_up(dry_run: bool, many_orphans: bool) -> str:
     """Delete what is older than the retention period, what has expired, what was in the trash for 30 days,
     and orphaned files; move one-time codes to the trash if that is set. Then write a note about what will be
     deleted within a week.
     """
     settings = _application().settings
     with progress.bars() as report:
-        cleaned = cleanup.clean(settings, now=utc_now(), dry_run=dry_run, progress=report)
+        cleaned = cleanup.clean(
+            settings, now=utc_now(), dry_run=dry_run, many_orphans=many_orphans, progress=report
+        )
     if not dry_run:
         with database.scope():
             retention.warn(settings, now=utc_now())
@@ -285,6 +300,10 @@ def clean_up(dry_run: bool) -> str:
     kept = f"; {cleaned.kept} older photos are kept" if cleaned.kept else ""
     if cleaned.codes:
         kept += f"; {cleaned.codes} one-time codes {'would go' if dry_run else 'went'} to the trash"
+    if cleaned.aside:
+        kept += f"; {cleaned.aside} files without a row {'would be' if dry_run else 'were'} set aside"
+    if cleaned.back:
+        kept += f"; {cleaned.back} that were set aside {'would come' if dry_run else 'came'} back"
     return (
         f"{cleaned.photos} photos, {cleaned.trash} from the trash, {cleaned.conversations} conversations, "
         f"{cleaned.dynamics} notes, {cleaned.memories} memories, {cleaned.orphans} orphaned files, "
@@ -310,7 +329,7 @@ def _shown_move(moved: moving.Moved, verb: str) -> str:
     )
 
 
-@job("move-originals")
+@job("move-originals", removes=True)
 @click.option("--back", is_flag=True, help="Bring all originals back instead, as far as the disk has room.")
 def move_originals(back: bool) -> str:
     """Move the originals of older pictures to the bucket of SNAPLORE_ORIGINALS now; clean-up does so every
@@ -615,7 +634,8 @@ def show_version() -> None:
 @click.option(
     "--repair",
     is_flag=True,
-    help="Recreate what can be derived (thumbnails, search index, counts) and delete orphaned files.",
+    help="Recreate what can be derived (thumbnails, search index, counts), accept the age of the data, and "
+    "set aside files without a row.",
 )
 @click.option(
     "--forget-lost",
@@ -712,8 +732,10 @@ def _back_up_to_file(file: Path, *, force: bool, with_master_key: bool) -> None:
 
 def _back_up_to_bucket(address: str, keep: offsite.Keep) -> None:
     bucket = Bucket(address, _application().settings)
+    with database.scope():
+        is_of_one_time = not database.difference()
     with contextlib.closing(bucket), progress.bars() as report:
-        made = offsite.make(bucket, report, now=utc_now(), keep=keep)
+        made = offsite.make(bucket, report, now=utc_now(), keep=keep if is_of_one_time else offsite.Keep())
     pruned = f"; {made.pruned} earlier backups deleted" if made.pruned else ""
     click.echo(
         f"backup: {made.head.photos} photos, {made.head.files} files, {made.sent} of them new, in {address} "

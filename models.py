@@ -876,6 +876,15 @@ class ForgottenOriginal(Model):
         table_name = "forgotten_originals"
 
 
+class Discarded(Model):
+    """A file that a row has named, and none does any more. Triggers write it."""
+
+    path = peewee.TextField(primary_key=True)
+
+    class Meta:
+        table_name = "discarded"
+
+
 class FileFields(NamedTuple):
     """The fields by which a row names a file that it owns."""
 

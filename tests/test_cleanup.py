@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from datetime import UTC, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -299,7 +300,7 @@ def test_a_dry_run_reports_the_numbers_of_a_run_and_changes_nothing(app, client,
 # ------------------------------------------------------------------------------------------------ other files
 
 
-def test_only_orphans_older_than_a_day_are_deleted(app, client, settings):
+def test_only_orphans_older_than_a_day_are_deleted_or_set_aside(app, client, settings):
     client.upload(draw())
     say("What is on this?", now=utc_now(), picture=draw(format="JPEG"))
     with_rows = files(settings, "photos") | files(settings, "attachments")
@@ -329,8 +330,10 @@ def test_only_orphans_older_than_a_day_are_deleted(app, client, settings):
     now = utc_now()
     os.utime(young, (0, (now - DAY).replace(tzinfo=UTC).timestamp()))
 
-    assert cleanup.clean(settings, now=now) == Cleaned(orphans=5, bytes=25)
+    assert cleanup.clean(settings, now=now) == Cleaned(orphans=2, aside=3, bytes=10)
     left = files(settings)
+    assert {path.relative_to(settings.data_dir / "orphans" / now.date().isoformat()) for path in left - there
+            if "orphans" in path.parts} == {Path(path) for path in orphans[:3]}  # fmt: skip
     assert {settings.data_dir / path for path in orphans} == there - left
     assert with_rows | {young} | {settings.data_dir / path for path in strangers} <= left
     with database.scope():

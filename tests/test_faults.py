@@ -651,7 +651,7 @@ def test_jobs_that_go_by_age_do_nothing_when_the_clock_has_jumped_and_make_up_fo
     )
     for job in ("cleanup", "decay"):
         run(job, now + DAY)
-        assert run(job, years_ahead) == f"{job}: {jumped}\n"
+        assert f"{job}: skipped, because the clock is 1999 days ahead" in run(job, years_ahead)
         run(job, now + 2 * DAY)  # the network has set it right
         assert run(job, now + 9 * DAY + timedelta(hours=1)) == f"{job}: {jumped}\n"
         run(job, now + 9 * DAY + timedelta(hours=2))  # it really was off for a week

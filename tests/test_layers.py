@@ -85,9 +85,9 @@ INSIDE = {
         "authority trust",
     ),
     "upkeep": (
-        "archive export importing pages progress rollback schedule",
-        "backup cleanup moving watching",
-        "check offsite rotation",
+        "archive clocks export importing pages progress rollback schedule",
+        "backup moving orphans watching",
+        "check cleanup offsite rotation",
         "amounts restore",
     ),
     "web": (
@@ -192,6 +192,7 @@ WRITERS = {
     "CoveredMonthTally": set(),
     "CoveredTally": set(),
     "Delivery": {"outlets.webhooks"},
+    "Discarded": {"upkeep.orphans"},  # and triggers
     "Dynamic": {"dynamics"},
     "ForgottenOriginal": {"photos"},  # and triggers
     "PausedTurn": {"assistant.confirmation"},
@@ -268,6 +269,7 @@ READERS = {
         "upkeep.check",
         "upkeep.cleanup",
         "upkeep.export",
+        "upkeep.orphans",
         "upkeep.rotation",
     },
     "MonthTally": {"models"},
@@ -287,7 +289,18 @@ READERS = {
     }
     | {
         f"upkeep.{name}"
-        for name in ("archive", "backup", "check", "cleanup", "export", "moving", "restore", "rotation")
+        for name in (
+            "archive",
+            "backup",
+            "check",
+            "cleanup",
+            "clocks",
+            "export",
+            "moving",
+            "orphans",
+            "restore",
+            "rotation",
+        )
     },
     "PushDevice": {"devices"},
     "Reading": {"upkeep.check"},

@@ -37,7 +37,7 @@ from errors import DatabaseEmpty, DataDamaged, NotFound, SnaploreError, StartRef
 from models import Analysis, ForgottenOriginal, Message, Photo, Reading, Vocabulary
 from settings import Settings, variable
 from tls import authority
-from upkeep import archive, cleanup, rollback
+from upkeep import archive, orphans, rollback
 from upkeep.progress import Progress, silent
 
 BATCH = 100  # rows that are read at once
@@ -117,6 +117,7 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
     looks: tuple[tuple[list[Kind], Callable[..., None]], ...] = (
         ([age], _age),
         ([Kind("certificate")], _certificate),
+        *([([Kind("files set aside")], _aside)] if (settings.data_dir / orphans.FOLDER).exists() else []),
         ([originals, thumbnails], _pictures),
         *(
             [([Kind("originals in the bucket")], partial(_elsewhere, settings))]
@@ -338,11 +339,23 @@ def _attachments(kind: Kind, orders: Orders) -> None:
             kind.note(f"the attachment of message {message.id} is {problem}", repaired=repaired)
 
 
+def _aside(kind: Kind, orders: Orders) -> None:
+    """Files that were set aside although a row names them: their database is back."""
+    folder = database.store().folder
+    for path, place in orphans.asked_for():
+        kind.note(f"{place.relative_to(folder)} is in {path.parents[2]}", repaired=orders.repair)
+    if kind.wrong and orders.repair:
+        orphans.bring_back()
+
+
 def _files(kind: Kind, orders: Orders) -> None:
-    for path in cleanup.orphans(orders.report, now=orders.now):
-        if orders.repair:
-            path.unlink(missing_ok=True)
-        kind.note(f"{path.relative_to(database.store().folder)} belongs to no row", repaired=orders.repair)
+    lost = orphans.found(orders.report, now=orders.now)
+    kind.advice = orphans.too_many(lost)
+    is_repaired = orders.repair and not kind.advice
+    if is_repaired:
+        orphans.set_aside(lost, now=orders.now)
+    for path in lost:
+        kind.note(f"{path.relative_to(database.store().folder)} belongs to no row", repaired=is_repaired)
 
 
 def _rows(

@@ -9,20 +9,15 @@ A deleted row is not gone from the disk. SQLite overwrites it with zeros (`secur
 index only marks what was removed until it is merged, and the write-ahead log keeps earlier versions of pages
 until it is emptied. So after the rows come the index, then the free pages, then the log.
 
-A crash between writing a file and its row leaves an orphan. Orphans are searched only in the folders and
-under the names that the service uses, and only if they are older than a day: a file that an upload is about
-to name in a row is seconds old.
+Files without a row are the concern of `upkeep/orphans.py`.
 """
 
 import contextlib
 import itertools
 import logging
-import os
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -35,7 +30,6 @@ import lexicon
 import models
 import photos
 from assistant import conversations
-from buckets import away
 from curation import retention, searches, trash
 from database import db
 from errors import Unavailable
@@ -43,18 +37,17 @@ from locks import Presence, named_lock
 from models import Conversation, Dynamic, Memory, Message, Photo, Trash
 from outlets import feeds, webhooks
 from settings import Settings
+from upkeep import orphans
 from upkeep.progress import Progress, silent
 
 log = logging.getLogger(__name__)
 
 BATCH = 50  # rows in one transaction: 0.1 s for photos, beside a busy service
 UNINDEXED_BATCH = 250  # photos in one transaction that have no index entries any more
-NAMES = 500  # file names in one query
 PAGES = 500  # free pages that are returned to the file system in one transaction
 # Seconds between two steps. If a step takes under 0.18 s, SQLite's busy handler retries a blocked writer at
 # least every 50 ms, so every waiting writer gets through.
 ROOM = 0.06
-ORPHAN_AGE = timedelta(days=1)
 CLEAR_PATIENCE = 1.0  # seconds that a second click on "delete everything" waits for the first
 
 # A database up to this size, in bytes, is rewritten by each clean-up. When SQLite moves rows between pages,
@@ -77,13 +70,20 @@ class Cleaned(msgspec.Struct):
     conversations: int = 0
     dynamics: int = 0
     memories: int = 0
-    orphans: int = 0  # files without a row
+    orphans: int = 0  # files without a row that were deleted
+    aside: int = 0  # files without a row that were set aside
+    back: int = 0  # files that were set aside and that a row asks for
     bytes: int = 0  # of all deleted files, on disk
     kept: int = 0  # photos that are older than the retention period, and stay because they are kept
 
 
 def clean(
-    settings: Settings, *, now: datetime, dry_run: bool = False, progress: Progress = silent
+    settings: Settings,
+    *,
+    now: datetime,
+    dry_run: bool = False,
+    many_orphans: bool = False,
+    progress: Progress = silent,
 ) -> Cleaned:
     """Delete what is older than the retention period, what has expired, and files without a row. Needs that
     no scope is open.
@@ -92,9 +92,13 @@ def clean(
     pinned dynamics stay. A photo in the trash is deleted `trash.DAYS` after it went there, whatever its age.
     Screenshots of one-time codes go to the trash at the age that is set for them, if one is. A retention of 0
     days keeps everything but expired memories, old trash and orphans. With `dry_run` nothing is deleted, and
-    the numbers are those that a run would have now.
+    the numbers are those that a run would have now. Raises `Conflict`, having deleted nothing, when so many
+    files belong to no row that the database may be wrong, except with `many_orphans`.
     """
     cleaned = Cleaned()
+    lost = orphans.found(progress, now=now)
+    if not many_orphans:
+        orphans.check_number(lost)
     with database.scope():
         days, codes_days = retention.days(settings), retention.codes_days(settings)
         cleaned.kept = photos.count_spared(now - timedelta(days=days)) if days else 0
@@ -103,7 +107,9 @@ def clean(
             _count(kind, cleaned)
         else:
             _purge(kind, cleaned, progress)
-    _remove_orphans(cleaned, progress, now=now, dry_run=dry_run)
+    removed = orphans.remove(lost, progress, now=now, dry_run=dry_run)
+    cleaned.orphans, cleaned.aside, cleaned.back = removed.deleted, removed.aside, removed.back
+    cleaned.bytes += removed.bytes
     if not dry_run:
         _remove_lock_files(now=now)
         _erase(progress)
@@ -132,7 +138,7 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
             webhooks.forget_deliveries()
         for kind in _everything(before):
             _purge(kind, cleaned, progress)
-        _remove_orphans(cleaned, progress, now=now, dry_run=False)
+        orphans.remove_all(progress, now=now)
         _erase(progress)
     return cleaned
 
@@ -250,7 +256,7 @@ def _delete(due: Rows) -> int:
 
 
 def _pictures(rows: Rows) -> Rows:
-    return Photo.select(*_paths(Photo)).where(Photo.id.in_(rows))
+    return Photo.select(Photo.original_path, Photo.thumbnail_path).where(Photo.id.in_(rows))
 
 
 def _attachments(rows: Rows) -> Rows:
@@ -303,106 +309,17 @@ def _step() -> Iterator[None]:
     time.sleep(ROOM)
 
 
-# ------------------------------------------------------------------------------------------------------ files
-
-
-class _Place(NamedTuple):
-    """A folder that may contain orphans."""
-
-    folder: str
-    name: str  # a regular expression
-    # The columns that name files there. None: the files there are temporary.
-    columns: tuple[peewee.Field, ...] = ()
-    spread: bool = False  # over subfolders named by two hexadecimal digits
-
-
-def _paths(model: type[models.Model]) -> tuple[peewee.Field, ...]:
-    return tuple(fields.path for fields in models.FILES[model])
-
-
-_PLACES = (
-    _Place("photos", r"[0-9a-f]{32}(\.thumbnail|\.[0-9a-f]{8})?", _paths(Photo), spread=True),
-    _Place("attachments", r"[0-9a-f]{32}", _paths(Message), spread=True),
-    _Place("spool", r"[0-9a-f]{32}(\.[0-9a-f]{8})?"),
-    _Place(away.FOLDER, r"[0-9a-f]{32}(\.[0-9a-f]{8})?"),
-    _Place("keys", r".+\.[0-9a-f]{8}\.new"),
-)
-
-
-def orphans(report: Progress, *, now: datetime) -> Iterator[Path]:
-    """Files older than `ORPHAN_AGE` that no row names. Each is yielded inside the scope in which it was
-    looked up.
-
-    A restore locks the folder exclusively and writes files before their rows: because of the scope, a caller
-    that deletes orphans cannot meet such files.
-    """
-    folder = database.store().folder
-    searched = [
-        (place, below) for place in _PLACES for below in _folders(folder / place.folder, spread=place.spread)
-    ]
-    for number, (place, below) in enumerate(searched, start=1):
-        for files in _batches(_old_files(below, place.name, now=now)):
-            with database.scope():
-                yield from _without_row(files, place.columns)
-        report("files", number, len(searched))
-
-
-def _remove_orphans(cleaned: Cleaned, report: Progress, *, now: datetime, dry_run: bool) -> None:
-    for path in orphans(report, now=now):
-        cleaned.orphans += 1
-        cleaned.bytes += crypto.size_of(path)
-        if not dry_run:
-            path.unlink(missing_ok=True)
-
-
-def _folders(folder: Path, *, spread: bool) -> list[Path]:
-    if not spread:
-        return [folder]
-    return sorted(
-        path for path in folder.iterdir() if path.is_dir() and re.fullmatch("[0-9a-f]{2}", path.name)
-    )
-
-
-def _without_row(files: list[Path], columns: Iterable[peewee.Field]) -> list[Path]:
-    paths = {str(path.relative_to(database.store().folder)): path for path in files}
-    for column in columns:
-        for (known,) in column.model.select(column).where(column.in_(list(paths))).tuples():
-            del paths[known]
-    return list(paths.values())
-
-
 def _remove_lock_files(*, now: datetime) -> None:
     """Remove lock files that killed processes have left behind. They are empty and lock nothing."""
     folder = database.store().folder
-    for path in _old_files(folder / "workers", "[0-9a-f]{16}", now=now):
+    for path in orphans.old_files(folder / "workers", "[0-9a-f]{16}", now=now):
         Presence.alive(path.parent, path.name)  # removes the file of a dead one
     locks = (("turns", "[0-9a-f]{1,64}|reading"), ("jobs", "[a-z-]+"), ("reasoner", "[a-z]+"))
     for path in itertools.chain.from_iterable(
-        _old_files(folder / name, pattern, now=now) for name, pattern in locks
+        orphans.old_files(folder / name, pattern, now=now) for name, pattern in locks
     ):
         with contextlib.suppress(Unavailable), named_lock(path.parent, path.name, 0, busy=""):
             pass  # leaving removes the file
-
-
-def _old_files(folder: Path, name: str, *, now: datetime) -> Iterator[Path]:
-    """Files in `folder` whose whole name matches and that are older than `ORPHAN_AGE`; none if there is no
-    folder.
-    """
-    latest = (now - ORPHAN_AGE).replace(tzinfo=UTC).timestamp()
-    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            with contextlib.suppress(FileNotFoundError):  # gone since the folder was read
-                if (
-                    re.fullmatch(name, entry.name)
-                    and entry.is_file(follow_symlinks=False)
-                    and entry.stat().st_mtime < latest
-                ):
-                    yield Path(entry.path)
-
-
-def _batches(paths: Iterator[Path]) -> Iterator[list[Path]]:
-    while batch := list(itertools.islice(paths, NAMES)):
-        yield batch
 
 
 # ---------------------------------------------------------------------------------------------- traces, space

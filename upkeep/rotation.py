@@ -47,7 +47,7 @@ from locks import PATIENCE, ServiceLock, named_lock
 from models import Message, Photo
 from settings import Settings
 from spool import Spool, new_place
-from upkeep import archive, moving, pages
+from upkeep import archive, moving, orphans, pages
 from upkeep.progress import Progress
 
 log = logging.getLogger(__name__)
@@ -424,6 +424,7 @@ def _remove_unsealed() -> None:
     """
     folder = database.store().folder
     places = [(folder / kind.folder).glob("*/*") for kind in _KINDS]
+    places.append((folder / orphans.FOLDER).glob("*/*/*/*"))
     for path in itertools.chain((folder / "spool").iterdir(), *places):
         with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
             if STORED.fullmatch(path.name) and path.is_file() and crypto.is_unsealed(path):
