@@ -31,6 +31,7 @@ import models
 import photos
 import readings
 import reasoner
+import tallies
 from buckets import away
 from claims import Claim
 from clock import utc_now
@@ -699,7 +700,7 @@ def page(
         among = among.where("status = ?", status)
     if intent is not None:
         among = among.where("intent = ?", intent)
-    total = models.tallied(status=status, intent=intent)
+    total = tallies.photos({"status": status, "intent": intent})
     ids = models.page_of(among, ("photo_id",), number, size, total)
     if not ids:
         return total, []
@@ -714,7 +715,7 @@ def statistics() -> shapes.Statistics:
     counts = {"pending": 0, "processing": 0, "done": 0, "error": 0}
     intents: dict[str, int] = {}
     categories: dict[str, int] = {}
-    for status, intent, category, number in models.tallied_analyses():
+    for status, intent, category, number in tallies.by_result():
         counts[status] += number
         if status == "done":
             intents[intent] = intents.get(intent, 0) + number

@@ -34,6 +34,7 @@ import loops
 import models
 import photos
 import readings
+import tallies
 import text
 from clock import utc_now
 from database import db
@@ -251,7 +252,7 @@ def loop(settings: Settings) -> loops.Loop:
 
     def step() -> float:
         with database.scope():
-            if models.tallied(status="processing") or models.next_unread() is not None:
+            if tallies.photos({"status": "processing"}) or models.next_unread() is not None:
                 return BEHIND
         try:
             return 0.0 if make_one() else REST

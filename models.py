@@ -1,7 +1,7 @@
 """The tables and their invariants, and small stored values."""
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
@@ -431,129 +431,25 @@ def mark_holdings(holds: dict[int, int]) -> None:
 
 
 class Tally(Model):
-    """The number of photos with this device, status, intent and category.
-
-    Triggers keep it, so no count scans the table.
+    """The number of photos that are alike in everything that a list filters by. Triggers keep it; `tallies`
+    reads it.
     """
 
-    device_id = peewee.TextField()
-    status = peewee.TextField()
-    intent = peewee.TextField()
-    content_category = peewee.TextField()
-    photos = peewee.IntegerField()
-
-    class Meta:
-        table_name = "tallies"
-        primary_key = peewee.CompositeKey("device_id", "status", "intent", "content_category")
-
-
-class MonthTally(Model):
-    """The number of photos as in `Tally`, by the month in which they were taken. Triggers keep it."""
-
+    app_name = peewee.TextField()
     month = peewee.TextField()  # like 2026-11, UTC
     device_id = peewee.TextField()
     status = peewee.TextField()
     intent = peewee.TextField()
     content_category = peewee.TextField()
-    photos = peewee.IntegerField()
-
-    class Meta:
-        table_name = "month_tallies"
-        primary_key = peewee.CompositeKey("month", "device_id", "status", "intent", "content_category")
-
-
-class AppTally(Model):
-    """The number of photos as in `MonthTally`, by app. Triggers keep it."""
-
-    app_name = peewee.TextField()
-    month = peewee.TextField()
-    device_id = peewee.TextField()
-    status = peewee.TextField()
-    intent = peewee.TextField()
-    content_category = peewee.TextField()
-    photos = peewee.IntegerField()
-
-    class Meta:
-        table_name = "app_tallies"
-        primary_key = peewee.CompositeKey(
-            "app_name", "month", "device_id", "status", "intent", "content_category"
-        )
-
-
-class KeptTally(Model):
-    """The number of kept photos, as in `Tally`. Triggers keep it."""
-
-    device_id = peewee.TextField()
-    status = peewee.TextField()
-    intent = peewee.TextField()
-    content_category = peewee.TextField()
-    photos = peewee.IntegerField()
-
-    class Meta:
-        table_name = "kept_tallies"
-        primary_key = peewee.CompositeKey("device_id", "status", "intent", "content_category")
-
-
-class CoveredTally(Model):
-    """The number of photos as in `Tally`, of those that are covered by another of their stack. Triggers keep
-    it, as the next two.
-    """
-
-    device_id = peewee.TextField()
-    status = peewee.TextField()
-    intent = peewee.TextField()
-    content_category = peewee.TextField()
     kept = peewee.IntegerField()
     covered = peewee.IntegerField()
     photos = peewee.IntegerField()
 
     class Meta:
-        table_name = "covered_tallies"
-        primary_key = peewee.CompositeKey(
-            "device_id", "status", "intent", "content_category", "kept", "covered"
-        )
-
-
-class CoveredMonthTally(Model):
-    """As `CoveredTally`, by the month in which they were taken."""
-
-    month = peewee.TextField()
-    device_id = peewee.TextField()
-    status = peewee.TextField()
-    intent = peewee.TextField()
-    content_category = peewee.TextField()
-    kept = peewee.IntegerField()
-    covered = peewee.IntegerField()
-    photos = peewee.IntegerField()
-
-    class Meta:
-        table_name = "covered_month_tallies"
-        primary_key = peewee.CompositeKey(
-            "month", "device_id", "status", "intent", "content_category", "kept", "covered"
-        )
-
-
-class CoveredAppTally(Model):
-    """As `CoveredMonthTally`, by app."""
-
-    app_name = peewee.TextField()
-    month = peewee.TextField()
-    device_id = peewee.TextField()
-    status = peewee.TextField()
-    intent = peewee.TextField()
-    content_category = peewee.TextField()
-    kept = peewee.IntegerField()
-    covered = peewee.IntegerField()
-    photos = peewee.IntegerField()
-
-    class Meta:
-        table_name = "covered_app_tallies"
+        table_name = "tallies"
         primary_key = peewee.CompositeKey(
             "app_name", "month", "device_id", "status", "intent", "content_category", "kept", "covered"
         )
-
-
-_Covered = CoveredTally | CoveredMonthTally | CoveredAppTally
 
 
 class TagTally(Model):
@@ -575,108 +471,6 @@ class SensitiveTally(Model):
 
     class Meta:
         table_name = "sensitive_tallies"
-
-
-class App(Model):
-    """The number of photos of each app. Triggers keep it; photos without an app's name count for none."""
-
-    app_name = peewee.TextField(primary_key=True)
-    photos = peewee.IntegerField()
-
-    class Meta:
-        table_name = "apps"
-
-
-def tallied(**values: str | None) -> int:
-    """The number of photos with these values of an `AppTally`'s fields; None is any value."""
-    return _sum(Tally if values.get("app_name") is None else AppTally, values)
-
-
-def tallied_kept(**values: str | None) -> int:
-    """The number of kept photos with these values of a `KeptTally`'s fields; None is any value."""
-    return _sum(KeptTally, values)
-
-
-def tallied_covered(*, kept: bool, **values: str | None) -> int:
-    """The number of photos with these values, as in `tallied`, for which another of their stack is shown.
-    With `kept`, counts kept photos only. With a device, only another of the same device covers a photo.
-    """
-    table = CoveredTally if values.get("app_name") is None else CoveredAppTally
-    among: dict[str, str | int | None] = {**values, "kept": 1 if kept else None}
-    among["covered"] = None if values.get("device_id") is None else 1
-    return _sum(table, among)
-
-
-def tallied_analyses() -> list[tuple[str, str, str, int]]:
-    """The status, intent, category and number of photos of each row of the tallies."""
-    # In one value: of some hundred rows, reading the columns takes longer than finding them.
-    sql = "SELECT json_group_array(json_array(status, intent, content_category, photos)) FROM tallies"
-    rows: str = db.execute_sql(sql).fetchone()[0]
-    return msgspec.json.decode(rows, type=list[tuple[str, str, str, int]])
-
-
-def count_trashed() -> int:
-    """The number of photos in the trash."""
-    return Trash.select().count()
-
-
-def largest_tags(most: int) -> list[tuple[str, int]]:
-    """The `most` tags with the most photos, each with their number."""
-    query = TagTally.select(TagTally.tag, TagTally.photos)
-    query = query.order_by(TagTally.photos.desc(), TagTally.folded).limit(most)
-    return list(cast("Iterable[tuple[str, int]]", query.tuples()))
-
-
-def tallied_months(*, stacks: bool, **values: str | None) -> list[tuple[str, int]]:
-    """The months with photos that have these values, the newest first, each with their number. With `stacks`,
-    without photos for which another is shown, as in `tallied_covered`.
-    """
-    table = MonthTally if values.get("app_name") is None else AppTally
-    months = dict(_by_month(_tallies(table, values, table.month), table))
-    if stacks:
-        covered = CoveredMonthTally if values.get("app_name") is None else CoveredAppTally
-        query = _tallies(covered, values, covered.month)
-        if values.get("device_id") is not None:
-            query = query.where(covered.covered == 1)
-        for month, photos in _by_month(query, covered):
-            months[month] -= photos
-    return [(month, photos) for month, photos in months.items() if photos]
-
-
-def _by_month(query: "peewee.ModelSelect[Any]", table: Any) -> "Iterable[tuple[str, int]]":
-    grouped = query.group_by(table.month).order_by(table.month.desc())
-    return cast("Iterable[tuple[str, int]]", grouped.tuples())
-
-
-def largest_apps(most: int) -> list[tuple[str, int]]:
-    """The `most` apps with the most photos, each with their number."""
-    query = App.select(App.app_name, App.photos).order_by(App.photos.desc(), App.app_name).limit(most)
-    return list(cast("Iterable[tuple[str, int]]", query.tuples()))
-
-
-def _sum(
-    table: "type[Tally | AppTally | KeptTally | CoveredTally | CoveredAppTally]",
-    values: Mapping[str, str | int | None],
-) -> int:
-    """The photos of the rows with these values; None is any value. Without peewee, because each list needs
-    it.
-    """
-    given = {name: value for name, value in values.items() if value is not None}
-    within = " AND ".join(f"{getattr(table, name).column_name} = ?" for name in given) or "true"
-    sql = f"SELECT coalesce(sum(photos), 0) FROM {table._meta.table_name} WHERE {within}"  # noqa: S608
-    return cast(int, db.execute_sql(sql, tuple(given.values())).fetchone()[0])
-
-
-def _tallies(
-    table: "type[Tally | MonthTally | AppTally | KeptTally | _Covered]",
-    values: dict[str, str | None],
-    *by: peewee.Field,
-) -> "peewee.ModelSelect[Any]":
-    query = table.select(*by, peewee.fn.SUM(table.photos))
-    for name, value in values.items():
-        if value is not None:
-            query = query.where(getattr(table, name) == value)
-    return query
 
 
 class Selected(NamedTuple):

@@ -47,6 +47,7 @@ import lexicon
 import models
 import pictures
 import readings
+import tallies
 from buckets import away
 from clock import iso, parse_time, utc_now
 from database import db
@@ -263,7 +264,7 @@ def ids_of_page(number: int, size: int, filters: Filters, order: Order = "upload
 
 def trashed_page(number: int, size: int) -> tuple[int, list[shapes.PhotoItem]]:
     """The number of photos in the trash, and one page of them, the one that was thrown away last first."""
-    total = models.count_trashed()
+    total = tallies.trashed()
     ids = models.page_of(Selected("trash"), ("deleted_at", "photo_id"), number, size, total)
     return total, trashed_items(ids)
 
@@ -280,14 +281,14 @@ def trashed_items(ids: list[int]) -> list[shapes.PhotoItem]:
 
 def apps() -> list[shapes.AppCount]:
     """The apps with the most photos, at most `MAX_APPS`, each with the number of its photos."""
-    return [{"app_name": name, "photos": number} for name, number in models.largest_apps(MAX_APPS)]
+    return [{"app_name": name, "photos": number} for name, number in tallies.largest_apps(MAX_APPS)]
 
 
 def timeline(filters: Filters) -> list[shapes.MonthCount]:
     """The months in which pictures were taken, the newest first, each with their number. A period in
     `filters` is ignored.
     """
-    months = models.tallied_months(stacks=filters.stacks, **filters.values())
+    months = tallies.by_month(filters.values(), stacks=filters.stacks)
     return [{"month": month, "photos": number} for month, number in months]
 
 
@@ -684,7 +685,7 @@ def _among(filters: Filters, *, taken: bool) -> Selected:
     elif taken and values:
         # Of several filters, the one that the fewest photos pass: their number is what a page may have to
         # walk through.
-        leading = min(values, key=lambda name: models.tallied(**{name: values[name]}))
+        leading = min(values, key=lambda name: tallies.photos({name: values[name]}))
     elif filters.app is not None:
         leading = "app_name"
     for name, value in values.items():
@@ -712,9 +713,6 @@ def _total(filters: Filters, among: Selected) -> int:
     """How many photos match the filters. In a period, counts those in it or those outside of it, whichever
     are likely to be fewer.
     """
-    if filters.kept and filters.app is not None:
-        # No tally has kept photos by app: they are counted in the index of kept photos.
-        return _within(filters, among).total()
     if filters.since is None and filters.until is None:
         return _tallied(filters)
     if not _holds_most(filters):
@@ -729,12 +727,7 @@ def _total(filters: Filters, among: Selected) -> int:
 
 def _tallied(filters: Filters) -> int:
     """How many photos match the filters without the period, from the tallies."""
-    values = filters.values()
-    covered = models.tallied_covered(kept=filters.kept, **values) if filters.stacks else 0
-    if filters.kept:
-        del values["app_name"]
-        return models.tallied_kept(**values) - covered
-    return models.tallied(**values) - covered
+    return tallies.photos(filters.values(), kept=filters.kept, stacks=filters.stacks)
 
 
 def _stack(found: models.Stack | None) -> shapes.Stack | None:

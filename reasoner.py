@@ -35,6 +35,7 @@ import loops
 import memory
 import models
 import push
+import tallies
 from assistant import context, conversations
 from assistant.transcript import held_back
 from clock import local_time, utc_now
@@ -185,7 +186,7 @@ def _take(*, now: datetime) -> bool:
         return False
     with db.atomic():
         requests = _requests()
-        busy = models.tallied(status="pending") + models.tallied(status="processing") > 0
+        busy = tallies.photos({"status": "pending"}) + tallies.photos({"status": "processing"}) > 0
         burst = requests.in_a_row >= MOST_IN_A_ROW
         too_soon = requests.last_at is not None and requests.last_at <= now < requests.last_at + SPACING
         due = requests.waiting > 0 and not (busy and burst and too_soon)

@@ -16,8 +16,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 import gate
 import lexicon
-import models
 import photos
+import tallies
 from database import db
 from errors import BadInput, NotFound
 from models import Analysis, OwnWords, PhotoTag
@@ -114,7 +114,7 @@ def untag(photo_ids: list[int], tag: str) -> set[int]:
 
 def every_tag() -> list[shapes.TagCount]:
     """The tags with the most photos, at most `MAX_LISTED`, each with the number of its photos."""
-    return [{"tag": name, "photos": number} for name, number in models.largest_tags(MAX_LISTED)]
+    return [{"tag": name, "photos": number} for name, number in tallies.largest_tags(MAX_LISTED)]
 
 
 def present(photo_ids: Iterable[int]) -> set[int]:

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-import models
 import photos
+import tallies
 from clock import iso
 from lexicon import Query, counts, date_terms, filter_term, folded_tag, read, rows
 from queries.operators import Operator, Period
@@ -188,7 +188,7 @@ class Scope(msgspec.Struct):
             return "analyses AS a INDEXED BY analyses_sensitive_taken"
         rarest = min(
             self._single(),
-            key=lambda choice: models.tallied(**{choice.column: choice.values[0]}),
+            key=lambda choice: tallies.photos({choice.column: choice.values[0]}),
             default=None,
         )
         return f"analyses AS a INDEXED BY {_INDEXES[rarest.column] if rarest else 'analyses_taken'}"
@@ -297,7 +297,7 @@ def _marks(values: list[str]) -> str:
 def _named(name: str, value: str) -> list[str]:
     """The stored values that a value of an operator means, whatever their upper and lower case is."""
     if name == "app":
-        sql = "SELECT app_name FROM apps WHERE app_name = ? COLLATE NOCASE LIMIT ?"
+        sql = "SELECT DISTINCT app_name FROM tallies WHERE app_name = ? COLLATE NOCASE LIMIT ?"
         return [row[0] for row in rows(sql, value, MOST_NAMED)]
     if name == "device":
         # There are few of them.

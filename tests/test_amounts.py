@@ -155,6 +155,7 @@ def test_the_migration_measures_files_that_were_stored_before_it(client, setting
 
 def undo_filters():
     """The schema as it was before 0005_filters."""
+    db.execute_sql("DROP VIEW shown")
     named = db.execute_sql(
         "SELECT type, name FROM sqlite_master WHERE name LIKE 'holdings_%' OR sql LIKE '%taken_at%'"
     ).fetchall()
@@ -170,7 +171,8 @@ def undo_filters():
         ("messages", "attachment_bytes"),
     ):
         db.execute_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
-    db.execute_sql("DELETE FROM schema_migration WHERE name = '0005_filters'")
+    for step in ("0005_filters", "0024_shown", "0025_tallies"):
+        db.execute_sql("DELETE FROM schema_migration WHERE name = ?", (step,))
 
 
 # -------------------------------------------------------------------------------------------- retention, keys

@@ -24,7 +24,7 @@ import search
 from assistant import conversations
 from clock import utc_now
 from database import db
-from models import Analysis, App, AppTally, Holding, Message, MonthTally, Photo, Tally, Vocabulary
+from models import Analysis, Holding, Message, Photo, Tally, Vocabulary
 from settings import ROOT
 from spool import Spool
 from tests.support.drawing import draw
@@ -348,12 +348,15 @@ def test_wrong_tallies_are_corrected(library, cli, client):
     before = client.get("/api/stats").json
     with database.scope():
         Tally.update(photos=9).where(Tally.status == "done").execute()
-        Tally.create(device_id="ghost", status="error", intent="", content_category="", photos=1)
+        Tally.create(
+            **dict.fromkeys(("app_name", "intent", "content_category"), ""),
+            month="2026-11", device_id="ghost", status="error", kept=0, covered=0, photos=1,
+        )  # fmt: skip
     [line] = wrong(cli)
     assert line.startswith(
-        "tallies: 2 wrong: photos of 'ghost', error, no intent, no category; "
-        "photos of 'unknown', done, note, no category"
+        "tallies: 2 wrong: photos of no app, 2026-11, ghost, error, no intent, no category; photos of no app"
     )
+    assert line.endswith(", unknown, done, note, no category")
     wrong(cli, "--repair")
     assert client.get("/api/stats").json == before
 
@@ -367,11 +370,10 @@ def test_wrong_tallies_of_months_and_apps_are_corrected(library, cli, client):
     before = [client.get(path).json for path in paths]
     month = before[0]["months"][0]["month"]
     with database.scope():
-        MonthTally.update(photos=9).execute()
-        AppTally.delete().execute()
-        App.update(photos=9).execute()
+        Tally.delete().execute()
     assert wrong(cli) == [
-        f"tallies: 3 wrong: photos of {month}; photos of 'Mail' of {month}; photos of 'Mail'"
+        f"tallies: 2 wrong: photos of Mail, {month}, unknown, done, note, no category; "
+        f"photos of Mail, {month}, unknown, pending, note, no category"
     ]
     wrong(cli, "--repair")
     assert [client.get(path).json for path in paths] == before

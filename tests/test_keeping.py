@@ -152,7 +152,7 @@ def test_a_trashed_photo_is_deleted_for_good_by_delete_by_emptying_and_with_ever
 
     assert not [path for path in (settings.data_dir / "photos").rglob("*") if path.is_file()]
     with database.scope():
-        for table in (models.Trash, models.OwnWords, models.PhotoTag, models.TagTally, models.KeptTally):
+        for table in (models.Trash, models.OwnWords, models.PhotoTag, models.TagTally, models.Tally):
             assert table.select().count() == 0, table
     assert is_sound(settings)
 
@@ -679,7 +679,7 @@ def test_the_check_counts_kept_photos_and_tags_anew(client, settings, stored):
     (photo,) = stored("one")
     client.patch(f"/api/photos/{photo}", json={"kept": True, "tags": ["a"]})
     with database.scope():
-        database.db.execute_sql("UPDATE kept_tallies SET photos = 7")
+        database.db.execute_sql("UPDATE tallies SET photos = 7")
         database.db.execute_sql("UPDATE tag_tallies SET photos = 7")
     assert not is_sound(settings)
     repaired = list(check.check(settings, check.Orders(now=utc_now(), repair=True)))

@@ -32,11 +32,7 @@ FEW = {
     "push_devices",
     "sync_states",
     "tallies",
-    "month_tallies",
-    "covered_tallies",
-    "covered_month_tallies",
     "sensitive_tallies",
-    "kept_tallies",
     "skills",
     "mcp_servers",
     "settings",
@@ -46,7 +42,7 @@ FEW = {
     "saved_searches",
 }
 # Of these, those that are also sorted. The ledger is asked for a month.
-SORTED = {"sync_states", "skills", "mcp_servers", "spend_ledger", "saved_searches"}
+SORTED = {"tallies", "sync_states", "skills", "mcp_servers", "spend_ledger", "saved_searches"}
 
 PHOTO_FILTERS = (
     "status=done",

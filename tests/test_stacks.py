@@ -424,11 +424,11 @@ def undo_stacks():
             db.execute_sql(f"DROP INDEX {name}")
             if name != "analyses_shown":
                 db.execute_sql(sql.replace(", covered)", ")"))
-    for table in ("stacked", "uncompared", "covered_tallies", "covered_month_tallies", "covered_app_tallies"):
+    for table in ("stacked", "uncompared"):
         db.execute_sql(f"DROP TABLE {table}")
     db.execute_sql("ALTER TABLE analyses DROP COLUMN covered")
     db.execute_sql("ALTER TABLE photos DROP COLUMN perceptual_hash")
-    db.execute_sql("DELETE FROM schema_migration WHERE name = '0013_stacks'")
+    db.execute_sql("DELETE FROM schema_migration WHERE name IN ('0013_stacks', '0025_tallies')")
 
 
 def test_a_photo_whose_files_are_lost_is_compared_by_its_bytes_only(app, client, add, stack, reading):

@@ -21,6 +21,7 @@ import database
 import memory
 import models
 import photos
+import tallies
 from clock import iso, utc_now
 from curation import retention
 from errors import Unavailable
@@ -42,9 +43,9 @@ def statistics(*, now: datetime) -> shapes.Amounts:
     files = store.database.parent.glob(f"{store.database.name}*")
     database_bytes = sum(crypto.size_of(path) for path in files)
     return {
-        "total_photos": models.tallied(),
-        "kept_photos": models.tallied_kept(),
-        "trashed_photos": models.count_trashed(),
+        "total_photos": tallies.photos(),
+        "kept_photos": tallies.photos(kept=True),
+        "trashed_photos": tallies.trashed(),
         "total_memories": memory.statistics(now=now)["total"],
         "storage_used_bytes": database_bytes + (Holding.select(peewee.fn.SUM(Holding.bytes)).scalar() or 0),
         "away_photos": there.items,

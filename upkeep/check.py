@@ -555,32 +555,11 @@ class _Count(NamedTuple):
 
 _TALLIED = _Count(
     "tallies",
-    "SELECT device_id, status, intent, content_category, count(*) FROM analyses GROUP BY 1, 2, 3, 4",
-    4,
-)
-_TALLIED_MONTHS = _Count(
-    "month_tallies",
     """
-    SELECT substr(taken_at, 1, 7), device_id, status, intent, content_category, count(*) FROM analyses
-    GROUP BY 1, 2, 3, 4, 5
+    SELECT app_name, substr(taken_at, 1, 7), device_id, status, intent, content_category, kept, covered,
+    count(*) FROM analyses GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
     """,
-    5,
-)
-_TALLIED_APPS = _Count(
-    "app_tallies",
-    """
-    SELECT app_name, substr(taken_at, 1, 7), device_id, status, intent, content_category, count(*)
-    FROM analyses GROUP BY 1, 2, 3, 4, 5, 6
-    """,
-    6,
-)
-_KEPT = _Count(
-    "kept_tallies",
-    """
-    SELECT device_id, status, intent, content_category, count(*) FROM analyses WHERE kept = 1
-    GROUP BY 1, 2, 3, 4
-    """,
-    4,
+    8,
 )
 # How a tag is spelled is not counted: any of its photos may have the first spelling.
 _TAGGED = _Count(
@@ -591,7 +570,6 @@ _TAGGED = _Count(
     """,
     1,
 )
-_APPS = _Count("apps", "SELECT app_name, count(*) FROM analyses WHERE app_name <> '' GROUP BY app_name", 1)
 _HELD = _Count(
     "holdings",
     """
@@ -605,21 +583,11 @@ _HELD = _Count(
 
 
 def _tallies(kind: Kind, orders: Orders) -> None:
-    for device_id, status, intent, category in _miscounts(_TALLIED, repair=orders.repair):
-        kind.note(
-            f"photos of {device_id!r}, {status}, {intent or 'no intent'}, {category or 'no category'}",
-            repaired=orders.repair,
-        )
-    months = {month for month, *_ in _miscounts(_TALLIED_MONTHS, repair=orders.repair)}
-    apps = {(app_name, month) for app_name, month, *_ in _miscounts(_TALLIED_APPS, repair=orders.repair)}
-    for month in sorted(months):
-        kind.note(f"photos of {month}", repaired=orders.repair)
-    for app_name, month in sorted(apps):
-        kind.note(f"photos of {app_name!r} of {month}", repaired=orders.repair)
-    for (app_name,) in _miscounts(_APPS, repair=orders.repair):
-        kind.note(f"photos of {app_name!r}", repaired=orders.repair)
-    if _miscounts(_KEPT, repair=orders.repair):
-        kind.note("kept photos", repaired=orders.repair)
+    for app_name, month, device_id, status, intent, category, *_ in _miscounts(
+        _TALLIED, repair=orders.repair
+    ):
+        alike = (app_name or "no app", month, device_id, status, intent or "no intent")
+        kind.note(f"photos of {', '.join((*alike, category or 'no category'))}", repaired=orders.repair)
     for (folded,) in _miscounts(_TAGGED, repair=orders.repair):
         kind.note(f"photos with the tag {folded!r}", repaired=orders.repair)
 

@@ -1,0 +1,68 @@
+"""Counts of photos, which triggers keep in the table `tallies`, so that no list counts photos.
+
+A row counts the photos that are alike in everything that a list filters by. Any count is a sum of rows.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from database import db
+from models import TagTally, Trash
+
+Values = Mapping[str, str | None]  # field of a `Tally` -> the wanted value; None: any
+
+_SHOWN, _SHOWN_ON_DEVICE = "NOT covered", "covered <> 1"
+
+
+def photos(values: Values | None = None, *, kept: bool = False, stacks: bool = False) -> int:
+    """The number of photos with these values. With `kept`, only of kept ones. With `stacks`, without those
+    for which another of their stack is shown; with a device, only another of the same device covers a photo.
+    """
+    within, given = _within(values or {}, kept=kept, stacks=stacks)
+    sql = f"SELECT coalesce(sum(photos), 0) FROM tallies WHERE {within}"  # noqa: S608
+    return cast(int, db.execute_sql(sql, given).fetchone()[0])
+
+
+def by_month(values: Values, *, stacks: bool) -> list[tuple[str, int]]:
+    """The months with photos that have these values, the newest first, each with their number."""
+    within, given = _within(values, kept=False, stacks=stacks)
+    sql = f"SELECT month, sum(photos) FROM tallies WHERE {within} GROUP BY month ORDER BY month DESC"  # noqa: S608
+    return [(month, number) for month, number in db.execute_sql(sql, given).fetchall()]
+
+
+def by_result() -> list[tuple[str, str, str, int]]:
+    """Each status, intent and category that photos have together, with their number."""
+    sql = "SELECT status, intent, content_category, sum(photos) FROM tallies GROUP BY 1, 2, 3"
+    return cast("list[tuple[str, str, str, int]]", db.execute_sql(sql).fetchall())
+
+
+def largest_apps(most: int) -> list[tuple[str, int]]:
+    """The `most` apps with the most photos, each with their number. Photos without an app's name count for
+    none.
+    """
+    sql = """SELECT app_name, sum(photos) AS number FROM tallies WHERE app_name <> ''
+        GROUP BY app_name ORDER BY number DESC, app_name LIMIT ?"""
+    return cast("list[tuple[str, int]]", db.execute_sql(sql, (most,)).fetchall())
+
+
+def largest_tags(most: int) -> list[tuple[str, int]]:
+    """The `most` tags with the most photos, each with their number."""
+    query = TagTally.select(TagTally.tag, TagTally.photos)
+    query = query.order_by(TagTally.photos.desc(), TagTally.folded).limit(most)
+    return list(cast("Iterable[tuple[str, int]]", query.tuples()))
+
+
+def trashed() -> int:
+    """The number of photos in the trash."""
+    return Trash.select().count()
+
+
+def _within(values: Values, *, kept: bool, stacks: bool) -> tuple[str, tuple[Any, ...]]:
+    """The conditions on a row, and their values."""
+    given = {name: value for name, value in values.items() if value is not None}
+    conditions = [f"{name} = ?" for name in given]
+    if kept:
+        conditions.append("kept")
+    if stacks:
+        conditions.append(_SHOWN_ON_DEVICE if "device_id" in given else _SHOWN)
+    return " AND ".join(conditions) or "true", tuple(given.values())
