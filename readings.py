@@ -4,7 +4,7 @@
 A reading is kept whichever model analyses the photo: the page puts the lines over the picture, and a search
 shows where a match stands. What is searched is not kept here, but with the analysis (`lexicon.py`).
 
-A reading is a few hundred bytes (`engines/packing.py`). Which of its lines are the status bar is recognised
+A reading is about a kilobyte (`engines/packing.py`). Which of its lines are the status bar is recognised
 whenever it is read (`rules/screen.py`), so that better rules also serve photos that were read before.
 """
 
@@ -144,7 +144,7 @@ def text(photo_id: int) -> str:
     """What was read on a photo, a line a row; "" when nothing was."""
     row = db.execute_sql("SELECT lines FROM readings WHERE photo_id = ?", (photo_id,)).fetchone()
     try:
-        return "" if row is None else "\n".join(packing.texts(row[0]))
+        return "" if row is None else "\n".join(line.text for line in packing.unpack(row[0]))
     except packing.Damaged as problem:
         _log_damage(photo_id, problem)
         return ""

@@ -14,7 +14,7 @@ PIXELS = st.integers(-5, 30_000)
 LINES = st.lists(
     st.builds(
         lambda text, doubt, left, top, width, height: Line(
-            text, 1 - doubt / 100, left, top, left + width, top + height
+            text, round(1 - doubt / 100, 2), left, top, left + width, top + height
         ),
         st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\0"), max_size=40),
         st.integers(0, 100), PIXELS, PIXELS, st.integers(0, 4_000), st.integers(0, 400),
@@ -39,19 +39,9 @@ def test_what_is_packed_comes_back(lines):
     assert packing.unpack(packing.pack(lines)) == lines
 
 
-def test_a_screen_takes_a_few_hundred_bytes():
+def test_a_screen_takes_less_than_a_kilobyte():
     assert 300 < sum(len(line.text) for line in SCREEN) < 600
-    assert len(packing.pack(SCREEN)) < 500
-
-
-def test_chinese_takes_less_than_it_does_in_utf_8():
-    text = "您的包裹已到达幸福路菜鸟驿站，请凭取件码及时领取，营业时间为早上九点至晚上八点。"
-    lines = [Line(f"{row}{text}"[row:], 1.0, 40, 90 * row, 900, 90 * row + 40) for row in range(10)]
-
-    packed = packing.pack(lines)
-
-    assert packed[0] == packing.ENCODINGS.index("utf-16-be")
-    assert packing.unpack(packed) == lines
+    assert len(packing.pack(SCREEN)) < 1_000
 
 
 def test_a_line_break_and_halves_of_characters_in_a_text_cost_no_line():
@@ -78,16 +68,14 @@ def test_a_changed_byte_is_noticed(place, change):
 
 @given(st.binary(max_size=200))
 def test_bytes_that_were_never_packed_are_refused_or_read_as_lines(body):
-    for form in range(3):
-        crc = zlib.crc32(bytes([form]) + body)
+    for data in (body, zlib.compress(body)):
         with contextlib.suppress(packing.Damaged):
-            packing.unpack(bytes([form]) + crc.to_bytes(4, "big") + body)
+            packing.unpack(data)
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked():
-    packer = zlib.compressobj(9, wbits=-15)
-    bomb = bytes([1, 0, 0, 0, 0, 0]) + packer.compress(bytes(50 * packing.MAX_BYTES)) + packer.flush()
+    bomb = zlib.compress(bytes(50 * packing.MAX_BYTES))
 
     with pytest.raises(packing.Damaged, match="too long"):
-        packing.unpack(b"\0" + zlib.crc32(b"\0" + bomb).to_bytes(4, "big") + bomb)
+        packing.unpack(bomb)
     assert len(bomb) < packing.MAX_BYTES
