@@ -13,7 +13,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, cast
 
 import flask
@@ -27,7 +27,6 @@ from flask_limiter.util import get_remote_address
 from limits.errors import ConfigurationError
 from werkzeug.exceptions import HTTPException
 from werkzeug.middleware.proxy_fix import ProxyFix
-from werkzeug.routing import Rule
 
 import access
 import agenda
@@ -132,32 +131,15 @@ class Request(inputs.Request):
         return Spool(largest)
 
 
-class RuleForMatching(Rule):
-    """A rule of a path that compiles the making of an address only when one is asked for. Nothing here
-    asks, and compiling them all is most of the time in which the application is wired.
-    """
-
-    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        def build(rule: Rule, *values: Any, **named: Any) -> tuple[str, str]:
-            return super(RuleForMatching, self)._compile_builder(append_unknown)(rule, *values, **named)
-
-        return build
-
-
 class Application(flask.Flask):
     """The Flask application with its settings, its API key, its certificate, and its data folder's state."""
 
     request_class = Request
-    url_rule_class = RuleForMatching
     settings: Settings
     api_key: str | None = None
     certificate: authority.Presented
     share_part = ""  # of the address to which other apps share pictures
     is_open = False
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """As it is: nothing here is asynchronous, and Flask would look at each hook of each request."""
-        return func
 
     def open_data(self) -> None:
         """Open the data folder, once. Raises `StartRefused`, without having changed anything."""
@@ -251,7 +233,6 @@ def _wired(settings: Settings) -> Application:
         ("feeds", FEEDS, FEED_CALLS_A_MINUTE),
         ("/mcp", ("mcp.call",), MCP_CALLS_A_MINUTE),
     )
-    _ask_limiter_only_for(app, {endpoint for _, endpoints, _ in limits for endpoint in endpoints})
     app.before_request(_clock_follower(limiter))
     app.before_request(_receive)
     app.teardown_request(_close_scope)
@@ -388,18 +369,6 @@ def _limiter(app: Application) -> Limiter:
         raise StartRefused(
             "SNAPLORE_RATELIMIT_STORAGE: must be a supported storage address, like redis://127.0.0.1:6379"
         ) from None
-
-
-def _ask_limiter_only_for(app: Application, limited: Collection[str | None]) -> None:
-    """Let the hooks that the limiter has just registered run only for the `limited` endpoints. For the others
-    they find, in a third of the time of a small request, that there is no limit.
-    """
-    before: Any = app.before_request_funcs[None].pop()
-    after: Any = app.after_request_funcs[None].pop()
-    teardown: Any = app.teardown_request_funcs[None].pop()
-    app.before_request(lambda: before() if flask.request.endpoint in limited else None)
-    app.after_request(lambda response: after(response) if flask.request.endpoint in limited else response)
-    app.teardown_request(lambda problem: teardown(problem) if flask.request.endpoint in limited else None)
 
 
 def _clock_follower(limiter: Limiter) -> Callable[[], None]:

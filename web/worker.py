@@ -12,6 +12,10 @@ In a thread, a request's body must keep to a least rate (`Unreader`).
 With a certificate (`Worker.certificate`), TLS and plain HTTP share a port: the first byte of a connection
 decides. The handshake is part of collecting the first header, with the same time limit, so it costs no thread
 either. gunicorn's own TLS, whose handshake is made in a thread, is refused by gunicorn.conf.py.
+
+It overrides private methods of gunicorn 27.0.1, the version that requirements.txt pins (`_cap_keepalive`
+among them), because gunicorn has no other place at which a header can be awaited without a thread. Whoever
+raises the pin reads gunicorn's `workers/gthread.py` again.
 """
 
 import contextlib
