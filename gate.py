@@ -80,7 +80,11 @@ EXITS = (
         " nothing that is on one",
     ),
     Exit("feeds", "outlets.feeds", "such photos, notes about them and their dates are in no feed"),
-    Exit("webhooks", "webhooks", "an event about such a photo, note or date has its id and nothing else"),
+    Exit(
+        "webhooks",
+        "outlets.webhooks",
+        "an event about such a photo, note or date has its id and nothing else",
+    ),
     Exit(
         "answers of `/mcp`",
         "outlets.mcp_tools",

@@ -66,7 +66,11 @@ INSIDE = {
         "scope",
     ),
     "rules": (
-        "cues entities screen sensitive wordlists",
+        "checks cues entities screen searched wordlists",
+        "labels",
+        "identity onetime passwords phrases",
+        "accounts keys",
+        "sensitive",
         "days holdings layout likeness questions",
         "kinds quotes",
         "captions names replies",

@@ -1,6 +1,8 @@
 """What is sensitive is recognised in text, and as little else as possible."""
 
+import importlib
 import random
+import string
 
 import pytest
 from hypothesis import given
@@ -9,7 +11,8 @@ from stdnum import iban, luhn
 from stdnum.cn import ric
 from stdnum.us import ssn
 
-from rules import sensitive
+from rules import accounts, checks, identity, sensitive
+from settings import ROOT
 from tests.support import screens
 
 SEED = 20261122  # of the screens in tests; another than while the rules were tuned
@@ -122,6 +125,22 @@ def test_each_kind_is_told_from_what_looks_like_it(text, kinds):
     assert sensitive.kinds(text) == kinds
 
 
+def _cases(name):
+    """The texts of a file, one a line."""
+    text = (ROOT / "tests" / "support" / name).read_text(encoding="utf-8")
+    return [line.replace("\\n", "\n") for line in text.splitlines() if not line.startswith("# ")]
+
+
+@pytest.mark.parametrize("text", _cases("secrets.txt"))
+def test_a_secret_of_a_public_format_is_found(text):
+    assert sensitive.kinds(text)
+
+
+@pytest.mark.parametrize("text", _cases("harmless.txt"))
+def test_what_only_looks_like_a_secret_is_left_alone(text):
+    assert sensitive.kinds(text) == []
+
+
 def test_a_finding_is_placed_where_it_is_on_its_line():
     found = sensitive.find(["Hello", "IBAN: DE89 3704 0044", "0532 0130 00 thanks"])
     assert [(one.kind, one.line, one.start, one.end) for one in found] == [
@@ -135,7 +154,7 @@ def test_numbers_that_were_made_up_pass_the_checks_of_another_library(seed):
     draw = random.Random(seed)
     card, account, resident = screens.card(draw), screens.iban(draw), screens.resident(draw)
     assert luhn.is_valid(card)
-    assert sensitive.issued(card)
+    assert accounts.issued(card)
     assert iban.is_valid(account, check_country=False)
     assert ric.calc_check_digit(resident) == resident[-1]
     for number in (f"card {card}", account, resident):
@@ -145,7 +164,7 @@ def test_numbers_that_were_made_up_pass_the_checks_of_another_library(seed):
 
 @given(st.from_regex(r"[0-9]{13,19}", fullmatch=True))
 def test_a_check_digit_is_judged_as_by_another_library(digits):
-    assert sensitive.luhn(digits) == luhn.is_valid(digits)
+    assert checks.luhn(digits) == luhn.is_valid(digits)
 
 
 @given(
@@ -154,13 +173,44 @@ def test_a_check_digit_is_judged_as_by_another_library(digits):
     )
 )
 def test_a_resident_number_is_judged_as_by_another_library(number):
-    assert sensitive.resident(number) == (ric.calc_check_digit(number) == number[-1])
+    assert identity.resident(number) == (ric.calc_check_digit(number) == number[-1])
+
+
+# A state, the module of the other library, and a number without its last sign.
+STATES = {
+    "australia": ("au.tfn", r"[1-9][0-9]{7}"),
+    "brazil": ("br.cpf", r"[0-9]{10}"),
+    "chile": ("cl.rut", r"[1-9][0-9]{7}"),
+    "india": ("in_.aadhaar", r"[2-9][0-9]{10}"),
+    "italy": ("it.codicefiscale", r"[B-DF-HL-N]{6}[0-9]{2}[A-EHLMPRST](0[1-9]|1[0-9]|2[0-8])[A-M][1-9]{3}"),
+    "japan": ("jp.in_", r"[0-9]{11}"),
+    "netherlands": ("nl.bsn", r"[1-9][0-9]{7}"),
+    "poland": ("pl.pesel", r"[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|1[0-9]|2[0-8])[0-9]{4}"),
+    "russia_inn": ("ru.inn", r"[0-9]{9}"),
+    "spain": ("es.dni", r"[0-9]{8}"),
+    "turkey": ("tr.tckimlik", r"[1-9][0-9]{9}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("country", STATES)
+@given(drawn=st.data())
+def test_the_numbers_of_a_state_are_judged_as_by_another_library(country, drawn):
+    name, form = STATES[country]
+    library = importlib.import_module(f"stdnum.{name}")
+    body = drawn.draw(st.from_regex(form, fullmatch=True).filter(str.isascii))
+    signs = string.digits + (string.ascii_uppercase if country in ("chile", "italy", "spain") else "")
+    for sign in signs:
+        try:
+            right = checks.CHECKS[country](body + sign)
+        except (ValueError, IndexError):
+            right = False
+        assert right == library.is_valid(body + sign), body + sign
 
 
 @given(st.integers(0, 10**9))
 def test_every_country_has_the_length_of_the_registry(seed):
     draw = random.Random(seed)
-    country, account = draw.choice(sorted(sensitive.ACCOUNTS.items()))
+    country, account = draw.choice(sorted(accounts.ACCOUNTS.items()))
     body = "".join(draw.choice({"n": "0123456789", "a": "ABCXYZ", "c": "09AZ"}[kind]) for kind in account)
     check = 98 - int("".join(str(int(one, 36)) for one in f"{body}{country}00")) % 97
     number = f"{country}{check:02}{body}"
@@ -168,6 +218,11 @@ def test_every_country_has_the_length_of_the_registry(seed):
     assert sensitive.kinds(number) == ["iban"]
     assert sensitive.kinds(screens.grouped(number)) == ["iban"]
     assert sensitive.kinds(number[:-1]) == []
+
+
+@given(st.text(max_size=200), st.sampled_from(_cases("secrets.txt")), st.integers(0, 200))
+def test_no_text_makes_the_rules_fail(text, secret, cut):
+    sensitive.find(f"{text[:cut]}{secret[cut:]}{text}{secret[:cut]}".split("\n"))
 
 
 @pytest.mark.slow
@@ -187,6 +242,15 @@ def test_every_country_has_the_length_of_the_registry(seed):
         "private key 4f3c2b1a",
         "SSN 0",
         "1\n",
+        "passport ",
+        "login: a / ",
+        "api key ",
+        "https://a.b/c?d=",
+        "recovery key a1b2 ",
+        "secret=",
+        "use 4829 ",
+        "cvv ",
+        "L898902C36UTO7408122F1204159",
     ],
 )
 def test_hostile_text_is_searched_in_linear_time(piece):

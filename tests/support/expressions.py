@@ -13,6 +13,7 @@ one a line: `python -m tests.support.expressions`.
 
 import ast
 import dataclasses
+import gc
 import importlib
 import json
 import re
@@ -101,6 +102,10 @@ def _recorded() -> dict[tuple[str, int], list[tuple[str | bytes, int]]]:
                     .replace("/", ".")
                     .removesuffix(".__init__")
                 )
+        labels = importlib.import_module("rules.labels")
+        for value in gc.get_objects():
+            if isinstance(value, labels.Labels):
+                _ = value.expression  # made when it is first needed
     finally:
         re._compile = compile_
     return recorded
