@@ -64,7 +64,7 @@ from terminal.commands import Beside
 from terminal.service import Login
 from tls import addresses, authority, trust
 from upkeep import amounts, rollback, watching
-from web import dashboard, inputs, installable, openapi, shapes
+from web import dashboard, inputs, installable, openapi, page_texts, shapes
 
 log = logging.getLogger(__name__)
 
@@ -324,7 +324,7 @@ def _add_page_parts(app: Application, page: Callable[[str], dashboard.Page]) -> 
 
     @app.get("/parts/<name>")
     def page_part(name: str) -> flask.Response:
-        for language in dashboard.LANGUAGES:
+        for language in page_texts.LANGUAGES:
             if name.startswith(f"{language}-") and name == page(language).later.name:
                 return dashboard.part_response(page(language), flask.request)
         raise NotFound("This part belongs to another version of the page: load the page again")

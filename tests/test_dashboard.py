@@ -146,23 +146,6 @@ def test_the_page_loads_nothing_and_has_no_handlers_or_styles_in_its_markup(serv
         )
 
 
-def test_every_word_of_the_page_is_there_in_both_languages():
-    registered, used = set(), set()
-    for path in SCRIPTS:
-        text, view = path.read_text(encoding="utf-8"), ""
-        for line in text.splitlines():
-            if found := re.match(r"  (\w+): \{$", line):
-                view = found[1]
-            elif found := re.match(r'    "?(\w+)"?: "([^"|]+)\|([^"|]+)",$', line):
-                registered.add(f"{view}.{found[1]}")
-                # What is filled in is the same in both.
-                assert set(re.findall(r"\{\w+\}", found[2])) == set(re.findall(r"\{\w+\}", found[3])), line
-        used |= set(re.findall(r'\bt\("(\w+\.\w+)"', text))
-        used |= set(re.findall(r'(?:title|label): "(\w+\.\w+)"', text))
-    assert len(registered) > 200
-    assert used <= registered, used - registered
-
-
 @pytest.mark.parametrize(
     ("accepted", "cookie", "language"),
     [
@@ -316,7 +299,7 @@ def test_what_only_the_later_part_needs_is_in_a_script_of_its_own(tmp_path):
     assert first.count("const one = 1;") == 1
     assert second == [
         'document.currentScript.dispatchEvent(new CustomEvent("part", '
-        "{ detail: { style: LATER_STYLE, run: ({ one, two }) => {",
+        "{ detail: { style: LATER_STYLE, texts: PAGE_TEXTS, run: ({ one, two }) => {",
         "const own = () => two(one);",
         "const provided = { own };",
         "return provided;",

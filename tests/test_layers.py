@@ -95,7 +95,8 @@ INSIDE = {
         "amounts restore",
     ),
     "web": (
-        "dashboard examples inputs recipes shapes sockets",
+        "examples inputs page_texts recipes shapes sockets",
+        "dashboard",
         "installable openapi worker",
     ),
 }

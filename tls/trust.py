@@ -20,7 +20,7 @@ import jinja2
 from errors import NotFound
 from settings import NAME
 from tls import certificates
-from web import dashboard
+from web import dashboard, page_texts
 
 PATHS = {"ca": "/ca", "ca_file": "/ca.crt", "ca_profile": "/ca.mobileconfig"}  # by endpoint
 MISSING = "This service has no certificate authority of its own: `./snaplore tls init` makes one."
@@ -45,14 +45,13 @@ def page(ca: str | None) -> flask.Response:
     """The steps for each system, those of the asking one opened, in the browser's language."""
     request = flask.request
     facts = certificates.facts(_present(ca))
-    language = dashboard.language_of(request)
+    language = page_texts.language(dashboard.language_of(request))
     agent = request.headers.get("User-Agent", "")
     fitting = (system for system, words in SYSTEMS.items() if any(word in agent for word in words))
     text = _template().render(
         name=NAME,
-        language={"en": "en", "zh": "zh-Hans"}[language],
-        chinese=language == "zh",
-        t=lambda english, chinese: chinese if language == "zh" else english,
+        language=language.tag,
+        t=lambda word: language.texts["trust"][word],
         system=next(fitting, ""),
         firefox="Firefox" in agent,
         facts=facts,

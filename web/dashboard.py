@@ -2,8 +2,8 @@
 address, and a later part with what the first view does not need, such as the settings.
 
 It is assembled once for each language, at the first request, and is the same for everybody, because its
-script fetches the data with the key. Its texts are written in both languages beside each other, and each
-document has only its own: a tenth less to send. The document is compressed once, and browsers cache it until
+script fetches the data with the key. Each script of it has only the texts that it uses, in one language
+(`page_texts.py`). The document is compressed once, and browsers cache it until
 it changes. It loads nothing from other servers, and cannot be framed. The files in `templates/` are written
 for readers; comments and white space are not sent.
 
@@ -32,6 +32,8 @@ import jinja2
 import markupsafe
 
 from settings import NAME, VERSION
+from web import page_texts
+from web.page_texts import DEFAULT, LANGUAGES
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -61,11 +63,11 @@ _COMMENT = re.compile(r"^[ \t]*(//[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/)$", re.MULTIL
 _IMPORT = re.compile(
     r'^import \{\s*([\w$]+(?:,\s*[\w$]+)*),?\s*\} from "(\.\.?/[\w/-]+\.js)";$', re.MULTILINE
 )
-# An entry of `words({…})`, which has a line of its own: `title: "Chat|对话",`.
-_WORDS = re.compile(r"^words\(\{\n.*?^\}\);$", re.MULTILINE | re.DOTALL)
-_TEXT = re.compile(r'^(\s+"?\w+"?: ")((?:[^"|\\]|\\.)*)\|((?:[^"|\\]|\\.)*)(",?)$', re.MULTILINE)
 _DECLARATION = re.compile(r"^(export )?((?:async )?(?:function|class|const|(let)) )([\w$]+)", re.MULTILINE)
-_STYLE = "LATER_STYLE"  # stands for the style of the later part in its script
+# What stands in the scripts for what is put there.
+_STYLE = "LATER_STYLE"
+_TEXTS = "PAGE_TEXTS"
+_LANGUAGES = "PAGE_LANGUAGES"
 _UNLINKED = re.compile(r"^\s*(?:import|export)\b(?!\s*:)|\bimport\s*[(.]", re.MULTILINE)
 
 
@@ -91,27 +93,31 @@ class Page(NamedTuple):
     later: Part
 
 
-LANGUAGES = ("en", "zh")
 COOKIE = "snaplore_language"  # the person's choice; without it, the browser's languages decide
 
 
 def language_of(request: flask.Request) -> str:
-    """The language of the page for this request, one of `LANGUAGES`."""
+    """The code of the language of the page for this request."""
     chosen = request.cookies.get(COOKIE)
-    if chosen in LANGUAGES:
+    if chosen is not None and chosen in LANGUAGES:
         return chosen
     # In the browser's order: `best_match` would prefer "zh" to "en-GB", because it is exact.
     spoken = [tag.partition("-")[0].lower() for tag, quality in request.accept_languages if quality > 0]
-    return next((language for language in spoken if language in LANGUAGES), LANGUAGES[0])
+    return next((language for language in spoken if language in LANGUAGES), DEFAULT)
 
 
-def assemble(*, key_needed: bool, language: str = "en") -> Page:
+def assemble(*, key_needed: bool, language: str = DEFAULT) -> Page:
     """The page in a language. With `key_needed`, it asks for the key before its first request."""
     import minify_html
 
     first, later = linked_in_two(TEMPLATES / "script" / "start.js", TEMPLATES / "script" / "later.js")
-    style = _minified("style", _texts(LATER_STYLES))
-    script = _minified("script", in_language(later.replace(_STYLE, _literal(style)), language))
+    _, tag, texts = page_texts.language(language)
+    at_first = page_texts.used(first, texts)
+    languages = {code: page_texts.language(code).name for code in LANGUAGES}
+    first = first.replace(_TEXTS, _literal(at_first)).replace(_LANGUAGES, _literal(languages))
+    style = _minified("style", _styles(LATER_STYLES))
+    later = later.replace(_TEXTS, _literal(page_texts.without(page_texts.used(later, texts), at_first)))
+    script = _minified("script", later.replace(_STYLE, _literal(style)))
     part = Part(
         f"{language}-{hashlib.sha256(script.encode()).hexdigest()[:32]}.js",
         script.encode(),
@@ -122,10 +128,10 @@ def assemble(*, key_needed: bool, language: str = "en") -> Page:
         name=NAME,
         version=VERSION,
         key_needed=key_needed,
-        language={"en": "en", "zh": "zh-Hans"}[language],
+        language=tag,
         later=f"/parts/{part.name}",
-        style=markupsafe.Markup(_texts(FIRST_STYLES)),  # noqa: S704  # our own files
-        script=markupsafe.Markup(in_language(first, language)),  # noqa: S704
+        style=markupsafe.Markup(_styles(FIRST_STYLES)),  # noqa: S704  # our own files
+        script=markupsafe.Markup(first),  # noqa: S704
     )
     text = minify_html.minify(text, minify_js=True, minify_css=True, keep_closing_tags=True)
     own = {"style": style, "script": script}
@@ -163,12 +169,6 @@ def response(page: Page, request: flask.Request) -> flask.Response:
     return answer
 
 
-def in_language(script: str, language: str) -> str:
-    """`script` with each text of its `words({…})` in one language, without the other."""
-    wanted = rf"\g<1>\g<{2 + LANGUAGES.index(language)}>\g<4>"
-    return _WORDS.sub(lambda block: _TEXT.sub(wanted, block[0]), script)
-
-
 def part_response(page: Page, request: flask.Request) -> flask.Response:
     """The later part of the page as the answer to this request."""
     small = request.accept_encodings.find("gzip") >= 0
@@ -198,8 +198,8 @@ def linked_in_two(entry: Path, later: Path) -> tuple[str, str]:
     only `later` needs.
 
     The first script lends what the second imports from it, as properties of `lent`, which it declares. The
-    second is run as an inline script. It dispatches the event "part" on itself, with its `style` and with a
-    function `run` that takes `lent` and returns `provided`, which the module `later` declares. Raises
+    second is run as an inline script. It dispatches the event "part" on itself, with its `style`, its `texts`
+    and a function `run` that takes `lent` and returns `provided`, which the module `later` declares. Raises
     `ValueError` also for a variable, because the second script would keep its first value.
     """
     modules = _modules(entry, later)
@@ -213,7 +213,7 @@ def linked_in_two(entry: Path, later: Path) -> tuple[str, str]:
                 raise ValueError(f"{where}: {min(changing)} can change, and the later part would not see it")
             lent.update(names)
     borrowed = f"{{ {', '.join(sorted(lent))} }}"
-    event = f'new CustomEvent("part", {{ detail: {{ style: {_STYLE}, run: ({borrowed}) => {{'
+    event = f'new CustomEvent("part", {{ detail: {{ style: {_STYLE}, texts: {_TEXTS}, run: ({borrowed}) => {{'
     return (
         "\n".join([*(modules[file].body for file in first), f"Object.assign(lent, {borrowed});"]),
         "\n".join(
@@ -289,12 +289,12 @@ def _read_module(folder: Path, file: str) -> _Module:
     return _Module(imports, declared, exported, {found[4] for found in declarations if found[3]}, body)
 
 
-def _texts(names: tuple[str, ...]) -> str:
+def _styles(names: tuple[str, ...]) -> str:
     return "\n".join((TEMPLATES / "style" / name).read_text(encoding="utf-8") for name in names)
 
 
-def _literal(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _literal(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _minified(element: str, text: str) -> str:

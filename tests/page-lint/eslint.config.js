@@ -22,7 +22,7 @@ export default [
   js.configs.recommended,
   {
     files: ["**/*.js"],
-    languageOptions: { ecmaVersion: 2023, sourceType: "module", globals: globals.browser },
+    languageOptions: { ecmaVersion: 2023, sourceType: "module", globals: { ...globals.browser, PAGE_LANGUAGES: "readonly", PAGE_TEXTS: "readonly" } },
     linterOptions: { noInlineConfig: true },
     plugins: { page: { rules: { "no-globals-taken": noGlobalsTaken } } },
     rules: {

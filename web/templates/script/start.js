@@ -5,29 +5,7 @@ import { laterView, laterWhenIdle, withLater } from "./base/parts.js";
 import { cover, renderAll, route } from "./base/shell.js";
 import { begin } from "./base/signin.js";
 import { startOutbox } from "./base/outbox.js";
-import { words } from "./base/texts.js";
 import { tell } from "./base/upload.js";
-
-words({
-  agenda: {
-    title: "Agenda|日程",
-  },
-  chat: {
-    title: "Chat|对话",
-  },
-  notes: {
-    title: "Notes|笔记",
-  },
-  settings: {
-    title: "Settings|设置",
-  },
-  trash: {
-    title: "Trash|回收站",
-  },
-  expiring: {
-    title: "Deleted soon|即将删除",
-  },
-});
 
 route("library", library);
 route("chat", laterView("chat", { title: "chat.title", icon: "chat" }));

@@ -16,6 +16,10 @@ interface Props {
   [attribute: string]: any;
 }
 
+/** The texts of a part of the page, by view and word. The linker puts them in, and the languages' names by their codes (dashboard.py). */
+declare const PAGE_TEXTS: Record<string, Record<string, string>>;
+declare const PAGE_LANGUAGES: Record<string, string>;
+
 /** A function that ends a view or a section of the settings. */
 type Ending = () => unknown;
 

@@ -4,16 +4,7 @@ import { api } from "./api.js";
 import { confirmDialog, fail, toast } from "./dialogs.js";
 import { button } from "./dom.js";
 import { busy } from "./shell.js";
-import { t, words } from "./texts.js";
-
-words({
-  list: {
-    more: "Show more|显示更多",
-    delete: "Delete|删除",
-    save: "Save|保存",
-    all: "All|全部",
-  },
-});
+import { t } from "./texts.js";
 
 /**
  * Await `work()` with the pressed button disabled, then call `then(answer)`. A failure is shown as a message.

@@ -4,23 +4,8 @@ import { api } from "./api.js";
 import { sentence, toast } from "./dialogs.js";
 import { formatNumber } from "./format.js";
 import { saveFile } from "./picture-file.js";
-import { t, words } from "./texts.js";
+import { t } from "./texts.js";
 import { tell } from "./upload.js";
-
-words({
-  batch: {
-    trash: "{count} moved to the trash|已将 {count} 张移到回收站",
-    restore: "{count} restored|已恢复 {count} 张",
-    delete: "{count} deleted|已删除 {count} 张",
-    keep: "{count} kept|已保留 {count} 张",
-    unkeep: "{count} no longer kept|已取消保留 {count} 张",
-    tag: "{count} tagged “{tag}”|已为 {count} 张添加标签“{tag}”",
-    untag: "Tag “{tag}” removed from {count}|已从 {count} 张移除标签“{tag}”",
-    reprocess: "{count} queued for analysis|已将 {count} 张加入分析队列",
-    partly: "{done} of {total} done. {problem}|已完成 {done}/{total}。{problem}",
-    undone: "Undone|已撤销",
-  },
-});
 
 const AT_ONCE = 500; // the API's limit for a call
 

@@ -5,35 +5,7 @@ import { api, isOwner, session } from "./api.js";
 import { button, fill, h } from "./dom.js";
 import { formatTime } from "./format.js";
 import { copyText, load, skeleton } from "./shell.js";
-import { t, words } from "./texts.js";
-
-words({
-  connect: {
-    pair: "Show a code|显示配对码",
-    scan: "Scan it with the phone’s camera, or open {address} there and type this code:|用手机相机扫描，或在手机上打开 {address} 并输入配对码：",
-    once: "Valid once, until {time}. The phone gets access of its own, which you can end under “Your devices”.|仅可使用一次，{time} 前有效。手机会获得单独的访问权限，可在“你的设备”中随时取消。",
-    byHand: "Without a code|不使用配对码",
-    programs: "Other programs|其他程序",
-    programsText: "Each gets a file or a line with a token that may only upload.|每个程序会得到一个文件或一行命令，其中的令牌只能上传。",
-    save: "Save {name}|保存 {name}",
-    how: "Open this address in your phone’s browser and sign in with the key, or enter both in an app that uploads screenshots.|在手机浏览器中打开这个地址并用密钥登录，或在上传截图的应用中填写地址和密钥。",
-    address: "Address|地址",
-    others: "Other addresses of this server|本服务器的其他地址",
-    key: "Key|密钥",
-    masked: "hidden|已隐藏",
-    show: "Show|显示",
-    hide: "Hide|隐藏",
-    terminal: "From a terminal|使用终端",
-    command: "Upload command|上传命令",
-    alone: "Only this computer can reach Snaplore now. To let phones on your network in, stop it and start it like this:|目前只有这台电脑能访问 Snaplore。要让网络中的手机访问，请停止服务并这样启动：",
-    guarded: "Every request still needs the key.|每个请求仍然需要密钥。",
-    service: "As a service, set SNAPLORE_BIND in its environment instead.|以系统服务运行时，请改为在其环境中设置 SNAPLORE_BIND。",
-    none: "No address of this server was found that other devices can reach.|没有找到其他设备可以访问的服务器地址。",
-    plain: "This page was opened over plain http. The browser then allows no installing, no sharing to it, no offline use and no notifications. To get them, run this on the server and open the address that it prints:|此页面通过未加密的 http 打开，浏览器因此不支持安装、接收分享、离线使用和通知。请在服务器上运行以下命令，并打开其显示的地址：",
-    trust: "A new device warns of this server until you install its certificate, once: open {address}/ca there.|新设备在安装本服务器的证书之前会显示警告，只需安装一次：在该设备上打开 {address}/ca。",
-    open: "The service runs in development mode without a key: anyone who can reach it can read everything.|服务以开发模式运行且没有密钥：任何能访问它的人都能读取全部内容。",
-  },
-});
+import { t } from "./texts.js";
 
 const HIDDEN = "••••••••••••";
 

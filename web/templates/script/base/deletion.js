@@ -2,14 +2,8 @@
 
 import { api } from "./api.js";
 import { fail, toast } from "./dialogs.js";
-import { t, words } from "./texts.js";
+import { t } from "./texts.js";
 import { tell } from "./upload.js";
-
-words({
-  deletion: {
-    trashed: "Moved to the trash|已移到回收站",
-  },
-});
 
 const UNDO_SECONDS = 8;
 

@@ -3,7 +3,8 @@
 import { h } from "./dom.js";
 import { language } from "./texts.js";
 
-const locale = () => (language() === "zh" ? "zh-CN" : navigator.languages.find((name) => name.startsWith("en")) ?? "en");
+// English has as many ways to write a date as countries: the browser's languages have the person's.
+const locale = () => (language() === "en" && navigator.languages.find((name) => name.startsWith("en"))) || document.documentElement.lang;
 
 /** @param {string} timestamp */
 export function parseTime(timestamp) {

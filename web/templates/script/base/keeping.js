@@ -2,25 +2,7 @@
 
 import { api } from "./api.js";
 import { formatNumber } from "./format.js";
-import { t, words } from "./texts.js";
-
-words({
-  keeping: {
-    days: "{count} days|{count} 天",
-    day: "1 day|1 天",
-    year: "1 year|1 年",
-    forever: "Forever|永久",
-    nothing: "deletes nothing now|现在不会删除任何内容",
-    deletes: "deletes now: {list}|现在会删除：{list}",
-    photos: "{count} screenshots|{count} 张截图",
-    photosOne: "1 screenshot|1 张截图",
-    conversations: "{count} chats|{count} 个对话",
-    conversationsOne: "1 chat|1 个对话",
-    dynamics: "{count} notes|{count} 篇笔记",
-    dynamicsOne: "1 note|1 篇笔记",
-    separator: ", |、",
-  },
-});
+import { t } from "./texts.js";
 
 export const CHOICES = [30, 365, 0];
 

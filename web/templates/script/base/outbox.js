@@ -4,16 +4,8 @@
 import { session } from "./api.js";
 import { toast } from "./dialogs.js";
 import { recalled } from "./preferences.js";
-import { t, words } from "./texts.js";
+import { t } from "./texts.js";
 import { workerAddress } from "./trusted.js";
-
-words({
-  outbox: {
-    queued: "Offline: sent later|离线：稍后发送",
-    shared: "{count} shared screenshots are being saved.|正在保存 {count} 张分享的截图。",
-    refused: "{name} was not saved: {problem}|{name} 未保存：{problem}",
-  },
-});
 
 const PATIENCE = 5000; // ms for an answer of the service worker
 

@@ -5,17 +5,8 @@ import { ApiError } from "./api.js";
 import { button, fill, h } from "./dom.js";
 import { emptyState, failedState, skeleton } from "./shell.js";
 import { focusKept, reload } from "./signin.js";
-import { t, words } from "./texts.js";
+import { addTexts, t } from "./texts.js";
 import { asScript } from "./trusted.js";
-
-words({
-  parts: {
-    updated: "Snaplore was updated|Snaplore 已更新",
-    updatedText: "Reload the page to use the new version.|重新加载页面即可使用新版本。",
-    reload: "Reload|重新加载",
-    changed: "A part of the page arrived incomplete or changed.|页面的一部分在传输中不完整或被更改。",
-  },
-});
 
 /** @typedef {typeof import("../later.js").provided} Later */
 
@@ -148,7 +139,8 @@ async function fetchPart() {
 function run(text) {
   const script = h("script");
   script.addEventListener("part", (event) => {
-    const { style, run: start } = /** @type {CustomEvent} */ (event).detail;
+    const { style, texts, run: start } = /** @type {CustomEvent} */ (event).detail;
+    addTexts(texts);
     document.head.append(h("style", style));
     here = start(lent);
   });

@@ -2,15 +2,7 @@
 
 import { fail, toast } from "./dialogs.js";
 import { h } from "./dom.js";
-import { t, words } from "./texts.js";
-
-words({
-  file: {
-    copied: "Picture copied|图片已复制",
-    noCopy: "This browser copies pictures only from an https address. Download the picture instead.|此浏览器只能在 https 地址上复制图片。请改为下载图片。",
-    broken: "This picture cannot be copied. Its file may be damaged.|无法复制这张图片，文件可能已损坏。",
-  },
-});
+import { t } from "./texts.js";
 
 const TYPES = ["image/jpeg", "image/png", "image/webp", "image/gif", "image/heic", "image/avif"];
 /** What file choosers offer. Windows and Linux give HEIC files no type, so it is named by its endings too. */

@@ -6,26 +6,8 @@ import { field, h } from "./dom.js";
 import { emptyCaches, emptyOutbox, shareKey } from "./outbox.js";
 import { forget, recalled, remember } from "./preferences.js";
 import { busy, closeShell, fillPage, focusView, isOpen, mark, openShell } from "./shell.js";
-import { t, words } from "./texts.js";
+import { t } from "./texts.js";
 import { stopUploads } from "./upload.js";
-
-words({
-  signin: {
-    title: "Sign in|登录",
-    lead: "Find anything in your screenshots.|查找截图中的任何内容。",
-    key: "Key|密钥",
-    hint: "Shown when the service starts with make run, and by ./snaplore keys show-api-key.|用 make run 启动服务时会显示，也可以运行 ./snaplore keys show-api-key 查看。",
-    keep: "Keep me signed in on this browser|在此浏览器中保持登录",
-    enter: "Sign in|登录",
-    wrong: "Wrong key.|密钥不正确。",
-    code: "Pairing code|配对码",
-    codeHint: "Shown by a signed-in browser under Settings, Devices, and by ./snaplore pair.|在已登录浏览器的“设置”→“设备”中显示，也可以运行 ./snaplore pair 查看。",
-    useCode: "Use a pairing code instead|改用配对码",
-    another: "Sign in as another device?|以另一台设备的身份登录？",
-    anotherText: "This browser is signed in. The pairing link replaces its key by one of its own, which may do less.|此浏览器已登录。使用配对链接会把当前密钥换成新密钥，其权限可能更小。",
-    ended: "This key is no longer valid. Please sign in again.|密钥已失效，请重新登录。",
-  },
-});
 
 let focusLater = ""; // the id of an element
 

@@ -3,15 +3,7 @@
 import { api } from "./api.js";
 import { fill, h } from "./dom.js";
 import { formatNumber } from "./format.js";
-import { t, words } from "./texts.js";
-
-words({
-  tags: {
-    label: "Tag|标签",
-    placeholder: "New or existing tag|新标签或已有标签",
-    existing: "Existing tags|已有标签",
-  },
-});
+import { t } from "./texts.js";
 
 export const LONGEST_TAG = 50; // characters, as in the API
 const SUGGESTED = 12;

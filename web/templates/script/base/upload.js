@@ -6,34 +6,7 @@ import { button, fill, h, listen } from "./dom.js";
 import { formatPercent } from "./format.js";
 import { canWait, keepForLater } from "./outbox.js";
 import { ACCEPTED, isPicture } from "./picture-file.js";
-import { t, words } from "./texts.js";
-
-words({
-  upload: {
-    title: "Uploads|上传",
-    add: "Add screenshots|添加截图",
-    drop: "Drop screenshots here|把截图拖放到这里",
-    waiting: "Waiting|等待中",
-    storing: "Saving…|正在保存…",
-    done: "Saved|已保存",
-    dedup: "Already saved|已存在",
-    again: "Retrying in {seconds} s|{seconds} 秒后重试",
-    failed: "Failed|失败",
-    type: "Not a JPEG, PNG, WebP, GIF, HEIC or AVIF file|不是 JPEG、PNG、WebP、GIF、HEIC 或 AVIF 文件",
-    large: "Larger than 50 MB|超过 50 MB",
-    empty: "Empty file|空文件",
-    summary: "{done} of {total} done|已完成 {done}/{total}",
-    queued: "{done} of {total} done, {queued} wait for the network|已完成 {done}/{total}，{queued} 个等待网络",
-    failures: "{done} of {total} done, {failed} failed|已完成 {done}/{total}，{failed} 个失败",
-    unfold: "Show the list|展开列表",
-    fold: "Fold the list|收起列表",
-    hide: "Close the list|关闭列表",
-    retry: "Upload {name} again|重新上传 {name}",
-    retryAll: "Try all again|全部重试",
-    none: "No screenshots found in what you added.|添加的内容中没有截图。",
-    progress: "Upload progress of {name}|{name} 的上传进度",
-  },
-});
+import { t } from "./texts.js";
 
 const LARGEST_UPLOAD = 50 * 1024 * 1024;
 const UPLOADS_AT_ONCE = 3;

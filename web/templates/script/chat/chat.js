@@ -14,37 +14,7 @@ import { parseTime, timeAgo } from "../base/format.js";
 import { plainText } from "../base/markdown.js";
 import { bubble, MessageLog, sentPicture } from "./messages.js";
 import { emptyState, go, load, poll, replaceAddress } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  chat: {
-    conversations: "Chats|全部对话",
-    new: "New chat|新对话",
-    delete: "Delete this chat|删除这个对话",
-    deleteText: "“{title}” and its attached pictures will be permanently deleted.|“{title}”及其图片将被永久删除。",
-    deleted: "Chat deleted|对话已删除",
-    none: "Your chats will be listed here.|你的对话会显示在这里。",
-    welcome: "What would you like to find?|想找些什么？",
-    welcomeText: "Ask in your own words. The assistant searches your screenshots and cites those it used.|用自己的话提问。助手会搜索你的截图，并注明引用了哪些。",
-    idea1: "What did I save this week?|我这周保存了什么？",
-    idea2: "Which bills and deadlines are coming up?|最近有哪些账单和截止日期？",
-    idea3: "Find the address of the restaurant I saved|找一下我保存的餐厅地址",
-    gone: "This chat no longer exists.|这个对话已不存在。",
-    goneText: "It was deleted, or it is past the retention period.|它已被删除，或已超过保留期限。",
-    log: "Messages|消息",
-    thinking: "Thinking…|思考中…",
-    seconds: "{seconds} s|{seconds} 秒",
-    slow: "Some models take a minute or two. You can use other views meanwhile; the answer will appear here.|有些模型需要一两分钟。你可以先查看其他页面，答案会显示在这里。",
-    failed: "The assistant did not answer.|助手没有回答。",
-    unanswered: "This message has no answer yet.|这条消息还没有回答。",
-    again: "Try again|重试",
-    againIn: "Try again in {seconds} s|{seconds} 秒后可重试",
-    edit: "Edit|编辑",
-    arrived: "The assistant has answered.|助手已回答。",
-    arrivedNot: "A message was not answered.|有一条消息没有得到回答。",
-    open: "Open|打开",
-  },
-});
+import { t } from "../base/texts.js";
 
 const CONVERSATIONS_SHOWN = 50;
 const PULL_SECONDS = 3; // while an answer is expected

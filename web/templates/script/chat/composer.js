@@ -9,22 +9,7 @@ import { toast } from "../base/dialogs.js";
 import { h, icon } from "../base/dom.js";
 import { formatBytes } from "../base/format.js";
 import { ACCEPTED, dropBroken, isPicture } from "../base/picture-file.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  composer: {
-    label: "Message|消息",
-    placeholder: "Ask about your screenshots…|问问你的截图…",
-    send: "Send|发送",
-    attach: "Attach a picture|添加图片",
-    remove: "Remove the picture|移除图片",
-    skill: "Skill|技能",
-    plain: "No skill|不使用技能",
-    keys: "Enter to send, Shift+Enter for a new line|按 Enter 发送，Shift+Enter 换行",
-    notPicture: "“{name}” cannot be attached. Use a JPEG, PNG, WebP, GIF, HEIC or AVIF picture.|无法附加“{name}”，请使用 JPEG、PNG、WebP、GIF、HEIC 或 AVIF 图片。",
-    tooLarge: "“{name}” is larger than 20 MB.|“{name}”超过 20 MB。",
-  },
-});
+import { t } from "../base/texts.js";
 
 const MAX_MESSAGE = 32768;
 const MAX_ATTACHMENT = 20 * 1024 * 1024;

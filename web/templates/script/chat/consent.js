@@ -6,33 +6,7 @@
 import { fail } from "../base/dialogs.js";
 import { button, h, icon } from "../base/dom.js";
 import { busy } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  consent: {
-    title: "Send this?|要发送吗？",
-    tool: "The assistant wants to use {name}.|助手想使用 {name}。",
-    web: "The assistant wants to search the web.|助手想搜索网络。",
-    server: "It goes to|将发送到",
-    why: "It has read texts of others, which may have told it to do this.|它读过他人的文字，那些文字可能诱使它这样做。",
-    sensitive: "Contains {kinds}|包含{kinds}",
-    arguments: "What is sent|发送的内容",
-    all: "Show all {count} characters|显示全部 {count} 个字符",
-    once: "Send once|发送一次",
-    conversation: "Allow in this chat|在此对话中允许",
-    always: "Always for this server|始终允许此服务器",
-    refuse: "Don’t send|不发送",
-    card: "a payment card|支付卡号",
-    iban: "a bank account|银行账号",
-    national_id: "an identity number|身份号码",
-    one_time_code: "a one-time code|一次性验证码",
-    password: "a password|密码",
-    api_key: "an access key|访问密钥",
-    private_key: "a private key|私钥",
-    recovery_phrase: "a recovery phrase|助记词",
-    and: ", |、",
-  },
-});
+import { t } from "../base/texts.js";
 
 const SENT_TEXT_SHOWN = 1200;
 // Controls, blanks without width, marks that reverse the direction of writing, tags.

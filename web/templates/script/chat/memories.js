@@ -6,43 +6,7 @@ import { add, choice, field, fill, h } from "../base/dom.js";
 import { formatAgo, formatDate, formatNumber, timeAgo } from "../base/format.js";
 import { notesHead } from "./notes.js";
 import { emptyState, load, skeleton } from "../base/shell.js";
-import { t, term, words } from "../base/texts.js";
-
-words({
-  memories: {
-    title: "Memories|记忆",
-    lead: "What the assistant has learned from your chats and screenshots, and uses in its answers.|助手从你的对话和截图中了解到的内容，回答时会用到。",
-    kind: "Kept for|保留时间",
-    category: "Topic|主题",
-    long_term: "Long term|长期",
-    short_term: "Two days|两天",
-    emptyTitle: "No memories yet|还没有记忆",
-    empty: "Tell the assistant something about yourself, or ask it to remember something.|向助手介绍一下自己，或让它记住一件事。",
-    emptyFilter: "No memories match these filters.|没有符合筛选条件的记忆。",
-    importance: "Importance|重要程度",
-    used: "used {count}×|使用过 {count} 次",
-    expires: "expires {when}|{when}过期",
-    delete: "Forget this memory|忘记这条记忆",
-    deleteText: "The assistant will forget “{content}”.|助手将忘记“{content}”。",
-    deleted: "Forgotten|已忘记",
-    count: "{shown} of {total}|{shown} / {total}",
-  },
-  memory: {
-    fact: "Facts|事实",
-    people: "People|人物",
-    project: "Projects|项目",
-    finance: "Finance|财务",
-    schedule: "Schedule|日程",
-    preference: "Preferences|偏好",
-    interest: "Interests|兴趣",
-    habit: "Habits|习惯",
-  },
-  source: {
-    chat: "from a chat|来自对话",
-    screenshot: "from a screenshot|来自截图",
-    assistant: "noted by the assistant|助手记下",
-  },
-});
+import { t, term } from "../base/texts.js";
 
 const MEMORY_KINDS = ["long_term", "short_term"];
 const MEMORY_CATEGORIES = ["fact", "people", "project", "finance", "schedule", "preference", "interest", "habit"];
@@ -57,15 +21,15 @@ export const memories = {
  * The options of a filter, beginning with "All". The counts are added later.
  *
  * @param {string[]} names
- * @param {string} group
+ * @param {(name: string) => string} labelOf
  */
-function named(names, group) {
-  return [["", t("list.all")], ...names.map((name) => [name, t(`${group}.${name}`)])];
+function named(names, labelOf) {
+  return [["", t("list.all")], ...names.map((name) => [name, labelOf(name)])];
 }
 
 class MemoryList {
-  #kind = choice(named(MEMORY_KINDS, "memories"), "", { on: { change: () => this.#load() } });
-  #category = choice(named(MEMORY_CATEGORIES, "memory"), "", { on: { change: () => this.#load() } });
+  #kind = choice(named(MEMORY_KINDS, (name) => t(`memories.${name}`)), "", { on: { change: () => this.#load() } });
+  #category = choice(named(MEMORY_CATEGORIES, (name) => term("memory", name)), "", { on: { change: () => this.#load() } });
   #body = h("div.stack");
   #list = h("ul.list.stack");
   #count = h("p.hint", { role: "status" });

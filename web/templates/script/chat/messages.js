@@ -8,36 +8,9 @@ import { picture } from "../base/api.js";
 import { add, fill, h, icon } from "../base/dom.js";
 import { markdown, unnamedHost } from "../base/markdown.js";
 import { dropBroken } from "../base/picture-file.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { lookUp, reasonOf, veilable } from "../viewer/veil.js";
 import { openPhoto } from "../viewer/viewer.js";
-
-words({
-  tool: {
-    search_knowledge_base: "Searched your screenshots|搜索了你的截图",
-    get_screenshot: "Read a screenshot|查看了一张截图",
-    agenda: "Looked into your agenda|查看了你的日程",
-    web_search: "Searched the web|搜索了网络",
-    save_memory: "Saved a memory|记住了一件事",
-    other: "Used {name}|使用了 {name}",
-    found: "{count} found|找到 {count} 条",
-    done: "done|完成",
-    failed: "failed|失败",
-    arguments: "Arguments of|调用参数",
-    results: "Results|结果",
-    none: "No results.|没有结果。",
-    running: "no answer|无回应",
-  },
-  message: {
-    you: "You said|你说",
-    assistant: "The assistant said|助手说",
-    attached: "Attached picture|附加的图片",
-  },
-  cited: {
-    title: "Screenshots cited here|引用的截图",
-    open: "Open screenshot #{id}|打开截图 #{id}",
-  },
-});
 
 const BUILT_IN_TOOLS = ["search_knowledge_base", "get_screenshot", "agenda", "web_search", "save_memory"];
 const SEARCHES = ["search_knowledge_base", "agenda", "web_search"];

@@ -11,42 +11,7 @@ import { formatNumber, formatPercent, timeAgo } from "../base/format.js";
 import { markdown, plainText } from "../base/markdown.js";
 import { citedPhotos, readJson } from "./messages.js";
 import { emptyState, go, load, navBadge, pageHead, skeleton } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  notes: {
-    notesTab: "Notes|笔记",
-    memoriesTab: "Memories|记忆",
-    unread: "{count} unread|{count} 篇未读",
-    trigger: "Write notes now|立即生成笔记",
-    triggered: "New notes: {count}|新笔记：{count} 篇",
-    nothing: "Nothing new to write about yet.|暂时没有新内容可写。",
-    readAll: "Mark all as read|全部标为已读",
-    allRead: "Marked as read: {count}|已标为已读：{count} 篇",
-    pin: "Pin to the top|置顶",
-    unpin: "Unpin|取消置顶",
-    pinned: "Pinned|已置顶",
-    new: "Unread|未读",
-    delete: "Delete this note|删除这篇笔记",
-    deleteText: "“{title}” will be deleted. Its screenshots are kept.|“{title}”将被删除，相关截图会保留。",
-    deleted: "Note deleted|笔记已删除",
-    categories: "Categories|分类",
-    emptyTitle: "No notes yet|还没有笔记",
-    empty: "Notes sum up your new screenshots and chats. They are written every hour and after every third analysis, or now if you like.|笔记总结新的截图和对话：每小时生成一次，每完成三次分析也会生成，也可以立即生成。",
-    emptyCategory: "No notes in this category.|这个分类下没有笔记。",
-    back: "All notes|全部笔记",
-    photos: "Source screenshots|来源截图",
-    conversations: "Source chats|来源对话",
-    conversation: "Chat {id}|对话 {id}",
-    confidence: "confidence {percent}|置信度 {percent}",
-  },
-  dynamic: {
-    insight: "Insight|洞察",
-    reminder: "Reminder|提醒",
-    report: "Report|报告",
-    note: "Note|笔记",
-  },
-});
+import { t } from "../base/texts.js";
 
 const NOTE_CATEGORIES = ["insight", "reminder", "report", "note"];
 const NOTES_SHOWN = 30;

@@ -8,41 +8,10 @@ import { fail, toast } from "../base/dialogs.js";
 import { add, button, fill, h, icon, listen } from "../base/dom.js";
 import { formatClock, formatDay, formatMonth, formatMonthShort, formatNumber } from "../base/format.js";
 import { emptyState, load, pageHead, poll, skeleton } from "../base/shell.js";
-import { t, term, words } from "../base/texts.js";
+import { t, term } from "../base/texts.js";
 import { photoEvents } from "../base/upload.js";
 import { isVeiled, reasonOf, veilable } from "../viewer/veil.js";
 import { openPhoto } from "../viewer/viewer.js";
-
-words({
-  agenda: {
-    coming: "Coming up|即将到来",
-    past: "Past|已过去",
-    all: "Show all|查看全部",
-    today: "Today|今天",
-    tomorrow: "Tomorrow|明天",
-    week: "This week|本周",
-    later: "Later|以后",
-    allDay: "All day|全天",
-    until: "until {day}|至{day}",
-    several: "on {count} screenshots|见于 {count} 张截图",
-    dismiss: "Dismiss: {title}|忽略：{title}",
-    dismissed: "Dismissed|已忽略",
-    back: "Bring back: {title}|恢复：{title}",
-    find: "Show on the picture: {title}|在图中显示：{title}",
-    none: "Nothing is coming up|近期没有安排",
-    nonePast: "Nothing has passed|没有已过去的事项",
-    noneText: "Flights, bills, parcels and appointments on your screenshots appear here by themselves.|截图上的航班、账单、快递和预约会自动出现在这里。",
-    first: "The first {count} are shown.|这里显示最先的 {count} 项。",
-  },
-  occasion: {
-    event: "Event|活动",
-    deadline: "Deadline|截止",
-    departure: "Departure|出发",
-    pickup: "Pick-up|取件",
-    appointment: "Appointment|预约",
-    expiry: "Expires|到期",
-  },
-});
 
 const NEAREST = 4; // above the library
 const NEAR_DAYS = 30;

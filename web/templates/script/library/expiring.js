@@ -9,22 +9,8 @@ import { photoGrid } from "./photo-grid.js";
 import { PhotoList } from "./photo-list.js";
 import { recalled, remember } from "../base/preferences.js";
 import { emptyState, pageHead } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { tell } from "../base/upload.js";
-
-words({
-  expiring: {
-    one: "1 screenshot will be deleted by {day}|{day}前将删除 1 张截图",
-    many: "{count} screenshots will be deleted by {day}|{day}前将删除 {count} 张截图",
-    why: "They are older than you keep things.|它们已超过保留期限。",
-    keepAll: "Keep all|全部保留",
-    show: "Show|查看",
-    later: "Not now|暂不处理",
-    kept: "{count} kept|已保留 {count} 张",
-    first: "The first {count} are shown.|这里显示最先到期的 {count} 张。",
-    none: "Nothing will be deleted within a week|一周内没有要删除的截图",
-  },
-});
 
 const SILENT = 6 * 86_400_000; // ms after "Not now"; the next ones are said a day before they go, or earlier
 

@@ -4,31 +4,7 @@
 import { api } from "../base/api.js";
 import { button, choice, fill, h, icon } from "../base/dom.js";
 import { formatNumber } from "../base/format.js";
-import { t, term, words } from "../base/texts.js";
-
-words({
-  filter: {
-    label: "Filters|筛选",
-    app: "App|应用",
-    category: "Type|类型",
-    intent: "Purpose|用途",
-    device: "Device|设备",
-    time: "Time|时间",
-    status: "Status|状态",
-    day: "Last 24 hours|最近 24 小时",
-    week: "Last 7 days|最近 7 天",
-    month: "Last 30 days|最近 30 天",
-    range: "Between dates…|自定义日期…",
-    from: "From|从",
-    to: "Until|到",
-    kept: "Kept|已保留",
-    tag: "Tag|标签",
-    remove: "Remove the filter {name}: {value}|移除筛选 {name}：{value}",
-    clear: "Clear filters|清除筛选",
-    browse: "Browse|浏览",
-    only: "Show only {name} ({count})|只显示 {name}（{count}）",
-  },
-});
+import { t, term } from "../base/texts.js";
 
 /**
  * The words to search for as `q`, each filter by name, and `order` of a search. "" is none.

@@ -6,28 +6,8 @@ import { api } from "../base/api.js";
 import { codeRow, connection } from "../base/connect.js";
 import { button, fill, h, icon } from "../base/dom.js";
 import { CHOICES, duration, keep } from "../base/keeping.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { uploadButton } from "../base/upload.js";
-
-words({
-  first: {
-    title: "Welcome to Snaplore|欢迎使用 Snaplore",
-    lead: "Add screenshots, and find anything in them by the words they show. They stay on your own server.|添加截图，之后就能用其中的文字找到任何内容。截图只保存在你自己的服务器上。",
-    add: "Add a few pictures|添加几张图片",
-    addText: "Drop or paste them anywhere on this page. JPEG, PNG, WebP, GIF, HEIC and AVIF, up to 50 MB each.|拖放或粘贴到本页任意位置。支持 JPEG、PNG、WebP、GIF、HEIC 和 AVIF，每张不超过 50 MB。",
-    phone: "Connect a phone|连接手机",
-    folder: "Import a folder|导入文件夹",
-    folderText: "Run this on the server, in Snaplore’s folder. You can stop it and run it again at any time.|在服务器上的 Snaplore 目录中运行。可以随时停止并再次运行。",
-    command: "Import command|导入命令",
-    model: "Choose a model|选择模型",
-    optional: "optional|可选",
-    modelText: "Snaplore works without one: this server reads the text itself, offline. A language model also understands what the pictures mean.|不配置模型也能使用：服务器会离线识别文字。语言模型还能理解图片的含义。",
-    modelButton: "Set up a language model|配置语言模型",
-    ask: "How long should Snaplore keep your screenshots?|截图要保留多久？",
-    askText: "Now: {duration}. Older screenshots, chats and unpinned notes are deleted. You can change it any time in Settings, Storage.|当前：{duration}。更早的截图、对话和未置顶的笔记会被删除。可随时在“设置”的“存储”中更改。",
-    kept: "Kept: {duration}|保留：{duration}",
-  },
-});
 
 /**
  * The whole content of an empty library.

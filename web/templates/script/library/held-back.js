@@ -5,30 +5,9 @@ import { fail, toast } from "../base/dialogs.js";
 import { button, fill, h, icon } from "../base/dom.js";
 import { formatNumber } from "../base/format.js";
 import { recalled, remember } from "../base/preferences.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { tell } from "../base/upload.js";
 import { learn } from "../viewer/veil.js";
-
-words({
-  held: {
-    cleared: "No longer treated as sensitive|不再视为敏感内容",
-    one: "1 sensitive screenshot is held back.|1 张敏感截图已留在本机。",
-    many: "{count} sensitive screenshots are held back.|{count} 张敏感截图已留在本机。",
-    why: "No remote model, web search or notification gets them.|远程模型、网页搜索和通知都不会得到它们。",
-    show: "Show|查看",
-    title: "Held back as sensitive|因敏感而留在本机",
-  },
-  kinds: {
-    card: "Payment cards|银行卡",
-    iban: "Bank accounts|银行账户",
-    national_id: "Identity numbers|身份证件号码",
-    one_time_code: "One-time codes|一次性验证码",
-    password: "Passwords|密码",
-    api_key: "Access keys|访问密钥",
-    private_key: "Private keys|私钥",
-    recovery_phrase: "Recovery phrases|助记词",
-  },
-});
 
 export const SENSITIVE = "#/library?q=is%3Asensitive";
 

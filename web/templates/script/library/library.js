@@ -15,25 +15,11 @@ import { byDate, MOST_FOUND, nothingFound, resultHead, resultList } from "./resu
 import { scrubber } from "./scrubber.js";
 import { searchField } from "./search-field.js";
 import { debounced, emptyState, failedState, go, poll, replaceAddress, skeleton } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { photoCard, tileTools } from "./tile.js";
 import { timeline } from "./timeline.js";
 import { acceptFiles, photoEvents, uploadButton } from "../base/upload.js";
 import { openPhoto } from "../viewer/viewer.js";
-
-words({
-  library: {
-    title: "Library|图库",
-    count: "{count} screenshots|{count} 张截图",
-    one: "1 screenshot|1 张截图",
-    none: "No screenshots match|没有符合条件的截图",
-    noneText: "Nothing passes all of these filters.|没有截图同时符合这些筛选条件。",
-    more: "More|更多",
-    select: "Select|选择",
-    kept: "Only kept ones|仅看已保留的",
-    trash: "Trash|回收站",
-  },
-});
 
 /**
  * What the body of the library shows: the timeline, or the results of a search.

@@ -5,20 +5,8 @@ import { fill, h } from "../base/dom.js";
 import { formatNumber, timeAgo } from "../base/format.js";
 import { navBadge } from "../base/shell.js";
 import { photoTitle } from "./tile.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { isVeiled } from "../viewer/veil.js";
-
-words({
-  news: {
-    label: "New|新内容",
-    reading: "Reading|正在识别",
-    progress: "{done} of {total}|{done}/{total}",
-    left: "about {time} left|大约还需 {time}",
-    minutes: "{count} min|{count} 分钟",
-    hours: "{count} h|{count} 小时",
-    note: "Unread note|未读笔记",
-  },
-});
 
 const UNREAD_SHOWN = 4;
 

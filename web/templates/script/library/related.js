@@ -3,14 +3,7 @@
 import { api, wasAborted } from "../base/api.js";
 import { fill, h } from "../base/dom.js";
 import { resultList } from "./results.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  related: {
-    title: "Closest in meaning|意思最接近",
-    text: "Without the words of your search. Some may be about something else.|不含搜索的词，有些可能并不相关。",
-  },
-});
+import { t } from "../base/texts.js";
 
 const MOST = 5;
 

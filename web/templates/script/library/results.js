@@ -5,25 +5,8 @@ import { picture } from "../base/api.js";
 import { add, fill, h } from "../base/dom.js";
 import { formatAgo, formatDate, formatNumber, parseTime } from "../base/format.js";
 import { marked, photoTitle, statusGlyph } from "./tile.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { isVeiled, uncover, veil, veilable } from "../viewer/veil.js";
-
-words({
-  results: {
-    found: "{count} found|找到 {count} 张",
-    best: "Best {count} matches|最相关的 {count} 张",
-    latest: "Latest {count} of {total}|最近 {count} 张，共 {total} 张",
-    order: "Order|排序",
-    relevance: "Best match|最相关",
-    taken: "By date|按时间",
-    corrected: "Showing {matched} (for: {word})|显示 {matched}（原词：{word}）",
-    none: "Nothing found for “{q}”|没有找到“{q}”",
-    noneText: "No screenshot contains these words.|没有截图包含这些词。",
-    noneNarrowed: "No screenshot contains these words with the filters that are set.|在当前筛选条件下，没有截图包含这些词。",
-    nearest: "Did you mean|你是不是想找",
-    nearestLabel: "Search for {word} ({count})|搜索 {word}（{count}）",
-  },
-});
 
 export const MOST_FOUND = 100; // the API's limit for a search
 const FRAME = 1.6; // width of a result's picture by its height

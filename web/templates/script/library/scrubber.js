@@ -3,13 +3,7 @@
 
 import { fill, h, listen } from "../base/dom.js";
 import { formatMonth } from "../base/format.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  scrubber: {
-    label: "Month|月份",
-  },
-});
+import { t } from "../base/texts.js";
 
 const LABEL_SPACE = 22; // px between two years, so that they can be read
 const DOT_SPACE = 7;

@@ -4,32 +4,7 @@
 import { api } from "../base/api.js";
 import { fill, h, listen } from "../base/dom.js";
 import { formatNumber } from "../base/format.js";
-import { t, term, words } from "../base/texts.js";
-
-words({
-  operators: {
-    label: "Narrow the search|缩小搜索范围",
-    app: "From this app|来自此应用",
-    tag: "With this tag|带有此标签",
-    device: "From this device|来自此设备",
-    category: "Of this type|属于此类型",
-    intent: "For this purpose|属于此用途",
-    is: "Kept, sensitive or unread|已保留、敏感或未读",
-    has: "Holds a code, link or date|含有验证码、链接或日期",
-    on: "Taken on this day, month or year|拍摄于某日、某月或某年",
-    before: "Taken before it begins|拍摄于其之前",
-    after: "Taken after it has ended|拍摄于其之后",
-    without: "Leave these out|排除这些",
-    kept: "Kept|已保留",
-    sensitive: "Sensitive, held back|敏感内容，不外传",
-    unread: "Not opened yet|尚未打开",
-    code: "Codes|验证码、单号",
-    link: "Links|链接",
-    date: "Dates|日期",
-    today: "Today|今天",
-    yesterday: "Yesterday|昨天",
-  },
-});
+import { t, term } from "../base/texts.js";
 
 const MOST_VALUES = 8;
 const NAMES = ["app", "tag", "device", "category", "intent", "is", "has", "on", "before", "after"];

@@ -3,15 +3,7 @@
 import { h, icon, listen } from "../base/dom.js";
 import { later } from "../base/parts.js";
 import { debounced, go } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  search: {
-    hint: "Search your screenshots|搜索截图",
-    label: "Search screenshots|搜索截图",
-    clear: "Clear the search|清除搜索",
-  },
-});
+import { t } from "../base/texts.js";
 
 const SEARCH_DELAY = 220; // ms after the last key
 const UNFINISHED_OPERATOR = /(?<!\S)[-－]?(?:app|tag|device|category|intent|is|has|on|before|after)[:：]["“]?$/i; // without its value

@@ -4,21 +4,7 @@ import { praise } from "../base/actions.js";
 import { api } from "../base/api.js";
 import { dialog, fail, toast } from "../base/dialogs.js";
 import { button, field, fill, h, icon } from "../base/dom.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  searches: {
-    label: "Saved searches|已保存的搜索",
-    save: "Save search|保存搜索",
-    saveTitle: "Save this search|保存此搜索",
-    name: "Name|名称",
-    query: "It searches for: {query}|搜索内容：{query}",
-    saved: "Saved: {name}|已保存：{name}",
-    new: "{name}, {count} new|{name}，{count} 张新截图",
-    remove: "Delete the saved search {name}|删除已保存的搜索 {name}",
-    removed: "Deleted: {name}|已删除：{name}",
-  },
-});
+import { t } from "../base/texts.js";
 
 const MANY_NEW = 100; // the API counts no further
 

@@ -9,32 +9,9 @@ import { trashPhoto } from "../base/deletion.js";
 import { fail } from "../base/dialogs.js";
 import { button, h, listen } from "../base/dom.js";
 import { formatNumber } from "../base/format.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { idsOf, performOn } from "./selection-actions.js";
 import { TileDrag, tileAt } from "./tile-drag.js";
-
-words({
-  selection: {
-    label: "Selection|选择",
-    count: "{count} selected|已选 {count} 张",
-    none: "Select screenshots|选择截图",
-    end: "End the selection (Esc)|结束选择（Esc）",
-    all: "Select all|全选",
-    loading: "Selecting {count} of {total}…|正在选择 {count}/{total}…",
-    progress: "{done} of {total}…|{done}/{total}…",
-    keep: "Keep|保留",
-    unkeep: "No longer keep|取消保留",
-    tag: "Tag|标签",
-    download: "Download|下载",
-    reprocess: "Analyse|分析",
-    trash: "Delete|删除",
-    restore: "Restore|恢复",
-    delete: "Delete for good|永久删除",
-    deleteText: "{count} screenshots will be deleted now and cannot be brought back.|将立即删除 {count} 张截图，无法恢复。",
-    tagTitle: "Tag {count} screenshots|为 {count} 张截图添加标签",
-    add: "Add the tag|添加标签",
-  },
-});
 
 /** @typedef {"keep" | "tag" | "download" | "reprocess" | "trash" | "restore" | "delete"} Choice */
 

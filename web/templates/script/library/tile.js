@@ -5,22 +5,8 @@ import { picture } from "../base/api.js";
 import { UNFINISHED } from "../viewer/details.js";
 import { button, fill, h, icon } from "../base/dom.js";
 import { formatDate, parseTime } from "../base/format.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { isVeiled, uncover, veil, veilable } from "../viewer/veil.js";
-
-words({
-  tile: {
-    unnamed: "Screenshot of {when}|{when} 的截图",
-    failed: "The analysis failed|分析失败",
-    waiting: "Not analysed yet|尚未分析",
-    kept: "Kept|已保留",
-    stack: "The same screen {count} times|同一画面共 {count} 张",
-    keep: "Keep (S)|保留（S）",
-    select: "Select (X)|选择（X）",
-    daysLeft: "{count} days left|还剩 {count} 天",
-    dayLeft: "Deleted within a day|一天内删除",
-  },
-});
 
 const CAPTION = 72; // characters of a title over its tile
 const TRASH_DAYS = 30; // as in curation/trash.py

@@ -8,27 +8,10 @@ import { formatAgo, formatDate, formatNumber } from "../base/format.js";
 import { photoGrid } from "./photo-grid.js";
 import { PhotoList } from "./photo-list.js";
 import { emptyState, pageHead } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { photoTitle } from "./tile.js";
 import { tell } from "../base/upload.js";
 import { isVeiled, reasonOf } from "../viewer/veil.js";
-
-words({
-  trash: {
-    lead: "Deleted for good 30 days after they came here. Until then they are found nowhere else.|30 天后永久删除。在此之前，其他任何地方都不会显示它们。",
-    back: "Library|图库",
-    empty: "Empty the trash|清空回收站",
-    emptyText: "{count} screenshots will be deleted now and cannot be brought back.|将立即删除 {count} 张截图，无法恢复。",
-    emptied: "{count} screenshots deleted|已删除 {count} 张截图",
-    none: "The trash is empty|回收站是空的",
-    restore: "Restore|恢复",
-    restored: "Restored|已恢复",
-    delete: "Delete for good|永久删除",
-    deleteText: "“{title}” will be deleted now and cannot be brought back.|将立即删除“{title}”，无法恢复。",
-    deleted: "Deleted {when}|{when}删除",
-    noneText: "Screenshots that you delete stay here for 30 days.|你删除的截图会在这里保留 30 天。",
-  },
-});
 
 /** @type {((id: number) => unknown) | null} */
 let openInTrash = null;

@@ -8,46 +8,7 @@ import { add, button, field, h } from "../base/dom.js";
 import { formatAgo, formatNumber } from "../base/format.js";
 import { formDialog, settingsCard, settingsRow } from "./panels.js";
 import { load } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  settings: {
-    devices: "Devices|设备",
-    devicesText: "Connect a phone, uploads, notifications|连接手机、上传、通知",
-  },
-  devices: {
-    connect: "Connect a device|连接设备",
-    title: "Your devices|你的设备",
-    lead: "Devices that have uploaded screenshots, and phones that are notified of new notes.|上传过截图的设备，以及会收到新笔记通知的手机。",
-    none: "No device has uploaded anything yet.|还没有设备上传过内容。",
-    access: "Access: {scope} · last used {when}|访问权限：{scope} · 上次使用：{when}",
-    unused: "Access: {scope} · not used yet|访问权限：{scope} · 尚未使用",
-    full: "everything but settings|除设置外的全部",
-    upload: "uploads only|仅上传",
-    read: "reading only|仅读取",
-    feed: "feeds only|仅订阅",
-    revoke: "End access|取消访问权限",
-    revokeText: "“{name}” is signed out at once.|“{name}”将立即退出登录。",
-    rename: "Rename|重命名",
-    name: "Name|名称",
-    uploads: "{count} uploaded · last upload {when}|已上传 {count} 张 · 上次上传：{when}",
-    noUploads: "No uploads yet|尚未上传",
-    notified: "Notifications on · last seen {when}|已开启通知 · 上次出现：{when}",
-    dashboard: "This page|本页面",
-    import: "Imported folders|导入的文件夹",
-    unknown: "Unnamed device|未命名设备",
-    test: "Test|测试",
-    tested: "Sent to {name}.|已发送到 {name}。",
-    failed: "Could not reach {name}: the webhook did not accept the message.|无法送达 {name}：webhook 未接受这条消息。",
-    remove: "Stop notifications|停止通知",
-    removeText: "“{name}” gets no notifications until it registers again.|“{name}”在重新注册之前不会再收到通知。",
-    broadcast: "Message to all notified devices|发消息给所有接收通知的设备",
-    subject: "Title|标题",
-    text: "Text|内容",
-    send: "Send to all|发送给全部",
-    sent: "Sent to devices: {count}|已发送到 {count} 台设备",
-  },
-});
+import { t } from "../base/texts.js";
 
 /** @typedef {{ id: string, uploads?: SyncedDevice, notified?: DeviceFields, tokens?: TokenFields[] }} Device */
 

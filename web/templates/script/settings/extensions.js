@@ -5,38 +5,7 @@ import { api } from "../base/api.js";
 import { add, button, field, h } from "../base/dom.js";
 import { formDialog, settingsCard, settingsRow, toggle } from "./panels.js";
 import { load } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  settings: {
-    skills: "Skills|技能",
-    skillsText: "Saved instructions for chats|对话用的指令",
-    tools: "MCP servers|MCP 服务器",
-    toolsText: "Tools for the assistant|助手可用的工具",
-  },
-  skills: {
-    lead: "A skill is a saved set of instructions. Pick one next to the message field.|技能是一组保存好的指令，可在消息框旁选择。",
-    add: "New skill|新建技能",
-    id: "ID|标识",
-    idText: "Letters, digits, - and _; it cannot be changed later|字母、数字、- 和 _；之后不能更改",
-    name: "Name|名称",
-    icon: "Icon|图标",
-    iconText: "An emoji|一个表情符号",
-    description: "Description|说明",
-    prompt: "Instructions|指令",
-    none: "No skills yet.|还没有技能。",
-    deleteText: "The skill “{name}” will be permanently deleted.|技能“{name}”将被永久删除。",
-  },
-  tools: {
-    lead: "The assistant can use the tools of these servers in chats. They see only what it sends them.|助手可在对话中使用这些服务器的工具。它们只能看到助手发送的内容。",
-    add: "Add a server|添加服务器",
-    url: "Address|地址",
-    none: "No MCP servers yet.|还没有 MCP 服务器。",
-    deleteText: "The server “{name}” will be removed.|服务器“{name}”将被移除。",
-    trusted: "Send without asking|无需询问即可发送",
-    trustedText: "Otherwise you are asked before the assistant sends something it may have read|否则，助手发送可能读到的内容前会先询问你",
-  },
-});
+import { t } from "../base/texts.js";
 
 const ID_PATTERN = "[A-Za-z0-9_\\-]{1,64}";
 

@@ -8,33 +8,7 @@ import { button, choice, field, h } from "../base/dom.js";
 import { formatAgo } from "../base/format.js";
 import { formDialog, settingsCard, settingsRow } from "./panels.js";
 import { load } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  feeds: {
-    title: "Calendars and feed readers|日历与订阅",
-    lead: "Subscribe to your agenda in a calendar, or to notes and searches in a feed reader. Whoever has an address can read its feed. Sensitive screenshots are left out.|在日历中订阅日程，或在阅读器中订阅笔记和搜索。任何拥有地址的人都能读取相应内容。敏感截图不会包含在内。",
-    none: "No feeds yet.|还没有订阅地址。",
-    add: "New feed|新建订阅",
-    kind: "Content|内容",
-    agenda: "Agenda, for calendars|日程（用于日历）",
-    notes: "Notes|笔记",
-    search: "A search|一个搜索",
-    searched: "Search: {query}|搜索：{query}",
-    query: "Search for|搜索内容",
-    queryText: "As in the search field, such as app:Mail invoice|与搜索框相同，例如 app:Mail 发票",
-    create: "Make address|生成地址",
-    made: "Copy the address now|请立即复制地址",
-    madeText: "It is shown only this once. Add it to your calendar or feed reader as a subscription.|地址只显示这一次。请在日历或阅读器中将其添加为订阅。",
-    address: "Address of the feed|订阅地址",
-    open: "Open in a calendar app|在日历应用中打开",
-    used: "Last read {when}|上次读取：{when}",
-    unused: "Not read yet|尚未读取",
-    device: "Ends with the access of the device that made it|随创建它的设备的访问权限一同失效",
-    revoke: "Revoke|撤销",
-    revokeText: "Programs that use this address get nothing any more. This cannot be undone.|使用此地址的程序将无法再读取内容。此操作无法撤销。",
-  },
-});
+import { t } from "../base/texts.js";
 
 /** @typedef {{ id: number, kind: "agenda" | "notes" | "search", query: string, token_id: number | null, last_used_at: string | null }} FeedFields */
 

@@ -8,67 +8,7 @@ import { add, button, choice, field, fill, h } from "../base/dom.js";
 import { formatNumber } from "../base/format.js";
 import { dataTable, facts, settingsCard } from "./panels.js";
 import { busy, load } from "../base/shell.js";
-import { t, term, words } from "../base/texts.js";
-
-words({
-  settings: {
-    model: "Model|模型",
-    modelText: "Who reads, answers and writes notes|由谁读取、回答和写笔记",
-    usage: "Usage|用量",
-    usageText: "Calls and tokens of the model|模型的调用次数和 token",
-  },
-  model: {
-    title: "Language model|语言模型",
-    lead: "Reads your screenshots, answers in chats and writes notes. Screenshots are sent to this address and nowhere else.|用于读取截图、回答提问、撰写笔记。截图只会发送到这个地址。",
-    provider: "Provider|服务商",
-    local: "Built-in (offline)|内置（离线）",
-    custom: "Other (OpenAI-compatible)|其他（兼容 OpenAI）",
-    localText: "This server reads the text of your screenshots and sorts them by simple rules. Nothing leaves it, and it is free. A language model understands far more.|本服务器识别截图中的文字，并按简单规则理解。数据不外传，也不产生费用；语言模型的理解能力要强得多。",
-    address: "Base URL|接口地址",
-    model: "Model|模型",
-    key: "API key|API 密钥",
-    keySet: "A key is stored. Leave this empty to keep it.|已保存密钥，留空则保持不变。",
-    keyNone: "No key is stored. Keys are stored encrypted and never shown again.|尚未保存密钥。密钥会加密保存，不会再次显示。",
-    keyMoves: "The stored key is sent to {origin} only. Enter the key for this address.|已保存的密钥只会发送到 {origin}。请输入这个地址的密钥。",
-    removeKey: "Remove the stored key|移除已保存的密钥",
-    temperature: "Temperature|温度",
-    temperatureText: "0 to 2; lower is more factual|0 到 2；数值越低，回答越严谨",
-    context: "Context: {tokens} tokens|上下文：{tokens} 个 token",
-    test: "Test the connection|测试连接",
-    saveAndTest: "Save and test|保存并测试",
-    worked: "Connected: {model} answered in {milliseconds} ms.|连接成功：{model} 用时 {milliseconds} 毫秒。",
-    failed: "Connection failed: {message}|连接失败：{message}",
-    allow: "Snaplore calls an address on your own network only if its operator allows it. Start the service with this setting, then save again:|Snaplore 只有在运营者允许时才会访问你自己网络中的地址。请用以下设置启动服务，然后再次保存：",
-    setting: "Setting|设置项",
-  },
-  usage: {
-    title: "Usage|用量",
-    lead: "Calls and tokens by day (UTC), as the language models count them. The built-in model is free and not listed.|按天（UTC）统计语言模型的调用次数和 token 数。内置模型不产生费用，不在此列。",
-    period: "Period|时间范围",
-    days: "{days} days|{days} 天",
-    today: "Today|今天",
-    of: "{tokens} of {limit} tokens|{tokens} / {limit} 个 token",
-    tokens: "{tokens} tokens|{tokens} 个 token",
-    total: "In this period|所选时间内",
-    calls: "{calls} calls, {tokens} tokens|{calls} 次调用，{tokens} 个 token",
-    chart: "Tokens by day from {first} to {last}; highest day: {most}|{first} 至 {last} 每天的 token 数，单日最高 {most}",
-    none: "No calls in this period.|这段时间没有调用。",
-    day: "Day|日期",
-    purpose: "Purpose|用途",
-    model: "Model|模型",
-    callCount: "Calls|调用",
-    in: "Input tokens|输入 token",
-    out: "Output tokens|输出 token",
-  },
-  purpose: {
-    chat: "Chat|对话",
-    analysis: "Screenshots|截图",
-    reasoning: "Notes|笔记",
-    memory: "Memories|记忆",
-    meaning: "Search by meaning|语义搜索",
-    test: "Test|测试",
-  },
-});
+import { t, term } from "../base/texts.js";
 
 /** @type {Record<string, string>} */
 const PROVIDER_NAMES = {

@@ -13,53 +13,8 @@ import { load, pageHead, setTheme } from "../base/shell.js";
 import { reload, signOut } from "../base/signin.js";
 import { showStatistics } from "./statistics.js";
 import { showStorage } from "./storage.js";
-import { chooseLanguage, chosenLanguage, t, words } from "../base/texts.js";
+import { chooseLanguage, chosenLanguage, offeredLanguages, t } from "../base/texts.js";
 import { showPrograms } from "./webhooks.js";
-
-words({
-  settings: {
-    sections: "Settings sections|设置分区",
-    back: "All settings|全部设置",
-    general: "General|通用",
-    generalText: "Language and appearance|语言和外观",
-    access: "Access|访问",
-    accessText: "Sign out, encryption|退出登录、加密",
-    saved: "Saved|已保存",
-    add: "Add|添加",
-    edit: "Edit|编辑",
-    on: "enabled|已启用",
-    remove: "Remove|移除",
-  },
-  general: {
-    language: "Language|语言",
-    auto: "Same as the browser|跟随浏览器",
-    theme: "Appearance|外观",
-    autoTheme: "Same as the system|跟随系统",
-    light: "Light|浅色",
-    dark: "Dark|深色",
-    here: "Saved in this browser only.|仅保存在此浏览器中。",
-    about: "About|关于",
-    version: "Snaplore {version}. Everything on this page comes from your own server.|Snaplore {version}。本页的所有内容都来自你自己的服务器。",
-  },
-  access: {
-    browser: "This browser|此浏览器",
-    connect: "Address and key for other devices|其他设备所需的地址与密钥",
-    signOut: "Sign out|退出登录",
-    signOutText: "This browser forgets the key.|此浏览器将忘记密钥。",
-    keys: "Encryption at rest|静态加密",
-    encrypted: "Pictures and the database are encrypted on disk.|图片和数据库在磁盘上是加密的。",
-    plain: "Stored data is not encrypted (SNAPLORE_ENCRYPTION=false).|存储的数据未加密（SNAPLORE_ENCRYPTION=false）。",
-    generation: "Key in use|当前密钥",
-    number: "number {number}|第 {number} 代",
-    made: "Created|创建时间",
-    rotation: "Next rotation|下次轮换",
-    rotationText: "{when}, by the rotation job (every {days} days)|{when}，由轮换任务执行（每 {days} 天）",
-    overdue: "due since {when}; the rotation job will do it|{when}已到期，将由轮换任务执行",
-    never: "off|未启用",
-    key: "Key|密钥",
-    count: "Files|文件",
-  },
-});
 
 /**
  * In the order of the navigation. Each fills a container, and may return a function that ends it.
@@ -102,7 +57,7 @@ function showGeneral(container) {
     chooseLanguage(languages.value);
     reload("general-language");
   };
-  const languages = choice([["auto", t("general.auto")], ["en", "English"], ["zh", "中文"]], chosenLanguage(),
+  const languages = choice([["auto", t("general.auto")], ...Object.entries(offeredLanguages)], chosenLanguage(),
     { id: "general-language", on: { change: speak } });
   const kinds = [["auto", t("general.autoTheme")], ["light", t("general.light")], ["dark", t("general.dark")]];
   const themes = choice(kinds, recalled("theme", "auto"),

@@ -6,23 +6,7 @@ import { formatNumber } from "../base/format.js";
 import { facts, settingsCard } from "./panels.js";
 import { load } from "../base/shell.js";
 import { kindRows, SENSITIVE } from "../library/held-back.js";
-import { t, term, words } from "../base/texts.js";
-
-words({
-  settings: {
-    statistics: "Statistics|统计",
-    statisticsText: "How many screenshots, and of what|截图数量与类型",
-  },
-  statistics: {
-    total: "Screenshots|截图",
-    done: "Analysed|已分析",
-    waiting: "Waiting|等待中",
-    failed: "Failed|失败",
-    categories: "By type|按类型",
-    intents: "By purpose|按用途",
-    none: "Available after the first analysis.|分析完第一张截图后显示。",
-  },
-});
+import { t, term } from "../base/texts.js";
 
 /** @param {HTMLElement} container */
 export function showStatistics(container) {

@@ -9,45 +9,7 @@ import { formatBytes, formatNumber } from "../base/format.js";
 import { amounts, CHOICES, consequence, duration, isHarmless, keep, preview } from "../base/keeping.js";
 import { facts, formDialog, settingsCard, toggle } from "./panels.js";
 import { debounced, load, navBadge } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  settings: {
-    data: "Storage|存储",
-    dataText: "How long to keep things, export, delete|保留期限、导出、删除",
-  },
-  data: {
-    stored: "Stored data|已存储的数据",
-    photos: "Screenshots|截图",
-    memories: "Memories|记忆",
-    kept: "Kept on purpose|特意保留",
-    trashed: "In the trash|回收站中",
-    trash: "Show the trash|查看回收站",
-    used: "Space used|已用空间",
-    free: "Free disk space|磁盘剩余空间",
-    away: "Originals in the bucket|存储桶中的原图",
-    awaySize: "{count}, {size}|{count} 张，{size}",
-    retention: "How long to keep things|保留多久",
-    retentionText: "Screenshots, chats and unpinned notes that are older are deleted once a day. Kept screenshots stay.|更早的截图、对话和未置顶的笔记每天清理一次。已保留的截图不会被清理。",
-    own: "Another number of days|自定义天数",
-    days: "Days|天数",
-    codes: "Move one-time codes to the trash|将一次性验证码移到回收站",
-    afterDay: "A day after their upload|上传一天后",
-    afterDays: "{count} days after their upload|上传 {count} 天后",
-    codesText: "{age}. Only screenshots that show nothing else that is sensitive. Kept ones stay. Now: {count}.|{age}。仅限没有其他敏感内容的截图，已保留的不受影响。目前：{count} 张。",
-    shorter: "These will be permanently deleted within a day: {list}.|以下内容将在一天内永久删除：{list}。",
-    shorten: "Keep {duration}|保留 {duration}",
-    export: "Export|导出",
-    exportText: "All screenshots, chats, notes, memories and settings as readable files in one zip, without keys. The zip is not encrypted. Store it safely.|全部截图、对话、笔记、记忆和设置，以可读文件打包为一个 zip，不含密钥。zip 未加密，请妥善保管。",
-    download: "Export everything|导出全部",
-    exporting: "Exporting. Please keep this page open.|正在导出，请保持此页面打开。",
-    exportBroken: "The export was interrupted. Please try again.|导出中断，请重试。",
-    clear: "Delete everything|删除全部",
-    clearText: "Permanently deletes all screenshots, chats, notes and memories. Settings, skills, servers and devices are kept.|永久删除所有截图、对话、笔记和记忆。设置、技能、服务器和设备会保留。",
-    clearType: "Type “{phrase}” to confirm|输入“{phrase}”以确认",
-    cleared: "Deleted {photos} screenshots, {conversations} chats, {dynamics} notes and {memories} memories.|已删除 {photos} 张截图、{conversations} 个对话、{dynamics} 篇笔记和 {memories} 条记忆。",
-  },
-});
+import { t } from "../base/texts.js";
 
 const CLEAR_PHRASE = "delete everything"; // expected by the API, whatever the language
 

@@ -9,51 +9,7 @@ import { feedsCard } from "./feeds.js";
 import { formatAgo, formatNumber, formatTime, parseTime } from "../base/format.js";
 import { formDialog, settingsCard, settingsRow, toggle } from "./panels.js";
 import { load } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  settings: {
-    programs: "Programs|程序",
-    programsText: "Calendars, feed readers, webhooks|日历、订阅、Webhook",
-  },
-  webhooks: {
-    title: "Webhooks|Webhook",
-    lead: "Programs such as Home Assistant, n8n or ntfy are told what happens here. Every call is signed. About sensitive screenshots they learn only that there is one.|通知 Home Assistant、n8n、ntfy 等程序这里发生了什么。每次调用都带有签名。对于敏感截图，它们只会知道有这样一张截图。",
-    none: "No webhooks yet.|还没有 Webhook。",
-    add: "New webhook|新建 Webhook",
-    url: "Address|地址",
-    urlText: "Gets one POST for each event|每个事件发送一次 POST",
-    name: "Name|名称",
-    nameText: "Empty: the host|留空则使用主机名",
-    events: "Events|事件",
-    photo_analysed: "Screenshot analysed|截图分析完成",
-    note_written: "Note written|写好笔记",
-    reminder_due: "Reminder due|提醒到期",
-    webhook_test: "Test|测试",
-    made: "Copy the secret now|请立即复制密钥",
-    madeText: "The receiver checks signatures with it (Standard Webhooks). It is shown only this once.|接收方用它验证签名（Standard Webhooks）。密钥只显示这一次。",
-    secret: "Secret|密钥",
-    test: "Test|测试",
-    tested: "{name} has accepted the test.|{name} 已接受测试。",
-    failed: "{name} did not accept the test: {problem}|{name} 未接受测试：{problem}",
-    log: "Log|日志",
-    logTitle: "Log: {name}|日志：{name}",
-    logNone: "Nothing was sent yet.|尚未发送任何内容。",
-    again: "Send again|重新发送",
-    queued: "Sent again in a moment.|即将重新发送。",
-    delivered: "Delivered|已送达",
-    waiting: "Waiting|等待中",
-    failing: "Failed|失败",
-    withdrawn: "Withdrawn: deleted before it was sent|已撤回：发送前已被删除",
-    next: "next try {when}|下次尝试：{when}",
-    soon: "in a moment|即将",
-    tries: "tries: {count}|尝试次数：{count}",
-    waits: "Events waiting: {count}|等待发送的事件：{count}",
-    since: "Failing, first {when}|发送失败，首次：{when}",
-    dropped: "Events not sent because too many waited: {count}|因等待过多而未发送的事件：{count}",
-    deleteText: "“{name}” gets no events any more, and its log is deleted.|“{name}”将不再收到事件，其日志也会被删除。",
-  },
-});
+import { t } from "../base/texts.js";
 
 /**
  * @typedef {{ id: number, name: string, url: string, events: string[], enabled: boolean, problem: string, failing_since: string | null,

@@ -3,44 +3,7 @@
 import { button, h } from "../base/dom.js";
 import { formatBytes, formatDate, formatPercent } from "../base/format.js";
 import { copyText } from "../base/shell.js";
-import { t, term, words } from "../base/texts.js";
-
-words({
-  details: {
-    entities: "Details|详细信息",
-    text: "Text in the picture|图中文字",
-    facts: "About this screenshot|关于此截图",
-    more: "Show all of the text|显示全部文字",
-    less: "Show less|收起",
-    taken: "Taken|截图时间",
-    uploaded: "Uploaded|上传时间",
-    app: "App|应用",
-    device: "Device|设备",
-    type: "Type|类型",
-    purpose: "Purpose|用途",
-    size: "Size|大小",
-    name: "File name|文件名",
-    state: "Analysis|分析",
-    confidence: "Confidence|置信度",
-    failed: "The analysis failed|分析失败",
-    waiting: "The analysis is not finished yet. The result will appear here.|分析尚未完成，结果会显示在这里。",
-    reprocess: "Analyse again|重新分析",
-    copy: "Copy {value}|复制 {value}",
-    noText: "No text was recognised in this picture.|没有识别出文字。",
-  },
-  entity: {
-    link: "Link|链接",
-    email: "E-mail|邮箱",
-    phone: "Phone|电话",
-    address: "Address|地址",
-    wifi: "Wi-Fi|Wi-Fi",
-    password: "Password|密码",
-    amount: "Amount|金额",
-    date: "Date|日期",
-    code: "Code|代码",
-    time: "Time|时间",
-  },
-});
+import { t, term } from "../base/texts.js";
 
 const LINES_SHOWN = 12; // of the text, until the rest is asked for
 const LONG_TEXT = 700; // characters: few lines can be long ones

@@ -5,28 +5,7 @@ import { api } from "../base/api.js";
 import { fail, sentence, toast } from "../base/dialogs.js";
 import { button, fill, h, icon } from "../base/dom.js";
 import { LONGEST_TAG, tagInput } from "../base/tags.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  own: {
-    title: "Title|标题",
-    summary: "Summary|摘要",
-    note: "Note|备注",
-    text: "Text|文字",
-    tags: "Tags|标签",
-    edit: "Edit: {name}|编辑：{name}",
-    addNote: "Add a note|添加备注",
-    addSummary: "Add a summary|添加摘要",
-    addTag: "Add a tag|添加标签",
-    removeTag: "Remove the tag {tag}|移除标签 {tag}",
-    showTag: "Show all with the tag {tag}|显示所有带标签 {tag} 的截图",
-    hintLine: "Enter saves, Escape takes back.|按 Enter 保存，按 Esc 取消。",
-    hintText: "Leaving the field or Ctrl+Enter saves, Escape takes back.|离开输入框或按 Ctrl+Enter 保存，按 Esc 取消。",
-    yours: "Written by you|由你填写",
-    back: "Back to what was read|恢复识别结果",
-    isBack: "Shown as it was read|已恢复识别结果",
-  },
-});
+import { t } from "../base/texts.js";
 
 /** @typedef {"title" | "summary" | "note" | "text"} OwnField */
 

@@ -2,13 +2,7 @@
 // The picture above it stays usable.
 
 import { h } from "../base/dom.js";
-import { t, words } from "../base/texts.js";
-
-words({
-  sheet: {
-    handle: "Details: show more or less|详细信息：展开或收起",
-  },
-});
+import { t } from "../base/texts.js";
 
 /** @typedef {"peek" | "half" | "full"} SheetLevel */
 

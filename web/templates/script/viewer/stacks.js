@@ -5,19 +5,8 @@ import { changeMany } from "../base/batch.js";
 import { button, fill, h, icon } from "../base/dom.js";
 import { formatNumber } from "../base/format.js";
 import { openMenu } from "../base/menu.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { lookUp, veilable } from "./veil.js";
-
-words({
-  stack: {
-    label: "Same screen, {count} times|同一画面，共 {count} 张",
-    member: "Picture {at} of {count}|第 {at} 张，共 {count} 张",
-    best: "Best|最佳",
-    tidy: "Tidy up|整理",
-    keepBest: "Keep the best, delete the others ({count})|保留最佳，删除其余 {count} 张",
-    keepThis: "Keep this one, delete the others ({count})|保留这张，删除其余 {count} 张",
-  },
-});
 
 /**
  * @param {Stack} stack

@@ -5,25 +5,7 @@
 import { api } from "../base/api.js";
 import { h, icon, listen } from "../base/dom.js";
 import { formatList } from "../base/format.js";
-import { t, term, words } from "../base/texts.js";
-
-words({
-  veil: {
-    title: "Sensitive screenshot|敏感截图",
-    looks: "Looks like {kinds}|看起来是{kinds}",
-    tap: "Show|显示",
-  },
-  sensitive: {
-    card: "a payment card|银行卡",
-    iban: "a bank account|银行账户",
-    national_id: "an identity number|身份证件号码",
-    one_time_code: "a one-time code|一次性验证码",
-    password: "a password|密码",
-    api_key: "an access key|访问密钥",
-    private_key: "a private key|私钥",
-    recovery_phrase: "a recovery phrase|助记词",
-  },
-});
+import { t, term } from "../base/texts.js";
 
 const UNCOVERED = 5 * 60_000; // ms
 

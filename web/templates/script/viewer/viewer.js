@@ -9,7 +9,7 @@ import { formatDate, formatNumber, formatPercent } from "../base/format.js";
 import { closeMenu } from "../base/menu.js";
 import { canShareFiles } from "../base/picture-file.js";
 import { addressBeneath, poll, replaceAddress } from "../base/shell.js";
-import { t, words } from "../base/texts.js";
+import { t } from "../base/texts.js";
 import { photoEvents } from "../base/upload.js";
 import { DetailPanel } from "./detail-panel.js";
 import { textOf } from "./details.js";
@@ -22,44 +22,6 @@ import { ViewerSlides } from "./slides.js";
 import { listenToGestures } from "./touch.js";
 import { veilEvents } from "./veil.js";
 import { ViewerVeil } from "./viewer-veil.js";
-
-words({
-  viewer: {
-    untitled: "Screenshot|截图",
-    stage: "Picture|图片",
-    actions: "Actions|操作",
-    back: "Previous screenshot|上一张截图",
-    next: "Next screenshot|下一张截图",
-    place: "{at} of {total}|第 {at} 张，共 {total} 张",
-    download: "Download|下载",
-    share: "Share|分享",
-    copyPicture: "Copy picture|复制图片",
-    copyText: "Copy text|复制文字",
-    details: "Details|详细信息",
-    more: "More actions|更多操作",
-    marks: "Mark the matches|标出匹配处",
-    reprocess: "Analyse again|重新分析",
-    queued: "Queued for analysis.|已加入分析队列。",
-    delete: "Delete (Del)|删除（Del）",
-    keep: "Keep (S)|保留（S）",
-    zoomIn: "Zoom in|放大",
-    zoomOut: "Zoom out|缩小",
-    actual: "Actual size|实际大小",
-    fit: "Fit to the screen|适应屏幕",
-    picture: "Screenshot: {title}|截图：{title}",
-    broken: "This picture cannot be shown. Its file may be damaged.|无法显示这张图片，文件可能已损坏。",
-    gone: "This screenshot is not here any more.|这张截图已不存在。",
-    noText: "No text was recognised in this picture.|没有识别出文字。",
-    openLink: "Open {host}|打开 {host}",
-    write: "Write an e-mail|写邮件",
-    call: "Call|拨打电话",
-    copyValue: "Copy|复制",
-    selectAll: "Select all|全选",
-    target: "What to do with it|可执行的操作",
-    uncover: "Show for 5 minutes|显示 5 分钟",
-    notSensitive: "Not sensitive|不是敏感内容",
-  },
-});
 
 /**
  * @typedef {object} ViewerOptions
