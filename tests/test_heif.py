@@ -3,6 +3,7 @@ a child that fails in any way, cost nobody but the one upload.
 """
 
 import io
+import random
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pictures
 from errors import Unavailable, UnsupportedImage
 from settings import ROOT
 from tests.support import heif
+from tests.support.client import detail
 from tests.support.drawing import draw
 
 RED, BLUE, WHITE = (255, 0, 0), (0, 0, 255), (255, 255, 255)
@@ -193,6 +195,55 @@ def test_a_file_that_crashes_the_decoder_costs_nobody_else():
     with pytest.raises(UnsupportedImage):
         examine(bytes(crashing))
     assert examine(heif.WORDS).width == 640
+
+
+def mutated(whole: bytes, chance: random.Random) -> bytes:
+    """`whole` with flipped bits, a wrong size of a box, a part twice, zeros, another end, or none."""
+    content, end = bytearray(whole), len(whole)
+    place = chance.randrange(12, end - 64)
+    match chance.randrange(6):
+        case 0:
+            for _ in range(chance.choice((1, 3, 20))):
+                content[chance.randrange(12, end)] ^= 1 << chance.randrange(8)
+        case 1:
+            named = chance.choice((b"meta", b"iloc", b"ispe", b"hvcC", b"mdat", b"ipma", b"iprp", b"infe"))
+            size = content.find(named) - 4
+            content[size : size + 4] = chance.choice((0, 1, 7, 2**31 - 1, 2**32 - 1)).to_bytes(4, "big")
+        case 2:
+            content[place:place] = content[place : place + 64] * chance.choice((1, 5))
+        case 3:
+            content[place : place + 64] = bytes(64)
+        case 4:
+            data = content.find(b"mdat") + 4
+            content[data:] = content[data : data + 20] + chance.randbytes(end - data - 20)
+        case _:
+            del content[place:]
+    return bytes(content)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_mutated_files_are_stored_whole_or_refused(client, seed):
+    chance = random.Random(seed)
+    wholes = [heif.WORDS, heif.TRANSPARENT, heif.TEN_BITS, heif.heic([heif.turned(1)], columns=3, rows=2)]
+    stored = refused = 0
+    for whole in wholes * 3:
+        content = mutated(whole, chance)
+        answer = client.upload(content, "IMG_0001.HEIC")
+        if answer.status_code != 200:
+            assert "file: " in detail(answer, 400)
+            refused += 1
+            continue
+        stored += 1
+        photo = f"/api/photos/{answer.json['id']}"
+        assert client.get(f"{photo}/image").data == content
+        shown = Image.open(io.BytesIO(client.get(f"{photo}/image?format=jpeg").data))
+        assert shown.width * shown.height <= pictures.MAX_PIXELS
+        assert client.get(f"{photo}/thumbnail").status_code == 200
+
+    assert stored
+    assert refused
+    assert client.upload(heif.WORDS + bytes(1), "IMG_0002.HEIC").status_code == 200
 
 
 # What a child can do wrong, as a program in its place. Each reads the picture first.
