@@ -8,6 +8,7 @@ import functools
 import http.client
 import json
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -282,43 +283,82 @@ def test_what_both_workers_are_analysing_is_finished_before_the_service_ends(two
 # ------------------------------------------------------------------------------------------------ rate limits
 
 
+class Redis:
+    """A real Redis behind a socket in the test's folder."""
+
+    def __init__(self, program: str, folder: Path):
+        self._command = [
+            program,
+            "--port",
+            "0",
+            "--unixsocket",
+            folder / "redis.sock",
+            "--save",
+            "",
+            "--dir",
+            folder,
+        ]
+        self._path = folder / "redis.sock"
+        self.address = f"redis+unix://{self._path}"
+        self.start()
+
+    def start(self) -> None:
+        self._path.unlink(missing_ok=True)  # a killed one leaves it behind
+        self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        eventually(self._path.exists, "Redis listens")
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+
 @pytest.fixture
 def redis(tmp_path):
-    """The address of a real Redis behind a socket in the test's folder, and its process."""
     program = shutil.which("redis-server")
     if program is None:
         pytest.skip("redis-server is not installed")
-    path = tmp_path / "redis.sock"
-    with subprocess.Popen(
-        [program, "--port", "0", "--unixsocket", path, "--save", "", "--dir", tmp_path],
-        stdout=subprocess.DEVNULL,
-    ) as process:
-        try:
-            eventually(path.exists, "Redis listens")
-            yield f"redis+unix://{path}", process
-        finally:
-            process.terminate()
+    redis = Redis(program, tmp_path)
+    yield redis
+    redis.kill()
+
+
+def triggered(service: Service, count: int, address: str) -> list[int]:
+    """The statuses of so many requests that are limited, to one worker after the other."""
+    workers = service.workers
+    turns = (workers[turn % 2] for turn in range(count))
+    return [by(service, worker, "POST", "/api/dynamics/trigger", address=address)[0] for worker in turns]
 
 
 @pytest.mark.slow
 def test_with_a_shared_storage_an_address_has_one_budget_over_both_workers(tmp_path, fake_llm, redis):
-    storage, process = redis
-    with running(tmp_path, fake_llm, ratelimit_storage=storage) as service:
-        workers = service.workers
-
-        def statuses(count, address):
-            turns = (workers[turn % 2] for turn in range(count))
-            return [
-                by(service, worker, "POST", "/api/dynamics/trigger", address=address)[0] for worker in turns
-            ]
-
+    with running(tmp_path, fake_llm, ratelimit_storage=redis.address) as service:
         assert "a rate limit of its own" not in service.output
-        assert statuses(12, "192.0.2.1") == [200] * 10 + [429] * 2
-        assert statuses(2, "192.0.2.2") == [200] * 2
+        assert triggered(service, 12, "192.0.2.1") == [200] * 10 + [429] * 2
+        assert triggered(service, 2, "192.0.2.2") == [200] * 2
         # A storage that goes away is no reason to refuse anybody: each worker counts by itself.
-        process.terminate()
-        process.wait(PATIENCE)
-        assert statuses(24, "192.0.2.3") == [200] * 20 + [429] * 4
+        redis.kill()
+        assert triggered(service, 24, "192.0.2.3") == [200] * 20 + [429] * 4
+        # One that is back is used again, after half a minute at most.
+        redis.start()
+        others = (f"192.0.2.{number}" for number in range(4, 255))
+        eventually(
+            lambda: triggered(service, 12, next(others)) == [200] * 10 + [429] * 2,
+            "both workers count together again",
+            every=1,
+            patience=4 * PATIENCE,
+        )
+        assert service.stop() == 0
+
+
+@pytest.mark.slow
+def test_a_shared_storage_that_hangs_delays_a_request_and_refuses_nobody(tmp_path, fake_llm, redis):
+    with running(tmp_path, fake_llm, ratelimit_storage=redis.address) as service:
+        assert triggered(service, 2, "192.0.2.1") == [200] * 2
+        redis.process.send_signal(signal.SIGSTOP)
+        assert triggered(service, 4, "192.0.2.1") == [200] * 4
+        # What is not limited does not ask the storage.
+        assert service.get("/api/stats")["total_photos"] == 0
+        redis.process.send_signal(signal.SIGCONT)
         assert service.stop() == 0
 
 
