@@ -42,6 +42,8 @@ MAX_PIXELS = 50_000_000
 # keeps all coefficients of a progressive JPEG in memory at any scale, so the ordinary limit applies to it.
 MAX_JPEG_PIXELS = 120_000_000
 MAX_FRAMES = 1_000
+# Of each frame: to make one, Pillow holds four of its size. Recordings of a 5K screen pass, and take 250 MB.
+MAX_FRAME_PIXELS = 16_000_000
 # All frames of an animation together: decoding takes up to some 10 seconds. Refused by the header's size and
 # the number of frames, before any frame is decoded: to reach a frame, Pillow decodes those before it.
 MAX_ANIMATION_PIXELS = 250_000_000
@@ -293,6 +295,9 @@ def _within_limits(image: Image.Image) -> int:
     if frames > MAX_FRAMES:
         raise UnsupportedImage(f"file: more than {MAX_FRAMES} frames")
     animated = frames > 1 and image.format != "MPO"  # that has separate pictures; only the first is decoded
+    if animated and width * height > MAX_FRAME_PIXELS:
+        limit = MAX_FRAME_PIXELS // 1_000_000
+        raise UnsupportedImage(f"file: more than {limit} megapixels in each frame of an animation")
     if animated and width * height * frames > MAX_ANIMATION_PIXELS:
         limit = MAX_ANIMATION_PIXELS // 1_000_000
         raise UnsupportedImage(f"file: more than {limit} megapixels in all frames together")

@@ -130,14 +130,25 @@ def test_an_animation_is_limited_by_the_pixels_of_all_its_frames(format, monkeyp
             read(io.BytesIO(whole))
 
 
+@pytest.mark.parametrize(
+    ("size", "frames", "limit"),
+    [
+        ((3_990, 3_990), 60, "250 megapixels in all frames together"),
+        # Five of them took 700 MB to decode.
+        ((7_070, 7_070), 5, "16 megapixels in each frame of an animation"),
+        ((4_001, 4_000), 2, "16 megapixels in each frame of an animation"),
+    ],
+)
 @pytest.mark.parametrize("claiming", [gif_claiming, png_claiming])
-def test_too_large_an_animation_is_refused_before_a_frame_is_decoded(claiming, monkeypatch):
+def test_too_large_an_animation_is_refused_before_a_frame_is_decoded(
+    claiming, size, frames, limit, monkeypatch
+):
     def load(self):
         raise AssertionError("a frame was decoded")
 
     monkeypatch.setattr(ImageFile.ImageFile, "load", load)
-    with pytest.raises(UnsupportedImage, match=r"^file: more than 250 megapixels in all frames together$"):
-        examine(claiming(7_070, 7_070, 60))
+    with pytest.raises(UnsupportedImage, match=f"^file: more than {limit}$"):
+        examine(claiming(*size, frames))
 
 
 def test_a_large_picture_that_waits_too_long_for_another_is_refused_for_now(monkeypatch):
