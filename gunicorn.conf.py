@@ -60,6 +60,9 @@ logger_class = "web.worker.Logger"
 # Enough for three uploads, a browser's six connections and a few chats at once. A thread costs its stack and
 # a database connection.
 threads = 16
+# gunicorn takes the headers SCRIPT_NAME and PATH_INFO from a proxy on this machine, and answers 500 with HTML
+# where they do not fit the address. The service is at the root of its address, so they are dropped.
+forwarder_headers = ""
 # gunicorn's maximum: an address may contain a whole search or broadcast, percent-encoded.
 limit_request_line = 8_190
 # The client should close an idle connection first; proxies and browsers do after a minute. A request that is

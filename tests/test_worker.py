@@ -237,6 +237,14 @@ def test_gunicorn_judges_each_header_as_before(service, request_, status, step):
         assert answer(client)[0] == status
 
 
+@pytest.mark.parametrize("name", ["SCRIPT_NAME", "PATH_INFO", "script_name", "SCRIPT-NAME"])
+@pytest.mark.parametrize("value", ["/api", "/elsewhere", "/"])
+def test_a_client_cannot_move_the_service_to_another_path(service, name, value):
+    with connection(service) as client:
+        client.sendall(f"GET /api/health HTTP/1.1\r\nHost: x\r\n{name}: {value}\r\n\r\n".encode())
+        assert answer(client)[0] == 200
+
+
 # ----------------------------------------------------------------------------------- one connection, requests
 
 
