@@ -46,7 +46,7 @@ PIP_INSTALL := .venv/bin/python -m pip $(PIP_OPTIONS)
 LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run client test test-all faults kills mutants fuzz bench compare judge load docs pictures lint lock mcp-clients clean
+.PHONY: help install run client test test-all test-anywhere faults kills mutants fuzz bench compare judge load docs pictures lint lock mcp-clients clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -65,6 +65,9 @@ test: $(DEV_READY) ## run the tests except the slow ones (ARGS="-k name" goes to
 
 test-all: $(DEV_READY) ## run all tests: also slow ones, 60 simulated power cuts of each kind, and more examples of each property
 	@FAULTS=60 $(PYTEST) --hypothesis-profile=full $(ARGS)
+
+test-anywhere: $(DEV_READY) ## run the quick tests on other days, in other zones, in Chinese, and with other fonts (an hour; x86-64 Linux)
+	@.venv/bin/python -m tests.anywhere -n $(PROCESSES) --dist worksteal $(ARGS)
 
 mcp-clients: $(MCP_READY) ## install the official MCP clients (270 MB), without which their tests are skipped
 
