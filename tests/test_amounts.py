@@ -528,11 +528,11 @@ def test_a_client_that_reads_slowly_or_disconnects_blocks_nobody(tmp_path):
         with requests.Session() as session:
             session.trust_env = False
             slow = session.get(
-                f"{service.url}/api/data/export", headers=service.bearer, stream=True, timeout=30
+                f"{service.url}/api/data/export", headers=service.bearer, stream=True, timeout=120
             )
             begun = slow.raw.read(1000)
             gone = session.get(
-                f"{service.url}/api/data/export", headers=service.bearer, stream=True, timeout=30
+                f"{service.url}/api/data/export", headers=service.bearer, stream=True, timeout=120
             )
             gone.close()
             service.upload(draw("meanwhile"))

@@ -132,7 +132,7 @@ def test_an_analysis_waits_for_a_crowd_of_uploads_but_not_for_one(client, fake_l
             working.start()
             working.join(0.2)
             assert len(fake_llm.requests) == 1
-        working.join(20)
+        working.join(90)
 
     assert client.get("/api/stats").json["done"] == 2
 
@@ -495,7 +495,7 @@ def test_a_claim_is_exclusive_over_threads(client, clock, worker):
     claimed, start = [], threading.Barrier(4)
 
     def claim():
-        start.wait(10)
+        start.wait(90)
         for _ in range(4):
             with database.scope():
                 claimed.append(worker.claim_next("any", now=clock()))
@@ -694,7 +694,7 @@ def test_a_stopping_pool_gives_back_what_takes_too_long(app, remote, fake_llm, m
         assert shown(client, photo)["status"] == "pending"
     finally:
         let_go.set()
-        pool._loop.join(20)
+        pool._loop.join(90)
 
     assert shown(client, photo)["status"] == "pending"
 
@@ -780,7 +780,7 @@ def test_judging_again_goes_on_after_a_restart_and_happens_once(client, settings
     assert titles == ["fish market opens", "flower market opens"]
 
 
-def _until(condition, seconds=20.0):
+def _until(condition, seconds=90.0):
     """Wait for a condition that other threads bring about."""
     import time
 

@@ -176,11 +176,11 @@ def test_a_data_folder_that_stays_locked_is_503_with_a_time_to_come_again(app, c
     def hold():
         with database.store().lock.exclusive():
             locked.set()
-            done.wait(10)
+            done.wait(90)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    locked.wait(10)
+    locked.wait(90)
     try:
         answer = client.get("/api/photos")
         health = app.test_client().get("/api/health")

@@ -51,7 +51,7 @@ def bench(tmp_path):
 
     def run(*arguments):
         command = [sys.executable, "-m", "benchmarks", "--folder", str(tmp_path), *arguments]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
 
     return run
 

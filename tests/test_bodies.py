@@ -31,7 +31,7 @@ def answer_to(service, body, key, path="/api/skills", kind="application/json"):
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
         f"Content-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=120) as client:
         client.sendall(head.encode() + body)
         answer = http.client.HTTPResponse(client)
         answer.begin()

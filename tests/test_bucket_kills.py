@@ -27,6 +27,7 @@ from models import Analysis, Photo
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_s3 import FakeS3
+from tests.support.kills import killed
 from tests.test_backup import contents
 from upkeep import check, moving, offsite, restore, rotation
 from upkeep.progress import silent
@@ -34,7 +35,7 @@ from upkeep.progress import silent
 KILLS = int(os.environ.get("KILLS", "24"))  # of all kinds together
 SEED = int(os.environ.get("KILLS_SEED") or random.SystemRandom().randrange(10_000))
 PICTURES = 5
-LONGEST = 60.0  # seconds, after which a run that hangs is killed
+LONGEST = 300.0  # seconds, after which a run that hangs is killed
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +82,7 @@ class Killer:
         fatal.set()
         is_timed = is_measured and left is None
         delay = self.chance.uniform(0, self.seconds) if is_timed else LONGEST
-        timer = threading.Timer(delay, lambda: os.kill(child, signal.SIGKILL))
+        timer = threading.Timer(delay, killed, (child,))
         timer.start()
         _, status = os.waitpid(child, 0)
         timer.cancel()

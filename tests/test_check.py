@@ -480,7 +480,7 @@ def test_on_a_terminal_each_kind_has_a_line_and_long_steps_have_a_bar(library, s
         with contextlib.suppress(OSError):  # Linux raises this when the terminal is closed
             while part := os.read(screen, 4096):
                 shown += part
-        assert process.wait(30) == 0, shown
+        assert process.wait(90) == 0, shown
     finally:
         os.close(screen)
     lines = shown.decode().splitlines()

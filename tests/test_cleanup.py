@@ -463,13 +463,13 @@ def test_the_log_stays_during_a_read_and_the_next_clean_up_empties_it(app, setti
         with database.scope(), db.atomic("DEFERRED"):
             Photo.select().count()
             reading.set()
-            done.wait(30)
+            done.wait(90)
 
     note("Something to write", now=utc_now())
     thread = threading.Thread(target=reader)
     thread.start()
     try:
-        assert reading.wait(30)
+        assert reading.wait(90)
         note("Something that the reader does not see", now=utc_now())
         cleanup.clean(settings, now=utc_now())
         assert "write-ahead log is in use" in caplog.text

@@ -71,7 +71,7 @@ def test_a_person_uploads_finds_and_deletes_and_a_kill_loses_nothing(volume):
         hint = podman("exec", name, "snaplore", "keys", "show-api-key")
         session.headers["Authorization"] = f"Bearer {hint.split()[-1]}"
         picture = draw("Dentist appointment\nFriday 14:30\nBring the insurance card", size=(720, 1280))
-        stored = session.post(f"{url}/api/photos/upload", files={"file": ("a.png", picture)}, timeout=30)
+        stored = session.post(f"{url}/api/photos/upload", files={"file": ("a.png", picture)}, timeout=120)
         assert stored.ok, stored.text
         photo = stored.json()["id"]
 
@@ -80,12 +80,12 @@ def test_a_person_uploads_finds_and_deletes_and_a_kill_loses_nothing(volume):
         eventually(healthy, "the container is healthy again", every=0.5)
 
         def found():
-            answer = session.get(f"{url}/api/search", params={"q": "dentsit insurance"}, timeout=30).json()
+            answer = session.get(f"{url}/api/search", params={"q": "dentsit insurance"}, timeout=120).json()
             return [hit["id"] for hit in answer["items"]] == [photo]
 
         eventually(found, "the screenshot is read and found by a word with a typo", every=0.5, patience=90)
-        assert session.get(f"{url}/api/photos/{photo}/image", timeout=30).content == picture
-        answer = session.post(f"{url}/api/chat/send", json={"message": "When is the dentist?"}, timeout=60)
+        assert session.get(f"{url}/api/photos/{photo}/image", timeout=120).content == picture
+        answer = session.post(f"{url}/api/chat/send", json={"message": "When is the dentist?"}, timeout=120)
         assert "14:30" in answer.text
 
         with container(f"{volume}-jobs", volume, "snaplore", "jobs", "schedule") as jobs:
@@ -97,7 +97,7 @@ def test_a_person_uploads_finds_and_deletes_and_a_kill_loses_nothing(volume):
             assert time.monotonic() - began < 25  # ended by itself, not by force
             assert json.loads(podman("inspect", jobs))[0]["State"]["ExitCode"] == 0
 
-        assert session.delete(f"{url}/api/photos/{photo}", timeout=30).ok
-        assert session.get(f"{url}/api/photos/{photo}", timeout=30).status_code == 404
+        assert session.delete(f"{url}/api/photos/{photo}", timeout=120).ok
+        assert session.get(f"{url}/api/photos/{photo}", timeout=120).status_code == 404
         written = podman("diff", name).split("\n")
         assert not [line for line in written if re.match(r"[ACD] /opt", line)]

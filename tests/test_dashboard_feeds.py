@@ -46,7 +46,7 @@ def test_a_feed_is_made_read_and_revoked(shared):
     address = page.get_by_role("dialog").locator("code")
     expect(address).to_have_text(re.compile(r"^http://\S+/feed/[\w-]{43}/search\.atom$"))
     path = re.sub(r"^http://[^/]+", shared.service.url, address.inner_text())
-    assert requests.get(path, timeout=10).headers["Content-Type"].startswith("application/atom+xml")
+    assert requests.get(path, timeout=120).headers["Content-Type"].startswith("application/atom+xml")
 
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
     page.reload()
@@ -55,7 +55,7 @@ def test_a_feed_is_made_read_and_revoked(shared):
     row.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(row).to_have_count(0)
-    assert requests.get(path, timeout=10).status_code == 404
+    assert requests.get(path, timeout=120).status_code == 404
 
 
 def test_a_calendar_can_be_opened_in_its_app(shared):

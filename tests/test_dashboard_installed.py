@@ -317,7 +317,7 @@ def test_an_upload_waits_when_the_network_is_gone(shared, tmp_path, monkeypatch)
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Add screenshots").first.click()
     chooser.value.set_files(file)
-    expect(page.get_by_text("Offline: sent later")).to_be_attached(timeout=25_000)
+    expect(page.get_by_text("Offline: sent later")).to_be_attached(timeout=90_000)
     page.context.set_offline(False)
     page.evaluate("dispatchEvent(new Event('online'))")
     eventually(lambda: total(shared) == before + 1, "the upload is stored")

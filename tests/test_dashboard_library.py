@@ -7,6 +7,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from playwright.sync_api import expect
 
 from tests.support.browser import DESKTOP, PHONE, Dashboard, barriers, settled
@@ -139,7 +140,10 @@ def test_a_picture_belongs_to_the_month_and_day_of_the_persons_own_clock(dashboa
         drawn = (heading, page.locator(at(place)), page.locator(".timeline-month").nth(1))
 
         def boxes(drawn=drawn):  # None while the timeline is drawn anew
-            found = [element.bounding_box(timeout=1_000) for element in drawn]
+            try:
+                found = [element.bounding_box(timeout=1_000) for element in drawn]
+            except PlaywrightTimeoutError:
+                return None
             return found if all(found) else None
 
         of_day, of_tile, of_second = eventually(boxes, "the timeline is drawn")

@@ -748,7 +748,7 @@ def test_the_reasoners_thread_runs_what_is_due(app, remote, fake_llm, monkeypatc
         _until(lambda: titles(client) == ["Three"])
     finally:
         loop.stop()
-        loop.join(20)
+        loop.join(90)
 
 
 # -------------------------------------------------------------------------------------------------- over HTTP
@@ -967,7 +967,7 @@ def test_a_body_that_names_no_text_as_device_is_400(client):
     detail(client.put("/api/dynamics/read-all", json=[]), 400)
 
 
-def _until(condition, seconds=20.0):
+def _until(condition, seconds=90.0):
     """Wait for a condition that other threads bring about."""
     import time
 

@@ -340,9 +340,9 @@ def test_a_long_capture_may_take_longer_than_the_limit_while_the_process_shows_l
     make_model, child_program
 ):
     child_program(
-        SAYS_READY + "receive()\nfor _ in range(7): send(b''); time.sleep(0.4)\nsend(b'{}')\ntime.sleep(60)"
+        SAYS_READY + "receive()\nfor _ in range(14): send(b''); time.sleep(0.5)\nsend(b'{}')\ntime.sleep(60)"
     )
-    assert analyse(make_model(time_limit=2), draw()).visible_text == ""
+    assert analyse(make_model(time_limit=5), draw()).visible_text == ""
 
 
 @pytest.mark.slow

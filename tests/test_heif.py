@@ -361,7 +361,7 @@ def test_only_a_few_are_decoded_at_once(monkeypatch):
     finally:
         for _ in turns:
             decoder._turns.release()
-    waiting.join(30)
+    waiting.join(90)
     assert not waiting.is_alive()
 
 

@@ -163,7 +163,7 @@ def test_an_import_that_was_killed_continues_where_it_stopped(tmp_path):
         first.send_signal(signal.SIGKILL)
         first.communicate()
     second = subprocess.run(
-        command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120, check=False
     )
 
     assert second.returncode == 0, second.stdout + second.stderr
@@ -390,7 +390,7 @@ def test_only_the_owner_can_read_the_files_that_a_command_creates(tmp_path):
     for arguments in (["import", str(tmp_path / "in")], ["jobs", "rotate-keys", "--force"]):
         command = [sys.executable, "-m", "flask", "--app", "app", *arguments]
         run = subprocess.run(
-            command, cwd=ROOT, env=environ, capture_output=True, timeout=60, check=False, umask=0o022
+            command, cwd=ROOT, env=environ, capture_output=True, timeout=120, check=False, umask=0o022
         )
         assert run.returncode == 0, run.stderr
     data = tmp_path / "data"
@@ -510,7 +510,7 @@ def test_progress_bars_are_shown_on_a_terminal_only(client, cli, tmp_path):
     environ = {**_clean_environment(), "SNAPLORE_DATA_DIR": str(tmp_path / "data")}
     command = [sys.executable, "-m", "flask", "--app", "app", "jobs", "cleanup"]
     mailed = subprocess.run(
-        command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120, check=False
     )
     line = (
         "cleanup: 0 photos, 0 from the trash, 0 conversations, 0 notes, 0 memories, 0 orphaned files, "
@@ -562,12 +562,12 @@ def _writer_that_does_not_end():
     def write():
         with database.scope(), db.atomic():
             writing.set()
-            done.wait(30)
+            done.wait(90)
 
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        assert writing.wait(30)
+        assert writing.wait(90)
         yield
     finally:
         done.set()
@@ -592,7 +592,7 @@ def on_a_terminal(*arguments, **environ):
         )
         os.close(terminal)
         shown = _read_to_the_end(screen)
-        return shown, run.wait(30)
+        return shown, run.wait(90)
     finally:
         os.close(screen)
 

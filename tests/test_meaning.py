@@ -297,7 +297,7 @@ def test_close_interrupts_a_child_that_hangs(library, monkeypatch):
     eventually(lambda: embedder._child is not None and embedder._name, "the child is asked")
     time.sleep(0.1)
     embedder.close()
-    asking.join(10)
+    asking.join(90)
     assert failed
 
 

@@ -324,7 +324,7 @@ def test_the_same_told_by_several_threads_at_once_is_one_memory(app):
     start = threading.Barrier(4)
 
     def tell():
-        start.wait(10)
+        start.wait(90)
         with database.scope():
             told("Likes green tea")
 

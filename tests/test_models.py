@@ -203,7 +203,7 @@ def test_scopes_share_connections_and_a_rest_leaves_one(opened):
     def use(meeting):
         with database.scope():
             seen[id(database.db.connection())] = database.db.connection()
-            meeting.wait(30)
+            meeting.wait(90)
 
     def use_at_once(number):
         meeting = threading.Barrier(number)

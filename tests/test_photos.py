@@ -136,7 +136,7 @@ def test_parallel_uploads_of_one_photo_store_it_once(app, settings, make_photo):
 
     def upload():
         client = Client(app)
-        start.wait(10)
+        start.wait(90)
         answers.append(client.upload(picture, device_id="pixel", local_media_store_id="77").json)
 
     threads = [threading.Thread(target=upload) for _ in range(8)]

@@ -166,7 +166,7 @@ def test_a_large_picture_that_waits_too_long_for_another_is_refused_for_now(monk
         waiting.start()
         waiting.join(0.3)
         assert waiting.is_alive()
-    waiting.join(30)
+    waiting.join(90)
     assert not waiting.is_alive()
     assert examine(large).width == 4_000
 

@@ -113,7 +113,7 @@ def run(settings, work, *options):
         *map(str, work),
     ]
     ended = subprocess.run(
-        traced, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+        traced, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     if "Traceback" in ended.stderr:
         pytest.fail(ended.stderr)

@@ -37,7 +37,7 @@ HOOK = "/hook/secret-of-the-path?key=secret-of-the-query"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 HANG = "hang"
 BREAK = "break"
-PATIENCE = 20.0
+PATIENCE = 90.0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -618,7 +618,7 @@ def _timed_rotation(service):
     process = _rotation(service)
     eventually(lambda: _names(service) - before, "the export begins", every=0)
     began = os.times().elapsed
-    assert process.wait(30) == 0, process.stdout.read()
+    assert process.wait(90) == 0, process.stdout.read()
     process.stdout.close()
     return max(0.02, os.times().elapsed - began)
 
@@ -660,11 +660,11 @@ def test_who_has_waited_too_long_for_a_rotation_gets_a_503_and_nothing_is_half_s
     def alone():
         with database.store().lock.exclusive():
             inside.set()
-            leave.wait(30)
+            leave.wait(90)
 
     with ThreadPoolExecutor(1) as thread:
         holding = thread.submit(alone)
-        inside.wait(30)
+        inside.wait(90)
         answer = client.upload(draw("too early"))
         leave.set()
         holding.result()

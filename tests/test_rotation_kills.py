@@ -25,6 +25,7 @@ from clock import utc_now
 from models import Message, Photo
 from settings import ROOT
 from tests.support.client import Client
+from tests.support.kills import killed
 from tests.support.service import eventually
 from tests.test_rotation import compared, filled  # noqa: F401 - a fixture
 from upkeep import archive, check, rotation
@@ -37,7 +38,7 @@ WRITERS = 3
 # the kills after a certain time.
 CALLS = ("pwrite", "fsync", "replace", "unlink", "truncate")
 LAST = 40  # calls at the end of a rotation, at which it is killed more often
-LONGEST = 60.0  # seconds, after which a rotation that hangs is killed
+LONGEST = 300.0  # seconds, after which a rotation that hangs is killed
 
 pytestmark = pytest.mark.slow
 
@@ -160,7 +161,7 @@ class Killer:
             self._rotate(writer, last, acts=self.chance.random() < 0.5)
         os.close(writer)
         delay = self.chance.uniform(0, 1.2 * self.seconds) if is_measured and last is None else LONGEST
-        timer = threading.Timer(delay, lambda: os.kill(child, signal.SIGKILL))
+        timer = threading.Timer(delay, killed, (child,))
         timer.start()
         _, status = os.waitpid(child, 0)
         timer.cancel()

@@ -810,7 +810,7 @@ def test_threads_search_while_others_index(library):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(90)
 
     assert failures == []
     assert library.find("tahi").total == 40

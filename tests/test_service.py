@@ -59,7 +59,7 @@ def test_under_any_umask_only_the_owner_may_read_the_data(tmp_path, program):
         "command": (ROOT / "snaplore", "import", pictures, "--device-id", "desk"),
     }[program]
     environment = {**os.environ, "SNAPLORE_DATA_DIR": str(data)}
-    subprocess.run(command, cwd=ROOT, env=environment, umask=0, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, cwd=ROOT, env=environment, umask=0, check=True, capture_output=True, timeout=120)
     open_to_others = [path for path in (data, *data.rglob("*")) if stat.S_IMODE(path.stat().st_mode) & 0o077]
     assert open_to_others == []
     assert list((data / "database").iterdir())
@@ -134,7 +134,7 @@ def test_an_address_that_is_not_this_machines_is_one_line_too(tmp_path):
 def test_make_run_prints_the_key_once_the_service_listens(tmp_path):
     make = ["make", "--dry-run", "--no-print-directory", "run"]
     recipe = subprocess.run(
-        make, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+        make, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
     ).stdout.splitlines()[-1]
     program, *arguments = shlex.split(recipe.removeprefix("exec "))
     assert program == ".venv/bin/gunicorn"
@@ -461,11 +461,11 @@ def test_curl_uploads_and_downloads(service, tmp_path):
 
 
 def output_of(command: list[str]) -> bytes:
-    return subprocess.run(command, check=True, capture_output=True, timeout=30).stdout
+    return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout
 
 
 def test_a_proxy_that_speaks_http_1_0_is_served(service, stored):
-    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as proxy:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=120) as proxy:
         proxy.sendall(
             f"GET /api/photos/{stored[0]}/image HTTP/1.0\r\n"
             f"Authorization: Bearer {service.key}\r\n\r\n".encode()
@@ -492,7 +492,7 @@ def test_one_connection_serves_many_requests_also_after_refusals(service, stored
         (f"/api/photos/{stored[0]}/image", None, 200),
         ("/none", None, 404),
     ]
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)) as connection:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=120)) as connection:
         for path, body, status in requests * 3:
             connection.request("POST" if body else "GET", path, body, service.bearer)
             answer = connection.getresponse()

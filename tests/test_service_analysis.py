@@ -262,7 +262,7 @@ def test_two_workers_share_the_queue_and_analyse_every_photo_exactly_once(tmp_pa
             *(lambda number=number: service.upload(draw(f"Picture {number}")) for number in range(count))
         )
         # Each worker has two threads: four pictures at once are both at work.
-        fake_llm.wait_for_requests(4, seconds=30)
+        fake_llm.wait_for_requests(4, seconds=90)
         release.set()
         assert service.wait_until_analysed()["done"] == count
         assert len(fake_llm.requests) == len({request.images[0] for request in fake_llm.requests}) == count

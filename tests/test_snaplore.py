@@ -28,7 +28,7 @@ def run(*arguments, script=SCRIPT, cwd=ROOT, **environment):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
 
@@ -73,7 +73,7 @@ def test_it_is_run_by_another_python_from_another_folder_through_a_link_as_flask
         env={"PATH": os.defpath, **settings},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=True,
     )
     assert shown.stdout == by_flask.stdout

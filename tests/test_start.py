@@ -66,7 +66,7 @@ def loaded(tmp_path):
         command = [sys.executable, "-c", LOADED.format(more=more)]
         environment = {"SNAPLORE_DATA_DIR": str(tmp_path / "data"), "PATH": "/usr/bin:/bin"}
         finished = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=True
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=True
         )
         origins = {
             name: Path(origin)

@@ -664,7 +664,7 @@ def test_dead_malicious_and_slow_servers_cost_only_their_own_tools(toolbox, regi
         register("nonsense", "nonsense")
         register("weather", weather)
 
-        assert names(toolbox(list_seconds=1.0))[len(BUILT_IN) :] == [
+        assert names(toolbox(list_seconds=3.0))[len(BUILT_IN) :] == [
             "mcp__weather__weather",
             mcp_servers.tool_name("weather", "now.utc"),
         ]
@@ -674,7 +674,7 @@ def test_all_servers_are_asked_at_the_same_time(toolbox, register):
     together = threading.Barrier(3)
 
     def wait_for_the_others(handler, request):
-        together.wait(10)
+        together.wait(60)
         handler.respond(*handler._fake.answer(request)[:2])
 
     servers = [FakeMCP(stateless=True) for _ in range(3)]
@@ -683,7 +683,7 @@ def test_all_servers_are_asked_at_the_same_time(toolbox, register):
             server.act("tools/list", wait_for_the_others)
             register(f"s{number}", server)
 
-        assert len(names(toolbox(list_seconds=10.0))) == len(BUILT_IN) + 3 * 2
+        assert len(names(toolbox(list_seconds=60.0))) == len(BUILT_IN) + 3 * 2
     finally:
         for server in servers:
             server.close()

@@ -154,7 +154,7 @@ class FakeLLM(Loopback):
         """Queue `head`, then `piece` repeatedly. With an empty `head`, the pieces form the status line."""
         self._enqueue(lambda handler: handler.drip(head, piece, every))
 
-    def wait_for_requests(self, count: int, *, seconds: float = 10) -> list[Request]:
+    def wait_for_requests(self, count: int, *, seconds: float = 90) -> list[Request]:
         """The requests, once there are `count` of them. Raises `TimeoutError` otherwise."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self.requests) >= count, seconds):

@@ -80,7 +80,7 @@ class FakeMCP(Loopback):
     def wait_for(self, method: str) -> Request:
         """The first request of `method`, after waiting for it. Raises `TimeoutError`."""
         with self._changed:
-            if not self._changed.wait_for(lambda: method in self.methods, 10):
+            if not self._changed.wait_for(lambda: method in self.methods, 90):
                 raise TimeoutError(f"no {method} came")
             return next(request for request in self.requests if request.method == method)
 

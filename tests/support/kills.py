@@ -4,6 +4,7 @@ strace traces a whole run once, and so finds the calls; then it runs the command
 chosen one. The command does the same calls in the same order each time.
 """
 
+import contextlib
 import itertools
 import os
 import random
@@ -72,6 +73,12 @@ def kill(settings: Settings, point: Point, *arguments: str) -> None:
     assert ended.returncode == -signal.SIGKILL, (point, ended.returncode, ended.stderr)
 
 
+def killed(process: int) -> None:
+    """Kill a child process, which may have ended just now."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+
+
 def _run(settings: Settings, arguments: tuple[str, ...], *options: str) -> subprocess.CompletedProcess[str]:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith((PREFIX, "PYTEST_"))
@@ -90,7 +97,7 @@ def _run(settings: Settings, arguments: tuple[str, ...], *options: str) -> subpr
         str(ROOT / "snaplore"),
         *arguments,
     ]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
 
 
 def _known(names: tuple[str, ...]) -> str:

@@ -27,7 +27,7 @@ from settings import PREFIX, ROOT, variable
 from tests.support import forked
 from tests.support.forked import Forked
 
-PATIENCE = 30.0  # seconds that any step may take: many times its duration on a small, busy machine
+PATIENCE = 90.0  # seconds that any step may take: many times its duration on a small, busy machine
 
 T = TypeVar("T")
 
