@@ -6,7 +6,6 @@ terminals, chats and settings write it. `kinds` are the right answers ("a|b" whe
 a row that is set out in several ways.
 """
 
-import functools
 import hashlib
 import io
 import random
@@ -17,7 +16,7 @@ from typing import NamedTuple
 from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks import synthetic
-from benchmarks.drawn import CHINESE_FONTS
+from tests.support import fonts
 
 FRAMES = Path(__file__).with_name("secrets.txt")
 HARMLESS = "harmless"
@@ -29,13 +28,8 @@ WIDE = "[\u2e80-\ud7ff\uf900-\uffef]"
 IDEOGRAPHIC = ("zh", "ja")
 FULL_WIDTH = str.maketrans({":": "：", ",": "，", "(": "（", ")": "）", "!": "！", "?": "？"})
 QUOTES = (('"', '"'), ("“", "”"), ("'", "'"), ("「", "」"), ("`", "`"))
-FONTS = (
-    "DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSerif.ttf", "DejaVuSansMono.ttf",
-    "DejaVuSansCondensed.ttf",
-)  # fmt: skip
+FONTS = (fonts.SANS, fonts.BOLD, fonts.MONO, "tiro", fonts.CHINESE)  # "tiro" is a serif one
 COLOURS = (("white", "black"), ("#f4f4f6", "#333333"), ("#121212", "#e8e8e8"), ("#0b1f3a", "#ffffff"))
-
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 class Frame(NamedTuple):
@@ -92,18 +86,13 @@ def screens(seed: int) -> list[Screen]:
     ]
 
 
-def can_draw(screen: Screen) -> bool:
-    """False where a screen has Chinese, Japanese or Korean characters and no font does."""
-    return _chinese_font() != "" or not _is_wide("".join(screen.lines))
-
-
 def draw(screen: Screen, chance: random.Random) -> Picture:
     """The screen in a font, size, colours and position chosen by chance."""
     manner = chance.choices(("upright", "small", "dark", "slanted", "turned"), (30, 15, 20, 15, 20))[0]
     paper, ink = chance.choice(COLOURS[2:] if manner == "dark" else COLOURS[:2])
     size = chance.randint(20, 24) if manner == "small" else chance.randint(30, 44)
-    name = _chinese_font() if _is_wide("".join(screen.lines)) else chance.choice(FONTS)
-    font = _font(name, size)
+    is_wide = re.search(WIDE, "".join(screen.lines)) is not None
+    font = fonts.font(fonts.CHINESE if is_wide else chance.choice(FONTS), size)
     width, margin, leading = 1080, 60, int(size * chance.uniform(1.5, 2.1))
     lines = [part for line in screen.lines for part in _fitting(line, font, width - 2 * margin)]
     image = Image.new("RGB", (width, max(1400, 260 + leading * len(lines))), paper)
@@ -197,7 +186,7 @@ def _wrapped(row: str, width: int) -> list[str]:
     return [*lines, line]
 
 
-def _fitting(line: str, font: Font, width: int) -> list[str]:
+def _fitting(line: str, font: ImageFont.FreeTypeFont, width: int) -> list[str]:
     """`line` in parts that fit into `width` pixels."""
     parts = []
     while font.getlength(line) > width:
@@ -206,25 +195,3 @@ def _fitting(line: str, font: Font, width: int) -> list[str]:
         parts.append(line[:end])
         line = line[end:]
     return [*parts, line]
-
-
-def _is_wide(text: str) -> bool:
-    return re.search(WIDE, text) is not None
-
-
-@functools.cache
-def _chinese_font() -> str:
-    for name in CHINESE_FONTS:
-        try:
-            ImageFont.truetype(name, 20)
-        except OSError:
-            continue
-        return name
-    return ""
-
-
-def _font(name: str, size: int) -> Font:
-    try:
-        return ImageFont.truetype(name, size)
-    except OSError:
-        return ImageFont.load_default(size=size)

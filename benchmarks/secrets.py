@@ -54,14 +54,11 @@ def judge(screen: frames.Screen) -> Verdict:
 
 
 def judge_drawn(screens: list[frames.Screen], number: int, chance: random.Random) -> list[Verdict]:
-    """The verdicts on `number` of the screens as pictures, without those that no font here can draw."""
-    possible = [screen for screen in screens if frames.can_draw(screen)]
-    if len(possible) < len(screens):
-        print(f"{len(screens) - len(possible)} screens are left out: this machine has no font for them")
+    """The verdicts on `number` of the screens as pictures."""
     model = LocalModel(ocr_model="small", language="en")
     verdicts = []
     try:
-        for screen in chance.sample(possible, min(number, len(possible))):
+        for screen in chance.sample(screens, min(number, len(screens))):
             picture = frames.draw(screen, chance)
             page, _ = model.read(io.BytesIO(picture.content))
             found = tuple(
