@@ -48,9 +48,6 @@ from models import (
     MeaningDue,
     MeaningSigns,
     Photo,
-    ProviderDue,
-    ProviderMeaning,
-    ProviderSigns,
     Shown,
     store_value,
     stored_value,
@@ -83,6 +80,7 @@ FAILURES_LOGGED = 3  # in a row
 FEWEST = 8  # photos; of fewer, nothing can be said about what they have in common
 PROBABLE_AT_PROVIDER = 0.35  # of a cosine from which the common part is taken off
 PURPOSE = "meaning"  # in the ledger
+PROVIDER = "provider"  # the maker of its vectors; that of ours is `LOCAL`
 CHANGED = "The model's vectors have {dimensions} numbers, and had another number before."
 
 
@@ -173,22 +171,18 @@ def make_one() -> bool:
     died over this text.
     """
     with database.scope():
-        due = _next_due()
-        content = "" if due is None else text_of(due.photo_id)
-    if due is None:
+        claimed = _claim(LOCAL, utc_now(), together=1)
+        texts = [text_of(due.photo_id) for due in claimed]
+    if not claimed:
         return False
     try:
-        made, name = llm.embedder().embed(content)
-    except ProviderDown:
+        made, name = llm.embedder().embed(texts[0])
+    except (ProviderRefused, ProviderDown) as failure:
         with database.scope():
-            count = {"failures": MeaningDue.failures + 1}
-            MeaningDue.update(count).where(MeaningDue.photo == due.photo_id).execute()
+            _release(claimed, failed=isinstance(failure, ProviderDown))
         raise
     with database.scope(), db.atomic():
-        if Photo.select().where(Photo.id == due.photo_id).exists():  # not deleted meanwhile
-            _keep(due.photo_id, made, name)
-        unchanged = (MeaningDue.photo == due.photo_id) & (MeaningDue.changes == due.changes)
-        MeaningDue.delete().where(unchanged).execute()
+        _keep(claimed[0], made, name)
     return True
 
 
@@ -213,7 +207,7 @@ def embed_some(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
         if provider is None:
             return False
         llm.require_tokens(config, settings, now=clock())
-        claimed = _claim(clock())
+        claimed = _claim(PROVIDER, clock(), together=TOGETHER)
         due = [row for row in claimed if not _is_held(row.photo_id, settings)]
         texts = {row.photo_id: text_of(row.photo_id) for row in due}
         with db.atomic():
@@ -241,7 +235,7 @@ def embed_some(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
         else:
             refusal = None
             for row, vector in zip(due, made, strict=True):
-                _keep_provided(row, vector, f"{provider.mark} {dimensions}")
+                _keep(row, vector, f"{provider.mark} {dimensions}")
     if refusal is not None:
         raise refusal
     return True
@@ -292,13 +286,13 @@ def provider_loop(settings: Settings) -> loops.Loop:
 def _near_here(wanted: str) -> Near:
     """By the vectors that this machine made."""
     with database.scope():
-        if not MeaningSigns.select().exists():
+        if not MeaningSigns.select().where(MeaningSigns.maker == LOCAL).exists():
             return []
     return llm.embedder().nearest(
         wanted,
         COMPARED,
-        changes=partial(_changes, signs=MeaningSigns),
-        vectors_of=partial(_vectors, table=Meaning),
+        changes=partial(_changes, maker=LOCAL),
+        vectors_of=partial(_vectors, maker=LOCAL),
         patience=PATIENCE,
     )
 
@@ -333,7 +327,7 @@ def _near_at_provider(wanted: str, settings: Settings) -> _Judged | None:
         ):
             return None
         mark = f"{known.mark} {known.dimensions}"
-        if ProviderSigns.select().where(ProviderSigns.model == mark).limit(FEWEST).count() < FEWEST:
+        if _signs(PROVIDER, mark).limit(FEWEST).count() < FEWEST:
             return None
     try:
         (query,), dimensions, usage = provider.embed([wanted], deadline=QUERY_LIMIT)
@@ -349,8 +343,8 @@ def _near_at_provider(wanted: str, settings: Settings) -> _Judged | None:
         found = provider.comparer(dimensions).nearest(
             query,
             COMPARED,
-            changes=partial(_changes, signs=ProviderSigns, only=ProviderSigns.model == mark),
-            vectors_of=partial(_vectors, table=ProviderMeaning, only=ProviderMeaning.model == mark),
+            changes=partial(_changes, maker=PROVIDER, model=mark),
+            vectors_of=partial(_vectors, maker=PROVIDER, model=mark),
             patience=PATIENCE,
         )
     except (ProviderRefused, ProviderDown, Unavailable) as failure:
@@ -377,9 +371,8 @@ def _scaled(found: Near) -> Near:
 def _without_provider(mark: str, photo_ids: list[int]) -> set[int]:
     """Those of these photos that have no vector with this mark."""
     with database.scope():
-        rows = ProviderMeaning.select(ProviderMeaning.photo).where(
-            ProviderMeaning.photo.in_(photo_ids), ProviderMeaning.model == mark
-        )
+        of_model = (Meaning.maker == PROVIDER) & (Meaning.model == mark)
+        rows = Meaning.select(Meaning.photo).where(Meaning.photo.in_(photo_ids), of_model)
         return set(photo_ids) - {row.photo_id for row in rows}
 
 
@@ -426,78 +419,77 @@ def _is_known(mark: str, dimensions: int) -> bool:
     if known.mark == mark:
         return known.dimensions == dimensions
     store_value("embeddings", _Known(mark, dimensions))
-    others = Analysis.select(Analysis.photo).where(Analysis.status == "done")
-    ProviderDue.insert_from(others, [ProviderDue.photo]).on_conflict_ignore().execute()
-    ProviderDue.update(failures=0).where(ProviderDue.failures > 0).execute()
+    others = Analysis.select(Analysis.photo, peewee.Value(PROVIDER)).where(Analysis.status == "done")
+    MeaningDue.insert_from(others, [MeaningDue.photo, MeaningDue.maker]).on_conflict_ignore().execute()
+    failed = (MeaningDue.maker == PROVIDER) & (MeaningDue.failures > 0)
+    MeaningDue.update(failures=0).where(failed).execute()
     return True
 
 
-def _claim(now: datetime) -> list[ProviderDue]:
-    """The next photos to send, which no other worker sends meanwhile: several, or one that has failed."""
+def _claim(maker: str, now: datetime, *, together: int) -> list[MeaningDue]:
+    """The newest photos due for this maker, which no other worker takes meanwhile: up to `together`, or one
+    that has failed.
+    """
     seconds = int(now.replace(tzinfo=UTC).timestamp())
-    for failures, most in ((0, TOGETHER), *((count, 1) for count in range(1, MOST_FAILURES))):
-        free = (ProviderDue.failures == failures) & (ProviderDue.leased_until <= seconds)
-        newest = (
-            ProviderDue.select(ProviderDue.photo).where(free).order_by(ProviderDue.photo.desc()).limit(most)
-        )
-        claim = ProviderDue.update(leased_until=seconds + LEASE).where(ProviderDue.photo.in_(newest))
-        if rows := list(claim.returning(ProviderDue)):
+    for failures, most in ((0, together), *((count, 1) for count in range(1, MOST_FAILURES))):
+        free = (MeaningDue.failures == failures) & (MeaningDue.leased_until <= seconds)
+        newest = MeaningDue.select(MeaningDue.photo).where(MeaningDue.maker == maker, free)
+        newest = newest.order_by(MeaningDue.photo.desc()).limit(most)
+        claim = MeaningDue.update(leased_until=seconds + LEASE)
+        claim = claim.where(MeaningDue.maker == maker, MeaningDue.photo.in_(newest))
+        if rows := list(claim.returning(MeaningDue)):
             return sorted(rows, key=lambda row: -row.photo_id)
     return []
 
 
-def _release(due: list[ProviderDue], *, failed: bool) -> None:
+def _release(due: list[MeaningDue], *, failed: bool) -> None:
     """Give claimed photos back."""
-    ids = [row.photo_id for row in due]
-    ProviderDue.update(leased_until=0, failures=ProviderDue.failures + failed).where(
-        ProviderDue.photo.in_(ids)
-    ).execute()
+    for row in due:
+        again = MeaningDue.update(leased_until=0, failures=MeaningDue.failures + failed)
+        again.where(_of(MeaningDue, row)).execute()
 
 
-def _forget(row: ProviderDue) -> None:
-    """Remove the provider's vector of a photo that is held back or has no text."""
-    ProviderMeaning.delete().where(ProviderMeaning.photo == row.photo_id).execute()
-    ProviderSigns.delete().where(ProviderSigns.photo == row.photo_id).execute()
-    _done(row)
+def _keep(due: MeaningDue, made: vectors.Embedded, model: str) -> None:
+    """Store the vector of a claimed photo, unless it was deleted meanwhile."""
+    if Photo.select().where(Photo.id == due.photo_id).exists():
+        whose = {"photo": due.photo_id, "maker": due.maker, "model": model}
+        Meaning.insert(**whose, vector=made.vector).on_conflict_replace().execute()
+        MeaningSigns.insert(**whose, signs=made.signs).on_conflict_replace().execute()
+    _done(due)
 
 
-def _keep_provided(row: ProviderDue, made: vectors.Embedded, mark: str) -> None:
-    if Photo.select().where(Photo.id == row.photo_id).exists():  # not deleted meanwhile
-        ProviderMeaning.insert(
-            photo=row.photo_id, vector=made.vector, model=mark
-        ).on_conflict_replace().execute()
-        ProviderSigns.insert(photo=row.photo_id, signs=made.signs, model=mark).on_conflict_replace().execute()
-    _done(row)
+def _forget(due: MeaningDue) -> None:
+    """Remove the vector of a claimed photo that is held back or has no text."""
+    Meaning.delete().where(_of(Meaning, due)).execute()
+    MeaningSigns.delete().where(_of(MeaningSigns, due)).execute()
+    _done(due)
 
 
-def _done(row: ProviderDue) -> None:
-    unchanged = (ProviderDue.photo == row.photo_id) & (ProviderDue.changes == row.changes)
-    ProviderDue.delete().where(unchanged).execute()
+def _done(due: MeaningDue) -> None:
+    unchanged = MeaningDue.changes == due.changes
+    MeaningDue.delete().where(_of(MeaningDue, due), unchanged).execute()
 
 
-def _next_due() -> MeaningDue | None:
-    query = (
-        MeaningDue.select()
-        .where(MeaningDue.failures < MOST_FAILURES)
-        .order_by(MeaningDue.failures, MeaningDue.photo.desc())
-        .limit(1)
-    )
-    return next(iter(query), None)
+def _of(table: type[Meaning | MeaningSigns | MeaningDue], due: MeaningDue) -> Any:
+    """The condition on the row of the same photo and maker."""
+    return (table.photo == due.photo_id) & (table.maker == due.maker)
 
 
-def _keep(photo_id: int, made: vectors.Embedded, name: str) -> None:
-    Meaning.insert(photo=photo_id, vector=made.vector, model=name).on_conflict_replace().execute()
-    MeaningSigns.insert(photo=photo_id, signs=made.signs).on_conflict_replace().execute()
+def _signs(maker: str, model: str | None) -> "peewee.ModelSelect[MeaningSigns]":
+    found = MeaningSigns.select().where(MeaningSigns.maker == maker)
+    return found if model is None else found.where(MeaningSigns.model == model)
 
 
 def _changes(
-    known: int, *, signs: type[MeaningSigns | ProviderSigns], only: Any = True
+    known: int, *, maker: str, model: str | None = None
 ) -> Iterator[tuple[int, list[int], list[bytes]]]:
+    """The signs of this maker, and model if given, that were made after the id `known`."""
     while True:
         with database.scope():
+            newer = _signs(maker, model).where(MeaningSigns.id > known)
             rows = [
                 (row.id, row.photo_id, bytes(row.signs))
-                for row in signs.select().where((signs.id > known) & only).order_by(signs.id).limit(PIECE)
+                for row in newer.order_by(MeaningSigns.id).limit(PIECE)
             ]
         if not rows:
             return
@@ -505,17 +497,15 @@ def _changes(
         yield known, [row[1] for row in rows], [row[2] for row in rows]
 
 
-def _vectors(
-    photo_ids: list[int], *, table: type[Meaning | ProviderMeaning], only: Any = True
-) -> list[tuple[int, bytes, str]]:
+def _vectors(photo_ids: list[int], *, maker: str, model: str | None = None) -> list[tuple[int, bytes, str]]:
+    """The vectors of these photos by this maker, each with the kind of its screen."""
     # Joined with the analyses: a photo without one is in the trash.
     with database.scope():
-        columns = (table.photo, table.vector, peewee.fn.SUBSTR(Analysis.llm_response, 1, MAX_JUDGED))
-        query = (
-            table.select(*columns)
-            .join(Analysis, on=(Analysis.photo == table.photo))
-            .where(table.photo.in_(photo_ids) & only)
-        )
+        columns = (Meaning.photo, Meaning.vector, peewee.fn.SUBSTR(Analysis.llm_response, 1, MAX_JUDGED))
+        query = Meaning.select(*columns).join(Analysis, on=(Analysis.photo == Meaning.photo))
+        query = query.where(Meaning.photo.in_(photo_ids), Meaning.maker == maker)
+        if model is not None:
+            query = query.where(Meaning.model == model)
         rows = cast("Iterable[tuple[int, bytes, str]]", query.tuples())
         found = {photo_id: (bytes(vector), kind_in(raw)) for photo_id, vector, raw in rows}
     return [(photo_id, *found[photo_id]) for photo_id in photo_ids if photo_id in found]

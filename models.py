@@ -125,15 +125,17 @@ class Reading(Model):
 
 
 class Meaning(Model):
-    """The vector of what a photo's text means, as `engines.vectors` packs it."""
+    """The vector of what a photo's text means, as `engines.vectors` packs it, of each maker."""
 
     photo_id: int  # added by peewee for `photo`
-    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="meanings")
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="meanings")
+    maker = peewee.TextField()  # `local` or `provider`
+    model = peewee.TextField()  # what made it: of a provider, the host, the name and the dimensions
     vector = peewee.BlobField()
-    model = peewee.TextField()  # the name of the models that made it
 
     class Meta:
         table_name = "meanings"
+        primary_key = peewee.CompositeKey("photo", "maker")
 
 
 class MeaningSigns(Model):
@@ -141,61 +143,29 @@ class MeaningSigns(Model):
 
     id = peewee.AutoField()
     photo_id: int  # added by peewee for `photo`
-    photo = peewee.ForeignKeyField(Photo, unique=True, on_delete="CASCADE", backref="meaning_signs")
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="meaning_signs")
+    maker = peewee.TextField()
+    model = peewee.TextField()
     signs = peewee.BlobField()
 
     class Meta:
         table_name = "meaning_signs"
+        indexes = ((("photo", "maker"), True),)
 
 
 class MeaningDue(Model):
-    """A photo whose vector is missing, or older than its text. Triggers insert the rows."""
+    """A photo whose vector of this maker is missing, or older than its text. Triggers insert the rows."""
 
     photo_id: int  # added by peewee for `photo`
-    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="meanings_due")
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="meanings_due")
+    maker = peewee.TextField()
     changes = peewee.IntegerField(default=1)  # of its text since it has been due
-    failures = peewee.IntegerField(default=0)  # texts over which the child died
-
-    class Meta:
-        table_name = "meanings_due"
-
-
-class ProviderMeaning(Model):
-    """The vector that a provider made of a photo's text, as `engines.vectors.quantised` packs it."""
-
-    photo_id: int  # added by peewee for `photo`
-    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="provider_meanings")
-    vector = peewee.BlobField()
-    model = peewee.TextField()  # the mark of what made it: host, name and dimensions
-
-    class Meta:
-        table_name = "provider_meanings"
-
-
-class ProviderSigns(Model):
-    """The signs of a provider's vector. A later id is a later change."""
-
-    id = peewee.AutoField()
-    photo_id: int  # added by peewee for `photo`
-    photo = peewee.ForeignKeyField(Photo, unique=True, on_delete="CASCADE", backref="provider_signs")
-    signs = peewee.BlobField()
-    model = peewee.TextField()
-
-    class Meta:
-        table_name = "provider_signs"
-
-
-class ProviderDue(Model):
-    """A photo whose vector of a provider is missing, or older than its text. Triggers insert the rows."""
-
-    photo_id: int  # added by peewee for `photo`
-    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="provider_due")
-    changes = peewee.IntegerField(default=1)  # of its text since it has been due
-    failures = peewee.IntegerField(default=0)  # answers about it that could not be used
+    failures = peewee.IntegerField(default=0)  # over its text: the child died, or the answer was unusable
     leased_until = peewee.IntegerField(default=0)  # seconds since 1970
 
     class Meta:
-        table_name = "provider_due"
+        table_name = "meanings_due"
+        primary_key = peewee.CompositeKey("photo", "maker")
 
 
 class Stacked(Model):

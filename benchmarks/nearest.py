@@ -84,11 +84,12 @@ def _fill(size: int) -> None:
             Photo.insert_many(_photo(number, now) for number in numbers).execute()
             Analysis.insert_many(_analysis(number, now) for number in numbers).execute()
             Meaning.insert_many(
-                {"photo": number, "vector": row.tobytes(), "model": "random"}
+                {"photo": number, "maker": "local", "vector": row.tobytes(), "model": "random"}
                 for number, row in zip(numbers, rows, strict=True)
             ).execute()
             MeaningSigns.insert_many(
-                {"photo": number, "signs": row.tobytes()} for number, row in zip(numbers, signs, strict=True)
+                {"photo": number, "maker": "local", "signs": row.tobytes(), "model": "random"}
+                for number, row in zip(numbers, signs, strict=True)
             ).execute()
     with database.scope():
         MeaningDue.delete().execute()

@@ -18,7 +18,7 @@ from clock import utc_now
 from database import db
 from engines import ledger, vectors
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unavailable
-from models import ProviderDue, ProviderMeaning, ProviderSigns, SpendLedger
+from models import Meaning, MeaningDue, MeaningSigns, SpendLedger
 from tests.support.client import Client
 from tests.support.library import Library
 
@@ -83,15 +83,20 @@ def sent(fake_llm):
     return [text for request in fake_llm.requests for text in request.body["input"]]
 
 
+def provided(table):
+    """The rows of the provider."""
+    return table.select().where(table.maker == "provider")
+
+
 def mark_of(photo_id):
     with database.scope():
-        row = ProviderMeaning.get_or_none(ProviderMeaning.photo == photo_id)
+        row = provided(Meaning).where(Meaning.photo == photo_id).first()
         return row and row.model
 
 
 def left():
     with database.scope():
-        return {row.photo_id: row.failures for row in ProviderDue.select()}
+        return {row.photo_id: row.failures for row in provided(MeaningDue)}
 
 
 def related(client, text, **query):
@@ -116,8 +121,8 @@ def test_texts_are_sent_together_newest_first_and_the_cost_is_recorded(library, 
             1,
             7,
         )
-        signs = ProviderSigns.get(ProviderSigns.photo == ids["rain"]).signs
-        packed = ProviderMeaning.get(ProviderMeaning.photo == ids["rain"]).vector
+        signs = provided(MeaningSigns).where(MeaningSigns.photo == ids["rain"]).get().signs
+        packed = provided(Meaning).where(Meaning.photo == ids["rain"]).get().vector
     assert (len(packed), len(signs)) == (DIMENSIONS, 16)
 
 
@@ -224,7 +229,7 @@ def test_the_forms_that_servers_send_are_taken_each_vector_for_its_text(library,
     work_off(library)
     assert left() == {}
     with database.scope():
-        kept = {one.photo_id: bytes(one.vector) for one in ProviderMeaning.select()}
+        kept = {one.photo_id: bytes(one.vector) for one in provided(Meaning)}
         text = meaning.text_of(ids["rain"])
     assert (
         kept[ids["rain"]]
@@ -259,7 +264,7 @@ def test_an_answer_too_large_or_no_json_is_refused(library, fake_llm):
         with pytest.raises(AnswerUnusable):
             meaning.embed_some(library.settings)
         with database.scope():
-            ProviderDue.update(failures=0).execute()
+            MeaningDue.update(failures=0).where(MeaningDue.maker == "provider").execute()
 
 
 def test_texts_that_a_server_refuses_are_sent_alone_and_shorter_and_given_up_at_last(library, fake_llm):
@@ -296,7 +301,7 @@ def test_while_a_provider_is_down_nothing_is_lost_and_what_is_claimed_waits(libr
         meaning.embed_some(library.settings)
     assert "sk-secret" not in refused.value.detail
     with database.scope():
-        meaning._claim(utc_now())  # another worker
+        meaning._claim("provider", utc_now(), together=10)  # another worker
     assert not meaning.embed_some(library.settings)
     assert meaning.embed_some(
         library.settings, clock=lambda: utc_now() + timedelta(seconds=meaning.LEASE + 1)

@@ -275,7 +275,7 @@ def test_a_folder_of_the_version_before_is_marked_after_its_migration(client, se
     with database.scope():
         for name in ("insert", "delete", "update"):
             db.execute_sql(f"DROP TRIGGER sensitive_tallies_{name}")
-        db.execute_sql("DROP TRIGGER meanings_due_at_provider_after_analysis")  # of a later version
+        db.execute_sql("DROP TRIGGER meanings_due_after_analysis")  # of a later version
         db.execute_sql("DROP VIEW shown")  # of a later version, too
         db.execute_sql("DROP TABLE sensitive_tallies")
         for name in ("sensitive", "sensitive_taken", "unjudged"):

@@ -212,9 +212,6 @@ WRITERS = {
         "curation.trash",  # tags move to the trash and back
     },
     "Pairing": {"access"},
-    "ProviderDue": {"meaning"},  # and triggers
-    "ProviderMeaning": {"meaning"},
-    "ProviderSigns": {"meaning"},
     "PushDevice": {"push"},
     "Reading": {"readings"},
     "SavedSearch": {"curation.searches"},

@@ -125,12 +125,16 @@ def make() -> Path:
         }  # fmt: skip
         with Service(Path(folder), **options) as service:
             _fill(service)
-            eventually(lambda: _count(service, "meanings_due") == 0, "vectors are made", patience=90)
+            eventually(
+                lambda: _count(service, "meanings_due WHERE maker = 'local'") == 0,
+                "vectors are made",
+                patience=90,
+            )
             asked = ["/api/photos?trash=true", *(f"/api/search/related?q={text}" for text in DESCRIPTIONS)]
             local = {path: service.get(path) for path in asked}
             service.stop()
             service.start(embeddings="vectors-1")
-            eventually(lambda: _count(service, "provider_due") == 0, "the provider's vectors", patience=90)
+            eventually(lambda: _count(service, "meanings_due") == 0, "the provider's vectors", patience=90)
             service.stop()
             service.start(embeddings="")
             answers = {**local, **{path: service.get(path) for path in _paths(service)}}
