@@ -293,12 +293,15 @@ class Worker:
             text = read
         if before:
             with database.scope():
-                held = gate.marks([claim.photo_id]).get(claim.photo_id, gate.Mark()).sensitive
+                mark = gate.marks([claim.photo_id]).get(claim.photo_id, gate.Mark())
+                # What was read before may have been judged by earlier rules.
+                held = gate.holds(mark, text)
                 page = readings.page_of(claim.photo_id) if held else None
             if held:
                 reader = llm.reader(self._settings)
                 outcome = _judge_here(reader, page, picture, name)
                 return _Ended(claim, outcome, reader.identity, asked=False)
+            name = name if mark.cleared else gate.plain_name(name)
         if llm.reads_first(config, self._settings) and self._copied_from_stack(claim, model.identity):
             return None
         if config.provider == configuration.LOCAL:

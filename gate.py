@@ -12,7 +12,10 @@ to send. What was not read cannot be judged.
 """
 
 import functools
-from collections.abc import Collection, Iterable
+import re
+import unicodedata
+import urllib.parse
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -122,6 +125,13 @@ class Mark(NamedTuple):
     cleared: bool = False
 
 
+class Judged(msgspec.Struct):
+    """How far stored photos were judged again by the present rules: all from `below` on."""
+
+    version: int = 0
+    below: int | None = None
+
+
 BATCH = 50  # photos that are judged in one transaction: about 10 ms
 MAX_REMEMBERED = 4_000  # characters of a text whose judgement is remembered
 MAX_VALUES = 2_000  # texts of a call's arguments that are looked at one by one
@@ -137,8 +147,17 @@ def mark(photo_id: int, text: str) -> None:
     Analysis.update(sensitive=kinds, judged=True).where(uncleared).execute()
 
 
+def mark_as_now(photo_ids: Collection[int]) -> None:
+    """Mark these photos by the present rules."""
+    rows = Analysis.select(Analysis.photo, Analysis.visible_text).where(Analysis.photo.in_(list(photo_ids)))
+    for row in list(rows):
+        mark(row.photo_id, row.visible_text)
+
+
 def mark_older() -> int:
-    """Mark the newest photos that were stored before there were marks; returns how many were judged."""
+    """Mark the newest photos that were stored before there were marks, or that earlier rules have judged;
+    returns how many were judged.
+    """
     # Literal, as in the partial index `analyses_unjudged`.
     due = Analysis.select(Analysis.photo, Analysis.visible_text).where(models.UNJUDGED)
     rows = list(due.order_by(Analysis.photo.desc()).limit(BATCH))
@@ -148,6 +167,23 @@ def mark_older() -> int:
                 mark(row.photo_id, row.visible_text)
             ids = [row.photo_id for row in rows]
             Analysis.update(judged=True).where(Analysis.photo.in_(ids)).execute()
+    return len(rows) or _mark_again()
+
+
+def _mark_again() -> int:
+    """Judge the newest photos again that another version of the rules has judged; returns how many."""
+    done = msgspec.convert(models.stored_value("gate.judged", {}), Judged)
+    if done.version != sensitive.VERSION:
+        done = Judged(sensitive.VERSION)
+    due = Analysis.select(Analysis.photo, Analysis.visible_text).order_by(Analysis.photo.desc()).limit(BATCH)
+    if done.below is not None:
+        due = due.where(Analysis.photo < done.below)
+    rows = list(due)
+    if rows:
+        with db.atomic():
+            for row in rows:
+                mark(row.photo_id, row.visible_text)
+            models.store_value("gate.judged", Judged(sensitive.VERSION, min(row.photo_id for row in rows)))
     return len(rows)
 
 
@@ -251,38 +287,106 @@ def _judged(text: str) -> bool:
     return bool(sensitive.kinds(text))
 
 
-def check_arguments(arguments: Any) -> None:
-    """Raises `BadInput` when the arguments of a call that leaves hold something sensitive."""
-    kinds = kinds_in(arguments)
+def check_arguments(arguments: Any, *, earlier: Sequence[Any] = ()) -> None:
+    """Raises `BadInput` when the arguments of a call that leaves hold something sensitive, by themselves or
+    with those of `earlier` calls.
+    """
+    kinds = kinds_in(arguments, earlier=earlier)
     if kinds:
         raise BadInput(REFUSED.format(kinds=", ".join(NAMES[kind] for kind in kinds)))
 
 
-def kinds_in(arguments: Any) -> tuple[str, ...]:
-    """The kinds of what is sensitive in the arguments of a call, also in pieces: in one text each, and in all
-    of them one after the other. Raises `BadInput` when there is too much to look at.
+def kinds_in(arguments: Any, *, earlier: Sequence[Any] = ()) -> tuple[str, ...]:
+    """The kinds of what is sensitive in the arguments of a call, names included, also in pieces: in one text
+    each, in all of them one after the other, and with the `earlier` calls of a turn. Raises `BadInput` when
+    there is too much to look at.
     """
     named = _texts_in("", arguments)
-    values = [value for _, value in named]
+    values = [value for _, value in named if value]
+    names = [name for name, _ in named if name]
     lines = "\n".join(f"{name}: {value}" if name else value for name, value in named)
     if len(named) > MAX_VALUES or len(lines) > sensitive.MAX_CHARACTERS:
         raise BadInput(TOO_MUCH)
-    found = sensitive.kinds(lines) or sensitive.kinds("\n".join(values)) or sensitive.kinds(" ".join(values))
-    return tuple(found)
+    texts = (lines, "\n".join(dict.fromkeys(names)), "\n".join(values), " ".join(values))
+    found: set[str] = set()
+    for text in dict.fromkeys(texts):
+        if not found:
+            found = {kind for form in _forms(text) for kind in sensitive.kinds(form)}
+    if not found and earlier:
+        found = _across([_numbers(*values), *(_numbers(*_values_of(one)) for one in earlier)])
+    return tuple(kind for kind in sensitive.KINDS if kind in found)
+
+
+def plain_name(name: str) -> str:
+    """A file's name, or "" where something sensitive is in it."""
+    stem = re.sub(r"[_+-]", " ", name.rpartition(".")[0] or name)
+    return "" if holds_text(*_forms(name), *_forms(stem)) else name
+
+
+def _forms(text: str) -> Iterator[str]:
+    """A text, and what it stands for where that differs: without signs that nobody sees, with usual letters
+    and digits, out of an address, and with single digits joined.
+    """
+    yield text
+    plain = text if text.isascii() else "".join(map(_usual, text))
+    plain = urllib.parse.unquote(urllib.parse.unquote(plain)) if "%" in plain else plain
+    if plain != text:
+        yield plain
+    joined = _SINGLE_DIGITS.sub(r"\1", plain)
+    if joined != plain:
+        yield joined
+
+
+def _usual(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Cf":
+        return ""
+    if category in ("Nd", "No", "Nl", "Ll", "Lu"):
+        return unicodedata.normalize("NFKC", character)
+    return character
+
+
+_SINGLE_DIGITS = re.compile(r"(?<![0-9])([0-9])[ ,;._/|-]{1,3}(?=[0-9](?![0-9]))")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{0,2}[0-9][0-9 ]{2,24}(?![A-Za-z0-9])")
+MAX_SPLIT = 300  # characters of a text that may be a piece of a number that was split over calls
+
+
+def _values_of(arguments: Any) -> list[str]:
+    return [value for _, value in _texts_in("", arguments) if value]
+
+
+def _numbers(*values: str) -> str:
+    """The numbers in short texts, which may be pieces of one."""
+    short = (value for value in values if len(value) <= MAX_SPLIT)
+    return " ".join(found[0].strip() for value in short for found in _NUMBER.finditer(value))
+
+
+def _across(pieces: Sequence[str]) -> set[str]:
+    """What the numbers of the present call make with those of an earlier one: cards, accounts and identity
+    numbers, which have check digits.
+    """
+    checked = {"card", "iban", "national_id"}
+    now, *before = pieces
+    joined = (
+        f"{one} {other}" for some in before if some and now for one, other in ((some, now), (now, some))
+    )
+    return {kind for text in joined for kind in sensitive.kinds(text) if kind in checked}
 
 
 def _texts_in(name: str, value: Any) -> list[tuple[str, str]]:
     """The texts and numbers in a JSON value, in their order, each with the name of its field, which may be
-    its label; one more than `MAX_VALUES` of them at most.
+    its label; one more than `MAX_VALUES` of them at most. A name whose value is no text has "".
     """
     found: list[tuple[str, str]] = []
     waiting = [(name, value)]
     while waiting and len(found) <= MAX_VALUES:
         label, one = waiting.pop()
-        if isinstance(one, dict):
+        if isinstance(one, dict) and one:
             waiting += reversed([(str(key), item) for key, item in one.items()])
-        elif isinstance(one, list):
+        elif isinstance(one, list) and one:
             waiting += [(label, item) for item in reversed(one)]
-        elif one is not None and not isinstance(one, bool):
+        elif one is not None and not isinstance(one, bool | dict | list):
             found.append((label, str(one)))
+        elif label:
+            found.append((label, ""))
     return found

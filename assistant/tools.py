@@ -55,6 +55,7 @@ MOST_TOOLS = 128  # in all: OpenAI refuses a request with more
 MOST_TOOL_CHARACTERS = 60_000  # of all MCP tools, 15,000 tokens of every request; one server may use them all
 MOST_SERVERS = 16  # asked at the same time, a thread for each
 
+MOST_LEAVING = 40  # calls of a turn that are judged together
 LIST_SECONDS = 5.0  # that a turn waits for the lists of tools
 LIST_LASTS = 60.0  # seconds until a server is asked again, also after a failure
 CALL_SECONDS = 30.0  # for one call of an MCP tool
@@ -190,6 +191,7 @@ class Toolbox:
         self._list_seconds, self._call_seconds = list_seconds, call_seconds
         self._saved_on_request = False
         self._clients: dict[str, mcp.Client] = {}  # by server
+        self._leaving: list[dict[str, Any]] = []  # the arguments of calls that leave, judged together
         self._open = contextlib.ExitStack()
 
     def __enter__(self) -> "Toolbox":
@@ -224,10 +226,16 @@ class Toolbox:
                 tool.server.id if tool.server else None,
                 tool.server is not None and tool.server.trusted,
                 msgspec.json.encode(given).decode(),
-                gate.kinds_in(given) if gate.is_closed(self._settings) else (),
+                gate.kinds_in(given, earlier=self._others(given)) if gate.is_closed(self._settings) else (),
             )
         except SnaploreError:
             return None
+
+    def _others(self, given: dict[str, Any]) -> list[dict[str, Any]]:
+        """The arguments of the other calls of this turn that leave; these are noted."""
+        others = [one for one in self._leaving if one != given]
+        self._leaving = [*others, given][-MOST_LEAVING:]
+        return others
 
     def run(self, name: str, arguments: str, *, allowed_for: str | None = None) -> dict[str, Any]:
         """Run a tool; returns `{tool, count, results}`, each result with a `title` and a `snippet`. A search
@@ -246,7 +254,7 @@ class Toolbox:
             if allowed_for is not None and allowed_for != tool.host:
                 raise BadInput("not sent: the address has changed since the person allowed it.")
             if tool.host and allowed_for is None and gate.is_closed(self._settings):
-                gate.check_arguments(given)
+                gate.check_arguments(given, earlier=self._others(given))
             answer = tool.run(given)
         except SnaploreError as failure:
             answer = {"results": [], "error": failure.detail}

@@ -16,6 +16,7 @@ import msgspec
 from flask import Blueprint
 
 import database
+import gate
 import lexicon
 import photos
 from clock import utc_now
@@ -65,6 +66,7 @@ def restore(photo_ids: list[int]) -> set[int]:
             _insert_analysis({"photo_id": row.photo_id, **msgspec.json.decode(row.analysis)})
         words.add_tags({row.photo_id: msgspec.json.decode(row.tags) for row in rows})
         lexicon.index_new(ids)
+        gate.mark_as_now(ids)  # the rules may be others than when it went
         found = words.present(photo_ids)
     photos.stored.send()  # one of them may be due to be analysed
     return found

@@ -62,8 +62,10 @@ def identity_numbers(text: Text) -> Iterator[Span]:
             if _holds(_plain(found[0], keep), check):
                 yield found.span()
     for number in _NUMBERS:
-        for _, end in number.words.find(text):
-            yield from _beside(text, number, end)
+        for start, end in number.words.find(text):
+            yield from list(_beside(text, number, end, text.reach(end, LINES, REACH))) or _above(
+                text, number, start
+            )
     yield from _machine_readable(text)
 
 
@@ -81,9 +83,15 @@ def resident(read: str) -> bool:
     return checks.china(plain[:-1].translate(DIGITS) + (check if check == "X" else check.translate(DIGITS)))
 
 
-def _beside(text: Text, number: Number, end: int) -> Iterator[Span]:
-    """The number after its word, on the line or below: one part, or several that follow each other."""
-    bottom = text.reach(end, LINES, REACH)
+def _above(text: Text, number: Number, start: int) -> Iterator[Span]:
+    """The number before its word, on the line or on the one above, if it has a check or a shape."""
+    line = text.line_of(start)
+    if number.check or number.shape:
+        yield from _beside(text, number, max(text.span(max(0, line - 1))[0], start - REACH), start)
+
+
+def _beside(text: Text, number: Number, end: int, bottom: int) -> Iterator[Span]:
+    """The number after a place, on the line or below: one part, or several that follow each other."""
     parts = list(_PART.finditer(text.text, end, bottom))[:24]
     for first in range(len(parts)):
         read = ""

@@ -13,8 +13,8 @@ import urllib.parse
 from collections.abc import Iterator
 
 from rules import checks
-from rules.labels import Labels, data, entries, is_excluded, is_made, is_random, transitions
-from rules.searched import Span, Text
+from rules.labels import Labels, data, entries, is_excluded, is_made, is_random, transitions, words
+from rules.searched import Span, Text, fold
 
 _KEY_WORD = Labels("key")
 _PRIVATE_WORD = Labels("private_key")
@@ -172,7 +172,7 @@ def _is_secret_parameter(name: str, value: str) -> bool:
 # --------------------------------------------------------------------------------------------- by their label
 
 _BETWEEN = re.compile(
-    r"""["'`*_)\]]{0,3}(?: ?\([^()\n]{1,30}\))?[ ]{0,3}(?:[^:=\n"]{0,30}?(?::=|[=-]>|→"""
+    r"""["'`*_)\]]{0,3}(?: ?\([^()\n]{1,30}\))?[ ]{0,3}(?:[^:=\n"]{0,44}?(?::=|[=-]>|→"""
     r"""|[:=]))?[ ]{0,3}(?:is|ist|est|es|为|為|是|は|lautet)?[: ]{0,3}["'`\[]{0,2}(?:(?:Bearer|Token|Basic"""
     r"""|token|bearer|ApiKey|Key)[ ]{1,3})?["'`]?"""
 )
@@ -191,20 +191,31 @@ def _by_label(text: Text) -> Iterator[Span]:
         if _is_basic(found[1]):
             yield found.span(1)
     for start, end in _KEY_WORD.find(text):
-        line = text.line_of(start)
-        top = text.span(line)[0]
-        if _PUBLIC.are_in(text, max(top, start - 24), start) or _PUBLIC.are_in(
-            text, start, min(end + 16, text.rest(end)[1])
-        ):
+        if _is_public(text, start, end):
             continue
         link = _BETWEEN.match(text.text, end)
         place = link.end() if link else end
         linked = any(one in text.text[end:place] for one in "=:→>为是は")
         value = _value(text, place, linked=linked)
+        weak = fold(text.text[start:end]) in words("weak_key")
+        if (
+            weak
+            and not linked
+            and text.text[slice(*text.span(text.line_of(start)))].strip(" :") != text.text[start:end]
+        ):
+            continue  # a word of a sentence
         if value is None and not text.text[place : text.rest(end)[1]].strip(" :=\"'()"):
-            value = _value_below(text, end)
+            value = _value_below(text, end) or _value_before(text, start)
         if value is not None:
             yield value
+
+
+def _is_public(text: Text, start: int, end: int) -> bool:
+    """Whether the word right before a label, or right after it, says that everybody may see the key."""
+    before = any(last >= start - 2 for _, last in _PUBLIC.find(text, max(0, start - 24), start))
+    return before or any(
+        first <= end + 2 for first, _ in _PUBLIC.find(text, end, min(end + 24, text.rest(end)[1]))
+    )
 
 
 def _value(text: Text, place: int, *, linked: bool) -> Span | None:
@@ -246,6 +257,21 @@ def _value_below(text: Text, end: int) -> Span | None:
         start = top + line.find(value)
         if _RANDOM.match(value) and (is_random(value.replace(" ", ""), 16) and value.count(" ") < 3):
             return _value(text, start, linked=True) or (start, start + len(value))
+    return None
+
+
+def _value_before(text: Text, start: int) -> Span | None:
+    """A key before its label, on its line or on the one above, where nothing else stands."""
+    line = text.line_of(start)
+    top = text.span(line)[0]
+    for first, last in (
+        (top, start),
+        *([text.span(line - 1)] if line and not text.text[top:start].strip() else []),
+    ):
+        value = text.text[first:last].strip(" \"'`,;")
+        if " " not in value and is_random(value, 20):
+            place = first + text.text[first:last].find(value)
+            return place, place + len(value)
     return None
 
 
@@ -329,6 +355,10 @@ _TRANSACTION = Labels("transaction")
 _JOINED = re.compile(
     r"(?<=[0-9A-Fa-f]{8})[ ]?\n?[ ]?(?=[0-9A-Fa-f]{2})|(?<=[0-9A-Za-z+/]{16})\n(?=[0-9A-Za-z+/]{4})"
 )
+_PEM_END = re.compile(
+    r"END[ \n]{0,2}(?:[A-Z0-9]{2,12}[ \n]{1,2}){0,3}PRIVATE[ \n]{0,2}KEY[^\n]{0,10}", re.IGNORECASE
+)
+PEM_REACH = 8_000
 KEY_LINES = 6
 KEY_REACH = 600  # characters
 
@@ -338,9 +368,10 @@ def private_keys(text: Text) -> Iterator[Span]:
         end = max((end for _, end in text.lines_below(head.end() - 1, KEY_LINES)), default=len(text.text))
         body = _BASE64.search(text.text, head.end(), min(max(end, head.end()), head.end() + KEY_REACH))
         if body is not None and any(map(str.isdigit, body[0])) and any(map(str.islower, body[0])):
-            yield head.start(), body.end()
+            foot = _PEM_END.search(text.text, body.end(), body.end() + PEM_REACH)
+            yield head.start(), foot.end() if foot else text.reach(body.end(), KEY_LINES, KEY_REACH)
     for head in _FILES.finditer(text.text):
-        yield head.span()
+        yield head.start(), text.reach(head.end(), KEY_LINES, KEY_REACH)
     for key in _WIF.finditer(text.text):
         if any(map(str.isdigit, key[0][1:])) and transitions(key[0]) > 8:
             yield key.span()

@@ -77,7 +77,11 @@ def _alternatives(found: Collection[str]) -> str:
 
 
 def _spaced(word: str) -> str:
-    return re.sub(r"(?:\\ )+", "[ _.:-]{0,2}", re.escape(word)).replace("\\-", "[ -]?").replace("'", "['` ]?")
+    return (
+        re.sub(r"(?:\\ )+", "[ _.:-]{0,2}\\\\n?", re.escape(word))
+        .replace("\\-", "[ -]?")
+        .replace("'", "['` ]?")
+    )
 
 
 def _begins(text: Text, start: int, word: str, ends: tuple[str, ...]) -> bool:
@@ -86,7 +90,7 @@ def _begins(text: Text, start: int, word: str, ends: tuple[str, ...]) -> bool:
         return True
     if before.isalpha() and word in ends:
         return True
-    return text.text[start].isupper() and text.text[start - 1].islower()
+    return len(word) > 4 and text.text[start].isupper() and text.text[start - 1].islower()
 
 
 def _ends(text: Text, end: int) -> bool:

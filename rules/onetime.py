@@ -31,7 +31,7 @@ _CODE = re.compile(
 _SPELLED = re.compile(
     r"[ \"']{0,3}(?:\([^()\n]{1,24}\) ?)?(?:[:=]|(?:is|ist|lautet|est|es|jest|to|è|é|является|は|为|為"
     r"|是)(?![a-z])[: ]?)[ \"'\[(]{0,3}"
-    r"([A-Za-z0-9]{4,10}(?:-[A-Za-z0-9]{3,8}){0,4})(?![A-Za-z0-9@._*])"
+    r"([A-Za-z0-9]{3,10}(?:-[A-Za-z0-9]{3,8}){0,4})(?![A-Za-z0-9@._*])"
 )
 _CODE_ALONE = re.compile(
     rf"[^\w\n]{{0,3}}(?:[A-Z]-)?({D}(?:[ -]{{0,3}}{D}){{3,7}}|[A-Z0-9]{{3,4}}-[A-Z0-9]{{3,4}}"
@@ -92,15 +92,17 @@ _OFTEN_OTHERS = (
     "codigo de ac",
     "code d'ac",
     "codice di ac",
+    "auth",
+    "approv",
     "激活",
     "确认",
     "確認",
     "kod dost",
     "zugang",
 )
-CODE_REACH = 60  # characters between a code and its word on one line
+CODE_REACH = 90  # characters between a code and its word on one line
 CALL_REACH = 12  # characters before a number in which a word says that it is one to call
-CODE_LINES = 4  # below the word: often a sentence about where it was sent to
+CODE_LINES = 6  # below the word: often a sentence about where it was sent to
 TOTP_REACH = 160
 TOTP_LENGTHS = (16, 24, 26, 32, 40, 52, 56, 64)  # of 10, 15, 16, 20, 25, 32, 35, 40 bytes
 
@@ -121,11 +123,8 @@ def one_time_codes(text: Text) -> Iterator[Span]:
     for cue in _ANY_CODE.find(text):
         if not _names_other_code(text, cue) and _is_to_sign_in(text, cue):
             linked = [span for span in _codes_after(text, cue) if _LINKED.search(text.text[cue[1] : span[0]])]
-            yield from (
-                linked
-                or _codes_before(text, cue)
-                or (_codes_below(text, cue) if _ends_line(text, cue) else ())
-            )
+            asked = _ends_line(text, cue) or _TO_ENTER.search(text.text[slice(*text.around(*cue, above=0))])
+            yield from linked or _codes_before(text, cue) or (_codes_below(text, cue) if asked else ())
     yield from _to_enter(text)
     if _AUTHENTICATOR.search(text.text):
         for code in _TOTP.finditer(text.text):
@@ -140,10 +139,11 @@ def _is_to_sign_in(text: Text, cue: Span) -> bool:
     """Whether "code" is about signing in: it is the reader's, of a known sender, or near words about that."""
     start, end = cue
     line = text.span(text.line_of(start))
-    near = max(line[0], start - 30), min(line[1], end + 30)
-    if _YOURS.are_in(text, *near) or _SENDERS.are_in(text, near[0], start):
+    beside = max(line[0], start - 30), min(line[1], end + 30)
+    if _YOURS.are_in(text, *beside) or _SENDERS.are_in(text, beside[0], start):
         return True
-    return _SIGN_IN.are_in(text, *text.around(start, end, above=2, below=2))
+    near = text.around(start, end, above=4, below=2)
+    return _SIGN_IN.are_in(text, *near) or (start == line[0] and text.text[end : end + 1] == ":")
 
 
 def _ends_line(text: Text, cue: Span) -> bool:
@@ -165,9 +165,10 @@ def _codes_after(text: Text, cue: Span) -> list[Span]:
     bottom = min(text.rest(end)[1], end + CODE_REACH)
     for code in _CODE.finditer(text.text, end, bottom + 1):
         between = text.text[end : code.start()]
-        if _CALL.search(between) or (
-            any(map(str.isdigit, between)) and between[-2:].strip() not in (":", "[", "(")
-        ):
+        far = any(map(str.isdigit, between))
+        if (far or _CALL.search(between)) and not _LINKED.search(between[-8:]):
+            if far and not _CALL.search(between[-CALL_REACH:]):
+                continue
             break
         if _is_code(code[1]) and not _UNIT.match(text.text, code.end()):
             return [code.span(1)]
@@ -179,6 +180,8 @@ def _spelled_after(text: Text, cue: Span) -> list[Span]:
     if code is None or is_excluded(code[1]):
         return []
     value = code[1]
+    if len(value) < 4:
+        return []
     parts = value.split("-")
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     capitals = value.isupper() and (len(parts) > 1 or _is_unspeakable(value))
@@ -197,7 +200,10 @@ def _is_unspeakable(value: str) -> bool:
 
 
 def _codes_before(text: Text, cue: Span) -> list[Span]:
-    top = text.span(text.line_of(cue[0]))[0]
+    line = text.line_of(cue[0])
+    top = text.span(line)[0]
+    if line and cue[0] - top < 30:
+        top = text.span(line - 1)[0]  # the sentence was broken
     found = []
     for code in _CODE.finditer(text.text, max(top, cue[0] - CODE_REACH), cue[0]):
         between = text.text[code.end() : cue[0]]

@@ -29,7 +29,7 @@ _LINKS_CJK = "|".join(re.escape(word) for word in listed("links") if word[0] >= 
 # What is between a label and its value, on the folded text.
 _ASSIGNED = re.compile(
     rf"""["'`*_)\]]{{0,3}}(?: ?\([^()\n]{{1,30}}\))?[^\S\n]{{0,3}}(?:[^:=\n.;,]{{1,40}}?)??(?:(?<![a-z])"""
-    rf"""(?:{_LINKS})(?![a-z])|{_LINKS_CJK}|:=|[=-]>|→|[:=])[: ]?["'`\[]{{0,2}}[^\S\n]{{0,3}}["'`]{{0,2}}"""
+    rf"""(?:{_LINKS})(?![a-z])|{_LINKS_CJK}|:=|[=-]>|→|[:=>])[: ]?["'`\[]{{0,2}}[^\S\n]{{0,3}}["'`]{{0,2}}"""
 )
 _VALUE = re.compile(r"[!-~À-ɏА-яЁё]{4,64}")
 _PHRASE = re.compile(r"[A-Za-z]{3,14}(?:[ -][A-Za-z]{3,14}){2,11}(?=[ .\"']{0,3}$)", re.MULTILINE)
@@ -69,6 +69,15 @@ _USER_INFO = re.compile(
     r"(?<![A-Za-z0-9])[a-zA-Z][a-zA-Z0-9+.-]{1,24}[ ]?:[ ]?//[ ]?[^\s/@:]{0,80}:([^\s/@]{3,120})@[^\s]{2,}"
 )
 _PAIR = re.compile(r"[ :=]{1,3}([^\s:/|,;]{2,60})(?: ?[/|,;:] ?| {1,3})([!-~]{4,64})")
+# "jane@example.com / …", and "… is the password".
+_MAIL_PAIR = re.compile(
+    r"(?<![\w.@])[\w.+-]{1,64}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,4}(?: ?[/|:;] ?| {2,6}| - )([!-~]{6,64})"
+)
+_BEFORE = re.compile(
+    r"(?<![!-~])[\"'(]?([!-~]{6,64}?)[\"')]?,? (?:is|as|ist|als|est|comme|es|como|è|come|to|jest|jako|как)"
+    r"(?: [a-z'-]{1,12}){0,3} ?$",
+    re.IGNORECASE,
+)
 REACH_BELOW = 4  # lines: under a label, or under the last of a row of labels
 MOST_LABEL = 44  # characters of a line that is a label and nothing else
 
@@ -91,6 +100,15 @@ def passwords(text: Text) -> Iterator[Span]:
             yield from _pin(text, label)
     for label in _LOGIN.find(text):
         yield from _pair(text, label)
+    for pair in _MAIL_PAIR.finditer(text.text):
+        if is_made(pair[1]) and (_has_sign_and_digit(pair[1]) or transitions(pair[1]) > 1):
+            yield pair.span(1)
+    for label in labels:
+        for value in _BEFORE.finditer(
+            text.text, max(text.span(text.line_of(label[0]))[0], label[0] - 90), label[0]
+        ):
+            if is_made(value[1]) and (_has_sign_and_digit(value[1]) or transitions(value[1]) > 1):
+                yield value.span(1)
 
 
 def _is_other(text: Text, label: Span) -> bool:
@@ -121,6 +139,11 @@ def _password(text: Text, label: Span) -> Iterator[Span]:
             return
         if text.text[link.end() : line_end].strip(" \"'"):
             return
+        for top, _ in text.lines_below(end - 1, 1):
+            value = _VALUE.match(text.text, top + len(re.match(r"[ \"'`]{0,3}", text.text[top : top + 3])[0]))  # type: ignore[index]
+            if value is not None and is_made(value[0]) and transitions(value[0]) > 1:
+                yield value.span()
+                return
     spaced = _SPACED.match(text.text, end)
     if spaced is not None:
         at_end = not text.text[spaced.end() : line_end].strip(" .\"')")
@@ -145,11 +168,16 @@ def _below(text: Text, label: Span) -> Iterator[Span]:
     before = text.text[text.span(text.line_of(label[0]))[0] : label[0]]
     if len(rest.strip(" :=()*")) > 12 or len(before) > MOST_LABEL:
         return  # a sentence about passwords
+    if before.strip() and not rest.strip():
+        for top, bottom in text.lines_below(end - 1, REACH_BELOW):
+            row = re.search(r"(?<=[ |])([!-~]{6,64})[ |]{0,3}$", text.text[top:bottom][-80:])
+            if row and is_made(row[1]) and (_has_sign_and_digit(row[1]) or transitions(row[1]) > 1):
+                yield max(top, bottom - 80) + row.start(1), bottom
     digits = 4 if _PIN.are_in(text, *label) else 8
     labels = 0
     for number, (top, bottom) in enumerate(text.lines_below(end - 1, REACH_BELOW)):
         line = text.text[top:bottom]
-        value = line.strip()
+        value = line.strip(" \"'`")
         start = top + line.find(value)
         apps = _APP_PASSWORD.match(text.text, top, bottom)
         if apps is not None and not apps[1].replace(" ", "").isdigit():
@@ -168,7 +196,14 @@ def _below(text: Text, label: Span) -> Iterator[Span]:
         if len(value) > 3 and value.replace(" ", "").isalpha():
             labels += 1
             if labels > 1:
-                return
+                break
+    above = text.line_of(label[0]) - 1
+    if above >= 0 and not before.strip():
+        # The label is below its value.
+        top, bottom = text.span(above)
+        value = text.text[top:bottom].strip()
+        if is_made(value) and (_has_sign_and_digit(value) or transitions(value) > 2):
+            yield top, bottom
 
 
 def _is_assigned(value: str, following: str, link: str) -> bool:
@@ -195,6 +230,9 @@ def _is_assigned(value: str, following: str, link: str) -> bool:
 
 def _pin(text: Text, label: Span) -> Iterator[Span]:
     value = _PIN_VALUE.match(text.text, label[1])
+    link = _ASSIGNED.match(text.folded, label[1], min(text.rest(label[1])[1], label[1] + 64))
+    if value is None and link is not None:
+        value = _PIN_VALUE.match(text.text, link.end())
     if value is None and len(text.text[slice(*text.rest(label[1]))].strip(" :*()")) < 3:
         for top, bottom in text.lines_below(label[1] - 1, 2):
             value = value or re.compile(r"[^\w\n]{0,3}(\d{4,8}|\d(?: \d){3,5})[^\w\n]{0,3}").fullmatch(

@@ -22,6 +22,7 @@ from engines.findings import MemoryCandidate
 from engines.lines import Line, Page
 from errors import AnswerUnusable, BadInput, ProviderDown, ProviderRefused, Unavailable
 from models import Analysis, McpServer
+from rules import sensitive
 from rules.embedded import LocalModel
 from settings import ROOT
 from tests.support import fake_llm as completions
@@ -308,6 +309,21 @@ def test_a_folder_of_the_version_before_is_marked_after_its_migration(client, se
         ({"deep": [[[{"x": [{"y": "11010519491231002X"}]}]]]}, "an identity number"),
         ({"key": "ghp_abcdEFGH1234567890abcdefghij123456ab"}, "an access key"),
         ({"words": screens.WORDS[::171]}, "a recovery phrase"),
+        ({"to": "e", f"{CARD} card": True}, "a payment card"),  # as a name
+        ({f"card {CARD}": None}, "a payment card"),
+        ({f"card {CARD}": {}}, "a payment card"),
+        ({"q": "4 5 3 2 0 1 5 1 1 2 8 3 0 3 6 6"}, "a payment card"),
+        ({"q": "4532.0151.1283.0366"}, "a payment card"),
+        ({"q": "4532_0151_1283_0366"}, "a payment card"),
+        ({"q": "4532%200151%201283%200366"}, "a payment card"),
+        ({"q": "4532%25200151%25201283%25200366"}, "a payment card"),
+        ({"q": "\u200b".join("4532015112830366")}, "a payment card"),
+        ({"q": "٤٥٣٢ ٠١٥١ ١٢٨٣ ٠٣٦٦"}, "a payment card"),
+        ({"q": "④⑤③② ⓪①⑤① ①②⑧③ ⓪③⑥⑥"}, "a payment card"),
+        ({"q": "𝟒𝟓𝟑𝟐 𝟎𝟏𝟓𝟏 𝟏𝟐𝟖𝟑 𝟎𝟑𝟔𝟔"}, "a payment card"),
+        ({"q": "de89 3704 0044 0532 0130 00"}, "a bank account"),
+        ({"q": "the code is 738201,5 minutes, to log in"}, "a one-time code"),
+        ({"q": "password: $ummer2024!"}, "a password"),
     ],
 )
 def test_arguments_with_something_sensitive_are_refused(arguments, named):
@@ -327,6 +343,104 @@ def test_arguments_with_something_sensitive_are_refused(arguments, named):
 )
 def test_other_arguments_leave(arguments):
     gate.check_arguments(arguments)
+
+
+@pytest.mark.parametrize("provider", [True, False])
+def test_a_number_that_two_calls_of_a_turn_carry_in_halves_is_refused(house, provider):
+    """The second call is refused, whether both are made at once or one after the other."""
+    halves = [
+        ("mcp__mail__send", {"body": "first 4532 0151"}),
+        ("mcp__mail__send", {"body": "then 1283 0366"}),
+    ]
+    if provider:
+        house.calls(*halves)
+    else:
+        for half in halves:
+            house.calls(half)
+    house.model.answer("Done.")
+    house.say("Mail it in two.")
+
+    sent = [one.body["params"]["arguments"] for one in house.mail.requests if one.method == "tools/call"]
+    assert sent == [{"body": "first 4532 0151"}]
+
+
+def test_the_calls_of_a_turn_that_only_have_numbers_leave(house):
+    bodies = [{"body": f"Invoice {2026 + n}-0{n}18 is due on 2026-11-0{n + 1}"} for n in range(3)]
+    house.calls(*(("mcp__mail__send", body) for body in bodies))
+    house.model.answer("Done.")
+    house.say("Mail them.")
+
+    sent = [one.body["params"]["arguments"] for one in house.mail.requests if one.method == "tools/call"]
+    assert sent == bodies
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Card 4539 1488 0343 6467.png",
+        "password=hunter2Xq9.png",
+        "card_4539148803436467.jpg",
+        "IBAN-DE89370400440532013000.webp",
+    ],
+)
+def test_a_file_name_with_something_sensitive_is_not_told_to_a_remote_model(
+    client, fake_llm, reading, eyes, name
+):
+    eyes.pages.append(page(*HARMLESS))
+    client.upload(draw("one"), filename=name)
+    reading.work()
+
+    (request,) = fake_llm.requests
+    assert "Library account" in request.text
+    assert name not in request.text
+
+
+def test_another_file_name_is_told_to_a_remote_model(client, fake_llm, reading, eyes):
+    eyes.pages.append(page(*HARMLESS))
+    client.upload(draw("one"), filename="Screenshot_20261123-143022_Library.png")
+    reading.work()
+
+    assert "Screenshot_20261123-143022_Library.png" in fake_llm.requests[0].text
+
+
+def test_photos_that_earlier_rules_have_judged_are_judged_again_once(client, reading, eyes, monkeypatch):
+    photos = [stored(client, reading, eyes, *SENSITIVE, str(n)) for n in range(3)]
+    while reading.read_older():
+        pass
+    with database.scope():
+        Analysis.update(sensitive="").execute()  # as rules would that did not know it
+        assert gate.mark_older() == 0
+    monkeypatch.setattr(sensitive, "VERSION", sensitive.VERSION + 1)
+    while reading.read_older():
+        pass
+
+    assert [photo(client, photo_id)["sensitive"] for photo_id in photos] == [["card"]] * 3
+    with database.scope():
+        assert gate.mark_older() == 0
+
+
+def test_what_comes_back_from_the_trash_is_judged_by_the_present_rules(client, reading, eyes):
+    photo_id = stored(client, reading, eyes, *SENSITIVE)
+    with database.scope():
+        Analysis.update(sensitive="").execute()
+    client.post(f"/api/photos/{photo_id}/trash")
+    client.post(f"/api/photos/{photo_id}/restore")
+
+    assert photo(client, photo_id)["sensitive"] == ["card"]
+
+
+def test_a_text_that_earlier_rules_have_judged_is_judged_again_before_it_is_sent(
+    client, fake_llm, reading, eyes
+):
+    photo_id = stored(client, reading, eyes, *SENSITIVE)
+    with database.scope():
+        Analysis.update(sensitive="", reads_left=0).execute()
+    client.post(f"/api/analysis/{photo_id}/reprocess")
+    with database.scope():
+        Analysis.update(reads_left=0).execute()
+    reading.work()
+
+    assert fake_llm.requests == []
 
 
 def test_arguments_that_cannot_be_looked_at_whole_are_refused():
