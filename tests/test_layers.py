@@ -89,7 +89,7 @@ INSIDE = {
         "authority trust",
     ),
     "upkeep": (
-        "archive clocks export importing pages progress rollback schedule",
+        "archive clocks export importing progress rollback schedule",
         "backup moving orphans watching",
         "check cleanup offsite rotation",
         "amounts restore",

@@ -4,7 +4,6 @@ and with encryption switched on and off.
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import os
 import random
@@ -37,7 +36,7 @@ from tests.support import kills
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import Service, eventually
-from upkeep import archive, check, pages, rotation
+from upkeep import archive, check, rotation
 from upkeep.progress import silent
 
 SWITCH_KILLS = 25  # in each direction
@@ -225,14 +224,7 @@ def test_a_copy_that_the_disk_has_changed_is_deleted(client, settings, monkeypat
 
 
 def whole(path, ring):
-    """The decrypted pages of a database file without a log, and the rows of each of its tables, those of the
-    search index among them.
-    """
-    content, key = path.read_bytes(), ring.database_key
-    texts = [content[place : place + pages.SIZE] for place in range(0, len(content), pages.SIZE)]
-    if key is not None:
-        opening = pages.Key(key, content[: pages.SALT])
-        texts = [opening.opened(number, page) for number, page in enumerate(texts, start=1)]
+    """The rows of each table of a database, those of the search index among them."""
     with archive.opened(path, ring) as base:
         ask = base.execute_sql
         assert ask("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -242,21 +234,14 @@ def whole(path, ring):
             for name, sql in ask("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
             if not sql.startswith("CREATE VIRTUAL")
         ]
-        return texts, {name: sorted(map(repr, ask(f'SELECT * FROM "{name}"'))) for name in tables}
+        return {name: sorted(map(repr, ask(f'SELECT * FROM "{name}"'))) for name in tables}
 
 
 @pytest.fixture
 def compared(monkeypatch):
-    """Compares both databases whole at the moment of each rotation's end; counts the rotations, and those
-    during which something was written.
-    """
+    """Compares both databases whole at the end of each rotation; counts the rotations."""
     counted = Counter()
-    carry_over, replace = pages.carry_over, database.Store.replace_ring
-
-    def carried(numbers, source, target, keys=None):
-        before = target.read_bytes()
-        carry_over(numbers, source, target, keys)
-        counted["written meanwhile"] += before[pages.SIZE :] != target.read_bytes()[pages.SIZE :]
+    replace = database.Store.replace_ring
 
     def replaced(store, ring, key_store=None):
         if ring.database_file != store.ring.database_file:
@@ -264,118 +249,16 @@ def compared(monkeypatch):
             counted["rotations"] += 1
         replace(store, ring, key_store)
 
-    monkeypatch.setattr(pages, "carry_over", carried)
     monkeypatch.setattr(database.Store, "replace_ring", replaced)
     return counted
 
 
 @pytest.mark.parametrize("settings", [{}, {"encryption": False}], indirect=True)
-def test_what_is_written_during_a_rotation_is_in_the_new_database(
-    client, settings, work_queue, clock, compared
-):
+def test_the_new_database_has_every_row_of_the_old_one(client, work_queue, clock, compared):
     pictures = filled(client)
-    said = []
-
-    def writing(stage, done, total):
-        if not said:
-            pictures.pop(client.delete("/api/photos/2").json and 2)
-            pictures[client.upload(draw("meanwhile")).json["id"]] = draw("meanwhile")
-            work_queue(clock=clock)
-            said.append(client.get("/api/search?q=meanwhile").json["total"])
-            with database.scope():
-                database.db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-    rotation.rotate(writing, now=utc_now())
-    assert (compared["rotations"], compared["written meanwhile"] > 0) == (1, True)
-    assert said == [1]
-    holds(client, pictures)
-    assert client.get("/api/search?q=meanwhile").json["total"] == 1
-
-
-def test_a_process_that_starts_during_a_rotation_leaves_its_file_and_its_start_is_counted(client, settings):
-    pictures = filled(client)
-    before = database.store().ring
-    seen = []
-
-    def starting(stage, done, total):
-        if not seen:
-            other = database.Store(settings)
-            other.replace_ring(msgspec.structs.replace(other.ring, generation=7, starts=5))
-            seen.append(len(databases(settings)))
-
-    rotation.rotate(starting, now=utc_now())
-    assert seen == [2]
-    ring = database.store().ring
-    assert (ring.generation, ring.starts, ring.database_key == before.database_key) == (8, 5, False)
-    holds(client, pictures)
-
-
-def test_a_database_that_was_replaced_during_a_rotation_stays(client, settings):
-    pictures = filled(client)
-
-    def restored(stage, done, total):
-        store = database.store()
-        with store.lock.exclusive():
-            ring = msgspec.structs.replace(store.ring, database_file="database/0123456789abcdef.db")
-            if ring != store.ring:
-                database.close_connections()
-                shutil.copyfile(store.database, settings.data_dir / ring.database_file)
-                store.replace_ring(ring)
-
-    with contextlib.closing(database.db):
-        database.db.connect()
-        database.db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    with pytest.raises(Unavailable, match="replaced meanwhile"):
-        rotation.rotate(restored, now=utc_now())
-    assert database.store().ring.database_file == "database/0123456789abcdef.db"
-    holds(client, pictures)
-
-
-def test_a_damaged_page_among_those_that_are_carried_over_stops_the_rotation(client, settings, monkeypatch):
-    pictures = filled(client)
-    before = database.store().ring
-    opened = pages.Key.opened
-
-    def damaged(key, number, page):
-        return opened(key, number, page[:-1] + bytes([page[-1] ^ (number != 1)]))
-
-    def also_the_last(path, after=None):
-        return {crypto.size_of(path) // pages.SIZE - 1}
-
-    monkeypatch.setattr(pages.Key, "opened", damaged)
-    monkeypatch.setattr(pages, "changed", also_the_last)
-    with pytest.raises(Unreadable, match="of the database is damaged"):
-        rotate()
-    assert database.store().ring == before
-    assert len(databases(settings)) == 1
-    holds(client, pictures)
-
-
-# The bytes that SQLite locks in a database file as long as it is open in a process.
-LOCKING = """
-import fcntl, sys
-fcntl.lockf(open(sys.argv[1], "r+b"), fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
-"""
-
-
-def test_a_rotation_keeps_the_lock_by_which_others_see_that_it_reads_the_log(client, monkeypatch):
-    """Closing any descriptor of a database file drops the locks of this process. Then the last other process
-    to leave may delete the log, and with it the list of changed pages.
-    """
-    pictures = filled(client)
-    database.close_connections()
-    carry_over, refused = pages.carry_over, []
-
-    def looking(*arguments):
-        carry_over(*arguments)
-        command = [sys.executable, "-S", "-c", LOCKING, str(database.store().database)]
-        refused.append(
-            "BlockingIOError" in subprocess.run(command, capture_output=True, text=True, check=False).stderr
-        )
-
-    monkeypatch.setattr(pages, "carry_over", looking)
+    work_queue(clock=clock)
     rotate()
-    assert refused == [True, True]
+    assert compared["rotations"] == 1
     holds(client, pictures)
 
 
@@ -399,22 +282,15 @@ def other_format(request):
     indirect=True,
     ids=lambda values: values[0],
 )
-def test_a_database_of_an_unknown_format_is_rotated_while_others_wait(other_format, tmp_path):
+def test_a_database_of_another_format_is_rotated(other_format, tmp_path):
     client = Client(create_app(Settings(data_dir=tmp_path / "other")))
     pictures = filled(client)
     before, busy = database.store().ring, []
     rotation.rotate(lambda *_: busy.append(_is_held_alone()), now=utc_now())
-    assert set(busy) == {True}
+    assert set(busy) == {True}, "others wait meanwhile"
     assert database.store().ring.database_key != before.database_key
     holds(client, pictures)
     database.close_store()
-
-
-def test_a_rotation_beside_the_service_leaves_the_folder_to_others_while_it_copies(client):
-    filled(client)
-    busy = []
-    rotation.rotate(lambda *_: busy.append(_is_held_alone()), now=utc_now())
-    assert set(busy) == {False}
 
 
 def _is_held_alone():
@@ -428,41 +304,6 @@ def _is_refused():
             return False
     except Unavailable:
         return True
-
-
-def test_a_plain_database_with_larger_pages_is_an_unknown_format(tmp_path):
-    for size, known in ((4096, True), (8192, False)):
-        path = tmp_path / f"{size}.db"
-        with contextlib.closing(sqlcipher3.connect(path)) as connection:
-            connection.execute(f"PRAGMA page_size = {size}")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("CREATE TABLE things (id)")
-            with path.open("rb") as file:
-                assert pages.are_known(file, None) is known
-                assert not pages.are_known(file, bytes(32))
-
-
-def test_on_a_disk_that_is_full_before_the_last_pages_the_old_database_stays(client, settings, monkeypatch):
-    pictures = filled(client)
-    before = database.store().ring
-    pwrite, sizes = os.pwrite, []
-
-    def full(file, content, place):
-        sizes.append(len(content))
-        if len(sizes) > 1:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return pwrite(file, content, place)
-
-    monkeypatch.setattr(pages.os, "pwrite", full)
-    with pytest.raises(OSError, match="No space left"):
-        rotate()
-    monkeypatch.undo()
-    assert len(sizes) == 2
-    assert database.store().ring == before
-    assert len(databases(settings)) == 1
-    holds(client, pictures)
-    pictures[client.upload(draw("afterwards")).json["id"]] = draw("afterwards")
-    holds(client, pictures)
 
 
 def test_two_rotations_at_a_time_are_one_too_many(client, settings, monkeypatch):

@@ -1,6 +1,6 @@
 """The program that `test_power_cut.py` runs in its own process and kills: `use` makes a small and a large
-upload, each with its analysis, and a deletion; `turn` rotates the key of the database and then those of the
-pictures, and uploads a picture while the database is copied.
+upload, each with its analysis, and a deletion; `turn` uploads a picture, rotates the key of the
+database, and then those of the pictures.
 
 It prints `answered <what>` after each step, at which the service would answer. Everything happens in one
 thread, in the same order each time.
@@ -41,7 +41,8 @@ def main(what: str, *pictures: str) -> None:
         answered(f"upload {answer.json['id']}")
 
     if what == "turn":
-        rotation.rotate(lambda *_: upload() if waiting else None, now=utc_now())
+        upload()
+        rotation.rotate(silent, now=utc_now())
         answered("rotation")
         rotation.seal_anew(silent)
         answered("sealing")
