@@ -12,7 +12,7 @@ import { closeDialogs, dialog, sentence, toast } from "../base/dialogs.js";
 import { add, button, fill, h, icon } from "../base/dom.js";
 import { parseTime, timeAgo } from "../base/format.js";
 import { plainText } from "../base/markdown.js";
-import { bubble, MessageLog, sentPicture } from "./messages.js";
+import { bubble, MessageLog, sentPicture } from "./chat-log.js";
 import { emptyState, go, load, poll, replaceAddress } from "../base/shell.js";
 import { t } from "../base/texts.js";
 

@@ -9,7 +9,7 @@ import { toast } from "../base/dialogs.js";
 import { add, button, fill, h, icon } from "../base/dom.js";
 import { formatNumber, formatPercent, timeAgo } from "../base/format.js";
 import { markdown, plainText } from "../base/markdown.js";
-import { citedPhotos, readJson } from "./messages.js";
+import { citedPhotos, readJson } from "./chat-log.js";
 import { emptyState, go, load, navBadge, pageHead, skeleton } from "../base/shell.js";
 import { t } from "../base/texts.js";
 
