@@ -196,7 +196,14 @@ const watcher = new IntersectionObserver((entries) => {
  * @param {Props} props
  */
 export function picture(path, alt, props = {}) {
-  const image = h("img", { alt, decoding: "async", draggable: "false", ...props, class: `picture ${props.class ?? ""}`, "data-state": "waiting" });
+  const image = h("img", {
+    alt,
+    decoding: "async",
+    draggable: "false",
+    ...props,
+    class: `picture ${props.class ?? ""}`,
+    "data-state": "waiting",
+  });
   picturePaths.set(image, path);
   watcher.observe(image);
   return image;

@@ -45,9 +45,13 @@ export async function changeMany(ids, action, { tag = "", changing = ids, told =
   const back = OPPOSITES[action];
   const sent = new Set(ids.slice(0, Math.max(0, done)));
   const changed = changing.filter((id) => sent.has(id));
-  const undo = back && changed.length > 0 && !isQuiet && { label: t("shell.undo"), run: () => changeMany(changed, back, { tag, isQuiet: true }) };
+  const undo = back &&
+    changed.length > 0 &&
+    !isQuiet && { label: t("shell.undo"), run: () => changeMany(changed, back, { tag, isQuiet: true }) };
   const outcome = isQuiet ? t("batch.undone") : t(`batch.${action}`, { count: formatNumber(counted), tag });
-  const text = problem ? t("batch.partly", { done: formatNumber(counted), total: formatNumber(ids.length), problem: sentence(problem) }) : outcome;
+  const text = problem
+    ? t("batch.partly", { done: formatNumber(counted), total: formatNumber(ids.length), problem: sentence(problem) })
+    : outcome;
   if (problem?.status !== 401) toast(text, { kind: problem ? "bad" : "good", seconds: undo ? 10 : undefined, action: undo || undefined });
   return !problem;
 }

@@ -23,7 +23,8 @@ function shown({ addresses, loopback_only: alone, certificate }) {
   const [best, ...others] = new Set([...here, ...addresses]);
   if (!best) return alone ? letIn() : h("p", t("connect.none"));
   const command = codeRow(uploadCommand(best, false), t("connect.command"));
-  const reveal = (/** @type {boolean} */ isShown) => fill(command, [...codeRow(uploadCommand(best, isShown), t("connect.command")).childNodes]);
+  const reveal = (/** @type {boolean} */ isShown) =>
+    fill(command, [...codeRow(uploadCommand(best, isShown), t("connect.command")).childNodes]);
   const byHand = [h("p", t("connect.how")),
     h("dl.connect-facts",
       h("dt", t("connect.address")), h("dd", codeRow(best, t("connect.address"))),
@@ -64,7 +65,14 @@ const PROGRAMS = { "http-shortcuts": "HTTP Shortcuts (Android)", ios: "iOS Short
 function programs(address) {
   const place = h("div.stack.tight");
   const one = (/** @type {[string, string]} */ [kind, name]) => {
-    const pressed = button(name, { click: () => settle(pressed, () => api.post(`/api/recipes/${kind}`, { address }), (recipe) => fill(place, recipeCard(recipe))) });
+    const pressed = button(name, {
+      click: () =>
+        settle(
+          pressed,
+          () => api.post(`/api/recipes/${kind}`, { address }),
+          (recipe) => fill(place, recipeCard(recipe)),
+        ),
+    });
     return pressed;
   };
   return h("details", h("summary", t("connect.programs")), h("div.stack.tight", h("p.hint", t("connect.programsText")),
@@ -73,7 +81,13 @@ function programs(address) {
 
 /** @param {RecipeFields} recipe */
 function recipeCard({ name, filename, content, steps, actions }) {
-  const file = filename && h("a.button", { href: `data:text/plain;charset=utf-8,${encodeURIComponent(content)}`, download: filename, text: t("connect.save", { name: filename }) });
+  const file =
+    filename &&
+    h("a.button", {
+      href: `data:text/plain;charset=utf-8,${encodeURIComponent(content)}`,
+      download: filename,
+      text: t("connect.save", { name: filename }),
+    });
   return h("section.stack.tight", h("h3", name), file ? h("div.row", file) : content && codeRow(content, name),
     steps.length > 0 && h("ol.recipe", steps.map((step) => h("li", step))),
     actions.map(({ title, values }) => h("figure.action", h("figcaption", title), h("dl", values.map(({ name: field, value, typed }) =>
@@ -106,7 +120,11 @@ function keyRow(key, reveal) {
     toggle.setAttribute("aria-pressed", String(isShown));
     reveal(isShown);
   };
-  const toggle = button(t("connect.show"), { click: flip, "aria-pressed": "false", "aria-label": `${t("connect.show")}: ${t("connect.key")}` });
+  const toggle = button(t("connect.show"), {
+    click: flip,
+    "aria-pressed": "false",
+    "aria-label": `${t("connect.show")}: ${t("connect.key")}`,
+  });
   return h("div.row.code-row", text, toggle, glyphButton("copy", `${t("shell.copy")}: ${t("connect.key")}`, () => copyText(key)));
 }
 
@@ -127,7 +145,11 @@ function uploadCommand(address, withKey) {
  * @param {string} name what it is, for the button's label
  */
 export function codeRow(text, name) {
-  return h("div.row.code-row", h("code.settings-code.grow", { text }), glyphButton("copy", `${t("shell.copy")}: ${name}`, () => copyText(text)));
+  return h(
+    "div.row.code-row",
+    h("code.settings-code.grow", { text }),
+    glyphButton("copy", `${t("shell.copy")}: ${name}`, () => copyText(text)),
+  );
 }
 
 /** @param {string} host */

@@ -32,7 +32,9 @@ export function isHarmless(due) {
 /** @param {RetentionPreview} due */
 export function amounts(due) {
   const kinds = /** @type {const} */ (["photos", "conversations", "dynamics"]);
-  const list = kinds.filter((kind) => due[kind]).map((kind) => t(`keeping.${kind}${due[kind] === 1 ? "One" : ""}`, { count: formatNumber(due[kind]) }));
+  const list = kinds
+    .filter((kind) => due[kind])
+    .map((kind) => t(`keeping.${kind}${due[kind] === 1 ? "One" : ""}`, { count: formatNumber(due[kind]) }));
   return list.join(t("keeping.separator"));
 }
 

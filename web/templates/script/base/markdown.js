@@ -30,7 +30,9 @@ export function markdown(text, { link } = {}) {
  * @param {string | null} text
  */
 export function plainText(text) {
-  const said = [...markdown(text).children].map((block) => [...block.querySelectorAll("li, td, th")].map((part) => part.textContent).join(" ") || block.textContent);
+  const said = [...markdown(text).children].map(
+    (block) => [...block.querySelectorAll("li, td, th")].map((part) => part.textContent).join(" ") || block.textContent,
+  );
   return said.join(" ").replace(/\s+/g, " ").trim();
 }
 
@@ -61,7 +63,9 @@ function blocks(parent, lines, options, depth) {
       blocks(quote, quoted, options, depth + 1);
       parent.append(quote);
     } else if (LIST_ITEM.test(line) && depth < MOST_NESTED) at = list(parent, lines, at, options, depth);
-    else if (line.includes("|") && isTableRule(lines[at + 1] ?? "") && cells(line).length <= MOST_COLUMNS) at = table(parent, lines, at, options);
+    else if (line.includes("|") && isTableRule(lines[at + 1] ?? "") && cells(line).length <= MOST_COLUMNS) {
+      at = table(parent, lines, at, options);
+    }
     else {
       const words = [line.trim()];
       at += 1;
@@ -118,7 +122,12 @@ function list(parent, lines, start, options, depth) {
     const entry = h("li", { class: task ? "task" : undefined });
     blocks(entry, inner, options, depth + 1);
     unwrapFirst(entry);
-    if (task) entry.prepend(h("input", { type: "checkbox", checked: task[1] !== " ", disabled: true, "aria-label": entry.textContent.slice(0, 80) }), " ");
+    if (task) {
+      entry.prepend(
+        h("input", { type: "checkbox", checked: task[1] !== " ", disabled: true, "aria-label": entry.textContent.slice(0, 80) }),
+        " ",
+      );
+    }
     node.append(entry);
     if (!lines[at]?.trim() && LIST_ITEM.test(lines[at + 1] ?? "")) at += 1; // a loose list
   }
@@ -220,7 +229,8 @@ function anchor(label, href, written, { link }) {
 }
 
 /**
- * The host of a link whose text does not begin with it, because a text may lie; it is shown beside the link. Undefined where it need not be.
+ * The host of a link whose text does not begin with it, because a text may lie; it is shown beside the link. Undefined where it need
+ * not be.
  *
  * @param {string} label
  * @param {string} href

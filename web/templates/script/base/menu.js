@@ -34,7 +34,9 @@ export function openMenu(container, anchor, { label, head, items, back }) {
     };
     const props = { class: kind, role: "menuitem", tabindex: "-1", on: { click: choose } };
     const content = [icon(glyph), h("span", text)];
-    if (href) return h("a.menu-item", { ...props, href, rel: "noopener noreferrer", target: /^https?:/i.test(href) ? "_blank" : null }, content);
+    if (href) {
+      return h("a.menu-item", { ...props, href, rel: "noopener noreferrer", target: /^https?:/i.test(href) ? "_blank" : null }, content);
+    }
     return h("button.menu-item", { type: "button", ...props }, content);
   });
   const node = h("div.menu", { role: "menu", label });
@@ -60,7 +62,8 @@ export function openMenu(container, anchor, { label, head, items, back }) {
     }
   };
   node.addEventListener("keydown", onKey);
-  const elsewhere = (/** @type {Event} */ event) => !node.contains(/** @type {Node} */ (event.target)) && !anchor.contains(/** @type {Node} */ (event.target)) && shut();
+  const elsewhere = (/** @type {Event} */ event) =>
+    !node.contains(/** @type {Node} */ (event.target)) && !anchor.contains(/** @type {Node} */ (event.target)) && shut();
   const unlisten = listen(window, { resize: shut, pointerdown: elsewhere });
   shutMenu = shut;
   anchor.setAttribute("aria-expanded", "true");

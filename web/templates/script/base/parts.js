@@ -114,7 +114,12 @@ function whenHere(container, use) {
  */
 function laterFailed(problem, retry) {
   if (problem.status !== 404) return failedState(problem, retry);
-  return emptyState({ glyph: "refresh", title: t("parts.updated"), text: t("parts.updatedText"), action: button(t("parts.reload"), { kind: "primary", click: () => reload("main") }) });
+  return emptyState({
+    glyph: "refresh",
+    title: t("parts.updated"),
+    text: t("parts.updatedText"),
+    action: button(t("parts.reload"), { kind: "primary", click: () => reload("main") }),
+  });
 }
 
 async function fetchPart() {

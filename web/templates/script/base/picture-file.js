@@ -65,5 +65,7 @@ async function asPng(blob) {
   const canvas = h("canvas", { width: bitmap.width, height: bitmap.height });
   canvas.getContext("2d")?.drawImage(bitmap, 0, 0);
   bitmap.close();
-  return new Promise((resolve, reject) => canvas.toBlob((made) => (made ? resolve(made) : reject(new Error(t("file.broken")))), "image/png"));
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((made) => (made ? resolve(made) : reject(new Error(t("file.broken")))), "image/png"),
+  );
 }

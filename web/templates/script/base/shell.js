@@ -174,7 +174,11 @@ export function showView() {
   window.scrollTo(0, 0);
   document.title = `${view ? t(view.title) : "?"} · Snaplore`;
   if (view) leave = [view.show(container, over ? { name, id: null, query: address.query } : address) ?? []].flat();
-  else container.append(emptyState({ glyph: "search", title: t("shell.missing"), action: h("a.button", { href: "#/", text: t("shell.toLibrary") }) }));
+  else {
+    container.append(
+      emptyState({ glyph: "search", title: t("shell.missing"), action: h("a.button", { href: "#/", text: t("shell.toLibrary") }) }),
+    );
+  }
   over?.show(address);
 }
 

@@ -130,7 +130,13 @@ async function signedOut(reason = t("signin.ended")) {
 
 function showSignIn(reason = "") {
   document.title = `${t("signin.title")} · Snaplore`;
-  const input = h("input", { type: "password", autocomplete: "current-password", required: true, spellcheck: "false", autocapitalize: "none" });
+  const input = h("input", {
+    type: "password",
+    autocomplete: "current-password",
+    required: true,
+    spellcheck: "false",
+    autocapitalize: "none",
+  });
   const keep = h("input", { type: "checkbox", id: "keep" });
   const problem = h("p.problem", { role: "alert", text: reason });
   const submit = h("button.button.primary", { type: "submit" }, h("span", t("signin.enter")));
@@ -150,7 +156,13 @@ function showSignIn(reason = "") {
     openShell();
     focusView();
   };
-  const code = h("input", { type: "text", autocomplete: "one-time-code", autocapitalize: "characters", spellcheck: "false", maxlength: "20" });
+  const code = h("input", {
+    type: "text",
+    autocomplete: "one-time-code",
+    autocapitalize: "characters",
+    spellcheck: "false",
+    maxlength: "20",
+  });
   const send = h("button.button", { type: "submit" }, h("span", t("signin.enter")));
   const enterCode = () => redeem(code.value).catch((error) => ((problem.textContent = sentence(error)), code.focus()));
   const byCode = h("details", h("summary", t("signin.useCode")),

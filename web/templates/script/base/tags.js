@@ -15,7 +15,14 @@ const SUGGESTED = 12;
  * @param {() => string[]} [taken] tags that are not suggested
  */
 export function tagInput(choose, taken = () => []) {
-  const input = h("input", { type: "text", maxlength: LONGEST_TAG, autocomplete: "off", autocapitalize: "none", placeholder: t("tags.placeholder"), "aria-label": t("tags.label") });
+  const input = h("input", {
+    type: "text",
+    maxlength: LONGEST_TAG,
+    autocomplete: "off",
+    autocapitalize: "none",
+    placeholder: t("tags.placeholder"),
+    "aria-label": t("tags.label"),
+  });
   const suggestions = h("div.chips.tag-suggestions", { role: "group", label: t("tags.existing"), hidden: true });
   /** @type {TagCount[]} */
   let known = [];

@@ -136,7 +136,9 @@ async function send(upload) {
 async function uploadForm({ file, name }) {
   const form = new FormData();
   const described = { device_id: UPLOAD_DEVICE, device_name: "Dashboard", mime_type: file.type, original_timestamp: file.lastModified };
-  for (const [key, value] of Object.entries({ ...described, local_media_store_id: await fingerprint(file) })) form.append(key, String(value));
+  for (const [key, value] of Object.entries({ ...described, local_media_store_id: await fingerprint(file) })) {
+    form.append(key, String(value));
+  }
   form.append("file", file, name);
   return form;
 }
@@ -187,7 +189,13 @@ function hideUploads() {
 // itself when everything is stored.
 class UploadPanel {
   #status = h("p.grow", { role: "status" });
-  #toggle = button("", { glyph: "down", kind: "quiet", label: t("upload.unfold"), "aria-expanded": "false", click: () => this.#fold(!this.#list.hidden) });
+  #toggle = button("", {
+    glyph: "down",
+    kind: "quiet",
+    label: t("upload.unfold"),
+    "aria-expanded": "false",
+    click: () => this.#fold(!this.#list.hidden),
+  });
   #again = button(t("upload.retryAll"), { kind: "quiet", hidden: true, click: () => uploads.filter(mayRetry).forEach(tryAgain) });
   #bar = h("i");
   #list = h("ul.list.uploads-list", { hidden: true });
@@ -195,9 +203,13 @@ class UploadPanel {
 
   constructor() {
     const close = button("", { glyph: "close", kind: "quiet", label: t("upload.hide"), click: hideUploads });
-    this.element = h("section.uploads.card", { label: t("upload.title") },
+    this.element = h(
+      "section.uploads.card",
+      { label: t("upload.title") },
       h("div.row.uploads-line", this.#status, this.#again, this.#toggle, close),
-      h("div.meter", { "aria-hidden": "true" }, this.#bar), this.#list);
+      h("div.meter", { "aria-hidden": "true" }, this.#bar),
+      this.#list,
+    );
     listen(this.element, { pointerleave: () => this.count(), focusout: () => this.count() });
     document.body.append(this.element);
   }
@@ -270,7 +282,11 @@ function tryAgain(upload) {
 
 /** @param {Upload} upload */
 function uploadRow({ name }) {
-  const meter = h("div.meter", { role: "progressbar", label: t("upload.progress", { name }), "aria-valuemin": 0, "aria-valuemax": 100 }, h("i"));
+  const meter = h(
+    "div.meter",
+    { role: "progressbar", label: t("upload.progress", { name }), "aria-valuemin": 0, "aria-valuemax": 100 },
+    h("i"),
+  );
   return h("li.upload", h("span.upload-name", name), h("span.upload-state.small"), meter);
 }
 
@@ -287,6 +303,8 @@ function fillRow(upload, row) {
   const word = upload.phase === "sending" && percent === 100 ? "storing" : upload.phase;
   fill(state, upload.note || (word === "sending" ? formatPercent(upload.fraction) : t(`upload.${word}`)));
   if (mayRetry(upload)) {
-    state.append(button("", { glyph: "refresh", kind: "quiet", label: t("upload.retry", { name: upload.name }), click: () => tryAgain(upload) }));
+    state.append(
+      button("", { glyph: "refresh", kind: "quiet", label: t("upload.retry", { name: upload.name }), click: () => tryAgain(upload) }),
+    );
   }
 }

@@ -94,7 +94,9 @@ export class MessageLog {
     /** @type {ToolResult[]} */
     const results = Array.isArray(said.results) ? said.results : [];
     if (SCREENSHOT_TOOLS.includes(message.tool_name ?? "")) {
-      for (const { id, title } of results.map((result) => result ?? {})) if (Number.isInteger(id)) this.#titles.set(Number(id), String(title ?? ""));
+      for (const { id, title } of results.map((result) => result ?? {})) {
+        if (Number.isInteger(id)) this.#titles.set(Number(id), String(title ?? ""));
+      }
     }
     this.#calls.shift()?.settle(message.tool_name ?? "", said, results);
   }
@@ -179,7 +181,15 @@ function toolResult(tool, result) {
   /** @type {HTMLElement} */
   let heading = h("strong", title);
   if (isPhoto) heading = citation(Number(result.id), `#${result.id} ${title}`);
-  else if (url) heading = h("a", { href: url, target: "_blank", rel: "noopener noreferrer", text: title || url, "data-host": unnamedHost(title || url, url) });
+  else if (url) {
+    heading = h("a", {
+      href: url,
+      target: "_blank",
+      rel: "noopener noreferrer",
+      text: title || url,
+      "data-host": unnamedHost(title || url, url),
+    });
+  }
   return h("li", heading, h("p", String(result.summary || result.snippet || "")));
 }
 
@@ -232,7 +242,11 @@ export function citedPhotos(ids, titles = new Map()) {
   const looked = lookUp(ids);
   const cited = (/** @type {number} */ id) => {
     const number = h("span.cited-number", `#${id}`);
-    const node = h("button.cited-photo", { type: "button", "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } }, number);
+    const node = h(
+      "button.cited-photo",
+      { type: "button", "aria-label": t("cited.open", { id }), on: { click: () => openPhoto(id) } },
+      number,
+    );
     looked.then((found) => {
       const photo = found.get(id) ?? { id, sensitive: [] };
       veilable(node, photo, (veiled) => {

@@ -191,7 +191,8 @@ class ChatView {
 
   #welcome() {
     this.#head("");
-    const idea = (/** @type {string} */ text) => button(text, { kind: "chat-idea", click: () => (this.composer.write(text, draft.file), this.composer.focus()) });
+    const idea = (/** @type {string} */ text) =>
+      button(text, { kind: "chat-idea", click: () => (this.composer.write(text, draft.file), this.composer.focus()) });
     fill(this.#scroller,
       h("div.empty.chat-welcome", icon("chat"), h("h2", t("chat.welcome")), h("p", t("chat.welcomeText")),
         h("div.row", [1, 2, 3].map((number) => idea(t(`chat.idea${number}`))))));
@@ -308,8 +309,15 @@ class ChatView {
     this.#stopClock();
     this.#stopClock = () => {};
     const atEnd = this.#atEnd();
-    if (asks) fill(this.#tail, consentPanel(this.#pending, (call, consent) => this.#consent(call, consent)));
-    else if (turn) fill(this.#tail, !stored && this.#unstored(turn.said), turn.error ? this.#problem(turn) : this.#thinking(turn.startedAt ?? 0));
+    if (asks) {
+      fill(
+        this.#tail,
+        consentPanel(this.#pending, (call, consent) => this.#consent(call, consent)),
+      );
+    }
+    else if (turn) {
+      fill(this.#tail, !stored && this.#unstored(turn.said), turn.error ? this.#problem(turn) : this.#thinking(turn.startedAt ?? 0));
+    }
     else if (this.log.asked && !this.log.answered) this.#waiting(this.log.asked);
     else fill(this.#tail);
     if (atEnd) this.#toEnd();
@@ -324,7 +332,12 @@ class ChatView {
     const asked = this.log.asked;
     if (!asked) return;
     const said = { text: asked.content ?? "", file: /** @type {File | null} */ (sentPictures.get(asked.id) ?? null), skill: "" };
-    runTurn({ id: this.id, said, since: asked.id - 1, consent: { id: call.id, allow: consent !== "refuse", for_conversation: consent === "conversation" } });
+    runTurn({
+      id: this.id,
+      said,
+      since: asked.id - 1,
+      consent: { id: call.id, allow: consent !== "refuse", for_conversation: consent === "conversation" },
+    });
   }
 
   /**
@@ -425,7 +438,11 @@ class ChatView {
   }
 
   #delete() {
-    const words = { title: t("chat.delete"), text: t("chat.deleteText", { title: this.#title.textContent ?? "" }), done: t("chat.deleted") };
+    const words = {
+      title: t("chat.delete"),
+      text: t("chat.deleteText", { title: this.#title.textContent ?? "" }),
+      done: t("chat.deleted"),
+    };
     erase(this.#remove, { ...words, path: this.#path }, () => {
       turns.delete(this.id);
       go("#/chat");

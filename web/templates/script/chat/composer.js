@@ -111,8 +111,11 @@ export function composer(send) {
     preview.replaceChildren();
     if (draft.file) {
       const remove = () => (write(input.value, null), input.focus());
-      preview.append(h("img", { src: url, alt: "", on: { error: dropBroken } }), h("span", `${draft.file.name} · ${formatBytes(draft.file.size)}`),
-        glyphButton("close", t("composer.remove"), remove));
+      preview.append(
+        h("img", { src: url, alt: "", on: { error: dropBroken } }),
+        h("span", `${draft.file.name} · ${formatBytes(draft.file.size)}`),
+        glyphButton("close", t("composer.remove"), remove),
+      );
     }
     typed();
   }

@@ -67,7 +67,9 @@ function readable(given) {
     fields = null;
   }
   if (!fields || typeof fields !== "object") return madeVisible(given);
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value, null, 1)}`);
+  const lines = Object.entries(fields).map(
+    ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value, null, 1)}`,
+  );
   return madeVisible(lines.join("\n"));
 }
 

@@ -82,7 +82,12 @@ class MemoryList {
       const { total, items } = await this.#page(page);
       const known = new Set([...this.#list.children].map((item) => item.getAttribute("data-id")));
       this.#total = total;
-      add(this.#list, items.filter((/** @type {MemoryFields} */ { id }) => !known.has(String(id))).map((/** @type {MemoryFields} */ memory) => this.#item(memory)));
+      add(
+        this.#list,
+        items
+          .filter((/** @type {MemoryFields} */ { id }) => !known.has(String(id)))
+          .map((/** @type {MemoryFields} */ memory) => this.#item(memory)),
+      );
     }
     this.#counted();
   }

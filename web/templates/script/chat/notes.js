@@ -118,8 +118,13 @@ class NoteList {
       return h("a.chip.pick", { href: `#/notes${category && `?category=${category}`}`, "aria-current": current },
         label, h("span.muted", formatNumber(count)));
     };
-    fill(this.#chips, chip("", t("list.all"), total), 
-      NOTE_CATEGORIES.filter((name) => counts[name] || name === this.category).map((name) => chip(name, t(`dynamic.${name}`), counts[name] ?? 0)));
+    fill(
+      this.#chips,
+      chip("", t("list.all"), total),
+      NOTE_CATEGORIES.filter((name) => counts[name] || name === this.category).map((name) =>
+        chip(name, t(`dynamic.${name}`), counts[name] ?? 0),
+      ),
+    );
     this.#chips.hidden = !total;
   }
 

@@ -95,14 +95,25 @@ export function comingUp(place) {
   let seen = "";
   const refresh = async () => {
     const now = new Date();
-    const near = await fetchAgenda({ since: minuteOf(now), until: daysAfter(now, NEAR_DAYS), limit: NEAREST }).catch(() => null); // the next look asks again
+    const soon = { since: minuteOf(now), until: daysAfter(now, NEAR_DAYS), limit: NEAREST };
+    const near = await fetchAgenda(soon).catch(() => null); // the next look asks again
     if (!near) return;
     const state = localDay(now) + JSON.stringify(near);
     if (state === seen || place.contains(document.activeElement)) return;
     seen = state;
-    fill(place, near.total > 0 && h("section.coming", { "aria-labelledby": "coming" },
-      h("div.coming-head", h("h2", { id: "coming", text: t("agenda.coming") }), h("a", { href: "#/agenda", text: t("agenda.all") })),
-      h("ul.list.coming-list", near.items.map((item) => h("li", nearCard(item, now))))));
+    fill(
+      place,
+      near.total > 0 &&
+        h(
+          "section.coming",
+          { "aria-labelledby": "coming" },
+          h("div.coming-head", h("h2", { id: "coming", text: t("agenda.coming") }), h("a", { href: "#/agenda", text: t("agenda.all") })),
+          h(
+            "ul.list.coming-list",
+            near.items.map((item) => h("li", nearCard(item, now))),
+          ),
+        ),
+    );
   };
   refresh();
   return refresh;
@@ -142,9 +153,14 @@ export const agenda = {
     /** @param {Awaited<ReturnType<typeof fetched>>} found */
     const drawn = ({ now, items, total }) => {
       seen = localDay(now) + JSON.stringify(items);
-      if (!items.length) return emptyState({ glyph: "calendar", title: t(isPast ? "agenda.nonePast" : "agenda.none"), text: t("agenda.noneText") });
+      if (!items.length) {
+        return emptyState({ glyph: "calendar", title: t(isPast ? "agenda.nonePast" : "agenda.none"), text: t("agenda.noneText") });
+      }
       const rows = items.map((item) => agendaRow(item, now, { open: () => open(item, items), dismiss: () => remove(item) }));
-      return [isPast ? byMonth(items, rows) : bySection(items, rows, now), total > AGENDA_SHOWN && h("p.muted", t("agenda.first", { count: formatNumber(AGENDA_SHOWN) }))];
+      return [
+        isPast ? byMonth(items, rows) : bySection(items, rows, now),
+        total > AGENDA_SHOWN && h("p.muted", t("agenda.first", { count: formatNumber(AGENDA_SHOWN) })),
+      ];
     };
     const again = () => {
       stop();
@@ -188,7 +204,11 @@ export const agenda = {
       tab("coming", "#/agenda", !isPast), tab("past", "#/agenda?past=1", isPast)), body);
     again();
     const changed = () => void look();
-    return [() => stop(), poll(() => seen && look(), LOOKS_EVERY), listen(photoEvents, { many: again, restored: again, deleted: changed, changed })];
+    return [
+      () => stop(),
+      poll(() => seen && look(), LOOKS_EVERY),
+      listen(photoEvents, { many: again, restored: again, deleted: changed, changed }),
+    ];
   },
 };
 
@@ -238,12 +258,25 @@ function agendaRow(item, now, { open, dismiss }) {
   veilable(node, veilableOf(item), (veiled) => {
     const title = titleOf(item);
     const quote = veiled ? reasonOf(veilableOf(item)) : item.quote !== item.title && item.quote;
-    fill(node, leaf(item.starts_at), h("div.grow",
-      h("a.agenda-title", { href: `#/photo/${item.photo_id}`, text: title, on: { click: press } }),
-      h("p.agenda-when", h("time", { datetime: item.starts_at, text: isNear ? hours(item, now) : whenOf(item, now) }), h("span.badge", { dataset: { kind: item.kind }, text: term("occasion", item.kind) }), several && h("span.muted", several)),
-      quote && h("p.muted.agenda-quote", quote)),
-    veiled ? h("span.agenda-picture", icon("hidden")) : picture(`/api/photos/${item.photo_id}/thumbnail`, "", { class: "agenda-picture" }),
-    button("", { glyph: "close", kind: "quiet", label: t("agenda.dismiss", { title }), click: dismiss }));
+    fill(
+      node,
+      leaf(item.starts_at),
+      h(
+        "div.grow",
+        h("a.agenda-title", { href: `#/photo/${item.photo_id}`, text: title, on: { click: press } }),
+        h(
+          "p.agenda-when",
+          h("time", { datetime: item.starts_at, text: isNear ? hours(item, now) : whenOf(item, now) }),
+          h("span.badge", { dataset: { kind: item.kind }, text: term("occasion", item.kind) }),
+          several && h("span.muted", several),
+        ),
+        quote && h("p.muted.agenda-quote", quote),
+      ),
+      veiled
+        ? h("span.agenda-picture", icon("hidden"))
+        : picture(`/api/photos/${item.photo_id}/thumbnail`, "", { class: "agenda-picture" }),
+      button("", { glyph: "close", kind: "quiet", label: t("agenda.dismiss", { title }), click: dismiss }),
+    );
   });
   return node;
 }
@@ -257,7 +290,8 @@ function bySection(items, rows, now) {
   const [today, tomorrow] = [localDay(now), daysAfter(now, 1)];
   const sunday = daysAfter(now, (7 - now.getDay()) % 7);
   /** @type {(start: string) => Section} */
-  const sectionOf = (start) => (start <= `${today}T24` ? "today" : start <= `${tomorrow}T24` ? "tomorrow" : start <= `${sunday}T24` ? "week" : "later");
+  const sectionOf = (start) =>
+    start <= `${today}T24` ? "today" : start <= `${tomorrow}T24` ? "tomorrow" : start <= `${sunday}T24` ? "week" : "later";
   return sections(items, rows, sectionOf, (name) => t(`agenda.${name}`));
 }
 
@@ -300,11 +334,41 @@ export async function photoAgenda(content, photoId, { signal, mark, find }) {
   const draw = () => {
     const now = new Date();
     const isFocused = place.contains(document.activeElement);
-    fill(place, items.length > 0 && h("section", h("h4", t("agenda.title")), h("ul.list.entities", items.map((item) => h("li", { class: item.dismissed ? "dismissed" : "" },
-      h("span.entity-type", term("occasion", item.kind)),
-      h("button.grow.agenda-entry", { type: "button", label: t("agenda.find", { title: `${item.title}, ${whenOf(item, now)}` }), on: { click: () => find(item) } },
-        h("strong", whenOf(item, now)), h("span", item.title), item.dismissed && h("span.muted", t("agenda.dismissed"))),
-      button("", { glyph: item.dismissed ? "restore" : "close", kind: "quiet", label: t(item.dismissed ? "agenda.back" : "agenda.dismiss", { title: item.title }), click: () => turn(item) }))))));
+    fill(
+      place,
+      items.length > 0 &&
+        h(
+          "section",
+          h("h4", t("agenda.title")),
+          h(
+            "ul.list.entities",
+            items.map((item) =>
+              h(
+                "li",
+                { class: item.dismissed ? "dismissed" : "" },
+                h("span.entity-type", term("occasion", item.kind)),
+                h(
+                  "button.grow.agenda-entry",
+                  {
+                    type: "button",
+                    label: t("agenda.find", { title: `${item.title}, ${whenOf(item, now)}` }),
+                    on: { click: () => find(item) },
+                  },
+                  h("strong", whenOf(item, now)),
+                  h("span", item.title),
+                  item.dismissed && h("span.muted", t("agenda.dismissed")),
+                ),
+                button("", {
+                  glyph: item.dismissed ? "restore" : "close",
+                  kind: "quiet",
+                  label: t(item.dismissed ? "agenda.back" : "agenda.dismiss", { title: item.title }),
+                  click: () => turn(item),
+                }),
+              ),
+            ),
+          ),
+        ),
+    );
     if (isFocused) /** @type {HTMLElement | null} */ (place.querySelector(".button"))?.focus();
     mark(items.filter(({ dismissed }) => !dismissed));
   };

@@ -37,9 +37,20 @@ export async function expiringNotice(place) {
     place.replaceChildren();
   };
   const all = button(t("expiring.keepAll"), { glyph: "star", kind: "primary", click: () => keepAll(all, answered) });
-  fill(place, h("section.card.keeping", { "aria-labelledby": "expiring-title" },
-    h("div.grow", h("h2", { id: "expiring-title", text: headline(due) }), h("p.hint", t("expiring.why"))),
-    h("div.row", all, h("a.button", { href: "#/expiring", text: t("expiring.show") }), button(t("expiring.later"), { kind: "quiet", click: answered }))));
+  fill(
+    place,
+    h(
+      "section.card.keeping",
+      { "aria-labelledby": "expiring-title" },
+      h("div.grow", h("h2", { id: "expiring-title", text: headline(due) }), h("p.hint", t("expiring.why"))),
+      h(
+        "div.row",
+        all,
+        h("a.button", { href: "#/expiring", text: t("expiring.show") }),
+        button(t("expiring.later"), { kind: "quiet", click: answered }),
+      ),
+    ),
+  );
 }
 
 /**
@@ -66,8 +77,10 @@ export const expiring = {
       return { total: due.items.length, items: due.items };
     };
     const grid = photoGrid((told) => new PhotoList({}, told, source), {
-      actions: ["keep", "tag", "download", "trash"], counted: (count) => (all.hidden = !count),
-      empty: () => emptyState({ glyph: "check", title: t("expiring.none"), action: h("a.button", { href: "#/library", text: t("library.title") }) }),
+      actions: ["keep", "tag", "download", "trash"],
+      counted: (count) => (all.hidden = !count),
+      empty: () =>
+        emptyState({ glyph: "check", title: t("expiring.none"), action: h("a.button", { href: "#/library", text: t("library.title") }) }),
     });
     add(container, pageHead(t("expiring.title"), all), lead, grid.body);
     return () => grid.stop();

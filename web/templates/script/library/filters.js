@@ -30,7 +30,16 @@ export const isNarrowed = (chosen) => FILTERS.some((name) => chosen[name]);
  * @returns {import("../base/api.js").Query}
  */
 export function filterQuery(chosen) {
-  return { app: chosen.app, device_id: chosen.device, category: chosen.category, intent: chosen.intent, tag: chosen.tag, kept: chosen.kept, status: chosen.status, ...period(chosen) };
+  return {
+    app: chosen.app,
+    device_id: chosen.device,
+    category: chosen.category,
+    intent: chosen.intent,
+    tag: chosen.tag,
+    kept: chosen.kept,
+    status: chosen.status,
+    ...period(chosen),
+  };
 }
 
 /**
@@ -59,9 +68,12 @@ function period({ time, from, to }) {
  * @param {Chosen} chosen
  */
 export function asQuery({ q, app, category, intent, device, time, from, to }) {
-  const operator = (/** @type {string} */ name, /** @type {string} */ value) => value && `${name}:${/\s/.test(value) ? `"${value}"` : value}`;
+  const operator = (/** @type {string} */ name, /** @type {string} */ value) =>
+    value && `${name}:${/\s/.test(value) ? `"${value}"` : value}`;
   const range = time === "range" ? [operator("-before", from), operator("-after", to)] : [];
-  return [q.trim(), operator("app", app), operator("category", category), operator("intent", intent), operator("device", device), ...range].filter(Boolean).join(" ");
+  return [q.trim(), operator("app", app), operator("category", category), operator("intent", intent), operator("device", device), ...range]
+    .filter(Boolean)
+    .join(" ");
 }
 
 /**
@@ -72,7 +84,11 @@ export function asQuery({ q, app, category, intent, device, time, from, to }) {
  */
 export async function fetchOffers(stats) {
   /** @type {[{ apps: AppCount[] }, { devices: SyncedDevice[] }, { tags: TagCount[] }]} */
-  const [{ apps }, { devices }, { tags }] = await Promise.all([api.get("/api/photos/apps"), api.get("/api/photos/devices"), api.get("/api/photos/tags")]);
+  const [{ apps }, { devices }, { tags }] = await Promise.all([
+    api.get("/api/photos/apps"),
+    api.get("/api/photos/devices"),
+    api.get("/api/photos/tags"),
+  ]);
   const total = stats.total_photos;
   if (!total) return [];
   const narrows = (/** @type {number} */ count) => count > 0 && count < total;
@@ -80,12 +96,22 @@ export async function fetchOffers(stats) {
     .filter(([value, count]) => value && narrows(count)).sort(([, one], [, other]) => other - one)
     .map(([value, count]) => ({ name, value, label: term(name, value), count }));
   return [
-    ...apps.filter(({ app_name: app, photos }) => app && narrows(photos)).map(({ app_name: app, photos }) => ({ name: "app", value: app, label: app, count: photos })),
-    ...counted("category", stats.category_distribution), ...counted("intent", stats.intent_distribution),
+    ...apps
+      .filter(({ app_name: app, photos }) => app && narrows(photos))
+      .map(({ app_name: app, photos }) => ({ name: "app", value: app, label: app, count: photos })),
+    ...counted("category", stats.category_distribution),
+    ...counted("intent", stats.intent_distribution),
     ...tags.map(({ tag, photos }) => ({ name: "tag", value: tag, label: tag, count: photos })),
-    ...(devices.length > 1 ? devices.map(({ device_id: id, device_name: name }) => ({ name: "device", value: id, label: name || id })) : []),
+    ...(devices.length > 1
+      ? devices.map(({ device_id: id, device_name: name }) => ({ name: "device", value: id, label: name || id }))
+      : []),
     ...(total > 1 ? [...Object.keys(PERIODS), "range"].map((value) => ({ name: "time", value, label: t(`filter.${value}`) })) : []),
-    ...counted("status", stats.errors || stats.pending + stats.processing ? { error: stats.errors, pending: stats.pending, processing: stats.processing, done: stats.done } : {}),
+    ...counted(
+      "status",
+      stats.errors || stats.pending + stats.processing
+        ? { error: stats.errors, pending: stats.pending, processing: stats.processing, done: stats.done }
+        : {},
+    ),
   ];
 }
 
@@ -98,12 +124,18 @@ export async function fetchOffers(stats) {
  * @param {(changes: Chosen) => unknown} choose
  */
 export function drawFilters(row, chosen, offers, choose) {
-  const labelOf = (/** @type {string} */ name, /** @type {string} */ value) => offers.find((offer) => offer.name === name && offer.value === value)?.label ?? (name === "time" ? t(`filter.${value}`) : name === "kept" ? t("filter.kept") : name === "tag" ? value : term(name, value));
+  const labelOf = (/** @type {string} */ name, /** @type {string} */ value) =>
+    offers.find((offer) => offer.name === name && offer.value === value)?.label ??
+    (name === "time" ? t(`filter.${value}`) : name === "kept" ? t("filter.kept") : name === "tag" ? value : term(name, value));
   const applied = CHIPS.filter((name) => chosen[name]).map((name) => {
     const label = labelOf(name, chosen[name]);
     const changes = name === "time" ? { time: "", from: "", to: "" } : { [name]: "" };
-    const chip = h("button.filter.applied", { type: "button", title: t("filter.remove", { name: t(`filter.${name}`), value: label }), on: { click: () => choose(changes) } },
-      h("span", label), icon("close"));
+    const chip = h(
+      "button.filter.applied",
+      { type: "button", title: t("filter.remove", { name: t(`filter.${name}`), value: label }), on: { click: () => choose(changes) } },
+      h("span", label),
+      icon("close"),
+    );
     chip.ariaLabel = chip.title;
     return [chip, name === "time" && chosen.time === "range" && ["from", "to"].map((end) => date(end, chosen, choose))];
   });
@@ -111,9 +143,18 @@ export function drawFilters(row, chosen, offers, choose) {
     const values = offers.filter((offer) => offer.name === name);
     if (!values.length) return null;
     const options = values.map(({ value, label, count }) => [value, count === undefined ? label : `${label} (${formatNumber(count)})`]);
-    return h("span.filter.open", choice([["", t(`filter.${name}`)], ...options], "", { label: t(`filter.${name}`), on: { change: (event) => choose({ [name]: event.target.value }) } }), icon("down"));
+    return h(
+      "span.filter.open",
+      choice([["", t(`filter.${name}`)], ...options], "", {
+        label: t(`filter.${name}`),
+        on: { change: (event) => choose({ [name]: event.target.value }) },
+      }),
+      icon("down"),
+    );
   });
-  const clear = applied.length > 1 && button(t("filter.clear"), { kind: "quiet filter-clear", click: () => choose(Object.fromEntries(FILTERS.map((name) => [name, ""]))) });
+  const clear =
+    applied.length > 1 &&
+    button(t("filter.clear"), { kind: "quiet filter-clear", click: () => choose(Object.fromEntries(FILTERS.map((name) => [name, ""]))) });
   fill(row, applied, clear, open);
 }
 
@@ -123,7 +164,11 @@ export function drawFilters(row, chosen, offers, choose) {
  * @param {(changes: Chosen) => unknown} choose
  */
 function date(name, chosen, choose) {
-  return h("label.filter.date", t(`filter.${name}`), h("input", { type: "date", value: chosen[name], on: { change: (event) => choose({ [name]: event.target.value }) } }));
+  return h(
+    "label.filter.date",
+    t(`filter.${name}`),
+    h("input", { type: "date", value: chosen[name], on: { change: (event) => choose({ [name]: event.target.value }) } }),
+  );
 }
 
 /**
@@ -136,7 +181,20 @@ export function browseChips(offers, choose) {
   const kinds = offers.filter(({ name, value }) => (name === "app" || name === "category") && !COMMON.includes(value))
     .sort((one, other) => (other.count ?? 0) - (one.count ?? 0)).slice(0, BROWSED);
   if (kinds.length < 2) return null;
-  return h("div.chips", { role: "group", "aria-label": t("filter.browse") }, kinds.map(({ name, value, label, count = 0 }) =>
-    h("button.filter", { type: "button", "aria-label": t("filter.only", { name: label, count: formatNumber(count) }), on: { click: () => choose({ [name]: value }) } },
-      h("span", label), h("span.muted", formatNumber(count)))));
+  return h(
+    "div.chips",
+    { role: "group", "aria-label": t("filter.browse") },
+    kinds.map(({ name, value, label, count = 0 }) =>
+      h(
+        "button.filter",
+        {
+          type: "button",
+          "aria-label": t("filter.only", { name: label, count: formatNumber(count) }),
+          on: { click: () => choose({ [name]: value }) },
+        },
+        h("span", label),
+        h("span.muted", formatNumber(count)),
+      ),
+    ),
+  );
 }

@@ -42,7 +42,10 @@ function step(glyph, title, ...content) {
  * @param {HTMLElement} place
  */
 export function keepingQuestion(place) {
-  api.get("/api/data/retention").then((/** @type {RetentionFields} */ now) => !now.chosen && fill(place, question(place, now.retention_days)), () => {});
+  api.get("/api/data/retention").then(
+    (/** @type {RetentionFields} */ now) => !now.chosen && fill(place, question(place, now.retention_days)),
+    () => {},
+  );
 }
 
 /**

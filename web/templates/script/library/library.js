@@ -77,7 +77,13 @@ class LibraryView {
   #coming = h("div.keeping-place");
   #lookAhead = () => {}; // at what is coming up
   #intro = h("div.library-intro", this.#keeping, this.#expiring, this.#held, this.#news.node, this.#coming, this.#browse);
-  #more = button("", { glyph: "more", kind: "quiet library-more", label: t("library.more"), "aria-haspopup": "menu", click: () => this.#openMore() });
+  #more = button("", {
+    glyph: "more",
+    kind: "quiet library-more",
+    label: t("library.more"),
+    "aria-haspopup": "menu",
+    click: () => this.#openMore(),
+  });
   #count = h("p.muted.library-count", { role: "status" });
   #body = h("div.library-body");
   /** @type {import("./filters.js").Offer[]} */
@@ -102,7 +108,13 @@ class LibraryView {
     this.field = searchField(this.chosen.q, (q) => this.#choose({ q, order: "" }));
     const upload = uploadButton();
     upload.ariaLabel = upload.textContent; // on a phone only its icon is shown
-    this.head = h("header.library-head", h("h1.visually-hidden", t("library.title")), h("search.library-search", this.field.node, upload, this.#more), this.#searches, h("div.library-bar", this.#chips, this.#count));
+    this.head = h(
+      "header.library-head",
+      h("h1.visually-hidden", t("library.title")),
+      h("search.library-search", this.field.node, upload, this.#more),
+      this.#searches,
+      h("div.library-bar", this.#chips, this.#count),
+    );
     add(container, this.head, this.#intro, this.#body);
     fill(this.#body, skeleton(24, "tile"));
     this.#ready = this.#show();
@@ -123,8 +135,14 @@ class LibraryView {
       await this.#lookAround(quiet === 0);
       if (quiet === 0 && this.#shown && this.container.isConnected) await this.#shown.refresh();
     };
-    this.#leave.push(this.field.stop, poll(look, 2.5), acceptFiles(container), added.cancel, listen(photoEvents, { added, changed: added }),
-      () => this.#shown?.stop());
+    this.#leave.push(
+      this.field.stop,
+      poll(look, 2.5),
+      acceptFiles(container),
+      added.cancel,
+      listen(photoEvents, { added, changed: added }),
+      () => this.#shown?.stop(),
+    );
   }
 
   close() {
@@ -156,7 +174,9 @@ class LibraryView {
   #openMore() {
     const select = this.#shown?.select;
     openMenu(document.body, this.#more, {
-      label: t("library.more"), back: this.#more, items: [
+      label: t("library.more"),
+      back: this.#more,
+      items: [
         ...(select ? [{ label: t("library.select"), glyph: /** @type {const} */ ("check"), run: select }] : []),
         { label: t("agenda.title"), glyph: "calendar", run: () => go("#/agenda") },
         { label: t("library.kept"), glyph: "star", run: () => this.#choose({ kept: "true" }) },
@@ -210,7 +230,10 @@ class LibraryView {
       return;
     }
     this.#drawChips();
-    fill(this.#browse, browseChips(this.#offers, (changes) => this.#choose(changes)));
+    fill(
+      this.#browse,
+      browseChips(this.#offers, (changes) => this.#choose(changes)),
+    );
   }
 
   async #show() {
@@ -223,7 +246,12 @@ class LibraryView {
       const shown = this.chosen.q ? await this.#search(isCurrent) : await this.#timeline(isCurrent);
       if (shown && isCurrent()) this.#shown = shown;
     } catch (error) {
-      if (isCurrent() && !wasAborted(error)) fill(this.#body, failedState(error, () => (this.#ready = this.#show())));
+      if (isCurrent() && !wasAborted(error)) {
+        fill(
+          this.#body,
+          failedState(error, () => (this.#ready = this.#show())),
+        );
+      }
     }
     if (!isCurrent()) return;
     this.#body.classList.remove("stale");
@@ -254,14 +282,25 @@ class LibraryView {
     withLater(({ selectable }) => {
       if (!isCurrent()) return;
       selection = selectable({
-        node: grid.node, count: () => list.count ?? 0, placeOf: (id) => list.placeOf(id), at: (place) => list.at(place), between: (from, to, told) => list.between(from, to, told),
-        focusPlace: grid.focusPlace, amend: (id, fields) => list.amend(id, fields), actions: LIBRARY_ACTIONS,
+        node: grid.node,
+        count: () => list.count ?? 0,
+        placeOf: (id) => list.placeOf(id),
+        at: (place) => list.at(place),
+        between: (from, to, told) => list.between(from, to, told),
+        focusPlace: grid.focusPlace,
+        amend: (id, fields) => list.amend(id, fields),
+        actions: LIBRARY_ACTIONS,
       });
     });
     const bar = scrubber(grid.months, grid.node, covered);
     const hide = () => list.hide();
     const again = () => list.refresh(...grid.inView());
-    const unlisten = listen(photoEvents, { hidden: hide, restored: again, deleted: (event) => (list.remove(event.detail), again()), many: again });
+    const unlisten = listen(photoEvents, {
+      hidden: hide,
+      restored: again,
+      deleted: (event) => (list.remove(event.detail), again()),
+      many: again,
+    });
     const stop = () => {
       list.stop();
       grid.stop();
@@ -273,8 +312,11 @@ class LibraryView {
     await list.refresh(0, 1);
     if (problem) throw problem;
     return {
-      sequence: sequenceOf(list), focus: grid.focus, stop,
-      refresh: again, select: () => selection?.begin(),
+      sequence: sequenceOf(list),
+      focus: grid.focus,
+      stop,
+      refresh: again,
+      select: () => selection?.begin(),
       unfinished: () => grid.shown().some((photo) => UNFINISHED.includes(photo.analysis_status)),
     };
   }
@@ -286,8 +328,18 @@ class LibraryView {
     this.container.classList.toggle("bare", !count && isPlain);
     if (this.#keeping.parentElement !== this.#intro && count) this.#intro.prepend(this.#keeping);
     if (count) return;
-    if (!isPlain) return fill(this.#body, emptyState({ glyph: "search", title: t("library.none"), text: t("library.noneText"), action: this.#clear() }));
-    if (!this.#body.querySelector(".later")) fill(this.#body, laterContent(({ firstSteps }) => firstSteps(this.#keeping)));
+    if (!isPlain) {
+      return fill(
+        this.#body,
+        emptyState({ glyph: "search", title: t("library.none"), text: t("library.noneText"), action: this.#clear() }),
+      );
+    }
+    if (!this.#body.querySelector(".later")) {
+      fill(
+        this.#body,
+        laterContent(({ firstSteps }) => firstSteps(this.#keeping)),
+      );
+    }
   }
 
   #clear() {
@@ -301,7 +353,11 @@ class LibraryView {
     this.#replaceShown(() => request.abort());
     const fetched = async () => {
       /** @type {PhotoHits} */
-      const answer = await api.get("/api/search", { ...filterQuery({ ...this.chosen, status: "" }), q, limit: MOST_FOUND }, { signal: request.signal });
+      const answer = await api.get(
+        "/api/search",
+        { ...filterQuery({ ...this.chosen, status: "" }), q, limit: MOST_FOUND },
+        { signal: request.signal },
+      );
       return { ...answer, items: answer.items.filter((hit) => !hiddenPhotos.has(hit.id)) };
     };
     let found = await fetched();
@@ -323,7 +379,10 @@ class LibraryView {
       this.#count.textContent = "";
       this.container.classList.remove("bare");
       if (hits.length) fill(this.#body, head, resultList(hits, { q, open: (id) => this.open(id) }), near);
-      else fill(this.#body, nothingFound(found, { q, narrowed, action: narrowed && this.#clear(), search: (word) => this.field.write(word) }), near);
+      else {
+        const search = (/** @type {string} */ word) => this.field.write(word);
+        fill(this.#body, nothingFound(found, { q, narrowed, action: narrowed && this.#clear(), search }), near);
+      }
     };
     draw();
     const cardAt = (/** @type {number} */ place) => /** @type {HTMLElement | undefined} */ (this.#body.querySelectorAll(".result")[place]);
@@ -332,8 +391,13 @@ class LibraryView {
     withLater(({ selectable }) => {
       if (!isCurrent()) return;
       selection = selectable({
-        node: this.#body, count: () => hits.length, placeOf: (id) => hits.findIndex((hit) => hit.id === id), at: (place) => hits[place], between: async (from, to) => hits.slice(from, to),
-        focusPlace: (place) => cardAt(place)?.focus(), actions: LIBRARY_ACTIONS,
+        node: this.#body,
+        count: () => hits.length,
+        placeOf: (id) => hits.findIndex((hit) => hit.id === id),
+        at: (place) => hits[place],
+        between: async (from, to) => hits.slice(from, to),
+        focusPlace: (place) => cardAt(place)?.focus(),
+        actions: LIBRARY_ACTIONS,
         amend: (id, fields) => {
           found = { ...found, items: found.items.map((hit) => (hit.id === id ? { ...hit, ...fields } : hit)) };
           draw();
@@ -351,13 +415,15 @@ class LibraryView {
       found = await fetched();
       if (isCurrent()) draw();
     };
-    const focus = (/** @type {number} */ id) => /** @type {HTMLElement | null} */ (this.#body.querySelector(`[data-photo="${id}"]`) ?? this.#body.querySelector(".result"))?.focus();
+    const focus = (/** @type {number} */ id) =>
+      /** @type {HTMLElement | null} */ (this.#body.querySelector(`[data-photo="${id}"]`) ?? this.#body.querySelector(".result"))?.focus();
     const unlisten = listen(photoEvents, { hidden: hide, restored: () => again().catch(fail), many: () => again().catch(fail) });
     const placeOf = (/** @type {number} */ id) => hits.findIndex((hit) => hit.id === id);
     const hitOf = (/** @type {number} */ id) => hits.find((hit) => hit.id === id);
     return {
       sequence: {
-        neighbour: async (/** @type {number} */ id, /** @type {number} */ delta) => (placeOf(id) < 0 ? null : hits[placeOf(id) + delta]?.id ?? null),
+        neighbour: async (/** @type {number} */ id, /** @type {number} */ delta) =>
+          placeOf(id) < 0 ? null : (hits[placeOf(id) + delta]?.id ?? null),
         place: async (/** @type {number} */ id) => (placeOf(id) < 0 ? null : { at: placeOf(id) + 1, total: hits.length }),
         summary: hitOf,
       },
@@ -365,7 +431,10 @@ class LibraryView {
         const hit = hitOf(id);
         return hit && { matched: hit.matched ?? [], boxes: hit.boxes ?? [] };
       },
-      focus, refresh: () => {}, unfinished: () => false, select: () => selection?.begin(),
+      focus,
+      refresh: () => {},
+      unfinished: () => false,
+      select: () => selection?.begin(),
       stop: () => (request.abort(), selection?.stop(), unlisten()),
     };
   }
@@ -377,7 +446,13 @@ class LibraryView {
    */
   #replaceShown(stop) {
     this.#shown?.stop();
-    this.#shown = { sequence: { neighbour: async () => null, place: async () => null, summary: () => undefined }, focus: () => {}, refresh: () => {}, unfinished: () => false, stop };
+    this.#shown = {
+      sequence: { neighbour: async () => null, place: async () => null, summary: () => undefined },
+      focus: () => {},
+      refresh: () => {},
+      unfinished: () => false,
+      stop,
+    };
   }
 }
 

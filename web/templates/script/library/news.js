@@ -30,7 +30,11 @@ export async function fetchNews() {
     stats.processing ? api.get("/api/photos", { status: "processing", page_size: 1 }) : { items: [] },
     unread ? api.get("/api/dynamics", { limit: 30 }) : { items: [] },
   ]);
-  return { stats, current: current.items, notes: notes.items.filter((/** @type {DynamicItem} */ note) => !note.is_read).slice(0, UNREAD_SHOWN) };
+  return {
+    stats,
+    current: current.items,
+    notes: notes.items.filter((/** @type {DynamicItem} */ note) => !note.is_read).slice(0, UNREAD_SHOWN),
+  };
 }
 
 /**
@@ -50,8 +54,21 @@ export function newsStrip() {
       const key = JSON.stringify(notes);
       if (key !== seen && !notesPlace.contains(document.activeElement)) {
         seen = key;
-        fill(notesPlace, notes.map((note) => h("li", h("a.news-card", { href: `#/notes/${note.id}` },
-          h("span.visually-hidden", `${t("news.note")}: `), h("strong", note.title), h("span.muted", note.summary || timeAgo(note.created_at))))));
+        fill(
+          notesPlace,
+          notes.map((note) =>
+            h(
+              "li",
+              h(
+                "a.news-card",
+                { href: `#/notes/${note.id}` },
+                h("span.visually-hidden", `${t("news.note")}: `),
+                h("strong", note.title),
+                h("span.muted", note.summary || timeAgo(note.created_at)),
+              ),
+            ),
+          ),
+        );
       }
       place.hidden = !card;
       node.hidden = !card && !notes.length;
@@ -77,9 +94,15 @@ function queueCard(stats, current) {
   const done = finished - queue.doneBefore;
   const total = done + waiting;
   const seconds = done ? ((performance.now() - queue.begun) / 1000 / done) * waiting : 0;
-  const meter = h("div.meter", { role: "progressbar", label: t("news.reading"), "aria-valuenow": done, "aria-valuemin": 0, "aria-valuemax": total },
-    h("i", { style: { width: `${(done / total) * 100}%` } }));
-  const progress = [t("news.progress", { done: formatNumber(done), total: formatNumber(total) }), seconds > 60 && t("news.left", { time: roughly(seconds) })];
+  const meter = h(
+    "div.meter",
+    { role: "progressbar", label: t("news.reading"), "aria-valuenow": done, "aria-valuemin": 0, "aria-valuemax": total },
+    h("i", { style: { width: `${(done / total) * 100}%` } }),
+  );
+  const progress = [
+    t("news.progress", { done: formatNumber(done), total: formatNumber(total) }),
+    seconds > 60 && t("news.left", { time: roughly(seconds) }),
+  ];
   return h("div.news-card.reading",
     current && !isVeiled(current) && picture(`/api/photos/${current.id}/thumbnail`, photoTitle(current), { class: "news-picture" }),
     h("div.grow", h("strong", t("news.reading")), h("span.muted", progress.filter(Boolean).join(" · ")), meter));

@@ -33,14 +33,26 @@ export function photoGrid(makeList, { actions, empty, counted, trash = false }) 
     fill(body, failedState(error, refresh));
   };
   const list = makeList({ changed: drawn, failed });
-  const open = (/** @type {number} */ id) => openPhoto(id, { trash, sequence: sequenceOf(list), closed: (last) => body.isConnected && grid.focus(last) });
+  const open = (/** @type {number} */ id) =>
+    openPhoto(id, { trash, sequence: sequenceOf(list), closed: (last) => body.isConnected && grid.focus(last) });
   const grid = timeline(list, (photo, props) => photoCard(photo, { ...props, open }), covered, tileTools);
   const refresh = () => list.refresh(...grid.inView());
   const selection = selectable({
-    node: grid.node, count: () => list.count ?? 0, placeOf: (id) => list.placeOf(id), at: (place) => list.at(place), between: (from, to, told) => list.between(from, to, told),
-    focusPlace: grid.focusPlace, amend: (id, fields) => list.amend(id, fields), actions,
+    node: grid.node,
+    count: () => list.count ?? 0,
+    placeOf: (id) => list.placeOf(id),
+    at: (place) => list.at(place),
+    between: (from, to, told) => list.between(from, to, told),
+    focusPlace: grid.focusPlace,
+    amend: (id, fields) => list.amend(id, fields),
+    actions,
   });
-  const unlisten = listen(photoEvents, { hidden: () => list.hide(), deleted: (event) => list.remove(event.detail), restored: refresh, many: refresh });
+  const unlisten = listen(photoEvents, {
+    hidden: () => list.hide(),
+    deleted: (event) => list.remove(event.detail),
+    restored: refresh,
+    many: refresh,
+  });
   refresh();
   return {
     body, open, refresh,

@@ -113,7 +113,13 @@ export class PhotoList {
    */
   #moveEdge(section, least) {
     for (let photo = this.at(section.start); photo && monthOf(photo) > section.month; photo = this.at(section.start)) section.start += 1;
-    for (let photo = this.at(section.start - 1); photo && section.start > least && monthOf(photo) <= section.month; photo = this.at(section.start - 1)) section.start -= 1;
+    for (
+      let photo = this.at(section.start - 1);
+      photo && section.start > least && monthOf(photo) <= section.month;
+      photo = this.at(section.start - 1)
+    ) {
+      section.start -= 1;
+    }
   }
 
   /** @param {number} place */
@@ -298,7 +304,14 @@ export class PhotoList {
     for (let place = first; place < Math.min(end, this.count ?? 0); place += 1) {
       for (let ahead = 0; ahead < PAGES_AHEAD; ahead += 1) {
         const number = pageOf(this.#serverPlace(place + ahead * LIST_PAGE));
-        if (pages.has(number) || this.at(place + ahead * LIST_PAGE) || place + ahead * LIST_PAGE >= end || number > pageOf((this.#total ?? 1) - 1)) continue;
+        if (
+          pages.has(number) ||
+          this.at(place + ahead * LIST_PAGE) ||
+          place + ahead * LIST_PAGE >= end ||
+          number > pageOf((this.#total ?? 1) - 1)
+        ) {
+          continue;
+        }
         const arrives = this.#fetch(number, true);
         arrives.catch(() => {}); // told where it is awaited
         pages.set(number, arrives);

@@ -25,6 +25,11 @@ export async function related(container, { q, known, open, signal }) {
   }
   const items = found.items.filter((hit) => !known.includes(hit.id));
   if (!items.length || signal.aborted) return;
-  fill(container, h("h2", { id: "related", text: t("related.title") }), h("p.muted", t("related.text")), resultList(items, { q: "", open }));
+  fill(
+    container,
+    h("h2", { id: "related", text: t("related.title") }),
+    h("p.muted", t("related.text")),
+    resultList(items, { q: "", open }),
+  );
   container.setAttribute("aria-labelledby", "related");
 }

@@ -40,7 +40,9 @@ export function resultList(hits, { q, open }) {
 
 /** @param {PhotoHit[]} hits the best first */
 export function byDate(hits) {
-  return [...hits].sort((one, other) => parseTime(other.original_timestamp).getTime() - parseTime(one.original_timestamp).getTime() || other.id - one.id);
+  return [...hits].sort(
+    (one, other) => parseTime(other.original_timestamp).getTime() - parseTime(one.original_timestamp).getTime() || other.id - one.id,
+  );
 }
 
 /**
@@ -54,9 +56,20 @@ function resultCard(hit, { q, open, ...props }) {
   const node = h("button.result", { type: "button", dataset: { photo: hit.id }, on: { click: press }, ...props });
   veilable(node, hit, (veiled) => {
     const title = photoTitle(hit);
-    fill(node, veiled ? h("span.result-frame", veil(hit)) : matchFrame(hit), h("span.result-words",
-      h("strong.result-title", veiled ? title : marked(title, matched)), !veiled && snippet && snippet !== title && h("span.result-snippet", marked(snippet, matched)),
-      h("span.result-facts.muted", { title: formatDate(hit.original_timestamp) }, [hit.app_name, formatAgo(hit.original_timestamp)].filter(Boolean).join(" · "))));
+    fill(
+      node,
+      veiled ? h("span.result-frame", veil(hit)) : matchFrame(hit),
+      h(
+        "span.result-words",
+        h("strong.result-title", veiled ? title : marked(title, matched)),
+        !veiled && snippet && snippet !== title && h("span.result-snippet", marked(snippet, matched)),
+        h(
+          "span.result-facts.muted",
+          { title: formatDate(hit.original_timestamp) },
+          [hit.app_name, formatAgo(hit.original_timestamp)].filter(Boolean).join(" · "),
+        ),
+      ),
+    );
   });
   return node;
 }
@@ -70,9 +83,22 @@ function matchFrame(hit) {
   const image = picture(`/api/photos/${hit.id}/thumbnail`, "");
   const boxes = hit.boxes ?? [];
   const { zoom, x, y } = shownPart(boxes, hit.height / hit.width);
-  const pane = h("span.result-pane", { style: { width: `${zoom * 100}%`, left: `${-x * 100}%`, top: `${-y * FRAME * 100}%`, "aspect-ratio": `${hit.width} / ${hit.height}` } }, image);
+  const pane = h(
+    "span.result-pane",
+    {
+      style: { width: `${zoom * 100}%`, left: `${-x * 100}%`, top: `${-y * FRAME * 100}%`, "aspect-ratio": `${hit.width} / ${hit.height}` },
+    },
+    image,
+  );
   const percent = (/** @type {number} */ share) => `${share * 100}%`;
-  add(pane, boxes.map((box) => h("i.result-mark", { style: { left: percent(box.left), top: percent(box.top), width: percent(box.width), height: percent(box.height) } })));
+  add(
+    pane,
+    boxes.map((box) =>
+      h("i.result-mark", {
+        style: { left: percent(box.left), top: percent(box.top), width: percent(box.width), height: percent(box.height) },
+      }),
+    ),
+  );
   return h("span.result-frame", pane, statusGlyph(hit.analysis_status));
 }
 
@@ -102,7 +128,12 @@ function shownPart(boxes, tall) {
 function union(boxes) {
   const left = Math.min(...boxes.map((box) => box.left));
   const top = Math.min(...boxes.map((box) => box.top));
-  return { left, top, width: Math.max(...boxes.map((box) => box.left + box.width)) - left, height: Math.max(...boxes.map((box) => box.top + box.height)) - top };
+  return {
+    left,
+    top,
+    width: Math.max(...boxes.map((box) => box.left + box.width)) - left,
+    height: Math.max(...boxes.map((box) => box.top + box.height)) - top,
+  };
 }
 
 /**
@@ -118,22 +149,60 @@ export function resultHead(found, { order, choose }) {
   const amount = isRanked ? t(count < MOST_FOUND ? "results.found" : "results.best", { count: shown })
     : t(found.total > count ? "results.latest" : "results.found", { count: shown, total });
   const option = (/** @type {string} */ value, /** @type {string} */ word) =>
-    h("button.filter", { type: "button", "aria-pressed": String(order === value), on: { click: () => choose(value) }, text: t(`results.${word}`) });
-  return h("div.results-head",
-    h("p.muted", { role: "status" }, amount,
-      (found.corrected ?? []).map(({ word, matched }) => h("span.results-corrected", ` · ${t("results.corrected", { word, matched: matched.join(", ") })}`))),
-    count > 1 && isRanked && h("div.row.results-order", { role: "group", "aria-label": t("results.order") }, option("", "relevance"), option("taken", "taken")));
+    h("button.filter", {
+      type: "button",
+      "aria-pressed": String(order === value),
+      on: { click: () => choose(value) },
+      text: t(`results.${word}`),
+    });
+  return h(
+    "div.results-head",
+    h(
+      "p.muted",
+      { role: "status" },
+      amount,
+      (found.corrected ?? []).map(({ word, matched }) =>
+        h("span.results-corrected", ` · ${t("results.corrected", { word, matched: matched.join(", ") })}`),
+      ),
+    ),
+    count > 1 &&
+      isRanked &&
+      h("div.row.results-order", { role: "group", "aria-label": t("results.order") }, option("", "relevance"), option("taken", "taken")),
+  );
 }
 
 /**
  * Nothing was found: the nearest words that exist, each one tap away.
  *
  * @param {PhotoHits} found
- * @param {{ q: string, search: (q: string) => unknown, action: Child, narrowed: boolean }} options `action` removes the filters, if any are set
+ * @param {{ q: string, search: (q: string) => unknown, action: Child, narrowed: boolean }} options `action` removes the filters, if any
+ *   are set
  */
 export function nothingFound(found, { q, search, action, narrowed }) {
   const nearest = found.nearest ?? [];
-  return h("div.empty", h("div", { role: "status" }, h("h2", t("results.none", { q }))), h("p", t(narrowed ? "results.noneNarrowed" : "results.noneText")), action,
-    nearest.length > 0 && [h("p", { id: "nearest", text: t("results.nearest") }), h("div.row.nearest", { role: "group", "aria-labelledby": "nearest" },
-      nearest.map(({ word, photos }) => h("button.filter", { type: "button", "aria-label": t("results.nearestLabel", { word, count: formatNumber(photos) }), on: { click: () => search(word) } }, h("span", word), h("span.muted", formatNumber(photos)))))]);
+  return h(
+    "div.empty",
+    h("div", { role: "status" }, h("h2", t("results.none", { q }))),
+    h("p", t(narrowed ? "results.noneNarrowed" : "results.noneText")),
+    action,
+    nearest.length > 0 && [
+      h("p", { id: "nearest", text: t("results.nearest") }),
+      h(
+        "div.row.nearest",
+        { role: "group", "aria-labelledby": "nearest" },
+        nearest.map(({ word, photos }) =>
+          h(
+            "button.filter",
+            {
+              type: "button",
+              "aria-label": t("results.nearestLabel", { word, count: formatNumber(photos) }),
+              on: { click: () => search(word) },
+            },
+            h("span", word),
+            h("span.muted", formatNumber(photos)),
+          ),
+        ),
+      ),
+    ],
+  );
 }

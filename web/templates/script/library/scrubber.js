@@ -19,7 +19,20 @@ export function scrubber(measured, timeline, covered) {
   const bubble = h("span.scrubber-bubble", { "aria-hidden": "true" });
   const thumb = h("span.scrubber-thumb");
   const marks = h("span.scrubber-marks", { "aria-hidden": "true" });
-  const node = h("div.scrubber", { role: "slider", tabindex: "0", hidden: true, "aria-orientation": "vertical", "aria-label": t("scrubber.label"), "aria-valuemin": "0" }, thumb, marks, bubble);
+  const node = h(
+    "div.scrubber",
+    {
+      role: "slider",
+      tabindex: "0",
+      hidden: true,
+      "aria-orientation": "vertical",
+      "aria-label": t("scrubber.label"),
+      "aria-valuemin": "0",
+    },
+    thumb,
+    marks,
+    bubble,
+  );
   /** @type {Month[]} */
   let months = [];
   let height = 0;
@@ -103,7 +116,8 @@ export function scrubber(measured, timeline, covered) {
     showBubble(at);
     scrollTo({ top: span.start + at * span.length, behavior: "instant" });
   };
-  const pointed = (/** @type {PointerEvent} */ event) => Math.min(1, Math.max(0, (event.clientY - node.getBoundingClientRect().top) / span.track));
+  const pointed = (/** @type {PointerEvent} */ event) =>
+    Math.min(1, Math.max(0, (event.clientY - node.getBoundingClientRect().top) / span.track));
   const toMonth = (/** @type {number} */ index) => jump(shareOf(months[Math.max(0, Math.min(months.length - 1, index))]));
 
   const release = () => {

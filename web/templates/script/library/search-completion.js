@@ -63,8 +63,12 @@ export function completeSearch(input, place) {
     if (!found.length || document.activeElement !== input) return close();
     options = found.map((suggestion, index) => ({
       suggestion,
-      node: h("li.completion", { id: `completion-${index}`, role: "option", "aria-selected": "false", on: { click: () => take(suggestion) } },
-        h("span.completion-label", suggestion.label), suggestion.hint && h("span.muted", suggestion.hint)),
+      node: h(
+        "li.completion",
+        { id: `completion-${index}`, role: "option", "aria-selected": "false", on: { click: () => take(suggestion) } },
+        h("span.completion-label", suggestion.label),
+        suggestion.hint && h("span.muted", suggestion.hint),
+      ),
     }));
     fill(list, options.map(({ node }) => node));
     list.hidden = false;
@@ -91,7 +95,12 @@ export function completeSearch(input, place) {
   };
   // Before the listeners of the field itself.
   place.addEventListener("keydown", onKey, true);
-  listen(input, { input: (event) => !event.isComposing && open(), compositionend: () => open(), blur: close, click: () => !isOpen() && open(!input.value) });
+  listen(input, {
+    input: (event) => !event.isComposing && open(),
+    compositionend: () => open(),
+    blur: close,
+    click: () => !isOpen() && open(!input.value),
+  });
   list.addEventListener("pointerdown", (event) => event.preventDefault()); // the field keeps the focus
   input.setAttribute("aria-controls", list.id);
   place.append(list);
@@ -126,7 +135,12 @@ async function suggestions(token) {
   if (name && NAMES.includes(name.toLowerCase())) return valuesOf(name.toLowerCase(), minus, value);
   if (/[:：]/.test(word) || QUOTES.test(word)) return [];
   const names = NAMES.filter((known) => known.startsWith(word.toLowerCase()));
-  return names.map((known) => ({ text: `${minus}${known}:`, label: `${minus}${known}:`, hint: minus ? t("operators.without") : t(`operators.${known}`), isName: true }));
+  return names.map((known) => ({
+    text: `${minus}${known}:`,
+    label: `${minus}${known}:`,
+    hint: minus ? t("operators.without") : t(`operators.${known}`),
+    isName: true,
+  }));
 }
 
 /**
@@ -156,14 +170,26 @@ async function valuesOf(name, minus, value) {
  */
 async function existing(name) {
   const counted = (/** @type {string} */ value, /** @type {number} */ photos) => ({ value, label: value, hint: formatNumber(photos) });
-  const named = (/** @type {string[]} */ values) => values.map((value) => ({ value, label: t(`operators.${value}`), hint: `${name}:${value}` }));
+  const named = (/** @type {string[]} */ values) =>
+    values.map((value) => ({ value, label: t(`operators.${value}`), hint: `${name}:${value}` }));
   if (name === "is") return named(["kept", "sensitive", "unread"]);
   if (name === "has") return named(["code", "link", "date"]);
   if (DATES.includes(name)) return dates();
-  if (name === "app") return (await api.get("/api/photos/apps")).apps.filter((/** @type {AppCount} */ app) => app.app_name).map((/** @type {AppCount} */ app) => counted(app.app_name, app.photos));
-  if (name === "tag") return (await api.get("/api/photos/tags")).tags.map((/** @type {{ tag: string, photos: number }} */ one) => counted(one.tag, one.photos));
+  if (name === "app") {
+    return (await api.get("/api/photos/apps")).apps
+      .filter((/** @type {AppCount} */ app) => app.app_name)
+      .map((/** @type {AppCount} */ app) => counted(app.app_name, app.photos));
+  }
+  if (name === "tag") {
+    return (await api.get("/api/photos/tags")).tags.map((/** @type {{ tag: string, photos: number }} */ one) =>
+      counted(one.tag, one.photos),
+    );
+  }
   if (name === "device") {
-    return (await api.get("/api/photos/devices")).devices.map((/** @type {SyncedDevice} */ one) => ({ value: one.device_name || one.device_id, label: one.device_name || one.device_id }));
+    return (await api.get("/api/photos/devices")).devices.map((/** @type {SyncedDevice} */ one) => ({
+      value: one.device_name || one.device_id,
+      label: one.device_name || one.device_id,
+    }));
   }
   /** @type {Statistics} */
   const stats = await api.get("/api/stats");

@@ -14,7 +14,21 @@ const UNFINISHED_OPERATOR = /(?<!\S)[-－]?(?:app|tag|device|category|intent|is|
  */
 export function searchField(value, changed) {
   let last = value;
-  const input = h("input", { type: "search", id: "search", value, placeholder: t("search.hint"), label: t("search.label"), maxlength: "400", enterkeyhint: "search", autocomplete: "off", spellcheck: "false", "aria-keyshortcuts": "/ Control+K", role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false" });
+  const input = h("input", {
+    type: "search",
+    id: "search",
+    value,
+    placeholder: t("search.hint"),
+    label: t("search.label"),
+    maxlength: "400",
+    enterkeyhint: "search",
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-keyshortcuts": "/ Control+K",
+    role: "combobox",
+    "aria-autocomplete": "list",
+    "aria-expanded": "false",
+  });
   const now = () => {
     search.cancel();
     const text = input.value.replace(UNFINISHED_OPERATOR, "").trim();

@@ -23,20 +23,49 @@ export function savedSearches(row, open) {
   row.ariaLabel = t("searches.label");
   const draw = (/** @type {string} */ now) => {
     query = now;
-    const at = document.activeElement instanceof HTMLElement && row.contains(document.activeElement) ? document.activeElement.dataset.search : undefined;
+    const at =
+      document.activeElement instanceof HTMLElement && row.contains(document.activeElement)
+        ? document.activeElement.dataset.search
+        : undefined;
     const current = saved.find((one) => one.query.toLowerCase() === query.toLowerCase());
-    fill(row, saved.map((one) => chip(one, one === current)),
-      query && !current && h("button.filter.save-search", { type: "button", dataset: { search: "save" }, on: { click: () => saveDialog(query, added) } }, icon("plus"), h("span", t("searches.save"))));
+    fill(
+      row,
+      saved.map((one) => chip(one, one === current)),
+      query &&
+        !current &&
+        h(
+          "button.filter.save-search",
+          { type: "button", dataset: { search: "save" }, on: { click: () => saveDialog(query, added) } },
+          icon("plus"),
+          h("span", t("searches.save")),
+        ),
+    );
     row.hidden = !row.childElementCount;
     if (at) /** @type {HTMLElement | null} */ (row.querySelector(`[data-search="${at}"]`) ?? row.querySelector("button"))?.focus();
   };
   const chip = (/** @type {SavedSearch} */ one, /** @type {boolean} */ isCurrent) => {
     const count = one.new >= MANY_NEW ? `${MANY_NEW}+` : String(one.new);
-    const name = h("button.filter.saved-search", { type: "button", title: one.query, "aria-pressed": String(isCurrent), dataset: { search: one.id }, on: { click: () => choose(one) } },
-      icon("memory"), h("span", one.name), one.new > 0 && h("span.new-count", { text: count, "aria-hidden": "true" }));
+    const name = h(
+      "button.filter.saved-search",
+      {
+        type: "button",
+        title: one.query,
+        "aria-pressed": String(isCurrent),
+        dataset: { search: one.id },
+        on: { click: () => choose(one) },
+      },
+      icon("memory"),
+      h("span", one.name),
+      one.new > 0 && h("span.new-count", { text: count, "aria-hidden": "true" }),
+    );
     name.ariaLabel = one.new ? t("searches.new", { name: one.name, count }) : one.name;
     if (!isCurrent) return name;
-    const remove = button("", { glyph: "trash", kind: "quiet remove-search", label: t("searches.remove", { name: one.name }), click: () => forget(one) });
+    const remove = button("", {
+      glyph: "trash",
+      kind: "quiet remove-search",
+      label: t("searches.remove", { name: one.name }),
+      click: () => forget(one),
+    });
     remove.dataset.search = `remove-${one.id}`;
     return h("span.current-search", name, remove);
   };
@@ -58,7 +87,9 @@ export function savedSearches(row, open) {
     }
     saved = saved.filter((other) => other !== one);
     draw(query);
-    toast(t("searches.removed", { name: one.name }), { action: { label: t("shell.undo"), run: () => api.post("/api/searches", { name: one.name, query: one.query }).then(added, fail) } });
+    toast(t("searches.removed", { name: one.name }), {
+      action: { label: t("shell.undo"), run: () => api.post("/api/searches", { name: one.name, query: one.query }).then(added, fail) },
+    });
   };
   const refresh = async () => {
     try {
@@ -77,7 +108,14 @@ export function savedSearches(row, open) {
  * @param {(saved: SavedSearch) => unknown} added
  */
 function saveDialog(query, added) {
-  const name = h("input", { type: "text", value: query.slice(0, 100), maxlength: "100", required: true, autocomplete: "off", autofocus: true });
+  const name = h("input", {
+    type: "text",
+    value: query.slice(0, 100),
+    maxlength: "100",
+    required: true,
+    autocomplete: "off",
+    autofocus: true,
+  });
   const form = h("form.stack", { id: "save-search", on: { submit: async (event) => {
     event.preventDefault();
     try {

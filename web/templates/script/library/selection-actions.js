@@ -72,7 +72,13 @@ function askTag(number, then) {
     handle.close();
     then(tag);
   };
-  const form = h("form.stack", { on: { submit: send } }, input, suggestions, h("div.row.end", button(t("shell.cancel"), { click: () => handle.close() }), add));
+  const form = h(
+    "form.stack",
+    { on: { submit: send } },
+    input,
+    suggestions,
+    h("div.row.end", button(t("shell.cancel"), { click: () => handle.close() }), add),
+  );
   input.autofocus = true;
   const handle = dialog({ title: t("selection.tagTitle", { count: number }), body: form });
 }

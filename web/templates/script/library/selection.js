@@ -16,7 +16,15 @@ import { TileDrag, tileAt } from "./tile-drag.js";
 /** @typedef {"keep" | "tag" | "download" | "reprocess" | "trash" | "restore" | "delete"} Choice */
 
 /** @type {Record<Choice, import("../base/dom.js").Glyph>} */
-const GLYPHS = { keep: "star", tag: "tag", download: "download", reprocess: "refresh", trash: "trash", restore: "restore", delete: "trash" };
+const GLYPHS = {
+  keep: "star",
+  tag: "tag",
+  download: "download",
+  reprocess: "refresh",
+  trash: "trash",
+  restore: "restore",
+  delete: "trash",
+};
 
 /**
  * @typedef {object} Tiles a list whose tiles can be selected
@@ -62,7 +70,9 @@ export class TileSelection {
     const watcher = new MutationObserver((changes) => {
       if (!this.isOn) return;
       for (const { addedNodes } of changes) {
-        for (const added of addedNodes) if (added instanceof Element) for (const tile of added.querySelectorAll("[data-photo]")) this.#dress(tile);
+        for (const added of addedNodes) {
+          if (added instanceof Element) for (const tile of added.querySelectorAll("[data-photo]")) this.#dress(tile);
+        }
       }
     });
     watcher.observe(node, { childList: true, subtree: true });

@@ -31,7 +31,13 @@ export function photoTitle(photo) {
 export function photoCard(photo, { open, ...props }) {
   const when = formatDate(photo.original_timestamp);
   const press = () => (isVeiled(photo) ? uncover(photo.id) : open(photo.id));
-  const node = h("button.photo-card", { type: "button", dataset: { photo: photo.id }, on: { click: press }, ...props, "aria-description": when });
+  const node = h("button.photo-card", {
+    type: "button",
+    dataset: { photo: photo.id },
+    on: { click: press },
+    ...props,
+    "aria-description": when,
+  });
   veilable(node, photo, (veiled) => {
     const title = photoTitle(photo);
     const short = title.length > CAPTION ? `${title.slice(0, CAPTION).trimEnd()}…` : title;
@@ -43,10 +49,18 @@ export function photoCard(photo, { open, ...props }) {
 
 /** @param {PhotoItem} photo */
 function signsOf(photo) {
-  return [photo.deleted_at ? daysLeft(photo.deleted_at) : statusGlyph(photo.analysis_status),
-    photo.stack && h("span.photo-stack", { title: t("tile.stack", { count: photo.stack.count }) }, h("span.visually-hidden", t("tile.stack", { count: photo.stack.count })),
-      h("span", { "aria-hidden": "true" }, String(photo.stack.count)), icon("stack")),
-    photo.kept && h("span.photo-sign.kept", { title: t("tile.kept") }, icon("star"), h("span.visually-hidden", t("tile.kept")))];
+  return [
+    photo.deleted_at ? daysLeft(photo.deleted_at) : statusGlyph(photo.analysis_status),
+    photo.stack &&
+      h(
+        "span.photo-stack",
+        { title: t("tile.stack", { count: photo.stack.count }) },
+        h("span.visually-hidden", t("tile.stack", { count: photo.stack.count })),
+        h("span", { "aria-hidden": "true" }, String(photo.stack.count)),
+        icon("stack"),
+      ),
+    photo.kept && h("span.photo-sign.kept", { title: t("tile.kept") }, icon("star"), h("span.visually-hidden", t("tile.kept"))),
+  ];
 }
 
 /** @param {PhotoItem} photo */
@@ -78,7 +92,12 @@ function daysLeft(deleted) {
 export function statusGlyph(status) {
   if (status !== "error" && !UNFINISHED.includes(status)) return null;
   const word = t(status === "error" ? "tile.failed" : "tile.waiting");
-  return h("span", { class: `photo-sign ${status}`, title: word }, icon(status === "error" ? "warn" : "clock"), h("span.visually-hidden", word));
+  return h(
+    "span",
+    { class: `photo-sign ${status}`, title: word },
+    icon(status === "error" ? "warn" : "clock"),
+    h("span.visually-hidden", word),
+  );
 }
 
 /**

@@ -161,7 +161,8 @@ export function timeline(list, draw, covered, tools) {
     const wanted = new Map(); // by place
     for (const row of rows.slice(from, to)) for (let place = row.place; place < row.end; place += 1) wanted.set(place, row);
     const reached = new Set(wanted.has(active) ? [active] : [active, rows[from]?.place]);
-    if (tiles.node.contains(document.activeElement) && rows.length) wanted.set(active, rows[layout.rowOf(active)]); // the focused tile must not be removed
+    // The focused tile must not be removed.
+    if (tiles.node.contains(document.activeElement) && rows.length) wanted.set(active, rows[layout.rowOf(active)]);
     const isMissing = tiles.render(wanted, reached);
     headings.render(from, to);
     if (isMissing) settling ||= setTimeout(fetchMissing, SETTLE);

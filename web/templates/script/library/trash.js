@@ -21,7 +21,12 @@ export const trash = {
   show(container) {
     let number = 0;
     const clear = button(t("trash.empty"), { glyph: "trash", kind: "danger", hidden: true, click: async () => {
-      const question = { title: t("trash.empty"), text: t("trash.emptyText", { count: formatNumber(number) }), action: t("trash.empty"), danger: true };
+      const question = {
+        title: t("trash.empty"),
+        text: t("trash.emptyText", { count: formatNumber(number) }),
+        action: t("trash.empty"),
+        danger: true,
+      };
       if (!(await confirmDialog(question))) return;
       settle(clear, () => api.post("/api/photos/trash/empty"), ({ deleted }) => {
         praise(t("trash.emptied", { count: formatNumber(deleted) }));
@@ -29,8 +34,15 @@ export const trash = {
       });
     } });
     const grid = photoGrid((told) => new PhotoList({ trash: "true" }, told), {
-      trash: true, actions: ["restore", "delete"],
-      empty: () => emptyState({ glyph: "trash", title: t("trash.none"), text: t("trash.noneText"), action: h("a.button", { href: "#/library", text: t("trash.back") }) }),
+      trash: true,
+      actions: ["restore", "delete"],
+      empty: () =>
+        emptyState({
+          glyph: "trash",
+          title: t("trash.none"),
+          text: t("trash.noneText"),
+          action: h("a.button", { href: "#/library", text: t("trash.back") }),
+        }),
       counted: (count) => {
         number = count;
         clear.hidden = !count;
@@ -65,12 +77,27 @@ export function openTrashed({ id }) {
 export function trashedDetails(photo, { restored, erased }) {
   const title = photoTitle(photo);
   const path = `/api/photos/${photo.id}`;
-  const restore = button(t("trash.restore"), { glyph: "restore", kind: "primary", click: () => settle(restore, () => api.post(`${path}/restore`), () => {
-    praise(t("trash.restored"));
-    restored();
-  }) });
+  const restore = button(t("trash.restore"), {
+    glyph: "restore",
+    kind: "primary",
+    click: () =>
+      settle(
+        restore,
+        () => api.post(`${path}/restore`),
+        () => {
+          praise(t("trash.restored"));
+          restored();
+        },
+      ),
+  });
   const gone = button(t("trash.delete"), { glyph: "trash", click: () =>
     erase(gone, { title: t("trash.delete"), text: t("trash.deleteText", { title }), action: t("trash.delete"), path }, erased) });
-  return [h("h3.details-title", title), isVeiled(photo) ? h("p.details-veil", reasonOf(photo)) : photo.summary && photo.summary !== title && h("p.details-summary", photo.summary),
-    h("p.muted", [t("trash.deleted", { when: formatAgo(photo.deleted_at) }), formatDate(photo.original_timestamp)].join(" · ")), h("div.row", restore, gone)];
+  return [
+    h("h3.details-title", title),
+    isVeiled(photo)
+      ? h("p.details-veil", reasonOf(photo))
+      : photo.summary && photo.summary !== title && h("p.details-summary", photo.summary),
+    h("p.muted", [t("trash.deleted", { when: formatAgo(photo.deleted_at) }), formatDate(photo.original_timestamp)].join(" · ")),
+    h("div.row", restore, gone),
+  ];
 }

@@ -39,7 +39,8 @@ export function showDevices(container) {
       return pressed;
     });
     const uploaded = uploads?.total_synced
-      ? t("devices.uploads", { count: formatNumber(uploads.total_synced), when: formatAgo(uploads.last_sync_time) }) : t("devices.noUploads");
+      ? t("devices.uploads", { count: formatNumber(uploads.total_synced), when: formatAgo(uploads.last_sync_time) })
+      : t("devices.noUploads");
     if (!notified) return settingsRow(name, [...access, uploaded], renames, revoke);
     const seen = t("devices.notified", { when: formatAgo(notified.last_seen) });
     const model = [notified.device_model, notified.platform, notified.app_version].filter(Boolean).join(" · ");
@@ -87,7 +88,9 @@ async function fetchDevices(signal) {
   /** @type {Map<string, Device>} */
   const devices = new Map();
   for (const uploads of uploading.devices) devices.set(uploads.device_id, { id: uploads.device_id, uploads });
-  for (const notified of registered.devices) devices.set(notified.device_id, { ...devices.get(notified.device_id), id: notified.device_id, notified });
+  for (const notified of registered.devices) {
+    devices.set(notified.device_id, { ...devices.get(notified.device_id), id: notified.device_id, notified });
+  }
   for (const token of access.tokens) {
     const id = token.device_id && !OWN.includes(token.device_id) ? token.device_id : `token ${token.id}`;
     const device = devices.get(id) ?? { id };

@@ -125,8 +125,19 @@ function serverFields(server) {
   const description = h("input", { type: "text", maxlength: 2000, value: server?.description ?? "" });
   const trusted = h("input.switch", { type: "checkbox", role: "switch", checked: server?.trusted ?? false });
   return {
-    body: [idRow, field(t("skills.name"), name), field(t("tools.url"), url), field(t("skills.description"), description),
-      field(t("tools.trusted"), trusted, t("tools.trustedText"))],
-    read: () => ({ ...(!server && { id: id.value }), name: name.value, url: url.value, description: description.value, trusted: trusted.checked }),
+    body: [
+      idRow,
+      field(t("skills.name"), name),
+      field(t("tools.url"), url),
+      field(t("skills.description"), description),
+      field(t("tools.trusted"), trusted, t("tools.trustedText")),
+    ],
+    read: () => ({
+      ...(!server && { id: id.value }),
+      name: name.value,
+      url: url.value,
+      description: description.value,
+      trusted: trusted.checked,
+    }),
   };
 }

@@ -10,7 +10,14 @@ import { formDialog, settingsCard, settingsRow } from "./panels.js";
 import { load } from "../base/shell.js";
 import { t } from "../base/texts.js";
 
-/** @typedef {{ id: number, kind: "agenda" | "notes" | "search", query: string, token_id: number | null, last_used_at: string | null }} FeedFields */
+/**
+ * @typedef {object} FeedFields
+ * @property {number} id
+ * @property {"agenda" | "notes" | "search"} kind
+ * @property {string} query
+ * @property {number | null} token_id
+ * @property {string | null} last_used_at
+ */
 
 /** The card of the feeds, and the function that ends its loading. */
 export function feedsCard() {
@@ -24,7 +31,11 @@ export function feedsCard() {
     const title = t("feeds.revoke");
     const revoke = button(title, { label: `${title}: ${name}`, click: () =>
       erase(revoke, { title, text: t("feeds.revokeText"), path: `/api/feeds/${id}`, action: title }, show) });
-    return settingsRow(name, [used ? t("feeds.used", { when: formatAgo(used) }) : t("feeds.unused"), token ? t("feeds.device") : ""], revoke);
+    return settingsRow(
+      name,
+      [used ? t("feeds.used", { when: formatAgo(used) }) : t("feeds.unused"), token ? t("feeds.device") : ""],
+      revoke,
+    );
   }
 
   function create() {
@@ -34,7 +45,15 @@ export function feedsCard() {
       asked.hidden = kind.value !== "search";
       query.required = !asked.hidden;
     };
-    const kind = choice([["agenda", t("feeds.agenda")], ["notes", t("feeds.notes")], ["search", t("feeds.search")]], "agenda", { on: { change: changed } });
+    const kind = choice(
+      [
+        ["agenda", t("feeds.agenda")],
+        ["notes", t("feeds.notes")],
+        ["search", t("feeds.search")],
+      ],
+      "agenda",
+      { on: { change: changed } },
+    );
     changed();
     formDialog({ title: t("feeds.add"), body: [field(t("feeds.kind"), kind), asked], action: t("feeds.create"), submit: async () => {
       const made = await api.post("/api/feeds", { kind: kind.value, query: asked.hidden ? "" : query.value, address: await reachable() });
@@ -42,7 +61,12 @@ export function feedsCard() {
     } });
   }
 
-  const card = settingsCard(t("feeds.title"), h("p.hint", t("feeds.lead")), body, h("div.row", button(t("feeds.add"), { glyph: "plus", click: create })));
+  const card = settingsCard(
+    t("feeds.title"),
+    h("p.hint", t("feeds.lead")),
+    body,
+    h("div.row", button(t("feeds.add"), { glyph: "plus", click: create })),
+  );
   return { card, show };
 }
 

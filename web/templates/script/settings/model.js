@@ -86,7 +86,9 @@ function modelForm(now, presets) {
    */
   function advise(sentence) {
     const setting = /SNAPLORE_LLM_ALLOWED_HOSTS=\S+/.exec(sentence ?? "");
-    if (setting) fill(advice, h("div.stack.tight", { role: "alert" }, h("p.problem", t("model.allow")), codeRow(setting[0], t("model.setting"))));
+    if (setting) {
+      fill(advice, h("div.stack.tight", { role: "alert" }, h("p.problem", t("model.allow")), codeRow(setting[0], t("model.setting"))));
+    }
     return Boolean(setting);
   }
 

@@ -76,11 +76,17 @@ function showAccess(container) {
     await signOut();
     location.reload(); // discards the drafts, pictures and answers of this tab
   };
-  add(container,
-    settingsCard(t("access.browser"),
-      session.key ? h("div.row", button(t("access.signOut"), { click: leaving }), h("span.hint", t("access.signOutText"))) : h("p.problem", t("connect.open")),
-      h("p", h("a", { href: "#/settings/devices", text: t("access.connect") }))),
-    settingsCard(t("access.keys"), keys));
+  add(
+    container,
+    settingsCard(
+      t("access.browser"),
+      session.key
+        ? h("div.row", button(t("access.signOut"), { click: leaving }), h("span.hint", t("access.signOutText")))
+        : h("p.problem", t("connect.open")),
+      h("p", h("a", { href: "#/settings/devices", text: t("access.connect") })),
+    ),
+    settingsCard(t("access.keys"), keys),
+  );
   return load(keys, (signal) => api.get("/api/data/keys", {}, { signal }), (/** @type {KeyStatus} */ found) => {
     if (!found.encrypted) return h("p", t("access.plain"));
     const due = found.rotation_due_at;

@@ -18,9 +18,19 @@ export function showStatistics(container) {
     const rows = [[t("statistics.total"), formatNumber(stats.total_photos)], [t("statistics.done"), formatNumber(stats.done)]];
     if (waiting) rows.push([t("statistics.waiting"), formatNumber(waiting)]);
     if (stats.errors) rows.push([t("statistics.failed"), formatNumber(stats.errors)]);
-    const held = stats.sensitive_photos > 0 && settingsCard(t("held.title"), facts(kindRows(stats)), h("p.hint", t("held.why"), " ", h("a", { href: SENSITIVE, text: t("held.show") })));
-    return [settingsCard(t("settings.statistics"), facts(rows)), held,
-      chart("statistics.categories", "category", stats.category_distribution), chart("statistics.intents", "intent", stats.intent_distribution)];
+    const held =
+      stats.sensitive_photos > 0 &&
+      settingsCard(
+        t("held.title"),
+        facts(kindRows(stats)),
+        h("p.hint", t("held.why"), " ", h("a", { href: SENSITIVE, text: t("held.show") })),
+      );
+    return [
+      settingsCard(t("settings.statistics"), facts(rows)),
+      held,
+      chart("statistics.categories", "category", stats.category_distribution),
+      chart("statistics.intents", "intent", stats.intent_distribution),
+    ];
   });
 }
 
@@ -43,7 +53,20 @@ function link(name, value, text) {
 function chart(title, group, counts) {
   const rows = Object.entries(counts).filter(([, count]) => count).sort(([, one], [, other]) => other - one);
   const most = Math.max(1, ...rows.map(([, count]) => count));
-  return settingsCard(t(title), rows.length ? h("ul.list", rows.map(([value, count]) => h("li.bar",
-    link(group, value, term(group, value)), h("span.bar-track", { "aria-hidden": "true" }, h("i", { style: { width: `${(count / most) * 100}%` } })),
-    h("span.bar-count", formatNumber(count))))) : h("p.muted.small", t("statistics.none")));
+  return settingsCard(
+    t(title),
+    rows.length
+      ? h(
+          "ul.list",
+          rows.map(([value, count]) =>
+            h(
+              "li.bar",
+              link(group, value, term(group, value)),
+              h("span.bar-track", { "aria-hidden": "true" }, h("i", { style: { width: `${(count / most) * 100}%` } })),
+              h("span.bar-count", formatNumber(count)),
+            ),
+          ),
+        )
+      : h("p.muted.small", t("statistics.none")),
+  );
 }

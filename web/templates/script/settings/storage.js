@@ -15,7 +15,9 @@ const CLEAR_PHRASE = "delete everything"; // expected by the API, whatever the l
 
 /** @returns {[string, string][]} */
 const inBucket = (/** @type {any} */ stats) =>
-  stats.away_photos ? [[t("data.away"), t("data.awaySize", { count: formatNumber(stats.away_photos), size: formatBytes(stats.storage_away_bytes) })]] : [];
+  stats.away_photos
+    ? [[t("data.away"), t("data.awaySize", { count: formatNumber(stats.away_photos), size: formatBytes(stats.storage_away_bytes) })]]
+    : [];
 
 /** @param {HTMLElement} container */
 export function showStorage(container) {
@@ -66,10 +68,25 @@ function codesSwitch({ days, photos }) {
  */
 function retentionForm({ retention_days: now }) {
   const isOwn = !CHOICES.includes(now);
-  const days = h("input", { type: "number", min: 1, max: 36500, step: 1, value: isOwn ? String(now) : "", "aria-label": t("data.days"), on: { input: typed } });
+  const days = h("input", {
+    type: "number",
+    min: 1,
+    max: 36500,
+    step: 1,
+    value: isOwn ? String(now) : "",
+    "aria-label": t("data.days"),
+    on: { input: typed },
+  });
   const options = [...CHOICES, null].map((choice) => {
     const id = `keep-${choice ?? "own"}`;
-    const radio = h("input", { type: "radio", name: "keep", id, value: String(choice ?? "own"), required: true, checked: choice === null ? isOwn : choice === now });
+    const radio = h("input", {
+      type: "radio",
+      name: "keep",
+      id,
+      value: String(choice ?? "own"),
+      required: true,
+      checked: choice === null ? isOwn : choice === now,
+    });
     const effect = h("span.hint", { role: "status" });
     return { choice, radio, effect, row: h("div.row.keep-choice", radio,
       h("label", { for: id, text: choice === null ? t("data.own") : duration(choice) }), choice === null && days, effect) };

@@ -38,8 +38,18 @@ export function showPrograms(container) {
 
 function webhooksCard() {
   const body = h("div");
-  const show = () => load(body, (signal) => api.get("/api/webhooks", null, { signal }), (/** @type {{ webhooks: WebhookFields[] }} */ { webhooks }) =>
-    (webhooks.length ? h("ul.list", webhooks.map((one) => webhookRow(one, show))) : h("p.hint", t("webhooks.none"))));
+  const show = () =>
+    load(
+      body,
+      (signal) => api.get("/api/webhooks", null, { signal }),
+      (/** @type {{ webhooks: WebhookFields[] }} */ { webhooks }) =>
+        webhooks.length
+          ? h(
+              "ul.list",
+              webhooks.map((one) => webhookRow(one, show)),
+            )
+          : h("p.hint", t("webhooks.none")),
+    );
   const create = () => {
     const url = h("input", { type: "url", required: true, maxlength: 2048, placeholder: "https://…", spellcheck: "false" });
     const name = h("input", { type: "text", maxlength: 100 });
@@ -52,7 +62,10 @@ function webhooksCard() {
         const picked = chosen.filter((box) => box.checked).map((box) => box.value);
         const { secret } = await api.post("/api/webhooks", { url: url.value, name: name.value.trim(), events: picked });
         setTimeout(() => { // once the form has closed
-          dialog({ title: t("webhooks.made"), body: h("div.stack", h("p", t("webhooks.madeText")), codeRow(secret, t("webhooks.secret"))) });
+          dialog({
+            title: t("webhooks.made"),
+            body: h("div.stack", h("p", t("webhooks.madeText")), codeRow(secret, t("webhooks.secret"))),
+          });
           show();
         });
       } });
@@ -74,9 +87,18 @@ function webhookRow({ id, name, url, events, enabled, problem, failing_since: si
     waiting ? t("webhooks.waits", { count: formatNumber(waiting) }) : "",
     dropped ? t("webhooks.dropped", { count: formatNumber(dropped) }) : ""];
   const on = toggle(said("settings.on"), enabled, (now) => api.patch(path, { enabled: now }).then(show));
-  const test = button(t("webhooks.test"), { label: said("webhooks.test"), click: () =>
-    settle(test, () => api.post(`${path}/test`), (/** @type {DeliveryFields} */ { status, problem: why }) =>
-      (status === "delivered" ? toast(t("webhooks.tested", { name }), { kind: "good" }) : toast(t("webhooks.failed", { name, problem: why }), { kind: "bad" }))) });
+  const test = button(t("webhooks.test"), {
+    label: said("webhooks.test"),
+    click: () =>
+      settle(
+        test,
+        () => api.post(`${path}/test`),
+        (/** @type {DeliveryFields} */ { status, problem: why }) =>
+          status === "delivered"
+            ? toast(t("webhooks.tested", { name }), { kind: "good" })
+            : toast(t("webhooks.failed", { name, problem: why }), { kind: "bad" }),
+      ),
+  });
   const log = button(t("webhooks.log"), { label: said("webhooks.log"), click: () => showLog(path, name, show) });
   const remove = button("", { glyph: "trash", kind: "quiet", label: said("list.delete"), click: () =>
     erase(remove, { title: t("list.delete"), text: t("webhooks.deleteText", { name }), path }, show) });
@@ -90,8 +112,13 @@ function webhookRow({ id, name, url, events, enabled, problem, failing_since: si
  */
 function showLog(path, name, changed) {
   const body = h("div.webhook-log");
-  const draw = () => load(body, (signal) => api.get(`${path}/deliveries`, null, { signal }), (/** @type {{ deliveries: DeliveryFields[] }} */ { deliveries }) =>
-    (deliveries.length ? h("ul.list", deliveries.map(entry)) : h("p.hint", t("webhooks.logNone"))));
+  const draw = () =>
+    load(
+      body,
+      (signal) => api.get(`${path}/deliveries`, null, { signal }),
+      (/** @type {{ deliveries: DeliveryFields[] }} */ { deliveries }) =>
+        deliveries.length ? h("ul.list", deliveries.map(entry)) : h("p.hint", t("webhooks.logNone")),
+    );
 
   /** @param {DeliveryFields} delivery */
   function entry({ id, event, subject, status, attempts, answer, problem, created_at: created, next_at: next }) {
@@ -100,7 +127,9 @@ function showLog(path, name, changed) {
     const outcome = t(`webhooks.${status === "failed" ? "failing" : status}`);
     const due = next && (parseTime(next) > new Date() ? formatTime(next) : t("webhooks.soon"));
     const details = [
-      [formatAgo(created), outcome, status === "delivered" && answer, attempts > 1 && t("webhooks.tries", { count: attempts })].filter(Boolean).join(" · "),
+      [formatAgo(created), outcome, status === "delivered" && answer, attempts > 1 && t("webhooks.tries", { count: attempts })]
+        .filter(Boolean)
+        .join(" · "),
       status === "withdrawn" ? "" : [problem, due && t("webhooks.next", { when: due })].filter(Boolean).join(" · "),
     ];
     const label = t("webhooks.again");

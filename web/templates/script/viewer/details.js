@@ -14,7 +14,8 @@ export const UNFINISHED = ["pending", "processing"];
 
 /**
  * @param {PhotoDetail} photo
- * @param {{ title: string, reprocess: (pressed: HTMLButtonElement) => unknown, veil: Child }} options `veil` is shown in place of what was read
+ * @param {{ title: string, reprocess: (pressed: HTMLButtonElement) => unknown, veil: Child }} options `veil` is shown in place of what
+ *   was read
  */
 export function detailsOf(photo, { title, reprocess, veil }) {
   const { analysis } = photo;
@@ -23,24 +24,38 @@ export function detailsOf(photo, { title, reprocess, veil }) {
   const text = textOf(photo);
   const again = button(t("details.reprocess"), { glyph: "refresh", click: () => reprocess(again) });
   const facts = [
-    ["taken", formatDate(photo.original_timestamp)], ["uploaded", formatDate(photo.created_at)], ["app", analysis.app_name],
+    ["taken", formatDate(photo.original_timestamp)],
+    ["uploaded", formatDate(photo.created_at)],
+    ["app", analysis.app_name],
     ["type", isDone && analysis.content_category && term("category", analysis.content_category)],
     ["purpose", isDone && analysis.intent && term("intent", analysis.intent)],
-    ["device", photo.device_name || photo.device_id], ["size", `${photo.width} × ${photo.height}, ${formatBytes(photo.file_size)}`],
-    ["name", !veil && photo.filename], ["state", t(`status.${analysis.status}`)], ["confidence", isDone && formatPercent(analysis.confidence)],
+    ["device", photo.device_name || photo.device_id],
+    ["size", `${photo.width} × ${photo.height}, ${formatBytes(photo.file_size)}`],
+    ["name", !veil && photo.filename],
+    ["state", t(`status.${analysis.status}`)],
+    ["confidence", isDone && formatPercent(analysis.confidence)],
   ];
   return [
     h("h3.details-title", title),
     veil,
-    analysis.status === "error" && h("div.details-failed", { role: "alert" }, h("strong", t("details.failed")), h("p", analysis.error_message), again),
+    analysis.status === "error" &&
+      h("div.details-failed", { role: "alert" }, h("strong", t("details.failed")), h("p", analysis.error_message), again),
     UNFINISHED.includes(analysis.status) && h("p.muted", { role: "status", text: t("details.waiting") }),
-    !veil && [photo.summary && photo.summary !== title && h("p.details-summary", photo.summary),
+    !veil && [
+      photo.summary && photo.summary !== title && h("p.details-summary", photo.summary),
       h("div.details-own"), // for tags and a note (own-words.js)
       h("div.details-agenda"), // for what happens on days that it names (agenda.js)
       entities.length > 0 && h("section", h("h4", t("details.entities")), h("ul.list.entities", entities.map(entityRow))),
-      text ? textSection(text) : isDone && h("p.muted.small", t("details.noText"))],
-    h("section", h("h4", t("details.facts")),
-      h("dl.facts", facts.filter(([, value]) => value).map(([name, value]) => [h("dt", t(`details.${name}`)), h("dd", value)]))),
+      text ? textSection(text) : isDone && h("p.muted.small", t("details.noText")),
+    ],
+    h(
+      "section",
+      h("h4", t("details.facts")),
+      h(
+        "dl.facts",
+        facts.filter(([, value]) => value).map(([name, value]) => [h("dt", t(`details.${name}`)), h("dd", value)]),
+      ),
+    ),
   ];
 }
 
@@ -54,8 +69,16 @@ function textSection(text) {
     more.setAttribute("aria-expanded", String(!isShort));
     more.textContent = t(isShort ? "details.more" : "details.less");
   });
-  return h("section", h("div.row.apart", h("h4", t("details.text")),
-    button("", { glyph: "copy", kind: "quiet", label: t("details.copy", { value: t("details.text") }), click: () => copyText(text) })), body, isLong && more);
+  return h(
+    "section",
+    h(
+      "div.row.apart",
+      h("h4", t("details.text")),
+      button("", { glyph: "copy", kind: "quiet", label: t("details.copy", { value: t("details.text") }), click: () => copyText(text) }),
+    ),
+    body,
+    isLong && more,
+  );
 }
 
 /**
@@ -78,8 +101,17 @@ export function entitiesOf({ analysis }) {
 function entityRow({ type, value, href }) {
   const isWeb = href?.startsWith("http");
   const shown = href ? h("a", { href, rel: "noopener noreferrer", target: isWeb ? "_blank" : null, text: value }) : h("span", value);
-  return h("li", h("span.entity-type", term("entity", type)), h("span.grow", shown),
-    button("", { glyph: "copy", kind: "quiet", label: t("details.copy", { value: value.slice(0, SHOWN_VALUE) }), click: () => copyText(value) }));
+  return h(
+    "li",
+    h("span.entity-type", term("entity", type)),
+    h("span.grow", shown),
+    button("", {
+      glyph: "copy",
+      kind: "quiet",
+      label: t("details.copy", { value: value.slice(0, SHOWN_VALUE) }),
+      click: () => copyText(value),
+    }),
+  );
 }
 
 /**

@@ -65,7 +65,11 @@ export class Gestures {
     this.#hooks = hooks;
     stage.addEventListener("mousedown", (event) => event.preventDefault()); // the browser's own dragging and selecting by the mouse
     // Otherwise Chromium takes the end of a drag for a fling of the page, and swallows the next tap to stop it.
-    stage.addEventListener("touchmove", (event) => this.#state !== "press" && this.#state !== "ignore" && event.cancelable && event.preventDefault(), { passive: false });
+    stage.addEventListener(
+      "touchmove",
+      (event) => this.#state !== "press" && this.#state !== "ignore" && event.cancelable && event.preventDefault(),
+      { passive: false },
+    );
     stage.addEventListener("pointerdown", (event) => this.#down(event));
     stage.addEventListener("pointermove", (event) => this.#move(event));
     stage.addEventListener("pointerup", (event) => this.#up(event));

@@ -30,7 +30,12 @@ function widthOf(text) {
 export function textLayer(lines, size) {
   const node = h("div.viewer-lines", { "aria-hidden": "true" }); // the panel has the text for screen readers
   const rows = lines.filter(({ text }) => text).map((line) => {
-    const box = { left: line.left * size.width, top: line.top * size.height, width: line.width * size.width, height: line.height * size.height };
+    const box = {
+      left: line.left * size.width,
+      top: line.top * size.height,
+      width: line.width * size.width,
+      height: line.height * size.height,
+    };
     const element = h("span.viewer-line", { text: line.text });
     const natural = (widthOf(line.text) / MEASURED) * box.height;
     Object.assign(element.style, {
@@ -49,7 +54,8 @@ export function textLayer(lines, size) {
    * @param {{ x: number, y: number }} point
    */
   function caret({ x, y }) {
-    const beyond = (/** @type {number} */ at, /** @type {number} */ from, /** @type {number} */ length) => Math.max(from - at, 0, at - from - length);
+    const beyond = (/** @type {number} */ at, /** @type {number} */ from, /** @type {number} */ length) =>
+      Math.max(from - at, 0, at - from - length);
     let row = 0;
     let least = Infinity;
     rows.forEach(({ box }, number) => {

@@ -35,7 +35,9 @@ export function ownWords(content, photo, saved) {
     const isLine = name === "title";
     const open = () => {
       const props = { maxlength: LONGEST[name], "aria-label": t(`own.${name}`), placeholder: isLine ? node.textContent : undefined, value };
-      const field = isLine ? h("input.own-input", { type: "text", ...props }) : h("textarea.own-input", { rows: name === "text" ? 10 : 3, ...props });
+      const field = isLine
+        ? h("input.own-input", { type: "text", ...props })
+        : h("textarea.own-input", { rows: name === "text" ? 10 : 3, ...props });
       const hint = h("p.hint", { text: t(isLine ? "own.hintLine" : "own.hintText") });
       const problem = h("p.problem", { role: "alert" });
       const place = h("div.own-editing", field, hint, problem);
@@ -99,7 +101,8 @@ export function ownWords(content, photo, saved) {
     return h("p.own-mark", icon("edit"), h("span", t("own.yours")), back);
   }
 
-  const pencilOf = (/** @type {OwnField} */ name) => button("", { glyph: "edit", kind: "quiet own-pencil", label: t("own.edit", { name: t(`own.${name}`) }), dataset: { own: name } });
+  const pencilOf = (/** @type {OwnField} */ name) =>
+    button("", { glyph: "edit", kind: "quiet own-pencil", label: t("own.edit", { name: t(`own.${name}`) }), dataset: { own: name } });
 
   const title = /** @type {HTMLElement} */ (content.querySelector(".details-title"));
   const titlePencil = pencilOf("title");
@@ -146,9 +149,22 @@ export function ownWords(content, photo, saved) {
       } else return;
       event.preventDefault();
     });
-    const chips = photo.tags.map((tag) => h("li.filter.own-tag",
-      h("a", { href: `#/library?tag=${encodeURIComponent(tag)}`, title: t("own.showTag", { tag }), text: tag }),
-      button("", { glyph: "close", kind: "quiet", label: t("own.removeTag", { tag }), click: () => change(photo.tags.filter((other) => other !== tag), ".own-tags input") })));
+    const chips = photo.tags.map((tag) =>
+      h(
+        "li.filter.own-tag",
+        h("a", { href: `#/library?tag=${encodeURIComponent(tag)}`, title: t("own.showTag", { tag }), text: tag }),
+        button("", {
+          glyph: "close",
+          kind: "quiet",
+          label: t("own.removeTag", { tag }),
+          click: () =>
+            change(
+              photo.tags.filter((other) => other !== tag),
+              ".own-tags input",
+            ),
+        }),
+      ),
+    );
     return h("div.own-tags", { role: "group", label: t("own.tags") }, h("ul.list.chips", chips, h("li", input)), suggestions);
   }
 }

@@ -140,7 +140,12 @@ export function pictureSlide(id, area, summary, changed, isTrashed) {
       node.dataset.state = "broken";
       canvas.hidden = true;
       if (error?.status === 404) fill(problem, emptyState({ title: told.gone }));
-      else fill(problem, failedState(error?.name === "EncodingError" ? new Error(told.broken) : error, () => (canvas.hidden = !zoom.size.width, show())));
+      else {
+        fill(
+          problem,
+          failedState(error?.name === "EncodingError" ? new Error(told.broken) : error, () => ((canvas.hidden = !zoom.size.width), show())),
+        );
+      }
       problem.hidden = false;
     }
   }

@@ -18,9 +18,18 @@ export function stackStrip({ photo_ids: ids, best, count }, current, { viewer, o
   const members = ids.map((id, at) => {
     const name = [t("stack.member", { at: at + 1, count }), id === best && t("stack.best")].filter(Boolean).join(", ");
     const sign = id === best && h("span.stack-best", { "aria-hidden": "true" }, t("stack.best"));
-    const member = h("button.stack-member", { type: "button", title: name, "aria-current": id === current ? "true" : undefined, on: { click: () => id !== current && open(id) } }, sign);
-    looked.then((found) => veilable(member, found.get(id) ?? { id, sensitive: [] }, (veiled) =>
-      fill(member, veiled ? [icon("hidden"), h("span.visually-hidden", name)] : picture(`/api/photos/${id}/thumbnail`, name), sign)), () => {});
+    const member = h(
+      "button.stack-member",
+      { type: "button", title: name, "aria-current": id === current ? "true" : undefined, on: { click: () => id !== current && open(id) } },
+      sign,
+    );
+    looked.then(
+      (found) =>
+        veilable(member, found.get(id) ?? { id, sensitive: [] }, (veiled) =>
+          fill(member, veiled ? [icon("hidden"), h("span.visually-hidden", name)] : picture(`/api/photos/${id}/thumbnail`, name), sign),
+        ),
+      () => {},
+    );
     return member;
   });
   /** @param {number} kept */
@@ -28,11 +37,26 @@ export function stackStrip({ photo_ids: ids, best, count }, current, { viewer, o
     if (await changeMany(ids.filter((id) => id !== kept), "trash")) open(kept);
   };
   const others = formatNumber(count - 1);
-  const tidy = button(t("stack.tidy"), { glyph: "stack", kind: "quiet stack-tidy", "aria-haspopup": "menu", click: () => openMenu(viewer, tidy, {
-    label: t("stack.tidy"), back: tidy, items: [
-      { label: t("stack.keepBest", { count: others }), glyph: "check", run: () => keep(best) },
-      ...(current === best ? [] : [{ label: t("stack.keepThis", { count: others }), glyph: /** @type {const} */ ("image"), run: () => keep(current) }]),
-    ],
-  }) });
-  return h("div.viewer-stack", { role: "group", label: t("stack.label", { count: formatNumber(count) }) }, h("div.stack-members", members), tidy);
+  const tidy = button(t("stack.tidy"), {
+    glyph: "stack",
+    kind: "quiet stack-tidy",
+    "aria-haspopup": "menu",
+    click: () =>
+      openMenu(viewer, tidy, {
+        label: t("stack.tidy"),
+        back: tidy,
+        items: [
+          { label: t("stack.keepBest", { count: others }), glyph: "check", run: () => keep(best) },
+          ...(current === best
+            ? []
+            : [{ label: t("stack.keepThis", { count: others }), glyph: /** @type {const} */ ("image"), run: () => keep(current) }]),
+        ],
+      }),
+  });
+  return h(
+    "div.viewer-stack",
+    { role: "group", label: t("stack.label", { count: formatNumber(count) }) },
+    h("div.stack-members", members),
+    tidy,
+  );
 }
