@@ -212,28 +212,8 @@ def _calendar(settings: Settings, *, now: datetime) -> list[ics.Entry]:
     instance = _instance()
     known = {row.item: row for row in CalendarEntry.select()}
     entries, changed, over = [], [], []
-
-    def entry_of(row: CalendarEntry, title: str, item: agenda.Item | None = None) -> ics.Entry:
-        entry = ics.Entry(
-            uid=str(uuid.uuid5(instance, f"agenda/{row.item}")),
-            sequence=row.sequence,
-            changed_at=row.changed_at,
-            starts_at=datetime.fromisoformat(row.starts_at),
-            ends_at=datetime.fromisoformat(item.ends_at) if item is not None and item.ends_at else None,
-            all_day=bool(row.all_day),
-            title=title,
-            is_cancelled=item is None,
-        )
-        if item is None:
-            return entry
-        return entry._replace(note=item.quote, page=f"photo/{item.photo_id}", category=item.kind)
-
     for item in items:
-        fingerprint = hashlib.sha256(
-            msgspec.json.encode(
-                (item.kind, item.title, item.starts_at, item.ends_at, item.quote, item.photo_id)
-            )
-        ).digest()
+        fingerprint = _fingerprint(item)
         row = known.pop(str(item.id), None)
         if row is None or row.fingerprint != fingerprint:
             row = CalendarEntry(
@@ -245,7 +225,7 @@ def _calendar(settings: Settings, *, now: datetime) -> list[ics.Entry]:
                 changed_at=now,
             )
             changed.append(row)
-        entries.append(entry_of(row, item.title, item))
+        entries.append(_entry(instance, row, item.title, item))
     for row in known.values():
         if row.starts_at < since:
             over.append(row.item)
@@ -255,13 +235,36 @@ def _calendar(settings: Settings, *, now: datetime) -> list[ics.Entry]:
                 row.cancelled_at = now
                 changed.append(row)
             if now - row.cancelled_at < CANCELLED:
-                entries.append(entry_of(row, GONE[settings.language]))
+                entries.append(_entry(instance, row, GONE[settings.language]))
     if changed or over:
         with _unless_full(), db.atomic():
             CalendarEntry.delete().where(CalendarEntry.item.in_(over)).execute()
             for row in changed:
                 CalendarEntry.insert(row.__data__).on_conflict_replace().execute()
     return entries
+
+
+def _fingerprint(item: agenda.Item) -> bytes:
+    """What differs when a calendar is to be told of a change."""
+    shown = (item.kind, item.title, item.starts_at, item.ends_at, item.quote, item.photo_id)
+    return hashlib.sha256(msgspec.json.encode(shown)).digest()
+
+
+def _entry(instance: uuid.UUID, row: CalendarEntry, title: str, item: agenda.Item | None = None) -> ics.Entry:
+    """An event for calendars; cancelled without the item."""
+    entry = ics.Entry(
+        uid=str(uuid.uuid5(instance, f"agenda/{row.item}")),
+        sequence=row.sequence,
+        changed_at=row.changed_at,
+        starts_at=datetime.fromisoformat(row.starts_at),
+        ends_at=datetime.fromisoformat(item.ends_at) if item is not None and item.ends_at else None,
+        all_day=bool(row.all_day),
+        title=title,
+        is_cancelled=item is None,
+    )
+    if item is None:
+        return entry
+    return entry._replace(note=item.quote, page=f"photo/{item.photo_id}", category=item.kind)
 
 
 def _is_held(note: Dynamic) -> bool:

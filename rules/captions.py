@@ -115,19 +115,21 @@ def of_code(entity: Entity, language: str) -> str:
     return shortened(one_line(_SENTENCES[language]["caption"]["code"].format(said=entity.value)), MAX_TITLE)
 
 
+def _header(layout: Layout, kind: str) -> str:
+    """The first line of the header that is a title, or on a plan of days the name of a day."""
+    for line in layout.headers:
+        text = _without_count(plain(line.text))
+        is_day = kind in ("tasks", "calendar") and weight(text) >= 4 and _DAY_NAME.fullmatch(text)
+        if _is_title(text, 2) or is_day:
+            return text
+    return ""
+
+
 def _subject(layout: Layout, kind: str, app: str) -> str:
     """The header, or what is larger or more particular than it."""
     if kind == "weather" and (place := _place(layout)):
         return place
-    header = next(
-        (
-            text
-            for line in layout.headers
-            if _is_title(text := _without_count(plain(line.text)), 2)
-            or (kind in ("tasks", "calendar") and weight(text) >= 4 and _DAY_NAME.fullmatch(text))
-        ),
-        "",
-    )
+    header = _header(layout, kind)
     heading = "" if layout.heading is None else plain(layout.heading.text)
     if heading and not _is_title(heading):
         heading = ""

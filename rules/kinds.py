@@ -9,14 +9,15 @@ every feature of a messenger is not taken for a conversation.
 The phrases of each kind and what a kind means are in `rules/words/kinds.toml`.
 """
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from engines.lines import Line
 from rules import wordlists
 from rules.entities import CLOCK, MONTH, NUMBER, SIGN
-from rules.layout import Layout, is_chinese, is_clock, weight
+from rules.layout import Block, Layout, is_chinese, is_clock, weight
 
 ENOUGH = 3.0
 HEADER, ALONE, INSIDE = 1.6, 1.0, 0.55  # by what a word's weight is multiplied, by its place
@@ -217,111 +218,141 @@ _DAY_OF_MONTH = re.compile(r"[1-9]|[12][0-9]|3[01]")
 _TEMPERATURE = re.compile(r"-?\d{1,3} ?(?:°|℃|℉|C\b)|H:\d{1,3}")
 
 
+Evidence = Iterator[tuple[str, float]]  # a kind, and what speaks for it
+
+
 def _by_layout(layout: Layout, words: Mapping[str, float]) -> dict[str, float]:
     """The evidence of places and forms for each kind, as far as `words` do not speak against it."""
-    lines = layout.lines
-    texts = [line.text for line in lines]
     found: dict[str, float] = {}
-
-    def add(kind: str, amount: float) -> None:
-        found[kind] = found.get(kind, 0) + amount
-
     calm = words.get("settings", 0) < 4  # a screen of settings has few forms of its own
+    parts = (
+        *((_speech(layout, words), _dated_rows(layout, words)) if calm else ()),
+        _money(layout, words),
+        _notices(layout),
+        *((_posts(layout),) if calm else ()),
+        _running_text(layout, words),
+        _grids(layout),
+    )
+    for kind, amount in itertools.chain.from_iterable(parts):
+        found[kind] = found.get(kind, 0) + amount
+    return {kind: amount for kind, amount in found.items() if amount}
+
+
+def _speakers(layout: Layout) -> tuple[list[Block], list[Block]]:
+    """The bubbles with words in them, on the left and on the right."""
     left, right = layout.bubbles
-    said_left = [block for block in left if weight(block.text) >= 6]
-    said_right = [block for block in right if weight(block.text) >= 6]
-    if calm and said_left and said_right and len(said_left) + len(said_right) >= 3:
-        clocks = sum(_ENDS_IN_CLOCK.search(text[-16:]) is not None for text in texts)
-        sentences = sum(block.text.rstrip()[-1:] in _SENTENCE_ENDS for block in [*said_left, *said_right])
-        # On a wide screen, two columns of text look like two speakers.
-        columns = (
-            layout.width > layout.height and max(weight(block.text) for block in layout.blocks) > LONG_MESSAGE
-        )
-        if not columns and (clocks or layout.width < layout.height or words.get("conversation", 0) >= 1):
-            add("conversation", 1.8 + 0.4 * min(4, clocks) + 0.3 * min(3, len(said_right)))
-            add("conversation", 0.25 * min(4, sentences))
+    return [one for one in left if weight(one.text) >= 6], [one for one in right if weight(one.text) >= 6]
+
+
+def _speech(layout: Layout, words: Mapping[str, float]) -> Evidence:
+    said_left, said_right = _speakers(layout)
+    if not (said_left and said_right and len(said_left) + len(said_right) >= 3):
+        return
+    clocks = sum(_ENDS_IN_CLOCK.search(line.text[-16:]) is not None for line in layout.lines)
+    sentences = sum(block.text.rstrip()[-1:] in _SENTENCE_ENDS for block in [*said_left, *said_right])
+    # On a wide screen, two columns of text look like two speakers.
+    is_wide = layout.width > layout.height
+    columns = is_wide and max(weight(block.text) for block in layout.blocks) > LONG_MESSAGE
+    if not columns and (clocks or layout.width < layout.height or words.get("conversation", 0) >= 1):
+        yield "conversation", 1.8 + 0.4 * min(4, clocks) + 0.3 * min(3, len(said_right))
+        yield "conversation", 0.25 * min(4, sentences)
+
+
+def _dated_rows(layout: Layout, words: Mapping[str, float]) -> Evidence:
     dated = layout.values(WHEN_RIGHT)
-    if calm and len(dated) >= 3:
+    if len(dated) >= 3:
         # Who wrote is a short name; what has a year beside it is an article, a file or a task.
         recent = [row for row in dated if len(row.first.text) <= 28 and not _YEAR.search(row.last.text)]
         wrapped = sum(len(block.lines) >= 2 for block in layout.body)
         if len(recent) >= 3 and 3 * wrapped <= len(recent) + 2:
             others = max((words.get(kind, 0) for kind in _ALSO_DATED), default=0)
-            add("conversations", (2.4 if len(recent) < 5 else 3.1) - (1.5 if others >= 3 else 0))
+            yield "conversations", (2.4 if len(recent) < 5 else 3.1) - (1.5 if others >= 3 else 0)
         for kind, amount in (("notices", 1.2), ("mail", 1.0)):
             if words.get(kind, 0) >= 0.5:
-                add(kind, amount)
+                yield kind, amount
     below = sum(
         len(row.lines) == 1 and WHEN_RIGHT.fullmatch(row.first.text.strip()) is not None
         for row in layout.rows
     )
-    if (
-        calm
-        and below >= 4
-        and sum(text.rstrip().endswith(("?", "!", "？", "！", "。")) for text in texts) >= 2
-    ):
-        add("conversations", 3.1)
+    ends = sum(line.text.rstrip().endswith(("?", "!", "？", "！", "。")) for line in layout.lines)
+    if below >= 4 and ends >= 2:
+        yield "conversations", 3.1
+
+
+def _money(layout: Layout, words: Mapping[str, float]) -> Evidence:
     paid = layout.values(AMOUNT_RIGHT)
-    money = sum(MONEY.search(text) is not None for text in texts)
+    money = sum(MONEY.search(line.text) is not None for line in layout.lines)
     if len(paid) >= 3 and (
         money >= 1 or sum("." in row.last.text or "," in row.last.text for row in paid) >= 3
     ):
-        add("accounts", 2.5 if money >= 2 else 1.6)
+        yield "accounts", 2.5 if money >= 2 else 1.6
     if money >= 4:
-        add("accounts", 1.4)
+        yield "accounts", 1.4
     if money >= 1 and layout.heading is None and words.get("payment", 0) >= 1:
-        add("payment", 0.6)
-    if any(line.height >= 1.45 * layout.median and MONEY.search(line.text) for line in lines):
-        for kind in ("payment", "accounts"):
+        yield "payment", 0.6
+    if any(line.height >= 1.45 * layout.median and MONEY.search(line.text) for line in layout.lines):
+        for kind in ("payment", "accounts", "shop"):
             if words.get(kind, 0) >= 1:
-                add(kind, 1.6)
-        if words.get("shop", 0) >= 1:
-            add("shop", 1.6)
-    senders = sum(headed(text) != "" for text in texts)
-    add("notices", min(4.5, 3.2 * senders))
+                yield kind, 1.6
+
+
+def _notices(layout: Layout) -> Evidence:
+    senders = sum(headed(line.text) != "" for line in layout.lines)
+    yield "notices", min(4.5, 3.2 * senders)
     if is_lock_screen(layout):
-        add("lock_screen", 3.5 + min(2, senders))
-    elif any(line.height >= 2.2 * layout.median and is_clock(line.text) for line in lines) and senders:
-        add("lock_screen", 3)
+        yield "lock_screen", 3.5 + min(2, senders)
+    elif any(line.height >= 2.2 * layout.median and is_clock(line.text) for line in layout.lines) and senders:
+        yield "lock_screen", 3
+
+
+def _posts(layout: Layout) -> Evidence:
+    texts = [line.text for line in layout.lines]
     handles = sum(_HANDLE.search(text) is not None for text in texts)
     counted = sum(_COUNTED.search(text) is not None for text in texts)
     viewed = sum(_VIEWED.search(text) is not None for text in texts)
     tagged = sum(_HASHTAG.search(text) is not None for text in texts)
     voted = sum(_VOTED.search(text) is not None for text in texts)
-    if calm:
-        add("post", min(3.4, 1.5 * min(2, handles) + 0.4 * max(0, handles - 2)))
-        add("post", min(4.0, 2.4 * counted) + min(1.6, 0.8 * tagged) + min(2.5, 1.0 * voted))
-        add("video", min(3.6, 2.0 * viewed) + (1.5 if any(map(_LENGTH.search, texts)) else 0))
-    running = layout.paragraphs
-    long = sum(weight(block.text) for block in running)
-    if long >= 200 and len(running) >= 1 and not (said_left and said_right):
-        add("article", min(3.0, long / 200))
+    yield "post", min(3.4, 1.5 * min(2, handles) + 0.4 * max(0, handles - 2))
+    yield "post", min(4.0, 2.4 * counted) + min(1.6, 0.8 * tagged) + min(2.5, 1.0 * voted)
+    yield "video", min(3.6, 2.0 * viewed) + (1.5 if any(map(_LENGTH.search, texts)) else 0)
+
+
+def _running_text(layout: Layout, words: Mapping[str, float]) -> Evidence:
+    texts = [line.text for line in layout.lines]
+    article = 0.0
+    long = sum(weight(block.text) for block in layout.paragraphs)
+    if long >= 200 and not all(_speakers(layout)):
+        article += min(3.0, long / 200)
     if any(_BYLINE.search(text) for text in texts[:14]):
-        add("article", 1.4)
+        article += 1.4
     if layout.heading is not None and long >= 200:
-        add("article", 0.8)
+        article += 0.8
+    yield "article", article
     edges = (
         line
         for line in layout.all_lines
         if line.bottom < layout.top + 0.16 * layout.height or line.top > 0.9 * layout.height
     )
     if any(_ADDRESS.fullmatch(line.text.strip()[:200]) for line in edges):
-        add("page", 3.0 + 0.6 * (words.get("article", 0) + found.get("article", 0)))
+        yield "page", 3.0 + 0.6 * (words.get("article", 0) + article)
     code = sum(_CODE_LINE.search(text[:200]) is not None for text in texts)
     if code >= 4 and code * 3 >= len(texts):
-        add("source", 3.5)
+        yield "source", 3.5
+
+
+def _grids(layout: Layout) -> Evidence:
+    texts = [line.text for line in layout.lines]
     if sum(_TEMPERATURE.search(text) is not None for text in texts) >= 4:
-        add("weather", 3)
+        yield "weather", 3
     if sum(_DAY_OF_MONTH.fullmatch(text.strip()) is not None for text in texts) >= 14:
-        add("calendar", 3.5)
+        yield "calendar", 3.5
     grid = [
         row
         for row in layout.rows
         if len(row.lines) >= 3 and all(2 <= len(one.text) <= 12 for one in row.lines)
     ]
     if len(grid) >= 3 and 3 * len(grid) >= 2 * len(layout.rows) - 3:
-        add("home_screen", 3.2)
-    return {kind: amount for kind, amount in found.items() if amount}
+        yield "home_screen", 3.2
 
 
 _DOTS = re.compile(r"[·•・∙]")

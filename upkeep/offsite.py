@@ -200,17 +200,7 @@ def _send(
     small(archive.HEAD, msgspec.json.format(msgspec.json.encode(head)) + b"\n")
     for name in archive.RINGS:
         small(name, (private / Path(name).name).read_bytes())
-    digest = hashlib.sha256()
-    with (private / archive.DATABASE).open("rb") as file:
-        for number in itertools.count():
-            part = file.read(PART)
-            if not part and number:
-                break
-            digest.update(part)
-            bucket.put(f"{base}{archive.DATABASE}.{number:05}", part)
-            progress("database", file.tell(), private.joinpath(archive.DATABASE).stat().st_size)
-    sums.write(archive.sum_line(digest.hexdigest(), archive.DATABASE))
-
+    sums.write(archive.sum_line(_send_database(bucket, base, private, progress), archive.DATABASE))
     originals = backup.Originals()
     unreadable: list[str] = []
     sent = done = 0
@@ -249,6 +239,20 @@ def _send(
         progress("sending", done, max(done, head.files))
     small(archive.UNREADABLE, msgspec.json.encode(unreadable) + b"\n")
     return unreadable, sent
+
+
+def _send_database(bucket: Bucket, base: str, private: Path, progress: Progress) -> str:
+    """Send the copy of the database in parts. Returns its checksum."""
+    digest, path = hashlib.sha256(), private / archive.DATABASE
+    with path.open("rb") as file:
+        for number in itertools.count():
+            part = file.read(PART)
+            if not part and number:
+                break
+            digest.update(part)
+            bucket.put(f"{base}{archive.DATABASE}.{number:05}", part)
+            progress("database", file.tell(), path.stat().st_size)
+    return digest.hexdigest()
 
 
 def stored_objects(bucket: Bucket) -> Iterator[Listed]:
