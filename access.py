@@ -8,6 +8,8 @@ revoked; only pairing codes expire.
 
 A pairing code can be redeemed once within five minutes. It never contains the key: whoever sees the code on a
 screen gets, at most, one token, which the owner sees in the list and can revoke.
+
+More than 550 lines, because the key, tokens, pairing and scopes answer one question: who may do what.
 """
 
 import hashlib

@@ -3,6 +3,9 @@ their counts; `/api/analysis` and `/api/stats`.
 
 `claims.py` decides which photo is due and what a failure means for it. A worker claims a photo, calls the
 model with no transaction open, and saves the result in one transaction, but only if the claim still holds.
+
+More than 550 lines, because a claim is worked through in one place, from the picture to the row that is
+stored.
 """
 
 import contextlib

@@ -8,6 +8,8 @@ one takes time and its page cache is cold; when the key ring has changed, new on
 Only the outermost caller opens a scope: the request, the job, one step of the analysis pool. Verbs never do,
 so that one caller's verbs run in one scope. The exceptions walk through all rows (`batches`), and their
 docstrings say so.
+
+More than 550 lines, because opening, locking, migrating and the failures of each are one order of steps.
 """
 
 import contextlib

@@ -1,4 +1,7 @@
-"""The tables and their invariants, and small stored values."""
+"""The tables and their invariants, and small stored values.
+
+More than 550 lines, because all tables are listed in one place; most lines are columns.
+"""
 
 import secrets
 from collections.abc import Iterable

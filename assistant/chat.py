@@ -12,6 +12,8 @@ Turns of one conversation run one after the other. At most `MOST_AT_ONCE` turns 
 each holds a server thread while its model works, and uploads, lists and searches need threads, too.
 
 Memories are extracted later, in the background, and only from the person's own words (`read_for_memories`).
+
+More than 550 lines, because a turn that is interrupted at any step is resumed by the same steps.
 """
 
 import logging

@@ -11,6 +11,8 @@ for a moment.
 
 When a turn begins, all MCP servers are asked for their tools at the same time, with a short deadline; the
 answers are cached for a minute. So are failures: a dead server delays at most one turn a minute.
+
+More than 550 lines, because each tool is a shape that models read, beside the method that does its work.
 """
 
 import concurrent.futures

@@ -11,6 +11,8 @@ One loop of all processes sends. It makes one call for each webhook at a time, s
 one that fails rests, longer each time. After `PATIENCE` without any success it is switched off, with a
 sentence for the person. The addresses follow the rules of `net.py`: what is private must be allowed by the
 setting. Addresses often hold a secret, so no log names one.
+
+More than 550 lines, because an event, its delivery and its log follow one delivery through its states.
 """
 
 import base64

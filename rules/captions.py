@@ -4,6 +4,8 @@ Both are built from what the kind of screen has: of a conversation with whom and
 payment the amount and to whom, of a list its name and first entries, of an article its heading and first
 sentence. What is quoted is quoted as it was read, whole paragraphs instead of single lines, and never the
 status bar.
+
+More than 550 lines, because titles and summaries of all kinds of screens are made of the same parts.
 """
 
 import itertools

@@ -4,6 +4,8 @@ A day counts only with a cue, a word like "due" or "departs" near it: on its lin
 above it, or on the screen of a ticket. Clocks, dates of posts and lengths of videos are on every second
 screen. Other words show that a day is past or nobody's business ("posted", "born", "paid"); the nearest word
 decides. Nothing is understood.
+
+More than 550 lines, because a date counts as an event by rules that weigh against each other.
 """
 
 import re

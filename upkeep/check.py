@@ -10,6 +10,8 @@ real ones.
 The check runs beside a busy service. Rows are read in batches, each in a scope of its own, and files outside
 of any scope. A row or file that looks wrong may have been deleted or replaced a moment ago, so it is checked
 again before it is reported. No file is held in memory as a whole.
+
+More than 550 lines, because it is a list of looks, one for each kind of stored data.
 """
 
 import contextlib

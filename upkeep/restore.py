@@ -15,6 +15,8 @@ row names; one that is killed after it leaves the new state. Both are complete, 
 another restore takes the same steps.
 
 No service may run meanwhile; cron jobs wait during the switch. The data folder need not open, or exist.
+
+More than 550 lines, because a restore that is interrupted anywhere is ended or undone by the steps beside it.
 """
 
 import contextlib
