@@ -33,7 +33,6 @@ import agenda
 import analysis
 import database
 import devices
-import jobs
 import llm
 import meaning
 import memory
@@ -44,6 +43,7 @@ import reasoner
 import search
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
+from commands import framing, table
 from curation import batch, opened, originals, retention, searches, trash, words
 from errors import (
     BadInput,
@@ -196,9 +196,9 @@ def beside_client() -> Beside:
 
     def login() -> Login:
         with create_app().app_context():
-            return jobs.own_login()
+            return framing.own_login()
 
-    return Beside({str(command.name): command for command in jobs.COMMANDS}, context, login)
+    return Beside({str(command.name): command for command in table.COMMANDS}, context, login)
 
 
 @contextlib.contextmanager
@@ -248,7 +248,7 @@ def _wired(settings: Settings) -> Application:
             app.view_functions[endpoint] = limited
     if settings.cors_origins:
         CORS(app, origins=list(settings.cors_origins), expose_headers=EXPOSED_HEADERS, max_age=3600)
-    for command in jobs.COMMANDS:
+    for command in table.COMMANDS:
         app.cli.add_command(command)
     page = functools.cache(
         lambda language: dashboard.assemble(key_needed=app.api_key is not None, language=language)

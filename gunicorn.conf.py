@@ -139,11 +139,11 @@ def when_ready(server: Arbiter) -> None:
     """
     if "SHOW_API_KEY" in server.cfg.env:
         import database
-        import jobs
+        from commands import keys
 
         app = server.app.wsgi()
         listening = str(server.LISTENERS[0]).replace("http:", f"{app.certificate.scheme}:", 1)
-        print(jobs.hint(listening, app.api_key, _settings), flush=True)
+        print(keys.hint(listening, app.api_key, _settings), flush=True)
         database.close_connections()  # they do not survive the fork
 
 

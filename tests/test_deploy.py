@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import jobs
+from commands import table
 from settings import ROOT, Settings, variable
 from tests.support.drawing import draw
 from tests.support.service import PATIENCE, HeldUpload, Service, eventually
@@ -203,7 +203,7 @@ def test_the_address_that_people_see_is_the_one_that_systemd_listens_on():
 
 def job_names() -> set[str]:
     """The commands of `./snaplore jobs`."""
-    return set({command.name: command for command in jobs.COMMANDS}["jobs"].commands)
+    return set({command.name: command for command in table.COMMANDS}["jobs"].commands)
 
 
 def cron_lines() -> dict[str, list[str]]:

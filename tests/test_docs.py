@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 import pytest
 
-import jobs
+from commands import table
 from docs import generate
 from settings import ROOT
 from terminal import commands
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text()
-COMMANDS = click.Group(commands=[*jobs.COMMANDS, *commands.COMMANDS])
+COMMANDS = click.Group(commands=[*table.COMMANDS, *commands.COMMANDS])
 
 _FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")

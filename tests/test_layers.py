@@ -29,7 +29,7 @@ STOREYS = (
     ("what is due and what is found", ("claims queries", "meaning search")),
     ("conversations, and other programs", ("assistant", "outlets")),
     ("work", ("curation reasoner", "analysis upkeep")),
-    ("programs", ("jobs", "app")),
+    ("programs", ("commands", "app")),
 )
 # The rows of each package, from the ground up.
 INSIDE = {
@@ -42,6 +42,11 @@ INSIDE = {
     "buckets": (
         "s3",
         "away",
+    ),
+    "commands": (
+        "framing",
+        "data jobs keys tls",
+        "table",
     ),
     "curation": (
         "opened searches stacks words",
@@ -142,7 +147,7 @@ ENGINES_WITH_TABLES = {"engines.configuration", "engines.ledger"}
 # Flask is for what speaks HTTP (`web`, the application, files that end in routes) and for the `flask`
 # command.
 FLASK_USERS = {
-    *("app", "jobs", SERVER),
+    *("app", "commands.framing", SERVER),
     *("web.dashboard", "web.inputs", "web.installable", "web.openapi", "tls.trust"),
 }
 
@@ -354,7 +359,7 @@ def test_packages_are_nothing_but_folders() -> None:
 
 
 def test_the_root_fits_one_screen() -> None:
-    assert len(list(ROOT.glob("*.py"))) <= 35
+    assert len(list(ROOT.glob("*.py"))) <= 34
 
 
 def test_every_table_has_its_writers() -> None:
@@ -408,8 +413,8 @@ def test_every_table_has_its_writers() -> None:
         ("assistant.chat", "import analysis", "1: assistant.chat imports analysis, which is not below it"),
         (
             "upkeep.check",
-            "import dynamics\nfrom assistant import chat\nimport jobs",
-            "3: upkeep.check imports jobs, which is not below it",
+            "import dynamics\nfrom assistant import chat\nfrom commands import jobs",
+            "3: upkeep.check imports commands.jobs, which is not below it",
         ),
         (
             "terminal.commands",
@@ -418,7 +423,11 @@ def test_every_table_has_its_writers() -> None:
         ),
         ("net", "import os\nos.environ['HOME']", "2: net reads the environment"),
         ("net", "import os\nimport os.path\nos.getenv('HOME')", "3: net reads the environment"),
-        ("jobs", "from os import environ as e\nhome = e.get('HOME')", "2: jobs reads the environment"),
+        (
+            "commands.jobs",
+            "from os import environ as e\nhome = e.get('HOME')",
+            "2: commands.jobs reads the environment",
+        ),
         (
             "app",
             "import os\nkey = os.environ['SNAPLORE_API_KEY']",
@@ -572,8 +581,12 @@ def _imports(module: str, tree: ast.Module) -> Iterator[str]:
                 yield f"{where} imports {target}, which the client does not bring to other machines"
             if target in MODELS and package not in ("engines", "rules") and module != "llm":
                 yield f"{where} imports {target}, which llm is for"
-            if target.startswith("upkeep.") and package not in ("upkeep", "jobs", "app") and module != SERVER:
-                yield f"{where} imports {target}, which only jobs, app and the server's hooks use"
+            if (
+                target.startswith("upkeep.")
+                and package not in ("upkeep", "commands", "app")
+                and module != SERVER
+            ):
+                yield f"{where} imports {target}, which only commands, app and the server's hooks use"
         for other in sorted(imported & OWNERS.keys()):
             if module not in OWNERS[other]:
                 yield f"{where} imports {other}, which is not for it"

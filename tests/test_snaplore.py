@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import jobs
+from commands import table
 from settings import NAME, ROOT, VERSION
 from terminal.commands import COMMANDS
 
@@ -48,7 +48,7 @@ def test_the_help_lists_the_projects_commands_and_nothing_of_flask():
     assert shown.stdout.startswith("Usage: snaplore [OPTIONS] COMMAND [ARGS]...")
     commands = shown.stdout.partition("Commands:\n")[2]
     assert [line.split()[0] for line in commands.splitlines()] == sorted(
-        command.name for command in (*jobs.COMMANDS, *COMMANDS)
+        command.name for command in (*table.COMMANDS, *COMMANDS)
     )
     assert "flask" not in shown.stdout.lower()
     assert run("run").returncode == 2

@@ -1,0 +1,271 @@
+"""The commands of the data as a whole: import, check, backup and restore."""
+
+import contextlib
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+import database
+import devices
+from buckets.s3 import Bucket
+from clock import utc_now
+from commands.framing import application, command, kept_for, listening
+from errors import SnaploreError
+from settings import MEGABYTE, NAME, S3_ADDRESS, Settings
+from tls import addresses
+from upkeep import backup, check, importing, offsite, progress, restore
+
+MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
+_LEFT_OUT = "are lost or damaged and were left out; `./snaplore check` lists them."
+
+
+def _device_id(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if not re.match(devices.DEVICE_ID, value):
+        raise click.BadParameter("must be 1 to 256 letters, digits or underscores")
+    return value
+
+
+@command(name="import")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--device-id",
+    default="import",
+    show_default=True,
+    callback=_device_id,
+    help="The id of the device that the screenshots belong to.",
+)
+@click.option("--device-name", default="", help="The name of that device.")
+def import_folder(folder: Path, device_id: str, device_name: str) -> None:
+    """Store every screenshot in FOLDER and its subfolders.
+
+    You can stop an import at any time and run it again: it skips screenshots that are stored already, even if
+    they were moved or renamed. The time of a screenshot is that of its EXIF data, or else of its file. The
+    running service analyses the screenshots. Hidden files and links are skipped.
+    """
+    counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
+    failures: list[str] = []
+
+    def failed(entry: importing.Entry, problem: Exception) -> None:
+        counts["failed"] += 1
+        if counts["failed"] <= MOST_NAMED:
+            failures.append(f"{entry.shown}: {importing.reason(problem)}")
+
+    own = application().settings.data_dir
+    count = sum(1 for _ in importing.files(folder, leave_out=own))
+    found = importing.files(folder, leave_out=own, failed=failed)
+    with click.progressbar(found, length=count, label=f"Importing {count} files") as bar:
+        for file in bar:
+            try:
+                counts[importing.import_file(file, device_id, device_name)] += 1
+            except (SnaploreError, OSError) as problem:
+                failed(file, problem)
+    for failure in failures:
+        click.echo(failure, err=True)
+    if more := counts["failed"] - len(failures):
+        click.echo(f"{more} more files failed; import again to see them, once these are solved.", err=True)
+    always = ("imported", "already there")
+    click.echo(", ".join(f"{count} {what}" for what, count in counts.items() if count or what in always))
+    if sys.stdout.isatty():  # elsewhere cron would mail it
+        _next_step(folder, count, stored=counts["imported"] + counts["already there"])
+    if failures:
+        raise SystemExit(1)
+
+
+def _next_step(folder: Path, files: int, *, stored: int) -> None:
+    """Tell a person what to do after an import."""
+    settings = application().settings
+    page = addresses.opened_here(listening())
+    if stored:
+        click.echo("Next: the running service analyses them. If it is not running, start it (`make run`).")
+        click.echo(f"{page} shows the progress; search finds each screenshot once it is analysed.")
+        click.echo(f"{NAME} keeps {kept_for(settings)}.")
+    elif files:
+        click.echo("Next: name a folder with JPEG, PNG, WebP, GIF, HEIC or AVIF pictures.")
+    else:
+        click.echo(f"{folder} has no files. Next: name the folder that your screenshots are in.")
+
+
+@command(name="check", opens=False)
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Recreate what can be derived (thumbnails, search index, counts), accept the age of the data, and "
+    "set aside files without a row.",
+)
+@click.option(
+    "--forget-lost",
+    is_flag=True,
+    help="With --repair: delete photos and attachments whose files are lost.",
+)
+def check_data(repair: bool, forget_lost: bool) -> None:
+    """Verify everything stored, while the service runs, and print one line per kind.
+
+    The exit code is 0 if everything is correct or repaired, and 1 if a problem is left.
+    """
+    if forget_lost and not repair:
+        raise click.UsageError("--forget-lost needs --repair.")
+    left = 0
+    with progress.bars() as report:
+        for kind in check.check(application().settings, check.Orders(utc_now(), repair, forget_lost, report)):
+            left += kind.wrong - kind.repaired if repair else kind.wrong
+            click.echo(kind)
+    if left:
+        raise SystemExit(1)
+
+
+def _bucket_address(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(S3_ADDRESS, value):
+        raise click.BadParameter("must be an address like s3://bucket/prefix")
+    return value
+
+
+def _keep_option(flag: str, unit: str) -> Callable[..., Any]:
+    return click.option(
+        flag,
+        type=click.IntRange(0, 1_000),
+        default=0,
+        help=f"With --to: keep the last backup of each of so many {unit}, and delete those that no --keep "
+        "option names. 0: keep all.",
+    )
+
+
+@command(name="backup")
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--to", "address", callback=_bucket_address, help="Instead of FILE: s3://bucket/prefix.")
+@_keep_option("--keep-daily", "days")
+@_keep_option("--keep-monthly", "months")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option(
+    "--with-master-key",
+    is_flag=True,
+    help="Include the master key: whoever has FILE can read everything.",
+)
+def back_up(
+    file: Path | None,
+    address: str | None,
+    keep_daily: int,
+    keep_monthly: int,
+    force: bool,
+    with_master_key: bool,
+) -> None:
+    """Write everything to FILE, as it is at one moment, while the service runs; or to a bucket of an
+    S3-compatible store, which gets only what it does not have yet.
+
+    The master key is left out: keep a copy of it elsewhere, because the backup cannot be read without it.
+    """
+    if (file is None) == (address is None):
+        raise click.UsageError("Give FILE or --to.")
+    if address is not None and (force or with_master_key):
+        raise click.UsageError("--force and --with-master-key are for FILE.")
+    if file is not None:
+        if keep_daily or keep_monthly:
+            raise click.UsageError("--keep-daily and --keep-monthly are for --to.")
+        _back_up_to_file(file, force=force, with_master_key=with_master_key)
+    elif address is not None:
+        _back_up_to_bucket(address, offsite.Keep(keep_daily, keep_monthly))
+
+
+def _back_up_to_file(file: Path, *, force: bool, with_master_key: bool) -> None:
+    with progress.bars() as report:
+        made = backup.make(
+            file.absolute(), report, now=utc_now(), force=force, with_master_key=with_master_key
+        )
+    click.echo(
+        f"backup: {made.head.photos} photos, {made.head.files} files, {made.size / MEGABYTE:.1f} MB in {file}"
+    )
+    if not made.head.encrypted:
+        click.echo("Encryption is off: whoever has the file can read everything.", err=True)
+    elif with_master_key:
+        click.echo("The file includes the master key: whoever has it can read everything.", err=True)
+    _name_unreadable(made.unreadable, _LEFT_OUT)
+
+
+def _back_up_to_bucket(address: str, keep: offsite.Keep) -> None:
+    bucket = Bucket(address, application().settings)
+    with database.scope():
+        is_of_one_time = not database.difference()
+    with contextlib.closing(bucket), progress.bars() as report:
+        made = offsite.make(bucket, report, now=utc_now(), keep=keep if is_of_one_time else offsite.Keep())
+    pruned = f"; {made.pruned} earlier backups deleted" if made.pruned else ""
+    click.echo(
+        f"backup: {made.head.photos} photos, {made.head.files} files, {made.sent} of them new, in {address} "
+        f"as {made.name}{pruned}"
+    )
+    _name_unreadable(made.unreadable, _LEFT_OUT)
+
+
+@command(opens=False, name="restore")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--from", "address", callback=_bucket_address, help="Instead of FILE: s3://bucket/prefix.")
+@click.option("--at", "name", help="With --from: the name of a backup there. Without it, the newest.")
+@click.option("--list", "only_list", is_flag=True, help="With --from: only list the backups there.")
+@click.option(
+    "--master-key-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The master key of the data to restore.",
+)
+@click.option("--undo", is_flag=True, help="Bring back the data that the last restore replaced.")
+@click.option("--discard-previous", is_flag=True, help="Delete the data that was kept aside.")
+def bring_back(
+    file: Path | None,
+    address: str | None,
+    name: str | None,
+    only_list: bool,
+    master_key_file: Path | None,
+    undo: bool,
+    discard_previous: bool,
+) -> None:
+    """Replace all data with the backup FILE, or one in a bucket, which is verified first. The service must be
+    stopped.
+
+    The previous data is kept aside until it is discarded. The master key is this machine's, or else the
+    backup's; --master-key-file names another one.
+    """
+    if [file is not None, address is not None, undo, discard_previous].count(True) != 1:
+        raise click.UsageError("Give FILE, --from, --undo or --discard-previous.")
+    if (name is not None or only_list) and address is None:
+        raise click.UsageError("--at and --list are for --from.")
+    settings = application().settings
+    if discard_previous:
+        click.echo(f"restore: {restore.discard_previous(settings) / MEGABYTE:.1f} MB freed")
+        return
+    with contextlib.ExitStack() as opened:
+        source: Path | restore.Snapshot | None = file
+        if address is not None:
+            bucket = opened.enter_context(contextlib.closing(Bucket(address, settings)))
+            if only_list:
+                click.echo("\n".join(offsite.snapshots(bucket)) or "There is no backup.")
+                return
+            source = restore.Snapshot(bucket, offsite.chosen(bucket, name))
+        _restore(settings, source, master_key_file)
+
+
+def _restore(
+    settings: Settings, source: Path | restore.Snapshot | None, master_key_file: Path | None
+) -> None:
+    if source is None:
+        restored = restore.undo(settings, now=utc_now(), master_key_file=master_key_file)
+        click.echo(f"restore: {restored.photos} photos brought back")
+    else:
+        with progress.bars() as report:
+            restored = restore.restore(
+                settings, source, report, now=utc_now(), master_key_file=master_key_file
+            )
+        click.echo(
+            f"restore: {restored.photos} photos, as they were at {restored.made_at:%Y-%m-%d %H:%M} UTC"
+        )
+    if restored.aside is not None:
+        click.echo(f"The previous data is in {restored.aside}.")
+        click.echo(
+            "`./snaplore restore --undo` brings it back; `./snaplore restore --discard-previous` deletes it."
+        )
+    _name_unreadable(restored.unreadable, "were already lost or damaged when the backup was made.")
+
+
+def _name_unreadable(paths: list[str], what: str) -> None:
+    if paths:
+        click.echo(f"{len(paths)} files {what} The first: {', '.join(paths[:3])}", err=True)

@@ -1,0 +1,20 @@
+"""All commands that a person or cron runs beside the service, as `./snaplore <command>` or
+`flask --app app <command>`.
+"""
+
+import click
+
+from commands.data import back_up, bring_back, check_data, import_folder
+from commands.jobs import jobs
+from commands.keys import keys, pair
+from commands.tls import tls
+from settings import NAME, VERSION
+
+
+@click.command("version")
+def show_version() -> None:
+    """Print the version of the service."""
+    click.echo(f"{NAME} {VERSION}")
+
+
+COMMANDS = (import_folder, jobs, keys, tls, pair, back_up, bring_back, check_data, show_version)
