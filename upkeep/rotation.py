@@ -10,8 +10,6 @@ Each file is sealed under a key of its own, which the database holds, so the fil
 with it. `seal_anew` rotates them as well: it writes each file again, one by one, while the service runs. The
 new file has a new name; then its row is updated; the old file is deleted once no reader can still be about to
 open it.
-
-More than 550 lines, because a rotation that is interrupted anywhere is ended by the steps beside it.
 """
 
 import collections
