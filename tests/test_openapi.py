@@ -166,6 +166,9 @@ INPUTS = {
 }
 
 
+PAGE_PARTS = ("manifest", "service_worker", "icon", "share", "sign_out", "page_part", *trust.PATHS)
+
+
 @pytest.fixture
 def document(app):
     return contract.document(app)
@@ -187,8 +190,7 @@ def test_every_endpoint_is_published_and_nothing_else(app, document):
     rules = {
         f"{method} {rule.rule}"
         for rule in app.url_map.iter_rules()
-        if rule.endpoint
-        not in ("manifest", "service_worker", "icon", "share", "page_part", *trust.PATHS)  # parts of the page
+        if rule.endpoint not in PAGE_PARTS
         and rule.endpoint != "mcp.call"  # the contract of `/mcp` is its protocol
         for method in rule.methods - {"HEAD", "OPTIONS"}
     }
