@@ -17,7 +17,7 @@ from web import dashboard
 OWN_TEXT = ("web/dashboard.py",)  # they read the scripts of the dashboard, at a start
 PARAMETERS = [  # names of files in the data folder, which the callers know
     "upkeep/archive.py: re.fullmatch(name, path.name)",
-    "upkeep/cleanup.py: re.fullmatch(name, entry.name)",
+    "upkeep/orphans.py: re.fullmatch(name, entry.name)",
 ]
 SCRIPTS = sorted((dashboard.TEMPLATES / "script").rglob("*.js"))
 
