@@ -176,7 +176,7 @@ class Worker:
         One thread of all processes reads at a time. A photo that fails several times is not tried again.
         """
         with database.scope():
-            if gate.mark_older():
+            if _judge_older():
                 return True
         if not self._settings.read_locally or time.monotonic() < self._reads_again_at:
             return False
@@ -623,6 +623,14 @@ def _keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) ->
     gate.mark(photo_id, together)
     lexicon.index(photo_id)
     agenda.renew(photo_id, now=now)
+
+
+def _judge_older() -> bool:
+    """Mark some photos of earlier versions, and index them for those who may not learn what is sensitive."""
+    with db.atomic():
+        judged = gate.mark_older()
+        lexicon.redact_anew(judged)
+    return bool(judged)
 
 
 def _keep_reading(photo_id: int, page: Page, reader: str) -> None:

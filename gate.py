@@ -154,24 +154,24 @@ def mark_as_now(photo_ids: Collection[int]) -> None:
         mark(row.photo_id, row.visible_text)
 
 
-def mark_older() -> int:
+def mark_older() -> list[int]:
     """Mark the newest photos that were stored before there were marks, or that earlier rules have judged;
-    returns how many were judged.
+    returns the ids of those judged.
     """
     # Literal, as in the partial index `analyses_unjudged`.
     due = Analysis.select(Analysis.photo, Analysis.visible_text).where(models.UNJUDGED)
     rows = list(due.order_by(Analysis.photo.desc()).limit(BATCH))
+    ids = [row.photo_id for row in rows]
     if rows:  # an idle service writes nothing
         with db.atomic():
             for row in rows:
                 mark(row.photo_id, row.visible_text)
-            ids = [row.photo_id for row in rows]
             Analysis.update(judged=True).where(Analysis.photo.in_(ids)).execute()
-    return len(rows) or _mark_again()
+    return ids or _mark_again()
 
 
-def _mark_again() -> int:
-    """Judge the newest photos again that another version of the rules has judged; returns how many."""
+def _mark_again() -> list[int]:
+    """Judge the newest photos again that another version of the rules has judged; returns their ids."""
     done = msgspec.convert(models.stored_value("gate.judged", {}), Judged)
     if done.version != sensitive.VERSION:
         done = Judged(sensitive.VERSION)
@@ -179,12 +179,13 @@ def _mark_again() -> int:
     if done.below is not None:
         due = due.where(Analysis.photo < done.below)
     rows = list(due)
+    ids = [row.photo_id for row in rows]
     if rows:
         with db.atomic():
             for row in rows:
                 mark(row.photo_id, row.visible_text)
-            models.store_value("gate.judged", Judged(sensitive.VERSION, min(row.photo_id for row in rows)))
-    return len(rows)
+            models.store_value("gate.judged", Judged(sensitive.VERSION, min(ids)))
+    return ids
 
 
 def set_cleared(photo_id: int, *, cleared: bool) -> None:

@@ -33,7 +33,8 @@ import database
 import models
 import terms
 from database import db
-from models import Vocabulary
+from models import Redaction, Vocabulary
+from rules import redaction, sensitive
 from rules.holdings import holdings
 from text import encodable, one_line
 
@@ -68,11 +69,21 @@ MERGED = 500
 # From this block id on, FTS5 keeps its marks of removed rows (FTS5_TOMBSTONE_ROWID in its source).
 MARKS = 1 << 53
 EVERYTHING = "@"  # a term that every photo in the index has
+TABLES = ("photo_index", "redacted_index")
+# A photo that guarded queries may search by all of its text, with {id} for its id. The conditions are
+# literal, as in the partial indexes.
+OPEN = """NOT EXISTS (SELECT 1 FROM redactions WHERE photo_id = {id})
+    AND NOT EXISTS (SELECT 1 FROM analyses INDEXED BY analyses_sensitive
+        WHERE sensitive <> '' AND photo_id = {id})
+    AND NOT EXISTS (SELECT 1 FROM analyses INDEXED BY analyses_unjudged
+        WHERE judged = 0 AND photo_id = {id})"""
 
 _ALIKE = {character: group for group in ("0o", "1li") for character in group}
 _QUOTED = re.compile(r'"([^"]*)"')
 _ENTITIES = msgspec.json.Decoder(list[dict[str, str]])
 _TAGS = msgspec.json.Decoder(list[str])
+_APART = "\n" * 4
+_SEEN = "documents - hidden"  # photos that a guarded query may find by a term
 
 # ---------------------------------------------------------------------------------------------------- writing
 
@@ -96,6 +107,7 @@ def index_new(photo_ids: Iterable[int]) -> int:
     for photo_id, document in documents.items():
         db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", (photo_id, document.tokens()))
     _count(_distinct(documents.values()))
+    _redact(documents)
     models.mark_holdings(_holdings_of(photo_ids))
     return len(documents)
 
@@ -108,6 +120,7 @@ def remove(photo_id: int) -> None:
 def remove_all(photo_ids: Iterable[int]) -> None:
     """Remove photos from the index, as `remove`. Updates the vocabulary once for all of them."""
     indexed = [photo_id for photo_id in photo_ids if _is_indexed(photo_id)]
+    _forget_redactions(indexed)
     for photo_id in indexed:
         db.execute_sql("DELETE FROM photo_index WHERE rowid = ?", (photo_id,))
     _count(_distinct(filter(None, map(document_of, indexed))), -1)
@@ -118,7 +131,9 @@ def changing(photo_ids: Iterable[int]) -> Iterator[None]:
     """Index photos anew whose texts are changed inside the context, in the caller's transaction. Of the
     vocabulary only what differs is written, so 500 new tags take a third of the time of `remove` and `index`.
     """
+    photo_ids = list(photo_ids)
     before = {photo_id: document_of(photo_id) for photo_id in photo_ids if _is_indexed(photo_id)}
+    _forget_redactions(photo_ids)
     yield
     after = {photo_id: document_of(photo_id) for photo_id in photo_ids}
     changed = [photo_id for photo_id, document in after.items() if document != before.get(photo_id)]
@@ -132,12 +147,21 @@ def changing(photo_ids: Iterable[int]) -> Iterator[None]:
     new = _distinct(document for photo_id in changed if (document := after[photo_id]))
     _count(new - old)
     _count(old - new, -1)
+    _redact(photo_id for photo_id in photo_ids if after[photo_id])
     models.mark_holdings(_holdings_of(changed))
+
+
+def redact_anew(photo_ids: list[int]) -> None:
+    """Index these photos anew for guarded queries, after their marks have changed, and not their texts."""
+    _forget_redactions(photo_ids)
+    _redact(photo_id for photo_id in photo_ids if _is_indexed(photo_id))
 
 
 def empty() -> None:
     """Remove all photos from the index, a thousand times faster than with `remove`."""
-    db.execute_sql("INSERT INTO photo_index(photo_index) VALUES ('delete-all')")
+    for table in TABLES:
+        db.execute_sql(f"INSERT INTO {table}({table}) VALUES ('delete-all')")  # noqa: S608
+    Redaction.delete().execute()
     db.execute_sql("DELETE FROM vocabulary")
 
 
@@ -163,11 +187,16 @@ def compact(*, first: bool) -> bool:
     The first step does nothing and returns False when nothing is marked. Steps and their end are those of
     https://sqlite.org/fts5.html#the_merge_command.
     """
-    if first and not rows("SELECT 1 FROM photo_index_data WHERE id >= ? LIMIT 1", MARKS):
+    are_left = [_merge(table, first=first) for table in TABLES]
+    return any(are_left)
+
+
+def _merge(table: str, *, first: bool) -> bool:
+    if first and not rows(f"SELECT 1 FROM {table}_data WHERE id >= ? LIMIT 1", MARKS):  # noqa: S608
         return False
     before = _number("SELECT total_changes()")
     pages = -MERGED if first else MERGED
-    db.execute_sql("INSERT INTO photo_index(photo_index, rank) VALUES ('merge', ?)", (pages,))
+    db.execute_sql(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (pages,))  # noqa: S608
     return _number("SELECT total_changes()") - before >= 2
 
 
@@ -179,8 +208,13 @@ def photos_with(term: str) -> int:
 def count_anew(term: str) -> None:
     """Correct the vocabulary's count of a term from the index."""
     if documents := photos_with(term):
-        Vocabulary.insert(term=term, documents=documents).on_conflict(
-            conflict_target=[Vocabulary.term], update={"documents": documents}
+        redacted = "SELECT count(*) FROM photo_index JOIN redactions ON photo_id = photo_index.rowid"
+        hidden = _number(f"{redacted} WHERE photo_index MATCH ?", f'"{term}"') - _number(
+            "SELECT count(*) FROM redacted_index WHERE redacted_index MATCH ?", f'"{term}"'
+        )
+        counted = {"documents": documents, "hidden": max(0, hidden)}
+        Vocabulary.insert(term=term, **counted).on_conflict(
+            conflict_target=[Vocabulary.term], update=counted
         ).execute()
     else:
         Vocabulary.delete().where(Vocabulary.term == term).execute()
@@ -200,8 +234,10 @@ class Document(msgspec.Struct):
         return {*self.sequence, *self.parts, *self.filters}
 
 
-def document_of(photo_id: int) -> Document | None:
-    """The document of a photo with the present text of its analysis; None when it has no text."""
+def document_of(photo_id: int, texts: list[str] | None = None) -> Document | None:
+    """The document of a photo with the present text of its analysis, or with these texts; None when it has no
+    text.
+    """
     found = rows(
         f"SELECT {TEXTS}, content_category, intent, shown.device_id, original_timestamp"  # noqa: S608
         " FROM shown JOIN photos ON photos.id = photo_id WHERE photo_id = ?",
@@ -210,7 +246,7 @@ def document_of(photo_id: int) -> Document | None:
     if not found:
         return None
     *fields, category, intent, device_id, taken = found[0]
-    folded = terms.fold_lines(texts_of(*fields))
+    folded = terms.fold_lines(texts_of(*fields) if texts is None else texts)
     if not (sequence := terms.cut(folded)):
         return None
     tags = rows("SELECT folded FROM photo_tags WHERE photo_id = ?", photo_id)
@@ -221,6 +257,61 @@ def document_of(photo_id: int) -> Document | None:
         *sorted(filter_term("tag", tag) for (tag,) in tags),
     ]
     return Document(sequence, terms.parts(folded, sequence), filters)
+
+
+def withheld(photo_ids: Iterable[int]) -> set[int]:
+    """Those of these photos of which a guarded query finds less than is on them, or nothing: they are marked,
+    or have something sensitive in what a person wrote, or are not judged yet.
+    """
+    sql = f"SELECT value FROM json_each(?) WHERE NOT ({OPEN.format(id='value')})"  # noqa: S608
+    return {row[0] for row in rows(sql, msgspec.json.encode(list(photo_ids)).decode())}
+
+
+def redactions(photo_ids: Iterable[int]) -> dict[int, list[str]]:
+    """What guarded queries search of those of these photos that are withheld, as `texts_of` returns it."""
+    rows = Redaction.select().where(Redaction.photo.in_(list(photo_ids)))
+    return {row.photo_id: msgspec.json.decode(row.texts) for row in rows}
+
+
+def _redact(photo_ids: Iterable[int]) -> None:
+    """Index those of these photos that are withheld by what is not sensitive on them."""
+    found = rows(
+        f"""SELECT photo_id, sensitive, title, filename, own_text, {TEXTS}
+        FROM shown JOIN photos ON photos.id = photo_id
+        WHERE NOT cleared AND photo_id IN (SELECT value FROM json_each(?))""",  # noqa: S608
+        msgspec.json.encode(list(photo_ids)).decode(),
+    )
+    for photo_id, marked, title, filename, own_text, *fields in found:
+        texts = texts_of(*fields)
+        short = [title, filename, *texts[:-1], own_text]
+        # All at once takes a tenth of the time; the empty lines keep them apart.
+        if not marked and not sensitive.kinds(_APART.join(filter(None, short))):
+            continue
+        texts = redaction.redacted(texts, [title, filename])
+        encoded = msgspec.json.encode(texts).decode("utf-8", "replace")
+        Redaction.insert(photo=photo_id, texts=encoded).execute()
+        if document := document_of(photo_id, texts):
+            tokens = (photo_id, document.tokens())
+            db.execute_sql("INSERT INTO redacted_index(rowid, tokens) VALUES (?, ?)", tokens)
+        _hide(photo_id, document, 1)
+
+
+def _forget_redactions(photo_ids: list[int]) -> None:
+    """Undo `_redact`. The photos must still have the texts that were indexed."""
+    for row in Redaction.select().where(Redaction.photo.in_(photo_ids)):
+        _hide(row.photo_id, document_of(row.photo_id, msgspec.json.decode(row.texts)), -1)
+        db.execute_sql("DELETE FROM redacted_index WHERE rowid = ?", (row.photo_id,))
+        row.delete_instance()
+
+
+def _hide(photo_id: int, redacted: Document | None, sign: int) -> None:
+    """Count the terms that a photo has only in what was cut out, or count them no longer."""
+    document = document_of(photo_id)
+    hidden = (document.distinct() if document else set()) - (redacted.distinct() if redacted else set())
+    db.execute_sql(
+        "UPDATE vocabulary SET hidden = hidden + ? WHERE term IN (SELECT value FROM json_each(?))",
+        (sign, msgspec.json.encode(sorted(hidden)).decode()),
+    )
 
 
 def _holdings_of(photo_ids: list[int]) -> dict[int, int]:
@@ -325,6 +416,8 @@ class Query(msgspec.Struct):
     phrases: list[list[str]]  # the terms in double quotes
     loose: set[str]  # the terms outside of quotes
     needle: str  # the whole query, squeezed
+    #: Who asks may not learn what is sensitive: nothing that was redacted changes what is answered.
+    guarded: bool = False
 
 
 class Word(msgspec.Struct):
@@ -338,7 +431,7 @@ class Word(msgspec.Struct):
     weight: float = 1.0  # how distinctive it is: 1 for a word of at most one photo, near 0 for one of all
 
 
-def read(text: str) -> Query:
+def read(text: str, *, guarded: bool = False) -> Query:
     """The terms of a query, which may be any string. An unbalanced quote is ignored."""
     # SQLite's driver refuses lone surrogates. Terms contain no NUL and no operators, so nothing else needs to
     # be escaped.
@@ -346,17 +439,24 @@ def read(text: str) -> Query:
     sequence = terms.cut(folded)[:MAX_WORDS]
     phrases = [phrase for quoted in _QUOTED.findall(folded) if (phrase := terms.cut(quoted)[:MAX_WORDS])]
     return Query(
-        sequence, phrases, set(terms.cut(_QUOTED.sub(" ", folded))), terms.squeeze("".join(sequence))
+        sequence,
+        phrases,
+        set(terms.cut(_QUOTED.sub(" ", folded))),
+        terms.squeeze("".join(sequence)),
+        guarded,
     )
 
 
 def understand(query: Query, *, typos: bool) -> list[Word]:
     """The distinct words of a query with their meanings, which are terms of the present vocabulary. With
-    `typos`, these include words one or two letters away. A word in quotes means only itself.
+    `typos`, these include words one or two letters away. A word in quotes means only itself, and so does
+    each of a guarded query while there are photos to judge, whose words are in the vocabulary.
     """
-    lexicon = _lexicon()
     words = {term: Word(term, {term: 1.0}) for term in query.sequence}
-    photos_with = counts([EVERYTHING, *words])
+    if query.guarded and _is_preparing():
+        return list(words.values())
+    lexicon = _lexicon(guarded=query.guarded)
+    photos_with = counts([EVERYTHING, *words], guarded=query.guarded)
     most = max(2, min(MAX_MEANINGS, ALL_MEANINGS // max(1, len(words))))
     free = [word for word in words.values() if word.term in query.loose and terms.is_word(word.term)]
     for word in free:
@@ -368,7 +468,8 @@ def understand(query: Query, *, typos: bool) -> list[Word]:
     for joined, together in _joins(query, lexicon):
         for term in together:
             words[term].meanings.setdefault(joined, JOINED)
-    photos_with |= counts(itertools.chain.from_iterable(word.meanings for word in words.values()))
+    meanings = itertools.chain.from_iterable(word.meanings for word in words.values())
+    photos_with |= counts(meanings, guarded=query.guarded)
     everything = photos_with.get(EVERYTHING, 1)
     for word in words.values():
         word.meanings = {
@@ -391,7 +492,9 @@ def nearest(words: list[Word], query: Query) -> list[Near]:
     """Terms of the vocabulary that are the words of a query, which `understand` found with typos, or are near
     to them: at most `SUGGESTED`, the nearest first.
     """
-    lexicon = _lexicon()
+    if query.guarded and _is_preparing():
+        return []
+    lexicon = _lexicon(guarded=query.guarded)
     near: dict[str, float] = {}
     for word in words[:MAX_TYPOS]:
         suggested = {word.term, *(term for term in word.meanings if " " not in term)}
@@ -403,7 +506,7 @@ def nearest(words: list[Word], query: Query) -> list[Near]:
             alike = OSA.normalized_similarity(word.term, term)
             if alike >= 0.5:
                 near[term] = max(alike, near.get(term, 0.0))
-    photos_with = counts(near)
+    photos_with = counts(near, guarded=query.guarded)
     ranked = sorted(photos_with, key=lambda term: (near[term], photos_with[term]), reverse=True)
     return [Near(term, photos_with[term]) for term in ranked[:SUGGESTED]]
 
@@ -414,10 +517,19 @@ def as_typed(term: str, text: str) -> str:
     return next((piece for piece in pieces if terms.cut(terms.fold(encodable(piece))) == [term]), term)
 
 
-def counts(of: Iterable[str]) -> dict[str, int]:
-    """How many photos contain these terms; terms without photos are left out."""
-    sql = "SELECT term, documents FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))"
+def counts(of: Iterable[str], *, guarded: bool = False) -> dict[str, int]:
+    """How many photos contain these terms, for a guarded query without what is redacted; terms without photos
+    are left out.
+    """
+    number = _SEEN if guarded else "documents"
+    sql = f"SELECT term, {number} FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))"  # noqa: S608
+    if guarded:
+        sql += f" AND {_SEEN} > 0"
     return dict(db.execute_sql(sql, (msgspec.json.encode(list(of)).decode(),)).fetchall())
+
+
+def _is_preparing() -> bool:
+    return bool(rows("SELECT 1 FROM analyses INDEXED BY analyses_unjudged WHERE judged = 0 LIMIT 1"))
 
 
 def _close(word: str, lexicon: "_Lexicon") -> Iterator[tuple[str, float]]:
@@ -479,8 +591,9 @@ class _Lexicon:
     need no lock.
     """
 
-    def __init__(self, photos: int):
+    def __init__(self, photos: int, *, guarded: bool):
         self.photos = photos  # in the index when it was read, to tell how outdated the counts are
+        self._number = _SEEN if guarded else "documents"
         self._last_id = 0
         # Words of letters only, concatenated, by their first letter and length.
         self._letters: dict[tuple[str, int], str] = {}
@@ -592,7 +705,9 @@ class _Lexicon:
     def _new_rows(self) -> Iterator[list[tuple[str, int]]]:
         """New words and their counts, in slices: a million at once would briefly take 150 MB."""
         cursor = db.execute_sql(
-            "SELECT id, term, documents FROM vocabulary WHERE id > ? ORDER BY id", (self._last_id,)
+            f"SELECT id, term, {self._number} FROM vocabulary"  # noqa: S608
+            f" WHERE id > ? AND {self._number} > 0 ORDER BY id",
+            (self._last_id,),
         )
         while rows := cursor.fetchmany(SLICE):
             self._last_id = rows[-1][0]
@@ -612,6 +727,8 @@ def _blocks(rows: Iterable[tuple[str, int]]) -> Iterator[_Block]:
 class _LatestLexicon:
     """The lexicon that queries share. It is updated with words that any process has added."""
 
+    guarded = False
+
     def __init__(self) -> None:
         self._latest: _Lexicon | None = None
         self._guard = threading.Lock()
@@ -620,7 +737,10 @@ class _LatestLexicon:
         """The present lexicon; `photos` is the present number of photos in the index."""
         with self._guard:
             known = self._latest
-            self._latest = _Lexicon(photos) if known is None or known.has_aged(photos) else known.with_new()
+            if known is None or known.has_aged(photos):
+                self._latest = _Lexicon(photos, guarded=self.guarded)
+            else:
+                self._latest = known.with_new()
             return self._latest
 
     def clear(self) -> None:
@@ -628,9 +748,19 @@ class _LatestLexicon:
             self._latest = None
 
 
-def _lexicon() -> _Lexicon:
+class _LatestGuardedLexicon(_LatestLexicon):
+    """The lexicon that guarded queries share: without words that are on photos only where these are redacted.
+
+    One that is later on another photo, too, is found as it is typed, and by its beginning or a typo when the
+    lexicon is read anew.
+    """
+
+    guarded = True
+
+
+def _lexicon(*, guarded: bool) -> _Lexicon:
     """The words of the open store."""
     photos = counts([EVERYTHING]).get(EVERYTHING, 0)
     if db.in_transaction():
-        return _Lexicon(photos)  # not shared: what it has read may be rolled back
-    return database.store().cache(_LatestLexicon).of(photos)
+        return _Lexicon(photos, guarded=guarded)  # not shared: what it has read may be rolled back
+    return database.store().cache(_LatestGuardedLexicon if guarded else _LatestLexicon).of(photos)

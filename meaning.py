@@ -103,9 +103,10 @@ class Relatives(msgspec.Struct, frozen=True):
 Near = list[tuple[int, float]]  # ids of photos, each with a score, the nearest first
 
 
-def relatives(description: str, settings: Settings, *, limit: int) -> Relatives:
+def relatives(description: str, settings: Settings, *, limit: int, guarded: bool = False) -> Relatives:
     """The photos nearest to a description, the nearest first; none for a quoted phrase, which is wanted as it
-    is, and for a query with operators. Opens its own short scopes.
+    is, and for a query with operators. A `guarded` description finds no photo that is withheld
+    (`lexicon.withheld`), whose vector knows all of its text. Opens its own short scopes.
 
     Raises `ProviderRefused` when neither this machine nor a provider can make vectors, `ProviderDown`, and
     `Unavailable` while other texts are being compared.
@@ -114,9 +115,9 @@ def relatives(description: str, settings: Settings, *, limit: int) -> Relatives:
     query = lexicon.read(wanted)
     if query.phrases or not query.sequence or operators.split(wanted, now=utc_now()).operators:
         return Relatives([], LOCAL)
-    judged = _near_at_provider(wanted, settings)
+    judged = _near_at_provider(wanted, settings, guarded=guarded)
     try:
-        near = _near_here(wanted)
+        near = _near_here(wanted, guarded=guarded)
     except (ProviderRefused, ProviderDown, Unavailable):
         if judged is None:
             raise
@@ -142,14 +143,16 @@ def relatives(description: str, settings: Settings, *, limit: int) -> Relatives:
     return Relatives(items, model)
 
 
-def relatives_if_possible(description: str, settings: Settings, *, limit: int) -> Relatives:
+def relatives_if_possible(
+    description: str, settings: Settings, *, limit: int, guarded: bool = False
+) -> Relatives:
     """As `relatives`; with an empty `model` where the setting is off or this machine cannot make vectors.
     Raises `Unavailable` when it cannot at the moment.
     """
     if settings.meaning == "off":
         return Relatives([], "")
     try:
-        return relatives(description, settings, limit=limit)
+        return relatives(description, settings, limit=limit, guarded=guarded)
     except ProviderRefused:
         return Relatives([], "")
     except ProviderDown as failure:
@@ -283,7 +286,7 @@ def provider_loop(settings: Settings) -> loops.Loop:
     return loops.Loop("embeddings", step)
 
 
-def _near_here(wanted: str) -> Near:
+def _near_here(wanted: str, *, guarded: bool) -> Near:
     """By the vectors that this machine made."""
     with database.scope():
         if not MeaningSigns.select().where(MeaningSigns.maker == LOCAL).exists():
@@ -292,7 +295,7 @@ def _near_here(wanted: str) -> Near:
         wanted,
         COMPARED,
         changes=partial(_changes, maker=LOCAL),
-        vectors_of=partial(_vectors, maker=LOCAL),
+        vectors_of=partial(_vectors, maker=LOCAL, guarded=guarded),
         patience=PATIENCE,
     )
 
@@ -305,7 +308,7 @@ class _Judged(NamedTuple):
     identity: str
 
 
-def _near_at_provider(wanted: str, settings: Settings) -> _Judged | None:
+def _near_at_provider(wanted: str, settings: Settings, *, guarded: bool) -> _Judged | None:
     """By the vectors of the configured provider; None when it may not or cannot be asked, or when there are
     too few of its vectors.
     """
@@ -344,7 +347,7 @@ def _near_at_provider(wanted: str, settings: Settings) -> _Judged | None:
             query,
             COMPARED,
             changes=partial(_changes, maker=PROVIDER, model=mark),
-            vectors_of=partial(_vectors, maker=PROVIDER, model=mark),
+            vectors_of=partial(_vectors, maker=PROVIDER, model=mark, guarded=guarded),
             patience=PATIENCE,
         )
     except (ProviderRefused, ProviderDown, Unavailable) as failure:
@@ -497,10 +500,15 @@ def _changes(
         yield known, [row[1] for row in rows], [row[2] for row in rows]
 
 
-def _vectors(photo_ids: list[int], *, maker: str, model: str | None = None) -> list[tuple[int, bytes, str]]:
+def _vectors(
+    photo_ids: list[int], *, maker: str, guarded: bool, model: str | None = None
+) -> list[tuple[int, bytes, str]]:
     """The vectors of these photos by this maker, each with the kind of its screen."""
     # Joined with the analyses: a photo without one is in the trash.
     with database.scope():
+        if guarded:
+            held = lexicon.withheld(photo_ids)
+            photo_ids = [photo_id for photo_id in photo_ids if photo_id not in held]
         columns = (Meaning.photo, Meaning.vector, peewee.fn.SUBSTR(Analysis.llm_response, 1, MAX_JUDGED))
         query = Meaning.select(*columns).join(Analysis, on=(Analysis.photo == Meaning.photo))
         query = query.where(Meaning.photo.in_(photo_ids), Meaning.maker == maker)

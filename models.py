@@ -254,6 +254,7 @@ class Shown(Model):
     kept = peewee.BooleanField()
     sensitive = peewee.TextField()
     cleared = peewee.BooleanField()
+    withheld = peewee.BooleanField()  # it has a redaction, or own words that are not judged yet
     title = peewee.TextField()
     summary = peewee.TextField()
     text = peewee.TextField()
@@ -511,9 +512,21 @@ class Vocabulary(Model):
     id = peewee.AutoField()
     term = peewee.TextField(unique=True)
     documents = peewee.IntegerField()
+    hidden = peewee.IntegerField(default=0)  # of these, the ones that have it only in what is redacted
 
     class Meta:
         table_name = "vocabulary"
+
+
+class Redaction(Model):
+    """The searchable texts of a photo that is withheld (`lexicon.withheld`), without what is sensitive."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="redactions")
+    texts = peewee.TextField()  # a JSON list, as `lexicon.texts_of` returns it
+
+    class Meta:
+        table_name = "redactions"
 
 
 class SyncState(Model):

@@ -12,7 +12,7 @@ More than 550 lines, because finding, ranking and showing use the same words of 
 
 import contextlib
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from flask import Blueprint
@@ -33,6 +33,7 @@ from lexicon import (
     as_typed,
     nearest,
     read,
+    redactions,
     rows,
     texts_of,
     understand,
@@ -59,8 +60,6 @@ LOOKUPS = 500_000
 COVERED, CLOSE, HEADING, FRESH = 0.65, 0.25, 0.09, 0.01
 HALF_FRESH = timedelta(days=30)  # the age at which half of the freshness is left
 NEARBY = 12  # words: a sentence, or two lines of a screen
-
-_IDS = msgspec.json.Decoder(list[int])
 
 MAX_NEAREST = 6  # words that are suggested when nothing was found
 MAX_FORMS = 5  # words that are named in place of one of the query
@@ -107,6 +106,7 @@ def find(
     app: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    guarded: bool = False,
     now: datetime,
 ) -> Found:
     """The photos that match the query `text`, best first, at most `limit` of them.
@@ -117,13 +117,16 @@ def find(
     (exclusive) filter by `original_timestamp`: people remember when they took a picture, not when it was
     uploaded. Any string is a valid query.
 
+    A `guarded` query is of somebody who may not learn what is sensitive: `rules/redaction.py` has what it
+    searches of a photo with something sensitive on it.
+
     Operators in `text` (`queries/operators.py`) filter, too. Without any words, all photos that pass are
     counted, also those without text, and the latest pictures come first.
     """
     filters = photos.Filters(
         device_id=device_id, category=category, intent=intent, app=app, since=since, until=until
     )
-    asked = _read(text, filters, now)
+    asked = _read(text, filters, now, guarded=guarded)
     query, scope = asked.query, asked.scope
     if not query.sequence:
         return _listed(scope, limit) if asked.operators else Found(0, [])
@@ -161,11 +164,11 @@ def count_new(text: str, first_id: int, *, most: int, now: datetime) -> int:
     return scope.count(most) if asked.operators and not scope.is_empty else 0
 
 
-def newest(text: str, most: int, *, now: datetime) -> list[int]:
+def newest(text: str, most: int, *, guarded: bool = False, now: datetime) -> list[int]:
     """The newest photos that match a query, at most `most`: those with every word, without typos; or, without
     any words, all that pass its operators.
     """
-    asked = _read(text, photos.Filters(), now)
+    asked = _read(text, photos.Filters(), now, guarded=guarded)
     if asked.query.sequence:
         return _newest_with_all(asked, asked.scope, most)
     return asked.scope.listed(most)[1] if asked.operators and not asked.scope.is_empty else []
@@ -175,7 +178,7 @@ def _newest_with_all(asked: "_Asked", scope: Scope, most: int) -> list[int]:
     words = [] if scope.is_empty else understand(asked.query, typos=False)
     if not words or not all(word.meanings for word in words) or not scope.limit_to_days():
         return []
-    return _newest(_every(words), scope, most)
+    return scope.newest(_every(words), most)
 
 
 class _Asked(NamedTuple):
@@ -187,9 +190,9 @@ class _Asked(NamedTuple):
     scope: Scope
 
 
-def _read(text: str, filters: photos.Filters, now: datetime) -> _Asked:
+def _read(text: str, filters: photos.Filters, now: datetime, *, guarded: bool = False) -> _Asked:
     parts = split(encodable(text[:MAX_QUERY]), now=now)
-    query = read(parts.words)
+    query = read(parts.words, guarded=guarded)
     return _Asked(parts.words, bool(parts.operators), query, Scope.of(parts.operators, query, filters))
 
 
@@ -198,13 +201,13 @@ def _listed(scope: Scope, limit: int) -> Found:
     if scope.is_empty:
         return Found(0, [])
     total, ids = scope.listed(limit)
-    texts = {photo_id: texts_of(*fields) for photo_id, _, *fields in _texts(ids)}
-    read_of = readings.of(ids) if ids else {}
+    texts = {found.photo_id: found for found in _texts(ids, guarded=scope.guarded)}
+    read_of = readings.of(photo_id for photo_id, found in texts.items() if not found.redacted)
     marker = Marker([])
     return Found(
         total,
         [
-            Hit(photo_id, 0.0, marker.show(texts[photo_id], read_of.get(photo_id)).snippet)
+            Hit(photo_id, 0.0, marker.show(texts[photo_id].texts, read_of.get(photo_id)).snippet)
             for photo_id in ids
             if photo_id in texts
         ],
@@ -234,7 +237,7 @@ def _with_phrase(words: list[Word], query: Query, scope: Scope) -> list[int]:
     """The newest photos with the exact phrase, which may be older than the newest photos with its words."""
     if min(word.photos for word in words) * len(query.sequence) > LOOKUPS:
         return []
-    return _newest([quoted(" ".join(query.sequence))], scope, RERANKED // 2)
+    return scope.newest([quoted(" ".join(query.sequence))], RERANKED // 2)
 
 
 def _with_most(words: list[Word], scope: Scope) -> list[int]:
@@ -256,8 +259,9 @@ def _with_most(words: list[Word], scope: Scope) -> list[int]:
 
 
 def _candidates(conditions: list[str], scope: Scope, postings: int) -> tuple[int, list[int]]:
-    newest = _newest(conditions, scope, NEWEST)
-    if len(newest) <= RERANKED or postings + scope.postings > RANKABLE:
+    newest = scope.newest(conditions, NEWEST)
+    # A guarded query is not ranked by FTS5, which would count the words that are redacted, too.
+    if len(newest) <= RERANKED or postings + scope.postings > RANKABLE or scope.guarded:
         return len(newest), newest[:RERANKED]
     sql, values = scope.matching(conditions)
     # By `bm25` and not by `rank`, the same value: SQLite takes three quarters of the time.
@@ -267,30 +271,29 @@ def _candidates(conditions: list[str], scope: Scope, postings: int) -> tuple[int
     return len(newest), [row[0] for row in best]
 
 
-def _newest(conditions: list[str], scope: Scope, most: int) -> list[int]:
-    sql, values = scope.matching(conditions)
-    matching = f"{sql} ORDER BY photo_index.rowid DESC LIMIT {most}"
-    # One row with all ids takes half the time of 2,000 rows.
-    found = rows(f"SELECT json_group_array(rowid) FROM ({matching})", *values)  # noqa: S608
-    return sorted(_IDS.decode(found[0][0]), reverse=True)
-
-
 def _nearest(words: list[Word], query: Query, scope: Scope) -> list[Near]:
     """Words that exist and are near to those of a query, each with its number of photos in the scope."""
     near = nearest(words, query)
     if scope.narrows:
         within = msgspec.structs.replace(scope, phrases=[])
-        near = [Near(word, len(_newest([quoted(word)], within, NEWEST))) for word, _ in near]
+        near = [Near(word, len(within.newest([quoted(word)], NEWEST))) for word, _ in near]
     return [word for word in near if word.photos][:MAX_NEAREST]
 
 
 # ---------------------------------------------------------------------------------------------------- ranking
 
 
-class _Match(msgspec.Struct):
+class _Searched(NamedTuple):
+    """What is searched of a photo."""
+
     photo_id: int
     taken: str
     texts: list[str]
+    redacted: bool
+
+
+class _Match(NamedTuple):
+    searched: _Searched
     coverage: float
     score: float
 
@@ -299,23 +302,31 @@ def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime
     """The photos by their scores; of those with nearly equal scores, the newest first."""
     comparison = _Comparison(words, query)
     matches = []
-    for photo_id, taken, *fields in _texts(photo_ids):
-        texts = texts_of(*fields)
-        coverage, score = comparison.of(texts)
-        age = max(timedelta(), now - datetime.fromisoformat(taken))
-        matches.append(_Match(photo_id, taken, texts, coverage, score + FRESH * 0.5 ** (age / HALF_FRESH)))
+    for searched in _texts(photo_ids, guarded=query.guarded):
+        coverage, score = comparison.of(searched.texts)
+        age = max(timedelta(), now - datetime.fromisoformat(searched.taken))
+        matches.append(_Match(searched, coverage, score + FRESH * 0.5 ** (age / HALF_FRESH)))
     return sorted(
-        matches, key=lambda match: (round(match.score, 3), match.taken, match.photo_id), reverse=True
+        matches,
+        key=lambda match: (round(match.score, 3), match.searched.taken, match.searched.photo_id),
+        reverse=True,
     )
 
 
-def _texts(photo_ids: list[int]) -> list[tuple[Any, ...]]:
-    """The id and time of each photo, and the columns of its texts."""
-    return rows(
+def _texts(photo_ids: list[int], *, guarded: bool) -> list[_Searched]:
+    """What is searched of these photos; for a guarded query, what is left of those that are withheld."""
+    found = rows(
         f"SELECT photo_id, taken_at, {TEXTS} FROM shown"  # noqa: S608
         " WHERE photo_id IN (SELECT value FROM json_each(?))",
         msgspec.json.encode(photo_ids).decode(),
     )
+    left = redactions(photo_ids) if guarded else {}
+    return [
+        _Searched(
+            photo_id, taken, left[photo_id] if photo_id in left else texts_of(*fields), photo_id in left
+        )
+        for photo_id, taken, *fields in found
+    ]
 
 
 class _Comparison:
@@ -482,15 +493,16 @@ def _as_a_whole(text: str, phrase: bool, needle: str) -> float:
 def _shown(found: list[_Match], words: list[Word], text: str) -> tuple[list[Hit], list[Correction]]:
     """The hits, and which words of the query `text` they have in another form only."""
     marker = Marker(words)
-    read_of = readings.of(match.photo_id for match in found) if found else {}
+    read_of = readings.of(photo.photo_id for photo, *_ in found if not photo.redacted)
     hits = []
     differing: list[dict[str, str]] = [{} for _ in words]
     as_they_are: set[int] = set()
     for match in found:
-        shown = marker.show(match.texts, read_of.get(match.photo_id))
+        photo_id, _, texts, _ = match.searched
+        shown = marker.show(texts, read_of.get(photo_id))
         hits.append(
             Hit(
-                match.photo_id,
+                photo_id,
                 round(match.score, 4),
                 shown.snippet,
                 [form.written for form in shown.forms],

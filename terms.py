@@ -12,11 +12,11 @@ import unicodedata
 from collections.abc import Callable
 
 # Thai, Lao, Myanmar, Khmer, Hangul, Han, kana, bopomofo.
-_UNSPACED = (
+UNSPACED = (
     "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u2e80-\u2fdf\u3005-\u3007\u3041-\u3096\u309d-\u309f"
     "\u30a1-\u30fa\u30fc-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_LETTER = rf"[^\W_{_UNSPACED}]"
+_LETTER = rf"[^\W_{UNSPACED}]"
 # Marks that are part of a word, though `\w` does not match them.
 _VOWEL_SIGN = "[\u0300-\u036f\u0483-\u0487\u0610-\u061a\u0900-\u0963\u0966-\u0dff]"
 # At most 64 letters: only codes are longer. C++ and C# are words, too.
@@ -24,15 +24,15 @@ _WORD = (
     rf"{_LETTER}{{1,64}}(?:{_VOWEL_SIGN}{{1,8}}{_LETTER}{{0,64}}){{0,32}}"
     r"(?:(?<=\b[A-Za-z])(?:\+\+|\#(?!\w)))?"
 )
-RUN = re.compile(rf"[{_UNSPACED}]+")
-PIECE = re.compile(rf"{_WORD}|[{_UNSPACED}]+")
+RUN = re.compile(rf"[{UNSPACED}]+")
+PIECE = re.compile(rf"{_WORD}|[{UNSPACED}]+")
 _FIRST_UNSPACED = "\u0e01"
 # It begins with the space, though the look behind it comes first in the text: the search for spaces is fast.
-_BROKEN_RUN = re.compile(rf"\s(?<=[{_UNSPACED}]\s)\s*(?=[{_UNSPACED}])")
+_BROKEN_RUN = re.compile(rf"\s(?<=[{UNSPACED}]\s)\s*(?=[{UNSPACED}])")
 _SEAM = re.compile(r"[a-z](?=[A-Z0-9])|[A-Z](?=[A-Z][a-z]|[0-9])|[0-9](?=[A-Za-z])")
 _LINK = re.compile(r"['’-](?<=[^\W\d_]['’-])\n?(?=[^\W\d_])")
 _ACCENT = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652]")
-_NOT_A_LETTER = re.compile(rf"[^\w\n{_UNSPACED}]+|_+")
+_NOT_A_LETTER = re.compile(rf"[^\w\n{UNSPACED}]+|_+")
 LONGEST = 64  # letters of a term
 _SIGNS = "。、・•·…–—‘’“”£€°©×→"  # frequent ones that are no letters
 # What `cut` and `squeeze` do with ASCII, as tables for the bytes of UTF-8, whose other characters are bytes

@@ -330,6 +330,7 @@ class Toolbox:
                     device_id=filters.device_id,
                     since=filters.since,
                     until=filters.until,
+                    guarded=self._gated,
                     now=self._clock(),
                 )
             else:
@@ -357,7 +358,9 @@ class Toolbox:
         if any(filters):
             return []
         try:
-            found_near = meaning.relatives_if_possible(arguments.query, self._settings, limit=FEW)
+            found_near = meaning.relatives_if_possible(
+                arguments.query, self._settings, limit=FEW, guarded=self._gated
+            )
         except Unavailable:
             return []
         near = [one for one in found_near.items if one.photo_id not in found]
@@ -422,7 +425,7 @@ class Toolbox:
     def _let_out(self, row: Shown, result: dict[str, Any]) -> dict[str, Any]:
         """The result about a screenshot, or, before the gate, only that there is a sensitive one."""
         mark = gate.Mark(row.sensitive, row.cleared)
-        if not self._gated or not gate.holds(mark, [row.visible_text, result]):
+        if not self._gated or not (row.withheld or gate.holds(mark, [row.visible_text, result])):
             return result
         kept = {name: result[name] for name in ("id", "device_id", "taken")}
         return {**kept, "title": gate.TITLE, "snippet": ""}

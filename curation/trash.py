@@ -65,8 +65,8 @@ def restore(photo_ids: list[int]) -> set[int]:
         for row in rows:
             _insert_analysis({"photo_id": row.photo_id, **msgspec.json.decode(row.analysis)})
         words.add_tags({row.photo_id: msgspec.json.decode(row.tags) for row in rows})
-        lexicon.index_new(ids)
         gate.mark_as_now(ids)  # the rules may be others than when it went
+        lexicon.index_new(ids)
         found = words.present(photo_ids)
     photos.stored.send()  # one of them may be due to be analysed
     return found

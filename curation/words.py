@@ -52,6 +52,7 @@ def change(photo_id: int, changes: Changes) -> None:
             keep([photo_id], kept=changes.kept)
         if changes.cleared is not None:
             gate.set_cleared(photo_id, cleared=changes.cleared)
+            lexicon.redact_anew([photo_id])
         if tags is None and not texts:
             return
         with lexicon.changing([photo_id]):

@@ -29,6 +29,7 @@ import agenda
 import database
 import dynamics
 import gate
+import lexicon
 import photos
 import search
 from clock import local_day, utc_now
@@ -175,11 +176,12 @@ def notes(feed: Feed, base: str, settings: Settings, *, now: datetime) -> Conten
 
 def searched(feed: Feed, base: str, settings: Settings, *, now: datetime) -> Content:
     """The newest analysed photos that match the feed's query."""
-    ids = search.newest(feed.query, MOST_ENTRIES, now=now)
+    ids = search.newest(feed.query, MOST_ENTRIES, guarded=gate.is_closed(settings), now=now)
     analysed_at = photos.analysed_at(ids)
     found = [photo for photo in photos.list_items(ids) if photo["id"] in analysed_at]
     if gate.is_closed(settings):
-        marks = gate.marks(photo["id"] for photo in found)
+        marks, withheld = gate.marks(ids), lexicon.withheld(ids)
+        found = [photo for photo in found if photo["id"] not in withheld]
         found = [photo for photo in found if not gate.holds(marks[photo["id"]], _shown(photo))]
     entries = [
         atom.Entry(
