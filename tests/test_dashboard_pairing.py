@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers
+from tests.support.browser import DESKTOP, KEY, PHONE, Dashboard, barriers, settled
 from tests.support.drawing import draw
 
 
@@ -90,7 +90,7 @@ def test_a_link_signs_no_browser_in_as_another_device_without_asking(shared, own
     page.evaluate("(link) => location.assign(link)", link)
     question.get_by_role("button", name="Sign in", exact=True).click()
     expect(question).to_have_count(0)
-    page.wait_for_function("localStorage.getItem('snaplore.key').startsWith('\"snp_')")
+    settled(page, "localStorage.getItem('snaplore.key').startsWith('\"snp_')")
     assert "pair" not in page.url
     assert len(shared.service.get("/api/tokens")["tokens"]) == 1
 
