@@ -9,6 +9,7 @@ TESTED = {
     "assistant/mcp_messages.py": "test_mcp.py",
     "assistant/mcp_servers.py": "test_mcp.py",
     "claims.py": "test_analysis.py",
+    "commands": "test_jobs.py",
     "curation": "test_histories.py",
     "curation/opened.py": "test_searches.py",
     "curation/originals.py": "test_amounts.py",
