@@ -51,7 +51,6 @@ TESTED = {
     "upkeep/importing.py": "test_jobs.py",
     "upkeep/moving.py": "test_away.py",
     "upkeep/offsite.py": "test_away.py",
-    "upkeep/pages.py": "test_rotation.py",
     "web": "test_app.py",
     "web/examples.py": "test_openapi.py",
     "web/installable.py": "test_dashboard_installed.py",
