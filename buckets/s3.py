@@ -37,6 +37,8 @@ PAUSES = (1.0, 4.0, 10.0)  # seconds before the second try and those after it
 ANSWER_SECONDS = 60.0
 SLOWEST = 20_000
 LARGEST_LIST = 4 * MEGABYTE  # bytes of one page of a listing: 1,000 names
+MOST_PAGES = 20_000  # of a listing: twenty million objects
+MOST_WITHOUT = 10  # pages without any object, one after the other
 LISTED_ERROR = 4_000  # bytes of an error that are read
 RETRY_AFTER = 30.0  # seconds, for clients
 
@@ -244,16 +246,31 @@ class Bucket:
         self._tried(attempt)
 
     def listed(self, below: str = "") -> Iterator[Listed]:
-        """The objects whose names begin with `below`, in the order of their names, read page by page."""
-        prefix, token = self._prefix + below, ""
-        while True:
+        """The objects whose names begin with `below`, in the order of their names, read page by page.
+
+        Raises `Unreadable` for a listing that no store makes: one that does not ascend, repeats its token,
+        has other names, or does not end.
+        """
+        prefix, token, last, without = self._prefix + below, "", "", 0
+        for _ in range(MOST_PAGES):
             query = {"list-type": "2", "max-keys": "1000", "prefix": prefix}
             page = self._page({**query, "continuation-token": token} if token else query)
-            yield from _objects(page, len(self._prefix))
+            before = last
+            for key, listed in _objects(page, len(self._prefix)):
+                if key <= last or not key.startswith(prefix):
+                    raise Unreadable(
+                        f"{self.host}: the bucket is listed in a wrong order, or with other names."
+                    )
+                last = key
+                yield listed
             following = re.search(r"<NextContinuationToken>([^<]{1,1500})</NextContinuationToken>", page)
             if "<IsTruncated>true</IsTruncated>" not in page or following is None:
                 return
+            without = 0 if last > before else without + 1
+            if token == html.unescape(following[1]) or without == MOST_WITHOUT:
+                break
             token = html.unescape(following[1])
+        raise Unreadable(f"{self.host}: the listing of the bucket does not end.")
 
     def _page(self, query: Mapping[str, str]) -> str:
         def attempt() -> str:
@@ -376,8 +393,10 @@ def _refusal(host: str, answer: net.Answer) -> Exception:
     )
 
 
-def _objects(page: str, prefix: int) -> Iterator[Listed]:
-    """The objects of a page of a listing, token by token: nothing else of its XML is needed."""
+def _objects(page: str, prefix: int) -> Iterator[tuple[str, Listed]]:
+    """The objects of a page of a listing, each with its whole key, token by token: nothing else of its XML is
+    needed.
+    """
     found: dict[str, str] = {}
     for match in _LISTED.finditer(page):
         if match["name"] is not None:
@@ -385,7 +404,8 @@ def _objects(page: str, prefix: int) -> Iterator[Listed]:
         elif {"Key", "Size", "LastModified"} <= found.keys():
             with contextlib.suppress(ValueError):  # not a listing of S3
                 modified = datetime.fromisoformat(found["LastModified"][:19])
-                yield Listed(html.unescape(found["Key"])[prefix:], int(found["Size"]), modified)
+                key = html.unescape(found["Key"])
+                yield key, Listed(key[prefix:], int(found["Size"]), modified)
             found = {}
 
 

@@ -20,6 +20,7 @@ import heapq
 import itertools
 import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -116,14 +117,15 @@ def fetch(
     bucket: Bucket,
     name: str,
     stage: Path,
-    accept: Callable[[str], None],
+    accept: Callable[[str], archive.Head],
     leave: Callable[[Sum], bool] = lambda line: False,
 ) -> Iterator[str]:
     """Write every member of a snapshot below `stage`, but those that `leave` names, and yield its name. Each
     has the checksum of the list.
 
-    `accept` is called with the name of the first member, once that is there. Raises `Unreadable` for whatever
-    the list names and the bucket does not have, or has changed.
+    `accept` is called with the name of the first member, once that is there, and returns what it says. Raises
+    `Unreadable` for whatever the list names and the bucket does not have, or has changed, and when there is
+    more than the first member says: a bucket must not fill the disk.
     """
     listed, base = stage / archive.SUMS, f"{BACKUPS}{name}/"
     _fetch_sums(bucket, name, listed)
@@ -133,6 +135,8 @@ def fetch(
         if re.fullmatch(r"[0-9]{5}", part.name.removeprefix(f"{base}{archive.DATABASE}."))
     )
 
+    left = [_SMALL]  # bytes that may still come
+
     def fetched(line: Sum) -> str:
         path = stage / line.name
         path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -140,26 +144,34 @@ def fetch(
             with path.open("xb") as file:
                 if line.name == archive.DATABASE:
                     for part in parts:
-                        bucket.get(part.name, file, most=PART)
+                        bucket.get(part.name, file, most=min(PART, max(0, left[0] - file.tell())))
                     file.flush()
                     found = _digest_of(path)
                 else:
                     most = archive.LARGEST.get(line.name, LARGEST_FILE)
                     place = line.name if archive.FILE.fullmatch(line.name) else base + line.name
-                    found = bucket.get(place, file, most=most)
+                    found = bucket.get(place, file, most=min(most, max(0, left[0])))
         except FileExistsError:
             raise Unreadable(f"The backup is damaged: it contains {line.name} twice.") from None
         if found != line.digest:
             raise Unreadable(f"The backup is damaged: {line.name} does not match its checksum.")
+        left[0] -= path.stat().st_size
         return line.name
 
     lines = sums_of(listed)
     first = next(lines, Sum("", ""))
     if first.name == archive.HEAD:
         fetched(first)
-    accept(first.name)
-    for names in _at_once(fetched, (line for line in lines if not leave(line))):
+    head = accept(first.name)
+    if head.bytes:  # an earlier version did not say
+        left[0] = head.bytes + head.bytes // 100 + _SMALL
+    else:
+        left[0] = shutil.disk_usage(stage).free
+    most = itertools.islice(lines, head.files + len(MEMBERS))
+    for names in _at_once(fetched, (line for line in most if not leave(line))):
         yield from names
+    if next(lines, None) is not None:
+        raise Unreadable("The backup is damaged: it has more files than it says.")
 
 
 def sums_of(path: Path) -> Iterator[Sum]:
@@ -177,6 +189,7 @@ def sums_of(path: Path) -> Iterator[Sum]:
 
 _LINE = re.compile(rb"([0-9a-f]{64})  ([0-9A-Za-z./]{1,200})\n")
 MEMBERS = archive.MEMBERS - {archive.MASTER_KEY, archive.SUMS}
+_SMALL = 80 * 1_048_576  # bytes, more than all members have that are no stored file and not the database
 LARGEST_FILE = 256 * 1_048_576  # bytes of a stored file: an upload has at most 50 MB
 
 

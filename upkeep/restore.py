@@ -222,9 +222,10 @@ def _fetch(
         (stage / name).mkdir(mode=0o700)
     accepted: list[archive.Head] = []
 
-    def accept(name: str) -> None:
+    def accept(name: str) -> archive.Head:
         accepted.append(_accepted_head(name, stage, settings))
         _check_room(settings.data_dir, max(0, accepted[0].bytes - sum(present.values())))
+        return accepted[0]
 
     members = offsite.fetch(source.bucket, source.name, stage, accept, leave)
     for done, _ in enumerate(members, start=1):
