@@ -93,6 +93,54 @@ def test_a_strip_without_a_mark_is_not_sent_to_the_engine():
     assert len(done) == 3
 
 
+class Turned:
+    """An engine that reads a picture well only when it is turned: a tile's text by its size, and then in
+    order.
+    """
+
+    name = "turned"
+
+    def __init__(self, **confidences):
+        self._confidences = {name: iter(some) for name, some in confidences.items()}
+        self.tiles = 0
+
+    def lines(self, tile, detector_side):
+        self.tiles += 1
+        wide = tile.width > tile.height
+        confidence = next(self._confidences["wide" if wide else "tall"])
+        if wide:
+            return [
+                line(f"Card {n} {confidence}", 10, 20 + 60 * n, 110, 40 + 60 * n, confidence) for n in (0, 1)
+            ]
+        return [line("Garbage", 20 + 60 * n, 10, 40 + 60 * n, 110, confidence) for n in (0, 1)]
+
+
+def test_a_picture_on_its_side_is_read_from_both_sides_and_placed_as_it_is():
+    engine = Turned(tall=[0.9], wide=[0.72, 0.99])
+    page = ocr.read(pattern(300, 600), engine)
+
+    assert engine.tiles == 3
+    assert {one.text for one in page.lines} == {"Card 0 0.99", "Card 1 0.99"}
+    first = next(one for one in page.lines if one.text.startswith("Card 0"))
+    assert (first.left, first.top, first.right, first.bottom) == (20, 490, 40, 590)
+    assert (page.width, page.height) == (300, 600)
+
+
+def test_a_picture_on_its_head_or_mirrored_is_read_so_too():
+    engine = Turned(wide=[0.75, 0.99, 0.6])
+    page = ocr.read(pattern(600, 300), engine)
+
+    assert engine.tiles == 3
+    places = {one.text: (one.left, one.top, one.right, one.bottom) for one in page.lines}
+    assert places == {"Card 0 0.99": (490, 260, 590, 280), "Card 1 0.99": (490, 200, 590, 220)}
+
+
+def test_a_picture_that_is_read_surely_is_read_once():
+    engine = Turned(wide=[0.97])
+    ocr.read(pattern(600, 300), engine)
+    assert engine.tiles == 1
+
+
 def test_icons_marks_and_guesses_are_no_text():
     icons = [line("个", 0, 0), line("X", 50, 0), line("•••", 90, 0)]
     page = ocr.read(

@@ -1,17 +1,21 @@
 """What is sensitive is recognised in text, and as little else as possible."""
 
+import contextlib
 import importlib
+import io
 import random
 import string
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 from stdnum import iban, luhn
 from stdnum.cn import ric
 from stdnum.us import ssn
 
 from rules import accounts, checks, identity, sensitive
+from rules.embedded import LocalModel
 from settings import ROOT
 from tests.support import screens
 
@@ -268,6 +272,20 @@ def test_drawn_screens_are_judged_rightly():
 def test_a_screen_of_each_kind_is_recognised_through_the_real_reader():
     for screen, lines in screens.read(screens.sensitive_screens(SEED, 16)[::2]):
         assert set(sensitive.kinds("\n".join(lines))) == screen.kinds, (screen.name, lines)
+
+
+@pytest.mark.slow
+def test_a_card_on_a_turned_or_mirrored_picture_is_recognised_through_the_real_reader():
+    picture = Image.open(io.BytesIO(screens.sensitive_screens(SEED, 1)[0].picture()))
+    turns = [picture.transpose(turn) for turn in (0, 2, 3, 4)]  # mirrored; by 90, 180 and 270 degrees
+    model = LocalModel(ocr_model="small", language="en")
+    with contextlib.closing(model):
+        for turned in turns:
+            file = io.BytesIO()
+            turned.save(file, "PNG")
+            file.seek(0)
+            page, _ = model.read(file)
+            assert "card" in sensitive.kinds("\n".join(one.text for one in page.lines))
 
 
 @pytest.mark.slow
