@@ -29,6 +29,7 @@ import analysis
 import crypto
 import database
 import devices
+import gate
 import lexicon
 import llm
 import models
@@ -229,7 +230,9 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
     _insert(Photo, photo_rows)
     _insert(Analysis, analysis_rows)
     _insert(Reading, reading_rows)
-    lexicon.index_new([row["id"] for row in photo_rows])
+    ids_of_rows = [row["id"] for row in photo_rows]
+    gate.mark_as_now(ids_of_rows)
+    lexicon.index_new(ids_of_rows)
     # Their texts differ, so none would come into a stack.
     Uncompared.delete().where(Uncompared.photo > photo["id"]).execute()
     for of_device in uploads.values():
