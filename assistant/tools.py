@@ -292,7 +292,8 @@ class Toolbox:
                 MOST_SERVERS,
             )
         characters = MOST_TOOL_CHARACTERS
-        for server, tool in _tools_of(servers[:MOST_SERVERS], self._settings, self._list_seconds):
+        listings = database.store().cache(_Listings)
+        for server, tool in listings.tools_of(servers[:MOST_SERVERS], self._settings, self._list_seconds):
             description = f"{server.name}: {tool.description or tool.name}"
             parameters = {"properties": {}, **tool.input_schema}  # OpenAI requires `properties`
             characters -= len(description) + len(msgspec.json.encode(parameters))
@@ -587,32 +588,38 @@ class _Listing(NamedTuple):
         return self.answer.result() if self.answer.done() and self.answer.exception() is None else self.before
 
 
-_listings: dict[tuple[str, str], _Listing] = {}  # by id and address of a server
-_guard = threading.Lock()
-_pool = concurrent.futures.ThreadPoolExecutor(MOST_SERVERS, thread_name_prefix="mcp-list")
+class _Listings:
+    """What MCP servers offer, as each has answered last, while the store is open."""
 
+    def __init__(self) -> None:
+        self._of_server: dict[tuple[str, str], _Listing] = {}  # by id and address
+        self._guard = threading.Lock()
+        self._pool = concurrent.futures.ThreadPoolExecutor(MOST_SERVERS, thread_name_prefix="mcp-list")
 
-def _tools_of(
-    servers: list[McpServer], settings: Settings, seconds: float
-) -> list[tuple[McpServer, mcp_messages.Tool]]:
-    """Each tool of each server, with its server, after at most so many seconds. Turns that begin together
-    share the requests.
-    """
-    with _guard:
-        for server in servers:
-            known = _listings.get((server.id, server.url))
-            if known is None or time.monotonic() - known.requested_at > LIST_LASTS:
-                answer = _pool.submit(_list_tools, server, settings, seconds)
-                _listings[server.id, server.url] = _Listing(
-                    time.monotonic(), answer, known.tools if known else []
-                )
-        listings = [_listings[server.id, server.url] for server in servers]
-        for gone in _listings.keys() - {(server.id, server.url) for server in servers}:
-            del _listings[gone]
-    concurrent.futures.wait([listing.answer for listing in listings], seconds)
-    return [
-        (server, tool) for server, listing in zip(servers, listings, strict=True) for tool in listing.tools
-    ]
+    def clear(self) -> None:
+        with self._guard:
+            self._of_server.clear()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def tools_of(
+        self, servers: list[McpServer], settings: Settings, seconds: float
+    ) -> list[tuple[McpServer, mcp_messages.Tool]]:
+        """Each tool of each server, with its server, after at most so many seconds. Turns that begin together
+        share the requests.
+        """
+        with self._guard:
+            for server in servers:
+                known = self._of_server.get((server.id, server.url))
+                if known is None or time.monotonic() - known.requested_at > LIST_LASTS:
+                    answer = self._pool.submit(_list_tools, server, settings, seconds)
+                    before = known.tools if known else []
+                    self._of_server[server.id, server.url] = _Listing(time.monotonic(), answer, before)
+            listings = [self._of_server[server.id, server.url] for server in servers]
+            for gone in self._of_server.keys() - {(server.id, server.url) for server in servers}:
+                del self._of_server[gone]
+        concurrent.futures.wait([listing.answer for listing in listings], seconds)
+        each = zip(servers, listings, strict=True)
+        return [(server, tool) for server, listing in each for tool in listing.tools]
 
 
 def _list_tools(server: McpServer, settings: Settings, seconds: float) -> list[mcp_messages.Tool]:

@@ -12,7 +12,7 @@ import pytest
 import database
 import memory
 from app import create_app
-from assistant import chat, tools
+from assistant import chat
 from clock import utc_now
 from database import db
 from engines.findings import MemoryCandidate
@@ -28,8 +28,7 @@ MAIL = "mcp__mail__send"
 
 
 @pytest.fixture
-def mail(monkeypatch):
-    monkeypatch.setattr(tools, "_listings", {})
+def mail():
     with FakeMCP(stateless=True, tools=[SEND]) as server:
         yield server
 

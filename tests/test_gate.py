@@ -15,7 +15,7 @@ import database
 import gate
 import memory
 from app import create_app
-from assistant import chat, tools
+from assistant import chat
 from clock import utc_now
 from database import db
 from engines.findings import MemoryCandidate
@@ -564,8 +564,7 @@ SEND = {"name": "send", "inputSchema": {"type": "object", "properties": {"body":
 
 
 @pytest.fixture
-def house(app, remote, reading, eyes, fake_llm, monkeypatch):
-    monkeypatch.setattr(tools, "_listings", {})
+def house(app, remote, reading, eyes, fake_llm):
     with FarEnd() as web, FarEnd() as hook, FakeMCP(stateless=True, tools=[SEND]) as mail:
         settings = dataclasses.replace(
             remote,

@@ -24,12 +24,6 @@ DAY = timedelta(days=1)
 BUILT_IN = ["search_knowledge_base", "get_screenshot", "agenda", "web_search", "save_memory"]
 
 
-@pytest.fixture(autouse=True)
-def nothing_listed(monkeypatch):
-    """Each test begins without the cached tool lists of another one."""
-    monkeypatch.setattr(tools, "_listings", {})
-
-
 @pytest.fixture
 def library(tmp_path):
     yield Library(tmp_path / "data")
