@@ -169,15 +169,21 @@ class Worker:
         log.info("photo %d analysed: %s, %.2f s", claim.photo_id, result, time.monotonic() - began)
         return True
 
+    def mark_older(self) -> bool:
+        """Mark what is sensitive on some photos that earlier rules have judged, and index them for those who
+        may not learn it; False when there are none. Meant for when `work` has nothing to do.
+        """
+        with database.scope(), db.atomic():
+            judged = gate.mark_older()
+            lexicon.redact_anew(judged)
+        return bool(judged)
+
     def read_older(self) -> bool:
         """Read the newest photo that has not been read; False when there is none, or reading is not possible
         now. Meant for when `work` has nothing to do.
 
         One thread of all processes reads at a time. A photo that fails several times is not tried again.
         """
-        with database.scope():
-            if _judge_older():
-                return True
         if not self._settings.read_locally or time.monotonic() < self._reads_again_at:
             return False
         with database.scope():
@@ -625,14 +631,6 @@ def _keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) ->
     agenda.renew(photo_id, now=now)
 
 
-def _judge_older() -> bool:
-    """Mark some photos of earlier versions, and index them for those who may not learn what is sensitive."""
-    with db.atomic():
-        judged = gate.mark_older()
-        lexicon.redact_anew(judged)
-    return bool(judged)
-
-
 def _keep_reading(photo_id: int, page: Page, reader: str) -> None:
     readings.save(photo_id, page, reader=reader)
     models.end_reading(photo_id)
@@ -694,6 +692,7 @@ class Pool:
             self._worker.recover(now=utc_now())
             pause = claims.seconds_until_due(now=utc_now())
         steps = (
+            self._worker.mark_older,
             self._worker.place_next,
             self._worker.read_older,
             self._worker.judge_older,

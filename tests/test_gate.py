@@ -176,7 +176,7 @@ def test_photos_stored_before_are_marked_in_the_background_from_what_was_read(cl
         Analysis.update(sensitive="", judged=False).execute()
     calls = eyes.calls
 
-    while reading.read_older():
+    while reading.mark_older():
         pass
 
     assert [photo(client, photo_id)["sensitive"] for photo_id in photos] == [[], ["card"], ["card"]]
@@ -292,7 +292,7 @@ def test_a_folder_of_the_version_before_is_marked_after_its_migration(client, se
 
     migrated = Client(create_app(settings))
     assert [photo(migrated, photo_id)["sensitive"] for photo_id in photos] == [[], []]
-    assert reading.read_older() is True
+    assert reading.mark_older() is True
     assert [photo(migrated, photo_id)["sensitive"] for photo_id in photos] == [["card"], []]
     assert migrated.get("/api/stats").json["sensitive_kinds"] == {"card": 1}
 
@@ -409,13 +409,13 @@ def test_another_file_name_is_told_to_a_remote_model(client, fake_llm, reading, 
 
 def test_photos_that_earlier_rules_have_judged_are_judged_again_once(client, reading, eyes, monkeypatch):
     photos = [stored(client, reading, eyes, *SENSITIVE, str(n)) for n in range(3)]
-    while reading.read_older():
+    while reading.mark_older():
         pass
     with database.scope():
         Analysis.update(sensitive="").execute()  # as rules would that did not know it
         assert gate.mark_older() == []
     monkeypatch.setattr(sensitive, "VERSION", sensitive.VERSION + 1)
-    while reading.read_older():
+    while reading.mark_older():
         pass
 
     assert [photo(client, photo_id)["sensitive"] for photo_id in photos] == [["card"]] * 3

@@ -320,7 +320,7 @@ def test_a_folder_of_the_version_before_tells_nothing_before_and_after_it_is_jud
         database.open_store(settings)
         unfilled = [world.ask(query) for query in [*queries, "harbor lights"]]
         worker = Worker(dataclasses.replace(settings, read_locally=False))
-        while worker.read_older():
+        while worker.mark_older():
             pass
         worker.close()
         return unfilled, [world.ask(query) for query in [*queries, "harbor lights"]]
