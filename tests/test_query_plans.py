@@ -213,14 +213,14 @@ def plan(sql):
 
 
 def tables_of(sql):
-    """The tables that a statement names, by the names that its plan has for them. After a point a name is a
-    column's.
+    """The tables that a statement names, by the names that its plan has for them. After a point or a bracket
+    a name is a column's: `sum(photos)`.
     """
     with database.scope():
         names = {name for (name,) in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
     found = {}
     for name in names:
-        for match in re.finditer(rf'(?<!\.)(?<!\.")\b{name}\b"?(?:\s+(?:AS\s+)?"?(\w+))?', sql):
+        for match in re.finditer(rf'(?<![.(])(?<!\.")\b{name}\b"?(?:\s+(?:AS\s+)?"?(\w+))?', sql):
             found |= {name: name, match[1]: name}
     return found
 
