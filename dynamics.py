@@ -14,6 +14,7 @@ import msgspec
 import peewee
 from flask import Blueprint
 
+import gate
 from clock import utc_now
 from database import db
 from engines import articles
@@ -46,18 +47,22 @@ def page(
     following = query.where(_after(cursor, limit, query, now=now)) if cursor else query
     rows = list(following.order_by(Dynamic.is_pinned.desc(), Dynamic.id.desc()).limit(limit + 1))
     following_cursor = rows[limit - 1].id if len(rows) > limit else 0
-    return [shapes.of(row, shapes.DynamicItem) for row in rows[:limit]], following_cursor
+    shown = rows[:limit]
+    kinds = _kinds(shown)
+    return [shapes.of(row, shapes.DynamicItem, sensitive=kinds[row.id]) for row in shown], following_cursor
 
 
 def detail(dynamic_id: int) -> shapes.DynamicDetail:
     """A note with its content and sources. Raises `NotFound`."""
-    return shapes.of(_get(dynamic_id), shapes.DynamicDetail)
+    found = _get(dynamic_id)
+    return shapes.of(found, shapes.DynamicDetail, sensitive=_kinds([found])[found.id])
 
 
 def newest(limit: int) -> list[shapes.DynamicDetail]:
     """The newest notes with their content and sources, the newest first."""
-    rows = Dynamic.select().order_by(Dynamic.id.desc()).limit(limit)
-    return [shapes.of(row, shapes.DynamicDetail) for row in rows]
+    rows = list(Dynamic.select().order_by(Dynamic.id.desc()).limit(limit))
+    kinds = _kinds(rows)
+    return [shapes.of(row, shapes.DynamicDetail, sensitive=kinds[row.id]) for row in rows]
 
 
 def statistics() -> shapes.DynamicStatistics:
@@ -180,7 +185,23 @@ def _sources(
 
 # --------------------------------------------------------------------------------------------------- one note
 
-_LIST_COLUMNS = shapes.columns(Dynamic, shapes.DynamicItem)
+_LIST_COLUMNS = [
+    *(getattr(Dynamic, name) for name in shapes.names(shapes.DynamicItem) if name != "sensitive"),
+    *(Dynamic.content, Dynamic.source_photo_ids),  # what is sensitive is looked for in these
+]
+
+
+def _kinds(found: Sequence[Dynamic]) -> dict[int, list[str]]:
+    """The kinds of what is sensitive on the screenshots that notes rest on and in their texts, by id."""
+    sources = {note.id: json.loads(note.source_photo_ids) for note in found}
+    marks = gate.marks({photo_id for ids in sources.values() for photo_id in ids})
+    return {
+        note.id: gate.kinds_about(
+            [marks[photo_id] for photo_id in sources[note.id] if photo_id in marks],
+            *(note.title, note.summary, note.content),
+        )
+        for note in found
+    }
 
 
 def _after(

@@ -275,6 +275,14 @@ def holds_marked(found: Collection[Mark], *texts: str) -> bool:
     return not any(mark.cleared for mark in found) and holds_text(*texts)
 
 
+def kinds_about(found: Collection[Mark], *texts: str) -> list[str]:
+    """The kinds for which `holds_marked` is true, for a page that covers the texts."""
+    kinds = {kind for mark in found for kind in mark.sensitive.split()}
+    if not any(mark.cleared for mark in found):
+        kinds |= {kind for text in texts if holds_text(text) for kind in sensitive.kinds(text)}
+    return [kind for kind in sensitive.KINDS if kind in kinds]
+
+
 def holds_text(*texts: str) -> bool:
     """Whether there is something sensitive in one of the texts that would leave, each by itself: a label at
     the end of one does not belong to the beginning of the next.

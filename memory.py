@@ -28,6 +28,7 @@ from flask import Blueprint
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
+import gate
 import models
 import terms
 from clock import iso, utc_now
@@ -201,7 +202,7 @@ def page(
             where &= column == value
     query = Memory.select().where(where)
     return query.count(), [
-        shapes.of(memory, shapes.MemoryFields)
+        shapes.of(memory, shapes.MemoryFields, sensitive=gate.kinds_about([], memory.content))
         for memory in query.order_by(Memory.id.desc()).paginate(number, size)
     ]
 

@@ -23,6 +23,7 @@ from flask import Blueprint
 
 import crypto
 import database
+import gate
 from assistant import confirmation
 from clock import iso
 from database import db
@@ -260,9 +261,9 @@ def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes
     for conversation in found:
         count, last_id = counted.get(conversation.id, (0, None))
         spoken_last = last.get(last_id, "")
-        items.append(
-            shapes.of(conversation, shapes.ConversationItem, message_count=count, last_message=spoken_last)
-        )
+        kinds = gate.kinds_about([], conversation.title, spoken_last)
+        derived = {"message_count": count, "last_message": spoken_last, "sensitive": kinds}
+        items.append(shapes.of(conversation, shapes.ConversationItem, **derived))
     return items
 
 

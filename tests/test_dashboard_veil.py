@@ -3,6 +3,7 @@ lifted, by mouse, finger and keys, and comes back; "not sensitive"; and what is 
 """
 
 import json
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -232,6 +233,7 @@ def test_sources_of_a_note_are_veiled(dashboard):
     note = {
         "id": 7, "title": "Trips", "summary": "", "content": "Two of them.", "category": "note",
         "is_read": True, "is_pinned": False, "created_at": "2026-11-20T10:00:00.000", "confidence": 1.0,
+        "sensitive": [],
         "source_photo_ids": json.dumps([card, plain]), "source_conversation_ids": "[]",
     }  # fmt: skip
     page = dashboard.open("#/")
@@ -243,6 +245,103 @@ def test_sources_of_a_note_are_veiled(dashboard):
     expect(cited.nth(0).locator(".veil")).to_be_visible()
     expect(cited.nth(0)).to_have_attribute("title", REASON["en"])
     assert fetched.of(card) == []
+
+
+# Every place of the page that shows a picture or a text of a screenshot: its address, a part of it, and what
+# that says before somebody taps. `about` makes what the service answers about the card.
+CARD_TEXT = "Harbor Bank 4111 1111 1111 1111 MIRA SOLBERG"
+PLACES = {
+    "library": ("#/", ".photo-card[data-photo='{card}']", REASON["en"]),
+    "results of a search": ("#/library?q=debit", ".result", "Sensitive screenshot"),
+    "viewer": ("#/photo/{card}", ".viewer-details .details-veil", REASON["en"]),
+    "news of notes": ("#/", ".news-notes", "Note about something sensitive"),
+    "list of notes": ("#/notes", ".notes-card", "Note about something sensitive"),
+    "note": ("#/notes/7", ".notes-article", REASON["en"]),
+    "memories": ("#/notes/memories", ".memories-item", REASON["en"]),
+    "list of chats": ("#/chat", ".chat-item", "Chat about something sensitive"),
+    "results of a tool in a chat": ("#/chat/c0ffee", ".chat-results", REASON["en"]),
+}
+
+
+def about(card):
+    when = "2026-11-20T10:00:00.000"
+    note = {
+        "id": 7, "title": CARD_TEXT, "summary": CARD_TEXT, "content": CARD_TEXT, "category": "note",
+        "is_read": False, "is_pinned": False, "created_at": when, "confidence": 1.0, "device_id": "",
+        "source_photo_ids": json.dumps([card]), "source_conversation_ids": '["c0ffee"]',
+        "sensitive": ["card"],
+    }  # fmt: skip
+    memory = {
+        "id": 1, "content": CARD_TEXT, "memory_type": "long_term", "source_type": "screenshot",
+        "category": "finance", "importance": 0.5, "access_count": 0, "created_at": when, "expires_at": None,
+        "sensitive": ["card"],
+    }  # fmt: skip
+    chat = {
+        "id": "c0ffee",
+        "title": CARD_TEXT,
+        "last_message": CARD_TEXT,
+        "updated_at": when,
+        "sensitive": ["card"],
+    }
+    call = {"id": "1", "type": "function", "function": {"name": "get_screenshot", "arguments": "{}"}}
+    found = {"results": [{"id": card, "title": CARD_TEXT, "snippet": CARD_TEXT}]}
+    message = {"tool_calls": None, "tool_name": None, "has_attachment": False, "created_at": when}
+    messages = [
+        {**message, "id": 1, "role": "user", "content": "Which one?"},
+        {**message, "id": 2, "role": "assistant", "content": None, "tool_calls": json.dumps([call])},
+        {**message, "id": 3, "role": "tool", "content": json.dumps(found), "tool_name": "get_screenshot"},
+        {**message, "id": 4, "role": "assistant", "content": f"This one: #{card}"},
+    ]
+    return {
+        "/api/dynamics": {"items": [note], "next_cursor": 0, "has_more": False},
+        "/api/dynamics/stats": {"total_unread": 1, "by_category": {"note": 1}},
+        "/api/dynamics/7": note,
+        "/api/dynamics/7/read": {"message": "Marked as read", "is_read": True},
+        "/api/memories": {"total": 1, "page": 1, "page_size": 50, "items": [memory]},
+        "/api/chat/conversations": {"conversations": [chat]},
+        "/api/chat/conversations/c0ffee": {"id": "c0ffee", "title": "Which one?", "messages": messages},
+    }
+
+
+@pytest.mark.slow
+def test_no_place_shows_what_is_sensitive_before_a_tap(dashboard):
+    card = dashboard.ids["card"]
+    answers = about(card)
+    page = dashboard.open("#/settings")
+    page.route(
+        lambda url: urlsplit(url).path in answers,
+        lambda route: route.fulfill(json=answers[urlsplit(route.request.url).path]),
+    )
+    fetched = Fetched(page)
+    shown = []
+    for name, (address, part, says) in PLACES.items():
+        page.goto("about:blank")
+        page.goto(f"{dashboard.service.url}/{address.format(card=card)}")
+        place = page.locator(part.format(card=card)).first
+        expect(place, name).to_contain_text(says)
+        page.wait_for_load_state("networkidle")
+        if found := leaks(page):
+            shown.append((name, found))
+    assert shown == []
+    assert fetched.of(card) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["#/notes/7", "#/notes/memories"])
+def test_a_tap_shows_a_text_about_something_sensitive(dashboard, axe, address):
+    answers = about(dashboard.ids["card"])
+    page = dashboard.open("#/settings")
+    page.route(
+        lambda url: urlsplit(url).path in answers,
+        lambda route: route.fulfill(json=answers[urlsplit(route.request.url).path]),
+    )
+    page.goto(f"{dashboard.service.url}/{address}")
+    cover = page.locator(".text-veil")
+    expect(cover).to_be_visible()
+    assert barriers(page, axe) == []
+    cover.click()
+    expect(cover).to_have_count(0)
+    expect(page.locator(".view")).to_contain_text("4111 1111")
 
 
 @pytest.mark.slow

@@ -134,6 +134,7 @@ def test_a_note_has_what_the_model_wrote_and_cites_what_it_rests_on(phone, analy
         "created_at": iso(clock()),
         "source_photo_ids": f"[{first}]",
         "source_conversation_ids": '["c0ffee"]',
+        "sensitive": [],
     }
     assert second
 
@@ -879,6 +880,7 @@ def test_a_list_item_has_exactly_the_contracts_fields(client):
         "is_pinned",
         "device_id",
         "created_at",
+        "sensitive",
     }
 
 

@@ -14,8 +14,9 @@ import analysis
 import database
 import gate
 import memory
+import models
 from app import create_app
-from assistant import chat
+from assistant import chat, conversations
 from clock import utc_now
 from database import db
 from engines.findings import MemoryCandidate
@@ -129,6 +130,35 @@ def test_a_client_that_knows_only_ids_learns_which_photos_to_veil(client, readin
     assert found == [{"id": marked, "sensitive": ["card"]}, {"id": thrown, "sensitive": ["password"]}]
     for wrong in ("", "1,", "1,,2", "x", "-1", ",".join("1" * 101)):
         assert "ids" in detail(client.get(f"/api/photos/sensitive?ids={wrong}"), 400)
+
+
+def test_lists_say_which_notes_chats_and_memories_a_page_is_to_cover(client, reading, eyes):
+    marked, plain = (stored(client, reading, eyes, *lines) for lines in (SENSITIVE, HARMLESS))
+    secret, now = f"Card number {CARD}", utc_now()
+    with database.scope():
+        common = {"category": "note", "created_at": now}
+        models.Dynamic.create(title="A card", source_photo_ids=json.dumps([plain, marked]), **common)
+        models.Dynamic.create(title="A library", source_photo_ids=json.dumps([plain, 999]), **common)
+        models.Dynamic.create(title="Deep inside", content=secret, **common)
+        memory.remember(MemoryCandidate(secret), source_type="chat", now=now)
+        memory.remember(MemoryCandidate("Likes tea"), source_type="chat", now=now)
+        conversations.begin_turn("c1", secret, None, device_id="", now=now)
+        conversations.begin_turn("c2", "Where is my train?", None, device_id="", now=now)
+
+    def kinds(path, name, field):
+        return {item[field]: item["sensitive"] for item in client.get(path).json[name]}
+
+    notes = {"A card": ["card"], "A library": [], "Deep inside": ["card"]}
+    assert kinds("/api/dynamics", "items", "title") == notes
+    assert [client.get(f"/api/dynamics/{number}").json["sensitive"] for number in (1, 2, 3)] == list(
+        notes.values()
+    )
+    remembered = kinds("/api/memories", "items", "content")
+    assert (remembered[secret], remembered["Likes tea"]) == (["card"], [])
+    assert kinds("/api/chat/conversations", "conversations", "id") == {"c1": ["card"], "c2": []}
+    # A person who says that a screenshot is not sensitive says it of the notes about it, too.
+    client.patch(f"/api/photos/{marked}", json={"sensitive": []})
+    assert client.get("/api/dynamics/1").json["sensitive"] == []
 
 
 def test_a_person_says_that_a_photo_is_not_sensitive_which_holds(client, fake_llm, reading, eyes):

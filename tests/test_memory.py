@@ -574,6 +574,7 @@ def test_the_list_has_the_contracts_fields_newest_first(client):
         "access_count": 0,
         "created_at": iso(now),
         "expires_at": None,
+        "sensitive": [],
     }
 
 

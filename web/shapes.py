@@ -669,6 +669,7 @@ class ConversationItem(ConversationFields):
 
     message_count: Count
     last_message: Annotated[str, Meta(description="the beginning of the last message")]
+    sensitive: Annotated[list[Kind], Meta(description="kinds of what is sensitive in these two texts")]
 
 
 class ConversationList(TypedDict):
@@ -766,6 +767,10 @@ class DynamicItem(TypedDict):
     is_pinned: bool
     device_id: Annotated[str, Meta(description="empty when its sources come from several devices")]
     created_at: Timestamp
+    sensitive: Annotated[
+        list[Kind],
+        Meta(description="kinds of what is sensitive on the screenshots of the note, and in its texts"),
+    ]
 
 
 class DynamicPage(TypedDict):
@@ -824,6 +829,7 @@ class MemoryFields(TypedDict):
     access_count: Count
     created_at: Timestamp
     expires_at: Timestamp | None
+    sensitive: Annotated[list[Kind], Meta(description="kinds of what is sensitive in `content`")]
 
 
 class MemoryPage(TypedDict):

@@ -234,6 +234,7 @@ interface DynamicItem {
   is_read: boolean;
   is_pinned: boolean;
   created_at: string;
+  sensitive: string[];
 }
 
 interface DynamicDetail extends DynamicItem {
@@ -257,6 +258,7 @@ interface MemoryFields {
   access_count: number;
   created_at: string;
   expires_at: string | null;
+  sensitive: string[];
 }
 
 interface MessageFields {
@@ -282,6 +284,7 @@ interface ConversationItem {
   id: string;
   title: string;
   last_message: string;
+  sensitive: string[];
   updated_at: string;
 }
 

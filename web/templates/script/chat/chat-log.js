@@ -180,8 +180,8 @@ function toolResult(tool, result) {
   const isPhoto = SCREENSHOT_TOOLS.includes(tool) && Number.isInteger(result.id);
   /** @type {HTMLElement} */
   let heading = h("strong", title);
-  if (isPhoto) heading = citation(Number(result.id), `#${result.id} ${title}`);
-  else if (url) {
+  if (isPhoto) return photoResult(Number(result.id), title, String(result.summary || result.snippet || ""));
+  if (url) {
     heading = h("a", {
       href: url,
       target: "_blank",
@@ -191,6 +191,23 @@ function toolResult(tool, result) {
     });
   }
   return h("li", heading, h("p", String(result.summary || result.snippet || "")));
+}
+
+/**
+ * What a tool found of a screenshot; of a veiled one only its number, and why it is veiled.
+ *
+ * @param {number} id
+ * @param {string} title
+ * @param {string} text
+ */
+function photoResult(id, title, text) {
+  const node = h("li", citation(id, `#${id}`));
+  lookUp([id]).then((found) => {
+    const photo = found.get(id) ?? { id, sensitive: [] };
+    veilable(node, photo, (veiled) =>
+      fill(node, citation(id, veiled ? `#${id}` : `#${id} ${title}`), h("p", veiled ? reasonOf(photo) : text)));
+  }, () => {}); // without it only the number is shown
+  return node;
 }
 
 /**

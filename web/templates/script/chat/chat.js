@@ -15,6 +15,7 @@ import { plainText } from "../base/markdown.js";
 import { bubble, MessageLog, sentPicture } from "./chat-log.js";
 import { emptyState, go, load, poll, replaceAddress } from "../base/shell.js";
 import { t } from "../base/texts.js";
+import { reasonFor } from "../viewer/veil.js";
 
 const CONVERSATIONS_SHOWN = 50;
 const PULL_SECONDS = 3; // while an answer is expected
@@ -507,8 +508,9 @@ class ConversationList {
   }
 
   /** @param {ConversationItem} conversation */
-  #item({ id, title, last_message: last, updated_at: updated }) {
+  #item({ id, title, last_message: last, sensitive: kinds, updated_at: updated }) {
     const current = id === this.current() ? "page" : undefined;
+    if (kinds?.length) [title, last] = [t("veil.chat"), reasonFor(kinds)];
     return h("li",
       h("a.chat-item", { href: `#/chat/${id}`, "aria-current": current, on: { click: closeDialogs } },
         h("span.chat-item-title", title || t("chat.new")), timeAgo(updated),

@@ -7,6 +7,7 @@ import { formatAgo, formatDate, formatNumber, timeAgo } from "../base/format.js"
 import { notesHead } from "./notes.js";
 import { emptyState, load, skeleton } from "../base/shell.js";
 import { t, term } from "../base/texts.js";
+import { coveredText, reasonFor } from "../viewer/veil.js";
 
 const MEMORY_KINDS = ["long_term", "short_term"];
 const MEMORY_CATEGORIES = ["fact", "people", "project", "finance", "schedule", "preference", "interest", "habit"];
@@ -113,14 +114,15 @@ class MemoryList {
     const importance = Math.round(100 * memory.importance);
     const weight = `${t("memories.importance")} ${importance} %`;
     const ends = memory.expires_at;
-    const remove = glyphButton("trash", `${t("memories.delete")}: ${memory.content}`, () =>
+    const name = memory.sensitive?.length ? reasonFor(memory.sensitive) : memory.content;
+    const remove = glyphButton("trash", `${t("memories.delete")}: ${name}`, () =>
       erase(remove, {
-        title: t("memories.delete"), text: t("memories.deleteText", { content: memory.content }), action: t("memories.delete"),
+        title: t("memories.delete"), text: t("memories.deleteText", { content: name }), action: t("memories.delete"),
         path: `/api/memories/${memory.id}`, done: t("memories.deleted"),
       }, () => this.#gone(item)));
     const item = h("li.card.row.memories-item", { dataset: { id: String(memory.id) } },
       h("div.grow.stack.tight",
-        h("p", memory.content),
+        coveredText(memory.sensitive, () => h("p", memory.content)),
         h("div.row.small.muted",
           h("span.badge", term("memory", memory.category)),
           h("span", term("source", memory.source_type)), timeAgo(memory.created_at),

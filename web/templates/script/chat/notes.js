@@ -12,6 +12,7 @@ import { markdown, plainText } from "../base/markdown.js";
 import { citedPhotos, readJson } from "./chat-log.js";
 import { emptyState, go, load, navBadge, pageHead, skeleton } from "../base/shell.js";
 import { t } from "../base/texts.js";
+import { coveredText, noteName, reasonFor } from "../viewer/veil.js";
 
 const NOTE_CATEGORIES = ["insight", "reminder", "report", "note"];
 const NOTES_SHOWN = 30;
@@ -135,8 +136,8 @@ class NoteList {
       h("div.row.small",
         h("span.badge", t(`dynamic.${note.category}`)), !note.is_read && h("span.notes-new", t("notes.new")),
         note.is_pinned && h("span.muted", t("notes.pinned")), h("span.muted", timeAgo(note.created_at))),
-      h("h2", h("a", { href: `#/notes/${note.id}`, text: note.title })),
-      h("p.muted", plainText(note.summary)),
+      h("h2", h("a", { href: `#/notes/${note.id}`, text: noteName(note) })),
+      h("p.muted", note.sensitive?.length ? reasonFor(note.sensitive) : plainText(note.summary)),
       noteActions(note, { pinned: () => this.#load(), deleted: () => this.#gone(card) }));
     return card;
   }
@@ -162,10 +163,10 @@ function noteActions(note, { pinned, deleted }) {
   const path = `/api/dynamics/${note.id}`;
   const label = t(note.is_pinned ? "notes.unpin" : "notes.pin");
   const flip = () => settle(pin, () => api.put(`${path}/pin`), (answer) => pinned(answer.is_pinned));
-  const pin = glyphButton("pin", `${label}: ${note.title}`, flip, { "aria-pressed": String(note.is_pinned) });
+  const pin = glyphButton("pin", `${label}: ${noteName(note)}`, flip, { "aria-pressed": String(note.is_pinned) });
   const title = t("notes.delete");
-  const remove = glyphButton("trash", `${title}: ${note.title}`, () =>
-    erase(remove, { title, text: t("notes.deleteText", { title: note.title }), path, done: t("notes.deleted") }, deleted));
+  const remove = glyphButton("trash", `${title}: ${noteName(note)}`, () =>
+    erase(remove, { title, text: t("notes.deleteText", { title: noteName(note) }), path, done: t("notes.deleted") }, deleted));
   return h("div.row.notes-actions", pin, remove);
 }
 
@@ -205,8 +206,7 @@ function article(note) {
     h("header.row.apart",
       h("div.row.small.muted", h("span.badge", t(`dynamic.${note.category}`)), timeAgo(note.created_at),
         h("span", t("notes.confidence", { percent: formatPercent(note.confidence) }))), actions),
-    h("h1", note.title),
-    h("div.prose", markdown(note.content)),
+    coveredText(note.sensitive, () => h("div.stack", h("h1", note.title), h("div.prose", markdown(note.content)))),
     photos.length > 0 && h("section.stack.tight", h("h2", t("notes.photos")), sourcePhotos(photos)),
     conversations.length > 0 && h("section.stack.tight", h("h2", t("notes.conversations")), sourceConversations(conversations)));
 }
@@ -227,9 +227,9 @@ function sourcePhotos(ids) {
 function sourceConversations(ids) {
   const links = new Map(ids.map((id) => [id, h("a", { href: `#/chat/${id}`, text: t("notes.conversation", { id: id.slice(0, 6) }) })]));
   api.get("/api/chat/conversations", { page_size: 100 }).then(({ conversations }) => {
-    for (const { id, title } of /** @type {ConversationItem[]} */ (conversations)) {
+    for (const { id, title, sensitive } of /** @type {ConversationItem[]} */ (conversations)) {
       const link = links.get(id);
-      if (link && title) link.textContent = title;
+      if (link && title && !sensitive?.length) link.textContent = title;
     }
   }, () => {});
   return h("ul.list.stack.tight", [...links.values()].map((link) => h("li.row", icon("chat"), link)));

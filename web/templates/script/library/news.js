@@ -6,7 +6,7 @@ import { formatNumber, timeAgo } from "../base/format.js";
 import { navBadge } from "../base/shell.js";
 import { photoTitle } from "./tile.js";
 import { t } from "../base/texts.js";
-import { isVeiled } from "../viewer/veil.js";
+import { isVeiled, noteName } from "../viewer/veil.js";
 
 const UNREAD_SHOWN = 4;
 
@@ -63,8 +63,8 @@ export function newsStrip() {
                 "a.news-card",
                 { href: `#/notes/${note.id}` },
                 h("span.visually-hidden", `${t("news.note")}: `),
-                h("strong", note.title),
-                h("span.muted", note.summary || timeAgo(note.created_at)),
+                h("strong", noteName(note)),
+                h("span.muted", (!note.sensitive?.length && note.summary) || timeAgo(note.created_at)),
               ),
             ),
           ),

@@ -73,9 +73,30 @@ export function veilable(node, photo, draw) {
  *
  * @param {Veilable} photo
  */
-export function reasonOf(photo) {
-  const kinds = kindsOf(photo).map((kind) => term("sensitive", kind));
-  return t("veil.looks", { kinds: formatList(kinds) });
+export const reasonOf = (photo) => reasonFor(kindsOf(photo));
+
+/** @param {string[]} kinds */
+export const reasonFor = (kinds) => t("veil.looks", { kinds: formatList(kinds.map((kind) => term("sensitive", kind))) });
+
+/**
+ * The title of a note; of one about something sensitive only that.
+ *
+ * @param {DynamicItem} note
+ */
+export const noteName = ({ title, sensitive: kinds }) => (kinds?.length ? t("veil.note") : title);
+
+/**
+ * A text, or, while something of these kinds is in it, a button in its place that shows it.
+ *
+ * @param {string[] | undefined} kinds
+ * @param {() => HTMLElement} shown
+ */
+export function coveredText(kinds, shown) {
+  if (!kinds?.length) return shown();
+  /** @type {HTMLElement} */
+  const tap = h("button.text-veil", { type: "button", on: { click: () => tap.replaceWith(shown()) } },
+    icon("hidden"), h("span", reasonFor(kinds)), h("span.visually-hidden", `. ${t("veil.tap")}`));
+  return tap;
 }
 
 /**
