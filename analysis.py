@@ -117,57 +117,65 @@ class Worker:
         """
         database.store().cache(photos.Arriving).wait(UPLOADS_FIRST)
         began = time.monotonic()
-        ended: _Ended | None = None
-        picture: BinaryIO | None = None
         self._settle_unsettled()
+        task = self._next_task()
+        if task is None:
+            return False
+        try:
+            ended = self._worked_through(task)
+        except Exception:
+            self._unsettled[task.claim.token] = _Ended(task.claim)
+            raise
+        if ended is not None:
+            self._settle(ended, began)
+        return True
+
+    def _next_task(self) -> "_Task | None":
+        """A claim on the next due photo, and what is to analyse it; None when nothing may be claimed now."""
         with database.scope():
             config = configuration.latest(self._settings)
             model = llm.model_for(config, self._settings)
             prepared = database.store().cache(photos.Prepared)
             prepared.wanted = config.provider != configuration.LOCAL
             if llm.out_of_tokens(config, self._settings, now=self._clock()):
-                return False  # the queue continues tomorrow
+                return None  # the queue continues tomorrow
             claim = self.claim_next(_fingerprint(config), now=self._clock())
-            if claim is None:
-                return False
-            try:
-                if _copied_from_twin(claim, model.identity, now=self._clock()):
-                    stacks.place(claim.photo_id)
-                    log.info("photo %d analysed: copied from the same picture", claim.photo_id)
-                    return True
-                photo = photos.get(claim.photo_id)
-                picture = photos.open_original(photo)
-            except (NotFound, Unreadable) as problem:
-                ended = _Ended(claim, problem, model.identity)
-            except away.Elsewhere:
-                pass  # it is fetched below, where no scope is open
-            except Exception:
-                self._unsettled[claim.token] = _Ended(claim)
-                raise
-        if ended is None and picture is None:
-            with self._holding(claim):
-                try:
-                    picture = photos.bringing(lambda: photos.open_original(photos.get(claim.photo_id)))
-                except (NotFound, Unavailable, Unreadable) as problem:
-                    ended = _Ended(claim, problem, model.identity)
-        if ended is None and picture is not None:
-            with picture, self._holding(claim):
-                try:
-                    ended = self._analyse(claim, model, config, picture, photo.filename)
-                except Exception:
-                    self._unsettled[claim.token] = _Ended(claim)
-                    raise
-            if ended is None:
-                return True
-        assert ended is not None  # noqa: S101 - for mypy: without a picture there is a failure
-        self._unsettled[claim.token] = ended
+        return None if claim is None else _Task(claim, config, model)
+
+    def _worked_through(self, task: "_Task") -> "_Ended | None":
+        """The outcome for a claimed photo; None when an earlier result was copied, or is waited for."""
+        claim, config, model = task
+        with database.scope():
+            if _copied_from_twin(claim, model.identity, now=self._clock()):
+                stacks.place(claim.photo_id)
+                log.info("photo %d analysed: copied from the same picture", claim.photo_id)
+                return None
+        try:
+            picture, name = self._opened(claim)
+        except (NotFound, Unreadable, away.BucketUnreachable, away.Elsewhere) as problem:
+            return _Ended(claim, problem, model.identity)
+        with picture, self._holding(claim):
+            return self._analyse(claim, model, config, picture, name)
+
+    def _opened(self, claim: Claim) -> tuple[BinaryIO, str]:
+        """The original of a claimed photo, which may have to be fetched, and the name of its file."""
+        with database.scope():
+            photo = photos.get(claim.photo_id)
+            with contextlib.suppress(away.Elsewhere):
+                return photos.open_original(photo), photo.filename
+        with self._holding(claim):
+            return photos.bringing(lambda: photos.open_original(photos.get(claim.photo_id))), photo.filename
+
+    def _settle(self, ended: "_Ended", began: float) -> None:
+        """Save the outcome for a photo."""
+        photo_id = ended.claim.photo_id
+        self._unsettled[ended.claim.token] = ended
         self._settle_unsettled()
         with database.scope():
-            stacks.place(claim.photo_id)
+            stacks.place(photo_id)
         # Only the type of a failure: its message may quote the model.
         result = "done" if isinstance(ended.outcome, Findings) else type(ended.outcome).__name__
-        log.info("photo %d analysed: %s, %.2f s", claim.photo_id, result, time.monotonic() - began)
-        return True
+        log.info("photo %d analysed: %s, %.2f s", photo_id, result, time.monotonic() - began)
 
     def mark_older(self) -> bool:
         """Mark what is sensitive on some photos that earlier rules have judged, and index them for those who
@@ -442,6 +450,14 @@ class Worker:
 
 
 # -------------------------------------------------------------------------------------------------- one photo
+
+
+class _Task(NamedTuple):
+    """A claimed photo, and the model that is to analyse it."""
+
+    claim: Claim
+    config: configuration.Configuration
+    model: llm.Model
 
 
 class _Ended(NamedTuple):
