@@ -171,7 +171,7 @@ def undo_filters():
         ("messages", "attachment_bytes"),
     ):
         db.execute_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
-    for step in ("0005_filters", "0024_shown", "0025_tallies"):
+    for step in ("0005_filters", "0025_shown", "0027_tallies"):
         db.execute_sql("DELETE FROM schema_migration WHERE name = ?", (step,))
 
 
