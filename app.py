@@ -33,6 +33,7 @@ import agenda
 import analysis
 import database
 import devices
+import jobs
 import llm
 import meaning
 import memory
@@ -43,7 +44,7 @@ import reasoner
 import search
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
-from commands import framing, table
+from commands import table
 from curation import batch, opened, originals, retention, searches, trash, words
 from errors import (
     BadInput,
@@ -196,7 +197,7 @@ def beside_client() -> Beside:
 
     def login() -> Login:
         with create_app().app_context():
-            return framing.own_login()
+            return jobs.own_login()
 
     return Beside({str(command.name): command for command in table.COMMANDS}, context, login)
 

@@ -13,8 +13,8 @@ import database
 import devices
 from buckets.s3 import Bucket
 from clock import utc_now
-from commands.framing import application, command, kept_for, listening
 from errors import SnaploreError
+from jobs import application, command, kept_for, listening
 from settings import MEGABYTE, NAME, S3_ADDRESS, Settings
 from tls import addresses
 from upkeep import backup, check, importing, offsite, progress, restore

@@ -11,7 +11,7 @@ import access
 import crypto
 import database
 from clock import utc_now
-from commands.framing import application, command, kept_for, listening, sealed_in_words
+from jobs import application, command, kept_for, listening, sealed_in_words
 from locks import ServiceLock
 from settings import MEGABYTE, NAME, VERSION, Settings
 from tls import addresses

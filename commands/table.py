@@ -5,9 +5,9 @@
 import click
 
 from commands.data import back_up, bring_back, check_data, import_folder
-from commands.jobs import jobs
 from commands.keys import keys, pair
 from commands.tls import tls
+from jobs import jobs
 from settings import NAME, VERSION
 
 

@@ -4,7 +4,7 @@ import click
 
 import database
 from clock import utc_now
-from commands.framing import application, command, listening
+from jobs import application, command, listening
 from tls import addresses, authority, certificates, trust
 
 tls = click.Group("tls", help="Serve https at home, with a certificate authority (CA) of its own.")

@@ -636,7 +636,7 @@ def test_jobs_that_go_by_age_do_nothing_when_the_clock_has_jumped_and_make_up_fo
     client, cli, monkeypatch
 ):
     def run(job, now):
-        monkeypatch.setattr("commands.jobs.utc_now", lambda: now)
+        monkeypatch.setattr("jobs.utc_now", lambda: now)
         database.close_connections()
         ended = cli.invoke(args=["jobs", job])
         assert ended.exit_code == 0, ended.output

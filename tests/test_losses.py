@@ -85,7 +85,7 @@ def test_no_picture_is_lost(losses, tmp_path, monkeypatch, content, ring, ahead)
 
     for turn in range(3):
         now = utc_now() + ahead + turn * timedelta(hours=7)
-        monkeypatch.setattr("commands.jobs.utc_now", lambda now=now: now)
+        monkeypatch.setattr("jobs.utc_now", lambda now=now: now)
         with contextlib.suppress(SnaploreError):
             start(settings)
             database.close_store()

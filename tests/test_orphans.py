@@ -157,7 +157,7 @@ def test_after_a_killed_resealing_clean_up_goes_on_by_itself(client, settings, l
 @pytest.fixture
 def run(cli, monkeypatch):
     def run(job, now):
-        monkeypatch.setattr("commands.jobs.utc_now", lambda: now)
+        monkeypatch.setattr("jobs.utc_now", lambda: now)
         database.close_connections()
         ended = cli.invoke(args=["jobs", job])
         assert ended.exit_code == 0, ended.output

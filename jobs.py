@@ -1,34 +1,121 @@
-"""The jobs of cron and systemd timers: `./snaplore jobs <name>`.
+"""The jobs of cron and systemd timers, `./snaplore jobs <name>`; and, first, what they have in common with
+all other commands (`commands/`): the application whose data they open, and failures in one line.
 
-Each prints one line for the log, with its name, its outcome and its duration, and no stored content: to
+Each command opens its own short database scopes, so that it can run beside a busy service. No command starts
+threads or analyses screenshots: the service finds what a command has queued.
+
+A job prints one line for the log, with its name, its outcome and its duration, and no stored content: to
 stdout on success (exit code 0), to stderr on failure (1). A job never runs twice at the same time, over all
 processes.
 """
 
 import contextlib
 import functools
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, Protocol, cast
 
 import click
+from flask import current_app
+from flask.cli import with_appcontext
 
 import agenda
 import database
 import memory
 import reasoner
 from clock import utc_now
-from commands.framing import application, command, sealed_in_words
 from curation import retention
 from errors import Conflict, SnaploreError, Unavailable
 from locks import named_lock
 from settings import MEGABYTE, Settings
-from tls import authority
+from terminal.service import Login
+from tls import addresses, authority
 from upkeep import cleanup, clocks, moving, progress, rotation, schedule
 
 MOVING_SECONDS = 900.0  # of a clean-up, for moving originals; systemd ends a job after half an hour
+Parameters = ParamSpec("Parameters")
+
+
+class Application(Protocol):
+    """The part of `app.Application` that commands use. `app` imports this module and not the reverse."""
+
+    settings: Settings
+    api_key: str | None
+    certificate: authority.Presented
+
+    def open_data(self) -> None: ...
+
+
+def application() -> Application:
+    return cast(Application, current_app)
+
+
+def listening() -> str:
+    """The address that the service listens on, as far as the settings tell."""
+    return f"{application().certificate.scheme}://{application().settings.bind}"
+
+
+def own_login() -> Login:
+    """The login of this machine's service, with the owner's key. Raises `click.ClickException`."""
+    try:
+        application().open_data()
+        certificate, key = application().certificate, application().api_key
+        return Login(addresses.opened_here(listening()), key or "", certificate.ca or "")
+    except Exception as problem:
+        known = database.known_failure(problem)
+        if known is None:
+            raise
+        raise click.ClickException(known.detail) from None
+    finally:
+        database.close_connections()
+
+
+def command(
+    group: click.Group | None = None, *, name: str, opens: bool = True, failing: str = ""
+) -> Callable[[Callable[Parameters, None]], click.Command]:
+    """Make a function a click command that runs in the application's context. An expected failure is one
+    line, `failing` and its sentence, without a traceback.
+
+    The data folder is open during the command, except with `opens=False`, for commands that work on data that
+    a start would refuse.
+    """
+
+    def wrap(function: Callable[Parameters, None]) -> click.Command:
+        @functools.wraps(function)
+        def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+            umask = os.umask(0o077)  # only the owner can read the files that a command creates
+            try:
+                if opens:
+                    application().open_data()
+                function(*args, **kwargs)
+            except Exception as problem:
+                known = database.known_failure(problem)
+                if known is None:
+                    raise
+                raise click.ClickException(f"{failing}{known.detail}") from None
+            finally:
+                database.close_connections()
+                os.umask(umask)
+
+        return (group.command if group else click.command)(name)(with_appcontext(run))
+
+    return wrap
+
+
+def kept_for(settings: Settings) -> str:
+    """How long the service keeps what it gets, and where to change that. Opens its own scope."""
+    with database.scope():
+        days = retention.days(settings)
+    kept = f"everything for {days} days, then deletes it" if days else "everything until you delete it"
+    return f"{kept}; change it on the page (Settings, Storage) or with SNAPLORE_RETENTION_DAYS"
+
+
+def sealed_in_words(sealed: rotation.SealedAnew, verb: str) -> str:
+    left = f", {sealed.unreadable} could not be read and are unchanged" if sealed.unreadable else ""
+    return f"{sealed.done} pictures and attachments {verb}{left}"
 
 
 jobs = click.Group("jobs", help="Regular jobs for cron, beside the service; each prints one line.")
