@@ -125,13 +125,6 @@ class Mark(NamedTuple):
     cleared: bool = False
 
 
-class Judged(msgspec.Struct):
-    """How far stored photos were judged again by the present rules: all from `below` on."""
-
-    version: int = 0
-    below: int | None = None
-
-
 BATCH = 50  # photos that are judged in one transaction: about 10 ms
 MAX_REMEMBERED = 4_000  # characters of a text whose judgement is remembered
 MAX_VALUES = 2_000  # texts of a call's arguments that are looked at one by one
@@ -158,6 +151,7 @@ def mark_older() -> list[int]:
     """Mark the newest photos that were stored before there were marks, or that earlier rules have judged;
     returns the ids of those judged.
     """
+    _doubt_marks_of_other_rules()
     # Literal, as in the partial index `analyses_unjudged`.
     due = Analysis.select(Analysis.photo, Analysis.visible_text).where(models.UNJUDGED)
     rows = list(due.order_by(Analysis.photo.desc()).limit(BATCH))
@@ -167,25 +161,15 @@ def mark_older() -> list[int]:
             for row in rows:
                 mark(row.photo_id, row.visible_text)
             Analysis.update(judged=True).where(Analysis.photo.in_(ids)).execute()
-    return ids or _mark_again()
-
-
-def _mark_again() -> list[int]:
-    """Judge the newest photos again that another version of the rules has judged; returns their ids."""
-    done = msgspec.convert(models.stored_value("gate.judged", {}), Judged)
-    if done.version != sensitive.VERSION:
-        done = Judged(sensitive.VERSION)
-    due = Analysis.select(Analysis.photo, Analysis.visible_text).order_by(Analysis.photo.desc()).limit(BATCH)
-    if done.below is not None:
-        due = due.where(Analysis.photo < done.below)
-    rows = list(due)
-    ids = [row.photo_id for row in rows]
-    if rows:
-        with db.atomic():
-            for row in rows:
-                mark(row.photo_id, row.visible_text)
-            models.store_value("gate.judged", Judged(sensitive.VERSION, min(ids)))
     return ids
+
+
+def _doubt_marks_of_other_rules() -> None:
+    """Let all photos be judged again when other rules than these have judged them last."""
+    if models.stored_value("gate.rules", 0) != sensitive.VERSION:
+        with db.atomic():
+            Analysis.update(judged=False).where(Analysis.judged).execute()
+            models.store_value("gate.rules", sensitive.VERSION)
 
 
 def set_cleared(photo_id: int, *, cleared: bool) -> None:
