@@ -141,6 +141,8 @@ class _Fetches:
         with self._guard:
             running = self._running.get(missing.path)
             if running is None:
+                if _place(missing.path).exists():  # another request has fetched it since the caller looked
+                    return
                 if time.monotonic() < self._rests_until:
                     raise BucketUnreachable(self._problem, retry_after=REST)
                 if len(self._running) >= MOST:
