@@ -90,6 +90,12 @@ def test_a_webhook_is_registered_tested_and_its_log_sends_again(shared, receiver
 
     shared.service.upload(draw(text="hello"))
     eventually(lambda: len(receiver.calls) >= 3, "the event")
+    # The page shows what is stored, and that is later than the call.
+    hook = shared.service.get("/api/webhooks")["webhooks"][0]["id"]
+    eventually(
+        lambda: shared.service.get(f"/api/webhooks/{hook}/deliveries")["deliveries"][0]["answer"] == 500,
+        "the answer in the log",
+    )
     row.get_by_role("button", name="Log: Home").click()
     log = page.get_by_role("dialog")
     first = log.locator("li").first

@@ -275,16 +275,27 @@ def test_a_finger_drags_the_scrubber_and_still_taps_the_pictures(many):
     def move(kind, *points):
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
 
-    # It appears while the page scrolls, and stays for a moment.
-    box = page.evaluate(
-        """async () => {
-            scrollTo(0, 3000);
-            for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
-            return document.querySelector('.scrubber-thumb').getBoundingClientRect().toJSON();
-        }"""
-    )
+    box = {}
+
+    def grips():
+        """It appears while the page scrolls, and stays for a moment, which may be over on a busy machine."""
+        box.update(
+            page.evaluate(
+                """async () => {
+                    scrollTo(0, scrollY === 3000 ? 3010 : 3000);
+                    for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+                    return document.querySelector('.scrubber-thumb').getBoundingClientRect().toJSON();
+                }"""
+            )
+        )
+        move("touchStart", {"x": box["x"] + 20, "y": box["y"] + box["height"] / 2})
+        if page.locator(".scrubber.dragged").count():
+            return True
+        move("touchCancel")
+        return False
+
+    eventually(grips, "the finger has the scrubber's thumb")
     x, y = box["x"] + 20, box["y"] + box["height"] / 2
-    move("touchStart", {"x": x, "y": y})
     assert box["height"] >= 44
     for step in range(1, 6):
         move("touchMove", {"x": x, "y": y + 60 * step})
