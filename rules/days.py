@@ -1,5 +1,5 @@
 """Reads days and times of day in a text, in the forms that screens write: English, Chinese, numbers, words
-like "tomorrow", and ranges of them.
+like "tomorrow", and ranges of them. How months are written is `MONTH` in `rules/entities.py`.
 
 A day is resolved by when the screenshot was taken: that gives "Friday" its date, and "3 Jan" its year. Where
 a date in figures can be read in two ways (3/12/2026) and nothing else on the screen decides, it is not read.

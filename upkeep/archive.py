@@ -1,4 +1,4 @@
-"""The file format of a backup, which `upkeep.backup` writes and `upkeep.restore` reads.
+"""The file format of a backup, which `upkeep.backup` writes and `upkeep.restore` reads, and its files.
 
 It is a tar file, uncompressed because sealed bytes do not compress. It can be read without Snaplore: `tar`
 unpacks it, and `sha256sum -c SHA256SUMS` checks it. That list is the last member, so a truncated file is
