@@ -269,7 +269,8 @@ def withheld(photo_ids: Iterable[int]) -> set[int]:
 
 def redactions(photo_ids: Iterable[int]) -> dict[int, list[str]]:
     """What guarded queries search of those of these photos that are withheld, as `texts_of` returns it."""
-    rows = Redaction.select().where(Redaction.photo.in_(list(photo_ids)))
+    ids = list(photo_ids)  # SQLite reads the whole table to find that it has none of no ids
+    rows = Redaction.select().where(Redaction.photo.in_(ids)) if ids else ()
     return {row.photo_id: msgspec.json.decode(row.texts) for row in rows}
 
 
@@ -298,6 +299,8 @@ def _redact(photo_ids: Iterable[int]) -> None:
 
 def _forget_redactions(photo_ids: list[int]) -> None:
     """Undo `_redact`. The photos must still have the texts that were indexed."""
+    if not photo_ids:
+        return
     for row in Redaction.select().where(Redaction.photo.in_(photo_ids)):
         _hide(row.photo_id, document_of(row.photo_id, msgspec.json.decode(row.texts)), -1)
         db.execute_sql("DELETE FROM redacted_index WHERE rowid = ?", (row.photo_id,))

@@ -773,7 +773,7 @@ def test_conversations_are_listed_latest_first_with_their_last_message(asking, f
     assert [item["id"] for item in listed] == ["a0", "a2", "a1"]
     assert listed[0] == {
         "id": "a0", "title": "Question 0", "device_id": "tablet", "message_count": 4, "last_message": "Again",
-        "created_at": listed[0]["created_at"], "updated_at": listed[0]["updated_at"],
+        "created_at": listed[0]["created_at"], "updated_at": listed[0]["updated_at"], "sensitive": [],
     }  # fmt: skip
     assert listed[0]["updated_at"] > listed[0]["created_at"]
     by_device = asking.get("/api/chat/conversations?device_id=phone&page=2&page_size=1").json["conversations"]

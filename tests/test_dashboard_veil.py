@@ -3,6 +3,7 @@ lifted, by mouse, finger and keys, and comes back; "not sensitive"; and what is 
 """
 
 import json
+from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
@@ -250,10 +251,22 @@ def test_sources_of_a_note_are_veiled(dashboard):
 # Every place of the page that shows a picture or a text of a screenshot: its address, a part of it, and what
 # that says before somebody taps. `about` makes what the service answers about the card.
 CARD_TEXT = "Harbor Bank 4111 1111 1111 1111 MIRA SOLBERG"
+# The texts in the service worker's caches.
+CACHED = """async () => {
+    const texts = [];
+    for (const name of await caches.keys())
+        for (const request of await (await caches.open(name)).keys()) {
+            const kept = await (await caches.open(name)).match(request);
+            texts.push(request.url, await kept.text());
+        }
+    return texts.join("\\n");
+}"""
 PLACES = {
     "library": ("#/", ".photo-card[data-photo='{card}']", REASON["en"]),
     "results of a search": ("#/library?q=debit", ".result", "Sensitive screenshot"),
     "viewer": ("#/photo/{card}", ".viewer-details .details-veil", REASON["en"]),
+    "what is coming up": ("#/", ".coming-card", "Sensitive screenshot"),
+    "agenda": ("#/agenda", ".agenda-row", REASON["en"]),
     "news of notes": ("#/", ".news-notes", "Note about something sensitive"),
     "list of notes": ("#/notes", ".notes-card", "Note about something sensitive"),
     "note": ("#/notes/7", ".notes-article", REASON["en"]),
@@ -283,6 +296,12 @@ def about(card):
         "updated_at": when,
         "sensitive": ["card"],
     }
+    tomorrow = (datetime.now() + timedelta(days=1)).date()
+    occasion = {
+        "id": 3, "photo_id": card, "photo_ids": [card], "kind": "deadline", "title": CARD_TEXT,
+        "starts_at": f"{tomorrow}T00:00:00", "ends_at": None, "all_day": True, "quote": CARD_TEXT, "line": 0,
+        "dismissed": False, "sensitive": ["card"],
+    }  # fmt: skip
     call = {"id": "1", "type": "function", "function": {"name": "get_screenshot", "arguments": "{}"}}
     found = {"results": [{"id": card, "title": CARD_TEXT, "snippet": CARD_TEXT}]}
     message = {"tool_calls": None, "tool_name": None, "has_attachment": False, "created_at": when}
@@ -293,6 +312,7 @@ def about(card):
         {**message, "id": 4, "role": "assistant", "content": f"This one: #{card}"},
     ]
     return {
+        "/api/agenda": {"total": 1, "limit": 50, "items": [occasion]},
         "/api/dynamics": {"items": [note], "next_cursor": 0, "has_more": False},
         "/api/dynamics/stats": {"total_unread": 1, "by_category": {"note": 1}},
         "/api/dynamics/7": note,
@@ -322,6 +342,8 @@ def test_no_place_shows_what_is_sensitive_before_a_tap(dashboard):
         page.wait_for_load_state("networkidle")
         if found := leaks(page):
             shown.append((name, found))
+        if kept := [secret for secret in SECRETS if secret in page.url + str(page.evaluate(CACHED))]:
+            shown.append((f"the history or the cache after {name}", kept))
     assert shown == []
     assert fetched.of(card) == []
 
