@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from commands import table
 from settings import ROOT, Settings, variable
+from tests.support import people
 from tests.support.drawing import draw
 from tests.support.service import PATIENCE, HeldUpload, Service, eventually
 
@@ -398,3 +400,52 @@ def test_no_upload_is_lost_or_refused_over_restarts(activated):
             phone.join(PATIENCE)
     assert failures == []
     assert sorted(answered) == sorted(photo["id"] for photo in activated.photos())
+
+
+# --------------------------------------------------------------------------------------------- several people
+
+# What a person's service, taken over, tries of another's: each line of the output is something that it got.
+TAKEN_OVER = """
+import glob, os, pathlib, sys
+folder, pid = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+attempts = {
+    "the folder": lambda: os.listdir(folder),
+    "the database": lambda: glob.glob(f"{folder}/data/database/*.db")[0],
+    "the key": lambda: (folder / "data/keys/master.key").read_bytes(),
+    "the environment": lambda: pathlib.Path(f"/proc/{pid}/environ").read_bytes(),
+    "the memory": lambda: open(f"/proc/{pid}/mem", "rb"),
+    "the list of processes": lambda: [one for one in os.listdir("/proc") if one == str(pid)][0],
+    "a signal": lambda: os.kill(pid, 0),
+    "the program": lambda: open("app.py", "ab"),
+    "the machine": lambda: open("/usr/own", "w"),
+    "root": lambda: os.setuid(0),
+}
+for name, attempt in attempts.items():
+    try:
+        attempt()
+    except (OSError, IndexError):
+        continue
+    print(name)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(people.missing()), reason=people.missing())
+def test_the_services_of_two_people_are_closed_to_each_other():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, contextlib.ExitStack() as running:
+        Path(folder).chmod(0o755)
+        anna, bert = (
+            running.enter_context(people.Person(Path(folder) / name, user))
+            for name, user in (("anna", 64_201), ("bert", 64_202))
+        )
+        own = {person: person.upload(draw(text))["id"] for person, text in ((anna, "Anna"), (bert, "Bert"))}
+        assert [person.get("/api/photos")["total"] for person in own] == [1, 1]
+        for person, other in ((anna, bert), (bert, anna)):
+            got = person.run_inside("-c", TAKEN_OVER, str(person.data.parent), str(person.master.pid)).stdout
+            assert {"the folder", "the database", "the key", "the list of processes"} <= {*got.splitlines()}
+            tried = person.run_inside("-c", TAKEN_OVER, str(other.data.parent), str(other.master.pid))
+            assert (tried.returncode, tried.stdout, tried.stderr) == (0, "", "")
+            key = {"Authorization": f"Bearer {person.key}"}
+            assert other.knock("GET", "/api/photos", headers=key).status_code == 401
+            assert person.knock("GET", "/api/photos", headers=key).status_code == 200
+        assert {path.stat().st_uid for path in anna.data.rglob("*")} == {64_201}
