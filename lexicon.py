@@ -419,7 +419,7 @@ class Query(msgspec.Struct):
     phrases: list[list[str]]  # the terms in double quotes
     loose: set[str]  # the terms outside of quotes
     needle: str  # the whole query, squeezed
-    #: Who asks may not learn what is sensitive: nothing that was redacted changes what is answered.
+    #: The caller may not learn what is sensitive, so redacted text never changes the answer.
     guarded: bool = False
 
 

@@ -179,7 +179,7 @@ def _read(
         )
         for line in reading_order(lines)
     ]
-    # Before pieces are joined: lines on their sides stand beside each other like the pieces of one.
+    # Measured before pieces are joined: the lines of a picture on its side look like pieces of one line.
     tall = sum(line.height > TALL * line.width for line in lines if len(line.text) > 1)
     return Page(image.width, image.height, placed), tall * 2 > len(lines)
 

@@ -98,7 +98,7 @@ def _usual() -> dict[int, str]:
     usual |= dict.fromkeys(map(ord, "“”„«»「」『』"), '"')
     usual |= dict.fromkeys(map(ord, "‘’‚"), "'")
     usual |= dict.fromkeys(map(ord, "【〔〖"), "[") | dict.fromkeys(map(ord, "】〕〗"), "]")
-    # They end a part of a sentence, and stand in no number.
+    # These separate parts of a sentence, and never occur inside a number.
     usual |= dict.fromkeys(map(ord, "，、。；"), ";")
     return usual
 

@@ -1,5 +1,5 @@
-"""Recognises in a text what must not leave the house: cards, bank accounts, identity numbers, one-time codes,
-passwords, keys, recovery phrases.
+"""Recognises in a text what must not leave this machine: cards, bank accounts, identity numbers, one-time
+codes, passwords, keys, recovery phrases.
 
 Every kind rests on a form that little else has (a check digit, a beginning, a list of words) or on a word
 that names it beside it, in twelve languages. Words and forms are data with their sources (`words/*.toml`);

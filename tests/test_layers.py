@@ -20,16 +20,16 @@ ROOT = Path(__file__).resolve().parent.parent
 STOREYS = (
     ("ground", ("errors terms text", "clock crypto heif locks settings")),
     (
-        "the machine: folder, network, pictures",
+        "data folder, network, pictures",
         ("database net pictures terminal", "buckets loops models spool"),
     ),
-    ("understanding", ("engines", "rules")),
-    ("HTTP, and what may leave", ("gate lexicon web", "access tallies tls")),
-    ("what is kept", ("dynamics llm memory readings", "devices matches push", "agenda photos")),
-    ("what is due and what is found", ("claims queries", "meaning search")),
-    ("conversations, and other programs", ("assistant", "outlets")),
-    ("work", ("curation reasoner", "analysis upkeep")),
-    ("programs", ("jobs", "commands", "app")),
+    ("models and rules", ("engines", "rules")),
+    ("HTTP, access, the gate", ("gate lexicon web", "access tallies tls")),
+    ("stored data", ("dynamics llm memory readings", "devices matches push", "agenda photos")),
+    ("queue and search", ("claims queries", "meaning search")),
+    ("assistant and outlets", ("assistant", "outlets")),
+    ("work on all data", ("curation reasoner", "analysis upkeep")),
+    ("entry points", ("jobs", "commands", "app")),
 )
 # The rows of each package, from the ground up.
 INSIDE = {
@@ -268,7 +268,7 @@ READERS = {
     },
     "OwnWords": {"photos"},  # of those in the trash
     "Photo": {
-        "access",  # who has used a device
+        "access",  # whether others have used a device
         "agenda",
         "analysis",
         "assistant.tools",

@@ -64,7 +64,7 @@ _IMPORT = re.compile(
     r'^import \{\s*([\w$]+(?:,\s*[\w$]+)*),?\s*\} from "(\.\.?/[\w/-]+\.js)";$', re.MULTILINE
 )
 _DECLARATION = re.compile(r"^(export )?((?:async )?(?:function|class|const|(let)) )([\w$]+)", re.MULTILINE)
-# What stands in the scripts for what is put there.
+# Placeholders in the scripts, replaced when they are linked.
 _STYLE = "LATER_STYLE"
 _TEXTS = "PAGE_TEXTS"
 _LANGUAGES = "PAGE_LANGUAGES"
