@@ -33,7 +33,7 @@ import database
 from clock import to_epoch_ms, utc_now
 from database import db
 from errors import BadInput, Forbidden, NotAuthenticated, NotFound, TooManyRequests
-from models import Pairing, Photo, SyncState, Token, store_value, stored_value
+from models import Pairing, Photo, SyncState, Token, store_value, stored_secret, stored_value
 from settings import Settings
 from web import inputs, recipes, shapes
 
@@ -169,12 +169,7 @@ def api_key(settings: Settings) -> str | None:
 
 def generated_api_key() -> str:
     """The key where none is set: made by the first call and stored. Needs a scope."""
-    with db.atomic():
-        key: str | None = stored_value("api_key")
-        if key is None:
-            key = secrets.token_urlsafe(24)
-            store_value("api_key", key)
-    return key
+    return stored_secret("api_key")
 
 
 def key_matches(authorization: str, key: str | None) -> bool:

@@ -37,6 +37,7 @@ import jobs
 import llm
 import meaning
 import memory
+import models
 import photos
 import push
 import readings
@@ -147,8 +148,8 @@ class Application(flask.Flask):
         if not self.is_open:
             database.open_store(self.settings)
             self.api_key = access.api_key(self.settings)
-            with database.scope(), database.db.atomic():
-                self.share_part = installable.share_part()
+            with database.scope():
+                self.share_part = models.stored_secret("share_part")
             self.certificate.load()
             # Connections do not survive a fork, and gunicorn forks after this.
             database.close_connections()

@@ -916,6 +916,16 @@ def store_value(name: str, value: Any, base: peewee.Database | None = None) -> N
     StoredSetting.insert(**row).on_conflict_replace().execute(base)
 
 
+def stored_secret(name: str) -> str:
+    """A random text of 192 bits: made by the first call with this name, and stored. Needs a scope."""
+    with db.atomic():
+        secret: str | None = stored_value(name)
+        if secret is None:
+            secret = secrets.token_urlsafe(24)
+            store_value(name, secret)
+    return secret
+
+
 def prove_writable() -> None:
     """Write a small value: a full or read-only disk then fails before a model call that costs money.
 

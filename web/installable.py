@@ -12,12 +12,10 @@ can read the manifest, which names the address.
 import functools
 import hashlib
 import json
-import secrets
 from typing import Any
 
 import flask
 
-from models import store_value, stored_value
 from settings import NAME
 from web.dashboard import TEMPLATES
 
@@ -49,15 +47,6 @@ MANIFEST: dict[str, Any] = {
         "params": {"files": [{"name": "files", "accept": list(PICTURES)}]},
     },
 }
-
-
-def share_part() -> str:
-    """The random part of the address for sharing: made by the first call and stored. Needs a scope."""
-    part: str | None = stored_value("share_part")
-    if part is None:
-        part = secrets.token_urlsafe(24)
-        store_value("share_part", part)
-    return part
 
 
 def manifest(share_part: str) -> flask.Response:
