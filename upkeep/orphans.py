@@ -165,13 +165,10 @@ def bring_back(*, dry_run: bool = False) -> int:
 
 def _expired(*, now: datetime, dry_run: bool) -> list[int]:
     """Delete what was set aside for long enough and no row asks for; returns the sizes."""
-    sizes = []
+    sizes: list[int] = []
     for day in _days():
         if date.fromisoformat(day.name) < (now - KEEPING).date():
-            for path in _files_in(day):
-                sizes.append(crypto.size_of(path))
-                if not dry_run:
-                    path.unlink(missing_ok=True)
+            sizes += _deleted(_files_in(day), dry_run=dry_run)
             if not dry_run:
                 shutil.rmtree(day)
     return sizes
@@ -194,22 +191,24 @@ def _discarded(*, dry_run: bool) -> list[int]:
             with database.store().lock.exclusive():
                 pass  # waits for every scope that may have read a row, and is about to open its file
         with database.scope(), db.atomic():
-            for path in _unnamed(left, _COLUMNS):
-                sizes.append(crypto.size_of(path))
-                if not dry_run:
-                    path.unlink(missing_ok=True)
+            sizes += _deleted(_unnamed(left, _COLUMNS), dry_run=dry_run)
             if not dry_run:
                 Discarded.delete().where(Discarded.path.in_(names)).execute()
 
 
 def _temporary(report: Progress, *, now: datetime, dry_run: bool) -> list[int]:
     """Delete temporary files that killed runs have left; returns their sizes."""
+    batches = _search(_TEMPORARY, report, now=now)
+    return [size for batch in batches for size in _deleted(batch, dry_run=dry_run)]
+
+
+def _deleted(paths: Iterable[Path], *, dry_run: bool) -> list[int]:
+    """Delete these files; returns their sizes on disk."""
     sizes = []
-    for batch in _search(_TEMPORARY, report, now=now):
-        for path in batch:
-            sizes.append(crypto.size_of(path))
-            if not dry_run:
-                path.unlink(missing_ok=True)
+    for path in paths:
+        sizes.append(crypto.size_of(path))
+        if not dry_run:
+            path.unlink(missing_ok=True)
     return sizes
 
 
