@@ -171,7 +171,7 @@ def undo_filters():
         ("messages", "attachment_bytes"),
     ):
         db.execute_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
-    for step in ("0005_filters", "0025_shown", "0027_tallies"):
+    for step in ("0005_filters", "0026_tallies", "0030_shown"):
         db.execute_sql("DELETE FROM schema_migration WHERE name = ?", (step,))
 
 

@@ -313,7 +313,7 @@ def test_a_folder_of_the_version_before_tells_nothing_before_and_after_it_is_jud
                 "DROP TABLE redacted_index",
                 "ALTER TABLE vocabulary DROP COLUMN hidden",
                 "UPDATE analyses SET judged = 1",
-                "DELETE FROM schema_migration WHERE name LIKE '%_redactions'",
+                "DELETE FROM schema_migration WHERE name LIKE '%_redactions' OR name LIKE '%_shown'",
             ):
                 db.execute_sql(statement)
         database.close_store()

@@ -412,7 +412,7 @@ def undo_readings():
     db.execute_sql("DROP TABLE readings")
     for column in ("title", "reads_left"):
         db.execute_sql(f"ALTER TABLE analyses DROP COLUMN {column}")
-    db.execute_sql("DELETE FROM schema_migration WHERE name IN ('0007_readings', '0025_shown')")
+    db.execute_sql("DELETE FROM schema_migration WHERE name IN ('0007_readings', '0030_shown')")
 
 
 def test_a_photo_that_cannot_be_read_is_tried_three_times(client, worker, reading, eyes):

@@ -428,7 +428,7 @@ def undo_stacks():
         db.execute_sql(f"DROP TABLE {table}")
     db.execute_sql("ALTER TABLE analyses DROP COLUMN covered")
     db.execute_sql("ALTER TABLE photos DROP COLUMN perceptual_hash")
-    db.execute_sql("DELETE FROM schema_migration WHERE name IN ('0013_stacks', '0027_tallies')")
+    db.execute_sql("DELETE FROM schema_migration WHERE name IN ('0013_stacks', '0026_tallies')")
 
 
 def test_a_photo_whose_files_are_lost_is_compared_by_its_bytes_only(app, client, add, stack, reading):
