@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from engines.lines import Page
+from engines.records import MAX_RECORDS, Record, checked
 from errors import AnswerUnusable
 from text import fraction, one_line, storable
 
@@ -82,7 +83,7 @@ class Findings(msgspec.Struct):
 
     `confidence` is 0 to 1. `visible_text` is the text on the screenshot, line by line, kept for search. `raw`
     is the model's answer as it arrived, kept as `llm_response`. `page` is what a model has read itself, with
-    the places of the lines, and `reader` is the engine that it was read with.
+    the places of the lines, and `reader` is the engine that it was read with. `records` are checked.
     """
 
     app_name: str = ""
@@ -98,6 +99,7 @@ class Findings(msgspec.Struct):
     usage: Usage = msgspec.field(default_factory=Usage)
     page: Page | None = None
     reader: str = ""
+    records: list[Record] = []
 
     def __post_init__(self) -> None:
         self.app_name = _clean(self.app_name, MAX_NAME)
@@ -118,6 +120,7 @@ class Findings(msgspec.Struct):
             for entity in self.entities[:MAX_ENTITIES]
             if entity.value.strip()
         ]
+        self.records = [record for one in self.records if (record := checked(one))][:MAX_RECORDS]
 
 
 class _Judged(msgspec.Struct):

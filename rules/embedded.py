@@ -19,6 +19,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
@@ -98,9 +99,11 @@ class LocalModel(ChildOwner):
         """
         return self.judge(*self.read(picture), name=name)
 
-    def judge(self, page: Page, engine: str, *, name: str = "") -> Findings:
-        """What the rules find in a page that `engine` has read before."""
-        findings = judge(page, analyser=f"local/{engine}", language=self._language, name=name)
+    def judge(self, page: Page, engine: str, *, name: str = "", taken: datetime | None = None) -> Findings:
+        """What the rules find in a page that `engine` has read before. `taken` is when the screenshot was
+        taken, in local time without a zone.
+        """
+        findings = judge(page, analyser=f"local/{engine}", language=self._language, name=name, taken=taken)
         findings.page, findings.reader = page, engine
         return findings
 

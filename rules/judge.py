@@ -9,14 +9,16 @@ that is not named is "". The confidence, at most one half, reflects how the cate
 import re
 import statistics
 from collections.abc import Mapping
+from datetime import datetime
 
 import msgspec
 
 from engines.findings import Entity, Findings
 from engines.lines import Page
-from rules import captions, kinds, names
+from rules import captions, kinds, names, recorder
 from rules.entities import CODE_KINDS, WHEN, entities_in, entities_of_codes
 from rules.layout import Layout
+from rules.view import View
 
 ENOUGH = kinds.ENOUGH
 SUMMARY_LENGTH = captions.SUMMARY_LENGTH
@@ -31,10 +33,17 @@ LEAST_TEXT = 12  # letters and digits; with fewer, a screenshot is not worth kee
 
 
 def judge(
-    page: Page, *, analyser: str, language: str, name: str = "", votes: Mapping[str, float] | None = None
+    page: Page,
+    *,
+    analyser: str,
+    language: str,
+    name: str = "",
+    votes: Mapping[str, float] | None = None,
+    taken: datetime | None = None,
 ) -> Findings:
     """The findings for a page. `analyser` is named in `raw`, `language` (`zh` or `en`) is the summary's, and
-    `name` is the file's. `votes` is further evidence for kinds of screens.
+    `name` is the file's. `votes` is further evidence for kinds of screens. `taken` is when the screenshot was
+    taken, in local time without a zone.
     """
     layout = Layout(page)
     lines = layout.all_lines
@@ -43,6 +52,7 @@ def judge(
     app = names.app_name(layout, verdict.kind, name)
     encoded = [line.text for line in page.encoded]
     entities = entities_of_codes(encoded, page.codes) + entities_in(layout.content)
+    records = recorder.records(View(page, layout, verdict.kind, app, taken))
     title = captions.title(layout, verdict.kind, app, language)
     summary = captions.summary(layout, verdict.kind, verdict.category, app, language)
     if encoded and not title:
@@ -68,6 +78,7 @@ def judge(
         confidence=round(MAX_CONFIDENCE * support * (reading if lines else 1), 3),
         visible_text="\n".join(line.text for line in page.lines),
         raw=msgspec.json.encode(raw).decode(),
+        records=records,
     )
 
 

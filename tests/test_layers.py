@@ -54,7 +54,7 @@ INSIDE = {
         "originals",
     ),
     "engines": (
-        "child configuration lines vectors",
+        "child configuration lines records vectors",
         "codes embedding findings packing",
         "circuit ledger ocr reading",
         "articles",
@@ -77,8 +77,9 @@ INSIDE = {
         "sensitive",
         "days holdings layout likeness questions redaction",
         "kinds quotes",
-        "captions names replies",
-        "digest judge occasions",
+        "captions names replies view",
+        "digest occasions recorder",
+        "judge",
         "embedded",
     ),
     "terminal": (

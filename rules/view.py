@@ -1,0 +1,57 @@
+"""What the makers of records look at, and how they note what they find.
+
+A maker is a function that looks at a `View` and returns a record of its type, or None. It takes every value
+from lines of the page and notes which; nothing is invented.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from engines.lines import Line, Page
+from engines.records import Field, Record, Value, checked
+from rules.layout import Layout, joined
+
+
+class View(NamedTuple):
+    """A page with its layout, the kind of screen (`rules/kinds.py`), the app, and when the screenshot was
+    taken, in local time without a zone, None where that is not known.
+    """
+
+    page: Page
+    layout: Layout
+    kind: str
+    app: str
+    taken: datetime | None
+
+
+Maker = Callable[[View], Record | None]
+
+
+class Draft:
+    """A record while its fields are found. The first value of a field stays."""
+
+    def __init__(self, view: View):
+        self._at = {
+            (line.left, line.top, line.right, line.bottom): n for n, line in enumerate(view.page.lines)
+        }
+        self._fields: dict[str, Field] = {}
+
+    def add(self, name: str, value: Value | None, lines: Iterable[Line], text: str = "") -> None:
+        """Note a field that stands on `lines`. `text` is the words as they are on the screen, by default
+        those of the lines. An empty value is none.
+        """
+        lines = list(lines)
+        if not value or name in self._fields:
+            return
+        places = [self._at.get((line.left, line.top, line.right, line.bottom), -1) for line in lines]
+        self._fields[name] = Field(
+            name,
+            value,
+            text or joined(line.text for line in lines),
+            [place for place in places if place >= 0],
+        )
+
+    def record(self, kind: str, confidence: float = 0.5) -> Record | None:
+        """The record of this type, None where a field that it needs was not found."""
+        return checked(Record(kind, list(self._fields.values()), "local", confidence))
