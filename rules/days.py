@@ -6,6 +6,8 @@ a date in figures can be read in two ways (3/12/2026) and nothing else on the sc
 
 Every pattern takes linear time: repetitions are bounded. `folded` keeps the length of a text, so places in it
 are places in the original.
+
+More than 550 lines, because the forms of days and of times are one grammar, which decides by the longest.
 """
 
 import re
@@ -14,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
+from rules import wordlists
 from rules.entities import MONTH
 
 # Without a year, a day up to this long ago is rather a past one than one of the next year.
@@ -24,10 +27,18 @@ _FOLDED = str.maketrans(
     "0123456789:,./()|--------号点周后时两〇〇到",
 )
 _DIGITS = {digit: number for number, digit in enumerate("〇一二三四五六七八九")} | {"两": 2, "十": 10}
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_GERMAN = {"mär": 3, "mai": 5, "okt": 10, "dez": 12}
+# The number of each name of a month (January is 1) or of a day of the week (Monday is 0), in all languages.
+_MONTHS, _WEEK = (
+    {
+        name: number
+        for number, names in enumerate(wordlists.table("days")[key], first)
+        for name in names.split()
+    }
+    for key, first in (("months", 1), ("weekdays", 0))
+)
 _ENGLISH = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_ANY_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 
 
 class Day(NamedTuple):
@@ -205,7 +216,7 @@ def _weekday(day: Day, today: date) -> date:
 
 _JOIN = re.compile(
     r"[\s,.·•|@()/:T-]{0,4}(?:(?:(?:at|by|before|between|until|um|from|ab|the|on|of|around|about"
-    r"|starting(?: at)?|beginning)\b|的|于|在)\s?)?[\s,·•|@(:]{0,3}",
+    r"|starting(?: at)?|beginning|a las?|à|alle(?: ore)?|ore|às|om)\b|的|于|在|kl\.)\s?)?[\s,·•|@(:]{0,3}",
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"\s{0,3}(?:-|to|until|till|through|thru|bis|and|到)\s{0,3}", re.IGNORECASE)
@@ -273,16 +284,12 @@ def _whole(when: When, text: str) -> When:
 # ---------------------------------------------------------------------------------------------------- tokens
 
 _YEAR = r"(?P<y>(?:19|20)\d\d)"
-_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_ORDINAL = r"(?:st|nd|rd|th)"
+_WEEKDAY = "|".join(_WEEK)
+_ORDINAL = r"(?:st|nd|rd|th|er|º)"
+_OF = r"(?:of |de )?"
 _NUMERIC = re.compile(
     r"(?<![\d./-])(?P<a>\d{1,2})(?P<s>[./-])(?P<b>\d{1,2})(?P=s)(?P<y>(?:19|20)?\d\d)(?!\d|[./-]\d)"
 )
-
-
-def _month(word: str) -> int:
-    start = word.casefold()[:3]
-    return _MONTHS.index(start) + 1 if start in _MONTHS else _GERMAN[start]
 
 
 def _number(written: str) -> int:
@@ -301,10 +308,11 @@ def _absolute(match: re.Match[str]) -> Day | None:
 
 
 def _named(match: re.Match[str]) -> Day | None:
-    year, month = match["y"], match["month"]
-    if month in ("may", "march", "mar") and match.start("month") < match.start("d"):
-        return None  # a verb
-    return Day(int(year) if year else None, _month(month), int(match["d"]))
+    year, month = match["y"], match["month"].casefold()
+    is_verb = match["month"] in ("may", "march", "mar") and match.start("month") < match.start("d")
+    if is_verb or month not in _MONTHS:
+        return None
+    return Day(int(year) if year else None, _MONTHS[month], int(match["d"]))
 
 
 def _chinese(match: re.Match[str]) -> Day | None:
@@ -346,7 +354,12 @@ def _ahead(match: re.Match[str]) -> Day | None:
 
 def _of_week(match: re.Match[str]) -> Day | None:
     prefix, word = (match["next"] or "").casefold(), match["w"].casefold()
-    weekday = _WEEKDAYS.index(word[:3]) if word[0].isascii() else "一二三四五六日天".index(word[-1]) % 7
+    weekday = _WEEK.get(word)
+    if weekday is None and word[0].isascii():
+        weekday = _WEEKDAYS.index(word[:3])
+    elif weekday is None:
+        row = "月火水木金土日" if word in "月火水木金土" or match[0][0] == "(" else "一二三四五六日天"
+        weekday = row.index(word[-1]) % 7
     weeks = 1 if prefix in ("next", "下", "下个") else 0 if prefix in ("本", "这", "这个") else None
     return Day(weekday=weekday, weeks=weeks)
 
@@ -357,7 +370,7 @@ def _nth(match: re.Match[str]) -> Day | None:
 
 _D = r"(?P<d>3[01]|[12]\d|0?[1-9])"
 _E = r"(?P<e>3[01]|[12]\d|0?[1-9])"
-_TO = r"(?:-|to|until|and)"
+_TO = r"(?:-|to|until|and|bis|al?|au)"
 _ALONE = r"(?<![\d./:$€£¥#-])"
 _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...] = (
     # A clock may follow without a space: recognised text loses some.
@@ -377,8 +390,8 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
     ),
     (
         re.compile(
-            rf"(?<![\d:./$€£])(?<!\d-){_D}(?:{_ORDINAL}|\.)? ?(?:of )?(?P<month>{MONTH})(?![a-z])\.?"
-            rf"(?:,? ?{_YEAR}(?!\d))?",
+            rf"(?<![\d:./$€£])(?<!\d-){_D}(?:{_ORDINAL}|\.)? ?{_OF}(?P<month>{_ANY_MONTH})(?![a-zà-ÿ])\.?"
+            rf"(?:,? ?(?:de |del )?{_YEAR}(?!\d))?",
             re.IGNORECASE,
         ),
         _named,
@@ -439,6 +452,7 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
         ),
         _of_week,
     ),
+    (re.compile(r"(?P<next>)\((?P<w>[月火水木金土日])\)"), _of_week),
     (re.compile(r"(?P<next>下个?|本|这个?)?(?P<w>(?:周|星期|礼拜)[一二三四五六日天])(?![年岁])"), _of_week),
     (re.compile(rf"(?<![a-z\d])(?:the ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
     (re.compile(rf"(?<=(?:day|mon|tue|wed|thu|fri|sat|sun) ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
@@ -452,8 +466,8 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
 )
 _RANGES: tuple[re.Pattern[str], ...] = (
     re.compile(
-        rf"(?<![\d:./$€£])(?<!\d-){_D}{_ORDINAL}? ?{_TO} ?{_E}{_ORDINAL}? ?(?:of )?"
-        rf"(?P<month>{MONTH})(?![a-z])\.?(?:,? ?{_YEAR}(?!\d))?",
+        rf"(?<![\d:./$€£])(?<!\d-){_D}(?:{_ORDINAL}|\.)? ?{_TO} ?{_E}(?:{_ORDINAL}|\.)? ?(?:of |de )?"
+        rf"(?P<month>{_ANY_MONTH})(?![a-zà-ÿ])\.?(?:,? ?(?:de |del )?{_YEAR}(?!\d))?",
         re.IGNORECASE,
     ),
     re.compile(
@@ -486,6 +500,7 @@ _CLOCKS: tuple[re.Pattern[str], ...] = (
     ),
     re.compile(r"(?<![a-z])(?:noon|midnight)(?![a-z])", re.IGNORECASE),
     re.compile(r"(?<![\d:.,])(?P<h>[01]?\d|2[0-4])(?:[.:](?P<mi>[0-5]\d))? Uhr"),
+    re.compile(r"(?<![\w:.,])(?P<h>[01]\d|2[0-3])[hH](?P<mi>[0-5]\d)(?!\w)"),  # 2h30 is a duration
     re.compile(
         rf"(?:{_PART} ?)?(?<![\d第几:.,])"
         r"(?P<h>\d{1,2}|十[一二]?|二十[一二三四]?|[一二三四五六七八九两]) ?[点时](?![间段候光代评赞击])"

@@ -5,15 +5,20 @@ from lines of the page and notes which; nothing is invented.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from functools import cached_property
 
 from engines.lines import Line, Page
 from engines.records import Field, Record, Value, checked
 from rules.layout import Layout, joined
+from rules.moments import Moments
+from rules.pairs import Pairs
+from rules.prices import Money
 
 
-class View(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class View:
     """A page with its layout, the kind of screen (`rules/kinds.py`), the app, and when the screenshot was
     taken, in local time without a zone, None where that is not known.
     """
@@ -23,6 +28,21 @@ class View(NamedTuple):
     kind: str
     app: str
     taken: datetime | None
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The labels of the screen with their values."""
+        return Pairs(self.layout)
+
+    @cached_property
+    def money(self) -> Money:
+        """Reads amounts."""
+        return Money(self.layout.content)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Reads days and times."""
+        return Moments(self.layout.content, self.taken)
 
 
 Maker = Callable[[View], Record | None]
