@@ -6,10 +6,12 @@ may add fields, so its answers must contain what was answered before.
 
 import dataclasses
 import json
+from datetime import datetime, timedelta
 
 import pytest
 
 import database
+import search
 from app import create_app
 from tests.support.client import Client
 from tests.support.earlier import NEWEST, go_back
@@ -20,9 +22,12 @@ PASSING = ("/api/data/stats", "/api/agenda", "/api/photos?trash=true")
 
 
 @pytest.fixture(params=(True, False), ids=("encrypted", "plain"))
-def updated(request, settings):
+def updated(request, settings, monkeypatch):
     settings = dataclasses.replace(settings, encryption=request.param)
     answers = go_back(settings, "0023")
+    # Scores fall with the age of a photo, so the searches are those of the minute in which it was answered.
+    newest = max(photo["created_at"] for photo in answers["/api/photos?"]["items"])
+    monkeypatch.setattr(search, "utc_now", lambda: datetime.fromisoformat(newest) + timedelta(minutes=1))
     yield Client(create_app(settings)), answers
     database.close_store()
 
