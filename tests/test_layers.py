@@ -75,7 +75,7 @@ INSIDE = {
         "identity onetime passwords phrases",
         "accounts keys",
         "sensitive",
-        "days holdings layout likeness questions redaction",
+        "days holdings layout likeness questions redaction templates",
         "kinds moments pairs quotes",
         "captions names replies view",
         "digest occasions recorder",

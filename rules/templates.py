@@ -1,0 +1,132 @@
+"""Words for a record: its one-line fact, its title and its summary, in English and in Chinese.
+
+The templates are data (`rules/words/templates.toml`), one for each type and language. Everything here needs
+the record only, so that it can be put into words when it is shown.
+"""
+
+import re
+from datetime import datetime
+
+from engines.records import TYPES, Record, Value
+from rules import wordlists
+from text import one_line, shortened
+
+LINE = 90  # characters of a one-line fact
+SHORT, LONG, QUOTED, ENTRY = 48, 90, 110, 36  # of a text, a heading, a quotation, an entry of a list
+NAMED, FULL = 4, 3  # entries that are named, and those that are named with what belongs to them
+
+_TEMPLATES = wordlists.table("templates")
+_PHRASES = wordlists.table("sentences")
+_SIGNS: dict[str, str] = _TEMPLATES["signs"]
+_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
+_FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
+
+
+def line(record: Record, language: str) -> str:
+    """The one-line fact of a record: "€23.80 · REWE · 21 Nov"; "" for a type that has no template."""
+    parts = []
+    for named in _TEMPLATES.get(record.type, {"line": ""})["line"].split():
+        name, _, form = named.partition(":")
+        words = [worded(record, one, form, language) for one in name.split("–")]
+        if all(words):
+            parts.append("–".join(words))
+    return shortened(" · ".join(parts), LINE)
+
+
+def title(record: Record, language: str) -> str:
+    """The title of a screen that this record is about, "" where its type has no template."""
+    return _filled(record, "title", language)
+
+
+def summary(record: Record, language: str) -> str:
+    """One sentence about the record, without a full stop; "" where its type has no template."""
+    said = _filled(record, "summary", language)
+    return said[:1].upper() + said[1:]
+
+
+def worded(record: Record, name: str, form: str, language: str) -> str:
+    """The value of a field in words of a language, "" where the record has none. `form` is that of the
+    templates: `day`, `clock`, `quote`, `long`, `full` or "".
+    """
+    value = record.get(name)
+    if value is None:
+        return ""
+    kind = TYPES[record.type].fields[name].kind
+    if isinstance(value, str):
+        if kind in ("day", "time"):
+            return when(value, language, form)
+        return _text(value, form, language)
+    if isinstance(value, dict):
+        return money(value)
+    return _listed(value, form, language)
+
+
+def money(value: dict[str, str]) -> str:
+    """An amount with the sign of its currency, or with its code: "€23.80", "CHF 12"."""
+    number, currency = value["value"], value["currency"]
+    minus, number = ("-", number[1:]) if number.startswith("-") else ("", number)
+    whole, point, rest = number.partition(".")
+    number = f"{int(whole or 0):,}{point}{rest}"
+    return f"{minus}{_SIGNS[currency]}{number}" if currency in _SIGNS else f"{currency} {minus}{number}"
+
+
+def when(value: str, language: str, form: str = "") -> str:
+    """A day or a time of a record in words: "Fri 4 Dec 07:10", "21 Nov"; with `form` "day" or "clock" only
+    that part.
+    """
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return ""
+    has_clock = len(value) > 10
+    clock = f"{moment:%H:%M}"
+    if form == "clock" and has_clock:
+        return clock
+    if language == "zh":
+        day = f"{moment.month}月{moment.day}日"
+        weekday = f"周{'一二三四五六日'[moment.weekday()]}"
+    else:
+        day, weekday = f"{moment.day} {moment:%b}", f"{moment:%a} "
+    if form == "day" or not has_clock:
+        return day
+    return f"{day} {weekday} {clock}" if language == "zh" else f"{weekday}{day} {clock}"
+
+
+def enumerated(names: list[str], language: str, most: int = NAMED) -> str:
+    """“Anna, Ben and Chor”, or with “and more” where there are more than `most` and one."""
+    texts = _PHRASES[language]["caption"]
+    names = list(dict.fromkeys(name for name in names if name))
+    if len(names) > most + 1:
+        return str(texts["more"].format(texts["comma"].join(names[:most])))
+    if len(names) < 2:
+        return "".join(names)
+    return str(texts["and"].format(texts["comma"].join(names[:-1]), names[-1]))
+
+
+def _filled(record: Record, what: str, language: str) -> str:
+    template = _TEMPLATES.get(record.type, {}).get(language, {}).get(what, "")
+
+    def part(match: re.Match[str]) -> str:
+        named = _FIELD.findall(match[1])
+        known = all(worded(record, name, form, language) for name, form in named)
+        return fill(match[1]) if known else ""
+
+    def fill(text: str) -> str:
+        return _FIELD.sub(lambda match: worded(record, match[1], match[2] or "", language), text)
+
+    return one_line(fill(_OPTIONAL.sub(part, template))).strip(" ,，:：·–")
+
+
+def _text(value: str, form: str, language: str) -> str:
+    if form == "quote":
+        return str(_PHRASES[language]["caption"]["quote"].format(shortened(value, QUOTED)))
+    return shortened(value, LONG if form == "long" else SHORT)
+
+
+def _listed(value: Value, form: str, language: str) -> str:
+    entries = [entry for entry in value if isinstance(entry, dict)]
+    if form != "full":
+        return enumerated([shortened(next(iter(entry.values())), ENTRY) for entry in entries], language)
+    colon = "：" if language == "zh" else ": "
+    full = [colon.join(shortened(said, LONG // 2) for said in entry.values()) for entry in entries]
+    return enumerated(full, language, FULL)
