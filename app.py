@@ -59,7 +59,7 @@ from errors import (
     Unavailable,
     Unreadable,
 )
-from outlets import feeds, mcp, webhooks
+from outlets import feeds, mcp, shares, webhooks
 from settings import NAME, VERSION, Settings
 from spool import Spool
 from terminal.commands import Beside
@@ -73,6 +73,7 @@ log = logging.getLogger(__name__)
 BLUEPRINTS = (
     access.routes,
     feeds.routes,
+    shares.routes,
     photos.routes,
     readings.routes,
     words.routes,
@@ -108,12 +109,12 @@ WITHOUT_DATA = (
     *trust.PATHS,
 )
 FEEDS = ("feeds.show_agenda", "feeds.show_notes", "feeds.show_search")  # their address is the key
-OPEN_ENDPOINTS = (*WITHOUT_DATA, "access.redeem_code", *FEEDS)  # no key
+OPEN_ENDPOINTS = (*WITHOUT_DATA, "access.redeem_code", *FEEDS, "shares.show")  # no key
 # What a service with a certificate answers over plain http: how to trust it, and whether it runs.
 PLAIN_ENDPOINTS = ("health", "icon", *trust.PATHS)
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
 CALLS_A_MINUTE = 10  # per client address, for these endpoints together
-FEED_CALLS_A_MINUTE = 60  # the same for feeds
+FEED_CALLS_A_MINUTE = 60  # the same for feeds, and for links to pictures
 MCP_CALLS_A_MINUTE = 300  # the same for agents, which make some ten calls for a question
 EXPOSED_HEADERS = (
     "X-Request-ID",
@@ -233,6 +234,7 @@ def _wired(settings: Settings) -> Application:
     limits = (
         ("the assistant", LIMITED_ENDPOINTS, CALLS_A_MINUTE),
         ("feeds", FEEDS, FEED_CALLS_A_MINUTE),
+        ("links", ("shares.show",), FEED_CALLS_A_MINUTE),
         ("/mcp", ("mcp.call",), MCP_CALLS_A_MINUTE),
     )
     app.before_request(_clock_follower(limiter))
@@ -266,7 +268,7 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
         lambda: openapi.document(
             app,
             unlocked=OPEN_ENDPOINTS,
-            limited=(*LIMITED_ENDPOINTS, *FEEDS),
+            limited=(*LIMITED_ENDPOINTS, *FEEDS, "shares.show"),
             scopes_of=access.allowed_scopes,
         )
     )

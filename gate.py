@@ -84,6 +84,11 @@ EXITS = (
     ),
     Exit("feeds", "outlets.feeds", "such photos, notes about them and their dates are in no feed"),
     Exit(
+        "links to pictures, and pictures to pass on",
+        "outlets.shares",
+        "what is sensitive on the picture is painted over, unless the person chooses otherwise",
+    ),
+    Exit(
         "webhooks",
         "outlets.webhooks",
         "an event about such a photo, note or date has its id and nothing else",

@@ -807,6 +807,26 @@ class Pairing(Model):
         table_name = "pairings"
 
 
+class Share(Model):
+    """A link to a photo for somebody without a key, and what is painted over on it."""
+
+    id = peewee.AutoField()
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE")
+    token_id: int | None
+    token = peewee.ForeignKeyField(Token, null=True, on_delete="CASCADE")  # that made it; null: the owner
+    digest = peewee.BlobField(unique=True)  # SHA-256 of the secret in the address
+    boxes = peewee.TextField()  # JSON: [{left, top, width, height}], in parts of the picture's
+    created_at = TimestampField()
+    expires_at = TimestampField()
+    max_views = peewee.IntegerField(null=True)
+    views = peewee.IntegerField(default=0)
+    last_viewed_at = TimestampField(null=True)
+
+    class Meta:
+        table_name = "shares"
+
+
 class Feed(Model):
     """An address at which a program reads the agenda, the notes or a search, without a key."""
 

@@ -62,7 +62,7 @@ INSIDE = {
         "remote",
     ),
     "outlets": (
-        "atom ics mcp_tools webhooks",
+        "atom ics mcp_tools shares webhooks",
         "feeds mcp",
     ),
     "queries": (
@@ -202,6 +202,7 @@ WRITERS = {
     "ForgottenOriginal": {"photos"},  # and triggers
     "PausedTurn": {"assistant.confirmation"},
     "Feed": {"outlets.feeds"},
+    "Share": {"outlets.shares"},
     "Holding": set(),  # kept by triggers
     "Mark": {"models"},
     "McpServer": {"assistant.mcp_servers"},
@@ -269,6 +270,7 @@ READERS = {
     },
     "OwnWords": {"photos"},  # of those in the trash
     "Photo": {
+        "outlets.shares",  # whether one is in the trash
         "access",  # whether others have used a device
         "agenda",
         "analysis",

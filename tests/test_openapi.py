@@ -78,6 +78,12 @@ DELETE /api/webhooks/{webhook_id}
 POST   /api/webhooks/{webhook_id}/test
 GET    /api/webhooks/{webhook_id}/deliveries
 POST   /api/webhooks/{webhook_id}/deliveries/{delivery_id}/send
+GET    /api/photos/{photo_id}/redaction
+POST   /api/photos/{photo_id}/redacted
+POST   /api/photos/{photo_id}/shares
+GET    /api/shares
+DELETE /api/shares/{share_id}
+GET    /s/{secret}
 GET    /feed/{token}/agenda.ics
 GET    /feed/{token}/notes.atom
 GET    /feed/{token}/search.atom
@@ -209,7 +215,11 @@ def test_it_is_valid_openapi_3_1(document):
 def test_it_needs_the_key_and_says_for_what_else_that_holds(app, client, document):
     detail(app.test_client().get("/api/openapi.json"), 401)
     for named, operation in operations(document).items():
-        is_open = named in ("GET /", "GET /api/health", "POST /api/pairing/redeem") or "/feed/" in named
+        is_open = (
+            named in ("GET /", "GET /api/health", "POST /api/pairing/redeem")
+            or "/feed/" in named
+            or "/s/" in named
+        )
         assert (operation.get("security", document["security"]) == []) == is_open
         assert ("403" in operation["responses"]) != is_open
         assert "401" in operation["responses"] or is_open
@@ -338,6 +348,7 @@ def test_the_limited_calls_publish_429_and_its_headers(document):
     assert limited == {
         *("POST /api/chat/send", "POST /api/chat/send-with-file", "POST /api/dynamics/trigger"),
         *(f"GET /feed/{{token}}/{file}" for file in ("agenda.ics", "notes.atom", "search.atom")),
+        "GET /s/{secret}",
     }
     assert all("429" in operations(document)[named]["responses"] for named in limited)
     assert "Retry-After" in document["components"]["responses"]["TooManyRequests"]["headers"]

@@ -94,6 +94,11 @@ POST   /api/push/broadcast                                                full
 GET    /api/feeds                                                         full
 POST   /api/feeds                                                         full
 DELETE /api/feeds/{feed_id}                                               full
+GET    /api/photos/{photo_id}/redaction                                   full
+POST   /api/photos/{photo_id}/redacted                                    full
+POST   /api/photos/{photo_id}/shares                                      full
+GET    /api/shares                                                        full
+DELETE /api/shares/{share_id}                                             full
 GET    /api/webhooks
 POST   /api/webhooks
 PATCH  /api/webhooks/{webhook_id}

@@ -35,7 +35,7 @@ from database import db
 from errors import Unavailable
 from locks import Presence, named_lock
 from models import Conversation, Dynamic, Memory, Message, Photo, Trash
-from outlets import feeds, webhooks
+from outlets import feeds, shares, webhooks
 from settings import Settings
 from upkeep import orphans
 from upkeep.progress import Progress, silent
@@ -111,6 +111,8 @@ def clean(
     cleaned.orphans, cleaned.aside, cleaned.back = removed.deleted, removed.aside, removed.back
     cleaned.bytes += removed.bytes
     if not dry_run:
+        with _step(), db.atomic():
+            shares.purge(now)
         _remove_lock_files(now=now)
         _erase(progress)
     return cleaned

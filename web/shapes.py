@@ -174,6 +174,46 @@ class NewFeed(TypedDict):
     created_at: Timestamp
 
 
+class FoundSecret(TypedDict):
+    """A place of something sensitive on the upright picture."""
+
+    kind: str
+    left: Annotated[float, Meta(ge=0, le=1, description="part of the width")]
+    top: Annotated[float, Meta(ge=0, le=1, description="part of the height")]
+    width: Annotated[float, Meta(ge=0, le=1, description="part of the width")]
+    height: Annotated[float, Meta(ge=0, le=1, description="part of the height")]
+
+
+class RedactionFields(TypedDict):
+    boxes: list[FoundSecret]
+
+
+class ShareFields(TypedDict):
+    """A link to a picture, without its address."""
+
+    id: int
+    photo_id: int
+    redacted: Annotated[int, Meta(description="how many places are painted over")]
+    created_at: Timestamp
+    expires_at: Timestamp
+    max_views: int | None
+    views: int
+    last_viewed_at: Timestamp | None
+    token_id: Annotated[int | None, Meta(description="the token that made it; null: the owner")]
+
+
+class ShareList(TypedDict):
+    shares: list[ShareFields]
+
+
+class NewShare(TypedDict):
+    """A new link, with its address."""
+
+    id: int
+    url: Annotated[str, Meta(description="a secret: whoever has it sees the picture")]
+    expires_at: Timestamp
+
+
 Event = Literal["photo.analysed", "note.written", "reminder.due"]
 
 

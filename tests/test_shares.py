@@ -1,0 +1,232 @@
+"""Sharing a picture: what is sensitive is painted over in the pixels, as a file and by a link that ends."""
+
+import io
+from datetime import timedelta
+
+import pytest
+from PIL import Image
+
+import database
+import readings
+from clock import utc_now
+from database import db
+from engines.lines import Line, Page
+from models import Share
+from tests.support.client import Client
+from tests.support.drawing import draw
+
+# A card's number of the networks' own tests; it passes the check digit.
+CARD = Page(
+    800,
+    400,
+    [
+        Line("My cards", 0.99, 40, 30, 300, 70),
+        Line("Card number: 4242 4242 4242 4242", 0.99, 40, 150, 760, 190),
+        Line("Lunch on Friday", 0.99, 40, 300, 400, 340),
+    ],
+)
+
+
+@pytest.fixture
+def shared_photo(client):
+    """A photo, 800 × 400 and red all over, that was read as `CARD`."""
+    red = io.BytesIO()
+    exif = Image.Exif()
+    exif[0x010E] = "made at home"
+    Image.new("RGB", (800, 400), (200, 0, 0)).save(red, "JPEG", quality=95, exif=exif)
+    photo_id = client.upload(red.getvalue(), filename="private name.jpg").json["id"]
+    read(photo_id)
+    return photo_id
+
+
+def read(photo_id, page=CARD):
+    with database.scope(), db.atomic():
+        readings.save(photo_id, page, reader="small")
+
+
+def opened(answer):
+    assert answer.status_code == 200, answer.text
+    assert answer.mimetype == "image/jpeg"
+    return Image.open(io.BytesIO(answer.data))
+
+
+def is_black(picture, x, y):
+    return max(picture.getpixel((x, y))) < 40
+
+
+def stranger(client):
+    """A client without a key."""
+    return client.app.test_client()
+
+
+def with_token(client, token):
+    other = Client(client.app)
+    other.headers = {"Authorization": f"Bearer {token}"}
+    return other
+
+
+def path_of(new):
+    return "/s/" + new.json["url"].rpartition("/s/")[2]
+
+
+def test_the_secret_is_painted_over_in_the_pixels_and_nothing_else_is(client, shared_photo):
+    picture = opened(client.post(f"/api/photos/{shared_photo}/redacted", json={}))
+    assert picture.size == (800, 400)
+    # "Card number: " is 13 of 33 characters.
+    assert all(is_black(picture, x, 170) for x in (330, 400, 600, 755))
+    assert not any(is_black(picture, x, y) for x, y in ((60, 170), (60, 50), (60, 320), (700, 320)))
+    assert not picture.getexif()
+    assert b"made at home" not in client.post(f"/api/photos/{shared_photo}/redacted", json={}).data
+
+
+def test_what_is_found_is_listed_with_its_places(client, shared_photo):
+    boxes = client.get(f"/api/photos/{shared_photo}/redaction").json["boxes"]
+    assert [box["kind"] for box in boxes] == ["card"]
+    assert 0.3 < boxes[0]["left"] < 0.42
+    assert boxes[0]["left"] + boxes[0]["width"] >= 760 / 800
+
+
+def test_a_person_paints_over_other_places_or_none(client, shared_photo):
+    place = {"left": 0.0, "top": 0.0, "width": 0.25, "height": 0.25}
+    picture = opened(client.post(f"/api/photos/{shared_photo}/redacted", json={"redact": [place]}))
+    assert is_black(picture, 100, 50)
+    assert not is_black(picture, 400, 170)
+    picture = opened(client.post(f"/api/photos/{shared_photo}/redacted", json={"redact": "none"}))
+    assert not is_black(picture, 100, 50)
+    assert not is_black(picture, 400, 170)
+
+
+def test_what_was_said_to_be_harmless_is_not_painted_over(client, shared_photo):
+    assert client.patch(f"/api/photos/{shared_photo}", json={"sensitive": []}).status_code == 200
+    assert client.get(f"/api/photos/{shared_photo}/redaction").json == {"boxes": []}
+
+
+def test_a_photo_that_was_not_read_is_not_shared_as_safe(client):
+    photo_id = client.upload(draw("one")).json["id"]
+    for answer in (
+        client.post(f"/api/photos/{photo_id}/redacted", json={}),
+        client.post(f"/api/photos/{photo_id}/shares", json={}),
+        client.get(f"/api/photos/{photo_id}/redaction"),
+    ):
+        assert answer.status_code == 409
+        assert "not read yet" in answer.json["detail"]
+    assert client.post(f"/api/photos/{photo_id}/shares", json={"redact": "none"}).status_code == 200
+
+
+def test_a_code_with_something_sensitive_is_painted_over_whole(client):
+    photo_id = client.upload(draw("scan me", size=(800, 400))).json["id"]
+    code = Line("WIFI:T:WPA;S:home;P:correct-horse-9;;", 1.0, 100, 100, 300, 300)
+    read(photo_id, Page(800, 400, [Line("scan me", 0.99, 40, 30, 300, 70), code]))
+    picture = opened(client.post(f"/api/photos/{photo_id}/redacted", json={}))
+    assert all(is_black(picture, x, y) for x, y in ((105, 105), (200, 200), (295, 295)))
+
+
+def test_a_link_shows_the_picture_alone_to_whoever_has_it(client, shared_photo):
+    new = client.post(f"/api/photos/{shared_photo}/shares", json={})
+    answer = stranger(client).get(path_of(new))
+    assert is_black(opened(answer), 600, 170)
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "noindex" in answer.headers["X-Robots-Tag"]
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert "private" not in answer.headers["Content-Disposition"]
+    assert b"made at home" not in answer.data
+    assert "ETag" not in answer.headers
+    [listed] = client.get("/api/shares").json["shares"]
+    assert (listed["photo_id"], listed["views"], listed["redacted"]) == (shared_photo, 1, 1)
+    assert listed["last_viewed_at"] is not None
+
+
+def test_only_the_digest_of_a_link_is_stored(client, shared_photo):
+    secret = path_of(client.post(f"/api/photos/{shared_photo}/shares", json={})).rpartition("/")[2]
+    assert len(secret) == 43
+    with database.scope():
+        row = Share.get()
+    assert secret.encode() not in bytes(row.digest)
+    assert len(row.digest) == 32
+
+
+@pytest.mark.parametrize("ending", ["ended", "expired", "trashed", "deleted", "seen", "unknown"])
+def test_a_link_that_has_ended_is_the_same_404_as_one_that_never_was(client, shared_photo, ending):
+    new = client.post(f"/api/photos/{shared_photo}/shares", json={"max_views": 1})
+    link = path_of(new)
+    match ending:
+        case "ended":
+            assert client.delete(f"/api/shares/{new.json['id']}").status_code == 200
+            assert client.delete(f"/api/shares/{new.json['id']}").status_code == 404
+        case "expired":
+            with database.scope():
+                Share.update(expires_at=utc_now() - timedelta(seconds=1)).execute()
+        case "trashed":
+            assert (
+                client.post("/api/photos/batch", json={"ids": [shared_photo], "action": "trash"}).status_code
+                == 200
+            )
+        case "deleted":
+            assert client.delete(f"/api/photos/{shared_photo}").status_code == 200
+        case "seen":
+            assert stranger(client).get(link).status_code == 200
+        case "unknown":
+            link = "/s/" + "A" * 43
+    answer = stranger(client).get(link)
+    assert answer.status_code == 404
+    assert answer.json["detail"] == "There is nothing at this path."
+    assert client.get("/api/shares").json["shares"] == [] or ending == "unknown"
+
+
+def test_links_last_between_a_minute_and_thirty_days(client, shared_photo):
+    path = f"/api/photos/{shared_photo}/shares"
+    for seconds, status in ((59, 400), (60, 200), (30 * 86_400, 200), (30 * 86_400 + 1, 400)):
+        answer = client.post(path, json={"expires_in": seconds})
+        assert answer.status_code == status, seconds
+        if status == 400:
+            assert "expires_in" in answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    "redact",
+    ["some", [{"left": 0.1}], [{"left": 2, "top": 0, "width": 1, "height": 1}], [1], 7, None],
+)
+def test_unreadable_places_are_refused_by_name(client, shared_photo, redact):
+    answer = client.post(f"/api/photos/{shared_photo}/redacted", json={"redact": redact})
+    assert answer.status_code == 400
+    assert any(name in answer.json["detail"] for name in ("redact", "top", "left"))
+
+
+def test_a_link_ends_with_the_token_that_made_it(client, shared_photo):
+    token = client.post("/api/tokens", json={"name": "tablet", "scope": "full"}).json
+    tablet = with_token(client, token["token"])
+    link = path_of(tablet.post(f"/api/photos/{shared_photo}/shares", json={}))
+    assert stranger(client).get(link).status_code == 200
+    assert client.delete(f"/api/tokens/{token['id']}").status_code == 200
+    assert stranger(client).get(link).status_code == 404
+
+
+@pytest.mark.parametrize("scope", ["upload", "read"])
+def test_tokens_that_may_not_change_anything_share_nothing(client, shared_photo, scope):
+    token = client.post("/api/tokens", json={"name": "frame", "scope": scope}).json["token"]
+    frame = with_token(client, token)
+    assert frame.post(f"/api/photos/{shared_photo}/shares", json={}).status_code == 403
+    assert frame.get("/api/shares").status_code == 403
+
+
+def test_clean_up_forgets_links_that_have_ended(client, cli, shared_photo):
+    client.post(f"/api/photos/{shared_photo}/shares", json={})
+    client.post(f"/api/photos/{shared_photo}/shares", json={})
+    with database.scope():
+        Share.update(expires_at=utc_now() - timedelta(seconds=1)).where(Share.id == 1).execute()
+    assert cli.invoke(args=["jobs", "cleanup"]).exit_code == 0
+    with database.scope():
+        assert [row.id for row in Share.select()] == [2]
+
+
+def test_a_turned_picture_is_painted_where_it_is_seen(client):
+    turned = io.BytesIO()
+    exif = Image.Exif()
+    exif[0x0112] = 6  # shown turned by 90 degrees
+    Image.new("RGB", (400, 200), (200, 0, 0)).save(turned, "JPEG", exif=exif)
+    photo_id = client.upload(turned.getvalue()).json["id"]
+    place = {"left": 0.0, "top": 0.0, "width": 1.0, "height": 0.1}
+    picture = opened(client.post(f"/api/photos/{photo_id}/redacted", json={"redact": [place]}))
+    assert picture.size == (200, 400)
+    assert is_black(picture, 100, 20)
+    assert not is_black(picture, 100, 200)
