@@ -10,7 +10,6 @@ recognition joined or split its words.
 More than 550 lines, because finding, ranking and showing use the same words of the query in turn.
 """
 
-import contextlib
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -347,64 +346,10 @@ class _Comparison:
         self._phrase = f" {' '.join(query.sequence)} "
         self._needle = query.needle
         self._reach = len(query.sequence)
-        single = {part for term in (*self._numbers, *query.sequence) for part in term.split()}
-        lookups = {term: wanted for term in single if (wanted := terms.lookup(term)) is not None}
-        self._can_look_up = len(lookups) == len(single)
-        if self._can_look_up:
-            self._sequence = _Looked.of(query.sequence, lookups)
-            self._meanings = [
-                [(worth, _Looked.of(term.split(), lookups)) for worth, term, _ in meanings]
-                for meanings in self._best_first
-            ]
-            self._numbers_in_bytes = {term.encode(): number for term, number in self._numbers.items()}
 
     def of(self, texts: list[str]) -> tuple[float, float]:
         """The share of the query's weight that a photo has, and its score without freshness."""
         head, body = terms.fold_lines(texts[:2]), terms.fold_lines(texts[2:])
-        if self._can_look_up:
-            with contextlib.suppress(terms.MustCut):
-                return self._looked_up(head, body)
-        return self._cut(head, body)
-
-    def _looked_up(self, head: str, body: str) -> tuple[float, float]:
-        """The same as `_cut`, without cutting the text: in half of the time. Raises `MustCut`."""
-        head = head.casefold()
-        text = f"{head}\n{body.casefold()}"
-        whole = terms.Passage.of(text)
-        above = whole.beginning(len(head) if head.isascii() else len(head.encode(errors="surrogatepass")))
-        coverage, heading = 0.0, 0.0
-        in_text = may_be_a_part = may_be_better = False
-        for share, meanings in zip(self._shares, self._meanings, strict=True):
-            best = single = 0.0  # the worth of the best meaning, and of the best that is no phrase
-            for worth, meaning in meanings:
-                if meaning.sequence:
-                    best = best or (worth if meaning.is_in(whole) else 0.0)
-                elif whole.has(meaning.first):
-                    best, single = best or worth, worth
-                    break
-            most = meanings[0][0] if meanings else CONFUSED
-            may_be_a_part |= single <= TYPO and most >= CONFUSED
-            may_be_better |= bool(meanings) and best < most
-            in_text |= single > 0
-            coverage += share * best
-            if best:
-                for _, meaning in meanings:
-                    if not meaning.sequence and above.has(meaning.first):
-                        heading += share * best
-                        break
-        if may_be_a_part and may_be_better:
-            raise terms.MustCut
-        close = _as_a_whole(text, self._sequence.is_in(whole), self._needle)
-        if not close and in_text:
-            numbers = self._numbers_in_bytes
-            # The places do not matter for a single word.
-            sequence = whole.sequence() if len(self._words) > 1 else []
-            close = self._closeness(
-                [(place, numbers[term]) for place, term in enumerate(sequence) if term in numbers]
-            )
-        return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
-
-    def _cut(self, head: str, body: str) -> tuple[float, float]:
         sequence = terms.cut(head)
         in_head = set(sequence)
         sequence += terms.cut(body)
@@ -445,25 +390,6 @@ def _may_be_a_part(word: Word, present: set[str]) -> bool:
     """
     worth = max((worth for term, worth in word.meanings.items() if term in present), default=0.0)
     return worth <= TYPO and max(word.meanings.values(), default=CONFUSED) >= CONFUSED
-
-
-class _Looked(NamedTuple):
-    """What is looked up for a term or, with a `sequence`, for a phrase."""
-
-    first: bytes
-    others: list[bytes]
-    sequence: list[str]
-
-    @classmethod
-    def of(cls, sequence: list[str], lookups: dict[str, bytes]) -> "_Looked":
-        first, *others = [lookups[term] for term in sequence]
-        return cls(first, others, sequence if others else [])
-
-    def is_in(self, passage: terms.Passage) -> bool:
-        """Whether the passage has it. Raises `MustCut`."""
-        if not passage.has(self.first) or not all(map(passage.has, self.others)):
-            return False
-        return not self.others or passage.has_phrase(self.sequence)
 
 
 def _as_a_whole(text: str, phrase: bool, needle: str) -> float:

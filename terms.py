@@ -9,7 +9,6 @@ text becomes words of letters and digits; an address like `nadiyar@c.im` is the 
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable
 
 # Thai, Lao, Myanmar, Khmer, Hangul, Han, kana, bopomofo.
 UNSPACED = (
@@ -39,11 +38,6 @@ _SIGNS = "。、・•·…–—‘’“”£€°©×→"  # frequent ones th
 # from 128 on: that takes a tenth of an expression's time.
 _SIGNED = re.compile(r"[a-z](?:\+\+|\#)")  # C++ and C#
 _SPACED = bytes(code if chr(code).isalnum() or code > 127 else 32 for code in range(256))
-# What may be part of a word as one letter, to find words that are too long; and words of ASCII alone.
-_SHAPE = bytes(32 if code == 32 else 120 for code in range(256))
-_TOO_LONG = b"x" * (LONGEST + 1)
-_TOO_MANY_LETTERS = re.compile(rf"{_LETTER}{{{LONGEST + 1}}}")
-_ASCII_ONLY = bytes(code if code < 128 else 32 for code in range(256))
 _SQUEEZED = bytes.maketrans(b"01i", b"oll")
 _DROPPED = bytes(code for code in range(128) if not chr(code).isalnum() and code != 10)
 
@@ -157,83 +151,6 @@ def squeezed(text: str) -> str:
         if sign in text:
             text = text.replace(sign, "")
     return text if text.replace("\n", "").isalnum() else _NOT_A_LETTER.sub("", text)
-
-
-class MustCut(Exception):  # not an error: the caller cuts the text
-    """Whether a text has a term cannot be told without cutting it."""
-
-
-class Passage:
-    """A case-folded text in which terms are looked up. To cut a text takes ten times as long as to look up a
-    term, and a search compares a hundred texts with a few terms.
-
-    What it finds is what `cut` would; where that is not certain, it raises `MustCut`.
-    """
-
-    def __init__(self, words: bytes, ascii_words: bytes):
-        # In UTF-8, with spaces for what `cut` takes as the end of a word; and the same with spaces for
-        # characters that are not ASCII, or the same object.
-        self._words, self._ascii_words = words, ascii_words
-        #: Whether the text has a term; the argument is its `lookup`. Raises `MustCut`.
-        self.has: Callable[[bytes], bool] = words.__contains__ if words is ascii_words else self._has
-
-    @classmethod
-    def of(cls, text: str) -> "Passage":
-        """The passage of a text that is folded and case-folded. Raises `MustCut`."""
-        if ("+" in text or "#" in text) and _SIGNED.search(text):
-            raise MustCut
-        words = text.encode(errors="surrogatepass").translate(_SPACED)
-        if _TOO_LONG in words.translate(_SHAPE) and (text.isascii() or _TOO_MANY_LETTERS.search(text)):
-            raise MustCut  # `cut` splits such words
-        words = b" %b " % words
-        return cls(words, words if text.isascii() else words.translate(_ASCII_ONLY))
-
-    def beginning(self, length: int) -> "Passage":
-        """The first `length` bytes of the text, behind which a word ends."""
-        words = self._words[: length + 2]
-        return Passage(words, words if words.isascii() else self._ascii_words[: length + 2])
-
-    def _has(self, wanted: bytes) -> bool:
-        if wanted in self._words:
-            return True
-        # Between letters that are not ASCII, a word may be a term of its own or a part of one.
-        if wanted in self._ascii_words:
-            raise MustCut
-        return False
-
-    def has_phrase(self, sequence: list[str]) -> bool:
-        """Whether the text has these terms one after the other. Each of them has a `lookup`, and the text has
-        each of them. Raises `MustCut`.
-        """
-        if len(sequence) == 1:
-            return True
-        if all(map(str.isascii, sequence)):
-            phrase = f" {' '.join(sequence)} ".encode()
-            words = _single_spaced(self._words)
-            if self._words is self._ascii_words:
-                return phrase in words
-            return Passage(words, _single_spaced(self._ascii_words)).has(phrase)
-        run = sequence[0] + "".join(term[-1] for term in sequence[1:])
-        if [run[at : at + 2] for at in range(len(run) - 1)] == sequence and run.encode() in self._words:
-            return True
-        raise MustCut
-
-    def sequence(self) -> list[bytes]:
-        """The terms of the text, in order. Raises `MustCut`."""
-        if self._ascii_words is not self._words:
-            raise MustCut
-        return self._words.split()
-
-
-def lookup(term: str) -> bytes | None:
-    """What a passage with this term has; None where only cutting it tells."""
-    if term.isascii() and term.isalnum() and len(term) <= LONGEST:
-        return f" {term} ".encode()
-    return term.encode() if len(term) == 2 and RUN.fullmatch(term) else None
-
-
-def _single_spaced(words: bytes) -> bytes:
-    return b" %b " % b" ".join(words.split())
 
 
 def _translated(text: str, table: bytes, dropped: bytes = b"") -> str:

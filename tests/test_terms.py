@@ -1,8 +1,5 @@
 """Terms: what text is cut into. The fast paths for ASCII give what the expressions alone give."""
 
-import contextlib
-import itertools
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,17 +16,3 @@ def test_text_is_cut_and_squeezed_as_by_the_expressions_alone(text):
 
     assert terms.cut(text) == terms._terms(text.casefold())
     assert terms.squeeze(text) == squeezed.replace("0", "o").replace("1", "l").replace("i", "l")
-
-
-@given(PIECES, PIECES)
-def test_terms_are_looked_up_as_if_the_text_was_cut(text, other):
-    folded = terms.fold(text).casefold()
-    sequence = terms.cut(folded)
-    known = [term for term in {*sequence, *terms.cut(terms.fold(other))} if terms.lookup(term)]
-
-    with contextlib.suppress(terms.MustCut):
-        passage = terms.Passage.of(folded)
-        for term in known:
-            assert passage.has(terms.lookup(term)) == (term in sequence)
-        for first, second in itertools.product(set(known) & set(sequence), repeat=2):
-            assert passage.has_phrase([first, second]) == ((first, second) in itertools.pairwise(sequence))
