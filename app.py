@@ -34,6 +34,7 @@ import analysis
 import database
 import devices
 import jobs
+import lexicon
 import llm
 import meaning
 import memory
@@ -148,6 +149,7 @@ class Application(flask.Flask):
         """Open the data folder, once. Raises `StartRefused`, without having changed anything."""
         if not self.is_open:
             database.open_store(self.settings)
+            lexicon.renew()
             self.api_key = access.api_key(self.settings)
             with database.scope():
                 self.share_part = models.stored_secret("share_part")

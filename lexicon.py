@@ -18,7 +18,9 @@ import contextlib
 import copy
 import heapq
 import itertools
+import logging
 import math
+import operator
 import re
 import threading
 from array import array
@@ -37,6 +39,9 @@ from models import Redaction, Vocabulary
 from rules import redaction, sensitive
 from rules.holdings import holdings
 from text import encodable, one_line
+from writings import figures, han
+
+log = logging.getLogger(__name__)
 
 MAX_QUERY = 1_000  # characters of a query that are read
 MAX_WORDS = 32  # words of a query that are used
@@ -52,6 +57,9 @@ EMPTY = frozenset(
     too up us very was we were what when where which while who why will with would you your 的 了 和 是 在 我
     你 他 她 它 也 都 就 不 有 与 及 或 吗 呢 吧""".split()  # noqa: SIM905  # one word a line would take two pages
 )
+FEWEST_DIGITS, LONG_NUMBER = 4, 8  # so many of its last digits find a number of so many
+MAX_SPELLED = 8  # words of a query that are read as pinyin
+MOST_RUNS = 200  # of characters that have the same sounds
 LONGEST_JOIN = 4  # words that text recognition may join
 BLOCK = 64  # words in one string in memory; finding one of them takes 3 µs
 SLICE = 20_000  # words that are read at once
@@ -61,6 +69,9 @@ PLENTY = 2_000
 # The worth of a term that differs from the query's word: characters that text recognition confuses, the word
 # joined with its neighbour or split in two, a longer word, one letter different, two letters different.
 CONFUSED, JOINED, LONGER, TYPO, FAR_TYPO = 0.95, 0.95, 0.85, 0.7, 0.5
+# A day or a number in another writing; a day of which the text has no year; Chinese that is spelled by its
+# sound.
+REWRITTEN, WITHOUT_YEAR, SPOKEN = 0.94, 0.75, 0.8
 
 TOGETHER = 1_000  # photos that a rebuild indexes at once
 # Pages that one step of compacting writes, in 0.1 s. Compacting the index of 100,000 photos in one step would
@@ -69,7 +80,11 @@ MERGED = 500
 # From this block id on, FTS5 keeps its marks of removed rows (FTS5_TOMBSTONE_ROWID in its source).
 MARKS = 1 << 53
 EVERYTHING = "@"  # a term that every photo in the index has
+NO_WORD = (EVERYTHING, figures.MARK)  # how terms begin that are no words
 TABLES = ("photo_index", "redacted_index")
+FORM = (
+    2  # another number for each change of the terms under which a text is indexed: `renew` rebuilds the index
+)
 # A photo that guarded queries may search by all of its text, with {id} for its id. The conditions are
 # literal, as in the partial indexes.
 OPEN = """NOT EXISTS (SELECT 1 FROM redactions WHERE photo_id = {id})
@@ -80,6 +95,8 @@ OPEN = """NOT EXISTS (SELECT 1 FROM redactions WHERE photo_id = {id})
 
 _ALIKE = {character: group for group in ("0o", "1li") for character in group}
 _QUOTED = re.compile(r'"([^"]*)"')
+_PIECES = re.compile(r'"[^"]*"|[^\s"]+')
+_OR = ("OR", "|", "或")
 _ENTITIES = msgspec.json.Decoder(list[dict[str, str]])
 _TAGS = msgspec.json.Decoder(list[str])
 _APART = "\n" * 4
@@ -165,6 +182,18 @@ def empty() -> None:
     db.execute_sql("DELETE FROM vocabulary")
 
 
+def renew() -> None:
+    """Rebuild the index if a version of the program built it that indexed texts otherwise; the log has the
+    progress. Takes a minute for 50,000 photos. Opens its own scope.
+    """
+    with database.scope():
+        if models.stored_value("index_form", 1) == FORM:
+            return
+        with db.atomic():
+            total = _number("SELECT count(*) FROM analyses")
+            rebuild(lambda done: log.info("the search index is built anew: %d of %d photos", done, total))
+
+
 def rebuild(progress: Callable[[int], None] | None = None) -> int:
     """Rebuild index and vocabulary from the analyses; returns the number of indexed photos, which `progress`
     receives as it grows.
@@ -176,6 +205,7 @@ def rebuild(progress: Callable[[int], None] | None = None) -> int:
         indexed += index_new([row[0] for row in batch])
         if progress:
             progress(indexed)
+    models.store_value("index_form", FORM)
     return indexed
 
 
@@ -256,7 +286,13 @@ def document_of(photo_id: int, texts: list[str] | None = None) -> Document | Non
         *date_terms(taken),
         *sorted(filter_term("tag", tag) for (tag,) in tags),
     ]
-    return Document(sequence, terms.parts(folded, sequence), filters)
+    parts = figure_terms(folded).difference(sequence).union(terms.parts(folded, sequence))
+    return Document(sequence, sorted(parts), filters)
+
+
+def figure_terms(folded: str) -> set[str]:
+    """The terms of the days and numbers in a folded text, whatever their writing."""
+    return {term for figure in figures.find(folded.casefold()) for term in figure.terms}
 
 
 def withheld(photo_ids: Iterable[int]) -> set[int]:
@@ -387,7 +423,7 @@ def texts_of(
 
 def folded_tag(tag: str) -> str:
     """A tag as it is compared: without differences of case, accents and spaces."""
-    return one_line(terms.fold(encodable(tag))).casefold()
+    return one_line(terms.fold_latin(encodable(tag))).casefold()
 
 
 def filter_term(name: str, value: str) -> str:
@@ -415,12 +451,21 @@ def _number(sql: str, *values: object) -> int:
 class Query(msgspec.Struct):
     """A query, cut into terms."""
 
-    sequence: list[str]  # all terms, in order
+    sequence: list[str]  # all terms that must be there, in order
     phrases: list[list[str]]  # the terms in double quotes
     loose: set[str]  # the terms outside of quotes
     needle: str  # the whole query, squeezed
+    #: Of each of these lists one must be there: a term, or several that follow each other, with spaces.
+    choices: list[list[str]] = []
+    #: The days and numbers that the query has: the terms that write one, and what they mean together.
+    figures: list[tuple[list[str], dict[str, float]]] = []
     #: The caller may not learn what is sensitive, so redacted text never changes the answer.
     guarded: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no words to search for."""
+        return not (self.sequence or self.choices)
 
 
 class Word(msgspec.Struct):
@@ -439,49 +484,88 @@ def read(text: str, *, guarded: bool = False) -> Query:
     # SQLite's driver refuses lone surrogates. Terms contain no NUL and no operators, so nothing else needs to
     # be escaped.
     folded = terms.fold(encodable(text[:MAX_QUERY]))
+    folded, choices = _choices(folded)
     sequence = terms.cut(folded)[:MAX_WORDS]
     phrases = [phrase for quoted in _QUOTED.findall(folded) if (phrase := terms.cut(quoted)[:MAX_WORDS])]
+    free = _QUOTED.sub(" ", folded).casefold()
+    found = (
+        (terms.cut(free[figure.start : figure.end]), figure.meanings)
+        for figure in figures.find(free, REWRITTEN, WITHOUT_YEAR)
+    )
     return Query(
         sequence,
         phrases,
-        set(terms.cut(_QUOTED.sub(" ", folded))),
+        {*terms.cut(free), *itertools.chain.from_iterable(choices)},
         terms.squeeze("".join(sequence)),
+        choices,
+        list(found),
         guarded,
     )
 
 
+def _choices(folded: str) -> tuple[str, list[list[str]]]:
+    """A folded query without the words and phrases that `OR` joins, and lists of these: of
+    `berlin visa OR "residence card"`, `berlin` is left.
+    """
+    choices: list[list[str]] = []
+    left: list[str] = []
+    is_joined = False
+    for piece in _PIECES.findall(folded):
+        if piece in _OR:
+            is_joined = bool(left)
+        elif not (cut := terms.cut(piece)[:MAX_WORDS]):
+            continue
+        elif is_joined:
+            # The one before is its own list, or the first of one.
+            before = left.pop()
+            if before:
+                choices.append([" ".join(terms.cut(before))])
+            choices[-1].append(" ".join(cut))
+            left.append("")
+            is_joined = False
+        else:
+            left.append(piece)
+    return (folded, []) if not choices else (" ".join(left), choices[:MAX_WORDS])
+
+
 def understand(query: Query, *, typos: bool) -> list[Word]:
     """The distinct words of a query with their meanings, which are terms of the present vocabulary. With
-    `typos`, these include words one or two letters away. A word in quotes means only itself, and so does
-    each of a guarded query while there are photos to judge, whose words are in the vocabulary.
+    `typos`, these include words one or two letters away, and Chinese that sounds as the query is spelled. A
+    word in quotes means only itself, and so does each of a guarded query while there are photos to judge,
+    whose words are in the vocabulary.
     """
     words = {term: Word(term, {term: 1.0}) for term in query.sequence}
+    every = [*words.values(), *(Word(one[0], dict.fromkeys(one, 1.0)) for one in query.choices)]
     if query.guarded and _is_preparing():
-        return list(words.values())
+        return every
     lexicon = _lexicon(guarded=query.guarded)
-    photos_with = counts([EVERYTHING, *words], guarded=query.guarded)
-    most = max(2, min(MAX_MEANINGS, ALL_MEANINGS // max(1, len(words))))
-    free = [word for word in words.values() if word.term in query.loose and terms.is_word(word.term)]
-    for word in free:
-        if typos or photos_with.get(word.term, 0) < PLENTY:
-            word.meanings |= dict(itertools.islice(_close(word.term, lexicon), most))
+    own = {term: word for word in every for term in word.meanings}
+    photos_with = counts([EVERYTHING, *own], guarded=query.guarded)
+    most = max(2, min(MAX_MEANINGS, ALL_MEANINGS // max(1, len(own))))
+    free = [term for term in own if term in query.loose and terms.is_word(term) and " " not in term]
+    for term in free:
+        if typos or photos_with.get(term, 0) < PLENTY:
+            own[term].meanings |= dict(itertools.islice(_close(term, lexicon), most))
     if typos:
-        for word in sorted(free, key=lambda word: photos_with.get(word.term, 0))[:MAX_TYPOS]:
-            word.meanings = dict(lexicon.near(word.term)[:most]) | word.meanings
-    for joined, together in _joins(query, lexicon):
+        for term in sorted(free, key=lambda term: photos_with.get(term, 0))[:MAX_TYPOS]:
+            own[term].meanings = dict(lexicon.near(term)[:most]) | own[term].meanings
+        for spoken, together in _spoken(query, free):
+            for term in together:
+                own[term].meanings = dict.fromkeys(spoken, SPOKEN) | own[term].meanings
+    for meanings, together in itertools.chain(_joins(query, lexicon), _rewritten(query)):
         for term in together:
-            words[term].meanings.setdefault(joined, JOINED)
-    meanings = itertools.chain.from_iterable(word.meanings for word in words.values())
-    photos_with |= counts(meanings, guarded=query.guarded)
+            words[term].meanings = meanings | words[term].meanings
+    meant = itertools.chain.from_iterable(word.meanings for word in every)
+    photos_with |= counts(meant, guarded=query.guarded)
     everything = photos_with.get(EVERYTHING, 1)
-    for word in words.values():
+    for word in every:
         word.meanings = {
             term: worth for term, worth in word.meanings.items() if term in photos_with or " " in term
         }
         word.photos = sum(photos_with.get(term, 1) for term in word.meanings)
         if having := photos_with.get(word.term) or word.photos:
             word.weight = max(0.05, math.log1p(everything / having) / math.log1p(everything))
-    return list(words.values())
+    return every
 
 
 class Near(NamedTuple):
@@ -545,12 +629,15 @@ def _close(word: str, lexicon: "_Lexicon") -> Iterator[tuple[str, float]]:
         for place in range(2, len(word) - 1):
             if word[:place] in lexicon and word[place:] in lexicon:
                 yield f"{word[:place]} {word[place:]}", JOINED
+    if len(word) >= FEWEST_DIGITS and word.isdigit():
+        for longer in lexicon.ending(word, MAX_MEANINGS // 2):
+            yield longer, LONGER
     if len(word) > 1:
         for longer in lexicon.starting(word, MAX_MEANINGS // 2):
             yield longer, LONGER * (0.8 + 0.2 * len(word) / len(longer))
 
 
-def _joins(query: Query, lexicon: "_Lexicon") -> Iterator[tuple[str, list[str]]]:
+def _joins(query: Query, lexicon: "_Lexicon") -> Iterator[tuple[dict[str, float], list[str]]]:
     """Terms that join neighbouring words of the query, each with these words."""
     for first, last in itertools.combinations(range(len(query.sequence)), 2):
         together = query.sequence[first : last + 1]
@@ -560,10 +647,63 @@ def _joins(query: Query, lexicon: "_Lexicon") -> Iterator[tuple[str, list[str]]]
             and all(map(terms.is_word, together))
         ):
             joined = "".join(together)
-            yield joined, together
-            if len(joined) > 5:
-                for longer in lexicon.starting(joined, 3):
-                    yield longer, together
+            longer = lexicon.starting(joined, 3) if len(joined) > 5 else []
+            yield dict.fromkeys([joined, *longer], JOINED), together
+
+
+def _rewritten(query: Query) -> Iterator[tuple[dict[str, float], list[str]]]:
+    """Other writings of the days and numbers in the query, each with the words that write it."""
+    for together, meanings in query.figures:
+        if query.loose.issuperset(together) and set(together).issubset(query.sequence):
+            yield meanings, together
+
+
+def _spoken(query: Query, free: list[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Chinese in the vocabulary that sounds as words of the query spell it (pinyin), with these words. A
+    syllable by itself may be too many characters, so it is read together with its neighbours.
+    """
+    ways = {term: read for term in free[:MAX_SPELLED] if (read := han.syllables(term))}
+    groups = [[term] for term, read in ways.items() if any(len(way) > 1 for way in read)]
+    for are_spelled, run in itertools.groupby(query.sequence, ways.__contains__):
+        together = list(run)
+        if (
+            are_spelled
+            and len(together) > 1
+            and any([len(term_way)] == [1] for term_way in ways[together[0]])
+        ):
+            groups.append(together)
+    for together in groups:
+        found: list[str] = []
+        for way in itertools.islice(itertools.product(*(ways[term] for term in together)), han.MOST_WAYS):
+            found += _sounding(list(itertools.chain.from_iterable(way)), guarded=query.guarded)
+        if found:
+            yield found[: MAX_MEANINGS // 2], together
+
+
+def _sounding(syllables: list[str], *, guarded: bool) -> list[str]:
+    """The runs of characters with these sounds whose pairs are in the vocabulary, the most frequent first, as
+    terms with spaces.
+    """
+    if not 2 <= len(syllables) <= han.MOST_SYLLABLES:
+        return []
+    number = _SEEN if guarded else "documents"
+    runs: dict[str, int] = {}
+    for place, (first, second) in enumerate(itertools.pairwise(map(han.characters, syllables))):
+        begins = set(first) if not place else set(first).intersection(run[-1] for run in runs)
+        pairs: dict[str, list[tuple[str, int]]] = {}
+        for term, count in rows(
+            f"""SELECT term, {number} FROM json_each(?) AS begin JOIN vocabulary
+            ON term > begin.value AND term < begin.value || char(1114111) WHERE {number} > 0""",  # noqa: S608
+            msgspec.json.encode(sorted(begins)).decode(),
+        ):
+            if len(term) == 2 and term[1] in second:
+                pairs.setdefault(term[0], []).append((term, count))
+        found = pairs.values() if not place else ()
+        grown = {term: count for several in found for term, count in several}
+        for run, fewest in runs.items():
+            grown |= {run + term[1]: min(fewest, count) for term, count in pairs.get(run[-1], ())}
+        runs = dict(sorted(grown.items(), key=lambda one: -one[1])[:MOST_RUNS])
+    return [" ".join(map("".join, itertools.pairwise(run))) for run in runs]
 
 
 # ---------------------------------------------------------------------------------------- the words in memory
@@ -648,6 +788,17 @@ class _Lexicon:
         found = ((bisect.bisect_right(starts, place) - 1, place) for place in places)
         return [blocks[block].words()[place - starts[block]] for block, place in found]
 
+    def ending(self, digits: str, most: int) -> list[str]:
+        """The `most` most frequent long numbers, or codes, that end with these digits."""
+        wanted = f"{digits}\n"
+        found = []
+        for block in self._blocks:
+            if wanted in block.text or block.text.endswith(digits):
+                found += [
+                    row for row in block.rows() if row[0].endswith(digits) and len(row[0]) >= LONG_NUMBER
+                ]
+        return [word for word, _ in heapq.nlargest(most, found, key=operator.itemgetter(1)) if word != digits]
+
     def near(self, word: str) -> list[tuple[str, float]]:
         """Words of which `word` may be a typing or reading error, with their worth, the nearest first. A swap
         of neighbouring letters is one error. Short words, numbers and codes are never taken for typos.
@@ -717,7 +868,7 @@ class _Lexicon:
             yield [
                 (term, count)
                 for _, term, count in rows
-                if len(term) > 1 and term[0] != EVERYTHING and terms.is_word(term)
+                if len(term) > 1 and term[0] not in NO_WORD and terms.is_word(term)
             ]
 
 

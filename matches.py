@@ -25,6 +25,7 @@ import msgspec
 import terms
 from lexicon import CONFUSED, TYPO, Word
 from readings import Lines
+from writings import figures
 
 MOST = 20  # matched words, and boxes, of a photo
 LONGEST = 100  # characters of a matched word
@@ -82,17 +83,19 @@ class Marker:
         self._phrases: dict[str, list[tuple[list[str], int]]] = collections.defaultdict(list)
         for number, word in enumerate(words):
             for term, worth in word.meanings.items():
-                if " " in term:
-                    parts = term.split()
+                parts = term.split()
+                if len(parts) > 1 and terms.is_word(term):
                     self._phrases[parts[0]].append((parts, number))
                     continue
                 typo = worth <= TYPO and not term.startswith(word.term)
                 differs = typo or (worth == CONFUSED and len(term) == len(word.term))
-                known = self._meanings.get(term, (frozenset(), True, True))
-                self._meanings[term] = (known[0] | {number}, known[1] and typo, known[2] and differs)
+                for part in parts:  # the pairs of characters of a longer run stand together as marks do
+                    known = self._meanings.get(part, (frozenset(), True, True))
+                    self._meanings[part] = (known[0] | {number}, known[1] and typo, known[2] and differs)
         self._has_runs = not all(map(terms.is_word, self._meanings))
+        self._has_figures = any(map(figures.is_term, self._meanings))
         # Words that stand by themselves need not be cut out of a line.
-        self._is_plain = not self._phrases and all(
+        self._is_plain = not (self._phrases or self._has_figures) and all(
             term.isascii() and term.isalnum() and len(term) <= terms.LONGEST for term in self._meanings
         )
         self._first_terms = [*self._meanings, *self._phrases]
@@ -149,6 +152,9 @@ class Marker:
                 end = folded.find("\n", place)
                 places[folded.rfind("\n", 0, place) + 1] = end if end >= 0 else len(folded)
                 place = folded.find(term, end) if end >= 0 else -1
+        for figure in self._figures(folded):
+            end = folded.find("\n", figure.end)
+            places[folded.rfind("\n", 0, figure.start) + 1] = end if end >= 0 else len(folded)
         if not places:
             return
         if text.isascii():  # as long as the folded one
@@ -209,7 +215,18 @@ class Marker:
         marks += self._in_phrases(words)
         if self._has_runs:
             marks += self._in_runs(text, runs)
+        folded = terms.fold(text).casefold() if self._has_figures else ""
+        if len(folded) == len(text):  # else its places are others
+            for figure in self._figures(folded):
+                numbers = [self._meanings[term][0] for term in figure.terms if term in self._meanings]
+                marks.append(_Mark(figure.start, figure.end, frozenset().union(*numbers)))
         return _without_inner(marks)
+
+    def _figures(self, folded: str) -> list[figures.Figure]:
+        """The days and numbers in a folded text that the query may mean."""
+        if not self._has_figures:
+            return []
+        return [one for one in figures.find(folded) if not self._meanings.keys().isdisjoint(one.terms)]
 
     def _linked(self, text: str, chain: list[tuple[int, int]]) -> Iterator[_Mark]:
         """Words that hyphens or apostrophes link are also one word."""

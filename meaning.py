@@ -113,7 +113,12 @@ def relatives(description: str, settings: Settings, *, limit: int, guarded: bool
     """
     wanted = text.storable(description[:MAX_QUERY]).strip()
     query = lexicon.read(wanted)
-    if query.phrases or not query.sequence or operators.split(wanted, now=utc_now()).operators:
+    if (
+        query.phrases
+        or query.choices
+        or not query.sequence
+        or operators.split(wanted, now=utc_now()).operators
+    ):
         return Relatives([], LOCAL)
     judged = _near_at_provider(wanted, settings, guarded=guarded)
     try:

@@ -30,6 +30,7 @@ from lexicon import (
     Query,
     Word,
     as_typed,
+    figure_terms,
     nearest,
     read,
     redactions,
@@ -42,6 +43,7 @@ from queries.operators import split
 from queries.scope import Scope, any_of, quoted
 from text import encodable
 from web import inputs, shapes
+from writings import figures
 
 NEWEST = 2_000  # matches that are counted and ranked: the newest ones
 RERANKED = 100  # of these, the best are compared on their text, 0.1 ms each
@@ -111,7 +113,8 @@ def find(
     """The photos that match the query `text`, best first, at most `limit` of them.
 
     Words in double quotes must occur as a phrase. Any other word also matches longer words that it begins,
-    typical errors of text recognition, and, if there are few matches, words one or two letters away. A photo
+    typical errors of text recognition, other writings of a day or a number, and, if there are few matches,
+    words one or two letters away, and Chinese that sounds so. A photo
     must have all words or, if no photo has, most of the distinctive ones. `since` (inclusive) and `until`
     (exclusive) filter by `original_timestamp`: people remember when they took a picture, not when it was
     uploaded. Any string is a valid query.
@@ -127,13 +130,13 @@ def find(
     )
     asked = _read(text, filters, now, guarded=guarded)
     query, scope = asked.query, asked.scope
-    if not query.sequence:
+    if query.is_empty:
         return _listed(scope, limit) if asked.operators else Found(0, [])
     if scope.is_empty or not scope.limit_to_days():
         return Found(0, [])
     words = understand(query, typos=False)
     total, candidates = _with_all(words, scope)
-    if total > RERANKED and len(query.sequence) > 1:
+    if total > RERANKED and len(query.sequence) > 1 and not query.choices:
         candidates = list(dict.fromkeys([*_with_phrase(words, query, scope), *candidates]))[:RERANKED]
     if total < FEW and query.loose:
         words = understand(query, typos=True)
@@ -158,7 +161,7 @@ def count_new(text: str, first_id: int, *, most: int, now: datetime) -> int:
     """
     asked = _read(text, photos.Filters(), now)
     scope = msgspec.structs.replace(asked.scope, first_id=first_id)
-    if asked.query.sequence:
+    if not asked.query.is_empty:
         return len(_newest_with_all(asked, scope, most))
     return scope.count(most) if asked.operators and not scope.is_empty else 0
 
@@ -168,7 +171,7 @@ def newest(text: str, most: int, *, guarded: bool = False, now: datetime) -> lis
     any words, all that pass its operators.
     """
     asked = _read(text, photos.Filters(), now, guarded=guarded)
-    if asked.query.sequence:
+    if not asked.query.is_empty:
         return _newest_with_all(asked, asked.scope, most)
     return asked.scope.listed(most)[1] if asked.operators and not asked.scope.is_empty else []
 
@@ -345,6 +348,7 @@ class _Comparison:
         ]
         self._phrase = f" {' '.join(query.sequence)} "
         self._needle = query.needle
+        self._has_figures = any(map(figures.is_term, self._numbers))
         self._reach = len(query.sequence)
 
     def of(self, texts: list[str]) -> tuple[float, float]:
@@ -357,6 +361,8 @@ class _Comparison:
         in_text = not present.isdisjoint(self._numbers)
         if any(_may_be_a_part(word, present) for word in self._words):
             present.update(terms.parts(head, []), terms.parts(body, []))
+            if self._has_figures:
+                present |= figure_terms(f"{head}\n{body}")
         line = f" {' '.join(sequence)} "
         coverage, heading = 0.0, 0.0
         for word, share, meanings in zip(self._words, self._shares, self._best_first, strict=True):
@@ -469,7 +475,8 @@ class SearchQuery(msgspec.Struct):
 @inputs.operation()
 def find_photos(query: SearchQuery) -> shapes.PhotoHits:
     """Find photos by words, `"phrases"`, beginnings of words, and words with typos, the best first. Any text
-    is a valid query.
+    is a valid query. `OR` between two words or phrases: one of them is enough. Days, amounts and long numbers
+    are found in other writings, Chinese in the other script and by its pinyin.
 
     Operators filter: `app:` `tag:` `device:` `category:` `intent:` with a value (`app:"Google Maps"`),
     `before:` `after:` `on:` with a day, month or year (`2026-11-22`, `2026-11`, `2026`) or `today` or

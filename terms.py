@@ -10,6 +10,8 @@ import itertools
 import re
 import unicodedata
 
+from writings import han
+
 # Thai, Lao, Myanmar, Khmer, Hangul, Han, kana, bopomofo.
 UNSPACED = (
     "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u2e80-\u2fdf\u3005-\u3007\u3041-\u3096\u309d-\u309f"
@@ -66,10 +68,15 @@ _FOLDABLE = re.compile(f"[{''.join(map(chr, _FOLDED))}]")
 
 
 def fold(text: str) -> str:
-    """`text` without differences that a search ignores: width, accents, ligatures.
+    """`text` without differences that a search ignores: width, accents, ligatures, the script of Chinese.
 
     Case stays, because `parts` splits words like PixelSocial at it.
     """
+    return text if text.isascii() else han.simplified(fold_latin(text))
+
+
+def fold_latin(text: str) -> str:
+    """As `fold`, and traditional Chinese characters stay. Stored names were folded so."""
     if text.isascii():
         return text
     if _FOLDABLE.search(text):  # rarely true, and `translate` takes ten times as long as this test

@@ -45,7 +45,7 @@ def save(name: str, query: str, *, now: datetime) -> shapes.SavedSearch:
         raise BadInput("name: must not be blank")
     if not query:
         raise BadInput("query: must not be blank")
-    folded = terms.fold(name).casefold()
+    folded = terms.fold_latin(name).casefold()
     with db.atomic():
         if SavedSearch.select().count() >= MOST_SEARCHES:
             raise BadInput(f"name: there are {MOST_SEARCHES} saved searches already; delete one first")

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground up: a name for the storey, and its rows.
 STOREYS = (
-    ("ground", ("errors terms text", "clock crypto heif locks settings")),
+    ("ground", ("errors text writings", "clock crypto heif locks settings terms")),
     (
         "data folder, network, pictures",
         ("database net pictures terminal", "buckets loops models spool"),
@@ -104,6 +104,7 @@ INSIDE = {
         "dashboard",
         "installable openapi worker",
     ),
+    "writings": ("figures han",),
 }
 
 PACKAGES = tuple(INSIDE)

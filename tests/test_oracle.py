@@ -82,6 +82,7 @@ class Secret:
             *self.phrase.split(),
             self.code,
             self.card.replace(" ", ""),
+            self.card.replace(" ", "")[-6:],
         ]
 
 

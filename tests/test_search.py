@@ -13,6 +13,7 @@ from hypothesis import settings as examples
 
 import database
 import lexicon
+import models
 import search
 from database import db
 from models import Analysis, Vocabulary
@@ -109,6 +110,91 @@ def test_reading_and_typing_errors_do_not_hide_a_screenshot(library, text, query
     library.add(" ".join(words_of(1, 30)))
 
     assert library.ids(query) == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("臺灣高鐵車票", "台湾高铁车票"),
+        ("高铁车票", '"高鐵車票"'),
+        ("购物车", "gouwuche"),
+        ("購物車", "gòu wù chē"),
+        ("蓝牙耳机", "lan2ya2 er3ji1"),
+        ("西安的旅行", "xian lvxing"),
+        ("出发 2025-05-27 上午", "27 May 2025"),
+        ("Due on May 27th, 2025", "2025年5月27日"),
+        ("取件 5月27日", "2025-05-27"),
+        ("Lieferung am 27. Mai", "5/27"),
+        ("Delivered 27.05.2025", "May 27"),
+        ("Total € 1 284,50", "1284.50"),
+        ("Total 1,284.50", "1 284,50"),
+        ("Tracking 00340434161094042557", "042557"),
+        ("Tracking 00340434161094042557", "0034043"),
+        ("IBAN DE21 5001 0517 5407 3249 31", "DE21500105175407324931"),
+        ("Card 4471 9902 1185 7730", "4471990211857730"),
+    ],
+)
+def test_other_scripts_and_other_writings_find_each_other(library, text, query):
+    wanted = library.add(text)
+    library.add(" ".join(words_of(1, 30)))
+
+    assert library.ids(query) == [wanted]
+
+
+@pytest.mark.parametrize("query", ["27 May 2024", "28 May 2025", "5/28", "shengdan", "huo", "4042558"])
+def test_other_days_numbers_and_sounds_are_not_found(library, query):
+    library.add("出发 2025-05-27\n高铁车票\n00340434161094042557")
+
+    assert library.ids(query) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "matched"),
+    [
+        ("Due on May 27th, 2025 at noon", "2025-05-27", ["May 27th, 2025"]),
+        ("Total 1,284.50 EUR", "1284", ["1,284"]),
+        ("我的火车票", "huochepiao", ["火车票"]),
+        ("我的火車票", "火车", ["火車"]),
+    ],
+)
+def test_what_was_found_in_another_writing_is_shown_as_it_is_written(library, text, query, matched):
+    library.add(text)
+
+    assert library.find(query).items[0].matched == matched
+
+
+def test_of_words_that_or_joins_one_is_enough(library):
+    both, visa, permit = (
+        library.add("Visa and permit 2031"),
+        library.add("Visa 2031"),
+        library.add("Permit 2031"),
+    )
+    phrase = library.add("Residence card 2031")
+    library.add("Residence 2031")
+
+    assert set(library.ids("visa OR permit")) == {both, visa, permit}
+    assert set(library.ids('2031 visa OR "residence card"')) == {both, visa, phrase}
+    assert library.ids("visa permit") == [both]
+    assert set(library.ids("viza OR permot")) == {both, visa, permit}
+    assert library.ids("OR") == library.ids("OR OR") == []
+
+
+def test_an_index_of_an_earlier_form_is_built_anew_once(library):
+    wanted = library.add("高鐵車票")
+    with database.scope(), db.atomic():
+        lexicon.empty()
+        models.store_value("index_form", 1)
+    assert library.ids("车票") == []
+
+    lexicon.renew()
+
+    assert library.ids("车票") == [wanted]
+    with database.scope():
+        assert models.stored_value("index_form") == lexicon.FORM
+        with db.atomic():
+            lexicon.empty()
+    lexicon.renew()
+    assert library.ids("车票") == []
 
 
 @pytest.mark.parametrize(
