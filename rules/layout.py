@@ -1,8 +1,9 @@
 """What the places of the lines say about a screen: its caption, header, rows, columns, bubbles and
 paragraphs.
 
-It knows no word of any language: only places, sizes, and whether a text has letters or digits. What the parts
-mean is judged elsewhere (`rules/kinds.py`, `rules/captions.py`).
+It goes by places, sizes, and whether a text has letters or digits; only an empty field for a message and a
+dialog are known by words (`rules/words/parts.toml`). What the parts mean is judged elsewhere
+(`rules/kinds.py`, `rules/captions.py`).
 
 Pictures of phones in their frame, as app stores show them, have a caption above the screen: large lines above
 the clock of the status bar. It is kept apart, so that the screen's own header is found.
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from engines.lines import Line, Page
-from rules import screen
+from rules import screen, wordlists
 
 HEADER_BOTTOM = 0.17  # of the height: where a screen's header ends at the latest, below the status bar
 NAVIGATION_TOP = 0.88
@@ -35,6 +36,13 @@ _ICON_LETTER = re.compile(r"^[\u2e80-\u9fff](?: ?(?=[A-Za-z]{3})| (?=[\u2e80-\u9
 _CLOCK = re.compile(r"\W{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?: ?[AaPp][Mm])?\W{0,3}$")
 _SYMBOL_KEYS = ("?123", "!#1", "123?", "&123")  # of Gboard and others, of Samsung
 _KEYBOARD_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm")
+
+_PARTS = wordlists.table("parts")
+_COMPOSER_BEGINS = tuple(wordlists.lines(_PARTS["composer"]["begins"]))
+_COMPOSER_ALONE = frozenset(wordlists.lines(_PARTS["composer"]["alone"]))
+_DIALOG_ENDS = frozenset(wordlists.lines(_PARTS["dialog"]["ends"]))
+COMPOSER_TOP = 0.6  # of what is read: where a field for a message is at the highest, above a keyboard too
+DIALOG_MARGIN = 0.04  # of the width: how far a dialog is from the edges at least
 
 
 class Row(NamedTuple):
@@ -199,6 +207,50 @@ class Layout:
         return column if is_menu else []
 
     @cached_property
+    def composer(self) -> Line | None:
+        """The empty field for a message at the bottom, as a conversation has it."""
+        lowest = max((line.bottom for line in self.lines), default=0)
+        for line in reversed(self.lines):
+            text = folded(line.text)
+            if (
+                line.top > COMPOSER_TOP * lowest
+                and len(text) <= 60
+                and (text in _COMPOSER_ALONE or text.startswith(_COMPOSER_BEGINS))
+            ):
+                return line
+        return None
+
+    @cached_property
+    def dialog(self) -> list[Row]:
+        """The rows of a dialog that is in front of what it dims, its buttons last; none without buttons."""
+        buttons = next(
+            (
+                row
+                for row in reversed(self.rows)
+                if len(row.lines) <= 3
+                and any(folded(line.text) in _DIALOG_ENDS for line in row.lines)
+                and all(len(line.text) <= 24 for line in row.lines)
+            ),
+            None,
+        )
+        if buttons is None or buttons.first.top < 0.25 * self.height:
+            return []
+        inside: list[Row] = [buttons]
+        for row in reversed(self.rows[: self.rows.index(buttons)]):
+            gap = inside[0].first.top - row.first.bottom
+            margins = (row.first.left, self.width - row.last.right)
+            if gap > 6 * self.median or min(margins) < DIALOG_MARGIN * self.width:
+                break
+            inside.insert(0, row)
+        left = min(row.first.left for row in inside)
+        while len(inside) > 1 and inside[0].first.left > left + 0.3 * self.width:
+            inside.pop(0)
+        rest = [line for line in self.lines if line.bottom < inside[0].first.top]
+        behind = [line for line in rest if line.left < left - 0.01 * self.width]
+        said = sum(weight(line.text) for row in inside[:-1] for line in row.lines)
+        return inside if len(behind) >= 2 and len(inside) >= 2 and said >= 8 else []
+
+    @cached_property
     def body(self) -> list[Block]:
         """The blocks without header and navigation."""
         left_out = {id(line) for line in (self.navigation.lines if self.navigation else ())}
@@ -332,6 +384,11 @@ def joined(texts: Iterable[str]) -> str:
         else:
             whole += f" {text}"
     return whole
+
+
+def folded(text: str) -> str:
+    """A label without case and the signs around it: "> Cancel…" is "cancel"."""
+    return plain(text[:80]).casefold().replace("’", "'").strip(" .…。!！?？•·+|_[]()（）")
 
 
 def weight(text: str) -> int:
