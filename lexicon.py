@@ -575,6 +575,18 @@ class Near(NamedTuple):
     photos: int
 
 
+def stands(query: Query) -> bool:
+    """Whether a photo has every word of a query as it is typed."""
+    wanted = (" AND ".join(f'"{term}"' for term in dict.fromkeys(query.sequence)),)
+    found = "SELECT 1 FROM {0} WHERE {0} MATCH ?"
+    if query.guarded:
+        of_redacted = rows(f"{found} LIMIT 1".format("redacted_index"), *wanted)
+        return bool(of_redacted) or bool(
+            rows(f"{found} AND {OPEN.format(id='photo_index.rowid')} LIMIT 1".format("photo_index"), *wanted)
+        )
+    return bool(rows(f"{found} LIMIT 1".format("photo_index"), *wanted))
+
+
 def nearest(words: list[Word], query: Query) -> list[Near]:
     """Terms of the vocabulary that are the words of a query, which `understand` found with typos, or are near
     to them: at most `SUGGESTED`, the nearest first.

@@ -152,6 +152,18 @@ def test_a_screenshot_is_found_by_what_it_is_about_in_either_language(library, c
 
 
 @pytest.mark.slow
+def test_below_a_hit_with_every_word_nothing_is_only_possible(library, client):
+    for screen in SCREENS.values():
+        library.add(screen)
+    work_off()
+    assert "possible" in {one["grade"] for one in related(client, "a quiet evening")["items"]}
+
+    library.add("A quiet evening")
+
+    assert "possible" not in {one["grade"] for one in related(client, "a quiet evening")["items"]}
+
+
+@pytest.mark.slow
 def test_a_quoted_phrase_or_nothing_has_no_relatives(library, client):
     library.add(SCREENS["recipe"])
     work_off()
