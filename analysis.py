@@ -34,10 +34,11 @@ import models
 import photos
 import readings
 import reasoner
+import records
 import tallies
 from buckets import away
 from claims import Claim
-from clock import utc_now
+from clock import local_time, utc_now
 from curation import stacks
 from database import db
 from engines import configuration, ledger
@@ -69,7 +70,7 @@ READ_PATIENCE = 30.0
 # the pool still begins one in this time.
 UPLOADS_FIRST = 2.0
 READ_PAUSE = 30.0  # seconds until reading is tried again when it was not possible
-PROGRESS_EVERY = 100  # photos read in the background between two lines in the log
+PROGRESS_EVERY = 100  # photos read or judged in the background between two lines in the log
 
 NOT_READABLE = "This screenshot is sensitive, so no other model gets it, and the embedded one cannot read it."
 
@@ -107,6 +108,7 @@ class Worker:
         self._reads_again_at = -math.inf  # monotonic: when reading in the background is tried next
         self._older = 0  # photos that reading in the background has come to
         self._all_judged = False  # by this version of the embedded model
+        self._rejudged = 0  # photos, since this worker began
         self._all_looked_at = False  # by this version of the grammar of dates
 
     def work(self) -> bool:
@@ -151,20 +153,20 @@ class Worker:
                 log.info("photo %d analysed: copied from the same picture", claim.photo_id)
                 return None
         try:
-            picture, name = self._opened(claim)
+            picture, photo = self._opened(claim)
         except (NotFound, Unreadable, away.BucketUnreachable, away.Elsewhere) as problem:
             return _Ended(claim, problem, model.identity)
         with picture, self._holding(claim):
-            return self._analyse(claim, model, config, picture, name)
+            return self._analyse(claim, model, config, picture, photo)
 
-    def _opened(self, claim: Claim) -> tuple[BinaryIO, str]:
-        """The original of a claimed photo, which may have to be fetched, and the name of its file."""
+    def _opened(self, claim: Claim) -> tuple[BinaryIO, Photo]:
+        """The original of a claimed photo, which may have to be fetched, and its row."""
         with database.scope():
             photo = photos.get(claim.photo_id)
             with contextlib.suppress(away.Elsewhere):
-                return photos.open_original(photo), photo.filename
+                return photos.open_original(photo), photo
         with self._holding(claim):
-            return photos.bringing(lambda: photos.open_original(photos.get(claim.photo_id))), photo.filename
+            return photos.bringing(lambda: photos.open_original(photos.get(claim.photo_id))), photo
 
     def _settle(self, ended: "_Ended", began: float) -> None:
         """Save the outcome for a photo."""
@@ -184,6 +186,7 @@ class Worker:
         with database.scope(), db.atomic():
             judged = gate.mark_older()
             lexicon.redact_anew(judged)
+            records.file(judged)
         return bool(judged)
 
     def read_older(self) -> bool:
@@ -224,8 +227,9 @@ class Worker:
         return not self._all_looked_at
 
     def judge_older(self) -> bool:
-        """Judge some photos again that an earlier version of the embedded model has judged, the newest first;
-        False when there are none. Meant for when there is nothing to analyse and nothing to read.
+        """Judge some photos again that an earlier version of the embedded model has judged, and find the
+        records of those that another model has analysed before there were any, the newest first; False when
+        there are none. Meant for when there is nothing to analyse and nothing to read.
 
         It needs only the lines that were read: no picture is opened. One thread of all processes does it.
         """
@@ -251,19 +255,26 @@ class Worker:
             ids = [row.photo_id for row in below]
             if not ids:
                 return False
-            columns = (Analysis.photo, Analysis.analyser, Analysis.completed_at, Photo.filename)
-            rows = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids), _JUDGED_HERE)
+            of_photo = (Photo.filename, Photo.original_timestamp)
+            columns = (Analysis.photo, Analysis.analyser, Analysis.completed_at, *of_photo)
+            due = _JUDGED_HERE | ((Analysis.status == "done") & Analysis.records.is_null())
+            rows = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids), due)
             # `objects` puts the columns of both tables on one object.
             stored = [(row, readings.page_of(row.photo_id)) for row in cast("Iterator[Any]", rows.objects())]
         judged = [
-            (row, *llm.judge_again(page, reader=reader, name=row.filename, settings=self._settings))
-            for row, (page, reader) in ((row, found) for row, found in stored if found is not None)
+            (row, *llm.judge_again(*found, row.filename, taken=_taken(row), settings=self._settings))
+            for row, found in stored
+            if found is not None
         ]
         with database.scope(), db.atomic():
             for row, found, analyser in judged:
                 if row.analyser != analyser:
                     _replace_judgement(row, found, analyser)
             models.store_value("analysis.judged", Judged(version, min(ids)))
+        before = self._rejudged // PROGRESS_EVERY
+        self._rejudged += len(judged)
+        if self._rejudged // PROGRESS_EVERY > before:
+            log.info("%d photos judged again by the present rules", self._rejudged)
         return True
 
     def claim_next(self, fingerprint: str, *, now: datetime) -> Claim | None:
@@ -295,11 +306,12 @@ class Worker:
         model: llm.Model,
         config: configuration.Configuration,
         picture: BinaryIO,
-        name: str,
+        photo: Photo,
     ) -> "_Ended | None":
         """Read a claimed photo and ask the model for it, or the embedded one if it must not leave. None
         when the result of a near-duplicate was copied, or is waited for. Raises what the database raises.
         """
+        name, taken = photo.filename, _taken(photo)
         before = gate.is_before(config, self._settings)
         prepared = database.store().cache(photos.Prepared).take(claim.photo_id)
         text = ""
@@ -316,14 +328,14 @@ class Worker:
                 page = readings.page_of(claim.photo_id) if held else None
             if held:
                 reader = llm.reader(self._settings)
-                outcome = _judge_here(reader, page, picture, name)
+                outcome = _judge_here(reader, page, picture, name, taken)
                 return _Ended(claim, outcome, reader.identity, asked=False)
             name = name if mark.cleared else gate.plain_name(name)
         if llm.reads_first(config, self._settings) and self._copied_from_stack(claim, model.identity):
             return None
         if config.provider == configuration.LOCAL:
             prepared = None  # the embedded model reads the original
-        return _Ended(claim, _ask(model, prepared or picture, name, text), model.identity)
+        return _Ended(claim, _ask(model, prepared or picture, name, text, taken), model.identity)
 
     def _read_first(self, claim: Claim, picture: BinaryIO, *, waits: bool) -> str | None:
         """The text of a claimed photo for the model, read on this machine unless it was read before; "" when
@@ -473,13 +485,14 @@ class _Ended(NamedTuple):
 
 
 def _judge_here(
-    reader: llm.Reader, page: tuple[Page, str] | None, picture: BinaryIO, name: str
+    reader: llm.Reader, page: tuple[Page, str] | None, picture: BinaryIO, name: str, taken: datetime
 ) -> Findings | SnaploreError:
     """The embedded model's findings in a photo that no other model gets. Whatever fails is the photo's own
     failure: it says nothing about the configured model.
     """
     try:
-        return reader.judge(*(page or reader.read(picture, patience=READ_PATIENCE)), name=name)
+        read = page or reader.read(picture, patience=READ_PATIENCE)
+        return reader.judge(*read, name=name, taken=taken)
     except (SnaploreError, OSError) as problem:
         log.info("a sensitive photo cannot be read: %s", problem)
     except Exception:
@@ -487,10 +500,12 @@ def _judge_here(
     return AnswerUnusable(NOT_READABLE)
 
 
-def _ask(model: llm.Model, picture: BinaryIO, name: str, text: str) -> Findings | SnaploreError:
+def _ask(
+    model: llm.Model, picture: BinaryIO, name: str, text: str, taken: datetime
+) -> Findings | SnaploreError:
     """The model's findings, or the failure, which is returned because it is recorded like a result."""
     try:
-        return model.analyse(picture, name=name, text=text)
+        return model.analyse(picture, name=name, text=text, taken=taken)
     except (SnaploreError, OSError) as problem:
         if isinstance(problem, SnaploreError):
             return problem
@@ -515,6 +530,8 @@ def _settle(ended: _Ended, outcome: Findings | SnaploreError, *, now: datetime) 
                 if outcome.page is None:
                     read = readings.text(claim.photo_id)
                     result["visible_text"] = readings.merged(read, outcome.visible_text)
+                    there = records.on_page(outcome.records, claim.photo_id)
+                    result["records"] = records.encoded(there)
                 _save(claim, result, analyser, now=now)
                 if outcome.page is not None:
                     _keep_reading(claim.photo_id, outcome.page, outcome.reader)
@@ -562,6 +579,8 @@ def _copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now
             return
         result = {name: getattr(other, name) for name in _RESULT_FIELDS}
         result["visible_text"] = readings.text(claim.photo_id)
+        there = records.on_page(records.decoded(other.records), claim.photo_id)
+        result["records"] = records.encoded(there)
         _save(claim, result, f"{analyser}, of the near-duplicate {other_id}", now=now)
         agenda.renew(claim.photo_id, now=now)
         claims.end(claim, None, now=now)  # the provider was not asked
@@ -578,6 +597,7 @@ _RESULT_FIELDS = (
     "confidence",
     "visible_text",
     "llm_response",
+    "records",
 )
 
 
@@ -588,6 +608,7 @@ def result_fields(findings: Findings) -> dict[str, Any]:
         **result,
         "entities": msgspec.json.encode(findings.entities).decode(),
         "llm_response": findings.raw,
+        "records": records.encoded(findings.records),
     }
 
 
@@ -608,6 +629,7 @@ def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime)
     ).execute()
     gate.mark(claim.photo_id, result["visible_text"])
     lexicon.index(claim.photo_id)
+    records.file([claim.photo_id])
     reasoner.count_completed()
     webhooks.record(webhooks.ANALYSED, claim.photo_id, now=now)
 
@@ -616,22 +638,28 @@ _JUDGED_HERE = (Analysis.status == "done") & Analysis.analyser.startswith(_LOCAL
 
 
 def _replace_judgement(row: Any, found: Findings, analyser: str) -> None:
-    """Save what the embedded model finds now, unless the photo was analysed anew meanwhile."""
+    """Save what the embedded model finds now, unless the photo was analysed anew meanwhile. Of what another
+    model has analysed, only the records.
+    """
     same = (Analysis.photo == row.photo_id) & (Analysis.analyser == row.analyser)
     same &= (Analysis.completed_at == row.completed_at) & (Analysis.status == "done")
     if not Analysis.select().where(same).exists():
         return
-    lexicon.remove(row.photo_id)  # before the update: removing needs the text that was indexed
     fields = {name: value for name, value in result_fields(found).items() if name != "visible_text"}
-    Analysis.update(**fields, analyser=analyser).where(same).execute()
-    lexicon.index(row.photo_id)
+    if not row.analyser.startswith(_LOCAL):
+        Analysis.update(records=fields["records"]).where(same).execute()
+    else:
+        lexicon.remove(row.photo_id)  # before the update: removing needs the text that was indexed
+        Analysis.update(**fields, analyser=analyser).where(same).execute()
+        lexicon.index(row.photo_id)
+    records.file([row.photo_id])
 
 
 def _keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) -> None:
     """Save what was read on a photo outside of its analysis, and index its text together with what a remote
     model has seen.
     """
-    columns = Analysis.select(Analysis.visible_text, Analysis.analyser)
+    columns = Analysis.select(Analysis.visible_text, Analysis.analyser, Analysis.records)
     row = columns.where(Analysis.photo == photo_id).get_or_none()
     if row is None:
         return  # deleted meanwhile
@@ -640,10 +668,13 @@ def _keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) ->
         seen = row.visible_text.removeprefix(before)
     lexicon.remove(photo_id)  # before the update: removing needs the text that was indexed
     _keep_reading(photo_id, page, reader)
-    together = readings.merged(readings.text(photo_id), seen)
-    Analysis.update(visible_text=together).where(Analysis.photo == photo_id).execute()
-    gate.mark(photo_id, together)
+    changed = {"visible_text": readings.merged(readings.text(photo_id), seen)}
+    if row.records is not None:  # their lines are others now
+        changed["records"] = records.encoded(records.on_page(records.decoded(row.records), photo_id))
+    Analysis.update(**changed).where(Analysis.photo == photo_id).execute()
+    gate.mark(photo_id, changed["visible_text"])
     lexicon.index(photo_id)
+    records.file([photo_id])
     agenda.renew(photo_id, now=now)
 
 
@@ -659,6 +690,11 @@ def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime)
     device_id = photos.get(claim.photo_id).device_id if candidates else ""
     for candidate in candidates:
         memory.remember(candidate, source_type="screenshot", device_id=device_id, now=now)
+
+
+def _taken(photo: Any) -> datetime:
+    """When a photo was taken, in local time without a zone."""
+    return local_time(photo.original_timestamp)
 
 
 def _fingerprint(config: configuration.Configuration) -> str:

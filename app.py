@@ -43,6 +43,7 @@ import photos
 import push
 import readings
 import reasoner
+import records
 import search
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
@@ -77,6 +78,7 @@ BLUEPRINTS = (
     shares.routes,
     photos.routes,
     readings.routes,
+    records.routes,
     words.routes,
     trash.routes,
     batch.routes,

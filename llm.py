@@ -45,9 +45,11 @@ class Model(Protocol):
     identity: str
     takes_tools: bool
 
-    def analyse(self, picture: BinaryIO, *, name: str = "", text: str = "") -> Findings:
+    def analyse(
+        self, picture: BinaryIO, *, name: str = "", text: str = "", taken: datetime | None = None
+    ) -> Findings:
         """What the picture shows. Its file name often names the app. `text` is what was read on it before,
-        or "". Raises `ModelFailure`.
+        or "". `taken` is when the screenshot was taken, in local time without a zone. Raises `ModelFailure`.
         """
 
     def complete(
@@ -85,8 +87,10 @@ class Reader(Protocol):
         `Unavailable` when other pictures are read for `patience` seconds.
         """
 
-    def judge(self, page: Page, engine: str, *, name: str = "") -> Findings:
-        """What the rules of the embedded model find in a page that was read before."""
+    def judge(self, page: Page, engine: str, *, name: str = "", taken: datetime | None = None) -> Findings:
+        """What the rules of the embedded model find in a page that was read before. `taken` is when the
+        screenshot was taken, in local time without a zone.
+        """
 
 
 class Provider:
@@ -224,11 +228,13 @@ def provider(config: Configuration, settings: Settings) -> Provider | None:
     return database.store().cache(LoadedModels).provider(config, settings)
 
 
-def judge_again(page: Page, *, reader: str, name: str, settings: Settings) -> tuple[Findings, str]:
+def judge_again(
+    page: Page, reader: str, name: str, *, taken: datetime, settings: Settings
+) -> tuple[Findings, str]:
     """What the embedded model finds on a page that `reader` has read before, without its picture, and the
     identity of the analyser.
     """
-    found = judge(page, analyser=f"{LOCAL}/{reader}", language=settings.language, name=name)
+    found = judge(page, analyser=f"{LOCAL}/{reader}", language=settings.language, name=name, taken=taken)
     return found, judged_by(reader)
 
 

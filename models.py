@@ -108,6 +108,8 @@ class Analysis(Model):
     sensitive = peewee.TextField(default="")  # the kinds of what is sensitive on it, with blanks between them
     cleared = peewee.BooleanField(default=False)  # a person says that it is not sensitive
     judged = peewee.BooleanField(default=True)  # False: stored before the rules, which look at it later
+    # A JSON list of `engines.records.Record`; null: they were not looked for yet.
+    records = peewee.TextField(null=True)
 
     class Meta:
         table_name = "analyses"
@@ -231,9 +233,31 @@ class OwnWords(Model):
     summary = peewee.TextField(null=True)
     note = peewee.TextField(null=True)
     text = peewee.TextField(null=True)  # corrects what was read on it
+    records = peewee.TextField(null=True)  # a JSON list; an empty one says that there are none
 
     class Meta:
         table_name = "own_words"
+
+
+class Record(Model):
+    """What is shown of a photo's records, in columns by which they are listed, summed and searched. The
+    fields of one are at `place` in `Shown.records`. A photo in the trash has none.
+    """
+
+    id = peewee.AutoField()
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="record_rows")
+    place = peewee.IntegerField()  # among the records of its photo
+    type = peewee.TextField()
+    day = peewee.TextField()  # the record's own, else the one on which the picture was taken; local
+    amount = peewee.TextField(null=True)  # decimal
+    currency = peewee.TextField(null=True)
+    party = peewee.TextField()  # who or what it is with, folded
+    words = peewee.TextField()  # of all values, folded
+    plain = peewee.TextField(null=True)  # these without what is sensitive; null: nothing of it may leave
+
+    class Meta:
+        table_name = "records"
 
 
 class Shown(Model):
@@ -258,11 +282,13 @@ class Shown(Model):
     title = peewee.TextField()
     summary = peewee.TextField()
     text = peewee.TextField()
+    records = peewee.TextField()  # a JSON list
     note = peewee.TextField()
     # The person's; empty: nothing of their own.
     own_title = peewee.TextField()
     own_summary = peewee.TextField()
     own_text = peewee.TextField()
+    own_records = peewee.TextField()
     tags = peewee.TextField()  # a JSON list, in alphabetical order
 
     class Meta:

@@ -47,6 +47,7 @@ import lexicon
 import models
 import pictures
 import readings
+import records
 import tallies
 from buckets import away
 from clock import iso, parse_time, utc_now
@@ -319,15 +320,24 @@ def detail(photo_id: int) -> shapes.PhotoDetail:
     values = iter(row)
     photo, analysis, shown = (dict(zip(names, values)) for names in _DETAIL_COLUMNS)  # noqa: B905
     read, stack = readings.text(photo_id), models.stacks_of([photo_id]).get(photo_id)
-    return _detail(photo, analysis, shown, read=read, stack=stack)
+    ids = records.ids_of([photo_id]).get(photo_id, {})
+    return _detail(photo, analysis, shown, read=read, stack=stack, record_ids=ids)
 
 
 def detail_of(
-    photo: Photo, analysis: Analysis, shown: Shown, *, read: str, stack: models.Stack | None
+    photo: Photo,
+    analysis: Analysis,
+    shown: Shown,
+    *,
+    read: str,
+    stack: models.Stack | None,
+    record_ids: dict[int, int],
 ) -> shapes.PhotoDetail:
-    """As `detail`, from rows that were read before, and the text of the photo's reading."""
+    """As `detail`, from rows that were read before, and the text of the photo's reading. `record_ids` has the
+    ids of its records by their places.
+    """
     columns = {**analysis.__data__, "photo_id": analysis.photo_id}
-    return _detail(photo.__data__, columns, shown.__data__, read=read, stack=stack)
+    return _detail(photo.__data__, columns, shown.__data__, read=read, stack=stack, record_ids=record_ids)
 
 
 def shown(photo_ids: Iterable[int]) -> dict[int, Shown]:
@@ -555,6 +565,7 @@ _OWN_COLUMNS = (
     OwnWords.title.alias("own_title"),
     OwnWords.summary.alias("own_summary"),
     OwnWords.note.alias("own_note"),
+    OwnWords.records.alias("own_records"),
 )
 # Plain SQL, because peewee takes longer to write a statement of this size than SQLite to run it. All rows are
 # one JSON value, because reading 400 of SQLite's values takes longer than finding them.
@@ -570,6 +581,7 @@ _LIST_COLUMNS = {
     "analysis_status": "status",
     "app_name": "app_name",
     "intent": "intent",
+    "record": "json(records -> 0)",
 }
 _LISTED = tuple(_LIST_COLUMNS)
 _LIST = f"""SELECT json_group_array(json_array({", ".join(_LIST_COLUMNS.values())}))
@@ -577,7 +589,7 @@ _LIST = f"""SELECT json_group_array(json_array({", ".join(_LIST_COLUMNS.values()
     WHERE p.id IN (SELECT value FROM json_each(?))"""  # noqa: S608
 _SHOWN_COLUMNS = (
     *("title", "summary", "note", "text", "own_title", "own_summary", "own_text", "tags"),
-    *("kept", "sensitive"),
+    *("kept", "sensitive", "records", "own_records"),
 )
 _PHOTO_COLUMNS = tuple(name for name in shapes.names(shapes.PhotoDetail) if name in Photo._meta.fields)
 _DETAIL_COLUMNS = (_PHOTO_COLUMNS, shapes.names(shapes.AnalysisDetail), _SHOWN_COLUMNS)
@@ -599,6 +611,7 @@ def _listed(row: list[Any]) -> shapes.PhotoItem:
     """A list item from a row of `_LIST`."""
     item = dict(zip(_LISTED, row, strict=True))
     item["sensitive"] = item["sensitive"].split()
+    item["record"] = records.fact(item["record"])
     return cast(shapes.PhotoItem, item)
 
 
@@ -609,6 +622,7 @@ def _detail(
     *,
     read: str,
     stack: models.Stack | None,
+    record_ids: dict[int, int],
 ) -> shapes.PhotoDetail:
     """A photo from the columns of its rows."""
     return shapes.of(
@@ -622,7 +636,8 @@ def _detail(
         note=shown["note"],
         deleted_at=None,
         sensitive=shown["sensitive"].split(),
-        own=[name for name in ("title", "summary", "text") if shown[f"own_{name}"]],
+        records=records.shown(shown["records"], record_ids),
+        own=[name for name in ("title", "summary", "text", "records") if shown[f"own_{name}"]],
         stack=_stack(stack),
         analysis=shapes.of(analysis, shapes.AnalysisDetail),
     )
@@ -640,6 +655,9 @@ def _item(row: dict[str, Any], *, deleted_at: datetime | None = None) -> shapes.
         tags=msgspec.json.decode(row["tags"]),
         deleted_at=iso(deleted_at),
         sensitive=row.get("sensitive", "").split(),  # what went to the trash long ago has none
+        record=records.fact(
+            next(iter(msgspec.json.decode(row["own_records"] or row.get("records") or "[]")), None)
+        ),
     )
 
 

@@ -63,7 +63,9 @@ class MadeUpModel:
     def __init__(self, writer: material.Writer):
         self._writer = writer
 
-    def analyse(self, picture: BinaryIO, *, name: str = "", text: str = "") -> Findings:
+    def analyse(
+        self, picture: BinaryIO, *, name: str = "", text: str = "", taken: datetime | None = None
+    ) -> Findings:
         return self._writer.findings()
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ import database
 import gate
 import lexicon
 import photos
+import records
 from clock import utc_now
 from curation import words
 from database import db
@@ -52,6 +53,7 @@ def put(photo_ids: list[int], *, now: datetime) -> set[int]:
                 tags=msgspec.json.encode(tags.get(photo_id, [])).decode(),
             )
         PhotoTag.delete().where(PhotoTag.photo.in_(list(tags))).execute()
+        records.forget(photo_ids)
         Analysis.delete().where(Analysis.photo.in_(photo_ids)).execute()
         return present(photo_ids)
 
@@ -67,6 +69,7 @@ def restore(photo_ids: list[int]) -> set[int]:
         words.add_tags({row.photo_id: msgspec.json.decode(row.tags) for row in rows})
         gate.mark_as_now(ids)  # the rules may be others than when it went
         lexicon.index_new(ids)
+        records.file(ids)
         found = words.present(photo_ids)
     photos.stored.send()  # one of them may be due to be analysed
     return found

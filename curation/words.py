@@ -1,5 +1,5 @@
-"""What a person says about photos: which are kept, their tags, and own words in place of the analysis's;
-`PATCH /api/photos/{id}` and `/api/photos/tags`.
+"""What a person says about photos: which are kept, their tags, and own words and records in place of the
+analysis's; `PATCH /api/photos/{id}` and `/api/photos/tags`.
 
 Own words have a table of their own (`models.OwnWords`), so an analysis never overwrites them, and an empty
 text gives the analysis's back. They are searched: a change removes the photo from the index and indexes it
@@ -17,8 +17,10 @@ from msgspec import UNSET, Meta, UnsetType
 import gate
 import lexicon
 import photos
+import records
 import tallies
 from database import db
+from engines.records import MAX_VALUE
 from errors import BadInput, NotFound
 from models import Analysis, OwnWords, PhotoTag
 from rules.sensitive import Kind
@@ -30,6 +32,7 @@ MAX_TAGS = 30  # of a photo
 MAX_TAG = 50  # characters
 MAX_LISTED = 100  # tags in the list of tags
 TEXTS = ("title", "summary", "note", "text")
+OWN = (*TEXTS, "records")
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -37,7 +40,7 @@ class Changes(msgspec.Struct, frozen=True):
 
     kept: bool | None = None
     tags: list[str] | None = None
-    texts: dict[str, str] = {}  # some of `TEXTS`
+    texts: dict[str, str] = {}  # some of `OWN`; records as `records.encoded` writes them
     cleared: bool | None = None  # the person says that it is not sensitive, or no longer says so
 
 
@@ -53,6 +56,7 @@ def change(photo_id: int, changes: Changes) -> None:
         if changes.cleared is not None:
             gate.set_cleared(photo_id, cleared=changes.cleared)
             lexicon.redact_anew([photo_id])
+            records.file([photo_id])
         if tags is None and not texts:
             return
         with lexicon.changing([photo_id]):
@@ -61,6 +65,8 @@ def change(photo_id: int, changes: Changes) -> None:
                 add_tags({photo_id: tags})
             if texts:
                 _write(photo_id, texts)
+        if "records" in texts:
+            records.file([photo_id])
 
 
 def keep(photo_ids: list[int], *, kept: bool) -> set[int]:
@@ -158,7 +164,7 @@ def _cleaned(name: str, text: str) -> str:
 
 def _write(photo_id: int, texts: dict[str, str | None]) -> None:
     row = OwnWords.get_or_none(OwnWords.photo == photo_id)
-    own = {name: getattr(row, name) if row else None for name in TEXTS} | texts
+    own = {name: getattr(row, name) if row else None for name in OWN} | texts
     if any(own.values()):
         OwnWords.insert(photo=photo_id, **own).on_conflict_replace().execute()
     else:
@@ -181,6 +187,26 @@ NotSensitive = Annotated[
 ]
 
 
+class OwnField(msgspec.Struct):
+    name: Annotated[str, Meta(max_length=100, examples=["total"])]
+    value: Annotated[
+        dict[str, str] | str | list[dict[str, str]],
+        Meta(description="in normal form", examples=[{"value": "23.80", "currency": "EUR"}]),
+    ]
+    text: Annotated[str, Meta(max_length=MAX_VALUE, examples=["€ 23,80"])] = ""
+    lines: Annotated[list[int], Meta(max_length=100, examples=[[4]])] = []
+
+
+class OwnRecord(msgspec.Struct):
+    type: shapes.RecordType
+    fields: Annotated[list[OwnField], Meta(max_length=MAX_TAGS)]
+
+
+OwnRecords = Annotated[
+    list[OwnRecord], Meta(description="[]: it says none of this; null gives those of the analysis back")
+]
+
+
 class PhotoChanges(msgspec.Struct):
     kept: bool | UnsetType = UNSET
     tags: Annotated[list[Tag], Meta(max_length=MAX_TAGS)] | UnsetType = UNSET
@@ -189,15 +215,20 @@ class PhotoChanges(msgspec.Struct):
     summary: Summary | UnsetType | None = UNSET
     text: Text | UnsetType | None = UNSET
     sensitive: NotSensitive | UnsetType | None = UNSET
+    records: OwnRecords | UnsetType | None = UNSET
 
 
 @routes.patch("/<id:photo_id>")
 @inputs.operation(NotFound)
 def edit(photo_id: int, body: PhotoChanges) -> shapes.PhotoDetail:
-    """Keep a photo, tag it, and write own words about it. What is absent stays as it is. Own words are never
-    overwritten by an analysis; tags that differ only in case are one.
+    """Keep a photo, tag it, write own words about it, and correct its records. What is absent stays as it is.
+    Own words and records are never overwritten by an analysis; tags that differ only in case are one. Records
+    replace all of the photo's; each needs the fields without which there is no record of its type.
     """
     texts = {name: getattr(body, name) or "" for name in TEXTS if getattr(body, name) is not UNSET}
+    if body.records is not UNSET:
+        given = None if body.records is None else msgspec.to_builtins(body.records)
+        texts["records"] = "" if given is None else records.encoded(records.corrected(given, photo_id))
     kept = None if body.kept is UNSET else body.kept
     cleared = None if body.sensitive is UNSET else body.sensitive is not None
     change(photo_id, Changes(kept, None if body.tags is UNSET else body.tags, texts, cleared))

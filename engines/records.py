@@ -11,6 +11,7 @@ has one object of strings for each entry. Everything else is one line of text.
 """
 
 import re
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, NamedTuple
@@ -27,6 +28,8 @@ MAX_VALUE = 500
 MAX_TEXT = 500
 MAX_ENTRIES = 60
 MAX_RECORDS = 3
+MIN_PLACED = 3  # characters of words that are looked for inside a line
+MOST_LINES = 6  # over which the words of a field may go
 UNPLACED = 0.5  # the highest confidence of a record with a value that is on no line
 
 _CURRENCY = re.compile(r"[A-Z]{3}")
@@ -264,6 +267,21 @@ def checked(record: Record) -> Record | None:
     return Record(record.type, kept, record.source, round(confidence, 3))
 
 
+def placed(record: Record, lines: Sequence[str], *, only_missing: bool = False) -> Record | None:
+    """The record with the indices of those of `lines` on which the words of each field are; with
+    `only_missing`, of those fields that have none. A remote model sees no lines, and a page that is read
+    anew has others. None where nothing of the record's type remains.
+    """
+    squeezed = [_squeezed(line) for line in lines]
+    fields = [
+        field
+        if only_missing and field.lines
+        else Field(field.name, field.value, field.text, _lines_of(field, squeezed))
+        for field in record.fields
+    ]
+    return checked(Record(record.type, fields, record.source, record.confidence))
+
+
 def normal(value: Any, form: Form) -> Value | None:
     """A value in the normal form of its field; None where it is none."""
     if form.kind == "amount":
@@ -279,6 +297,44 @@ def normal(value: Any, form: Form) -> Value | None:
     if form.kind == "link" and not said.lower().startswith(("http://", "https://")):
         return None
     return said
+
+
+def _lines_of(field: Field, squeezed: Sequence[str]) -> list[int]:
+    """The lines of the words of a field: of each entry of a list, else the first place where the words are,
+    which may go over several lines.
+    """
+    if isinstance(field.value, list):
+        wanted = [_squeezed(next(iter(entry.values()))) for entry in field.value]
+    elif field.text:
+        wanted = [_squeezed(field.text)]
+    else:
+        wanted = [_squeezed(field.value if isinstance(field.value, str) else field.value["value"])]
+    found = {line for words in wanted if words for line in _where(words, squeezed)}
+    return sorted(found)
+
+
+def _where(words: str, squeezed: Sequence[str]) -> Sequence[int]:
+    whole = next((at for at, line in enumerate(squeezed) if line == words), None)
+    if whole is not None:
+        return [whole]
+    if len(words) < MIN_PLACED:
+        return []
+    inside = next((at for at, line in enumerate(squeezed) if words in line), None)
+    if inside is not None:
+        return [inside]
+    for first in range(len(squeezed)):
+        together = ""
+        for last in range(first, min(len(squeezed), first + MOST_LINES)):
+            together += squeezed[last]
+            # What begins later is found from there.
+            if words in together and words not in together[len(squeezed[first]) :]:
+                return range(first, last + 1)
+    return []
+
+
+def _squeezed(text: str) -> str:
+    """A text as it is compared: letters and digits alone."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _amount(value: Any) -> dict[str, str] | None:

@@ -85,7 +85,9 @@ class RemoteModel:
         self._dropped: frozenset[str] = frozenset()  # parameters that this server refuses
         self.takes_tools = True  # until the server reports otherwise
 
-    def analyse(self, picture: BinaryIO, *, name: str = "", text: str = "") -> Findings:
+    def analyse(
+        self, picture: BinaryIO, *, name: str = "", text: str = "", taken: datetime | None = None
+    ) -> Findings:
         """See `Model`. Raises `UnsupportedImage` for a picture that does not decode."""
         jpeg = pictures.for_model(picture, background=True)
         findings, usage = self._read_json(

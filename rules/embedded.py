@@ -91,13 +91,15 @@ class LocalModel(ChildOwner):
             raise AnswerUnusable(f"The picture cannot be read: {page.problem.removeprefix('file: ')}.")
         return page, engine
 
-    def analyse(self, picture: BinaryIO, *, name: str = "", text: str = "") -> Findings:
+    def analyse(
+        self, picture: BinaryIO, *, name: str = "", text: str = "", taken: datetime | None = None
+    ) -> Findings:
         """What the rules find in the text of `picture`, whose file name is `name`. It reads the text itself,
         with its places, and returns it too.
 
         Phones write the app into the names of screenshots, so `name` is evidence. Raises as `read` does.
         """
-        return self.judge(*self.read(picture), name=name)
+        return self.judge(*self.read(picture), name=name, taken=taken)
 
     def judge(self, page: Page, engine: str, *, name: str = "", taken: datetime | None = None) -> Findings:
         """What the rules find in a page that `engine` has read before. `taken` is when the screenshot was

@@ -24,7 +24,7 @@ ENOUGH = kinds.ENOUGH
 SUMMARY_LENGTH = captions.SUMMARY_LENGTH
 # A new number for each change of what the rules find: results of an earlier version are not copied to equal
 # pictures, and it is in what was analysed.
-VERSION = 3
+VERSION = 4
 MAX_CONFIDENCE = 0.5
 # Parts of `MAX_CONFIDENCE`: for a category with twice the evidence, with enough, with none, and for a picture
 # without text.

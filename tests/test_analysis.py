@@ -4,7 +4,7 @@ import dataclasses
 import io
 import json
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -17,10 +17,11 @@ import models
 import photos
 import pictures
 import readings
-from clock import utc_now
+from clock import local_time, utc_now
 from engines.circuit import Circuit
 from engines.findings import Entity, Findings
 from engines.lines import Line, Page
+from engines.records import Field, Record
 from models import Analysis
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
@@ -526,7 +527,7 @@ def test_an_unexpected_failure_of_a_model_ends_in_a_sentence_and_in_the_log(
     class Broken:
         identity = "broken"
 
-        def analyse(self, picture, *, name="", text=""):
+        def analyse(self, picture, *, name="", text="", taken=None):
             raise ZeroDivisionError
 
     monkeypatch.setattr(llm, "model_for", lambda chosen, settings: Broken())
@@ -703,7 +704,7 @@ def test_the_embedded_model_goes_through_the_same_queue(client, settings, work_q
     class Embedded:
         identity = "local/drawn"
 
-        def analyse(self, picture, *, name="", text=""):
+        def analyse(self, picture, *, name="", text="", taken=None):
             assert picture.read(4) == b"\x89PNG"
             return Findings(
                 app_name="Drawn",
@@ -750,15 +751,30 @@ def test_what_an_earlier_version_of_the_rules_has_judged_is_judged_again_from_it
     assert client.get("/api/search?q=glued").json["items"] == []
 
 
-def test_what_another_model_has_analysed_is_not_judged_again(client, settings):
-    (photo,) = judged_earlier(client, "fish")
+def test_of_what_another_model_has_analysed_only_missing_records_are_found(client, settings, monkeypatch):
+    older, newer = judged_earlier(client, "fish", "flower")
     with database.scope():
-        Analysis.update(analyser="openai/gpt").where(Analysis.photo == photo).execute()
+        Analysis.update(analyser="openai/gpt").execute()
+        Analysis.update(records="[]").where(Analysis.photo == newer).execute()
+    judge, taken_at = llm.judge, []
+
+    def judged(page, *, taken, **named):
+        taken_at.append(taken)
+        found = judge(page, taken=taken, **named)
+        found.records = [Record("ErrorMessage", [Field("text", page.lines[0].text, lines=[0])])]
+        return found
+
+    monkeypatch.setattr(llm, "judge", judged)
     worker = analysis.Worker(settings)
     while worker.judge_older():
         pass
 
-    assert client.get(f"/api/photos/{photo}").json["analysis"]["title"] == "Old"
+    detail = client.get(f"/api/photos/{older}").json
+    assert detail["analysis"]["title"] == "Old"
+    assert [record["fields"][0]["value"] for record in detail["records"]] == ["fish market opens"]
+    assert taken_at == [local_time(datetime.fromisoformat(detail["original_timestamp"]))]
+    assert client.get(f"/api/photos/{newer}").json["records"] == []
+    assert client.get("/api/records").json["total"] == 1
 
 
 def test_judging_again_goes_on_after_a_restart_and_happens_once(client, settings, monkeypatch):
@@ -767,7 +783,9 @@ def test_judging_again_goes_on_after_a_restart_and_happens_once(client, settings
     judged = []
     judge = llm.judge_again
     monkeypatch.setattr(
-        llm, "judge_again", lambda page, **named: judged.append(page.lines[0].text) or judge(page, **named)
+        llm,
+        "judge_again",
+        lambda page, *read, **named: judged.append(page.lines[0].text) or judge(page, *read, **named),
     )
     assert analysis.Worker(settings).judge_older()
     for _ in range(2):

@@ -114,6 +114,7 @@ POST   /api/searches/{search_id}/opened
 DELETE /api/searches/{search_id}
 POST   /api/photos/{photo_id}/opened
 GET    /api/search/related
+GET    /api/records
 GET    /api/agenda
 POST   /api/agenda/{item_id}/dismiss
 DELETE /api/agenda/{item_id}/dismiss

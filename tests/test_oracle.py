@@ -314,7 +314,11 @@ def test_a_folder_of_the_version_before_tells_nothing_before_and_after_it_is_jud
                 "DROP TABLE redacted_index",
                 "ALTER TABLE vocabulary DROP COLUMN hidden",
                 "UPDATE analyses SET judged = 1",
+                "DROP TABLE records",
+                "ALTER TABLE analyses DROP COLUMN records",
+                "ALTER TABLE own_words DROP COLUMN records",
                 "DELETE FROM schema_migration WHERE name LIKE '%_redactions' OR name LIKE '%_shown'",
+                "DELETE FROM schema_migration WHERE name LIKE '%_records'",
             ):
                 db.execute_sql(statement)
         database.close_store()

@@ -10,9 +10,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
+import analysis
 import database
+import llm
 import search
 from app import create_app
+from engines.records import Field, Record
 from tests.support.client import Client
 from tests.support.earlier import NEWEST, go_back
 from tests.support.service import Service
@@ -70,6 +73,37 @@ def test_what_is_in_the_trash_comes_back_with_its_analysis(updated):
     shown = client.get(f"/api/photos/{trashed['id']}").json
     assert (shown["title"], shown["analysis"]["status"]) == (trashed["title"], "done")
     assert trashed["id"] in [hit["id"] for hit in client.get("/api/search?q=app:Settings").json["items"]]
+
+
+def test_records_are_made_of_what_was_read_while_nothing_else_is_to_be_done(updated, monkeypatch, caplog):
+    client, answers = updated
+    judge = llm.judge
+
+    def judged(page, **named):
+        found = judge(page, **named)
+        found.records = [
+            Record("ErrorMessage", [Field("text", line.text, lines=[0])]) for line in page.lines[:1]
+        ]
+        return found
+
+    monkeypatch.setattr(llm, "judge", judged)
+    monkeypatch.setattr(analysis, "PROGRESS_EVERY", 2)
+    caplog.set_level("INFO")
+    before = client.get("/api/records").json
+    worker = analysis.Worker(client.app.settings)
+    while worker.judge_older():
+        pass
+    worker.close()
+
+    photos = [photo["id"] for photo in answers["/api/photos?"]["items"]]
+    read = [photo for photo in photos if answers[f"/api/photos/{photo}/lines"]["lines"]]
+    after = client.get("/api/records").json
+    assert (before["total"], after["total"]) == (0, len(read))
+    assert {record["photo_id"] for record in after["records"]} == set(read)
+    assert "photos judged again by the present rules" in caplog.text
+    for photo in photos:  # nothing else of it has changed
+        was, now = answers[f"/api/photos/{photo}"], client.get(f"/api/photos/{photo}").json
+        assert (now["title"], now["text"], now["own"]) == (was["title"], was["text"], was["own"])
 
 
 def test_the_check_finds_no_fault(updated):

@@ -28,6 +28,7 @@ import llm
 import models
 import photos
 import readings
+import records
 from assistant import conversations, mcp_servers, skills
 from clock import iso
 from curation import retention
@@ -150,12 +151,13 @@ class _Export:
             with database.scope():
                 read, shown = readings.of(ids), photos.shown(ids)
                 stacks, planned = models.stacks_of(ids), agenda.on_photos(ids)
+                record_ids = records.ids_of(ids)
             for row in rows:
                 if row.photo_id not in shown:
                     continue  # thrown away meanwhile
                 lines, stack = read.get(row.photo_id), stacks.get(row.photo_id)
                 yield {
-                    **self._photo(row, lines, shown[row.photo_id], stack),
+                    **self._photo(row, lines, shown[row.photo_id], stack, record_ids.get(row.photo_id, {})),
                     "agenda": [
                         shapes.of(item, shapes.AgendaFields) for item in planned.get(row.photo_id, [])
                     ],
@@ -177,9 +179,12 @@ class _Export:
         read: readings.Lines | None,
         shown: Shown,
         stack: models.Stack | None,
+        record_ids: dict[int, int],
     ) -> dict[str, Any]:
         text = read.text if read else ""
-        detail = photos.detail_of(analysis.photo, analysis, shown, read=text, stack=stack)
+        detail = photos.detail_of(
+            analysis.photo, analysis, shown, read=text, stack=stack, record_ids=record_ids
+        )
         name = _picture_name(analysis.photo)
         found = {"entities": msgspec.json.decode(analysis.entities), "visible_text": analysis.visible_text}
         paths = ("original_path", "thumbnail_path")  # of the data folder, which means nothing outside of it

@@ -12,7 +12,7 @@ import logging
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import IO, Annotated, Any, NamedTuple, Protocol, TypeVar, cast, get_type_hints
+from typing import IO, Annotated, Any, NamedTuple, Protocol, TypeVar, cast, get_origin, get_type_hints
 
 import flask
 import msgspec
@@ -213,8 +213,15 @@ def settings() -> Settings:
 
 
 def query(shape: type[T]) -> T:
-    """The query string as a `shape`. Empty values count as absent. Raises `BadInput`."""
-    return convert({name: value for name, value in flask.request.args.to_dict().items() if value}, shape)
+    """The query string as a `shape`. Empty values count as absent; a parameter whose field is a list may
+    repeat. Raises `BadInput`.
+    """
+    kinds = get_type_hints(shape)  # without what is annotated
+    lists = {name for name, kind in kinds.items() if get_origin(kind) is list}
+    given: dict[str, list[str]] = flask.request.args.to_dict(flat=False)
+    values = {name: [value for value in sent if value] for name, sent in given.items()}
+    firsts = {name: sent[0] for name, sent in given.items() if sent[0]}
+    return convert(firsts | {name: values[name] for name in lists & values.keys()}, shape)
 
 
 def form(shape: type[T]) -> T:

@@ -393,8 +393,89 @@ class ShownPhoto(PhotoFields):
     deleted_at: Annotated[Timestamp | None, Meta(description="when it went to the trash")]
 
 
+class Amount(TypedDict):
+    value: Annotated[str, Meta(description="decimal", examples=["23.80"])]
+    currency: Annotated[str, Meta(description="ISO 4217", examples=["EUR"])]
+
+
+RecordType = Annotated[
+    str, Meta(description="of schema.org where it has the type, else Snaplore's own", examples=["Receipt"])
+]
+
+
+class RecordField(TypedDict):
+    """A field of a record."""
+
+    name: Annotated[str, Meta(examples=["total"])]
+    value: Annotated[
+        Amount | str | list[dict[str, str]],
+        Meta(
+            description="a text, a local day or time without zone, an amount or a list of objects",
+            examples=[{"value": "23.80", "currency": "EUR"}],
+        ),
+    ]
+    text: Annotated[str, Meta(description="the words as they are on the screen", examples=["€ 23,80"])]
+    lines: Annotated[list[int], Meta(description="their lines, as `…/lines` counts them", examples=[[4]])]
+
+
+RecordText = Annotated[str, Meta(description="the record in one line", examples=["€23.80 · REWE · 21 Nov"])]
+
+
+class RecordLine(TypedDict):
+    """What a photo says, in one line."""
+
+    type: RecordType
+    line: RecordText
+
+
+class RecordFields(RecordLine):
+    """What a photo says, as data."""
+
+    id: int
+    fields: list[RecordField]
+    source: Annotated[
+        Literal["local", "model", "person"],
+        Meta(description="rules on this machine, a remote model, a person"),
+    ]
+    confidence: Share
+
+
+class ListedRecord(RecordFields):
+    """A record in the list of records."""
+
+    photo_id: int
+    day: Annotated[
+        str,
+        Meta(
+            pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+            description="its own, else the one on which the picture was taken",
+            examples=["2026-11-21"],
+        ),
+    ]
+
+
+class RecordSum(TypedDict):
+    """The sum of the amounts in one currency, and how many they are."""
+
+    currency: Annotated[str, Meta(description="ISO 4217", examples=["EUR"])]
+    value: Annotated[str, Meta(description="decimal", examples=["47.60"])]
+    count: Count
+
+
+class RecordPage(TypedDict):
+    total: Count
+    page: Count
+    page_size: Count
+    records: list[ListedRecord]
+    sums: Annotated[list[RecordSum], Meta(description="over all records that match, not only this page")]
+
+
 class PhotoItem(ShownPhoto):
     """A photo in a list."""
+
+    record: Annotated[
+        RecordLine | None, Meta(description="what it says, the record that it is about; null without one")
+    ]
 
     analysis_status: Status
     app_name: str
@@ -465,8 +546,11 @@ class PhotoDetail(ShownPhoto):
             "when nothing was"
         ),
     ]
+    records: Annotated[
+        list[RecordFields], Meta(description="the person's own, else the analysis's; the main one first")
+    ]
     own: Annotated[
-        list[Literal["title", "summary", "text"]],
+        list[Literal["title", "summary", "text", "records"]],
         Meta(description="the fields that the person wrote in place of the analysis's"),
     ]
     stack: Annotated[Stack | None, Meta(description="the same screen several times; null when it is not")]

@@ -1,0 +1,237 @@
+"""Records as they are stored, listed and corrected."""
+
+import pytest
+
+import database
+import lexicon
+import records
+from database import db
+from engines.records import Field, Record, checked, placed
+from models import Analysis
+from models import Record as Row
+from tests.support.library import Library
+
+RECEIPT = Record(
+    "Receipt",
+    [
+        Field("seller", "REWE Markt", "REWE Markt GmbH", [0]),
+        Field("total", {"value": "23.80", "currency": "EUR"}, "SUMME EUR 23,80", [3]),
+        Field("date", "2026-11-20T18:02", "20.11.26 18:02", [4]),
+    ],
+    "local",
+    0.5,
+)
+
+
+def receipt(seller="REWE", value="23.80", currency="EUR", day="2026-11-20"):
+    amount = {"value": value, "currency": currency}
+    fields = [Field("seller", seller), Field("total", amount), Field("date", day)]
+    return Record("Receipt", fields)
+
+
+@pytest.fixture
+def library(app, settings):
+    """The store of `client`, for rows without files."""
+    return Library(settings.data_dir)
+
+
+def put(library, found, text="Some text", **options):
+    """A photo with records."""
+    photo_id = library.add(text, **options)
+    with database.scope(), db.atomic():
+        stored = records.encoded(found)
+        Analysis.update(records=stored).where(Analysis.photo == photo_id).execute()
+        records.file([photo_id])
+    return photo_id
+
+
+def test_the_detail_of_a_photo_has_its_records(client, library):
+    photo_id = put(library, [RECEIPT])
+    shown = client.get(f"/api/photos/{photo_id}").json
+    (record,) = shown["records"]
+    assert record["type"] == "Receipt"
+    assert record["source"] == "local"
+    assert record["fields"][1] == {
+        "name": "total",
+        "value": {"value": "23.80", "currency": "EUR"},
+        "text": "SUMME EUR 23,80",
+        "lines": [3],
+    }
+    assert client.get("/api/records").json["records"][0]["id"] == record["id"]
+    assert "records" not in shown["own"]
+
+
+def test_lists_and_hits_have_the_main_record_in_one_line(client, library):
+    photo_id, without = put(library, [RECEIPT, receipt("Aldi")]), library.add("Other text")
+    items = {item["id"]: item["record"] for item in client.get("/api/photos").json["items"]}
+    assert items[photo_id]["type"] == "Receipt"
+    assert "REWE Markt" in items[photo_id]["line"]
+    assert items[without] is None
+    assert client.get("/api/search?q=some").json["items"][0]["record"] == items[photo_id]
+
+
+def test_records_are_listed_by_their_days_with_sums_over_all_of_them(client, library):
+    for seller, value, currency, day in (
+        ("REWE", "23.80", "EUR", "2026-11-20"),
+        ("Rewe City", "0.10", "EUR", "2026-11-02"),
+        ("Aldi", "0.20", "EUR", "2026-10-31"),
+        ("Coop", "7.5", "CHF", "2026-11-21"),
+    ):
+        put(library, [receipt(seller, value, currency, day)])
+    undated = put(library, [Record("ErrorMessage", [Field("text", "No space left")])])
+
+    everything = client.get("/api/records?page_size=2").json
+    assert everything["total"] == 5
+    assert len(everything["records"]) == 2
+    assert everything["records"][0]["photo_id"] == undated  # of the day on which it was taken
+    assert everything["records"][0]["day"] == "2026-11-21"
+    assert everything["sums"] == [
+        {"currency": "EUR", "value": "24.10", "count": 3},
+        {"currency": "CHF", "value": "7.5", "count": 1},
+    ]
+
+    def found(query):
+        answer = client.get(f"/api/records?{query}").json
+        return answer["total"], {one["currency"]: one["value"] for one in answer["sums"]}
+
+    assert found("seller=rewe") == (2, {"EUR": "23.90"})
+    assert found("since=2026-11-01&until=2026-11-20") == (2, {"EUR": "23.90"})
+    assert found("type=ErrorMessage") == (1, {})
+    assert found("type=ErrorMessage&type=Receipt") == (5, {"EUR": "24.10", "CHF": "7.5"})
+    assert found("q=space+left") == (1, {})
+    assert found("q=ace") == (0, {})
+    assert found("q=city&seller=rewe") == (1, {"EUR": "0.10"})
+
+
+@pytest.mark.parametrize("query", ["type=Bill", "since=2026-13-01", "until=tomorrow"])
+def test_a_wrong_filter_is_named(client, library, query):
+    answer = client.get(f"/api/records?{query}")
+    assert answer.status_code == 400
+    assert answer.json["detail"].startswith(query.partition("=")[0])
+
+
+def test_a_seller_is_found_by_the_beginning_of_a_word_and_in_chinese_anywhere(client, library):
+    put(library, [receipt("Café Müller")])
+    put(library, [receipt("上海星巴克咖啡")])
+
+    def found(seller):
+        return client.get("/api/records", query_string={"seller": seller}).json["total"]
+
+    assert [found(name) for name in ("cafe", "muller", "MÜLL", "星巴克", "afe", "上海")] == [1, 1, 1, 1, 0, 1]
+
+
+def test_a_correction_wins_and_what_was_read_comes_back(client, library):
+    photo_id = put(library, [RECEIPT])
+    own = {
+        "type": "Receipt",
+        "fields": [
+            {"name": "seller", "value": "Edeka"},
+            {"name": "total", "value": {"value": "12.00", "currency": "EUR"}},
+        ],
+    }
+    answer = client.patch(f"/api/photos/{photo_id}", json={"records": [own]})
+    assert answer.status_code == 200, answer.json
+    (record,) = answer.json["records"]
+    assert record["source"] == "person"
+    assert record["confidence"] == 1.0
+    assert record["fields"][0]["value"] == "Edeka"
+    assert answer.json["own"] == ["records"]
+    assert client.get("/api/records?seller=edeka").json["total"] == 1
+    assert client.get("/api/records?seller=rewe").json["total"] == 0
+
+    again = client.patch(f"/api/photos/{photo_id}", json={"records": None}).json
+    assert again["records"][0]["fields"][0]["value"] == "REWE Markt"
+    assert again["own"] == []
+    assert client.get("/api/records?seller=rewe").json["total"] == 1
+
+    nothing = client.patch(f"/api/photos/{photo_id}", json={"records": []}).json
+    assert (nothing["records"], nothing["own"]) == ([], ["records"])
+    assert client.get("/api/records").json["total"] == 0
+    assert client.get("/api/photos").json["items"][0]["record"] is None
+
+
+@pytest.mark.parametrize(
+    ("own", "named"),
+    [
+        ({"type": "Bill", "fields": []}, "Bill"),
+        ({"type": "Receipt", "fields": [{"name": "shop", "value": "REWE"}]}, "shop"),
+        ({"type": "Receipt", "fields": [{"name": "total", "value": "23.80"}]}, "total"),
+        ({"type": "Receipt", "fields": [{"name": "seller", "value": "REWE"}]}, "seller and total"),
+        ({"type": "Appointment", "fields": [{"name": "startTime", "value": "tomorrow"}]}, "startTime"),
+    ],
+)
+def test_a_correction_that_is_no_record_is_refused(client, library, own, named):
+    photo_id = put(library, [RECEIPT])
+    answer = client.patch(f"/api/photos/{photo_id}", json={"records": [own], "title": "Not saved"})
+    assert answer.status_code == 400
+    assert answer.json["detail"].startswith("records: ")
+    assert named in answer.json["detail"]
+    assert client.get(f"/api/photos/{photo_id}").json["title"] != "Not saved"
+
+
+def test_records_go_to_the_trash_with_their_photo_and_come_back(client, library):
+    photo_id = put(library, [RECEIPT])
+    client.post(f"/api/photos/{photo_id}/trash")
+    assert client.get("/api/records").json["total"] == 0
+    (item,) = client.get("/api/photos?trash=true").json["items"]
+    assert item["record"]["type"] == "Receipt"
+    client.post(f"/api/photos/{photo_id}/restore")
+    assert client.get("/api/records").json["total"] == 1
+    client.delete(f"/api/photos/{photo_id}")
+    with database.scope():
+        assert not Row.select().exists()
+
+
+def test_what_is_sensitive_leaves_by_no_list(library):
+    code = Record("OneTimeCode", [Field("code", "482913"), Field("service", "Harbor Bank")])
+    wifi = Record("WifiNetwork", [Field("ssid", "Harbor Guests"), Field("password", "ferry-44-lights")])
+    paid = Record(
+        "MoneyTransfer",
+        [
+            Field("amount", {"value": "5", "currency": "EUR"}),
+            Field("beneficiary", "Harbor Club"),
+            Field("iban", "DE89370400440532013000"),
+        ],
+    )
+    told = Record("ErrorMessage", [Field("text", "Harbor: password: tr0ub4dor&3")])
+    for one in (code, wifi, paid, told):
+        put(library, [one])
+
+    def found(text="", *, guarded):
+        with database.scope():
+            total, listed, _ = records.listed(records.Wanted(text=text), 1, 10, guarded=guarded)
+        assert total == len(listed)
+        return sorted(
+            f"{one.record.type} {' '.join(field.name for field in one.record.fields)}" for one in listed
+        )
+
+    assert len(found(guarded=False)) == 4
+    assert found(guarded=True) == ["MoneyTransfer amount beneficiary", "WifiNetwork ssid"]
+    for secret in ("482913", "ferry-44-lights", "DE89370400440532013000", "tr0ub4dor&3"):
+        assert len(found(secret, guarded=False)) == 1
+        assert found(secret, guarded=True) == []
+    assert len(found("harbor", guarded=True)) == 2
+
+
+def test_a_record_of_a_photo_that_is_withheld_is_in_no_guarded_list(client, library):
+    photo_id = put(library, [RECEIPT], "Card number 4532 0151 1283 0366\nREWE")
+    with database.scope(), db.atomic():
+        Analysis.update(sensitive="card").where(Analysis.photo == photo_id).execute()
+        lexicon.redact_anew([photo_id])
+    with database.scope():
+        assert records.listed(records.Wanted(), 1, 10)[0] == 1
+        assert records.listed(records.Wanted(), 1, 10, guarded=True)[0] == 0
+    client.patch(f"/api/photos/{photo_id}", json={"sensitive": []})
+    with database.scope():
+        assert records.listed(records.Wanted(), 1, 10, guarded=True)[0] == 1
+
+
+def test_lines_are_found_again_by_the_words():
+    lines = ["9:41", "REWE Markt", "GmbH", "Bananas", "SUMME EUR 23,80", "20.11.26 18:02"]
+    found = placed(RECEIPT, lines)
+    assert [field.lines for field in found.fields] == [[1, 2], [4], [5]]
+    gone = placed(Record("Receipt", RECEIPT.fields, "model", 0.9), lines[:4])
+    assert [field.lines for field in gone.fields] == [[1, 2], [], []]
+    assert gone.confidence == 0.5
+    listed = Record("TaskList", [Field("entries", [{"name": "Bananas"}, {"name": "GmbH"}])])
+    assert placed(checked(listed), lines).fields[0].lines == [2, 3]
