@@ -13,6 +13,7 @@ import { completeSearch } from "./library/search-completion.js";
 import { savedSearches } from "./library/searches.js";
 import { selectable } from "./library/selection.js";
 import { settings } from "./settings/settings.js";
+import { openSharing } from "./viewer/sharing.js";
 import { stackStrip } from "./viewer/stacks.js";
 import { openTrashed, trash, trashedDetails } from "./library/trash.js";
 
@@ -29,6 +30,7 @@ export const provided = {
   heldBackNotice,
   keepingQuestion,
   notSensitive,
+  openSharing,
   openTrashed,
   ownWords,
   photoAgenda,

@@ -156,3 +156,10 @@ export function codeRow(text, name) {
 export function isLoopback(host) {
   return host === "localhost" || host === "[::1]" || host.startsWith("127.");
 }
+
+/** The address by which other programs reach the service: where this page was opened on this machine, not that one. */
+export async function reachable() {
+  if (!isLoopback(location.hostname)) return location.origin;
+  const { addresses } = await api.get("/api/addresses");
+  return addresses[0] ?? location.origin;
+}

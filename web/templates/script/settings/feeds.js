@@ -2,7 +2,7 @@
 
 import { erase } from "../base/actions.js";
 import { api } from "../base/api.js";
-import { codeRow, isLoopback } from "../base/connect.js";
+import { codeRow, reachable } from "../base/connect.js";
 import { dialog } from "../base/dialogs.js";
 import { button, choice, field, h } from "../base/dom.js";
 import { formatAgo } from "../base/format.js";
@@ -74,11 +74,4 @@ export function feedsCard() {
 function showAddress({ kind, url }) {
   dialog({ title: t("feeds.made"), body: h("div.stack", h("p", t("feeds.madeText")), codeRow(url, t("feeds.address")),
     kind === "agenda" && h("div.row", h("a.button", { href: url.replace(/^https?:/, "webcal:"), text: t("feeds.open") }))) });
-}
-
-/** The address by which other programs reach the service: where this page was opened on this machine, not that one. */
-async function reachable() {
-  if (!isLoopback(location.hostname)) return location.origin;
-  const { addresses } = await api.get("/api/addresses");
-  return addresses[0] ?? location.origin;
 }

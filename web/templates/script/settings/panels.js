@@ -18,7 +18,7 @@ export function settingsCard(title, ...children) {
 /**
  * One item of a list, with its actions.
  *
- * @param {string} title
+ * @param {Child} title
  * @param {string[]} details
  * @param {Child[]} actions
  */

@@ -8,6 +8,7 @@ import { add, button, field, h } from "../base/dom.js";
 import { feedsCard } from "./feeds.js";
 import { formatAgo, formatNumber, formatTime, parseTime } from "../base/format.js";
 import { formDialog, settingsCard, settingsRow, toggle } from "./panels.js";
+import { sharesCard } from "./shares.js";
 import { load } from "../base/shell.js";
 import { t } from "../base/texts.js";
 
@@ -25,9 +26,9 @@ const eventName = (event) => t(`webhooks.${event.replace(".", "_")}`);
 
 /** @param {HTMLElement} container */
 export function showPrograms(container) {
-  const feeds = feedsCard();
-  add(container, feeds.card);
-  const endings = [feeds.show()];
+  const [feeds, shares] = [feedsCard(), sharesCard()];
+  add(container, feeds.card, shares.card);
+  const endings = [feeds.show(), shares.show()];
   if (isOwner()) {
     const hooks = webhooksCard();
     add(container, hooks.card);

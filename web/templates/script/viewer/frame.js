@@ -36,7 +36,7 @@ export class ViewerFrame {
     this.heading = h("h2.viewer-title", { tabindex: "-1" });
     this.under = h("p.viewer-under");
     this.announced = h("p.visually-hidden", { role: "status" });
-    this.share = tool("share", "share", (pressed) => actions.share(pressed), { hidden: true });
+    this.share = tool("share", "share", (pressed) => actions.share(pressed), { hidden: isTrash });
     this.marking = tool("marks", "marker", () => viewer.marks.toggle(), { "aria-pressed": "true", hidden: true });
     this.star = tool("keep", "star", () => actions.toggleKept(), { kind: "quiet keep", "aria-pressed": "false", hidden: isTrash });
     this.info = tool("details", "info", () => this.toggleDetails(), { "aria-expanded": "false" });

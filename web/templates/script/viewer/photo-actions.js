@@ -6,6 +6,7 @@ import { trashPhoto } from "../base/deletion.js";
 import { fail, toast } from "../base/dialogs.js";
 import { openMenu } from "../base/menu.js";
 import { copyToClipboard, saveFile } from "../base/picture-file.js";
+import { withLater } from "../base/parts.js";
 import { busy, copyText } from "../base/shell.js";
 import { t } from "../base/texts.js";
 import { tell } from "../base/upload.js";
@@ -31,8 +32,8 @@ export class PhotoActions {
 
   /** @param {HTMLButtonElement} pressed */
   share(pressed) {
-    const open = async () => navigator.share({ files: [await this.file()], title: this.viewer.title() });
-    settle(pressed, open, () => {});
+    const { id, slides } = this.viewer;
+    withLater(({ openSharing }) => busy(pressed, openSharing(id, slides.current().picture())).catch(fail));
   }
 
   /** @param {HTMLButtonElement} pressed */

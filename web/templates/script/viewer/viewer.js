@@ -7,7 +7,6 @@ import { modal } from "../base/dialogs.js";
 import { fill, h, listen } from "../base/dom.js";
 import { formatDate, formatNumber, formatPercent } from "../base/format.js";
 import { closeMenu } from "../base/menu.js";
-import { canShareFiles } from "../base/picture-file.js";
 import { addressBeneath, poll, replaceAddress } from "../base/shell.js";
 import { t } from "../base/texts.js";
 import { photoEvents } from "../base/upload.js";
@@ -102,7 +101,6 @@ export class Viewer {
     });
     frame.fold();
     sized.observe(frame.stage);
-    frame.share.hidden = !canShareFiles();
     this.show(this.id);
     const stopLooking = poll(() => details.look(), 1.5);
   }
