@@ -46,7 +46,7 @@ PIP_INSTALL := .venv/bin/python -m pip $(PIP_OPTIONS)
 LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run client test test-all test-anywhere faults kills mutants fuzz bench compare judge load docs pictures lint lock mcp-clients clean
+.PHONY: help install run client test test-all test-anywhere faults kills mutants fuzz bench compare judge train load docs pictures lint lock mcp-clients clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -93,6 +93,9 @@ compare: $(DEV_READY) ## measure this working tree against AGAINST=main, an earl
 
 judge: $(DEV_READY) ## judge what the embedded analyser understands, on made-up screens and on CORPUS=folder (ARGS for more)
 	@.venv/bin/python -m benchmarks.judge $(ARGS)
+
+train: $(DEV_READY) ## learn the weights of the category vote from the labelled screenshots in CORPUS=folder:folder (ARGS for more)
+	@.venv/bin/python -m benchmarks.train $(ARGS)
 
 load: $(DEV_READY) ## run phones, browsers, chats and jobs all at once (MINUTES=3; ARGS for more)
 	@.venv/bin/python -m benchmarks.load --minutes $(MINUTES) $(ARGS)

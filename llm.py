@@ -194,9 +194,14 @@ class LoadedModels:
             self._models.clear()
             self._local.clear()
 
+    def _sense(self, text: str) -> bytes:
+        return self.embedder().quick(text)
+
     def _local_model(self, settings: Settings) -> LocalModel:
         if settings not in self._local:
-            self._local[settings] = LocalModel(ocr_model=settings.ocr_model, language=settings.language)
+            self._local[settings] = LocalModel(
+                ocr_model=settings.ocr_model, language=settings.language, sense=self._sense
+            )
         return self._local[settings]
 
 
@@ -234,7 +239,14 @@ def judge_again(
     """What the embedded model finds on a page that `reader` has read before, without its picture, and the
     identity of the analyser.
     """
-    found = judge(page, analyser=f"{LOCAL}/{reader}", language=settings.language, name=name, taken=taken)
+    found = judge(
+        page,
+        analyser=f"{LOCAL}/{reader}",
+        language=settings.language,
+        name=name,
+        sense=embedder().quick,
+        taken=taken,
+    )
     return found, judged_by(reader)
 
 

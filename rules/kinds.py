@@ -2,7 +2,8 @@
 
 Evidence is weighed for each kind: words by their place (a word in the header or alone on a
 line counts more than one in a sentence), and the layout: bubbles, a column of amounts or of times at the
-right, an address bar, running text. The kind with the most evidence is chosen if that is `ENOUGH`. Most
+right, an address bar, running text. A learned vote (`rules/vote.py`) weighs it against the rest of the screen
+and chooses the category; by the rules alone, it is the kind with the most evidence if that is `ENOUGH`. Most
 kinds belong to the contract's category `other`; they are there so that a screen of settings which names
 every feature of a messenger is not taken for a conversation.
 
@@ -29,28 +30,36 @@ _TABLE = wordlists.table("kinds")
 # appointment; and where a date beside a word like "due" is an appointment.
 CATEGORY: dict[str, str] = {kind: entry["category"] for kind, entry in _TABLE.items()}
 INTENT: dict[str, str] = {kind: entry["intent"] for kind, entry in _TABLE.items()}
+# The kind of a screen of which only the category is known.
+USUAL: dict[str, str] = {entry["category"]: kind for kind, entry in _TABLE.items() if entry.get("usual")}
 DATED = frozenset({"", *(kind for kind, entry in _TABLE.items() if entry.get("dated"))})
 
 
 class Verdict(NamedTuple):
-    """The kind of a screen, "" when nothing has enough evidence; how much it has, and its category."""
+    """The kind of a screen, "" when nothing has enough evidence; how much it has, its category, and how
+    likely that is.
+    """
 
     kind: str
     evidence: float
     category: str
+    chance: float = 0.0
 
 
-def recognise(layout: Layout, votes: Mapping[str, float] | None = None) -> Verdict:
-    """The kind of a screen. `votes` is further evidence for kinds, from whatever else compares texts."""
-    evidence = _by_words(layout)
-    for kind, amount in _by_layout(layout, evidence).items():
-        evidence[kind] = evidence.get(kind, 0) + amount
-    for kind, amount in (votes or {}).items():
-        evidence[kind] = evidence.get(kind, 0) + amount
-    best = max(evidence, key=lambda kind: evidence[kind], default="")
-    if not best or evidence[best] < ENOUGH:
-        return Verdict("", max(0.0, evidence.get(best, 0.0)), "other")
-    return Verdict(best, evidence[best], CATEGORY[best])
+def evidence(layout: Layout) -> dict[str, float]:
+    """What speaks for each kind of screen."""
+    found = _by_words(layout)
+    for kind, amount in _by_layout(layout, found).items():
+        found[kind] = found.get(kind, 0) + amount
+    return found
+
+
+def by_rules(found: Mapping[str, float]) -> Verdict:
+    """The kind with the most evidence, if that is enough."""
+    best = max(found, key=lambda kind: found[kind], default="")
+    if not best or found[best] < ENOUGH:
+        return Verdict("", max(0.0, found.get(best, 0.0)), "other")
+    return Verdict(best, found[best], CATEGORY[best])
 
 
 # ------------------------------------------------------------------------------------------------------ words
@@ -173,8 +182,8 @@ AMOUNT_RIGHT = re.compile(
     rf"[-+−]? ?(?:{SIGN} ?{NUMBER}|{NUMBER} ?(?:€|£|元|USD|EUR|CNY)|{NUMBER}[.,]\d\d)|[-+−] ?{NUMBER}"
 )
 MONEY = re.compile(rf"{SIGN} ?\d|\d ?(?:€|£|元)")
-_HANDLE = re.compile(r"(?:^|[\s(])@\w[\w.]{1,40}")
-_HASHTAG = re.compile(r"(?:^|\s)[#＃][^\W\d_]\w")
+HANDLE = re.compile(r"(?:^|[\s(])@\w[\w.]{1,40}")
+HASHTAG = re.compile(r"(?:^|\s)[#＃][^\W\d_]\w")
 _COUNTED = re.compile(
     r"(?:^|[^\w.])\d[\d.,]{0,11} ?[km]? (?:likes?|comments?|reposts?|retweets?|boosts?|quotes"
     r"|favou?rites|upvotes?|replies|shares)\b|\d ?万?\+? ?(?:点赞|赞|条?评论|转发|获赞|收藏)"
@@ -307,10 +316,10 @@ def _notices(layout: Layout) -> Evidence:
 
 def _posts(layout: Layout) -> Evidence:
     texts = [line.text for line in layout.lines]
-    handles = sum(_HANDLE.search(text) is not None for text in texts)
+    handles = sum(HANDLE.search(text) is not None for text in texts)
     counted = sum(_COUNTED.search(text) is not None for text in texts)
     viewed = sum(_VIEWED.search(text) is not None for text in texts)
-    tagged = sum(_HASHTAG.search(text) is not None for text in texts)
+    tagged = sum(HASHTAG.search(text) is not None for text in texts)
     voted = sum(_VOTED.search(text) is not None for text in texts)
     yield "post", min(3.4, 1.5 * min(2, handles) + 0.4 * max(0, handles - 2))
     yield "post", min(4.0, 2.4 * counted) + min(1.6, 0.8 * tagged) + min(2.5, 1.0 * voted)

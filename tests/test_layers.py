@@ -77,7 +77,7 @@ INSIDE = {
         "sensitive",
         "days holdings layout likeness questions redaction templates",
         "kinds moments pairs quotes",
-        "captions names replies view",
+        "captions names replies view vote",
         "digest occasions recorder",
         "judge",
         "embedded",

@@ -293,6 +293,16 @@ def test_an_idle_child_ends(library):
         embedder.embed("text")
 
 
+@pytest.mark.slow
+def test_the_quick_vector_of_a_text_is_that_of_its_model_and_missing_without_a_child(library):
+    embedder = embedding.Embedder()
+    try:
+        assert embedder.quick("weather") == embedder.embed("weather")[0].vector[vectors.E5_DIMENSIONS :]
+    finally:
+        embedder.close()
+    assert embedder.quick("weather") == b""
+
+
 def test_close_interrupts_a_child_that_hangs(library, monkeypatch):
     monkeypatch.setattr(embedding, "CHILD", hollow("import time\nsend(vectors.Ready('x'))\ntime.sleep(60)"))
     embedder = embedding.Embedder()

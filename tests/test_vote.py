@@ -1,0 +1,75 @@
+"""The learned vote: its weights are sound, and it works with and without a vector."""
+
+import msgspec
+import pytest
+
+from engines.findings import CATEGORIES
+from engines.lines import Line, Page
+from engines.vectors import USE_DIMENSIONS
+from rules import kinds, vote
+from rules.layout import Layout
+
+MODEL = msgspec.json.decode(vote.WEIGHTS.read_bytes(), type=vote.Model)
+FEW = ("Umbra", "Xylo and the others went away")
+
+
+def layout(*texts):
+    lines = [
+        Line(text, 0.99, 60, 200 + 90 * n, 60 + 20 * len(text), 240 + 90 * n) for n, text in enumerate(texts)
+    ]
+    return Layout(Page(1080, 2400, lines))
+
+
+def towards(category):
+    """A vector that speaks for this category."""
+    column = [row[MODEL.categories.index(category)] for row in MODEL.with_vector.vector]
+    largest = max(map(abs, column))
+    return bytes(round(127 * one / largest) % 256 for one in column)
+
+
+def test_the_weights_are_a_small_file_with_their_figures():
+    assert vote.WEIGHTS.stat().st_size < 500_000
+    assert set(MODEL.categories) == set(CATEGORIES)
+    for weights in (MODEL.with_vector, MODEL.without):
+        assert weights.figures["apps"] > 100
+        assert weights.figures["cross-validated by app"]["category"] > 0.7
+        assert {len(column) for column in weights.measures.values()} == {len(CATEGORIES)}
+    assert len(MODEL.with_vector.vector) == USE_DIMENSIONS
+    assert not MODEL.without.vector
+
+
+def test_every_measure_has_a_weight():
+    every_kind = dict.fromkeys(kinds.CATEGORY, 1.0)
+    known = set(vote.measures(layout(*FEW), every_kind))
+
+    # Kinds that no labelled screenshot had evidence for are left out.
+    assert len(known - set(MODEL.without.measures)) < 10
+    assert set(MODEL.without.measures) <= known | {f"rules {category}" for category in CATEGORIES}
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_the_vector_of_the_text_has_a_say(category):
+    few = layout(*FEW)
+    without, given = (vote.shares(few, {}, vector) for vector in (b"", towards(category)))
+
+    assert sum(given.values()) == pytest.approx(1)
+    assert given[category] == max(given.values())
+    assert given[category] > without[category]
+    assert vote.recognise(few, lambda text: towards(category)).category == category
+
+
+def test_a_category_without_evidence_for_a_kind_has_its_usual_one():
+    found = vote.recognise(layout(*FEW), lambda text: towards("finance"))
+
+    assert (found.kind, found.category) == ("accounts", "finance")
+
+
+def test_a_machine_without_vectors_goes_by_the_screen_alone():
+    chat = layout("WhatsApp", "Type a message", "Photo", "Voice message", "Online")
+
+    assert vote.recognise(chat, lambda text: b"") == vote.recognise(chat)
+    assert vote.recognise(chat).category == "chat"
+
+
+def test_a_picture_without_text_is_not_voted_on():
+    assert vote.recognise(layout()) == kinds.Verdict("", 0.0, "other")
