@@ -117,15 +117,15 @@ class Pairs:
             yield Value(joined([rest, *(one.text for one in lines[1:])]), lines, where, name)
         if not label.is_first or (rest and not label.colon):
             return
-        beside = self._beside(line)
-        below = self._near(line, below=True)
+        beside = self.beside(line)
+        below = self.near(line, below=True)
         if beside is not None and below is not None and self._is_column(line, beside, below):
             yield self._value(below, "below", name)
         if beside is not None and not self.is_label(beside):
             yield self._value(beside, "right", name)
         if below is not None and not self.is_label(below):
             yield self._value(below, "below", name)
-        above = self._near(line, below=False)
+        above = self.near(line, below=False)
         if above is not None and not self.is_label(above):
             yield Value(above.text, (above,), "above", name)
 
@@ -145,34 +145,36 @@ class Pairs:
         lines = next((block.lines for block in self._layout.blocks if block.lines[0] is label.line), ())
         if not lines or not label.line.text.rstrip().endswith(rest):
             return (label.line,)
-        more = itertools.takewhile(lambda line: not self._begins_label(line), lines[1:MOST_WRAPPED])
+        more = itertools.takewhile(lambda line: not self.begins_label(line), lines[1:MOST_WRAPPED])
         return (label.line, *more)
 
     def _value(self, line: Line, where: Where, label: str) -> Value:
         """A value with the lines into which it was wrapped."""
         lines = [line]
-        while len(lines) < MOST_WRAPPED and (below := self._near(lines[-1], below=True)) is not None:
+        while len(lines) < MOST_WRAPPED and (below := self.near(lines[-1], below=True)) is not None:
             last = lines[-1]
             if (
                 self.is_label(below)
                 or below.top - last.bottom > 0.7 * last.height
                 or not 0.87 < below.height / max(1, last.height) < 1.15
-                or self._begins_label(below)
-                or self._beside(below) is not None
+                or self.begins_label(below)
+                or self.beside(below) is not None
                 or any(other.right <= below.left for other in self._row[id(below)].lines)
             ):
                 break
             lines.append(below)
         return Value(joined(one.text for one in lines), tuple(lines), where, label)
 
-    def _begins_label(self, line: Line) -> bool:
+    def begins_label(self, line: Line) -> bool:
+        """Whether a line is a label with a value behind a colon."""
         return any(label.line is line and label.start == 0 and label.colon for label in self.labels)
 
-    def _beside(self, line: Line) -> Line | None:
+    def beside(self, line: Line) -> Line | None:
+        """The line at the right of a line in its row."""
         row = self._row.get(id(line))
         return next((other for other in row.lines if other.left >= line.right - 2), None) if row else None
 
-    def _near(self, line: Line, *, below: bool) -> Line | None:
+    def near(self, line: Line, *, below: bool) -> Line | None:
         """The nearest line in the column of a line, below or above it."""
         best: tuple[int, Line] | None = None
         for other in self._layout.lines:
@@ -186,7 +188,7 @@ class Pairs:
 
     def _is_column(self, line: Line, beside: Line, below: Line) -> bool:
         """Whether a row is the heads of columns: below each is something, set at its left edge."""
-        under = self._near(beside, below=True)
+        under = self.near(beside, below=True)
         return (
             not self.is_label(below)
             and under is not None

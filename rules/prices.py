@@ -7,7 +7,7 @@ stands for the one that the screen names by its code or shows by its script. Eve
 import functools
 import re
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rules import wordlists
 
@@ -48,9 +48,10 @@ class Money:
 
     @functools.cached_property
     def currency(self) -> str:
-        """The currency of most amounts of the screen, "" where it has none."""
+        """The currency of most amounts of the screen, or the only one that it names; "" where it has none."""
         found = Counter(price.currency for price in self.prices(self._text))
-        return found.most_common(1)[0][0] if found else ""
+        named = "".join(self._named) if len(self._named) == 1 else ""
+        return found.most_common(1)[0][0] if found else named
 
     def prices(self, text: str) -> list[Price]:
         """The amounts in a text that have a sign or a code."""
@@ -88,8 +89,8 @@ class Money:
     def _currency(self, mark: str) -> str:
         if mark in _codes():
             return mark
-        code = _table()["signs"][mark]
-        others = _table()["shared"].get(mark, "").split()
+        code = str(_table()["signs"][mark])
+        others: list[str] = _table()["shared"].get(mark, "").split()
         named = [other for other in others if other in self._named]
         if len(named) == 1:
             return named[0]
@@ -112,7 +113,7 @@ def _value(number: str, *, negative: bool, many: str = "") -> str | None:
 
 
 @functools.cache
-def _table() -> dict[str, dict[str, str]]:
+def _table() -> dict[str, Any]:
     return wordlists.table("currencies")
 
 

@@ -1,16 +1,53 @@
 """Which records a screen holds: the makers of all types, in the order in which they are asked.
 
 A type that is sure by its form (a flight number between two places, a code with its label) is asked before
-one that any list of lines may look like.
+one that any list of lines may look like. A screen is about one payment, and about one thing to go to.
 """
 
 from engines.records import MAX_RECORDS, Record
+from rules import bookings, cards, money, parcels, travel
 from rules.view import Maker, View
 
-MAKERS: tuple[Maker, ...] = ()
+MAKERS: tuple[Maker, ...] = (
+    cards.one_time_code,
+    cards.wifi,
+    travel.journey,
+    bookings.lodging,
+    parcels.parcel,
+    bookings.food,
+    bookings.event,
+    bookings.appointment,
+    money.subscription,
+    money.invoice,
+    money.transfer,
+    money.receipt,
+    money.balance,
+    money.product,
+    cards.contact,
+)
+
+
+# Of these, a screen has one record at most: the first.
+_ONE_OF = (
+    {"Receipt", "Invoice", "MoneyTransfer", "Subscription", "Balance", "Product"},
+    {
+        "LodgingReservation",
+        "EventReservation",
+        "FoodEstablishmentReservation",
+        "Appointment",
+        "ParcelDelivery",
+    },
+    {"FlightReservation", "TrainReservation", "BusReservation", "EventReservation", "Appointment"},
+)
 
 
 def records(view: View) -> list[Record]:
     """The records of a screen, at most `MAX_RECORDS`, the one that it is about first."""
-    found = [record for maker in MAKERS if (record := maker(view)) is not None]
+    found: list[Record] = []
+    for maker in MAKERS:
+        record = maker(view)
+        if record is not None and not any(
+            record.type in group and other.type in group for group in _ONE_OF for other in found
+        ):
+            found.append(record)
     return found[:MAX_RECORDS]

@@ -15,6 +15,7 @@ from rules.layout import Layout, joined
 from rules.moments import Moments
 from rules.pairs import Pairs
 from rules.prices import Money
+from rules.searched import Text
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,11 @@ class View:
     def pairs(self) -> Pairs:
         """The labels of the screen with their values."""
         return Pairs(self.layout)
+
+    @cached_property
+    def text(self) -> Text:
+        """All of its text, folded."""
+        return Text(self.layout.content)
 
     @cached_property
     def money(self) -> Money:
@@ -69,7 +75,7 @@ class Draft:
             name,
             value,
             text or joined(line.text for line in lines),
-            [place for place in places if place >= 0],
+            list(dict.fromkeys(place for place in places if place >= 0)),
         )
 
     def record(self, kind: str, confidence: float = 0.5) -> Record | None:

@@ -1,0 +1,363 @@
+"""Records of money: receipts, bills, transfers, subscriptions, balances, and the price of a product."""
+
+import re
+
+from engines.lines import Line
+from engines.records import Record
+from rules.accounts import ibans
+from rules.layout import Row, is_chinese, letters, plain, weight
+from rules.pairs import FORMED, NAMED, Pairs, Value, Where
+from rules.prices import Price
+from rules.subjects import any_of, evidence, is_heading, subject, words_of
+from rules.travel import put
+from rules.view import Draft, View
+
+_BESIDE: tuple[Where, ...] = ("colon", "rest", "right", "below")
+_STRICT: tuple[Where, ...] = ("colon", "rest", "right", "below", "above")
+_QUANTITY = re.compile(r"^(\d{1,3}) ?[x×] ?|[ (]*[x×] ?(\d{1,3})\)?$|^(\d{1,2}) (?=[A-Z])| (\d{1,3}) ?[x×]$")
+_CARD = re.compile(rf"(?:{any_of('cards')})(?=\W|$)[^\n]{{0,30}}")
+_NAME = r"[A-ZÀ-Ý][\w.' -]{1,40}?"
+_END = rf"(?=$|[.,!]| (?:{any_of('sent', 'behind')}) )"
+_SENT = re.compile(
+    rf"(?:{any_of('sent', 'gave')})(?P<amount> .{{1,24}}?) to (?P<to>{_NAME}){_END}"
+    rf"|(?P<from>{_NAME}) (?:{any_of('sent', 'gives')})(?P<received> .{{1,24}}?){_END}"
+    rf"|(?:{any_of('sent', 'got')})(?P<got> .{{1,24}}?) from (?P<by>{_NAME}){_END}"
+)
+
+
+def receipt(view: View) -> Record | None:
+    """What was bought and paid, with its total."""
+    pairs, items = view.pairs, _items(view, view.pairs)
+    shown = evidence(view, "receipt") + pairs.has("total") + (len(items) > 1)
+    if shown < 2 or _is_due(view) or evidence(view, "transfer") > 2 + pairs.has("seller") + len(items):
+        return None
+    total = pairs.find("total", _amount(view), _BESIDE) or pairs.find("amount", _amount(view), _BESIDE)
+    if total is None and pairs.has("seller", "payment_method", "order"):
+        total = _largest(view)
+    if total is None or (not pairs.has("total", "seller", "payment_method", "order") and not items):
+        return None
+    draft = Draft(view)
+    _put_price(draft, "total", total)
+    named = pairs.text("seller") if pairs.has("seller") else None
+    seller = named if named is not None and weight(named.text) >= 2 else subject(view)
+    if seller is None:
+        return None
+    draft.add("seller", plain(seller.text), seller.lines, seller.text)
+    _put_day(view, draft, "date")
+    method = pairs.find("payment_method", _method, NAMED) or _card(view)
+    put(draft, "paymentMethod", method)
+    put(draft, "orderNumber", pairs.find(("order", "invoice_number"), _number, FORMED))
+    if items:
+        draft.add("items", [item for item, _ in items], [line for _, row in items for line in row.lines])
+    return draft.record("Receipt", 0.8)
+
+
+def invoice(view: View) -> Record | None:
+    """A bill that is to be paid."""
+    pairs = view.pairs
+    if not _is_due(view):
+        return None
+    due = (
+        pairs.find("due", _amount(view), _STRICT)
+        or pairs.find(("total", "amount"), _amount(view), _BESIDE)
+        or _largest(view)
+    )
+    if due is None or due[0].value.startswith("-"):
+        return None
+    draft = Draft(view)
+    _put_price(draft, "totalPaymentDue", due)
+    named = pairs.find("provider", _company, ("colon", "right", "below"))
+    provider = named[1] if named else subject(view)
+    if provider is None:
+        return None
+    draft.add("provider", plain(provider.text), provider.lines, provider.text)
+    day = pairs.find("due_date", view.moments.day, FORMED)
+    if day is not None:
+        draft.add("paymentDueDate", f"{day[0].day}", day[1].lines, day[1].text)
+    put(draft, "accountId", pairs.find("account", _number, FORMED))
+    put(draft, "confirmationNumber", pairs.find("invoice_number", _number, FORMED))
+    return draft.record("Invoice", 0.8)
+
+
+def _is_due(view: View) -> bool:
+    """Whether something is to be paid by a day, or is due."""
+    pairs = view.pairs
+    has_day = pairs.find("due_date", view.moments.day, FORMED) is not None
+    has_due = pairs.find("due", _amount(view), _STRICT) is not None
+    if pairs.find("payment_method", _method, NAMED) is not None and not has_day:
+        return False
+    return evidence(view, "invoice") >= 1 and (has_day or has_due)
+
+
+def transfer(view: View) -> Record | None:
+    """Money that went from one to another."""
+    pairs = view.pairs
+    if evidence(view, "transfer") < 1 or _is_due(view) or len(view.money.prices(view.layout.content)) > 6:
+        return None
+    if evidence(view, "flight") > 3 or evidence(view, "subscription") > evidence(view, "transfer"):
+        return None
+    draft = Draft(view)
+    for line in view.layout.lines:
+        if (sent := _SENT.search(line.text[:200])) is not None:
+            price = view.money.price(sent["amount"] or sent["received"] or sent["got"] or "")
+            name = sent["to"] or sent["from"] or sent["by"]
+            if price is not None:
+                draft.add("amount", price.normal(), [line], sent[0])
+                draft.add("beneficiary" if sent["to"] else "sender", name.strip(), [line], name)
+    amount = (
+        pairs.find("amount", _amount(view), _STRICT)
+        or pairs.find("total", _amount(view), _BESIDE)
+        or _largest(view)
+    )
+    if amount is None:
+        return None
+    _put_price(draft, "amount", amount)
+    for name in ("beneficiary", "sender"):
+        found = pairs.find(name, _person, ("colon", "right", "below"))
+        if found is not None and not view.moments.day(found[0]):
+            put(draft, name, found)
+    iban = _iban(view)
+    if iban is not None:
+        draft.add("iban", iban[0].replace(" ", ""), iban[1], iban[0])
+    put(draft, "reference", pairs.find("reference", lambda text: text if len(text) <= 140 else None, NAMED))
+    _put_day(view, draft, "date")
+    return draft.record("MoneyTransfer", 0.75)
+
+
+def subscription(view: View) -> Record | None:
+    """What is paid for again and again."""
+    pairs, shown = view.pairs, evidence(view, "subscription")
+    renews = pairs.find("renewal", view.moments.day, FORMED)
+    period = _period(view)
+    if shown < 2 or (renews is None and period is None) or _is_due(view) or evidence(view, "product") > 1:
+        return None
+    prices = view.money.prices(view.layout.content)
+    if len({price.value for price in prices}) > 2:
+        return None  # plans to choose from
+    draft = Draft(view)
+    price = pairs.find("price", _amount(view), _BESIDE) or _largest(view)
+    if price is not None:
+        _put_price(draft, "price", price)
+    if renews is not None:
+        draft.add("renewalDate", f"{renews[0].day}", renews[1].lines, renews[1].text)
+    if period is not None:
+        draft.add("billingPeriod", period[0], period[1].lines, period[1].text)
+    named = pairs.find("provider", _company, ("colon", "right"))
+    provider = named[1] if named else subject(view)
+    if provider is not None:
+        draft.add("provider", plain(provider.text), provider.lines, provider.text)
+    return draft.record("Subscription", 0.75) if price or renews else None
+
+
+def _period(view: View) -> tuple[str, Value] | None:
+    """How often is paid, as it is written."""
+    named = view.pairs.find("billing_period", _is_period, NAMED)
+    if named is not None:
+        return named
+    for line in view.layout.lines:
+        found = _is_period(line.text)
+        if found is not None:
+            return found, Value(found, (line,), "rest", "")
+    return None
+
+
+def _is_period(text: str) -> str | None:
+    folded = text.casefold()
+    for name in ("month", "year", "week"):
+        for word in words_of("periods", name):
+            place = folded.find(word.casefold())
+            if place >= 0 and not folded[place + len(word) : place + len(word) + 1].isalpha():
+                return (
+                    text[place : place + len(word)].strip(" /")
+                    if word[0] == "/"
+                    else text[place : place + len(word)]
+                )
+            if place >= 0 and is_chinese(word[-1]):
+                return text[place : place + len(word)].strip("/")
+    return None
+
+
+def balance(view: View) -> Record | None:
+    """How much there is: an account, a portfolio, a budget."""
+    pairs = view.pairs
+    if (
+        evidence(view, "balance") < 1
+        or _is_due(view)
+        or pairs.has("beneficiary", "order", "departure", "tracking")
+    ):
+        return None
+    found = pairs.find("balance", _amount(view), _STRICT)
+    entries = [
+        (name, price, row)
+        for name, price, row in _priced(view)
+        if found is None or price.value != found[0].value
+    ]
+    if found is None and len(entries) < 3:
+        return None
+    draft = Draft(view)
+    account = subject(view, lambda text: not any(text in name or name in text for name, _, _ in entries))
+    if account is not None and account.lines[0].top < view.layout.top + 0.25 * view.layout.height:
+        draft.add("name", plain(account.text), account.lines, account.text)
+    elif found is not None:
+        draft.add("name", found[1].label, found[1].lines, found[1].label)
+    if found is not None:
+        _put_price(draft, "amount", found)
+    listed = [{"name": name, "amount": _written(price, row)} for name, price, row in entries]
+    draft.add("entries", listed, [line for _, _, row in entries for line in row.lines])
+    return draft.record("Balance", 0.7)
+
+
+def _written(price: Price, row: Row) -> str:
+    return row.last.text.strip()
+
+
+def product(view: View) -> Record | None:
+    """A product with its price, as a shop shows it."""
+    prices = view.money.prices(view.layout.content)
+    if not evidence(view, "product") or not 1 <= len(prices) <= 8 or view.pairs.has("total", "order"):
+        return None
+    price, named = _largest(view), subject(view)
+    if price is None or named is None:
+        return None
+    draft = Draft(view)
+    draft.add("name", plain(named.text), named.lines, named.text)
+    _put_price(draft, "price", price)
+    seller = view.pairs.text("seller")
+    if seller is not None:
+        draft.add("seller", seller.text, seller.lines)
+    return draft.record("Product", 0.7)
+
+
+# ----------------------------------------------------------------------------------------------------- parts
+
+
+def _amount(view: View):  # type: ignore[no-untyped-def]
+    return view.money.amount
+
+
+def _put_price(draft: Draft, name: str, found: tuple[Price, Value]) -> None:
+    draft.add(name, found[0].normal(), found[1].lines, found[1].text)
+
+
+def _put_day(view: View, draft: Draft, name: str) -> None:
+    day = view.pairs.find(("paid_on", "date"), view.moments.day, ("colon", "rest", "right", "below"))
+    if day is not None and not day[0].clock:
+        clock = view.pairs.find("time", view.moments.clock, ("colon", "rest", "right", "below"))
+        if clock is not None and clock[0].day is None:
+            day = (
+                day[0]._replace(clock=clock[0].clock),
+                Value(day[1].text, (*day[1].lines, *clock[1].lines), "right", ""),
+            )
+    if day is None:
+        for line in view.layout.lines:
+            moment = view.moments.day(line.text)
+            if moment is not None:
+                day = moment, Value(line.text, (line,), "rest", "")
+                break
+    if day is not None and day[0].day is not None:
+        draft.add(name, day[0].begins, day[1].lines, day[1].text)
+
+
+def _largest(view: View) -> tuple[Price, Value] | None:
+    """The amount that is set largest, if it is alone on its line."""
+    found = [
+        (price, line) for line in view.layout.lines if (price := view.money.amount(line.text)) is not None
+    ]
+    tall = max((line.height for _, line in found), default=0)
+    large = [(price, line) for price, line in found if line.height >= 0.9 * tall]
+    if not large or (len(large) > 1 and len({price.value for price, _ in large}) > 1):
+        return None
+    return large[0][0], Value(large[0][1].text, (large[0][1],), "rest", "")
+
+
+def _items(view: View, pairs: Pairs) -> list[tuple[dict[str, str], Row]]:
+    """What was bought: the rows with a name and a price above the first sum."""
+    sums = [label.line.top for label in pairs.labels if label.is_first and label.names & {"total", "due"}]
+    sums += [label.line.top for label in pairs.labels if label.is_whole and label.names & {"other"}]
+    found = []
+    for name, price, row in _priced(view):
+        if row.first.top >= min(sums, default=view.layout.height) - 2 or price.value.startswith("-"):
+            continue
+        quantity = _QUANTITY.search(name)
+        item = {"name": plain(_QUANTITY.sub("", name, count=1)) if quantity else name}
+        if quantity is not None:
+            item["quantity"] = next(group for group in quantity.groups() if group)
+        item["price"] = _written(price, row)
+        found.append((item, row))
+    return found
+
+
+def _priced(view: View) -> list[tuple[str, Price, Row]]:
+    """The rows of a list that have a name at the left and an amount at the right."""
+    found = []
+    for row in view.layout.rows:
+        if len(row.lines) < 2 or row.last.right < 0.6 * view.layout.width:
+            continue
+        price = view.money.amount(row.last.text)
+        name = plain(row.first.text)
+        if price is None or weight(name) < 2 or is_heading(name) or _is_labelled(view, row.first):
+            continue
+        if len(row.lines) > 2 and re.fullmatch(r"[x×]? ?\d{1,3} ?[x×]?", row.lines[1].text.strip()):
+            name = f"{row.lines[1].text.strip(' x×')}x {name}"
+        found.append((name, price, row))
+    return found
+
+
+def _is_labelled(view: View, line: Line) -> bool:
+    """Whether a line is a label, with a rate of a tax or a sign behind it."""
+    return any(
+        label.line is line and label.start == 0 and weight(line.text[label.end :]) <= 2
+        for label in view.pairs.labels
+    )
+
+
+def _method(text: str) -> str | None:
+    return text if 2 <= len(text) <= 60 and any(map(str.isalpha, text)) else None
+
+
+def _card(view: View) -> tuple[str, Value] | None:
+    for line in view.layout.lines:
+        found = _CARD.match(plain(line.text))
+        if found is not None and weight(line.text) <= 30:
+            text = re.split(r"\s{2,}|  |\d{1,2}/\d{1,2}/", found[0])[0].strip(" ,·-")
+            return text, Value(text, (line,), "rest", "")
+    return None
+
+
+def _number(text: str) -> str | None:
+    """A number of an order or a bill: with a digit, without a blank in it, or in groups of digits."""
+    match = re.match(
+        r"#?((?=[\w./-]*\d)[A-Z0-9][\w./-]{3,31}|\d{2,6}(?: \d{2,6}){1,5})(?=$|[\s,;，。])",
+        text.strip(" :：#"),
+    )
+    if match is None or re.fullmatch(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", match[1]):
+        return None
+    return match[1].rstrip(".")
+
+
+def _company(text: str) -> str | None:
+    text = plain(text)
+    return text if 2 <= len(text) <= 60 and letters(text) > 0.6 and not is_heading(text) else None
+
+
+def _person(text: str) -> str | None:
+    """A name, without the account behind it."""
+    name = re.split(r"\s[·•|]\s|\s{2,}|[(（]", plain(text))[0].strip(" ,")
+    if not 2 <= len(name) <= 50 or letters(name) < 0.75 or is_heading(name):
+        return None
+    return name if name[0].isupper() or not name[0].isascii() or name[0] == "@" else None
+
+
+def _iban(view: View) -> tuple[str, tuple[Line, ...]] | None:
+    span = next(ibans(view.text), None)
+    if span is None:
+        return None
+    written = " ".join(view.text.text[slice(*span)].split())
+    squeezed = written.replace(" ", "")
+    lines = [
+        line
+        for line in view.layout.lines
+        if (text := line.text.replace(" ", ""))
+        and (squeezed in text or squeezed[:12] in text or squeezed[-6:] in text)
+    ]
+    return written, tuple(lines[:2])

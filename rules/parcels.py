@@ -1,0 +1,136 @@
+"""Records of parcels: where one is, when it comes, and the code that opens the locker."""
+
+import re
+
+from engines.records import Record
+from rules.layout import plain, weight
+from rules.pairs import FORMED, NAMED, Value, Where
+from rules.searched import fold
+from rules.subjects import evidence, words_of
+from rules.travel import put
+from rules.view import Draft, View
+
+_BESIDE: tuple[Where, ...] = ("colon", "rest", "right", "below", "inside")
+# What nothing else looks like: UPU S10, UPS, DHL, SF, YTO, JD, Amazon Logistics, USPS, Hermes.
+_FORMS = re.compile(
+    r"(?<![A-Z0-9])(?:1Z[0-9A-Z]{16}|[A-Z]{2} ?\d{3} ?\d{3} ?\d{3} ?[A-Z]{2}|JJD\d{15,20}|JVGL\d{14,18}"
+    r"|(?:SF|YT|JT|JDV?[A-Z]{0,2})\d{11,15}|TB[ABCM]\d{12}|9[2-5]\d{2}(?: ?\d{4}){4} ?\d{2}|H\d{19})"
+    r"(?![A-Z0-9])"
+)
+_TRACKING = re.compile(r"(?=(?:[A-Z]*[ -]?\d){6})[A-Z0-9](?:[A-Z0-9]|[ -](?=[A-Z0-9]{2})){6,38}")
+_PICKUP = re.compile(r"(?=[A-Z0-9# -]*\d)[A-Z0-9]{1,8}(?:[ -][A-Z0-9]{1,6}){0,3}")
+_LINK = re.compile(r"https?://[^\s<>\"'，。；、（）]{6,200}")
+
+
+def parcel(view: View) -> Record | None:
+    """A parcel on its way, or waiting."""
+    pairs, shown = view.pairs, evidence(view, "parcel")
+    if shown < 1 or view.money.prices(view.layout.content)[6:]:
+        return None
+    draft = Draft(view)
+    if (number := _tracking(view)) is not None:
+        draft.add("trackingNumber", number[0], number[1].lines, number[0])
+    put(draft, "pickupCode", pairs.find("pickup_code", _pickup, FORMED))
+    arrives = pairs.find("arrival_day", view.moments.day, _BESIDE) if shown >= 2 or number else None
+    if arrives is not None:
+        moment, lines = arrives[0], arrives[1].lines
+        if not moment.clock and (window := _window(view)) is not None:
+            moment = moment._replace(clock=window[0], until=window[1])
+            lines = (*lines, *window[2].lines)
+        draft.add("expectedArrival", moment.begins, lines, arrives[1].text)
+        draft.add("expectedArrivalUntil", moment.ends, lines, arrives[1].text)
+    if not _is_parcel(view, shown, number is not None):
+        return None
+    put(draft, "carrier", pairs.find("carrier", _short, NAMED) or _carrier(view))
+    put(draft, "orderNumber", pairs.find("order", _order, FORMED))
+    put(draft, "seller", pairs.find("seller", _short, NAMED))
+    put(draft, "status", pairs.find("status", _short, NAMED) or _status(view))
+    put(draft, "deliveryAddress", pairs.find("delivery_address", _address, NAMED))
+    for line in view.page.lines:
+        link = _LINK.search(line.text)
+        if link is not None and ("track" in link[0] or (number is not None and number[0] in link[0])):
+            draft.add("trackingUrl", link[0].rstrip(".,"), [line], link[0])
+    return draft.record("ParcelDelivery", 0.85 if number is not None else 0.7)
+
+
+def _is_parcel(view: View, shown: int, numbered: bool) -> bool:
+    """Whether a screen with these words is about a parcel, and not a shop, a journey or a list of orders."""
+    if evidence(view, "flight") > shown or evidence(view, "lodging") > shown + 1:
+        return False
+    return numbered or shown >= 2 or view.pairs.has("pickup_code")
+
+
+def _tracking(view: View) -> tuple[str, Value] | None:
+    found = view.pairs.find("tracking", _number, FORMED)
+    if found is not None:
+        return found
+    for line in view.layout.lines:
+        for match in _FORMS.finditer(line.text):
+            if _is_sure(match[0].replace(" ", "")):
+                return match[0], Value(match[0], (line,), "rest", "")
+    return None
+
+
+def _number(text: str) -> str | None:
+    match = _TRACKING.match(text.strip(" :：#"))
+    if match is None or re.fullmatch(r"(?:19|20)\d\d-\d\d-\d\d.*", match[0]):
+        return None
+    return match[0].strip(" -") if sum(map(str.isdigit, match[0])) >= 6 else None
+
+
+def _is_sure(number: str) -> bool:
+    """Whether a number of the post has its check digit (UPU S10); the others have a form of their own."""
+    if not re.fullmatch(r"[A-Z]{2}\d{9}[A-Z]{2}", number):
+        return True
+    weights = (8, 6, 4, 2, 3, 5, 9, 7)
+    rest = 11 - sum(weight * int(digit) for weight, digit in zip(weights, number[2:10], strict=True)) % 11
+    return int(number[10]) == {10: 0, 11: 5}.get(rest, rest)
+
+
+def _pickup(text: str) -> str | None:
+    match = _PICKUP.match(text.strip(" :：#"))
+    if match is None or len(match[0]) < 3 or text[match.end() : match.end() + 1] in (":", "："):
+        return None
+    return match[0].strip(" -")
+
+
+def _window(view: View) -> tuple[str, str, Value] | None:
+    """The hours between which it comes, where they are the only ones of the screen."""
+    found = [
+        (one.clock, one.until, Value(line.text, (line,), "rest", ""))
+        for line in view.layout.lines
+        for one in view.moments.all(line.text)
+        if one.clock and one.until and one.day is None
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _carrier(view: View) -> tuple[str, Value] | None:
+    names = sorted(words_of("carriers"), key=len, reverse=True)
+    for line in view.layout.all_lines:
+        for name in names:
+            bounds = rf"(?<!\w){re.escape(name)}(?!\w)" if name.isascii() else re.escape(name)
+            if re.search(bounds, line.text):
+                return name, Value(name, (line,), "rest", "")
+    return None
+
+
+def _status(view: View) -> tuple[str, Value] | None:
+    """A line that is the state of a parcel, the largest of them."""
+    states = {fold(word) for word in words_of("statuses")}
+    found = [line for line in view.layout.lines if fold(plain(line.text)).strip(" .!。！") in states]
+    best = max(found, key=lambda line: line.height, default=None)
+    return (plain(best.text), Value(best.text, (best,), "rest", "")) if best else None
+
+
+def _order(text: str) -> str | None:
+    match = re.match(r"#?((?=[\w-]*\d)[A-Z0-9][\w-]{3,31})(?=$|[\s,;，。])", text.strip(" :：#"))
+    return match[1] if match else None
+
+
+def _short(text: str) -> str | None:
+    return plain(text) if weight(text) >= 2 and len(text) <= 60 else None
+
+
+def _address(text: str) -> str | None:
+    return text if weight(text) >= 4 and len(text) <= 160 else None

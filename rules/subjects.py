@@ -1,0 +1,96 @@
+"""What a screen with values is about: the name in its head, like a shop's, a hotel's or an event's; and which
+words show what kind of such a screen it is (`words/contexts.toml`).
+"""
+
+import functools
+import re
+from collections.abc import Callable
+
+from engines.lines import Line
+from rules import wordlists
+from rules.labels import Labels
+from rules.layout import Block, is_chinese, is_clock, letters, plain, weight
+from rules.names import is_generic
+from rules.pairs import Value
+from rules.searched import fold
+from rules.view import View
+
+MAX_NAME = 70  # characters
+HEAD = 0.6  # of the height: where the name of what a screen is about is
+SENTENCE = re.compile(r"[.!?。！？]\s*$|[.!?]\s+[A-Z]")
+
+
+@functools.cache
+def words_of(name: str, part: str = "words") -> tuple[str, ...]:
+    """The words of a list of `words/contexts.toml`."""
+    text = wordlists.table("contexts")[name][part]
+    return tuple(word.strip() for word in re.split(r",\s+", text.strip()) if word.strip(" ,"))
+
+
+def any_of(name: str, part: str = "words") -> str:
+    """An expression for the longest of the words of a list."""
+    return "|".join(re.escape(word) for word in sorted(words_of(name, part), key=len, reverse=True))
+
+
+@functools.cache
+def _labels(name: str, part: str) -> Labels:
+    return Labels(words=(word.strip(",") for word in words_of(name, part)))
+
+
+def evidence(view: View, name: str, part: str = "words") -> int:
+    """How many different words of a list are on the screen."""
+    return len({view.text.folded[slice(*span)] for span in _labels(name, part).find(view.text)})
+
+
+def is_heading(text: str) -> bool:
+    """Whether a text says what kind of screen it is, and names nothing."""
+    folded = fold(plain(text)).strip(" .!:：！。")
+    if folded in _headings() or is_generic(text):
+        return True
+    # 电费账单, 我的订单
+    return is_chinese(folded[:1]) and len(folded) <= 6 and any(folded.endswith(one) for one in _endings())
+
+
+def _endings() -> tuple[str, ...]:
+    return words_of("heading", "endings")
+
+
+@functools.cache
+def _headings() -> frozenset[str]:
+    lists = ("heading", "statuses")
+    return frozenset(fold(word.strip(" ,!")) for name in lists for word in words_of(name))
+
+
+def subject(view: View, accepts: Callable[[str], bool] = lambda text: True) -> Value | None:
+    """The name in the head of a screen, the largest and uppermost that names something and that `accepts`."""
+    layout = view.layout
+    reach = layout.top + HEAD * min(layout.height, 2.4 * layout.width)
+    navigation = {id(line) for line in layout.navigation.lines} if layout.navigation else set()
+    best: tuple[float, Block] | None = None
+    for block in layout.blocks:
+        text = plain(block.text)
+        if (
+            block.top > reach
+            or id(block.lines[0]) in navigation
+            or not names_something(view, text, block.lines[0])
+        ):
+            continue
+        if not accepts(text):
+            continue
+        alone = view.pairs.beside(block.lines[0]) is None
+        place = (block.top - layout.top) / max(1, reach - layout.top)
+        score = 2.2 * min(2.5, block.height / max(1, layout.median)) - 1.6 * place + (0.6 if alone else 0)
+        if best is None or score > best[0]:
+            best = score, block
+    return Value(plain(best[1].text), best[1].lines, "above", "") if best else None
+
+
+def names_something(view: View, text: str, line: Line) -> bool:
+    """Whether a text may be a name: no label, heading, sentence, amount, day or time."""
+    if not 2 <= len(text) <= MAX_NAME or weight(text) < 3 or letters(text) < 0.6 or is_clock(text):
+        return False
+    if is_heading(text) or view.pairs.is_label(line) or view.pairs.begins_label(line):
+        return False
+    if SENTENCE.search(text) or "@" in text or "://" in text:
+        return False
+    return not view.money.prices(text) and not any(one.day or one.clock for one in view.moments.all(text))

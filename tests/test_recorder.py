@@ -1,0 +1,91 @@
+"""Made-up screens of ordinary life, in many layouts and languages, become records with the right fields.
+
+`support/records.txt` has them: a head with the type (- is none) and what its fields are, and the screen in
+the language of `benchmarks/drawn.py`, where || and | are rows of small and of larger texts in columns.
+"""
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+from benchmarks import drawn
+from engines.lines import Line, Page
+from rules.judge import judge
+from tests.support import fonts
+
+TAKEN = datetime(2026, 11, 22, 12, 0)  # a Sunday
+SCREENS = (Path(__file__).parent / "support" / "records.txt").read_text().strip().split("\n\n")
+
+
+class _Setter(drawn._Pen):
+    """Notes where the lines of a drawn screen would be read."""
+
+    def __init__(self):
+        super().__init__(ImageDraw.Draw(Image.new("RGB", (8, 8))))
+        self.lines = []
+
+    def text(self, x, y, text, size, *, anchor="la", fill="black"):
+        left, _, right, _ = fonts.font(fonts.CHINESE, size).getbbox(text, anchor=anchor)
+        place = (int(x + left), int(y + 0.1 * size), int(x + right), int(y + 1.1 * size))
+        self.lines.append(Line(text, 0.98, *place))
+
+    def columns(self, parts, size):
+        for number, part in enumerate(parts):
+            if part:
+                self.text(60 + number * (960 // len(parts)), self._y, part, size)
+        self._y += size + 22
+
+
+def page(rows):
+    """A page with these elements from the top."""
+    setter = _Setter()
+    for row in rows:
+        if row[0] == "|":
+            small = row.startswith("||")
+            setter.columns([part.strip() for part in row.lstrip("|").split("|")], 34 if small else 46)
+        else:
+            setter.element(row[0], [part.strip() for part in row[1:].split("::")])
+    return Page(1080, 2340, sorted(setter.lines, key=lambda line: (line.top // 20, line.left)))
+
+
+def records(rows, taken=TAKEN):
+    return judge(page(rows), analyser="local", language="en", taken=taken).records
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=[screen.split("|")[0][2:] for screen in SCREENS])
+def test_a_screen_becomes_its_record(screen):
+    head, *rows = screen.splitlines()
+    kind, _, fields = head[2:].partition(" ")
+    found = records(rows)
+    if kind == "-":
+        assert found == []
+        return
+    assert found[0].type == kind
+    expected = dict(field.split("=", 1) for field in fields.split("|"))
+    assert {name: _shown(found[0], name) for name in expected} == expected
+    assert all(field.lines for field in found[0].fields)
+
+
+def _shown(record, name):
+    value = record.get(name)
+    if isinstance(value, dict):
+        return f"{value['value']} {value['currency']}"
+    return record.text(name)
+
+
+def test_what_was_bought_is_listed_with_its_prices():
+    (record,) = records(SCREENS[0].splitlines()[1:])
+    assert record.entries("items")[0] == {"name": "Oat milk", "quantity": "2", "price": "7.98"}
+
+
+def test_without_a_time_of_the_screenshot_a_day_without_a_year_is_no_value():
+    rows = [
+        "# Booking confirmed",
+        "! Hotel Marina",
+        "k Check-in :: 27 Dec",
+        "k Check-out :: 30 Dec",
+        "k Nights :: 3",
+    ]
+    assert records(rows, None) == []
