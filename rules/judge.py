@@ -52,9 +52,10 @@ def judge(
     app = names.app_name(layout, verdict.kind, name)
     encoded = [line.text for line in page.encoded]
     entities = entities_of_codes(encoded, page.codes) + entities_in(layout.content)
-    records = recorder.records(View(page, layout, verdict.kind, app, taken))
-    title = captions.title(layout, verdict.kind, app, language)
-    summary = captions.summary(layout, verdict.kind, verdict.category, app, language)
+    view = View(page, layout, verdict.kind, app, taken)
+    records = recorder.records(view)
+    title = captions.title(view, records, language)
+    summary = captions.summary(view, records, verdict.category, language)
     if encoded and not title:
         title = summary = captions.of_code(entities[0], language)
     if not lines:

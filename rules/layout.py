@@ -107,7 +107,7 @@ class Layout:
         ]
         lines = _without_icons(_without_keyboard(lines))
         self.all_lines = lines  # the caption's too
-        caption, self.lines = ([], lines) if bar else _caption(lines, self.height)
+        caption, self.lines = ([], lines) if bar else _caption(lines, self.width, self.height)
         self.top = max((line.bottom for line in [*caption, *(page.lines[index] for index in bar)]), default=0)
         self.caption = plain(" ".join(line.text for line in caption))
         self.median = statistics.median([line.height for line in self.lines] or [1])
@@ -412,7 +412,7 @@ def is_chinese(character: str) -> bool:
     return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\uffef"
 
 
-def _caption(lines: list[Line], height: int) -> tuple[list[Line], list[Line]]:
+def _caption(lines: list[Line], width: int, height: int) -> tuple[list[Line], list[Line]]:
     """The large lines above the clock of a phone in its frame, and the other lines, without that clock."""
     for line in lines:
         if line.top > 0.55 * height:
@@ -430,7 +430,24 @@ def _caption(lines: list[Line], height: int) -> tuple[list[Line], list[Line]]:
                 rest = [other for other in below if other.top >= beside[0]]
                 return above, rest
         break
-    return [], lines
+    return _slogan(lines, width)
+
+
+def _slogan(lines: list[Line], width: int) -> tuple[list[Line], list[Line]]:
+    """The large lines in the middle above a screen that is drawn smaller than the picture, and the others."""
+    usual = statistics.median([line.height for line in lines] or [1])
+    above = list(
+        itertools.takewhile(
+            lambda line: line.height >= 1.4 * usual and abs(line.left + line.right - width) < 0.16 * width,
+            lines,
+        )
+    )
+    rest = lines[len(above) :]
+    if len(rest) < 5 or sum(weight(line.text) for line in above) < 16:
+        return [], lines
+    inset = min(line.left for line in rest) > 0.07 * width and max(line.right for line in rest) < 0.93 * width
+    gap = min(line.top for line in rest) - above[-1].bottom
+    return (above, rest) if inset and gap > above[-1].height else ([], lines)
 
 
 def _without_icons(lines: list[Line]) -> list[Line]:

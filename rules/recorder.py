@@ -5,12 +5,20 @@ one that any list of lines may look like. A screen is about one payment, and abo
 """
 
 from engines.records import MAX_RECORDS, Record
-from rules import bookings, cards, money, parcels, travel
+from rules import bookings, cards, lists, money, parcels, travel, writings
 from rules.view import Maker, View
 
 MAKERS: tuple[Maker, ...] = (
+    writings.error,
     cards.one_time_code,
     cards.wifi,
+    writings.conversation,
+    lists.messages,
+    writings.post,
+    writings.video,
+    writings.recipe,
+    writings.weather,
+    lists.settings,
     travel.journey,
     bookings.lodging,
     parcels.parcel,
@@ -23,6 +31,10 @@ MAKERS: tuple[Maker, ...] = (
     money.receipt,
     money.balance,
     money.product,
+    lists.tasks,
+    lists.calendar,
+    writings.article,
+    writings.place,
     cards.contact,
 )
 

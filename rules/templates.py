@@ -13,7 +13,7 @@ from text import one_line, shortened
 
 LINE = 90  # characters of a one-line fact
 SHORT, LONG, QUOTED, ENTRY = 48, 90, 110, 36  # of a text, a heading, a quotation, an entry of a list
-NAMED, FULL = 4, 3  # entries that are named, and those that are named with what belongs to them
+NAMED, FULL = 4, 4  # entries that are named, and those that are named with what belongs to them
 
 _TEMPLATES = wordlists.table("templates")
 _PHRASES = wordlists.table("sentences")
@@ -104,23 +104,25 @@ def enumerated(names: list[str], language: str, most: int = NAMED) -> str:
 
 
 def _filled(record: Record, what: str, language: str) -> str:
-    template = _TEMPLATES.get(record.type, {}).get(language, {}).get(what, "")
+    """The first template of which all fields outside of brackets are known, filled in."""
 
-    def part(match: re.Match[str]) -> str:
-        named = _FIELD.findall(match[1])
-        known = all(worded(record, name, form, language) for name, form in named)
-        return fill(match[1]) if known else ""
+    def known(text: str) -> bool:
+        return all(worded(record, name, form, language) for name, form in _FIELD.findall(text))
 
     def fill(text: str) -> str:
         return _FIELD.sub(lambda match: worded(record, match[1], match[2] or "", language), text)
 
-    return one_line(fill(_OPTIONAL.sub(part, template))).strip(" ,，:：·–")
+    for template in _TEMPLATES.get(record.type, {}).get(language, {}).get(what, []):
+        if known(_OPTIONAL.sub("", template)):
+            kept = _OPTIONAL.sub(lambda match: match[1] if known(match[1]) else "", template)
+            return one_line(fill(kept)).strip(" ,，:：·–")
+    return ""
 
 
 def _text(value: str, form: str, language: str) -> str:
     if form == "quote":
         return str(_PHRASES[language]["caption"]["quote"].format(shortened(value, QUOTED)))
-    return shortened(value, LONG if form == "long" else SHORT)
+    return shortened(value, {"long": LONG, "quoted": QUOTED}.get(form, SHORT))
 
 
 def _listed(value: Value, form: str, language: str) -> str:
@@ -128,5 +130,5 @@ def _listed(value: Value, form: str, language: str) -> str:
     if form != "full":
         return enumerated([shortened(next(iter(entry.values())), ENTRY) for entry in entries], language)
     colon = "：" if language == "zh" else ": "
-    full = [colon.join(shortened(said, LONG // 2) for said in entry.values()) for entry in entries]
+    full = [colon.join(shortened(said, SHORT) for said in entry.values()) for entry in entries]
     return enumerated(full, language, FULL)

@@ -58,6 +58,7 @@ class Draft:
     """A record while its fields are found. The first value of a field stays."""
 
     def __init__(self, view: View):
+        self._view = view
         self._at = {
             (line.left, line.top, line.right, line.bottom): n for n, line in enumerate(view.page.lines)
         }
@@ -77,6 +78,13 @@ class Draft:
             text or joined(line.text for line in lines),
             list(dict.fromkeys(place for place in places if place >= 0)),
         )
+
+    def name_app(self, name: str) -> None:
+        """Note the app in a field, if its name is on the screen."""
+        app = self._view.app.casefold()
+        line = next((line for line in self._view.page.lines if app and app in line.text.casefold()), None)
+        if line is not None:
+            self.add(name, self._view.app, [line])
 
     def record(self, kind: str, confidence: float = 0.5) -> Record | None:
         """The record of this type, None where a field that it needs was not found."""

@@ -1,0 +1,182 @@
+"""Which line of a screen names it.
+
+Every line that could is a candidate: those at the top, those that are larger than the others, the first of
+the rest, and those of a dialog before what it dims. A score weighs its size, its place, whether it is alone
+in its row, how sure it was read, and what its words are (`rules/words/headings.toml`): a button never is a
+title, and the name of a kind of screen ("Details") only where nothing larger is below it.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from engines.lines import Line
+from rules import wordlists
+from rules.entities import TOP_LEVEL
+from rules.kinds import WHEN_RIGHT
+from rules.layout import Block, Layout, folded, is_chinese, letters, plain, weight
+from rules.names import is_generic
+from text import shortened
+
+LONGEST = 70  # characters; only a heading without a break is longer
+FRAMED = 0.2  # the score of a screen's own heading, below which the caption above its frame names it
+# The parts of a score. A line as large as the others in the middle of the screen has none.
+SIZE, AT_TOP, DEPTH, GENERIC, APP, UNSURE, NOISE, SHORT, RUNNING = 1.6, 1.6, 1.2, 1.1, 0.9, 5.0, 4.0, 0.8, 0.7
+# What an entry of a list lacks, what is not larger than the rest, and a second line at the top.
+LISTED, PLAIN, SECOND = 0.8, 0.7, 1.0
+SURE = 0.93  # confidence of reading, below which a line is less probably a title
+
+_WORDS = wordlists.table("headings")
+_NEVER = frozenset(wordlists.lines(_WORDS["never"]["words"]))
+_NEVER_BEGINS = tuple(wordlists.lines(_WORDS["never"]["begins"]))
+_GENERIC = frozenset(wordlists.lines(_WORDS["generic"]["words"]))
+_HEADED = wordlists.words(_WORDS["kinds"]["headed"])
+_LINKS = wordlists.words(wordlists.table("names")["plain"]["links"])
+_SITE = re.compile(
+    rf"(?:https?://)?(?:www\.)?((?:[\w-]{{1,63}}\.){{1,6}}{TOP_LEVEL})(?:[/?]\S{{0,200}})?", re.IGNORECASE
+)
+# A distance or a time, days of a week in a row, a weekday with a time.
+_MEASURE = re.compile(
+    r"\d{1,3} ?(?:min|h|km|m)\b.{0,24}|\d{1,3} ?(?:分钟|公里|小时).{0,24}|[日一二三四五六 ]{7,14}"
+    r"|(?:mon|tue|wed|thu|fri|sat|sun)\w{0,6}\W.{0,20}\d\d:\d\d.{0,14}|(?:mon|tue|sun)\W.{8,40}"
+    r"|(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tue|wed|thu|fri|sat|sun)\.?)(?:\W{1,2}\d{1,2})?"
+    r"|\d{1,2}\W{0,2}(?:mon|tues|wednes|thurs|fri|satur|sun)day|v?\d+(?:\.\d+){1,3}.{0,8}",
+    re.IGNORECASE,
+)
+_AGO = re.compile(
+    r"\d{1,3} ?(?:[a-z]{1,7} ago|秒前|分钟前|小时前|天前|分鐘前|小時前|h|m|d|w)\b.{0,12}$", re.IGNORECASE
+)
+_SENTENCE_END = re.compile(r"[。！？!?]|\.(?=\s|$)")
+_SIGNS = frozenset(" ,.:'’-–—&()（）/·•!?！？，。：、“”\"«»…#@+\u3000|《》%")
+
+
+class Heading(NamedTuple):
+    """What names a screen, and its lines, none for the caption above a framed screen. A `generic` one is the
+    name of a kind of screen, or the app's.
+    """
+
+    text: str
+    lines: tuple[Line, ...]
+    generic: bool
+
+
+def heading(layout: Layout, kind: str, app: str) -> Heading | None:
+    """What names the screen; None where no line does."""
+    best: tuple[float, Heading] | None = None
+    for block, score in _candidates(layout, kind):
+        text = without_count(plain(block.text))
+        if not is_title(text, 2 if block.lines[0] in layout.headers else 3):
+            continue
+        generic, is_app = names_nothing(text), text.casefold() == app.casefold()
+        score += _worth(layout, block, text) - (APP if is_app else GENERIC if generic else 0)
+        if best is None or score > best[0]:
+            best = score, Heading(first_sentence(text, LONGEST), block.lines, generic or is_app)
+    if layout.caption and is_title(layout.caption) and (best is None or best[0] < FRAMED):
+        return Heading(first_sentence(layout.caption, LONGEST), (), False)
+    return best[1] if best else None
+
+
+def is_title(text: str, least: int = 3) -> bool:
+    """Whether a text may name anything: it has letters and is no button, time, address or menu."""
+    word = folded(text)
+    return (
+        weight(text) >= least
+        and letters(text) >= (0.3 if text[-1:] == "月" else 0.4)
+        and word not in _NEVER
+        and not word.startswith(_NEVER_BEGINS)
+        and not _MEASURE.fullmatch(text)
+        and not WHEN_RIGHT.fullmatch(text)
+        and not _SITE.fullmatch(text)
+        and not _is_menu(text)
+    )
+
+
+def names_nothing(text: str) -> bool:
+    """Whether a title is only the name of a kind of screen, as many others have it."""
+    return folded(text) in _GENERIC or text.endswith(("...", "…", "..")) or is_generic(text)
+
+
+def without_count(text: str) -> str:
+    """A header without the number of unread things: "微信(12)" is 微信."""
+    head, bracket, rest = text.replace("（", "(").rpartition("(")
+    return head.strip() if bracket and head and rest.rstrip(")）+ ").isdigit() else text
+
+
+def first_sentence(text: str, limit: int) -> str:
+    """The beginning of a text, up to the end of a sentence where that is within the limit."""
+    if len(text) <= limit:
+        return text
+    ends = [match.end() for match in _SENTENCE_END.finditer(text[:limit])]
+    long_enough = [end for end in ends if end >= 24]
+    return text[: long_enough[-1]].rstrip() if long_enough else shortened(text, limit)
+
+
+def site(layout: Layout) -> tuple[str, Line] | None:
+    """The host in the address bar, and its line; None where there is none."""
+    for line in [*layout.all_lines[:6], *layout.all_lines[-3:]]:
+        match = _SITE.fullmatch(plain(line.text)[:300])
+        if match and "." in match[1]:
+            return match[1].lower(), line
+    return None
+
+
+def _candidates(layout: Layout, kind: str) -> Iterator[tuple[Block, float]]:
+    """The blocks that may name the screen, each with what its place counts."""
+    block_of = {id(line): block for block in layout.blocks for line in block.lines}
+    if layout.dialog:
+        lines = [line for row in layout.dialog[:-1] for line in row.lines]
+        for at, line in enumerate(lines[:4]):
+            yield block_of[id(line)], AT_TOP * (2 if at == 0 else 1)
+        return
+    seen = set()
+    alone = {id(row.first) for row in layout.rows if len(row.lines) == 1}
+    listed = {id(row.first) for row in layout.entries} if len(layout.entries) >= 3 else set()
+    limit = min(layout.height, 2.4 * layout.width)
+    for at, line in enumerate(layout.headers):
+        block = block_of[id(line)]
+        if len(block.lines) > 1 and block.height < 1.2 * layout.median:
+            block = Block((line,), line.text)  # not the paragraph that follows
+        seen.add(id(block_of[id(line)].lines[0]))
+        place = AT_TOP - SECOND * (at > 0) - 0.2 * at - DEPTH * (line.top - layout.top) / limit
+        yield block, place - LISTED * (id(line) in listed and at > 0)
+    for block in [one for one in layout.blocks if one.top < layout.top + 0.66 * limit][:40]:
+        if id(block.lines[0]) in seen or block.lines[0] in (*layout.sidebar, layout.composer):
+            continue
+        is_large = block.height >= 1.3 * layout.median
+        place = -DEPTH * max(0.0, (block.top - layout.top) / limit) + 0.3 * (id(block.lines[0]) in alone)
+        if is_large:
+            yield block, place + (kind in _HEADED)
+        else:
+            yield block, place - PLAIN - LISTED * (id(block.lines[0]) in listed)
+
+
+def _worth(layout: Layout, block: Block, text: str) -> float:
+    """What size, certainty and form of a text count."""
+    sure = min(line.confidence for line in block.lines)
+    size = SIZE * math.log2(min(4.0, max(0.6, block.height / layout.median)))
+    noise = sum(not (one.isalnum() or one in _SIGNS) for one in text) / len(text)
+    digits = max(0.0, 0.75 - letters(text))
+    said = weight(text)
+    odd = sum(one.isupper() and two.islower() for one, two in zip(text[1:], text, strict=False))
+    return (
+        size
+        - UNSURE * max(0.0, SURE - sure)
+        - NOISE * noise
+        - 1.5 * digits
+        - SHORT * (said < 4)
+        - RUNNING * (said > 90 or (text[-1:] in ".。" and len(text) > 30))
+        - 0.5 * (_AGO.search(text) is not None)
+        - 0.2 * min(2, odd)
+        - 0.4 * (text.isupper() and size <= 0.5)
+        - 1.0 * ("@" in text)
+    )
+
+
+def _is_menu(text: str) -> bool:
+    """Whether a text is the links at the top of a web page, read as one line."""
+    words = text.casefold().split()
+    return len(words) >= 4 and (
+        2 * sum(word in _LINKS for word in words) > len(words)
+        or all(len(word) <= 4 and is_chinese(word[0]) for word in words)
+    )

@@ -1,0 +1,188 @@
+"""Lists on a screen, and the records that are made of them: chats, mails, tasks, events, settings.
+
+An entry is a line at the left edge that most entries share, with what is below it up to the next one.
+"""
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engines.lines import Line
+from engines.records import Record
+from rules.headings import heading, is_title
+from rules.kinds import WHEN_RIGHT
+from rules.layout import Layout, Row, is_clock, plain, weight
+from rules.view import Draft, View
+
+ENTRY, SAID = 60, 90  # characters of an entry's name, and of what is below it
+_TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?[ap]m)?\W{0,4}$", re.IGNORECASE)
+_FROM_TO = re.compile(r"\d{1,2}[:：]\d\d ?(?:[ap]m)? ?[-–—~至] ?\d{1,2}[:：]\d\d", re.IGNORECASE)
+
+
+class Entry(NamedTuple):
+    """An entry of a list: its name, what is below it, the value at its right, and its lines."""
+
+    name: str
+    said: str
+    value: str
+    lines: tuple[Line, ...]
+
+
+def entries(layout: Layout, title: str = "") -> list[Entry]:
+    """The entries of the screen's list, without the heading and what is in capitals among others, the
+    headings of sections.
+    """
+    rows = [row for row in entry_rows(layout) if name_of(row) != title]
+    mixed = [row for row in rows if not row.first.text.isupper()]
+    rows = mixed if len(mixed) >= 2 else rows
+    begun = [row for row in rows if not name_of(row)[:1].islower()]  # the others go on with a wrapped line
+    rows = begun if len(begun) >= 2 else rows
+    found = [
+        _entry(layout, row, after) for row, after in itertools.zip_longest(rows, rows[1:]) if row is not None
+    ]
+    return list({(entry.name, entry.said): entry for entry in found}.values())
+
+
+def entry_rows(layout: Layout) -> list[Row]:
+    """The rows that name the entries."""
+    rows = [row for row in layout.entries if is_title(name_of(row))]
+    if 2 * len(rows) < len(layout.entries):  # each entry begins with its time
+        below = _below(layout, layout.entries)
+        return below if len(below) >= 3 else rows
+    return rows
+
+
+def name_of(row: Row) -> str:
+    """What names an entry: its first text, without a time behind it."""
+    return plain(_TRAILING_TIME.sub("", row.first.text))
+
+
+def _entry(layout: Layout, row: Row, after: Row | None) -> Entry:
+    at = layout.rows.index(row)
+    end = layout.rows.index(after) if after is not None else at + 2
+    left_out = {id(line) for line in (layout.navigation.lines if layout.navigation else ())}
+    below = next(
+        (
+            line
+            for other in layout.rows[at + 1 : end]
+            for line in other.lines[:2]
+            if id(line) not in left_out
+            and line.left >= row.first.left - row.first.height
+            and line.top - row.first.bottom < 3 * row.first.height
+            and weight(line.text) >= 3
+            and not WHEN_RIGHT.fullmatch(line.text.strip())
+        ),
+        None,
+    )
+    value = plain(row.last.text) if len(row.lines) >= 2 and not is_clock(row.last.text) else ""
+    value = "" if WHEN_RIGHT.fullmatch(value) else value
+    lines = (row.first, *([below] if below else []))
+    return Entry(name_of(row)[:ENTRY], plain(below.text)[:SAID] if below else "", value[:ENTRY], lines)
+
+
+def _below(layout: Layout, rows: Sequence[Row]) -> list[Row]:
+    """The row right below each of `rows`: the subjects of mails."""
+    following = {
+        id(row.first): below
+        for row, below in itertools.pairwise(layout.rows)
+        if row.first.bottom < below.first.bottom
+    }
+    found = [(row, following[id(row.first)]) for row in rows if id(row.first) in following]
+    return [
+        below
+        for row, below in found
+        if abs(below.first.left - row.first.left) < row.first.height
+        and is_title(name_of(below))
+        and name_of(below) != name_of(row)
+    ]
+
+
+def _name(view: View, draft: Draft) -> str:
+    """The heading of the list, noted as its name unless any such list has it."""
+    found = heading(view.layout, view.kind, view.app)
+    if found and not found.generic:
+        draft.add("name", found.text, found.lines)
+    return found.text if found else ""
+
+
+def _listed(view: View, draft: Draft, found: Sequence[Entry], second: str) -> None:
+    first = "who" if second == "what" else "name"
+    values = [one.value if second == "value" else one.said for one in found]
+    listed = [
+        {first: one.name} | ({second: value} if value else {})
+        for one, value in zip(found, values, strict=True)
+    ]
+    draft.add("entries", listed, [line for one in found for line in one.lines])
+
+
+def messages(view: View) -> Record | None:
+    """The chats of a messenger, each with its newest message; the mails of an inbox."""
+    kinds = {"conversations": "MessageList", "mail": "MailList"}
+    layout = view.layout
+    if view.kind not in kinds or layout.composer is not None:
+        return None
+    if view.kind == "mail" and layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
+        return None  # one mail
+    draft = Draft(view)
+    found = entries(layout, _name(view, draft))
+    if len(found) < 2:
+        return None
+    _listed(view, draft, found, "what")
+    return draft.record(kinds[view.kind])
+
+
+def tasks(view: View) -> Record | None:
+    """A list of things to do."""
+    if view.kind != "tasks":
+        return None
+    draft = Draft(view)
+    found = entries(view.layout, _name(view, draft))
+    if len(found) < 2:
+        return None
+    days = [view.moments.day(entry.said) or view.moments.day(entry.value) for entry in found]
+    listed = [
+        {"name": entry.name} | ({"date": day.begins} if day and day.begins else {})
+        for entry, day in zip(found, days, strict=True)
+    ]
+    draft.add("entries", listed, [line for entry in found for line in entry.lines])
+    return draft.record("TaskList")
+
+
+def calendar(view: View) -> Record | None:
+    """A calendar: what is right above a time with a beginning and an end is an event."""
+    if view.kind != "calendar":
+        return None
+    layout, draft = view.layout, Draft(view)
+    title = _name(view, draft)
+    events = [
+        above
+        for line in layout.lines
+        if _FROM_TO.match(line.text.strip())
+        for above in layout.lines
+        if 0 <= line.top - above.bottom < line.height and abs(above.left - line.left) < line.height
+    ]
+    named = {plain(line.text): line for line in events if is_title(plain(line.text))}
+    if len(named) < 2 and not (named := _entered(layout, title)):
+        return draft.record("CalendarView")
+    draft.add("entries", [{"name": name[:ENTRY]} for name in named], list(named.values()))
+    return draft.record("CalendarView")
+
+
+def _entered(layout: Layout, title: str) -> dict[str, Line]:
+    """The entries of a calendar that is a list."""
+    found = {entry.name: entry.lines[0] for entry in entries(layout, title)}
+    return found if len(found) >= 2 else {}
+
+
+def settings(view: View) -> Record | None:
+    """A page of settings with its entries."""
+    if view.kind != "settings":
+        return None
+    draft = Draft(view)
+    title = _name(view, draft)
+    draft.name_app("app")
+    found = entries(view.layout, title)
+    if len(found) >= 2:
+        _listed(view, draft, found, "value")
+    return draft.record("SettingsPage")

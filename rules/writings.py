@@ -1,0 +1,337 @@
+"""Records of what people read and write: conversations, posts, videos, articles, recipes, messages of errors,
+and the weather and maps.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from engines.lines import Line
+from engines.records import Record
+from rules import wordlists
+from rules.headings import first_sentence, heading, is_title, names_nothing, site
+from rules.kinds import WHEN_RIGHT
+from rules.layout import Block, Layout, folded, is_chinese, is_clock, letters, plain, weight
+from rules.view import Draft, View
+
+POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
+QUOTED = 110  # characters of a text
+_WORDS = wordlists.table("writings")
+_SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
+_ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
+_RECIPE = {name: frozenset(wordlists.lines(text)) for name, text in _WORDS["recipe"].items()}
+_TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?[ap]m)?\W{0,4}$", re.IGNORECASE)
+_DEGREES = re.compile(r"[-−]?\d{1,3} ?(?:°|℃|℉)[CF]?")
+_BYLINE = re.compile(r"(?:by|von|par|por|作者|文)[:：/]? ?(.{2,40}?)(?: ?[·•|,].{0,60})?", re.IGNORECASE)
+_VIEWS = re.compile(r"\d[\d.,]{0,9} ?[KMB万]? ?(?:views|播放|观看)", re.IGNORECASE)
+_FOLLOWED = re.compile(r"\d[\d.,]{0,9} ?[KMB万]? ?(?:subscribers|followers|粉丝|订阅)", re.IGNORECASE)
+_HOURS = r"\d{1,2} ?(?:hours?|hrs?|h|小时|Std\.?)"
+_DURATION = re.compile(
+    rf"(?:{_HOURS} ?)?\d{{1,3}} ?(?:minutes?|mins?|min|分钟|Min\.?)(?!\w)|{_HOURS}(?!\w)", re.IGNORECASE
+)
+_CODE = re.compile(
+    r"(?:error|code|错误码|错误代码|fehler)\W{0,3}(?:code\W{0,3})?([A-Z]{0,4}[-_]?\d{2,8})", re.IGNORECASE
+)
+_MESSAGE = 150  # letters: an error's text is short
+
+
+def conversation(view: View) -> Record | None:
+    """A conversation with whom and its last message."""
+    layout = view.layout
+    if view.kind not in ("conversation", "conversations") or (
+        view.kind == "conversations" and layout.composer is None
+    ):
+        return None
+    draft = Draft(view)
+    whom = with_whom(layout, view.app)
+    who = _without_status(plain(whom.text)) if whom else ""
+    if whom:
+        draft.add("participant", [{"name": who}], [whom])
+    said = _messages(layout, who)
+    if said:
+        text = plain(_TRAILING_TIME.sub("", said[-1].text))
+        draft.add("lastMessage", first_sentence(text, QUOTED), said[-1].lines)
+    draft.name_app("app")
+    return draft.record("Conversation")
+
+
+def with_whom(layout: Layout, app: str) -> Line | None:
+    """The other side of a conversation: the header, unless that is the app or was said."""
+    left, right = layout.bubbles
+    said = {
+        id(line)
+        for block in [*left, *right]
+        for line in block.lines
+        if len(block.lines) > 1 or weight(block.text) >= 24
+    }
+    for line in layout.headers:
+        text = plain(line.text)
+        # In an assistant's chat, what is below the app's name was said.
+        if text.casefold() == app.casefold() or id(line) in said:
+            continue
+        if is_title(text) and not names_nothing(text) and len(text) <= 40:
+            return line
+        digits = text.replace(" ", "")
+        if digits.lstrip("+").isdigit() and len(digits) >= 4:
+            return line
+    return None
+
+
+def post(view: View) -> Record | None:
+    """Something that somebody has posted: who, and its first long text."""
+    if view.kind != "post":
+        return None
+    layout, draft = view.layout, Draft(view)
+    said = _longest(layout)
+    author = _author(layout)
+    handles = sum("@" in line.text for line in layout.lines)
+    if said is None or (weight(said.text) < POSTED and (handles >= 3 or author is None)):
+        return None  # a list of people or of accounts
+    if author:
+        draft.add("author", author[0], [author[1]])
+    large = layout.heading
+    if large is not None and large is not said and is_title(plain(large.text)) and weight(large.text) >= 12:
+        draft.add("headline", first_sentence(plain(large.text), QUOTED), large.lines)
+    draft.add("text", first_sentence(plain(said.text), QUOTED), said.lines)
+    draft.name_app("publisher")
+    return draft.record("SocialMediaPosting")
+
+
+def video(view: View) -> Record | None:
+    """A video: its heading, who published it, how often it was seen."""
+    if view.kind != "video":
+        return None
+    layout, draft = view.layout, Draft(view)
+    found = heading(layout, view.kind, view.app)
+    counted = next((line for line in layout.lines if _VIEWS.search(line.text[:80])), None)
+    if found is None or found.generic or _VIEWS.search(found.text):
+        return None
+    draft.add("headline", found.text, found.lines)
+    followed = next((line for line in layout.lines if _FOLLOWED.search(line.text[:80])), None)
+    if followed is not None:
+        name = plain(_FOLLOWED.split(followed.text)[0]) or _above(layout, followed)
+        draft.add("author", name if is_title(name) else "", [followed])
+    if counted is not None and (match := _VIEWS.search(counted.text[:80])):
+        draft.add("text", match[0], [counted])
+    return draft.record("VideoObject")
+
+
+def article(view: View) -> Record | None:
+    """An article or another page to read: its heading, its first sentence, where and by whom."""
+    if view.kind not in ("article", "page"):
+        return None
+    layout, draft = view.layout, Draft(view)
+    found = heading(layout, view.kind, view.app)
+    paragraphs = [block for block in layout.paragraphs if found is None or plain(block.text) != found.text]
+    if found is None or found.generic or not paragraphs:
+        return None
+    draft.add("headline", found.text, found.lines)
+    draft.add("text", first_sentence(plain(paragraphs[0].text), QUOTED), paragraphs[0].lines)
+    for line in layout.lines[:16]:
+        if match := _BYLINE.fullmatch(plain(line.text)[:100]):
+            draft.add("author", match[1], [line])
+            if day := view.moments.day(line.text):
+                draft.add("datePublished", day.begins, [line])
+    if address := site(layout):
+        draft.add("publisher", address[0], [address[1]])
+    draft.name_app("publisher")
+    return draft.record("Article")
+
+
+def recipe(view: View) -> Record | None:
+    """A recipe: its name, how long it takes, for how many, and what it needs."""
+    if view.kind != "recipe":
+        return None
+    layout, draft = view.layout, Draft(view)
+    found = heading(layout, view.kind, view.app)
+    if found is None or found.generic:
+        return None
+    draft.add("name", found.text, found.lines)
+    for at, line in enumerate(layout.lines):
+        label, colon, rest = plain(line.text).replace("：", ":").partition(":")
+        word = folded(label)
+        near = [line, *layout.lines[at + 1 : at + 4]]
+        if word in _RECIPE["time"] or any(map(word.startswith, _RECIPE["time"])):
+            timed = next((one for one in near if _DURATION.search(one.text)), None)
+            if timed and (match := _DURATION.search(timed.text)):
+                draft.add("totalTime", match[0], [timed])
+        elif word in _RECIPE["yield"] and colon and rest.strip():
+            draft.add("recipeYield", rest.strip()[:30], [line])
+        elif word in _RECIPE["ingredients"]:
+            after = [one for one in layout.lines[at + 1 : at + 16] if weight(one.text) >= 3]
+            parts = [one for one in after if not re.search("[:：]", one.text)]
+            listed = [{"name": plain(one.text)[:60]} for one in parts if len(one.text) <= 60]
+            draft.add("recipeIngredient", listed, parts)
+    return draft.record("Recipe")
+
+
+def weather(view: View) -> Record | None:
+    """The weather: where, how warm, and how the sky is."""
+    if view.kind != "weather":
+        return None
+    layout, draft = view.layout, Draft(view)
+    first = layout.blocks[:14]
+    place = next((one for one in first if is_title(plain(one.text)) and not _is_sky(one.text)), None)
+    sky = next((one for one in first if _is_sky(one.text) and len(one.text) <= 40), None)
+    large = [line for line in layout.lines if line.height >= 1.8 * layout.median]
+    degrees = next(
+        (line for line in large if re.fullmatch(r"[-−]?\d{1,2} ?[°o℃℉]?[CF]?", line.text.strip())), None
+    ) or next((line for line in layout.lines if _DEGREES.search(line.text[:60])), None)
+    if place is None:
+        return None
+    draft.add("place", plain(place.text), place.lines)
+    if degrees is not None:
+        match = _DEGREES.search(degrees.text)
+        text = match[0].replace(" ", "") if match else degrees.text.strip().rstrip("°o") + "°"
+        draft.add("temperature", text, [degrees])
+    if sky is not None:
+        draft.add("condition", plain(sky.text), sky.lines)
+    return draft.record("WeatherForecast")
+
+
+def error(view: View) -> Record | None:
+    """A message that something failed: a dialog, or a screen with little else."""
+    layout = view.layout
+    lines = [line for row in layout.dialog[:-1] for line in row.lines]
+    if not lines and not view.kind and sum(weight(line.text) for line in layout.lines) <= _MESSAGE:
+        lines = list(layout.lines)
+    wrong = next((line for line in lines if folded(line.text[:80]).find("?") < 0 and _fails(line)), None)
+    if wrong is None:
+        return None
+    draft = Draft(view)
+    block = next((block for block in layout.blocks if wrong in block.lines), None)
+    draft.add("text", plain(block.text if block else wrong.text)[:QUOTED], block.lines if block else [wrong])
+    for line in lines:
+        if match := _CODE.search(line.text):
+            draft.add("code", match[1], [line])
+    draft.name_app("app")
+    return draft.record("ErrorMessage")
+
+
+def place(view: View) -> Record | None:
+    """A map with the place that it names, and how long the way is."""
+    if view.kind != "map":
+        return None
+    layout, draft = view.layout, Draft(view)
+    found = heading(layout, view.kind, view.app)
+    if found is None or found.generic:
+        return None
+    timed = next((line for line in layout.lines if _DURATION.fullmatch(plain(line.text))), None)
+    if timed is None:
+        return None  # a map names many places
+    draft.add("place", found.text, found.lines)
+    draft.add("duration", plain(timed.text), [timed])
+    return draft.record("Map")
+
+
+# --------------------------------------------------------------------------------------------------- messages
+
+
+def _messages(layout: Layout, who: str) -> list[Block]:
+    """The messages of a conversation, without names, times, buttons and the field to type in."""
+    left, right = layout.bubbles
+    said = sorted(
+        (
+            block
+            for block in [*left, *right]
+            if _is_said(plain(block.text), who)
+            and not _is_speaker(block, left)
+            and layout.composer not in block.lines
+        ),
+        key=lambda block: block.top,
+    )
+    timed = [block for block in said if _has_time(block, layout)]
+    said = timed if len(timed) >= 2 else said  # and not the buttons below
+    often = Counter(plain(block.text) for block in said)
+    return [block for block in said if often[plain(block.text)] == 1]  # names above messages are there again
+
+
+def _is_said(text: str, who: str) -> bool:
+    return weight(text) >= 4 and text != who and is_title(text, 4) and not WHEN_RIGHT.fullmatch(text)
+
+
+def _has_time(block: Block, layout: Layout) -> bool:
+    """Whether the time of a message is behind its text or right below it."""
+    return _TRAILING_TIME.search(block.text) is not None or any(
+        -0.5 * block.height < line.top - block.bottom < 0.8 * block.height
+        and block.left <= line.left
+        and line.right <= block.right + 4 * block.height
+        and is_clock(line.text)
+        for line in layout.lines
+    )
+
+
+def _is_speaker(block: Block, left: Sequence[Block]) -> bool:
+    """Whether a short text is the name above a message of a group."""
+    text = plain(block.text)
+    if len(text) > 24 or not all(word[:1].isupper() or is_chinese(word[:1]) for word in text.split()):
+        return False
+    return (
+        any(
+            other is not block
+            and 0 <= other.top - block.bottom < 1.2 * block.height
+            and abs(other.left - block.left) < block.height
+            for other in left
+        )
+        and letters(text) > 0.9
+        and text[-1:].isalpha()
+    )
+
+
+def _without_status(text: str) -> str:
+    """A name without the picture's initial before it: "M Maya Lindqvist"."""
+    first, _, rest = text.partition(" ")
+    return rest if len(first) == 1 and rest[:1] == first and first.isupper() else text
+
+
+# ------------------------------------------------------------------------------------------------------ posts
+
+
+def _author(layout: Layout) -> tuple[str, Line] | None:
+    """Who wrote a post: the name before the first handle."""
+    for at, row in enumerate(layout.rows):
+        text = plain(row.first.text)
+        name = text.split(" @")[0].split(" · ")[0].split("·")[0].strip()
+        if " @" in text and weight(name) >= 3 and not name.startswith("@"):
+            return name[:40], row.first
+        if text.startswith("u/"):
+            return name.split(" ")[0], row.first
+        after = layout.rows[at + 1 : at + 2]
+        if weight(name) >= 3 and is_title(name) and after and plain(after[0].first.text).startswith("@"):
+            return name[:40], row.first
+    return None
+
+
+def _longest(layout: Layout) -> Block | None:
+    """The first long text of the body."""
+    said = [
+        block
+        for block in layout.body
+        if weight(block.text) >= POSTED and letters(block.text) > 0.6 and "@" not in block.text[:40]
+    ]
+    unaddressed = [block for block in layout.body if "@" not in block.text]
+    said = said or sorted(unaddressed, key=lambda block: -weight(block.text))[:1]
+    return next((block for block in said if weight(block.text) >= 10), None)
+
+
+def _above(layout: Layout, line: Line) -> str:
+    """The text right above a line, at its left edge."""
+    found = [
+        other
+        for other in layout.lines
+        if 0 <= line.top - other.bottom < 1.5 * line.height and abs(other.left - line.left) < line.height
+    ]
+    return plain(found[-1].text) if found else ""
+
+
+def _is_sky(text: str) -> bool:
+    words = re.findall(r"[a-zà-ÿ]+", text.casefold())
+    return any(word in _SKY for word in words) or any(word in text for word in _SKY if is_chinese(word[0]))
+
+
+def _fails(line: Line) -> bool:
+    text = folded(line.text[:80])
+    return weight(text) >= 8 and any(
+        word in text if is_chinese(word[0]) else re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
+        for word in _ERROR
+    )
