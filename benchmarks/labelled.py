@@ -48,6 +48,7 @@ class Label(msgspec.Struct):
 class Case(msgspec.Struct):
     """A labelled screenshot: the app that it is of, its right categories, of which the first is the best, and
     as far as it was labelled, a person's title, summary and record, and whether the app's name can be read.
+    `visible` is the name as it is there.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Case(msgspec.Struct):
     categories: list[str]
     locale: str
     shows_app: bool | None = None
+    visible: str = ""
     title: str = ""
     summary: str = ""
     record: dict[str, Any] = {}
@@ -150,6 +152,7 @@ def _labelled(place: Path) -> Iterator[tuple[str, Case]]:
                     [label.category, *label.categories] if label else categories,
                     row["locale"],
                     bool(label.app) if label else visible not in ("", "no"),
+                    "" if visible in ("yes", "no") else visible,
                     row.get("title", ""),
                     row.get("summary", ""),
                     _record(row.get("record", "")),

@@ -100,7 +100,7 @@ def _fields(case: Case, found: list[Record]) -> Counter[str]:
         counts["fields found"] = len(first.fields)
         if first.type == case.type:
             counts["fields right"] = sum(
-                field.name in case.fields and _is_equal(field.value, case.fields[field.name])
+                field.name in case.fields and is_equal(field.value, case.fields[field.name])
                 for field in first.fields
             )
     return counts
@@ -115,12 +115,13 @@ def _agenda(case: Case, found: list[Occasion]) -> Counter[str]:
         here = next((one for one in found if one.starts_at == start), None)
         if here is not None:
             counts["events right"] += 1
-            words = _words(title)
-            counts["titled"] += 2 * len(words & _words(here.title)) >= len(words)
+            wanted = words(title)
+            counts["titled"] += 2 * len(wanted & words(here.title)) >= len(wanted)
     return counts
 
 
-def _is_equal(value: Value, expected: str) -> bool:
+def is_equal(value: Value, expected: str) -> bool:
+    """Whether a value in normal form is what a label says."""
     if isinstance(value, list):
         names = {_squeezed(name) for name in expected.split(" | ")}
         first = {_squeezed(next(iter(entry.values()))) for entry in value}
@@ -140,7 +141,7 @@ def _squeezed(text: str) -> str:
     return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
-def _words(text: str) -> set[str]:
+def words(text: str) -> set[str]:
     """Words, and pairs of Chinese characters."""
     found = set(re.findall(r"[a-zäöüß0-9.,]+", text.casefold()))
     for run in re.findall(r"[\u4e00-\u9fff]+", text):

@@ -374,7 +374,7 @@ def headed(text: str, *, with_address: bool = False) -> str:
     """
     text = text[:80].rstrip()
     if with_address and "@" in text:
-        first, *_, last = _DOTS.split(text)
+        first, last = _DOTS.split(text)[0], _DOTS.split(text)[-1]
         return first.strip() if WHEN_RIGHT.fullmatch(last.strip()) and "@" not in first else ""
     match = _HEADED.match(text)
     if match is None and (text[-2:-1] == " " or is_chinese(text[-1:])):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engines.lines import Line, Page
 from rules import judge as rules
+from rules import kinds
 from tests.support.properties import REPEATED
 
 SIZE = (1080, 2400)
@@ -568,6 +569,11 @@ def test_the_app_is_named_by_a_window_a_menu_or_a_notification(rows, size, app):
 
 def test_a_conversation_is_not_named_after_the_person():
     assert placed(*BUBBLES).app_name == ""
+
+
+def test_a_handle_is_no_header_of_a_notification():
+    assert kinds.headed("@anna", with_address=True) == ""
+    assert kinds.headed("Anna · anna@example.org · now", with_address=True) == "Anna"
 
 
 BOXES = st.tuples(
