@@ -61,7 +61,7 @@ from errors import (
     Unavailable,
     Unreadable,
 )
-from outlets import feeds, mcp, shares, webhooks
+from outlets import feeds, mcp, shares, tabular, webhooks
 from settings import NAME, VERSION, Settings
 from spool import Spool
 from terminal.commands import Beside
@@ -79,6 +79,7 @@ BLUEPRINTS = (
     photos.routes,
     readings.routes,
     records.routes,
+    tabular.routes,
     words.routes,
     trash.routes,
     batch.routes,

@@ -30,7 +30,7 @@ from database import db
 from engines.records import MAX_RECORDS, TYPES, Field, Record, checked, normal, placed
 from errors import BadInput
 from lexicon import OPEN
-from rules import templates
+from rules import templates, totals
 from web import inputs, shapes
 
 # Fields that hold a record's amount, its day and who it is with, the first that is there.
@@ -65,12 +65,13 @@ class Wanted(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A record in a list, with its photo and its day."""
+    """A record in a list, with its photo, its day, and what is sensitive on the photo."""
 
     id: int
     photo_id: int
     day: str
     record: Record
+    sensitive: list[str]
 
 
 class Sum(NamedTuple):
@@ -199,28 +200,59 @@ def listed(
     """How many records are wanted, one page of them, the latest day first, and the sums of all of them by
     currency, the one with the most records first. Raises `BadInput` for an unknown type.
     """
+    _check(wanted)
+    among, values = _among(wanted, guarded=guarded)
+    sums, total = _sums(among, values)
+    page = f"{among} ORDER BY day DESC, id DESC LIMIT ? OFFSET ?"
+    return total, _read(page, (*values, size, (number - 1) * size), guarded=guarded), sums
+
+
+def following(wanted: Wanted, size: int, after: Listed | None) -> list[Listed]:
+    """The next wanted records after one of them, in the order of `listed`; the first ones for None. Unlike
+    its pages, these stay cheap however many came before. Raises `BadInput` for an unknown type.
+    """
+    _check(wanted)
+    among, values = _among(wanted, guarded=False)
+    if after is not None:
+        among = f"{among} AND (day, id) < (?, ?)" if among else "WHERE (day, id) < (?, ?)"
+        values = [*values, after.day, after.id]
+    return _read(f"{among} ORDER BY day DESC, id DESC LIMIT ?", (*values, size), guarded=False)
+
+
+def counted(wanted: Wanted) -> dict[str, int]:
+    """How many of the wanted records there are of each type that has some. Raises `BadInput` for an unknown
+    type.
+    """
+    _check(wanted)
+    among, values = _among(wanted, guarded=False)
+    sql = f"SELECT type, COUNT(*) FROM records {among} GROUP BY type"  # noqa: S608
+    found = dict(db.execute_sql(sql, tuple(values)).fetchall())
+    return {name: found[name] for name in TYPES if name in found}
+
+
+def _check(wanted: Wanted) -> None:
     for name in wanted.types:
         if name not in TYPES:
             raise BadInput(f"type: {name[:40]!r} is unknown; the types are {', '.join(TYPES)}")
-    among, values = _among(wanted, guarded=guarded)
-    sums, total = _sums(among, values)
-    order = "ORDER BY day DESC, id DESC LIMIT ? OFFSET ?"
-    page = f"SELECT id FROM records {among} {order}"  # noqa: S608
-    ids = [row[0] for row in db.execute_sql(page, (*values, size, (number - 1) * size)).fetchall()]
+
+
+def _read(chosen: str, values: tuple[Any, ...], *, guarded: bool) -> list[Listed]:
+    """The records that the end of a statement chooses, in its order."""
+    ids = [row[0] for row in db.execute_sql(f"SELECT id FROM records {chosen}", values).fetchall()]  # noqa: S608
     rows = db.execute_sql(
-        """SELECT records.id, records.photo_id, day, cleared,
+        """SELECT records.id, records.photo_id, day, cleared, sensitive,
             json_extract(shown.records, '$[' || place || ']')
         FROM records JOIN shown ON shown.photo_id = records.photo_id
         WHERE records.id IN (SELECT value FROM json_each(?))""",
         (msgspec.json.encode(ids).decode(),),
     ).fetchall()
     found = {}
-    for row_id, photo_id, day, cleared, stored in rows:
+    for row_id, photo_id, day, cleared, sensitive, stored in rows:
         record = _RECORD.decode(stored)
         if guarded and not cleared:
             record = without_secrets(record)
-        found[row_id] = Listed(row_id, photo_id, day, record)
-    return total, [found[row_id] for row_id in ids if row_id in found], sums
+        found[row_id] = Listed(row_id, photo_id, day, record, sensitive.split())
+    return [found[row_id] for row_id in ids if row_id in found]
 
 
 def without_secrets(record: Record) -> Record:
@@ -336,12 +368,20 @@ Day = Annotated[
 ]
 
 
-class ListQuery(msgspec.Struct):
+class Filter(msgspec.Struct):
     type: Annotated[list[shapes.RecordType], msgspec.Meta(description="may repeat")] = []
     since: Day = ""
     until: Day = ""
     seller: Annotated[str, msgspec.Meta(max_length=200, examples=["REWE"])] = ""
     q: inputs.AnyText = ""
+
+    def wanted(self) -> Wanted:
+        """Raises `BadInput`."""
+        since, until = _day("since", self.since), _day("until", self.until)
+        return Wanted(self.type, since, until, self.seller, self.q)
+
+
+class ListQuery(Filter):
     page: inputs.Page = 1
     page_size: inputs.PageSize = 20
 
@@ -352,17 +392,31 @@ def index(query: ListQuery) -> shapes.RecordPage:
     """List records, the latest day first. Days are those of the record, or the one on which the picture was
     taken where it has none; `since` and `until` are included.
     """
-    wanted = Wanted(query.type, _day("since", query.since), _day("until", query.until), query.seller, query.q)
-    total, found, sums = listed(wanted, query.page, query.page_size)
+    total, found, sums = listed(query.wanted(), query.page, query.page_size)
     return {
         "total": total,
         "page": query.page,
         "page_size": query.page_size,
         "records": [
-            {**_shown(one.record, one.id), "photo_id": one.photo_id, "day": one.day} for one in found
+            {
+                **_shown(one.record, one.id),
+                "photo_id": one.photo_id,
+                "day": one.day,
+                "sensitive": cast(Any, one.sensitive),
+                "doubtful": totals.is_doubtful(one.record),
+            }
+            for one in found
         ],
         "sums": [{"currency": one.currency, "value": f"{one.value:f}", "count": one.records} for one in sums],
     }
+
+
+@routes.get("/types")
+@inputs.operation()
+def types(query: Filter) -> shapes.RecordTypes:
+    """Count records by type. Types without any are left out."""
+    found = counted(query.wanted())
+    return {"types": [{"type": cast(Any, name), "count": count} for name, count in found.items()]}
 
 
 def _day(name: str, given: str) -> date | None:

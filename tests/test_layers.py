@@ -62,8 +62,8 @@ INSIDE = {
         "remote",
     ),
     "outlets": (
-        "atom ics mcp_tools shares webhooks",
-        "feeds mcp",
+        "atom ics linked mcp_tools shares webhooks",
+        "feeds mcp tabular",
     ),
     "queries": (
         "operators",
@@ -73,7 +73,7 @@ INSIDE = {
         "checks cues entities screen searched wordlists",
         "labels prices",
         "identity onetime passwords phrases",
-        "accounts keys",
+        "accounts keys totals",
         "sensitive",
         "days holdings layout likeness questions redaction templates",
         "kinds moments pairs quotes",
@@ -161,7 +161,7 @@ FLASK_USERS = {
 DATABASE_USERS = {
     *("database", "models", "spool", "loops", *ENGINES_WITH_TABLES),
     *(module for module, rank in RANKS.items() if rank >= RANKS["gate"] and not module.startswith("web.")),
-} - {"app", "outlets.atom", "outlets.ics", "tls.addresses", "tls.certificates", "tls.trust"}
+} - {"app", "outlets.atom", "outlets.ics", "outlets.linked", "tls.addresses", "tls.certificates", "tls.trust"}
 
 # Package -> the modules that may import it. It includes the standard library's access to the network and to
 # SQLite, which would bypass the address guard and the encryption.

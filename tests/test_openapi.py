@@ -115,6 +115,9 @@ DELETE /api/searches/{search_id}
 POST   /api/photos/{photo_id}/opened
 GET    /api/search/related
 GET    /api/records
+GET    /api/records/types
+GET    /api/records.csv
+GET    /api/records.jsonld
 GET    /api/agenda
 POST   /api/agenda/{item_id}/dismiss
 DELETE /api/agenda/{item_id}/dismiss

@@ -29,6 +29,7 @@ RESOURCES = {
     "photos": "Photos",
     "readings": "Photos",
     "records": "Records",
+    "tabular": "Records",
     "words": "Photos",
     "trash": "Photos",
     "batch": "Photos",

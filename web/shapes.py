@@ -452,6 +452,19 @@ class ListedRecord(RecordFields):
             examples=["2026-11-21"],
         ),
     ]
+    sensitive: Sensitive
+    doubtful: Annotated[
+        bool, Meta(description="whether its items do not add up to its total: one of them was misread")
+    ]
+
+
+class RecordTypeCount(TypedDict):
+    type: RecordType
+    count: Count
+
+
+class RecordTypes(TypedDict):
+    types: list[RecordTypeCount]
 
 
 class RecordSum(TypedDict):
