@@ -41,14 +41,15 @@ from engines.configuration import LOCAL
 from engines.findings import Entity
 from errors import BadInput, NotFound
 from models import AgendaItem, Analysis, Photo, Trash
-from rules.occasions import Occasion, occasions, standing
+from rules.occasions import occasions, standing
+from rules.planned import Occasion
 from settings import NAME, Settings
 from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
 # With a new number, every stored photo is looked at again, in the background.
-GRAMMAR = 1
+GRAMMAR = 2
 LOOKED_AT_ONCE = 4  # photos in a transaction, with up to 10 ms each
 MOST_DATES = 20  # of a remote model, for one photo
 

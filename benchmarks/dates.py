@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from benchmarks import drawn
 from engines.lines import Line, Page
-from rules.occasions import Occasion, occasions
+from rules.occasions import occasions
+from rules.planned import Occasion
 
 TEMPLATES = Path(__file__).with_name("dates.txt")
 LINES, SCREENS = 400, 120

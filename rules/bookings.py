@@ -10,7 +10,7 @@ from rules.subjects import any_of, evidence, names_something, subject, words_of
 from rules.travel import BESIDE, code, days_of, is_offer, mode_of, put, put_address
 from rules.view import Draft, View
 
-_NO_CARD = ("chat", "chats", "article", "post")  # kinds of screens whose appointments are somebody's words
+_ARTICLES = ("article", "post")  # kinds of screens whose days are of the world, not of a person
 _PERSONS = re.compile(r"\d{1,2}")
 
 
@@ -19,7 +19,11 @@ def lodging(view: View) -> Record | None:
     pairs, moments = view.pairs, view.moments
     arrives = pairs.find("checkin", moments.day, BESIDE)
     leaves = pairs.find("checkout", moments.day, BESIDE)
-    if evidence(view, "lodging") < 2 or (evidence(view, "flight") > 2 and not leaves):
+    if (
+        evidence(view, "cancelled")
+        or evidence(view, "lodging") < 2
+        or (evidence(view, "flight") > 2 and not leaves)
+    ):
         return None
     draft = Draft(view)
     if arrives is None or leaves is None:
@@ -73,8 +77,20 @@ def _named(view: View, kind: str) -> Value | None:
 def event(view: View) -> Record | None:
     """Something one has a ticket or an invitation for."""
     pairs = view.pairs
-    shown = evidence(view, "event") + pairs.has("doors") + pairs.has("venue") + pairs.has("event")
-    if shown < 2 or mode_of(view) is not None or evidence(view, "lodging") > shown:
+    shown = (
+        evidence(view, "event")
+        + evidence(view, "admission")
+        + _has_seat(view)
+        + pairs.has("doors")
+        + pairs.has("venue")
+        + pairs.has("event")
+    )
+    if (
+        shown < 2
+        or evidence(view, "cancelled")
+        or mode_of(view) is not None
+        or evidence(view, "lodging") > shown
+    ):
         return None
     if evidence(view, "appointment") >= shown or is_offer(view) or evidence(view, "table"):
         return None
@@ -96,7 +112,12 @@ def event(view: View) -> Record | None:
     put(draft, "seat", pairs.find("seat", _event_seat, BESIDE))
     put(draft, "ticketNumber", pairs.find(("ticket", "booking"), code, FORMED))
     ended = draft.record("EventReservation", 0.8 if starts[0].clock else 0.6)
-    return ended if ended and (len(ended.fields) > 2 or shown > 2) else None
+    return ended if ended and (len(ended.fields) > 2 or shown > 2 or evidence(view, "admission")) else None
+
+
+def _has_seat(view: View) -> bool:
+    """Whether a seat is that of a hall: trains and buses have other words."""
+    return view.pairs.has("seat") and not view.pairs.has("departure", "platform", "train", "bus", "from")
 
 
 def _is_place(view: View, text: str) -> bool:
@@ -129,7 +150,10 @@ def _start(view: View) -> tuple[Moment, Value] | None:
         return None
     if found[0].clock or found[0].last:
         return found
-    clock = pairs.find("time", moments.clock, BESIDE)
+    timed = list(pairs.each("time", moments.clock, BESIDE))
+    if len({one.clock for one, _ in timed}) > 1:
+        return found
+    clock = timed[0] if timed else None
     if clock is None or clock[0].day not in (None, found[0].day):
         near = _below(view, found[1])
         alone = [
@@ -185,7 +209,14 @@ def _party(view: View) -> tuple[str, Value] | None:
 def appointment(view: View) -> Record | None:
     """When somebody is to be seen: a doctor, an office, a hairdresser."""
     shown = evidence(view, "appointment")
-    if shown < 1 or mode_of(view) is not None or evidence(view, "table") or view.kind in _NO_CARD:
+    if (
+        shown < 1
+        or evidence(view, "cancelled")
+        or mode_of(view) is not None
+        or evidence(view, "table")
+        or view.kind in _ARTICLES
+        or _is_talk(view)
+    ):
         return None
     if evidence(view, "event") > shown + 1 or evidence(view, "parcel") > shown or is_offer(view):
         return None
@@ -206,6 +237,12 @@ def appointment(view: View) -> Record | None:
         view.pairs.find("preparation", lambda text: text if weight(text) > 5 else None, NAMED),
     )
     return draft.record("Appointment", 0.75)
+
+
+def _is_talk(view: View) -> bool:
+    """Whether a screen is a conversation of two, not messages from one sender."""
+    left, right = view.layout.bubbles
+    return view.kind in ("conversation", "conversations") and (bool(right) or len(left) > 3)
 
 
 _DINERS = re.compile(rf"(?<![\d:.])(\d{{1,2}}) ?(?:{any_of('diners')})(?!\w)", re.IGNORECASE)

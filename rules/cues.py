@@ -199,6 +199,8 @@ CANCELLED = _words(r"(?:been|was|is|were|are) cancell?ed|cancell?ed:", "已取�
 EVENING = _words("tonight|evening|dinner|party|drinks|movie|pm", "今晚|明晚|晚上|晚饭|晚餐")
 EXPIRED = _words("expired", "已过期|已到期|已失效")
 TIMES = _words("boarding|depart(?:s|ure)|doors|check-in", "登机|起飞|出发|发车")
+# Whose plan it is, in a sentence.
+YOURS = _words("you|your|yours|we|us|our|i|my|me|please|ihr|sie|dein", "你|您|我|咱|请|家长|大家|同学")
 UNTIL = re.compile(
     r"(?<![a-z])(?:until|till?|through|by|before|no later than|bis(?: zum)?)(?: the)?\s{0,2}$", re.IGNORECASE
 )

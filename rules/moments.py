@@ -25,6 +25,7 @@ class Moment(NamedTuple):
     clock: str  # "07:10", or ""
     last: date | None
     until: str
+    exact: bool = True  # a day of a month, not "Friday" or "tomorrow"
 
     @property
     def begins(self) -> str:
@@ -55,8 +56,9 @@ class Moments:
         return [self._moment(when) for when in days.whens(days.folded(text[:400])) if not when.repeats]
 
     def day(self, text: str) -> Moment | None:
-        """The first day in a text, with its time."""
-        return next((one for one in self.all(text) if one.day is not None), None)
+        """The first day in a text, with its time: one of a month before a weekday."""
+        found = [one for one in self.all(text) if one.day is not None]
+        return min(found, key=lambda one: not one.exact, default=None)
 
     def clock(self, text: str) -> Moment | None:
         """The first time of day in a text."""
@@ -83,6 +85,7 @@ class Moments:
             _clock(when.clock, tonight),
             last,
             _clock(when.until, tonight, when.clock),
+            when.first is None or when.first.day is not None,
         )
 
     def resolved(self, day: Day) -> date | None:

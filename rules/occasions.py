@@ -10,21 +10,23 @@ More than 550 lines, because a date counts as an event by rules that weigh again
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
 from engines.lines import Line, Page
-from rules import cues, days
+from engines.records import Record
+from rules import cues, days, kinds, recorder
 from rules.cues import Cue
 from rules.days import When
 from rules.layout import Block, Layout, is_chinese, joined, letters, plain, weight
 from rules.names import is_generic
+from rules.planned import FAR, LASTING, LONG_AGO, MAX_QUOTE, MAX_TITLE, Occasion, planned
+from rules.subjects import subject
+from rules.view import View
 from text import one_line, shortened
 
 MOST = 20
-MAX_TITLE = 120
-MAX_QUOTE = 300
 MAX_BLOCK = 1_200  # characters of a paragraph that are read
 MAX_TEXT = 20_000  # characters of a page that are looked through for its context
 MAX_LABEL = 40  # characters
@@ -34,35 +36,20 @@ ENDS = frozenset("?!。？！吗吧了…")  # of a sentence, which is no label
 MOST_ENTRIES = 3  # paragraphs with days on a screen about one thing
 MAX_SUBJECT = 60  # characters
 ENOUGH_WORDS = 12  # letters that say what it is, Chinese ones counted double
+PROSE = 30  # letters of a sentence, Chinese ones counted double
 LIGHT = 14  # letters beside a value, Chinese ones counted double
-# A day further away is misread, or of something that is over. Documents are valid for decades.
-LONG_AGO, FAR = timedelta(days=400), timedelta(days=3 * 366)
+# Documents are valid for decades.
 LONG_AGO_VALID, FAR_VALID = timedelta(days=20 * 366), timedelta(days=30 * 366)
 # Without a year, a day further ahead may be one of this year's that is past.
 SOON = timedelta(days=100)
 # How far from a day its cue may be, in letters, Chinese ones counted double.
 BEFORE, BEFORE_WEAK, AFTER = 70, 46, 26
 WEAKER = 36  # twice the letters by which a weak cue must be nearer than another one
-# What may have been missed. Of other kinds a day that is over when the screenshot is taken is only a date.
-LASTING = frozenset({"deadline", "expiry"})
 PLANNED = frozenset({"appointment", "departure", "pickup"})  # kinds that a title tells
 
 
-@dataclass(frozen=True)
-class Occasion:
-    """Something that happens at a time. `kind` is event, deadline, departure, pickup, appointment or expiry;
-    `title` says what it is. `starts_at` and `ends_at` are local time without a zone: "2026-11-22" if
-    `all_day`, else "2026-11-22T14:30". `quote` is the line that it is on, whose index in the page is `line`.
-    """
-
-    kind: str
-    title: str
-    starts_at: str
-    ends_at: str | None
-    all_day: bool
-    quote: str
-    line: int
-
+# Kinds of screens whose days are of the world, not of a person.
+_ARTICLES = frozenset({"article", "post"})
 
 # Deliveries are events that need no time of day.
 _KINDS = {"delivery": "event"}
@@ -76,11 +63,11 @@ class _Found(NamedTuple):
     distance: int
 
 
-def occasions(page: Page, taken: datetime) -> list[Occasion]:
+def occasions(page: Page, taken: datetime, records: Sequence[Record] | None = None) -> list[Occasion]:
     """The occasions on a page, at most `MOST`, in order of `starts_at`. `taken` is when the screenshot was
-    taken, in local time without a zone.
+    taken, in local time without a zone. `records` are those of the page; None makes them again.
     """
-    return _Screen(page, taken).occasions()
+    return _Screen(page, taken, records).occasions()
 
 
 def standing(page: Page, said: str, taken: datetime, label: str = "") -> Occasion | None:
@@ -107,9 +94,15 @@ def _squeezed(text: str) -> str:
 class _Screen:
     """The paragraphs of a page, and the days in them."""
 
-    def __init__(self, page: Page, taken: datetime):
+    def __init__(self, page: Page, taken: datetime, records: Sequence[Record] | None = None):
         self._taken = taken
         self._layout = Layout(page)
+        view = View(page, self._layout, kinds.by_rules(kinds.evidence(self._layout)).kind, "", taken)
+        self._view = view
+        records = recorder.records(view) if records is None else records
+        self._planned = planned(records, view)
+        self._recorded = {line for record in records for field in record.fields for line in field.lines}
+        self._is_article = view.kind in _ARTICLES
         self._blocks = self._layout.blocks
         self._texts = [
             days.folded(joined(line.text for line in block.lines))[:MAX_BLOCK] for block in self._blocks
@@ -122,7 +115,6 @@ class _Screen:
         whole = "\n".join(self._texts)[:MAX_TEXT]
         self._order = days.day_first(whole)
         self._is_travel = cues.TRAVEL.search(whole) is not None
-        self._is_ticket = cues.TICKET.search(whole) is not None
         # The column of dates in a list of messages, files or payments.
         self._is_list = sum(len(row.lines) > 1 and _is_dated(row.last.text) for row in self._layout.rows) >= 4
         self._known: dict[int, tuple[Cue | None, str]] = {}  # the labels
@@ -143,6 +135,22 @@ class _Screen:
             timed = any(not other.all_day and other.starts_at[:10] == one.starts_at for other in kept)
             if not (reason.cue.weak and timed) and not any(_same(one, other) for other in kept):
                 kept = [other for other in kept if not _same(other, one)] + [one]
+        if self._planned:
+            days_named = {entry.starts_at[:10] for entry in self._planned}
+            kept = [
+                one
+                for one in kept
+                if one.line not in self._recorded
+                or one.starts_at[:10] not in days_named
+                or any(_is_known(one, entry) for entry in self._planned)
+            ]
+        for entry in self._planned:
+            same = [one for one in kept if _is_known(one, entry)]
+            entry = _completed(entry, same)
+            if not entry.title:
+                name = subject(self._view)
+                entry = replace(entry, title=name.text if name else entry.quote)
+            kept = [entry, *(one for one in kept if one not in same)]
         return sorted(kept, key=lambda one: (one.starts_at, one.line))[:MOST]
 
     def day(self, written: days.Day) -> date | None:
@@ -180,17 +188,24 @@ class _Screen:
                 cue, label = self._label(number)
                 distance = 2
             if cue is None:
-                cue, distance = self._context(number, when) or self._to_come(number, when, near), 60
+                cue, distance = self._to_come(number, when, near), 60
             if cue is None or not cue.kind:
                 continue
             if when.first is None:
-                completed = self._with_day(number, when, cue)
-                if completed is None:
+                first = self._only_day() if label and not cue.weak else None
+                if first is None:
                     continue
-                when, distance = completed, distance + 20
-            elif when.clock is None and _is_value(text, whens):
-                when = self._with_time(number, when)
+                when, distance = replace(when, first=first), distance + 20
             yield _Found(when, cue, number, label, distance)
+
+    def _only_day(self) -> days.Day | None:
+        """The day of a labelled time: the only day to come that is a value of the screen."""
+        found: dict[date, days.Day] = {}
+        for text, whens in zip(self._texts, self._whens, strict=True):
+            for one in whens if _is_value(text, whens) else ():
+                if one.first is not None and (day := self.day(one.first)) and day >= self._taken.date():
+                    found.setdefault(day, one.first)
+        return next(iter(found.values())) if len(found) == 1 else None
 
     def _label(self, number: int) -> tuple[Cue | None, str]:
         """The cue of the label at the left of a value or above it, and the label."""
@@ -229,34 +244,21 @@ class _Screen:
         if above and not beside:
             yield max(above, key=lambda other: other.bottom), False
 
-    def _context(self, number: int, when: When) -> Cue | None:
-        """What a day with a time is for on a ticket or an invitation, where it is alone on its line."""
-        if when.first is None or not _is_value(self._texts[number], self._whens[number]):
-            return None
-        if self._rows.get(id(self._blocks[number].lines[0]), ((),))[0] is not self._blocks[number].lines[0]:
-            return None
-        if self._with_time(number, when).clock is None:
-            return None
-        if not self._is_ticket:
-            return None
-        return Cue(0, 0, "departure" if self._is_travel else "event", True)
-
     def _to_come(self, number: int, when: When, near: Sequence[Cue]) -> Cue | None:
         """What a day is for that has words beside it and no cue. Posts, lists and receipts name days that are
         past, so a day that certainly is to come is somebody's plan.
         """
         day, text = when.first, self._texts[number]
-        if day is None or any(not cue.kind for cue in near) or day.vague:
+        if day is None or any(not cue.kind for cue in near) or day.vague or self._is_article:
             return None
+        if weight(text) > PROSE and when.clock is None and cues.YOURS.search(text) is None:
+            return None  # what the news say
         words = _words_beside(text, self._whens[number])
         if _is_value(text, self._whens[number]) and words < 4:
             label, is_beside = next(self._labels(number), (None, False))
             text = days.folded(label.text[:MAX_LABEL]) if label is not None else ""
             is_named = is_beside and (when.clock is not None or day.year is not None)
-            is_ticket_day = self._is_ticket and (
-                cues.DAY_LABEL.fullmatch(text) is not None or self._is_weekday_of(text, day)
-            )
-            if not is_ticket_day and (
+            if (
                 not (is_named or cues.DATED.search(text))
                 or weight(text) < 4
                 or days.whens(text)
@@ -282,73 +284,6 @@ class _Screen:
             return None
         kind = "event" if before is None else "expiry" if cues.LASTS.search(text) else "deadline"
         return Cue(when.start, when.start, kind, True)
-
-    def _is_weekday_of(self, text: str, day: days.Day) -> bool:
-        """Whether a text is the weekday of a day and nothing else: "Fri" above "27 Nov"."""
-        whens = days.whens(text)
-        written = whens[0].first if len(whens) == 1 and _is_value(text, whens) else None
-        meant = self.day(day)
-        return (
-            written is not None
-            and written.is_weekday
-            and meant is not None
-            and (meant.weekday() == written.weekday)
-        )
-
-    def _with_day(self, number: int, when: When, cue: Cue) -> When | None:
-        """A labelled time with the day that is on the screen, if there is one only that is to come."""
-        text, whens = self._texts[number], self._whens[number]
-        if cue.weak and (not cues.TIMES.search(text) or _is_value(text, whens)):
-            return None
-        found: dict[date, tuple[int, When]] = {}
-        for other, whens in enumerate(self._whens):
-            if other == number or not whens or not _is_value(self._texts[other], whens):
-                continue
-            for one in whens:
-                if one.first is None or one.clock is not None or one.repeats or one.last is not None:
-                    continue
-                label = self._label(other)[0]
-                if label is not None and (not label.kind or (label.kind != cue.kind and not label.weak)):
-                    continue
-                day = self.day(one.first)
-                if day is not None and day >= self._taken.date():
-                    found.setdefault(day, (other, one))
-        if len(found) != 1:
-            return None
-        ((_, one),) = found.values()
-        return replace(when, first=one.first)
-
-    def _with_time(self, number: int, when: When) -> When:
-        """A day with the time that is alone on the line below it, or with the only labelled one."""
-        line = self._blocks[number].lines[-1]
-        for other in (number + 1, number - 1):
-            if not 0 <= other < len(self._blocks) or len(self._whens[other]) != 1:
-                continue
-            one, near = self._whens[other][0], self._blocks[other].lines[0]
-            if (
-                one.first is None
-                and one.clock is not None
-                and _is_value(self._texts[other], [one])
-                and abs(near.top - line.top) < 2.6 * line.height
-                and (_is_below(near, line) or _is_below(line, near))
-                and not next(self._labels(other), (None, False))[1]
-            ):
-                return replace(when, clock=one.clock, until=one.until)
-        times = [
-            whens[0]
-            for other, whens in enumerate(self._whens)
-            if self._is_ticket and len(whens) == 1 and whens[0].first is None and self._is_time(other)
-        ]
-        return replace(when, clock=times[0].clock, until=times[0].until) if len(times) == 1 else when
-
-    def _is_time(self, number: int) -> bool:
-        """Whether a block is the value of a label like "Time"."""
-        label = next(self._labels(number), (None, False))[0]
-        return (
-            label is not None
-            and cues.TIME_LABEL.fullmatch(days.folded(label.text[:MAX_LABEL])) is not None
-            and _is_value(self._texts[number], self._whens[number])
-        )
 
     # ------------------------------------------------------------------------------------------------ making
 
@@ -520,6 +455,27 @@ def _same(one: Occasion, other: Occasion) -> bool:
     )
 
 
+def _is_known(one: Occasion, planned: Occasion) -> bool:
+    """Whether a day that was found by its words is that of a record."""
+    if one.all_day or planned.all_day:
+        return one.starts_at[:10] == planned.starts_at[:10]
+    return one.starts_at == planned.starts_at
+
+
+def _completed(planned: Occasion, same: Sequence[Occasion]) -> Occasion:
+    """An entry of a record with the times that were found by their words, and with the words around them
+    where they name more than the record does: "Flight CA1831 to Shanghai".
+    """
+    if not planned.title or _NUMBER_ALONE.fullmatch(planned.title):
+        longer = (one.title for one in same if planned.title in one.title)
+        planned = replace(planned, title=next(longer, planned.title))
+    timed = next((one for one in same if not one.all_day), None)
+    if timed is not None and planned.all_day:
+        return replace(timed, kind=planned.kind, title=planned.title)
+    ends = next((one.ends_at for one in same if one.ends_at and one.starts_at == planned.starts_at), None)
+    return replace(planned, ends_at=planned.ends_at or ends)
+
+
 def _written(day: date, clock: time | None) -> str:
     return f"{day}T{clock:%H:%M}" if clock is not None else f"{day}"
 
@@ -648,4 +604,5 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _TRAILING = re.compile(r"^(?:(?:at|in|on|from|by|and)\s(?=\w)|之?前|以前)", re.IGNORECASE)
+_NUMBER_ALONE = re.compile(r"[A-Z0-9 ]{2,12}")
 _WEEK = frozenset("日一二三四五六周MTWFS ")  # the head of a calendar

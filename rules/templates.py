@@ -44,6 +44,14 @@ def summary(record: Record, language: str) -> str:
     return said[:1].upper() + said[1:]
 
 
+def complete(template: str, record: Record, language: str) -> str:
+    """A template in words of a language, "" where a field of it is missing."""
+    named = _FIELD.findall(template)
+    if not all(worded(record, name, form, language) for name, form in named):
+        return ""
+    return _FIELD.sub(lambda match: worded(record, match[1], match[2] or "", language), template)
+
+
 def worded(record: Record, name: str, form: str, language: str) -> str:
     """The value of a field in words of a language, "" where the record has none. `form` is that of the
     templates: `day`, `clock`, `quote`, `long`, `full` or "".

@@ -64,7 +64,7 @@ class Route(NamedTuple):
 def journey(view: View) -> Record | None:
     """A flight, a train or a bus that is booked."""
     mode = mode_of(view)
-    if mode is None or is_offer(view):
+    if mode is None or is_offer(view) or evidence(view, "cancelled"):
         return None
     draft = Draft(view)
     pairs = view.pairs
@@ -107,6 +107,8 @@ def mode_of(view: View) -> Mode | None:
         shown["train"] += 3
     if shown["air"] and _first(view, _FLIGHT) is not None and not pairs.has("train"):
         shown["air"] += 2
+    if pairs.has("departure") and _route_in_a_line(view) is not None:
+        shown = {name: amount + (amount > 0) for name, amount in shown.items()}
     mode = max(shown, key=lambda name: shown[name])
     return mode if shown[mode] >= 2 else None  # type: ignore[return-value]
 
@@ -313,9 +315,12 @@ def days_of(view: View) -> Iterator[tuple[Moment, Value]]:
         else set()
     )
     skipped -= {id(value.lines[0]) for _, value in view.pairs.each("date", view.moments.day)}
-    for line in view.layout.lines:
-        if id(line) not in skipped and (moment := view.moments.day(line.text)) is not None:
-            yield moment, Value(line.text, (line,), "rest", "")
+    found = [
+        (moment, Value(line.text, (line,), "rest", ""))
+        for line in view.layout.lines
+        if id(line) not in skipped and (moment := view.moments.day(line.text)) is not None
+    ]
+    return iter(sorted(found, key=lambda one: not one[0].exact))
 
 
 def _two_clocks(view: View) -> tuple[tuple[Moment, Value], tuple[Moment, Value]] | None:

@@ -81,7 +81,7 @@ INSIDE = {
         "headings subjects",
         "lists travel writings",
         "bookings captions cards money parcels",
-        "digest recorder",
+        "digest planned recorder",
         "occasions",
         "judge",
         "embedded",

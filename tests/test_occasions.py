@@ -149,8 +149,9 @@ def test_a_label_is_at_the_left_or_above(rows, expected):
         (("周五", "11月27日", "座位 5排3座"), ["2026-11-27"]),
         ((("Date", "Fri 27 Nov"), ("Time", "19:30"), ("Row 5", "Seat 3")), ["2026-11-27T19:30"]),
         ((("日期", "11月27日 周五"), ("时间", "19:30"), ("座位", "5排3座")), ["2026-11-27T19:30"]),
-        # Another weekday, a past day, two times, no ticket.
-        ((("Thu", "27 Nov"), ("Seat", "F12")), []),
+        # A weekday never overrules the day beside it.
+        ((("Thu", "27 Nov"), ("Seat", "F12")), ["2026-11-27"]),
+        # A past day, two times, no ticket.
         ((("Fri", "20 Nov"), ("Seat", "F12")), []),
         ((("Date", "27 Nov"), ("Time", "19:30"), ("Time", "21:00"), ("Seat", "3")), ["2026-11-27"]),
         ((("Fri", "27 Nov"), ("Size", "5 MB")), []),
@@ -178,7 +179,8 @@ def test_a_sentence_may_be_wrapped():
         (["Meeting " + "word " * 60 + "3 Dec"], None),
         (["12月3日"], None),
         (["快递请于12月3日前取走"], "快递取走"),
-        (["Dentist appointment", "3 Dec at 14:30", "Dr. Chen, Main Street 5"], "Dentist appointment"),
+        (["Dentist appointment", "3 Dec at 14:30", "Dr. Chen, Main Street 5"], "Dr. Chen"),
+        (["Appointment", "Dr. Lindqvist", "Tuesday, December 1, 2026 at 08:15"], "Dr. Lindqvist"),
         (["Parcel locker", "Pick up until 3 Dec", "Code 48 29 11"], "Parcel locker · Pick up"),
     ],
 )
