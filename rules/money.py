@@ -214,7 +214,12 @@ def _written(price: Price, row: Row) -> str:
 def product(view: View) -> Record | None:
     """A product with its price, as a shop shows it."""
     prices = view.money.prices(view.layout.content)
-    if not evidence(view, "product") or not 1 <= len(prices) <= 8 or view.pairs.has("total", "order"):
+    if (
+        view.kind in ("video", "post", "article")
+        or not evidence(view, "product")
+        or not 1 <= len(prices) <= 8
+        or view.pairs.has("total", "order")
+    ):
         return None
     price, named = _largest(view), subject(view)
     if price is None or named is None:

@@ -12,6 +12,7 @@ MAKERS: tuple[Maker, ...] = (
     writings.error,
     cards.one_time_code,
     cards.wifi,
+    cards.contact,
     writings.conversation,
     lists.messages,
     writings.post,
@@ -35,7 +36,6 @@ MAKERS: tuple[Maker, ...] = (
     lists.calendar,
     writings.article,
     writings.place,
-    cards.contact,
 )
 
 
