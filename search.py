@@ -480,12 +480,14 @@ def find_photos(query: SearchQuery) -> shapes.PhotoHits:
 
     Operators filter: `app:` `tag:` `device:` `category:` `intent:` with a value (`app:"Google Maps"`),
     `before:` `after:` `on:` with a day, month or year (`2026-11-22`, `2026-11`, `2026`) or `today` or
-    `yesterday` (`今天`, `昨天`), `is:kept` `is:sensitive` `is:unread` `has:code` `has:link` `has:date`. A
-    minus excludes: `-word`, `-"a phrase"`, `-app:Maps`. Of several apps, devices, categories or
-    intents, a photo has one; all other operators must hold. `after:` begins when the day, month or year
-    has ended, and days are those of the server's time zone. Unread is what nobody has opened (`POST
-    /api/photos/{id}/opened`). Everything else with a colon is text. Without words, all photos that pass
-    are counted, and the latest pictures come first.
+    `yesterday` (`今天`, `昨天`), `is:kept` `is:sensitive` `is:unread` `has:code` `has:link` `has:date`; and
+    by records `type:receipt` (also a beginning like `type:flight`, or a category), `seller:rewe`,
+    `amount:>20` (`<`, `>=`, `<=`, `10..20`, also with a currency, `5EUR`), `has:amount`, of which all
+    hold for one record. A minus excludes: `-word`, `-"a phrase"`, `-app:Maps`. Of several apps,
+    devices, categories, intents or types, a photo has one; all other operators must hold. `after:`
+    begins when the day, month or year has ended, and days are those of the server's time zone. Unread
+    is what nobody has opened (`POST /api/photos/{id}/opened`). Everything else with a colon is text.
+    Without words, all photos that pass are counted, and the latest pictures come first.
     """
     found = find(
         query.q,

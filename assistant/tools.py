@@ -92,8 +92,9 @@ class SearchKnowledgeBase(msgspec.Struct):
     """Search the person's own screenshots by the words on them. Finds words, their beginnings and typos; use
     a few distinctive words, not a sentence. An empty query lists the newest screenshots that match the
     filters. The query may have operators: app:"Google Maps", tag:trip, is:kept, is:unread, has:code,
-    has:link, has:date, on:2026-11, before:2026, -word. With few results, `closest_in_meaning` has
-    screenshots that may be about it in other words; most are not: read one before you rely on it.
+    has:link, has:date, type:receipt, seller:rewe, amount:>20, has:amount, on:2026-11, before:2026, -word.
+    With few results, `closest_in_meaning` has screenshots that may be about it in other words; most are not:
+    read one before you rely on it.
     """
 
     query: Annotated[str, _about('Words to look for; "in quotes" for an exact phrase')] = ""

@@ -24,8 +24,8 @@ STATEMENTS = (
         UNIQUE (photo_id, place)
     ) STRICT
     """,
-    "CREATE INDEX records_day ON records (day, id)",
-    "CREATE INDEX records_type_day ON records (type, day, id)",
+    "CREATE INDEX records_day ON records (day, id, type, currency, amount)",
+    "CREATE INDEX records_type_day ON records (type, day, id, currency, amount)",
     "DROP VIEW shown",
     """
     CREATE VIEW shown AS

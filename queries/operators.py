@@ -8,6 +8,10 @@ A name and a colon (`:` or `：`) are followed by the value, which ends at a spa
 space after them. A minus in front of an operator, a word or a phrase excludes. A minus before a digit is a
 part of a number.
 
+What screenshots say is asked for by `type:receipt`, also by a beginning like `type:flight`, where a
+category's name means the category; by `seller:rewe`; by `amount:>20`, `amount:<=9.99`, `amount:10..20` or
+`amount:5EUR`; and by `has:amount`. Amounts are compared without their sign.
+
 Days are those of this machine's time zone. `before:` is before the day, month or year begins, `after:` is
 after it has ended, `on:` is within it.
 """
@@ -19,6 +23,7 @@ from typing import NamedTuple
 import terms
 from clock import local_day, start_of_local
 from engines.findings import CATEGORIES, INTENTS
+from engines.records import TYPES
 from rules.holdings import KINDS
 
 MOST = 32  # operators of a query; further ones are text
@@ -29,8 +34,10 @@ FIRST_YEAR, LAST_YEAR = 1970, 2999  # of dates; others are text
 
 _DATED = ("before", "after", "on")
 # The values of those that take no others.
-_VALUES = {"category": CATEGORIES, "intent": INTENTS, "is": STATES, "has": KINDS}
-NAMES = ("app", "tag", "device", *_VALUES, *_DATED)
+_VALUES = {"category": CATEGORIES, "intent": INTENTS, "is": STATES, "has": (*KINDS, "amount")}
+_RECORDS = ("type", "seller", "amount")
+NAMES = ("app", "tag", "device", *_VALUES, *_RECORDS, *_DATED)
+SHORTEST_TYPE = 3  # letters with which a type's name may begin
 
 _QUOTES = '"“”„«»「」＂'  # those that `terms.fold` makes one
 _QUOTE = re.compile(f"[{_QUOTES}]")
@@ -41,6 +48,8 @@ _START = re.compile(
     rf"|[{_QUOTES}]"
 )
 _SPACE = re.compile(r"\s")
+_NUMBER = r"[0-9]{1,12}(?:[.,][0-9]{1,4})?"
+_AMOUNT = re.compile(rf"(<=|>=|<|>|=)?({_NUMBER})(?:\.\.({_NUMBER}))?([A-Z]{{3}})?", re.IGNORECASE)
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?", re.ASCII)
 
 
@@ -51,13 +60,26 @@ class Period(NamedTuple):
     until: datetime | None
 
 
+class Amount(NamedTuple):
+    """A range of amounts, ends included where they are `whole`, of one currency or, with "", of any."""
+
+    least: float | None = None
+    most: float | None = None
+    whole: bool = True
+    currency: str = ""
+
+
 class Operator(NamedTuple):
-    """A condition of a query. `name` is an operator's, or `time` for those of dates, or `word`."""
+    """A condition of a query. `name` is an operator's, or `time` for those of dates, or `word`. `types` are
+    those of records that the value of `type` means.
+    """
 
     name: str
     value: str
     excludes: bool = False
     period: Period | None = None
+    types: tuple[str, ...] = ()
+    amount: Amount | None = None
 
 
 class Parts(NamedTuple):
@@ -112,10 +134,36 @@ def _operator(name: str, value: str, excludes: bool, now: datetime) -> Operator 
     if name in _DATED:
         period = _period(name, value, now)
         return None if period is None else Operator("time", value, excludes, period)
+    if name == "type":
+        return _type(terms.fold(value).casefold().replace("-", "_"), excludes)
+    if name == "amount":
+        amount = _amount(terms.fold(value))
+        return None if amount is None else Operator(name, value, excludes, amount=amount)
     allowed = _VALUES.get(name)
     if allowed is not None:
         value = terms.fold(value).casefold().replace("-", "_")
     return None if allowed is not None and value not in allowed else Operator(name, value, excludes)
+
+
+def _type(value: str, excludes: bool) -> Operator | None:
+    if value in CATEGORIES:
+        return Operator("category", value, excludes)
+    meant = tuple(name for name in TYPES if name.casefold() == value)
+    if not meant and len(value) >= SHORTEST_TYPE:
+        meant = tuple(name for name in TYPES if name.casefold().startswith(value))
+    return Operator("type", value, excludes, types=meant) if meant else None
+
+
+def _amount(value: str) -> Amount | None:
+    found = _AMOUNT.fullmatch(value)
+    if found is None or (found[1] and found[3]):
+        return None
+    first, last = (float(number.replace(",", ".")) if number else None for number in found.group(2, 3))
+    sign, currency = found[1] or "=", (found[4] or "").upper()
+    if sign == "=":
+        return Amount(first, first if last is None else last, True, currency)
+    least, most = (first, None) if sign[0] == ">" else (None, first)
+    return Amount(least, most, sign.endswith("="), currency)
 
 
 def _exclusion(value: str) -> Operator | None:

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 import photos
+import records
 import tallies
 from clock import iso
 from lexicon import OPEN, Query, counts, date_terms, filter_term, folded_tag, read, rows
@@ -25,8 +26,9 @@ from rules import holdings
 MOST_NAMED = 24  # apps or devices that one value may mean: they differ in upper and lower case only
 DAY = timedelta(days=1)
 
+_OF_RECORDS = ("type", "seller", "amount")
 # Operators whose values may be on a photo: a guarded query with one finds none that is withheld.
-_TELLING = {"app", "has", "tag"}
+_TELLING = {"app", "has", "tag", *_OF_RECORDS}
 _COLUMNS = {"category": "content_category", "intent": "intent", "device": "device_id", "app": "app_name"}
 # The indexes of lists in the order of the pictures' time, by the column of their filter.
 _INDEXES = {
@@ -76,6 +78,7 @@ class Scope(msgspec.Struct):
         scope = cls(phrases=phrases, guarded=query.guarded)
         scope._limit(filters.since, filters.until)
         asked: dict[tuple[str, bool], list[str]] = {}
+        of_records: list[Operator] = []
         for operator in operators:
             if operator.period is not None and operator.excludes:
                 scope.outside.append(operator.period)
@@ -85,16 +88,19 @@ class Scope(msgspec.Struct):
                 scope.excluded.append(quoted(operator.value))
             else:
                 asked.setdefault((operator.name, operator.excludes), []).append(operator.value)
+                if operator.name in _OF_RECORDS or (operator.name, operator.value) == ("has", "amount"):
+                    of_records.append(operator)
         chosen = [Choice(column, [value]) for column, value in filters.values().items() if value]
         for (name, excludes), values in asked.items():
             if name in _COLUMNS:
                 meant = [known for value in values for known in _named(name, value)]
                 chosen.append(Choice(_COLUMNS[name], meant, excludes))
-            else:
+            elif name not in _OF_RECORDS:
                 for value in dict.fromkeys(values):
                     scope._look_up(name, value, excludes)
         for choice in chosen:
             scope._choose(choice)
+        scope._look_up_records(of_records)
         if query.guarded and (filters.app or any(name in _TELLING for name, _ in asked)):
             scope.lookups.append((OPEN, []))
         return scope
@@ -281,7 +287,26 @@ class Scope(msgspec.Struct):
             self.conditions.append(any_of(of_filter))
             self.postings += sum(counts(of_filter).values())
 
+    def _look_up_records(self, operators: list[Operator]) -> None:
+        """What must hold of one record, and what of none of these."""
+        wanted = [
+            _of_record(operator) for operator in operators if not operator.excludes and not operator.types
+        ]
+        types = [name for operator in operators if not operator.excludes for name in operator.types]
+        if types:
+            wanted.append((f"type IN ({_marks(types)})", types))
+        if self.guarded:
+            wanted.append(("plain IS NOT NULL", []))
+        if any(not operator.excludes for operator in operators):
+            self.lookups.append(_having(wanted))
+        for operator in operators:
+            if operator.excludes:
+                sql, values = _having([*wanted, _of_record(operator)])
+                self.lookups.append((_unless(True, sql), values))
+
     def _look_up(self, name: str, value: str, excludes: bool) -> None:
+        if (name, value) == ("has", "amount"):
+            return
         if name == "tag":
             folded = folded_tag(value)
             self.tag = self.tag or ("" if excludes else folded)
@@ -316,6 +341,33 @@ def quoted(term: str) -> str:
 def any_of(wanted: Iterable[str]) -> str:
     """A condition of FTS5: one of these terms."""
     return f"({' OR '.join(map(quoted, wanted))})"
+
+
+def _having(conditions: list[tuple[str, Values]]) -> tuple[str, Values]:
+    """That a photo has a record for which these conditions hold."""
+    within = " AND ".join(["photo_id = {id}", *(sql for sql, _ in conditions)])
+    values = [value for _, its_values in conditions for value in its_values]
+    return f"EXISTS (SELECT 1 FROM records WHERE {within})", values  # noqa: S608
+
+
+def _of_record(operator: Operator) -> tuple[str, Values]:
+    """The condition that an operator is for a record."""
+    if operator.types:
+        return f"type IN ({_marks(list(operator.types))})", list(operator.types)
+    if operator.name == "seller":
+        return "instr(party, ?)", [records.is_of(operator.value)]
+    conditions = ["amount IS NOT NULL"]
+    values: Values = []
+    if (amount := operator.amount) is not None:
+        equal = "=" if amount.whole else ""
+        for sign, bound in ((">", amount.least), ("<", amount.most)):
+            if bound is not None:
+                conditions.append(f"abs(CAST(amount AS REAL)) {sign}{equal} ?")
+                values.append(bound)
+        if amount.currency:
+            conditions.append("currency = ?")
+            values.append(amount.currency)
+    return " AND ".join(conditions), values
 
 
 def _unless(excludes: bool, sql: str) -> str:

@@ -69,7 +69,7 @@ def shown(page, photo):
     expect(page.locator(f".viewer-slide[data-slide='{photo}'][data-state=ready]")).not_to_have_attribute(
         "inert", ""
     )
-    expect(page.locator(".viewer-details:not(.stale) .facts")).to_be_attached()
+    expect(page.locator(".viewer-details:not(.stale) .facts").last).to_be_attached()
 
 
 def from_list(dashboard, photo, **options):
@@ -808,3 +808,41 @@ def test_the_focus_stays_in_the_viewer(dashboard):
             assert page.evaluate("document.activeElement === document.body")
             continue
         assert page.evaluate("!!document.activeElement.closest('dialog')")
+
+
+def test_what_a_screenshot_says_is_a_card_whose_fields_are_shown_on_the_picture(dashboard):
+    photo = dashboard.ids[0]
+    said = [
+        {
+            "type": "TrainReservation",
+            "fields": [
+                {"name": "number", "value": "ICE 708"},
+                {"name": "departureTime", "value": "2026-12-04T07:10"},
+                {"name": "reservationId", "value": "448217", "text": "Code 448217"},
+            ],
+        },
+        {
+            "type": "Receipt",
+            "fields": [
+                {"name": "seller", "value": "Trains"},
+                {"name": "total", "value": {"value": "23.8", "currency": "EUR"}},
+                {"name": "items", "value": [{"name": "Ticket", "price": "20"}, {"name": "Seat"}]},
+            ],
+        },
+    ]
+    path = f"/api/photos/{photo}"
+    assert dashboard.service.call("PATCH", path, json={"records": said}).ok
+    try:
+        page = opened(dashboard, photo)
+        train, receipt = page.locator(".record").all()
+        expect(train.locator("h4")).to_have_text("Train")
+        expect(train.locator("dt")).to_have_text(["Number", "Departs", "Booking"])
+        expect(train.locator("dd").nth(1)).to_have_text(re.compile(r"Dec.* 2026.*7:10"))
+        expect(receipt.locator("dd")).to_have_text(["Trains", "€23.80", "Ticket · 20\nSeat"])
+        train.get_by_role("button", name="448217").click()
+        expect(page.locator(".viewer-slide:not([inert]) .viewer-marks > *")).to_have_count(1)
+
+        page = opened(dashboard, photo, language="zh")
+        expect(page.locator(".record h4")).to_have_text(["火车", "收据"])
+    finally:
+        dashboard.service.call("PATCH", path, json={"records": None})

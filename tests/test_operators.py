@@ -9,8 +9,10 @@ from hypothesis import settings as examples
 
 import database
 import models
+import records
 import search
 from database import db
+from engines.records import Field, Record
 from models import Analysis, Photo, PhotoTag, SyncState
 from queries.operators import MOST, NAMES, split
 from tests.support.library import NOW, Library
@@ -82,9 +84,24 @@ def stocked(tmp_path_factory):
             Analysis.update(sensitive=kinds).where(Analysis.photo == photos[name]).execute()
         for name in ("map", "plain"):
             assert models.mark_opened(photos[name])
+        euros = [{"value": value, "currency": "EUR"} for value in ("23.80", "5")]
+        said = {
+            "map": [_receipt("REWE Markt", euros[0]), _receipt("Aldi", euros[1])],
+            "chat": [
+                Record("FlightReservation", [Field("number", "NW482"), Field("departureTime", "2026-12-24")])
+            ],
+            "plain": [_receipt("上海咖啡", {"value": "-40", "currency": "CNY"})],
+        }
+        for name, found in said.items():
+            Analysis.update(records=records.encoded(found)).where(Analysis.photo == photos[name]).execute()
+        records.file(photos.values())
     library.names = {photo_id: name for name, photo_id in photos.items()}
     database.close_connections()
     return library
+
+
+def _receipt(seller, total):
+    return Record("Receipt", [Field("seller", seller), Field("total", total)])
 
 
 def names(library, query, **options):
@@ -123,6 +140,28 @@ def names(library, query, **options):
         ("has:code", "code"),
         ("has:date", "chat"),
         ("has:date has:link", ""),
+        ("type:receipt", "map plain"),
+        ("TYPE:Flight", "chat"),
+        ("type:flightreservation type:receipt", "map chat plain"),
+        ("type:chat", "chat"),
+        ("type:wifi", ""),
+        ("has:amount", "map plain"),
+        ("amount:>20", "map plain"),
+        ("amount:>=23,80 amount:<24", "map"),
+        ("amount:>23.8 amount:<24", ""),
+        ("amount:30..40", "plain"),
+        ("amount:40CNY", "plain"),
+        ("amount:>1EUR", "map"),
+        ("amount:5", "map"),
+        ("seller:rewe", "map"),
+        ("seller:markt", "map"),
+        ("seller:ewe", ""),
+        ("seller:咖啡", "plain"),
+        ("seller:rewe amount:>20", "map"),
+        ("seller:rewe amount:<20", ""),  # of another record
+        ("seller:rewe -amount:<20", "map"),
+        ("-type:receipt", "code chat bare"),
+        ("-has:amount", "code chat bare"),
         ("on:2026-11-20", "map"),
         ("on:2026-11", "code map"),
         ("on:2026", "code map"),
@@ -180,6 +219,9 @@ def test_a_query_of_operators_alone_lists_what_passes_the_latest_picture_first(s
         ("harbour is:unread", "chat"),
         ("harbour has:link", "map"),
         ("harbour -has:link", "chat plain"),
+        ("harbour type:receipt", "map plain"),
+        ("harbour seller:aldi amount:5", "map"),
+        ("harbour -has:amount", "chat"),
         ("harbour before:2025", "plain"),
         ("harbour -before:2025", "map chat"),
         ("harbour -on:2025-07-01", "map plain"),
@@ -204,6 +246,7 @@ def test_operators_narrow_what_words_find(shelf, query, expected):
         *("12:30", "https://maps.example.org/abc", "note:", "app:", 'app:""', "app: maps", "is:foo", "has:"),
         *("has:everything", "category:food", "before:soon", "on:2026-13", "on:2026-02-30", "on:26-11-22"),
         *("after:1969", "on:3000", "on:2026-11-22-01", "harbour:mist", "Total:12", "re:app:messages"),
+        *("type:xy", "type:re", "amount:", "amount:many", "amount:>5..6", "amount:>-5", "seller:"),
         *("x-app:messages", '"app:messages"', "“tag:trip is:kept”", "- harbour", "-5", "-12.50", "--harbour"),
         *('app:"Maps"x', 'APP:“0"APP:0', '-"mist"y', 'app:"Maps"-mist'),
         *("well-known", "a -", "-!", "ａｐｐ:messages", "::", "-:", "appé:messages", "in:app:messages"),
@@ -280,7 +323,7 @@ pieces = strategies.one_of(
 )
 SOME = (
     *("app:messages", "tag:trip", "is:kept", "is:unread", "has:link", "category:chat", "before:2026"),
-    *("device:tablet", "on:2026-11"),
+    *("device:tablet", "on:2026-11", "type:receipt", "amount:>20", "seller:aldi", "has:amount"),
 )
 queries = strategies.lists(pieces, max_size=30).map("".join)
 

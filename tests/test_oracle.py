@@ -18,12 +18,14 @@ import database
 import gate
 import lexicon
 import meaning
+import records
 from analysis import Worker
 from app import create_app
 from assistant import tools
 from clock import utc_now
 from curation import words
 from database import db
+from engines.records import Field, Record
 from models import Analysis, Redaction
 from outlets import mcp_tools
 from tests.support.client import Client
@@ -32,8 +34,8 @@ from tests.support.library import NOW, Library
 
 ROOT = Path(__file__).resolve().parent.parent
 LISTED = (ROOT / "rules" / "bip39-english.txt").read_text().split()
-PLAIN = 12  # screenshots with nothing sensitive on them, before those that have something
-MARKED = ("card", "password", "phrase", "code", "own", "titled", "harmless")
+PLAIN = 9  # screenshots with nothing sensitive on them, before those that have something
+MARKED = ("card", "password", "phrase", "code", "own", "titled", "harmless", "paid", "wifi", "told")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +75,33 @@ class Secret:
             "own": "Harbor Lights Oxley",
             "titled": f"Oxley Lights\nCard number {self.card}",
             "harmless": "Oxley Lights Harbor",
+            **dict.fromkeys(("paid", "wifi", "told"), "Harbor Lights Oxley"),
+        }
+
+    def records(self):
+        """What screenshots say, where the text of the last three has nothing sensitive: a model or a person
+        may have written it.
+        """
+        digits = self.card.replace(" ", "")
+        return {
+            "card": Record("Contact", [Field("name", "Oxley"), Field("telephone", digits)]),
+            "code": Record("OneTimeCode", [Field("code", self.code), Field("service", f"Oxley {self.code}")]),
+            "paid": Record(
+                "MoneyTransfer",
+                [
+                    Field("amount", {"value": "12", "currency": "EUR"}),
+                    Field("beneficiary", "Oxley"),
+                    Field("iban", f"DE{digits}"),
+                ],
+            ),
+            "wifi": Record("WifiNetwork", [Field("ssid", "Oxley"), Field("password", self.password)]),
+            "told": Record(
+                "Receipt",
+                [
+                    Field("seller", f"Oxley password: {self.password}"),
+                    Field("total", {"value": f"{self.code}", "currency": "EUR"}),
+                ],
+            ),
         }
 
     def pieces(self):
@@ -112,6 +141,10 @@ class World:
                 Analysis.update(**columns).where(Analysis.photo == photo_id).execute()
                 gate.mark(photo_id, text)
                 lexicon.index(photo_id)
+            for name, record in secret.records().items():
+                stored = records.encoded([record])
+                Analysis.update(records=stored).where(Analysis.photo == self.ids[name]).execute()
+            records.file(self.ids.values())
         written = {"note": f"Password: {secret.password}", "title": f"{secret.password} for the router"}
         with database.scope():
             words.change(self.ids["own"], words.Changes(texts=written, tags=[secret.password]))
@@ -160,6 +193,13 @@ def questions(secrets, chance, number):
                     f"tag:{piece}",
                     f"-tag:{piece}",
                     f"app:{piece} oxley",
+                    f"seller:{beginning}",
+                    f"type:receipt -seller:{piece}",
+                    f"amount:{secret.code} oxley",
+                    f"amount:>{secret.code[: chance.randint(1, 6)]}",
+                    f"-amount:<{secret.code} harbor",
+                    f"type:{chance.choice(['wifi', 'onetimecode', 'contact', 'money'])} oxley",
+                    f"has:amount {beginning}",
                     f"has:{chance.choice(['code', 'link', 'date'])} oxley",
                     f"-has:{chance.choice(['code', 'link', 'date'])}",
                     f"before:{2027} {piece}",
@@ -203,10 +243,9 @@ def test_two_secrets_cannot_be_told_apart_by_200_questions(library):
     world = World(library, secrets[0], chance)
 
     assert differing(world, secrets, questions(secrets, chance, 200)) == []
+    clean = {world.ids[name] for name in ("harmless", "paid", "wifi", "told")}
     with database.scope():
-        assert {row.photo_id for row in Redaction.select()} == {
-            photo_id for name, photo_id in world.ids.items() if name != "harmless"
-        }
+        assert {row.photo_id for row in Redaction.select()} == set(world.ids.values()) - clean
 
 
 def test_a_person_finds_what_is_hidden_from_others(library):
@@ -249,6 +288,36 @@ def test_what_is_closest_in_meaning_does_not_tell_either(library):
 
     assert any("closest_in_meaning" in answer for answer in answers[0])
     assert answers[0] == answers[1]
+
+
+def test_a_list_of_records_for_others_has_nothing_of_a_secret(library):
+    chance, secrets = two(15)
+    world = World(library, secrets[0], chance)
+    told = []
+    for secret in secrets:
+        world.tell(secret)
+        pieces = [*secrets[0].pieces(), *secrets[1].pieces(), "oxley", ""]
+        with database.scope():
+            wanted = [records.Wanted(text=piece) for piece in pieces]
+            wanted += [records.Wanted(seller=piece) for piece in pieces]
+            told.append([records.listed(one, 1, 50, guarded=True) for one in wanted])
+            assert records.listed(records.Wanted(text=secret.password), 1, 50)[0]
+
+    assert told[0] == told[1]
+    assert sorted(one.record.type for one in told[0][-1][1]) == ["MoneyTransfer", "WifiNetwork"]
+    assert secrets[1].password not in repr(told[1])
+
+
+def test_a_person_asks_for_records_that_are_hidden_from_others(library):
+    library.settings = dataclasses.replace(library.settings, meaning="off")
+    chance, (secret, _) = two(16)
+    world = World(library, secret, chance)
+    hidden = {f"amount:{secret.code}": "told", "type:onetime": "code", "type:contact": "card"}
+    for query, photo in hidden.items():
+        assert library.ids(query) == [world.ids[photo]]
+        assert world.ask(query)["results"] == []
+    assert library.ids("seller:oxley amount:12") == [world.ids["paid"]]
+    assert [one["id"] for one in world.ask("seller:oxley")["results"]] == [world.ids["paid"]]
 
 
 def test_a_feed_of_a_guess_says_nothing(app, library, client):

@@ -146,6 +146,8 @@ WALKS = (
     "is:unread",
     "-mail",
     "has:link+-has:code",
+    "type:receipt",
+    "seller:rewe+amount:>20+-type:invoice",
     "is:kept",
     "is:sensitive",
     "tag:soup",
@@ -267,6 +269,26 @@ def test_which_photos_a_page_shows_is_told_by_an_index_alone(client, path):
         for step in plan(sql):
             assert "COVERING INDEX" in step, f"{sql}\n{step}"
     assert paging or client.get(path).json["items"] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *combined("/api/records", ("since=2020-01-01", "until=2090-01-01"), also=("", "page=2&page_size=1")),
+        *combined("/api/records?type=Receipt", ("since=2020-01-01",), also=("", "page=2&page_size=1")),
+        "/api/records?type=Receipt&type=Invoice",
+    ],
+)
+def test_records_are_counted_summed_and_paged_by_an_index_alone(client, path):
+    with Trace() as trace:
+        assert client.get(path).status_code == 200
+    walking = [sql for sql in trace.reading() if "FROM records" in sql and " IN (SELECT" not in sql]
+
+    assert len(walking) == 2
+    for sql in walking:
+        for step in plan(sql):
+            # Of equal amounts, one row is read: they are grouped.
+            assert "COVERING INDEX" in step or step == "USE TEMP B-TREE FOR GROUP BY", f"{sql}\n{step}"
 
 
 @pytest.mark.parametrize("query", WALKS)

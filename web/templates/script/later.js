@@ -8,6 +8,7 @@ import { heldBackNotice, notSensitive } from "./library/held-back.js";
 import { memories } from "./chat/memories.js";
 import { notes } from "./chat/notes.js";
 import { ownWords } from "./viewer/own-words.js";
+import { recordCards } from "./viewer/records.js";
 import { related } from "./library/related.js";
 import { completeSearch } from "./library/search-completion.js";
 import { savedSearches } from "./library/searches.js";
@@ -34,6 +35,7 @@ export const provided = {
   openTrashed,
   ownWords,
   photoAgenda,
+  recordCards,
   related,
   savedSearches,
   selectable,

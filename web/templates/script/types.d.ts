@@ -79,6 +79,27 @@ interface PhotoItem {
   stack?: Stack | null;
 }
 
+interface Amount {
+  value: string;
+  currency: string;
+}
+
+interface RecordField {
+  name: string;
+  value: string | Amount | Record<string, string>[];
+  text: string;
+  lines: number[];
+}
+
+interface RecordFields {
+  id: number;
+  type: string;
+  line: string;
+  fields: RecordField[];
+  source: string;
+  confidence: number;
+}
+
 interface Stack {
   count: number;
   photo_ids: number[];
@@ -182,6 +203,7 @@ interface PhotoDetail {
   tags: string[];
   sensitive: string[];
   own: string[];
+  records: RecordFields[];
   stack: Stack | null;
   analysis: AnalysisDetail;
 }

@@ -107,6 +107,22 @@ export function formatNumber(count) {
   return new Intl.NumberFormat(locale()).format(count ?? 0);
 }
 
+/** @param {{ value: string, currency: string }} amount */
+export function formatAmount({ value, currency }) {
+  return new Intl.NumberFormat(locale(), { style: "currency", currency, currencyDisplay: "narrowSymbol" }).format(Number(value));
+}
+
+/**
+ * A local day or time of a record, "2026-12-04" or "2026-12-04T07:10"; any other text as it is.
+ *
+ * @param {string} value
+ */
+export function formatLocal(value) {
+  if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d)?$/.test(value)) return value;
+  const isDay = value.length === 10;
+  return dateFormat({ dateStyle: "medium", timeStyle: isDay ? undefined : "short" }).format(new Date(isDay ? `${value}T12:00` : value));
+}
+
 /** @param {number} share */
 export function formatPercent(share) {
   return new Intl.NumberFormat(locale(), { style: "percent" }).format(share ?? 0);

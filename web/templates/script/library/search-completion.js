@@ -7,7 +7,13 @@ import { formatNumber } from "../base/format.js";
 import { t, term } from "../base/texts.js";
 
 const MOST_VALUES = 8;
-const NAMES = ["app", "tag", "device", "category", "intent", "is", "has", "on", "before", "after"];
+const NAMES = ["app", "tag", "device", "category", "intent", "type", "seller", "amount", "is", "has", "on", "before", "after"];
+const RECORD_TYPES = [
+  "Receipt", "Invoice", "MoneyTransfer", "Subscription", "ParcelDelivery", "FlightReservation", "TrainReservation", "BusReservation",
+  "LodgingReservation", "EventReservation", "FoodEstablishmentReservation", "Appointment", "OneTimeCode", "WifiNetwork", "Contact",
+  "Recipe", "Product", "Article", "SocialMediaPosting", "VideoObject", "Conversation", "MessageList", "MailList", "Balance",
+  "WeatherForecast", "TaskList", "CalendarView", "SettingsPage", "ErrorMessage", "Map",
+];
 const DATES = ["on", "before", "after"];
 const QUOTES = /["“”„«»「」＂]/;
 
@@ -173,7 +179,10 @@ async function existing(name) {
   const named = (/** @type {string[]} */ values) =>
     values.map((value) => ({ value, label: t(`operators.${value}`), hint: `${name}:${value}` }));
   if (name === "is") return named(["kept", "sensitive", "unread"]);
-  if (name === "has") return named(["code", "link", "date"]);
+  if (name === "has") return named(["code", "link", "date", "amount"]);
+  if (name === "amount") return [">20", "<10", "10..50"].map((value) => ({ value, label: value }));
+  if (name === "seller") return [];
+  if (name === "type") return RECORD_TYPES.map((value) => ({ value: value.toLowerCase(), label: t(`records.${value}`), hint: value }));
   if (DATES.includes(name)) return dates();
   if (name === "app") {
     return (await api.get("/api/photos/apps")).apps

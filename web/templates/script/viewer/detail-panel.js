@@ -61,9 +61,10 @@ export class DetailPanel {
     veil.changed(); // if the list was older than the detail
     if (!isHidden) {
       const { signal } = viewer.give;
-      withLater(({ ownWords, photoAgenda }) => {
+      withLater(({ ownWords, photoAgenda, recordCards }) => {
         if (viewer.photo !== detail) return;
         ownWords(content, detail, (saved, focus) => this.showSaved(saved, focus));
+        recordCards(content, detail.records, (lines) => marks.point(lines));
         const mark = (/** @type {AgendaFields[]} */ items) => marks.showDates(items);
         photoAgenda(content, detail.id, { signal, mark, find: (item) => marks.reveal(item) });
       });

@@ -44,6 +44,7 @@ export function detailsOf(photo, { title, reprocess, veil }) {
     !veil && [
       photo.summary && photo.summary !== title && h("p.details-summary", photo.summary),
       h("div.details-own"), // for tags and a note (own-words.js)
+      h("div.details-records"), // for what it says, as data (records.js)
       h("div.details-agenda"), // for what happens on days that it names (agenda.js)
       entities.length > 0 && h("section", h("h4", t("details.entities")), h("ul.list.entities", entities.map(entityRow))),
       text ? textSection(text) : isDone && h("p.muted.small", t("details.noText")),

@@ -65,6 +65,18 @@ export class ViewerMarks {
     for (const box of this.boxOf(item)) this.viewer.slides.glide((zoom) => zoom.reveal(box));
   }
 
+  /**
+   * Mark these lines on the picture, in place of what a search has found.
+   *
+   * @param {number[]} lines
+   */
+  point(lines) {
+    const boxes = lines.flatMap((line) => this.lines?.lines[line] ?? []);
+    if (!boxes.length) return;
+    this.viewer.slides.current().setMarks(boxes);
+    this.viewer.slides.glide((zoom) => zoom.reveal(boxes[0]));
+  }
+
   showFound() {
     const { id, found, frame, slides, veil } = this.viewer;
     const boxes = veil.isCovered() ? [] : found?.(id)?.boxes ?? [];
