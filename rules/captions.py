@@ -6,7 +6,6 @@ heading with the first paragraph, the labelled values or the first entries. What
 read, whole paragraphs instead of single lines, and never the status bar.
 """
 
-import itertools
 import re
 from collections.abc import Sequence
 
@@ -15,9 +14,9 @@ from engines.records import Record
 from rules import templates, wordlists
 from rules.entities import NUMBER, SIGN
 from rules.headings import Heading, first_sentence, heading, is_title
-from rules.kinds import WHEN_RIGHT, headed, is_lock_screen
-from rules.layout import Layout, folded, is_clock, plain, weight
-from rules.lists import Entry, entries
+from rules.kinds import WHEN_RIGHT
+from rules.layout import Layout, plain, weight
+from rules.lists import Entry, entries, notices_of
 from rules.templates import enumerated
 from rules.view import View
 from text import one_line, shortened
@@ -30,16 +29,16 @@ BEHIND = 2  # entries that are named behind a heading
 
 _AMOUNT = re.compile(rf"[-+−]? ?{SIGN} ?{NUMBER}|{NUMBER} ?(?:元|€|£|USD|EUR)")
 _SENTENCES = wordlists.table("sentences")
-_BUTTONS = frozenset(wordlists.lines(wordlists.table("writings")["notice"]["buttons"]))
 
 
 def title(view: View, records: Sequence[Record], language: str) -> str:
     """The line that a person would give the screenshot, at most `MAX_TITLE` characters; "" when it has no
     words.
     """
-    said = templates.title(records[0], language) if records else ""
-    if not said and view.kind in ("lock_screen", "notices") and (notices := _notices(view.layout)):
-        said = _texts(language)["named"].format(title=notices[0][0], entries=notices[0][1]).strip(":： ")
+    is_notice = view.kind in ("lock_screen", "notices")
+    said = templates.title(records[0], language) if records and not is_notice else ""
+    if is_notice and (found := notices_of(view.layout)):
+        said = _texts(language)["named"].format(title=found[0].name, entries=found[0].said).strip(":： ")
     return shortened(one_line(said or _named(view, language)), MAX_TITLE)
 
 
@@ -48,9 +47,10 @@ def summary(view: View, records: Sequence[Record], category: str, language: str)
     texts, app = _texts(language), view.app
     if not view.layout.all_lines:
         return texts["no_text"]
-    sentence = templates.summary(records[0], language) if records else ""
-    if not sentence and view.kind in ("lock_screen", "notices", "code"):
-        sentence = _notified(view, language)
+    is_notice = view.kind in ("lock_screen", "notices", "code")
+    sentence = _notified(view, language) if is_notice else ""
+    if not sentence and records:
+        sentence = templates.summary(records[0], language)
     if not sentence or sentence == title(view, records, language):
         sentence = _listed(view, language)
     sentence = one_line(sentence or _SENTENCES[language]["category"][category])
@@ -183,29 +183,8 @@ def _amount(layout: Layout) -> str:
 
 def _notified(view: View, language: str) -> str:
     texts = _texts(language)
-    found = _notices(view.layout)
-    found = found or [(entry.name, entry.said) for entry in entries(view.layout) if entry.said]
+    found = notices_of(view.layout) or [entry for entry in entries(view.layout) if entry.said]
     if len(found) == 1:
-        return texts["notice"].format(app=found[0][0], said=found[0][1] or found[0][0])
-    named = [f"{sender} – {shortened(said, 60)}" if said else sender for sender, said in found[:3]]
+        return texts["notice"].format(app=found[0].name, said=found[0].said or found[0].name)
+    named = [f"{one.name} – {shortened(one.said, 60)}" if one.said else one.name for one in found[:3]]
     return texts["notices"].format(entries=("; " if language == "en" else "；").join(named)) if named else ""
-
-
-def _notices(layout: Layout) -> list[tuple[str, str]]:
-    """The sender and the text of each notification."""
-    found: list[tuple[str, str]] = []
-    locked = is_lock_screen(layout)
-    for at, block in enumerate(layout.blocks):
-        sender = headed(block.lines[0].text, with_address=locked)
-        if sender:
-            # Its title and its text are in the blocks below, up to the next header.
-            below = [
-                plain(one.text)
-                for one in itertools.takewhile(
-                    lambda one: not headed(one.text, with_address=locked), layout.blocks[at + 1 : at + 3]
-                )
-                if weight(one.text) >= 3 and not is_clock(one.text) and folded(one.text) not in _BUTTONS
-            ]
-            own = plain(" ".join(line.text for line in block.lines[1:]))
-            found.append((plain(sender), shortened(own or ": ".join(below), QUOTED)))
-    return found

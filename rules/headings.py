@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from engines.lines import Line
 from rules import wordlists
-from rules.entities import TOP_LEVEL
+from rules.entities import MONTH, TOP_LEVEL
 from rules.kinds import WHEN_RIGHT
 from rules.layout import Block, Layout, folded, is_chinese, letters, plain, weight
 from rules.names import is_generic
@@ -22,7 +22,7 @@ from text import shortened
 LONGEST = 70  # characters; only a heading without a break is longer
 FRAMED = 0.2  # the score of a screen's own heading, below which the caption above its frame names it
 # The parts of a score. A line as large as the others in the middle of the screen has none.
-SIZE, AT_TOP, DEPTH, GENERIC, APP, UNSURE, NOISE, SHORT, RUNNING = 1.6, 1.6, 1.2, 1.1, 0.9, 5.0, 4.0, 0.8, 0.7
+SIZE, AT_TOP, DEPTH, GENERIC, APP, UNSURE, NOISE, SHORT, RUNNING = 1.6, 1.6, 1.2, 1.1, 0.9, 8.0, 4.0, 0.7, 0.7
 # What an entry of a list lacks, what is not larger than the rest, and a second line at the top.
 LISTED, PLAIN, SECOND = 0.8, 0.7, 1.0
 SURE = 0.93  # confidence of reading, below which a line is less probably a title
@@ -46,6 +46,14 @@ _MEASURE = re.compile(
 )
 _AGO = re.compile(
     r"\d{1,3} ?(?:[a-z]{1,7} ago|秒前|分钟前|小时前|天前|分鐘前|小時前|h|m|d|w)\b.{0,12}$", re.IGNORECASE
+)
+_LENS = re.compile(r"^[qoaω⌕] (?=\w)")  # the sign before a field for a search
+_DATED = re.compile(
+    rf"{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun|[ap]m|\d|[年月日周]",
+    re.IGNORECASE,
+)
+_BATTERY = re.compile(
+    r"(?:\d?\W?(?:LTE|[2-6]G|VoLTE|WiFi)\W?.{0,4}\d{1,3} ?%?|.{0,6}\d{1,3} ?%)\W{0,3}", re.IGNORECASE
 )
 _SENTENCE_END = re.compile(r"[。！？!?]|\.(?=\s|$)")
 _SIGNS = frozenset(" ,.:'’-–—&()（）/·•!?！？，。：、“”\"«»…#@+\u3000|《》%")
@@ -79,7 +87,7 @@ def heading(layout: Layout, kind: str, app: str) -> Heading | None:
 
 def is_title(text: str, least: int = 3) -> bool:
     """Whether a text may name anything: it has letters and is no button, time, address or menu."""
-    word = folded(text)
+    word = _LENS.sub("", folded(text))
     return (
         weight(text) >= least
         and letters(text) >= (0.3 if text[-1:] == "月" else 0.4)
@@ -88,13 +96,15 @@ def is_title(text: str, least: int = 3) -> bool:
         and not _MEASURE.fullmatch(text)
         and not WHEN_RIGHT.fullmatch(text)
         and not _SITE.fullmatch(text)
+        and not _BATTERY.fullmatch(text)
         and not _is_menu(text)
     )
 
 
 def names_nothing(text: str) -> bool:
     """Whether a title is only the name of a kind of screen, as many others have it."""
-    return folded(text) in _GENERIC or text.endswith(("...", "…", "..")) or is_generic(text)
+    alone = len(text.split()) == 1 and is_generic(text)
+    return alone or folded(text) in _GENERIC or text.endswith(("...", "…", ".."))
 
 
 def without_count(text: str) -> str:
@@ -164,12 +174,13 @@ def _worth(layout: Layout, block: Block, text: str) -> float:
         - UNSURE * max(0.0, SURE - sure)
         - NOISE * noise
         - 1.5 * digits
-        - SHORT * (said < 4)
+        - SHORT * ((said < 4) + (said < 7 and " " not in text and block.lines[0] not in layout.headers[:1]))
+        - (1.2 if weight(_DATED.sub("", text)) < 3 else 0)
         - RUNNING * (said > 90 or (text[-1:] in ".。" and len(text) > 30))
         - 0.5 * (_AGO.search(text) is not None)
         - 0.2 * min(2, odd)
         - 0.4 * (text.isupper() and size <= 0.5)
-        - 1.0 * ("@" in text)
+        - 1.0 * ("@" in text or _SITE.search(text) is not None)
     )
 
 

@@ -10,12 +10,18 @@ from typing import NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
+from rules import wordlists
 from rules.headings import heading, is_title
-from rules.kinds import WHEN_RIGHT
-from rules.layout import Layout, Row, is_clock, plain, weight
+from rules.kinds import WHEN_RIGHT, headed, is_lock_screen
+from rules.layout import Block, Layout, Row, folded, is_chinese, is_clock, plain, weight
 from rules.view import Draft, View
+from text import shortened
 
-ENTRY, SAID = 60, 90  # characters of an entry's name, and of what is below it
+ENTRY, SAID, NOTICE = 60, 90, 110  # characters of an entry's name, of what is below it, of a notification
+_WORDS = wordlists.table("writings")
+_BUTTONS = frozenset(wordlists.lines(_WORDS["notice"]["buttons"]))
+_SETTINGS = frozenset(wordlists.lines(_WORDS["settings"]["words"]))
+_UNSURE = ("", "form", "page", "notices")  # kinds of which the word in the header is surer
 _TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?[ap]m)?\W{0,4}$", re.IGNORECASE)
 _FROM_TO = re.compile(r"\d{1,2}[:：]\d\d ?(?:[ap]m)? ?[-–—~至] ?\d{1,2}[:：]\d\d", re.IGNORECASE)
 
@@ -79,6 +85,29 @@ def _entry(layout: Layout, row: Row, after: Row | None) -> Entry:
     value = "" if WHEN_RIGHT.fullmatch(value) else value
     lines = (row.first, *([below] if below else []))
     return Entry(name_of(row)[:ENTRY], plain(below.text)[:SAID] if below else "", value[:ENTRY], lines)
+
+
+def notices_of(layout: Layout) -> list[Entry]:
+    """The notifications on a screen: the sender of each, and its text."""
+    found = []
+    locked = is_lock_screen(layout)
+
+    def sender_of(block: Block) -> str:
+        return headed(block.lines[0].text, with_address=locked)
+
+    for at, block in enumerate(layout.blocks):
+        if sender := sender_of(block):
+            # Its title and its text are in the blocks below, up to the next header.
+            below = [
+                one
+                for one in itertools.takewhile(lambda one: not sender_of(one), layout.blocks[at + 1 : at + 3])
+                if weight(one.text) >= 3 and not is_clock(one.text) and folded(one.text) not in _BUTTONS
+            ]
+            own = plain(" ".join(line.text for line in block.lines[1:]))
+            said = own or ": ".join(plain(one.text) for one in below)
+            lines = (*block.lines, *(line for one in ([] if own else below) for line in one.lines))
+            found.append(Entry(plain(sender), shortened(said, NOTICE), "", lines))
+    return found
 
 
 def _below(layout: Layout, rows: Sequence[Row]) -> list[Row]:
@@ -175,9 +204,27 @@ def _entered(layout: Layout, title: str) -> dict[str, Line]:
     return found if len(found) >= 2 else {}
 
 
+def notices(view: View) -> Record | None:
+    """Notifications: who sent each, and what it says."""
+    if view.kind not in ("notices", "lock_screen"):
+        return None
+    found = notices_of(view.layout)
+    if not found:
+        return None
+    draft = Draft(view)
+    listed = [{"who": one.name} | ({"what": one.said} if one.said else {}) for one in found]
+    draft.add("entries", listed, [line for one in found for line in one.lines])
+    return draft.record("MessageList")
+
+
 def settings(view: View) -> Record | None:
     """A page of settings with its entries."""
-    if view.kind != "settings":
+    headers = " ".join(folded(line.text) for line in view.layout.headers[:2])
+    words = headers.split()
+    named = view.kind in _UNSURE and any(
+        word in headers if is_chinese(word[0]) else word in words for word in _SETTINGS
+    )
+    if view.kind != "settings" and not named:
         return None
     draft = Draft(view)
     title = _name(view, draft)

@@ -20,6 +20,7 @@ MAKERS: tuple[Maker, ...] = (
     writings.recipe,
     writings.weather,
     lists.settings,
+    lists.notices,
     travel.journey,
     bookings.lodging,
     parcels.parcel,

@@ -68,6 +68,8 @@ def recognise(layout: Layout, sense: Callable[[str], bytes] | None = None) -> Ve
     amount = of_category.get(kind, 0.0)
     if amount < (kinds.ENOUGH if category == "other" else KNOWN):
         kind = kinds.USUAL.get(category, "")
+    if category == "chat" and not kind:
+        kind = "conversation" if layout.composer is not None or all(layout.bubbles) else "conversations"
     return Verdict(kind, amount, category, round(chances[category], 3))
 
 

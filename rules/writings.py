@@ -118,9 +118,9 @@ def video(view: View) -> Record | None:
 
 def article(view: View) -> Record | None:
     """An article or another page to read: its heading, its first sentence, where and by whom."""
-    if view.kind not in ("article", "page"):
-        return None
     layout, draft = view.layout, Draft(view)
+    if view.kind not in ("article", "page") or layout.composer is not None:
+        return None
     found = heading(layout, view.kind, view.app)
     paragraphs = [block for block in layout.paragraphs if found is None or plain(block.text) != found.text]
     if found is None or found.generic or not paragraphs:
