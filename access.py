@@ -89,6 +89,10 @@ READING = frozenset(
         "searches.index",
         "meaning.find",
         "agenda.index",
+        "records.index",  # as `photos.show` has them
+        "records.types",
+        "tabular.show_csv",
+        "tabular.show_jsonld",
         "analysis.index",
         "analysis.show_state",
         "analysis.stats",

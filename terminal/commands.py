@@ -205,6 +205,51 @@ def agenda(service: Service, since: str, until: str, reveal: bool, as_json: bool
         click.echo("Nothing is due.", err=True)
 
 
+@click.command()
+@connected
+@click.option("--type", "types", multiple=True, help="Only these, like Receipt; may repeat.")
+@click.option("--since", default="", help="The first day, like 2026-11-01.")
+@click.option("--until", default="", help="The last day.")
+@click.option("--seller", default="", help="Who it is from: a shop, a carrier, a bank.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="The most rows.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all of them as a table for spreadsheets.")
+@with_reveal
+@with_json
+def records(
+    service: Service,
+    types: tuple[str, ...],
+    since: str,
+    until: str,
+    seller: str,
+    limit: int,
+    as_csv: bool,
+    reveal: bool,
+    as_json: bool,
+) -> None:
+    """List what screenshots say: receipts, bills, parcels, trips, with sums.
+
+    --csv has every field, also what is sensitive.
+    """
+    wanted: dict[str, Any] = {"type": types, "since": since, "until": until, "seller": seller}
+    if as_csv:
+        table = service.table("/api/records.csv", **wanted)
+        if sys.stdout.isatty():
+            click.echo(texts.as_table(table))
+        else:
+            sys.stdout.buffer.write(table)
+        return
+    found = service.get("/api/records", **wanted, page_size=limit)
+    if as_json:
+        click.echo(texts.as_json(found))
+        return
+    showing.print_records(found, revealed=reveal)
+    total, shown = found.get("total"), len(showing.dicts(found, "records"))
+    if not shown:
+        click.echo("Nothing found.", err=True)
+    elif isinstance(total, int) and total > shown:
+        click.echo(f"{shown} of {total}; --limit shows more, and --csv all.", err=True)
+
+
 # --------------------------------------------------------------------------------------------------- adding
 
 
@@ -421,4 +466,4 @@ def _save(file: Path, picture: bytes) -> None:
         raise Failed(f"{file} cannot be written: {problem.strerror}.") from None
 
 
-COMMANDS = [search, show, add, agenda, login, logout]
+COMMANDS = [search, show, add, agenda, records, login, logout]

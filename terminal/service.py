@@ -21,7 +21,11 @@ from terminal.failures import Failed, Unreachable, Untrusted
 PATIENCE = 60.0  # seconds for one step of a connection
 MOST_JSON = 32 * MEGABYTE
 MOST_PICTURE = 64 * MEGABYTE
+MOST_TABLE = 64 * MEGABYTE
 MOST_CERTIFICATE = 64 * 1024
+
+
+Query = str | int | tuple[str, ...]  # a value of a query; several of one name
 
 
 class Login(NamedTuple):
@@ -44,9 +48,13 @@ class Service:
         self._secure, self._path = parts.scheme == "https", parts.path
         self._host, self._port = parts.hostname or "", parts.port
 
-    def get(self, path: str, **query: str | int) -> dict[str, Any]:
+    def get(self, path: str, **query: Query) -> dict[str, Any]:
         """The JSON object that `path` answers. Empty values of the query are left out. Raises `Failed`."""
         return _object(self._answer("GET", _target(path, query), most=MOST_JSON))
+
+    def table(self, path: str, **query: Query) -> bytes:
+        """The bytes of a table. Empty values of the query are left out. Raises `Failed`."""
+        return self._answer("GET", _target(path, query), most=MOST_TABLE)
 
     def picture(self, path: str) -> bytes:
         """The bytes of a picture. Raises `Failed`."""
@@ -147,9 +155,9 @@ def fingerprint(pem: str) -> str:
     return ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))
 
 
-def _target(path: str, query: Mapping[str, str | int]) -> str:
-    given = {name: value for name, value in query.items() if value != ""}
-    return f"{path}?{urlencode(given, errors='replace')}" if given else path
+def _target(path: str, query: Mapping[str, Query]) -> str:
+    given = {name: value for name, value in query.items() if value not in ("", ())}
+    return f"{path}?{urlencode(given, doseq=True, errors='replace')}" if given else path
 
 
 def _part(boundary: str, disposition: str, content: bytes) -> bytes:

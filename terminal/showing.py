@@ -103,6 +103,22 @@ def print_agenda(items: list[dict[str, Any]], *, revealed: bool) -> None:
         click.echo(f"  {_hours(item):13}  {title}  {click.style(f'{kind} #{photo}', dim=True)}")
 
 
+def print_records(answer: Mapping[str, Any], *, revealed: bool) -> None:
+    """Records as a table, with their sums below."""
+    listed = dicts(answer, "records")
+    types = [texts.safe(record.get("type")) for record in listed]
+    width = max(map(len, types), default=0)
+    for record, kind in zip(listed, types, strict=True):
+        is_veiled = bool(sensitive(record)) and not revealed
+        fact = _veil(record) if is_veiled else texts.safe(record.get("line")) or "–"
+        doubt = "  ? items do not add up" if record.get("doubtful") is True and not is_veiled else ""
+        day, photo = texts.safe(record.get("day")), texts.safe(record.get("photo_id"))
+        click.echo(f"{day}  {kind:{width}}  {fact}{doubt}  {click.style(f'#{photo}', dim=True)}")
+    for total in dicts(answer, "sums"):
+        value, currency, count = (texts.safe(total.get(name)) for name in ("value", "currency", "count"))
+        click.secho(f"{value} {currency} in {count}", bold=True)
+
+
 def draw(service: Service, photo: Mapping[str, Any], rows: int) -> None:
     """Draw a photo, in a terminal that can. A picture that cannot be had is no reason to fail."""
     protocol = pictures.protocol(os.environ) if sys.stdout.isatty() else None

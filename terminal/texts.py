@@ -38,6 +38,11 @@ def as_json(value: object) -> str:
     ).replace("\x7f", "\\u007f")
 
 
+def as_table(data: bytes) -> str:
+    """A table of a service as a terminal shows it without obeying it."""
+    return "\n".join(_printable(line) for line in data.decode(errors="replace").splitlines())
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """`text` in lines of at most `width` cells, broken at spaces where there are some."""
     made: list[str] = []

@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from settings import ROOT
-from terminal import bundle, pictures
+from terminal import bundle, pictures, texts
 from terminal.commands import CommandLine
 from tests.support.drawing import draw
 from tests.support.loopback import Loopback
@@ -109,7 +109,7 @@ def hit(**fields):
 # --------------------------------------------------------------------------------------- what is printed
 
 
-@pytest.mark.parametrize("command", ["search x", "show 12", "agenda", "search --pictures x"])
+@pytest.mark.parametrize("command", ["search x", "show 12", "agenda", "records", "search --pictures x"])
 def test_no_text_of_a_screenshot_controls_the_terminal(server, run, command):
     bad = hit(
         **dict.fromkeys(("title", "app_name", "snippet", "summary", "note", "text", "device_name"), HOSTILE)
@@ -119,6 +119,7 @@ def test_no_text_of_a_screenshot_controls_the_terminal(server, run, command):
     found = {"total": 1, "items": [bad], "nearest": [{"word": HOSTILE}]}
     server.answer("/api/search", found)
     server.answer("/api/agenda", found)
+    server.answer("/api/records", {"records": [{**bad, "type": HOSTILE, "line": HOSTILE}], "sums": [bad]})
     server.answer("/api/photos/12", bad)
     shown = run(*command.split())
 
@@ -158,6 +159,39 @@ def test_what_is_sensitive_is_covered_until_it_is_asked_for(server, run):
         assert "4111" not in run(*command).output
         assert "sensitive (card)" in run(*command).stdout
         assert "4111" in run(*command, "--reveal").stdout
+
+
+def test_records_are_listed_with_their_sums_and_what_is_sensitive_stays_covered(server, run):
+    receipt = {
+        "type": "Receipt",
+        "day": "2026-11-20",
+        "line": "€23.80 · REWE",
+        "photo_id": 7,
+        "doubtful": True,
+    }
+    code = {"type": "OneTimeCode", "day": "2026-11-19", "line": "123 456", "photo_id": 8}
+    sums = [{"currency": "EUR", "value": "23.80", "count": 1}]
+    listed = [receipt, {**code, "sensitive": ["one_time_code"]}]
+    server.answer("/api/records", {"records": listed, "sums": sums, "total": 9})
+    done = run("records", "--type", "Receipt", "--type", "OneTimeCode", "--seller", "REWE & Co")
+    asked = "/api/records?type=Receipt&type=OneTimeCode&seller=REWE+%26+Co&page_size=20"
+    assert server.requests[0][1] == asked
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines == [
+        "2026-11-20 Receipt €23.80 · REWE ? items do not add up #7",
+        "2026-11-19 OneTimeCode sensitive (one time code): --reveal shows it #8",
+        "23.80 EUR in 1",
+    ]
+    assert "2 of 9" in done.stderr
+    assert "123 456" in run("records", "--reveal").stdout
+
+
+def test_records_are_a_table_as_the_service_sends_it_and_harmless_in_a_terminal(server, run):
+    sent = "\ufefftype,seller\r\nReceipt,Caf\u00e9\x1b]0;owned\x07\r\n".encode()
+    server.answer("/api/records.csv", sent)
+    assert run("records", "--csv", "--since", "2026-11-01").stdout_bytes == sent
+    assert server.requests[0][1] == "/api/records.csv?since=2026-11-01"
+    assert texts.as_table(sent) == "type,seller\nReceipt,Café ]0;owned "
 
 
 def test_the_agenda_is_listed_by_day(server, run):
