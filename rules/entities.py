@@ -1,11 +1,11 @@
-"""Finds what people copy out of a text: links, addresses, codes, amounts, phone numbers, dates and times.
+"""Finds what people copy out of a text: links, addresses, codes, phone numbers, dates and times.
 
 Every pattern takes linear time on hostile text: repetitions are bounded, or cannot match the same characters
 in two ways.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from engines.findings import Entity
 from text import one_line
@@ -23,8 +23,8 @@ MONTH = (
 
 
 def entities_in(text: str) -> list[Entity]:
-    """The entities in `text`, each once, ordered by kind: codes, links, email addresses, amounts, phone
-    numbers, addresses, dates, times.
+    """The entities in `text`, each once, ordered by kind: codes, links, email addresses, phone numbers,
+    addresses, dates, times. Amounts are read by `rules/prices.py`.
 
     A date or a time counts only with a cue: a word like "due" or "departs" on its line or the line above, a
     year, or each other. A clock, a length or a price's date alone are on every second screen.
@@ -34,12 +34,14 @@ def entities_in(text: str) -> list[Entity]:
         for match in pattern.finditer(text):
             label = match["label"].strip(" :：#") if "label" in pattern.groupindex else ""
             value = one_line(match["value"] if pattern.groupindex else match[0])
+            if kind == "link" and text[max(0, match.start() - 1) : match.start()] in ("", "\n"):
+                value = _ICON.sub("", value)
             if accepts(value):
                 value = value.rstrip(".,;:!?)，。")
                 found.setdefault((kind, value.casefold()), Entity(kind, value, label))
     for kind, value in _dated(text):
         found.setdefault((kind, value.casefold()), Entity(kind, value))
-    return [entity for entity in found.values() if not _is_part_of_a_link(entity, found)]
+    return list(found.values())
 
 
 def entities_of_codes(contents: Sequence[str], formats: Sequence[str]) -> list[Entity]:
@@ -89,6 +91,13 @@ def _fields(text: str) -> dict[str, str]:
     return fields
 
 
+def days_and_times(text: str) -> list[tuple[str, str]]:
+    """The days and then the times of day in a text, whatever they are for."""
+    days = [match[0] for match in _DATE.finditer(text) if _possible_date(match[0])]
+    times = [("time", one_line(match[0])) for match in _TIME.finditer(text)]
+    return [*(("date", one_line(day).rstrip(".,")) for day in days), *times]
+
+
 def _dated(text: str) -> list[tuple[str, str]]:
     """The dates and then the times that have a cue."""
     dates, times = [], []
@@ -112,29 +121,12 @@ def _dated(text: str) -> list[tuple[str, str]]:
     ]
 
 
-def _is_part_of_a_link(entity: Entity, found: Iterable[tuple[str, str]]) -> bool:
-    """Whether a link is the beginning of another one, which was read in full elsewhere."""
-    if entity.type != "link":
-        return False
-    value = entity.value.casefold()
-    return any(
-        kind == "link" and other != value and other.startswith(value + end)
-        for kind, other in found
-        for end in ("", "/")
-        if len(value) >= 12
-    )
-
-
 def _uncut(value: str) -> bool:
     return not value.endswith(("..", "…"))
 
 
 def _with_digit(value: str) -> bool:
     return any(character.isdigit() for character in value)
-
-
-def _not_zero(value: str) -> bool:
-    return any(character.isdigit() and character != "0" for character in value)
 
 
 def _dialable(value: str) -> bool:
@@ -213,15 +205,6 @@ _ENTITIES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
         _uncut,
     ),
     (
-        "amount",
-        re.compile(
-            rf"(?<![\w.])[-+−]? ?{SIGN} ?{NUMBER}(?: ?[万亿])?"
-            rf"|(?<![\w.,])[-+−]?{NUMBER} ?(?:€|£|¥|￥|[万亿]?元|块钱"
-            r"|(?:USD|EUR|GBP|CNY|RMB|JPY|HKD)\b|美元|欧元|英镑|日元|港元|港币)"
-        ),
-        _not_zero,
-    ),
-    (
         "phone",
         re.compile(
             # International, then China, then North America.
@@ -233,11 +216,12 @@ _ENTITIES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ),
     ("address", re.compile(_ADDRESS), _with_digit),
 )
+_ICON = re.compile(r"^8(?=[a-z]{4,}[.-])")  # of a globe or a chain, at the beginning of a line
 _DATE = re.compile(
     r"(?<![\d./-])(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:19|20)\d{2})(?!\d)"
     r"|(?<!\d)(?:\d{4}年 ?)?\d{1,2}月 ?\d{1,2}[日号]"
-    rf"|\b{MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?![\d:])(?:,? (?:19|20)\d{{2}}\b)?"
-    rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)? {MONTH}\b\.?(?:,? (?:19|20)\d{{2}}\b)?"
+    rf"|(?i:\b{MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?![\d:])(?:,? (?:19|20)\d{{2}}\b)?)"
+    rf"|(?i:\b\d{{1,2}}(?:st|nd|rd|th|\.)? {MONTH}\b\.?(?:,? (?:19|20)\d{{2}}\b)?)"
 )
 _TIME = re.compile(
     rf"(?<![\d:.,]){CLOCK}(?::[0-5]\d)?(?: ?[ap]m\b)?(?![\d:])|(?<![\d:.,])(?:1[0-2]|[1-9]) ?[ap]m\b"

@@ -15,8 +15,8 @@ import msgspec
 
 from engines.findings import Entity, Findings
 from engines.lines import Page
-from rules import captions, kinds, names, recorder, vote
-from rules.entities import CODE_KINDS, WHEN, entities_in, entities_of_codes
+from rules import captions, kinds, names, recorder, valued, vote
+from rules.entities import CODE_KINDS, WHEN, entities_of_codes
 from rules.layout import Layout
 from rules.view import View
 
@@ -51,9 +51,9 @@ def judge(
     verdict = vote.recognise(layout, sense)
     app = names.app_name(layout, verdict.kind, name)
     encoded = [line.text for line in page.encoded]
-    entities = entities_of_codes(encoded, page.codes) + entities_in(layout.content)
     view = View(page, layout, verdict.kind, app, taken)
     records = recorder.records(view)
+    entities = entities_of_codes(encoded, page.codes) + valued.entities(view, records)
     title = captions.title(view, records, language)
     summary = captions.summary(view, records, verdict.category, language)
     if encoded and not title:

@@ -30,7 +30,7 @@ def parcel(view: View) -> Record | None:
     draft = Draft(view)
     if (number := _tracking(view)) is not None:
         draft.add("trackingNumber", number[0], number[1].lines, number[0])
-    put(draft, "pickupCode", pairs.find("pickup_code", _pickup, FORMED))
+    put(draft, "pickupCode", pairs.find("pickup_code", pickup_code, FORMED))
     arrives = pairs.find("arrival_day", view.moments.day, _BESIDE) if shown >= 2 or number else None
     if arrives is not None:
         moment, lines = arrives[0], arrives[1].lines
@@ -61,7 +61,7 @@ def _is_parcel(view: View, shown: int, numbered: bool) -> bool:
 
 
 def _tracking(view: View) -> tuple[str, Value] | None:
-    found = view.pairs.find("tracking", _number, FORMED)
+    found = view.pairs.find("tracking", tracking_number, FORMED)
     if found is not None:
         return found
     for line in view.layout.lines:
@@ -71,7 +71,8 @@ def _tracking(view: View) -> tuple[str, Value] | None:
     return None
 
 
-def _number(text: str) -> str | None:
+def tracking_number(text: str) -> str | None:
+    """The number of a parcel at the beginning of a text."""
     match = _TRACKING.match(text.strip(" :：#"))
     if match is None or re.fullmatch(r"(?:19|20)\d\d-\d\d-\d\d.*", match[0]):
         return None
@@ -87,7 +88,8 @@ def _is_sure(number: str) -> bool:
     return int(number[10]) == {10: 0, 11: 5}.get(rest, rest)
 
 
-def _pickup(text: str) -> str | None:
+def pickup_code(text: str) -> str | None:
+    """The code that opens a locker, at the beginning of a text."""
     match = _PICKUP.match(text.strip(" :：#"))
     if match is None or len(match[0]) < 3 or text[match.end() : match.end() + 1] in (":", "："):
         return None

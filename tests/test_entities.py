@@ -1,15 +1,28 @@
 """Entities are found in text by patterns, each once, in linear time."""
 
 import time
+from datetime import datetime
 
 import pytest
 
+from engines.lines import Line, Page
 from rules.entities import entities_in
+from rules.judge import judge
 from tests.support.properties import REPEATED
 
 
+def screen(text):
+    """The entities of a screen with these lines below each other."""
+    lines = [
+        Line(row, 0.98, 40, 160 + 80 * number, 40 + 20 * len(row), 200 + 80 * number)
+        for number, row in enumerate(text.split("\n"))
+    ]
+    page = Page(1080, 2400, lines)
+    return judge(page, analyser="local", language="en", taken=datetime(2026, 11, 22)).entities
+
+
 def entities(text):
-    return [(entity.type, entity.value) for entity in entities_in(text)]
+    return [(entity.type, entity.value) for entity in screen(text)]
 
 
 @pytest.mark.parametrize(
@@ -67,6 +80,19 @@ def entities(text):
         ("Voice message (0:14)", []),
         ("9:41", []),
         ("$0.00", []),
+        # Labels say what a code is, in several languages.
+        ("Buchungsnummer\n7RT4K2", [("code", "7RT4K2")]),
+        ("Localizador: XK29QP", [("code", "XK29QP")]),
+        ("Numéro de suivi\n6A 1234 5678 901", [("code", "6A 1234 5678 901")]),
+        ("Your parcel is ready, pickup code 6-2-4471", [("code", "6-2-4471")]),
+        # What was wrapped is one.
+        (
+            "https://example.org/a/very/long/path-\nto/the-page?id=12",
+            [("link", "https://example.org/a/very/long/path-to/the-page?id=12")],
+        ),
+        ("8example.org/guide", [("link", "example.org/guide")]),
+        ("Balance € -30.00", [("amount", "€ -30.00")]),
+        ("04 DEC 2026", [("date", "04 DEC 2026")]),
         ("1180 Harbor Blvd, Oakland", [("address", "1180 Harbor Blvd, Oakland")]),
         ("Rua das Flores 41, Porto", [("address", "Rua das Flores 41, Porto")]),
         ("Goethestraße 12a, 80336 München", [("address", "Goethestraße 12a, 80336 München")]),
@@ -82,7 +108,7 @@ def test_entities_are_found_once_and_by_their_kind(text, expected):
 
 
 def test_a_code_has_the_words_that_tell_what_it_is_for():
-    (code,) = entities_in("Booking reference: QX7RTB")
+    (code,) = screen("Booking reference: QX7RTB")
 
     assert (code.value, code.label) == ("QX7RTB", "Booking reference")
 

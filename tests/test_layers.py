@@ -81,7 +81,7 @@ INSIDE = {
         "headings subjects",
         "lists travel writings",
         "bookings captions cards money parcels",
-        "digest planned recorder",
+        "digest planned recorder valued",
         "occasions",
         "judge",
         "embedded",
