@@ -4,7 +4,15 @@
 It is a file of its own because the OCR process needs these two types and nothing else of the analyser.
 """
 
+import re
+from collections.abc import Sequence
+
 import msgspec
+
+# Two screens beside each other: between which parts of the width the empty strip between them is, and how far
+# down the clocks of their status bars are, as a part of the height.
+STRIP, CLOCKS = (0.42, 0.58), 0.12
+_CLOCK = re.compile(r"\W{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?!\d)")
 
 
 class Line(msgspec.Struct, array_like=True):
@@ -46,3 +54,24 @@ class Page(msgspec.Struct):
     def encoded(self) -> list[Line]:
         """The contents of the codes."""
         return self.lines[len(self.lines) - len(self.codes) :]
+
+
+def gutter(lines: Sequence[Line]) -> int | None:
+    """Where the empty strip between two screens is that one picture shows beside each other; None where there
+    is one screen. Both have the clock of a status bar.
+    """
+    width, height = (
+        max((one.right for one in lines), default=0),
+        max((one.bottom for one in lines), default=0),
+    )
+    if not 0.7 * height < width < 1.6 * height:
+        return None
+    crossing = [one for one in lines if one.left < STRIP[1] * width and one.right > STRIP[0] * width]
+    left = max((one.right for one in crossing if one.left + one.right < width), default=STRIP[0] * width)
+    right = min((one.left for one in crossing if one.left + one.right >= width), default=STRIP[1] * width)
+    if right - left < 0.01 * width:
+        return None
+    middle = int(left + right) // 2
+    clocks = [one for one in lines if one.bottom < CLOCKS * height and _CLOCK.match(one.text)]
+    sides = {one.left > middle for one in clocks}
+    return middle if len(sides) == 2 else None

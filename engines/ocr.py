@@ -33,7 +33,7 @@ from PIL.Image import Transpose
 
 import pictures
 from engines import codes
-from engines.lines import Line, Page
+from engines.lines import Line, Page, gutter
 from errors import UnsupportedImage
 
 if TYPE_CHECKING:
@@ -211,21 +211,34 @@ def reading_order(lines: list[Line]) -> list[Line]:
     other.
 
     Pieces of one line that the detector split are joined. Rows go across columns, but text in another column
-    never splits a paragraph, so that its phrases can be found.
+    never splits a paragraph, so that its phrases can be found. Of two screens beside each other the left one
+    is read first; columns of vertical text are read from the right.
     """
+    if (middle := gutter(lines)) is not None:
+        sides = [[line for line in lines if (line.left > middle) == right] for right in (False, True)]
+        return [line for side in sides for line in reading_order(side)]
+    columns = [line for line in lines if _is_vertical(line)]
+    if len(columns) >= 2:
+        kept = {id(line) for line in columns}
+        result = reading_order([line for line in lines if id(line) not in kept])
+        for group in _beside_each_other(columns):
+            top = min(line.top for line in group)
+            place = next((at for at, line in enumerate(result) if line.top >= top), len(result))
+            result[place:place] = sorted(group, key=lambda line: -line.right)
+        return result
     rows = [_joined(row) for row in _rows(lines)]
     order = [line for row in rows for line in row]
     following = _wrapped(rows)
     continued = {id(line) for line in following.values()}
-    result = []
+    read = []
     for line in order:
         if id(line) in continued:
             continue
         part: Line | None = line
         while part is not None:
-            result.append(part)
+            read.append(part)
             part = following.get(id(part))
-    return result
+    return read
 
 
 class Paddle:
@@ -432,6 +445,26 @@ def _rows(lines: list[Line]) -> list[list[Line]]:
         else:
             rows.append([line])
     return [sorted(row, key=lambda line: line.left) for row in rows]
+
+
+def _is_vertical(line: Line) -> bool:
+    """Whether a line is a column of at least three Chinese characters below each other."""
+    return (
+        len(line.text) >= 3
+        and line.height > 2.2 * line.width
+        and 2 * sum("\u2e80" <= character <= "\u9fff" for character in line.text) > len(line.text)
+    )
+
+
+def _beside_each_other(columns: list[Line]) -> list[list[Line]]:
+    """Columns in groups of which each overlaps another one in height, the uppermost group first."""
+    groups: list[list[Line]] = []
+    for line in sorted(columns, key=lambda line: line.top):
+        if groups and line.top < max(other.bottom for other in groups[-1]):
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    return groups
 
 
 def _joined(row: list[Line]) -> list[Line]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from engines.lines import Line, Page
+from engines.lines import Line, Page, gutter
 from rules import screen, wordlists
 
 HEADER_BOTTOM = 0.17  # of the height: where a screen's header ends at the latest, below the status bar
@@ -99,6 +99,7 @@ class Layout:
     def __init__(self, page: Page):
         self.width, self.height = max(1, page.width), max(1, page.height)
         bar = screen.status_bar(page)
+        self._gutter = gutter(page.written)
         whole = [line for index, line in enumerate(page.written) if index not in bar]
         self.content = "\n".join(line.text for line in whole)  # all of it
         lines = [
@@ -114,11 +115,17 @@ class Layout:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The lines as rows, from top to bottom."""
+        """The lines as rows, from top to bottom; of two screens beside each other the left one's first."""
         rows: list[list[Line]] = []
-        for line in sorted(self.lines, key=lambda line: (line.top + line.bottom, line.left)):
+        strip = self.width if self._gutter is None else self._gutter
+        order = sorted(self.lines, key=lambda line: (line.left > strip, line.top + line.bottom, line.left))
+        for line in order:
             middle = (line.top + line.bottom) / 2
-            if rows and rows[-1][0].top <= middle <= rows[-1][0].bottom:
+            if (
+                rows
+                and rows[-1][0].top <= middle <= rows[-1][0].bottom
+                and (rows[-1][0].left > strip) == (line.left > strip)
+            ):
                 rows[-1].append(line)
             else:
                 rows.append([line])

@@ -50,3 +50,20 @@ def test_a_dialog_ends_with_its_buttons_and_leaves_out_what_is_behind_it():
 
 def test_a_form_with_a_button_is_no_dialog():
     assert layout((40, 160, "New note", 56), (40, 500, "Write here"), (40, 2200, "Cancel")).dialog == []
+
+
+def test_two_screens_in_one_picture_share_no_row():
+    found = layout(
+        *((60, 30, "9:41"), (60, 150, "Notes", 56), (60, 400, "Call the plumber")),
+        *(
+            (1160, 30, "9:41"),
+            (1160, 150, "Tasks", 56),
+            (1160, 400, "Water the plants for Maria"),
+            (1900, 2200, "Add"),
+        ),
+        size=(2160, 2400),
+    )
+
+    assert [row.first.text for row in found.rows] == [
+        "Notes", "Call the plumber", "Tasks", "Water the plants for Maria", "Add",
+    ]  # fmt: skip

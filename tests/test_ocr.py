@@ -233,3 +233,40 @@ def test_the_process_loads_nothing_that_it_does_not_need():
         "text",
     }
     assert of_ours == needed
+
+
+def test_columns_of_vertical_text_are_read_from_the_right():
+    columns = [
+        line("夜半钟声到客船", 100, 300, 150, 900),
+        line("江枫渔火对愁眠", 300, 300, 350, 900),
+        line("月落乌啼霜满天", 500, 300, 550, 900),
+    ]
+
+    assert ordered(line("枫桥夜泊", 100, 100), *columns, line("张继", 100, 1000)) == [
+        "枫桥夜泊", "月落乌啼霜满天", "江枫渔火对愁眠", "夜半钟声到客船", "张继",
+    ]  # fmt: skip
+
+
+def test_two_screens_in_one_picture_are_read_one_after_the_other():
+    left = [
+        line("9:41", 60, 30),
+        line("Notes", 60, 150),
+        *(line(f"left {n}", 60, 300 + 90 * n) for n in range(9)),
+    ]
+    right = [
+        line("9:41", 1160, 30),
+        line("Tasks", 1160, 150),
+        *(line(f"right {n}", 1160, 300 + 90 * n, 2000) for n in range(9)),
+    ]
+    low = [line("Add", 60, 2100), line("Add", 1160, 2100, 2100)]
+
+    texts = ordered(*left, *right, *low)
+
+    assert texts[:3] == ["9:41", "Notes", "left 0"]
+    assert texts.index("left 8") < texts.index("Tasks") < texts.index("right 0")
+
+
+def test_a_list_with_times_at_the_right_is_one_screen():
+    rows = [(line(f"name {n}", 60, 300 + 200 * n), line("9:41", 900, 300 + 200 * n)) for n in range(8)]
+
+    assert ordered(*(one for row in rows for one in row))[:4] == ["name 0", "9:41", "name 1", "9:41"]
