@@ -49,7 +49,7 @@ def judge(
     lines = layout.all_lines
     reading = statistics.fmean(line.confidence for line in page.lines) if page.lines else 0.0
     verdict = vote.recognise(layout, sense)
-    app = names.app_name(layout, verdict.kind, name)
+    app = names.app_name(layout, verdict.kind, name, language)
     encoded = [line.text for line in page.encoded]
     view = View(page, layout, verdict.kind, app, taken)
     records = recorder.records(view)

@@ -11,19 +11,18 @@ from collections.abc import Sequence
 from engines.lines import Line
 from rules import wordlists
 from rules.kinds import headed, is_lock_screen
-from rules.layout import Layout, is_chinese, letters, plain, weight
+from rules.layout import Layout, is_chinese, is_clock, letters, plain, weight
 
 _TABLE = wordlists.table("names")
-PACKAGES: dict[str, str] = _TABLE[
-    "packages"
-]  # by the package names that phones write into the names of screenshots
-_ALSO_WORDS = wordlists.words(_TABLE["known"]["also_words"])
-# Other chat apps call themselves "Messenger", too.
-_BY_NAME = {
-    name.casefold(): name
-    for name in [*PACKAGES.values(), *wordlists.lines(_TABLE["known"]["names"])]
-    if name != "Messenger"
-}
+_ALSO_WORDS = frozenset(word.casefold() for word in wordlists.words(_TABLE["known"]["also_words"]))
+# By any of its names, and by the package names that phones write into the names of screenshots: an app's
+# English name and its Chinese one.
+_BY_NAME: dict[str, tuple[str, str]] = {}
+for _line in wordlists.lines(_TABLE["known"]["apps"]):
+    _parts = _line.split(" | ")
+    _chinese = next((_part for _part in _parts[1:] if is_chinese(_part[0])), _parts[0])
+    for _part in _parts:
+        _BY_NAME[_part.casefold()] = (_parts[0], _chinese)
 # Samsung: Screenshot_20241121-073104_WhatsApp.jpg. Xiaomi and others:
 # Screenshot_2024-11-21-07-31-04-123_com.tencent.mm.jpg.
 _FILE_NAME = re.compile(
@@ -52,18 +51,35 @@ _ABOUT = re.compile(
     r"(?:about|rate|quit|exit|log out of|sign out of) (\w[\w .-]{2,29})|(?:关于|退出) ?(\w[\w .-]{1,19})",
     re.IGNORECASE,
 )
+# Where a plain word is more likely to be the heading than an app's name.
+_BY_PLAIN_WORDS = frozenset(["", "article", "page", "conversation", "note", "accounts", "payment", "shop"])
+SURE = 0.85  # confidence of reading from which on a text may be a name
 # Such screens are headed by a person, a place or a thing, whose name may look like a product's.
 _OF_OTHERS = frozenset(
     ["conversation", "post", "profile", "video", "article", "note", "weather", "map", "source"]
 )
 
 
-def app_name(layout: Layout, kind: str, file_name: str) -> str:
-    """The app if something names it, else ""."""
+def app_name(layout: Layout, kind: str, file_name: str, language: str = "en") -> str:
+    """The app if something names it, else "". An app with a Chinese name has it where `language` is "zh"."""
+    found = _in_the_file_name(file_name) or _on_the_screen(layout, kind)
+    pair = _BY_NAME.get(found.casefold())
+    return pair[language == "zh"] if pair else found
+
+
+def known(text: str) -> str:
+    """The English name of the well-known app that a whole text names, "" when it names none."""
+    return _BY_NAME.get(plain(text).casefold(), ("", ""))[0]
+
+
+def _in_the_file_name(file_name: str) -> str:
     # In code that the name has a letter: in the expression, this would take quadratic time.
     if (named := _FILE_NAME.fullmatch(file_name)) and any(map(str.isalpha, named["app"])):
-        app = named["app"]
-        return PACKAGES.get(app.casefold(), "") if "." in app else app
+        return known(named["app"]) if named["app"].count(".") >= 2 else named["app"]
+    return ""
+
+
+def _on_the_screen(layout: Layout, kind: str) -> str:
     if kind in ("notices", "lock_screen") and (from_notices := _notified(layout)):
         return from_notices
     if kind == "home_screen" or (kind == "lock_screen" and is_lock_screen(layout)):
@@ -73,11 +89,6 @@ def app_name(layout: Layout, kind: str, file_name: str) -> str:
         or _in_a_phrase(layout)
         or (_named_twice(layout) if kind == "settings" else "")
     )
-
-
-def known(text: str) -> str:
-    """The well-known app that a whole text names, "" when it names none."""
-    return _BY_NAME.get(plain(text).casefold(), "")
 
 
 def is_generic(text: str) -> bool:
@@ -98,16 +109,17 @@ def _notified(layout: Layout) -> str:
     rows = len(layout.lines)
     # In a feed, "Anna · 5m" is a person: a header of notifications is on a short or locked screen.
     if is_lock_screen(layout) or rows <= 16:
-        return sender if weight(sender) >= 2 and "@" not in sender and len(sender) <= 30 else ""
+        is_whole = "@" not in sender and ".." not in sender and not re.search("[•·…]", sender)
+        return sender if weight(sender) >= 2 and is_whole and len(sender) <= 30 else ""
     return ""
 
 
 def _at_the_top(layout: Layout, kind: str) -> str:
-    words = [plain(line.text) for line in layout.headers[:2]]
+    words = [plain(line.text) for line in layout.headers[:2] if _may_name(layout, line)]
     alone = [_without_count(text) for text in words]
     for text in alone:
         name = known(text)
-        if name and (name not in _ALSO_WORDS or kind not in ("", "article", "page", "conversation", "note")):
+        if name and (name.casefold() not in _ALSO_WORDS or kind not in _BY_PLAIN_WORDS):
             return name
     if window := _window_title(layout, kind):
         return window
@@ -123,10 +135,20 @@ def _at_the_top(layout: Layout, kind: str) -> str:
     return ""
 
 
+def _may_name(layout: Layout, line: Line) -> bool:
+    """Whether a header was read with certainty, and is not beside a clock at the very top: the way back to
+    another app, or who carries the network.
+    """
+    beside_clock = any(
+        line in row.lines and any(is_clock(other.text) for other in row.lines) for row in layout.rows[:2]
+    )
+    return line.confidence >= SURE and not beside_clock
+
+
 def _window_title(layout: Layout, kind: str) -> str:
     """The app in the title of a window: behind a dash, in the middle of its bar, or at its left."""
     for line in layout.lines[:4]:
-        if line.bottom > _WINDOW * layout.height:
+        if line.bottom > _WINDOW * layout.height or not _may_name(layout, line):
             continue
         text = plain(line.text)
         if (
@@ -139,7 +161,8 @@ def _window_title(layout: Layout, kind: str) -> str:
         centered = abs(middle - layout.width / 2) < 0.03 * layout.width
         wide = layout.width > 1.15 * layout.height
         if centered and line.height <= 1.35 * layout.median:
-            named = wide or (kind not in _OF_OTHERS and _heads_a_window(layout, line))
+            headed = kind not in _OF_OTHERS and kind not in _BY_PLAIN_WORDS - {"accounts"}
+            named = headed and (wide or _heads_a_window(layout, line))
             if named and (
                 letters(text) > 0.9
                 and len(text.split()) == 1
@@ -212,7 +235,7 @@ def _is_product(text: str) -> bool:
     words = text.replace("-", " ").split()
     if not words or len(words) > 3 or len(text) > 30 or any(map(is_chinese, text)):
         return False
-    if not all(word.isalpha() for word in words):
+    if not all(word.isalpha() for word in words) or re.search(r"(.)\1\1", text):  # a picture, read as letters
         return False
     first, last = words[0], words[-1]
     if any(word.startswith("Mc") for word in words):  # a family name

@@ -135,8 +135,8 @@ def test_an_intent_follows_from_what_is_there(texts, intent):
         ("Screenshot_20241121-073104_WhatsApp.jpg", "WhatsApp"),
         ("Screenshot_20241121_073104_One UI Home.png", "One UI Home"),
         ("Screenshot_20241121-073104_WhatsApp~2.jpg", "WhatsApp"),
-        ("Screenshot_2024-11-21-07-31-04-123_com.tencent.mm.jpg", "微信"),
-        ("Screenshot_2024-11-21-07-31-04-123_com.tencent.mm-edit.jpg", "微信"),
+        ("Screenshot_2024-11-21-07-31-04-123_com.tencent.mm.jpg", "WeChat"),
+        ("Screenshot_2024-11-21-07-31-04-123_com.tencent.mm-edit.jpg", "WeChat"),
         ("Screenshot_2024-11-21-07-31-04-123_org.unheard.of.jpg", ""),
         ("Screenshot_20241121-073104.png", ""),
         ("Screenshot_1_edited.png", ""),
@@ -149,10 +149,24 @@ def test_the_name_of_the_file_tells_the_app(name, app):
 
 
 def test_an_app_is_named_when_its_name_stands_alone_at_the_top():
-    assert judge("支付宝", "扫一扫", "付款码").app_name == "支付宝"
+    assert judge("支付宝", "扫一扫", "付款码", language="zh").app_name == "支付宝"
     assert judge("Telegram", "Anna", "See you tomorrow").app_name == "Telegram"
     assert judge("Telegram is better than WhatsApp", "says Anna").app_name == ""
     assert judge(*["Some other line"] * 12, "Telegram").app_name == ""
+
+
+@pytest.mark.parametrize("seen", ["WeChat", "微信", "com.tencent.mm"])
+def test_an_app_with_two_names_has_that_of_the_installation_s_language(seen):
+    name = f"Screenshot_2024-11-21-07-31-04-123_{seen}.jpg"
+
+    assert judge("Some words of text", name=name).app_name == "WeChat"
+    assert judge("Some words of text", name=name, language="zh").app_name == "微信"
+
+
+def test_the_way_back_to_another_app_beside_the_clock_is_not_the_app():
+    rows = ((40, 20, "WeChat", 30), (480, 20, "9:41", 30), (150, 300, "Some news"), (150, 400, "Read more"))
+
+    assert placed(*rows).app_name == ""
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
@@ -488,7 +502,7 @@ def test_the_caption_above_a_framed_phone_is_not_the_screens_header():
         ("SimplyTranslate Mobile", "SimplyTranslate Mobile"),
         ("Delta Chat", "Delta Chat"),
         ("Search in Nextcloud Talk", "Nextcloud Talk"),
-        ("高德地图", "高德地图"),
+        ("高德地图", "Amap"),
         ("Exeter", ""),
         ("Saved Messages", ""),
         ("Group Chat", ""),
@@ -558,7 +572,7 @@ def test_the_app_is_named_by_a_header_that_can_be_nothing_else(header, app):
                 (80, 760, "The backup failed"),
             ),
             SIZE,
-            "Ntfy",
+            "ntfy",
         ),
     ],
     ids=["centred", "corner", "behind a dash", "person", "generic", "about", "about phone", "bell"],
