@@ -91,6 +91,8 @@ READING = frozenset(
         "agenda.index",
         "records.index",  # as `photos.show` has them
         "records.types",
+        "threads.index",
+        "threads.show",
         "tabular.show_csv",
         "tabular.show_jsonld",
         "analysis.index",

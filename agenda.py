@@ -34,6 +34,7 @@ import models
 import push
 import readings
 import terms
+import threads
 from clock import utc_now
 from database import db
 from engines import articles
@@ -574,7 +575,11 @@ def index(query: ListQuery) -> shapes.Agenda:
         order=query.order,
         limit=query.limit,
     )
-    return {"total": total, "limit": query.limit, "items": [_shown(item) for item in items]}
+    days = threads.days(photo_id for item in items for photo_id in item.photo_ids)
+    listed_items: list[shapes.ListedAgendaFields] = [
+        {**_shown(item), "thread": _thread(item, days)} for item in items
+    ]
+    return {"total": total, "limit": query.limit, "items": listed_items}
 
 
 @routes.post("/<id:item_id>/dismiss", endpoint="dismiss")
@@ -591,6 +596,16 @@ def dismiss_item(item_id: int) -> shapes.AgendaFields:
 def undo(item_id: int) -> shapes.AgendaFields:
     """Bring a dismissed event back. One that was not dismissed stays as it is."""
     return _shown(undo_dismissal(item_id, now=utc_now()))
+
+
+def _thread(item: Item, days: dict[int, dict[str, threads.Day]]) -> shapes.ThreadDay | None:
+    """The thread whose day has the time of an item."""
+    for photo_id in item.photo_ids:
+        day = days.get(photo_id, {}).get(item.starts_at[:10])
+        if day and any(item.all_day or moment.at == item.starts_at for moment in day.times):
+            times: list[shapes.ThreadMoment] = [{"name": one.name, "at": one.at} for one in day.times]
+            return {"thread_id": day.thread_id, "title": day.title, "times": times}
+    return None
 
 
 def _shown(item: Item) -> shapes.AgendaFields:

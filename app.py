@@ -45,6 +45,7 @@ import readings
 import reasoner
 import records
 import search
+import threads
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
 from commands import table
@@ -80,6 +81,7 @@ BLUEPRINTS = (
     readings.routes,
     records.routes,
     tabular.routes,
+    threads.routes,
     words.routes,
     trash.routes,
     batch.routes,

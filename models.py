@@ -260,6 +260,66 @@ class Record(Model):
         table_name = "records"
 
 
+class Thread(Model):
+    """One order, parcel, trip, booking, bill or page, seen on several screenshots. Derived from the traces
+    of its records.
+    """
+
+    id = peewee.AutoField()
+    type = peewee.TextField()
+    state = peewee.TextField()
+    photos = peewee.IntegerField()
+    first_at = peewee.TextField()  # when its oldest screenshot was taken, and its newest
+    last_at = peewee.TextField()
+    ends_at = peewee.TextField()  # the last time that it names, local; "" without one
+    said_photo_id = peewee.IntegerField()  # the photo that says the state, and its line
+    said_line = peewee.IntegerField(null=True)
+
+    class Meta:
+        table_name = "threads"
+
+
+class ThreadTrace(Model):
+    """What a record is recognised by again (`rules.joins.Trace`)."""
+
+    photo_id: int  # added by peewee for `photo`
+    thread_id: int | None  # added by peewee for `thread`
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="thread_traces")
+    place = peewee.IntegerField()  # of the record among those of its photo
+    thread = peewee.ForeignKeyField(Thread, null=True, on_delete="SET NULL", backref="traces")
+    taken_at = TimestampField()
+    trace = peewee.TextField()
+    amount = peewee.TextField()  # of payments
+    day = peewee.TextField()
+
+    class Meta:
+        table_name = "thread_traces"
+        primary_key = peewee.CompositeKey("photo", "place")
+
+
+class ThreadKey(Model):
+    """A key of a trace; records that share one are about one thing, with some exceptions."""
+
+    key = peewee.TextField()
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="thread_keys")
+    place = peewee.IntegerField()
+
+    class Meta:
+        table_name = "thread_keys"
+        primary_key = peewee.CompositeKey("key", "photo", "place")
+
+
+class ThreadApart(Model):
+    """Two photos that are never in one thread, because a person has taken one of them out."""
+
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="apart")
+    other = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="apart_from")
+
+    class Meta:
+        table_name = "threads_apart"
+        primary_key = peewee.CompositeKey("photo", "other")
+
+
 class Shown(Model):
     """What is shown of a photo that is not in the trash: the person's own words where there are some, else
     the analysis's. A view: nobody writes it.

@@ -49,6 +49,7 @@ import pictures
 import readings
 import records
 import tallies
+import threads
 from buckets import away
 from clock import iso, parse_time, utc_now
 from database import db
@@ -321,7 +322,8 @@ def detail(photo_id: int) -> shapes.PhotoDetail:
     photo, analysis, shown = (dict(zip(names, values)) for names in _DETAIL_COLUMNS)  # noqa: B905
     read, stack = readings.text(photo_id), models.stacks_of([photo_id]).get(photo_id)
     ids = records.ids_of([photo_id]).get(photo_id, {})
-    return _detail(photo, analysis, shown, read=read, stack=stack, record_ids=ids)
+    thread_id = threads.of([photo_id]).get(photo_id)
+    return _detail(photo, analysis, shown, read=read, stack=stack, record_ids=ids, thread_id=thread_id)
 
 
 def detail_of(
@@ -332,12 +334,19 @@ def detail_of(
     read: str,
     stack: models.Stack | None,
     record_ids: dict[int, int],
+    thread_id: int | None,
 ) -> shapes.PhotoDetail:
     """As `detail`, from rows that were read before, and the text of the photo's reading. `record_ids` has the
     ids of its records by their places.
     """
     columns = {**analysis.__data__, "photo_id": analysis.photo_id}
-    return _detail(photo.__data__, columns, shown.__data__, read=read, stack=stack, record_ids=record_ids)
+    return _detail(
+        *(photo.__data__, columns, shown.__data__),
+        read=read,
+        stack=stack,
+        record_ids=record_ids,
+        thread_id=thread_id,
+    )
 
 
 def shown(photo_ids: Iterable[int]) -> dict[int, Shown]:
@@ -623,6 +632,7 @@ def _detail(
     read: str,
     stack: models.Stack | None,
     record_ids: dict[int, int],
+    thread_id: int | None,
 ) -> shapes.PhotoDetail:
     """A photo from the columns of its rows."""
     return shapes.of(
@@ -639,6 +649,7 @@ def _detail(
         records=records.shown(shown["records"], record_ids),
         own=[name for name in ("title", "summary", "text", "records") if shown[f"own_{name}"]],
         stack=_stack(stack),
+        thread_id=thread_id,
         analysis=shapes.of(analysis, shapes.AnalysisDetail),
     )
 
@@ -876,6 +887,7 @@ def _delete(due: "peewee.ModelSelect[Any]") -> list[int]:
         rows = list(cast("Iterable[tuple[int, str, str]]", due.tuples()))
         ids = [row[0] for row in rows]
         lexicon.remove_all(ids)
+        records.forget(ids)
         Analysis.delete().where(Analysis.photo.in_(ids)).execute()
         Photo.delete().where(Photo.id.in_(ids)).execute()
     # After the commit: a crash here leaves files without a row, which have lost their keys; clean-up removes

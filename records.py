@@ -25,6 +25,7 @@ import gate
 import models
 import readings
 import terms
+import threads
 from clock import local_day
 from database import db
 from engines.records import MAX_RECORDS, TYPES, Field, Record, checked, normal, placed
@@ -102,15 +103,16 @@ def file(photo_ids: Iterable[int]) -> None:
     """Make the rows of these photos anew, from what is shown of them. Ids stay as long as places do."""
     ids = list(photo_ids)
     found = db.execute_sql(
-        """SELECT photo_id, records, cleared, taken_at FROM shown
+        """SELECT photo_id, records, cleared, taken_at, visible_text FROM shown
         WHERE photo_id IN (SELECT value FROM json_each(?))""",
         (msgspec.json.encode(ids).decode(),),
     ).fetchall()
-    rows = [
-        _row(photo_id, place, record, cleared=bool(cleared), taken=datetime.fromisoformat(taken))
-        for photo_id, stored, cleared, taken in found
-        for place, record in enumerate(decoded(stored))
-    ]
+    rows, filed = [], []
+    for photo_id, stored, is_cleared, taken_at, text in found:
+        taken = datetime.fromisoformat(taken_at)
+        for place, record in enumerate(decoded(stored)):
+            rows.append(_row(photo_id, place, record, cleared=bool(is_cleared), taken=taken))
+            filed.append(threads.Filed(photo_id, place, record, taken, text.split("\n")))
     kept = {(row["photo"], row["place"]) for row in rows}
     old = models.Record.select(models.Record.id, models.Record.photo, models.Record.place)
     gone = [
@@ -122,11 +124,14 @@ def file(photo_ids: Iterable[int]) -> None:
         models.Record.insert(**row).on_conflict(
             conflict_target=[models.Record.photo, models.Record.place], update=row
         ).execute()
+    threads.file(ids, filed)
 
 
 def forget(photo_ids: Iterable[int]) -> None:
-    """Delete the rows of these photos, which go to the trash."""
-    models.Record.delete().where(models.Record.photo.in_(list(photo_ids))).execute()
+    """Delete the rows of these photos, which go to the trash or are deleted."""
+    ids = list(photo_ids)
+    models.Record.delete().where(models.Record.photo.in_(ids)).execute()
+    threads.file(ids, ())
 
 
 def on_page(records: Iterable[Record], photo_id: int) -> list[Record]:

@@ -38,6 +38,12 @@ def title(record: Record, language: str) -> str:
     return _filled(record, "title", language)
 
 
+def thread(record: Record, language: str) -> str:
+    """The name of the order, parcel, trip or booking that this record is about, whatever its state."""
+    name = _filled(record, "thread", language) or title(record, language)
+    return name[:1].upper() + name[1:]
+
+
 def summary(record: Record, language: str) -> str:
     """One sentence about the record, without a full stop; "" where its type has no template."""
     said = _filled(record, "summary", language)

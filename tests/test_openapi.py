@@ -118,6 +118,10 @@ GET    /api/records
 GET    /api/records/types
 GET    /api/records.csv
 GET    /api/records.jsonld
+GET    /api/threads
+GET    /api/threads/{thread_id}
+DELETE /api/threads/{thread_id}/photos/{photo_id}
+DELETE /api/threads/apart/{photo_id}
 GET    /api/agenda
 POST   /api/agenda/{item_id}/dismiss
 DELETE /api/agenda/{item_id}/dismiss

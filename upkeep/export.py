@@ -29,6 +29,7 @@ import models
 import photos
 import readings
 import records
+import threads
 from assistant import conversations, mcp_servers, skills
 from clock import iso
 from curation import retention
@@ -151,13 +152,17 @@ class _Export:
             with database.scope():
                 read, shown = readings.of(ids), photos.shown(ids)
                 stacks, planned = models.stacks_of(ids), agenda.on_photos(ids)
-                record_ids = records.ids_of(ids)
+                record_ids, joined = records.ids_of(ids), threads.of(ids)
             for row in rows:
                 if row.photo_id not in shown:
                     continue  # thrown away meanwhile
                 lines, stack = read.get(row.photo_id), stacks.get(row.photo_id)
                 yield {
-                    **self._photo(row, lines, shown[row.photo_id], stack, record_ids.get(row.photo_id, {})),
+                    **self._photo(
+                        *(row, lines, shown[row.photo_id], stack),
+                        record_ids.get(row.photo_id, {}),
+                        joined.get(row.photo_id),
+                    ),
                     "agenda": [
                         shapes.of(item, shapes.AgendaFields) for item in planned.get(row.photo_id, [])
                     ],
@@ -180,10 +185,15 @@ class _Export:
         shown: Shown,
         stack: models.Stack | None,
         record_ids: dict[int, int],
+        thread_id: int | None,
     ) -> dict[str, Any]:
         text = read.text if read else ""
         detail = photos.detail_of(
-            analysis.photo, analysis, shown, read=text, stack=stack, record_ids=record_ids
+            *(analysis.photo, analysis, shown),
+            read=text,
+            stack=stack,
+            record_ids=record_ids,
+            thread_id=thread_id,
         )
         name = _picture_name(analysis.photo)
         found = {"entities": msgspec.json.decode(analysis.entities), "visible_text": analysis.visible_text}

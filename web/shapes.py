@@ -567,6 +567,9 @@ class PhotoDetail(ShownPhoto):
         Meta(description="the fields that the person wrote in place of the analysis's"),
     ]
     stack: Annotated[Stack | None, Meta(description="the same screen several times; null when it is not")]
+    thread_id: Annotated[
+        int | None, Meta(description="of the order, parcel, trip, booking or bill that it is part of")
+    ]
     analysis: Annotated[AnalysisDetail, Meta(description="as the analysis found it, without own words")]
 
 
@@ -1193,7 +1196,73 @@ class AgendaFields(TypedDict):
     sensitive: Sensitive
 
 
+class ThreadMoment(TypedDict):
+    """A time that a record of a thread names."""
+
+    name: Annotated[str, Meta(description="the field of the record", examples=["boardingTime"])]
+    at: LocalTime
+
+
+class ThreadDay(TypedDict):
+    """What a thread has on one day. Of its items in the agenda, one row is enough."""
+
+    thread_id: int
+    title: Annotated[str, Meta(examples=["NW482 Hamburg–Lisbon"])]
+    times: Annotated[list[ThreadMoment], Meta(description="in their order")]
+
+
+class ListedAgendaFields(AgendaFields):
+    """An item in the list of the agenda."""
+
+    thread: Annotated[
+        ThreadDay | None, Meta(description="the trip, parcel or booking that it belongs to, on its day")
+    ]
+
+
+ThreadType = Literal["order", "parcel", "trip", "booking", "bill", "page"]
+ThreadState = Literal[
+    "",
+    "ordered",
+    "shipped",
+    "out_for_delivery",
+    "ready_for_pickup",
+    "delivered",
+    "booked",
+    "checked_in",
+    "past",
+    "due",
+    "paid",
+    "refunded",
+    "cancelled",
+]
+
+
+class ThreadFields(TypedDict):
+    """One order, parcel, trip, booking, bill or page over all screenshots of it."""
+
+    id: int
+    title: Annotated[str, Meta(examples=["Order from Harbor Books"])]
+    type: ThreadType
+    state: Annotated[ThreadState, Meta(description="how far it is; empty for a page")]
+    is_open: Annotated[bool, Meta(description="whether something of it is to come or to do")]
+    said_on: Annotated[int, Meta(description="the screenshot that the state rests on")]
+    line: Annotated[int | None, Meta(description="and its line, as `…/lines` counts them, where one says it")]
+    count: Annotated[int, Meta(ge=1, description="screenshots")]
+    first_at: Annotated[Timestamp, Meta(description="when the oldest screenshot was taken")]
+    last_at: Annotated[Timestamp, Meta(description="when the newest screenshot was taken")]
+    photo_ids: Annotated[list[int], Meta(description="the newest first")]
+    next: Annotated[ThreadMoment | None, Meta(description="the nearest time to come")]
+    sensitive: Sensitive
+
+
+class ThreadPage(TypedDict):
+    total: Count
+    page: Count
+    page_size: Count
+    threads: list[ThreadFields]
+
+
 class Agenda(TypedDict):
     total: Count
     limit: Annotated[int, Meta(ge=1, description="the most items of this answer")]
-    items: list[AgendaFields]
+    items: list[ListedAgendaFields]
