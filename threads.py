@@ -474,7 +474,7 @@ def index(query: ListQuery) -> shapes.ThreadPage:
 @routes.get("/<id:thread_id>")
 @inputs.operation(NotFound)
 def show(thread_id: int) -> shapes.ThreadFields:
-    """Show a thread."""
+    """Show a thread. `said_on` and `line` are where its state stands."""
     return _fields(get(thread_id, now=utc_now()))
 
 
@@ -489,7 +489,7 @@ def take_photo_out(thread_id: int, photo_id: int) -> shapes.Done:
 @routes.delete("/apart/<id:photo_id>", endpoint="let_join")
 @inputs.operation()
 def let_photo_join(photo_id: int) -> shapes.Done:
-    """Undo that a screenshot was taken out of threads: it may join them again."""
+    """Undo that a screenshot was taken out of threads. It joins what it is part of by its records."""
     let_join(photo_id)
     return {"message": "May join"}
 
