@@ -55,6 +55,9 @@ _DATED = re.compile(
 _BATTERY = re.compile(
     r"(?:\d?\W?(?:LTE|[2-6]G|VoLTE|WiFi)\W?.{0,4}\d{1,3} ?%?|.{0,6}\d{1,3} ?%)\W{0,3}", re.IGNORECASE
 )
+_VALUE = re.compile(
+    r"\w: \d|\w: ?/|^\d{1,2}[:：]\d\d"
+)  # a label with its value, a line that begins with a time
 _SENTENCE_END = re.compile(r"[。！？!?]|\.(?=\s|$)")
 _SIGNS = frozenset(" ,.:'’-–—&()（）/·•!?！？，。：、“”\"«»…#@+\u3000|《》%")
 
@@ -99,6 +102,11 @@ def is_title(text: str, least: int = 3) -> bool:
         and not _BATTERY.fullmatch(text)
         and not _is_menu(text)
     )
+
+
+def is_day(text: str) -> bool:
+    """Whether a text is a day or a time and little else."""
+    return weight(_DATED.sub("", text)) < 3
 
 
 def names_nothing(text: str) -> bool:
@@ -175,7 +183,8 @@ def _worth(layout: Layout, block: Block, text: str) -> float:
         - NOISE * noise
         - 1.5 * digits
         - SHORT * ((said < 4) + (said < 7 and " " not in text and block.lines[0] not in layout.headers[:1]))
-        - (1.2 if weight(_DATED.sub("", text)) < 3 else 0)
+        - 1.2 * is_day(text)
+        - 0.5 * (_VALUE.search(text) is not None)
         - RUNNING * (said > 90 or (text[-1:] in ".。" and len(text) > 30))
         - 0.5 * (_AGO.search(text) is not None)
         - 0.2 * min(2, odd)

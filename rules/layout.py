@@ -217,10 +217,12 @@ class Layout:
     def composer(self) -> Line | None:
         """The empty field for a message at the bottom, as a conversation has it."""
         lowest = max((line.bottom for line in self.lines), default=0)
+        labels = {id(line) for row in self.rows if len(row.lines) >= 3 for line in row.lines}
         for line in reversed(self.lines):
             text = folded(line.text)
             if (
-                line.top > COMPOSER_TOP * lowest
+                id(line) not in labels
+                and line.top > COMPOSER_TOP * lowest
                 and len(text) <= 60
                 and (text in _COMPOSER_ALONE or text.startswith(_COMPOSER_BEGINS))
             ):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from engines.lines import Line
 from engines.records import Record
 from rules import wordlists
-from rules.headings import heading, is_title
+from rules.headings import heading, is_day, is_title
 from rules.kinds import WHEN_RIGHT, headed, is_lock_screen
 from rules.layout import Block, Layout, Row, folded, is_chinese, is_clock, plain, weight
 from rules.view import Draft, View
@@ -20,7 +20,7 @@ from text import shortened
 ENTRY, SAID, NOTICE = 60, 90, 110  # characters of an entry's name, of what is below it, of a notification
 _WORDS = wordlists.table("writings")
 _BUTTONS = frozenset(wordlists.lines(_WORDS["notice"]["buttons"]))
-_SETTINGS = frozenset(wordlists.lines(_WORDS["settings"]["words"]))
+_HEADERS = {name: frozenset(wordlists.lines(text)) for name, text in _WORDS["headers"].items()}
 _UNSURE = ("", "form", "page", "notices")  # kinds of which the word in the header is surer
 _TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?[ap]m)?\W{0,4}$", re.IGNORECASE)
 _FROM_TO = re.compile(r"\d{1,2}[:：]\d\d ?(?:[ap]m)? ?[-–—~至] ?\d{1,2}[:：]\d\d", re.IGNORECASE)
@@ -52,7 +52,7 @@ def entries(layout: Layout, title: str = "") -> list[Entry]:
 
 def entry_rows(layout: Layout) -> list[Row]:
     """The rows that name the entries."""
-    rows = [row for row in layout.entries if is_title(name_of(row))]
+    rows = [row for row in layout.entries if is_title(name_of(row)) and not is_day(name_of(row))]
     if 2 * len(rows) < len(layout.entries):  # each entry begins with its time
         below = _below(layout, layout.entries)
         return below if len(below) >= 3 else rows
@@ -127,6 +127,19 @@ def _below(layout: Layout, rows: Sequence[Row]) -> list[Row]:
     ]
 
 
+def _says(view: View, name: str) -> bool:
+    """Whether the header says what the list is, on a screen whose kind is not known by more than that."""
+    headers = " ".join(folded(line.text) for line in view.layout.headers[:2])
+    if view.kind not in _UNSURE:
+        return False
+    return any(word in (headers if is_chinese(word[0]) else headers.split()) for word in _HEADERS[name])
+
+
+def _title(view: View) -> str:
+    found = heading(view.layout, view.kind, view.app)
+    return found.text if found else ""
+
+
 def _name(view: View, draft: Draft) -> str:
     """The heading of the list, noted as its name unless any such list has it."""
     found = heading(view.layout, view.kind, view.app)
@@ -147,9 +160,9 @@ def _listed(view: View, draft: Draft, found: Sequence[Entry], second: str) -> No
 
 def messages(view: View) -> Record | None:
     """The chats of a messenger, each with its newest message; the mails of an inbox."""
-    kinds = {"conversations": "MessageList", "mail": "MailList"}
     layout = view.layout
-    if view.kind not in kinds or layout.composer is not None:
+    is_list = view.kind in ("conversations", "mail") or _says(view, "messages")
+    if not is_list or layout.composer is not None:
         return None
     if view.kind == "mail" and layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
         return None  # one mail
@@ -158,12 +171,12 @@ def messages(view: View) -> Record | None:
     if len(found) < 2:
         return None
     _listed(view, draft, found, "what")
-    return draft.record(kinds[view.kind])
+    return draft.record("MailList" if view.kind == "mail" else "MessageList")
 
 
 def tasks(view: View) -> Record | None:
     """A list of things to do."""
-    if view.kind != "tasks":
+    if view.kind != "tasks" and not _says(view, "tasks"):
         return None
     draft = Draft(view)
     found = entries(view.layout, _name(view, draft))
@@ -206,9 +219,12 @@ def _entered(layout: Layout, title: str) -> dict[str, Line]:
 
 def notices(view: View) -> Record | None:
     """Notifications: who sent each, and what it says."""
-    if view.kind not in ("notices", "lock_screen"):
+    named = _says(view, "notices")
+    if view.kind not in ("notices", "lock_screen") and not named:
         return None
     found = notices_of(view.layout)
+    if len(found) < 2 and named:
+        found = entries(view.layout, _title(view))
     if not found:
         return None
     draft = Draft(view)
@@ -219,17 +235,12 @@ def notices(view: View) -> Record | None:
 
 def settings(view: View) -> Record | None:
     """A page of settings with its entries."""
-    headers = " ".join(folded(line.text) for line in view.layout.headers[:2])
-    words = headers.split()
-    named = view.kind in _UNSURE and any(
-        word in headers if is_chinese(word[0]) else word in words for word in _SETTINGS
-    )
-    if view.kind != "settings" and not named:
+    if view.kind != "settings" and not _says(view, "settings"):
         return None
     draft = Draft(view)
     title = _name(view, draft)
     draft.name_app("app")
-    found = entries(view.layout, title)
+    found = [one for one in entries(view.layout, title) if folded(one.name) not in _HEADERS["settings"]]
     if len(found) >= 2:
         _listed(view, draft, found, "value")
     return draft.record("SettingsPage")

@@ -15,6 +15,8 @@ from rules.layout import Block, Layout, folded, is_chinese, is_clock, letters, p
 from rules.view import Draft, View
 
 POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
+_MAYBE_SAID = ("conversations", "", "page", "article")  # with a field for a message, these are conversations
+READ = 300  # the same, of the paragraphs of a page to read
 QUOTED = 110  # characters of a text
 _WORDS = wordlists.table("writings")
 _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
@@ -38,9 +40,7 @@ _MESSAGE = 150  # letters: an error's text is short
 def conversation(view: View) -> Record | None:
     """A conversation with whom and its last message."""
     layout = view.layout
-    if view.kind not in ("conversation", "conversations") or (
-        view.kind == "conversations" and layout.composer is None
-    ):
+    if view.kind != "conversation" and (view.kind not in _MAYBE_SAID or layout.composer is None):
         return None
     draft = Draft(view)
     whom = with_whom(layout, view.app)
@@ -87,6 +87,8 @@ def post(view: View) -> Record | None:
     handles = sum("@" in line.text for line in layout.lines)
     if said is None or (weight(said.text) < POSTED and (handles >= 3 or author is None)):
         return None  # a list of people or of accounts
+    if author is None and weight(said.text) < 2 * POSTED:
+        return None
     if author:
         draft.add("author", author[0], [author[1]])
     large = layout.heading
@@ -125,9 +127,14 @@ def article(view: View) -> Record | None:
     paragraphs = [block for block in layout.paragraphs if found is None or plain(block.text) != found.text]
     if found is None or found.generic or not paragraphs:
         return None
+    large = all(line.height >= 1.25 * layout.median for line in found.lines)
+    signed = [line for line in layout.lines[:16] if _BYLINE.fullmatch(plain(line.text)[:100])]
+    running = sum(weight(one.text) for one in paragraphs)
+    if view.kind == "page" and not signed and not (large and running >= READ):
+        return None  # a page to use, not to read
     draft.add("headline", found.text, found.lines)
     draft.add("text", first_sentence(plain(paragraphs[0].text), QUOTED), paragraphs[0].lines)
-    for line in layout.lines[:16]:
+    for line in signed:
         if match := _BYLINE.fullmatch(plain(line.text)[:100]):
             draft.add("author", match[1], [line])
             if day := view.moments.day(line.text):

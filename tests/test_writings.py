@@ -1,0 +1,134 @@
+"""The records of what people read, write and list, made from drawn screens of made-up apps."""
+
+import pytest
+
+from engines.lines import Line, Page
+from rules import judge as rules
+
+SIZE = (1080, 2400)
+BAR = ((40, 20, "9:41"), (940, 20, "82%"))
+
+
+def found(*rows, language="en"):
+    """What is found on a page of rows `(left, top, text)`, or with a height behind them."""
+    lines = []
+    for left, top, text, *height in rows:
+        tall = height[0] if height else 40
+        width = sum(tall if letter > "\u2e80" else tall // 2 for letter in text)
+        lines.append(Line(text, 0.98, left, top, left + width, top + tall))
+    return rules.judge(Page(*SIZE, lines), analyser="local/small", language=language)
+
+
+def fields(record):
+    return {field.name: field.value for field in record.fields}
+
+
+def test_a_conversation_has_its_participant_and_last_message():
+    said = found(
+        *BAR,
+        (150, 130, "Ines Ferrand", 56),
+        (150, 320, "Did the piano tuner come?"),
+        (150, 380, "14:02", 30),
+        (520, 520, "He comes on Thursday."),
+        (900, 580, "14:05", 30),
+        (150, 700, "Then I will bake something."),
+        (150, 760, "14:06", 30),
+        (150, 2200, "Type a message"),
+    )
+
+    (record,) = said.records
+    assert (record.type, fields(record)) == (
+        "Conversation",
+        {"participant": [{"name": "Ines Ferrand"}], "lastMessage": "Then I will bake something."},
+    )
+    assert said.title == "Chat with Ines Ferrand"
+    assert [record.fields[1].lines] == [[7]]
+
+
+@pytest.mark.parametrize(
+    ("header", "language", "title"),
+    [
+        ("Chats", "en", "Chats: Oskar Lind, Choir and Piano lessons"),
+        ("聊天列表", "zh", "聊天列表：Oskar Lind、Choir和Piano lessons"),
+    ],
+)
+def test_a_list_of_chats_has_who_wrote_and_what(header, language, title):
+    said = found(
+        *BAR,
+        (60, 130, header, 56),
+        *((150, 320, "Oskar Lind", 44), (930, 322, "17:05"), (150, 384, "See you there", 36)),
+        *((150, 520, "Choir", 44), (930, 522, "16:48"), (150, 584, "Page 14 today", 36)),
+        *((150, 720, "Piano lessons", 44), (860, 722, "Yesterday"), (150, 784, "Thank you!", 36)),
+        language=language,
+    )
+
+    assert said.records[0].type == "MessageList"
+    assert said.records[0].entries("entries")[1] == {"who": "Choir", "what": "Page 14 today"}
+    assert said.title == title
+
+
+def test_settings_are_known_by_their_header():
+    said = found(
+        *BAR,
+        (150, 130, "Player preferences", 58),
+        *((150, 320, "Loop", 46), (900, 322, "Never")),
+        *((150, 520, "Quality", 46), (900, 522, "High")),
+        *((150, 720, "Captions", 46), (900, 722, "Off")),
+    )
+
+    assert said.records[0].type == "SettingsPage"
+    assert said.records[0].text("name") == "Player preferences"
+    assert said.title == "Settings: Player preferences"
+
+
+def test_a_recipe_has_its_ingredients():
+    said = found(
+        *BAR,
+        (60, 150, "Plum crumble", 80),
+        (60, 300, "Preparation time"),
+        (60, 350, "25 min"),
+        (60, 450, "Ingredients", 46),
+        *((60, 520 + 60 * n, text) for n, text in enumerate(("800 g plums", "200 g flour", "100 g butter"))),
+        (60, 800, "Cook the plums for ten minutes."),
+    )
+
+    assert said.records[0].type == "Recipe"
+    assert fields(said.records[0])["totalTime"] == "25 min"
+    assert {"name": "200 g flour"} in said.records[0].entries("recipeIngredient")
+    assert said.title == "Recipe: Plum crumble"
+
+
+def test_a_dialog_that_says_what_failed_is_an_error():
+    said = found(
+        (40, 160, "Photos", 56),
+        (40, 400, "Holidays in the north"),
+        (40, 500, "A walk along the river"),
+        (160, 1000, "The upload failed", 52),
+        (160, 1090, "Error code: UP-502"),
+        *((500, 1240, "Cancel"), (760, 1240, "Retry")),
+    )
+
+    assert said.records[0].type == "ErrorMessage"
+    assert said.records[0].text("code") == "UP-502"
+    assert said.title == "The upload failed"
+
+
+def test_every_value_of_a_record_is_on_lines():
+    said = found(
+        *BAR,
+        (60, 130, "example.com/tidal"),
+        (60, 300, "Why tidal energy finally works", 62),
+        (60, 420, "By Helen Strand · 6 min read", 36),
+        (60, 540, "For three decades engineers promised that the sea"),
+        (60, 600, "would power whole towns. It never did, because the"),
+        (60, 660, "turbines broke within a year of their first winter."),
+    )
+
+    (record,) = said.records
+    assert record.type == "Article"
+    assert record.text("author") == "Helen Strand"
+    assert all(field.lines for field in record.fields)
+
+
+def test_a_form_makes_no_record():
+    assert not found(*BAR, (60, 130, "New entry", 56), (60, 300, "Subject"), (60, 400, "Notes")).records
