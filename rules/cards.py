@@ -48,7 +48,7 @@ def one_time_code(view: View) -> Record | None:
         if lines and abs(line.top - lines[0].top) < 0.2 * view.layout.height
     ]
     for line in near:
-        named = _SENDER.search(line.text) or _YOUR.search(line.text)
+        named = _YOUR.search(line.text) or _SENDER.search(line.text)
         if named is not None and (name := next((one for one in named.groups() if one), "")):
             draft.add("service", name.strip(), [line], name)
             break

@@ -458,7 +458,7 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
     (re.compile(rf"(?<=(?:day|mon|tue|wed|thu|fri|sat|sun) ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
     (
         re.compile(
-            rf"(?<![\d排车栋路座第月年]){_D}[日号](?=之?前|上午|下午|晚|早|中午|凌晨|截止|到期|\s?\d{{1,2}}[:点]"
+            rf"(?<![\d排车栋路座第月年\u3041-\u30ff]){_D}[日号](?=之?前|上午|下午|晚|早|中午|凌晨|截止|到期|\s?\d{{1,2}}[:点]"
             r"|开会|举|召开|出发|[,。;!]|$)"
         ),
         _nth,

@@ -43,12 +43,15 @@ class Moment(NamedTuple):
 
 
 class Moments:
-    """The days and times of one screen, whose text is `text`, taken at `taken` if that is known."""
+    """The days and times of one screen, whose text is `text`, taken at `taken` if that is known. `day_first`
+    is whether its language writes the day before the month; None where that is not known.
+    """
 
-    def __init__(self, text: str, taken: datetime | None):
+    def __init__(self, text: str, taken: datetime | None, *, day_first: bool | None = None):
         folded = days.folded(text[:MAX_TEXT])
         self._taken = taken
-        self._order = days.day_first(folded)
+        shown = days.day_first(folded)
+        self._order = day_first if shown is None else shown
         self._years = {int(year) for year in _YEAR.findall(folded)}
 
     def all(self, text: str) -> list[Moment]:

@@ -61,6 +61,7 @@ def invoice(view: View) -> Record | None:
         pairs.find("due", _amount(view), _STRICT)
         or pairs.find(("total", "amount"), _amount(view), _BESIDE)
         or _largest(view)
+        or _only(view)
     )
     if due is None or due[0].value.startswith("-"):
         return None
@@ -113,9 +114,11 @@ def transfer(view: View) -> Record | None:
         return None
     _put_price(draft, "amount", amount)
     for name in ("beneficiary", "sender"):
-        found = pairs.find(name, _person, ("colon", "right", "below"))
-        if found is not None and not view.moments.day(found[0]):
-            put(draft, name, found)
+        for found in pairs.each(name, _person, ("colon", "rest", "right", "below")):
+            # "to the" and "from now" begin sentences; "received from" does not.
+            is_name = found[1].where != "rest" or " " in found[1].label or is_chinese(found[1].label[-1])
+            if is_name and not view.moments.day(found[0]):
+                put(draft, name, found)
     iban = _iban(view)
     if iban is not None:
         draft.add("iban", iban[0].replace(" ", ""), iban[1], iban[0])
@@ -273,6 +276,16 @@ def _largest(view: View) -> tuple[Price, Value] | None:
     if not large or (len(large) > 1 and len({price.value for price, _ in large}) > 1):
         return None
     return large[0][0], Value(large[0][1].text, (large[0][1],), "rest", "")
+
+
+def _only(view: View) -> tuple[Price, Value] | None:
+    """The amount of a sentence, where the screen has no other one."""
+    found = [
+        (price, Value(line.text[price.start : price.end], (line,), "inside", ""))
+        for line in view.layout.lines
+        for price in view.money.prices(line.text)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _items(view: View, pairs: Pairs) -> list[tuple[dict[str, str], Row]]:

@@ -68,12 +68,19 @@ class Pairs:
     def __init__(self, layout: Layout):
         self._layout = layout
         self._row: dict[int, Row] = {id(line): row for row in layout.rows for line in row.lines}
+        self._block = {id(line): block for block in layout.blocks for line in block.lines}
         self.labels = [label for line in layout.lines for label in labels_in(line)]
         self._whole = {id(label.line) for label in self.labels if label.is_whole}
         self._by_name: dict[str, list[Label]] = {}
         for label in self.labels:
             for name in label.names:
                 self._by_name.setdefault(name, []).append(label)
+
+    @functools.cached_property
+    def is_continental(self) -> bool:
+        """Whether a label is in a language that writes the day before the month, and not in English."""
+        first = (label for label in self.labels if label.is_first)
+        return any(_squeezed(fold(line_text(label))) in _continental() for label in first)
 
     def is_label(self, line: Line) -> bool:
         """Whether a line is a label and nothing else."""
@@ -113,8 +120,10 @@ class Pairs:
         rest = self._rest(label)
         if rest:
             where: Where = "colon" if label.colon else "rest" if label.is_first else "inside"
-            lines = self._continued(label, rest) if where == "colon" else (line,)
+            lines = self._continued(label, rest)
             yield Value(joined([rest, *(one.text for one in lines[1:])]), lines, where, name)
+        elif not label.is_whole and len(lines := self._continued(label, "")) > 1:
+            yield Value(joined(one.text for one in lines[1:]), lines, "inside", name)
         if not label.is_first or (rest and not label.colon):
             return
         beside = self.beside(line)
@@ -142,11 +151,12 @@ class Pairs:
 
     def _continued(self, label: Label, rest: str) -> tuple[Line, ...]:
         """The line of a label and those into which the paragraph that it begins was wrapped."""
-        lines = next((block.lines for block in self._layout.blocks if block.lines[0] is label.line), ())
-        if not lines or not label.line.text.rstrip().endswith(rest):
+        block = self._block.get(id(label.line))
+        if block is None or not label.line.text.rstrip(" .:").endswith(rest.rstrip(" .:")):
             return (label.line,)
-        more = itertools.takewhile(lambda line: not self.begins_label(line), lines[1:MOST_WRAPPED])
-        return (label.line, *more)
+        at = next(number for number, one in enumerate(block.lines) if one is label.line)
+        following = block.lines[at + 1 : at + MOST_WRAPPED]
+        return (label.line, *itertools.takewhile(lambda line: not self.begins_label(line), following))
 
     def _value(self, line: Line, where: Where, label: str) -> Value:
         """A value with the lines into which it was wrapped."""
@@ -268,6 +278,17 @@ def _labels() -> dict[str, frozenset[str]]:
             for word in re.split(r",\s+", words.strip()):
                 found.setdefault(_squeezed(fold(word.strip())), set()).add(name)
     return {label: frozenset(names) for label, names in found.items() if label}
+
+
+@functools.cache
+def _continental() -> frozenset[str]:
+    """The labels of German, French, Spanish, Italian, Dutch and Portuguese that are none of English."""
+    found: dict[str, set[str]] = {}
+    for languages in wordlists.table("fields").values():
+        for language, words in languages.items():
+            for word in re.split(r",\s+", words.strip()):
+                found.setdefault(_squeezed(fold(word.strip())), set()).add(language)
+    return frozenset(label for label, languages in found.items() if not languages & {"en", "zh", "ja"})
 
 
 @functools.cache

@@ -24,9 +24,11 @@ _LINK = re.compile(r"https?://[^\s<>\"'，。；、（）]{6,200}")
 
 def parcel(view: View) -> Record | None:
     """A parcel on its way, or waiting."""
-    pairs, shown = view.pairs, evidence(view, "parcel")
+    pairs, carrier = view.pairs, _carrier(view)
+    shown = evidence(view, "parcel")
     if shown < 1 or view.money.prices(view.layout.content)[6:]:
         return None
+    shown += carrier is not None
     draft = Draft(view)
     if (number := _tracking(view)) is not None:
         draft.add("trackingNumber", number[0], number[1].lines, number[0])
@@ -41,7 +43,7 @@ def parcel(view: View) -> Record | None:
         draft.add("expectedArrivalUntil", moment.ends, lines, arrives[1].text)
     if not _is_parcel(view, shown, number is not None):
         return None
-    put(draft, "carrier", pairs.find("carrier", _short, NAMED) or _carrier(view))
+    put(draft, "carrier", pairs.find("carrier", _short, NAMED) or carrier)
     put(draft, "orderNumber", pairs.find("order", _order, FORMED))
     put(draft, "seller", pairs.find("seller", _short, NAMED))
     put(draft, "status", pairs.find("status", _short, NAMED) or _status(view))

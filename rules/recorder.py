@@ -40,6 +40,9 @@ MAKERS: tuple[Maker, ...] = (
 )
 
 
+# A list of so few may be the paragraphs of one mail or message: what it says is first then.
+_LISTS = ("MailList", "MessageList")
+LEAST_ENTRIES = 4
 # Of these, a screen has one record at most: the first.
 _ONE_OF = (
     {"Receipt", "Invoice", "MoneyTransfer", "Subscription", "Balance", "Product"},
@@ -63,4 +66,6 @@ def records(view: View) -> list[Record]:
             record.type in group and other.type in group for group in _ONE_OF for other in found
         ):
             found.append(record)
+    if len(found) > 1 and found[0].type in _LISTS and len(found[0].entries("entries")) < LEAST_ENTRIES:
+        found = [*found[1:], found[0]]
     return found[:MAX_RECORDS]

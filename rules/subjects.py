@@ -82,7 +82,15 @@ def subject(view: View, accepts: Callable[[str], bool] = lambda text: True) -> V
         score = 2.2 * min(2.5, block.height / max(1, layout.median)) - 1.6 * place + (0.6 if alone else 0)
         if best is None or score > best[0]:
             best = score, block
-    return Value(plain(best[1].text), best[1].lines, "above", "") if best else None
+    return Value(_whose(plain(best[1].text)), best[1].lines, "above", "") if best else None
+
+
+def _whose(text: str) -> str:
+    """A name without the heading before it: "Your order with Uber Eats"."""
+    for joiner in re.finditer(rf"\s(?:{any_of('heading', 'joiners')})\s", text):
+        if fold(text[: joiner.start()]) in _headings():
+            return text[joiner.end() :]
+    return text
 
 
 def names_something(view: View, text: str, line: Line) -> bool:

@@ -40,12 +40,17 @@ _SEAT = re.compile(
     r"|(?:(?:Row|Reihe|Rang|Fila|Rij)? ?\d{1,3}[ ,·/-]{0,3}(?:Seat|Sitz|Platz|Place|Asiento|Posto|Stoel)? ?)?"
     r"(?:\d{1,3} ?[A-L](?![a-z])|[A-Z]{0,2}-?\d{1,3})(?:[ ,&/]{1,3}(?:\d{1,3}[A-L]|[A-Z]?\d{1,3}))*"
 )
+_CHINESE_SEAT = re.compile(r"\d{1,2}[车車]\s?\d{1,3}[A-F]?号")
 _IATA = re.compile(r"[A-Z]{3}")
 _ARROW = re.compile(
     rf"\s*(?:→|➔|➝|->|—>|=>|⇒|⇄|✈|↔|>|›|～|~)\s*|\s+(?:{any_of('ways', 'between')})\s+|\s*[–—―]\s*|\s+-\s+"
     r"|(?<=[\u4e00-\u9fff])(?:至|到|-|一)(?=[\u4e00-\u9fff])|(?<=[A-Z]{3})-(?=[A-Z]{3}$)"
 )
 _BEFORE = re.compile(rf"^(?:.*\b)?(?:{any_of('ways', 'before')})\s+")
+_PLACE = r"[A-ZÀ-Ý][\w.'-]*(?: [A-ZÀ-Ý][\w.'-]*){0,3}"
+_FROM_TO = re.compile(
+    rf"\b(?:{any_of('ways', 'origin')}) ({_PLACE}) (?:{any_of('ways', 'between')}) ({_PLACE})"
+)
 _IN_BRACKETS = re.compile(r"\s*[(（][A-Z]{3}[)）]\s*")
 
 
@@ -91,7 +96,7 @@ def _fields(view: View, draft: Draft, mode: Mode) -> None:
         put(draft, "gate", pairs.find("gate", _whole(_GATE), BESIDE))
     else:
         put(draft, "platform", pairs.find("platform", _whole(_GATE), BESIDE))
-    put(draft, "seat", pairs.find("seat", _seat, BESIDE))
+    put(draft, "seat", pairs.find("seat", _seat, BESIDE) or _first(view, _CHINESE_SEAT))
     put(draft, "reservationId", pairs.find("booking", code, FORMED))
 
 
@@ -177,15 +182,21 @@ def _stop(text: str) -> str | None:
     if _IATA.fullmatch(text):
         return text
     text = _IN_BRACKETS.sub(" ", text).strip()
-    has_digits = any(map(str.isdigit, text))
+    has_digits = any(map(str.isdigit, text)) or len([one for one in _ARROW.split(text) if one.strip()]) > 1
     if not 2 <= len(text) <= 45 or has_digits or letters(text) < 0.9 or is_heading(text):
         return None
     return text if text[0].isupper() or is_chinese(text[0]) or text[0] > "\u3040" else None
 
 
 def _route_in_a_line(view: View) -> Route | None:
-    for line in view.layout.lines:
-        text = plain(line.text)[:100]
+    for block in view.layout.blocks:
+        said = _FROM_TO.search(block.text)
+        if said is not None:
+            return Route(said[1], block.lines, said[2], block.lines)
+    texts = [(block.lines[0], block.text) for block in view.layout.blocks]
+    texts += [(line, line.text) for line in view.layout.lines]
+    for line, text in texts:
+        text = plain(text)[:100]
         # "NW 482 Hamburg–Lisbon"
         text = re.sub(r"^[A-Z0-9]{2,3} ?\d{2,4}[ ,:·]+", "", text)
         text = re.split(r"[,·|] ", text)[0]

@@ -48,7 +48,7 @@ class View:
     @cached_property
     def moments(self) -> Moments:
         """Reads days and times."""
-        return Moments(self.layout.content, self.taken)
+        return Moments(self.layout.content, self.taken, day_first=True if self.pairs.is_continental else None)
 
 
 Maker = Callable[[View], Record | None]

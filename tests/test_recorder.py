@@ -47,6 +47,7 @@ class _Setter(drawn._Pen):
 def page(rows):
     """A page with these elements from the top."""
     setter = _Setter()
+    setter.text(60, 34, "9:41", 40)
     for row in rows:
         if row[0] == "|":
             small = row.startswith("||")
