@@ -530,7 +530,7 @@ def _settle(ended: _Ended, outcome: Findings | SnaploreError, *, now: datetime) 
                 if outcome.page is None:
                     read = readings.text(claim.photo_id)
                     result["visible_text"] = readings.merged(read, outcome.visible_text)
-                    there = records.on_page(outcome.records, claim.photo_id)
+                    there = records.on_page(outcome.records, claim.photo_id, confidence=outcome.confidence)
                     result["records"] = records.encoded(there)
                 _save(claim, result, analyser, now=now)
                 if outcome.page is not None:
@@ -579,7 +579,8 @@ def _copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now
             return
         result = {name: getattr(other, name) for name in _RESULT_FIELDS}
         result["visible_text"] = readings.text(claim.photo_id)
-        there = records.on_page(records.decoded(other.records), claim.photo_id)
+        found = records.decoded(other.records)
+        there = records.on_page(found, claim.photo_id, confidence=other.confidence)
         result["records"] = records.encoded(there)
         _save(claim, result, f"{analyser}, of the near-duplicate {other_id}", now=now)
         agenda.renew(claim.photo_id, now=now)
@@ -659,7 +660,7 @@ def _keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) ->
     """Save what was read on a photo outside of its analysis, and index its text together with what a remote
     model has seen.
     """
-    columns = Analysis.select(Analysis.visible_text, Analysis.analyser, Analysis.records)
+    columns = Analysis.select(Analysis.visible_text, Analysis.analyser, Analysis.records, Analysis.confidence)
     row = columns.where(Analysis.photo == photo_id).get_or_none()
     if row is None:
         return  # deleted meanwhile
@@ -670,7 +671,8 @@ def _keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) ->
     _keep_reading(photo_id, page, reader)
     changed = {"visible_text": readings.merged(readings.text(photo_id), seen)}
     if row.records is not None:  # their lines are others now
-        changed["records"] = records.encoded(records.on_page(records.decoded(row.records), photo_id))
+        found = records.on_page(records.decoded(row.records), photo_id, confidence=row.confidence)
+        changed["records"] = records.encoded(found)
     Analysis.update(**changed).where(Analysis.photo == photo_id).execute()
     gate.mark(photo_id, changed["visible_text"])
     lexicon.index(photo_id)

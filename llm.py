@@ -18,6 +18,7 @@ from flask import Blueprint
 
 import database
 import net
+import pictures
 from clock import utc_now
 from engines import articles, configuration, ledger, prompts, vectors
 from engines.configuration import LOCAL, Configuration, guard
@@ -25,7 +26,7 @@ from engines.embedding import Embedder
 from engines.findings import Answer, Findings, MemoryCandidate, Usage
 from engines.lines import Page
 from engines.remote import MAX_ANSWER_TOKENS, RemoteModel
-from errors import ModelFailure, NotFound, Unavailable
+from errors import AnswerUnusable, ModelFailure, NotFound, Unavailable
 from rules.embedded import LocalModel, identity
 from rules.judge import judge
 from settings import Settings
@@ -36,6 +37,8 @@ DEADLINE = 20.0  # seconds; a model on a small machine may have to be loaded fir
 MOST_TOKENS = 256  # far more than the one word of the answer, because reasoning models think first
 NOTHING_TO_TEST = "The embedded analyser needs no connection."
 ANSWERED = "The model answers."
+TEST_WORD = "lantern"  # on the drawn picture
+BLIND = "The model answers, but it does not see pictures: it cannot analyse screenshots."
 RESTING = 60.0  # seconds without searches at a provider of vectors that has failed
 
 
@@ -281,7 +284,10 @@ class Outcome(TypedDict):
 
 
 def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Outcome:
-    """Ask the configured model for one word, and record the cost. Opens its own short database scopes."""
+    """Ask the configured model for the word on a drawn picture, and record the cost. A model that cannot see
+    pictures is asked for a word without one, to tell whether it answers at all. Opens its own short database
+    scopes.
+    """
     with database.scope():
         config = configuration.current(settings)
         used_up = out_of_tokens(config, settings, now=clock())
@@ -290,18 +296,33 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
         return Outcome(success=not used_up, message=sentence, model=config.model, milliseconds=0)
     model = RemoteModel(config, configuration.guard(settings), language=settings.language, deadline=DEADLINE)
     begun = time.monotonic()
-    failure: ModelFailure | None = None
     try:
-        usage = model.complete(prompts.CONNECTION_TEST, most=MOST_TOKENS).usage
-    except ModelFailure as problem:
-        usage, failure = problem.usage or Usage(), problem
+        sentence, sees, used = _tried(model)
     finally:
         model.close()
     milliseconds = round((time.monotonic() - begun) * 1000)
     with database.scope():
-        ledger.record(usage, purpose="test", model=model.identity, now=clock())
-    sentence = failure.detail if failure else ANSWERED
-    return Outcome(success=failure is None, message=sentence, model=config.model, milliseconds=milliseconds)
+        for usage in used:
+            ledger.record(usage, purpose="test", model=model.identity, now=clock())
+    return Outcome(success=sees, message=sentence, model=config.model, milliseconds=milliseconds)
+
+
+def _tried(model: RemoteModel) -> tuple[str, bool, list[Usage]]:
+    """What a test of a model has found, whether it answers and sees, and what its calls have used."""
+    try:
+        answer = model.complete(prompts.connection_test(pictures.drawn(TEST_WORD)), most=MOST_TOKENS)
+        if TEST_WORD in answer.text.casefold():
+            return ANSWERED, True, [answer.usage]
+        return BLIND, False, [answer.usage]
+    except ModelFailure as problem:
+        usage = problem.usage or Usage()
+        if usage.calls or not isinstance(problem, AnswerUnusable):
+            return problem.detail, False, [usage]
+        refused = problem.detail  # how servers refuse a picture, and other things
+    try:
+        return f"{BLIND} {refused}", False, [model.complete(prompts.BLIND_TEST, most=MOST_TOKENS).usage]
+    except ModelFailure as problem:
+        return refused, False, [problem.usage or Usage()]
 
 
 def shown(config: Configuration) -> shapes.ConfigurationFields:
@@ -378,7 +399,9 @@ connection_routes = Blueprint("connection", __name__, url_prefix="/api/config/ll
 @inputs.without_scope
 @inputs.operation()
 def run() -> Outcome:
-    """Ask the configured model for one word. A failure of the model is reported with status 200."""
+    """Ask the configured model for the word on a small picture. A failure of the model, also one that sees no
+    pictures, is reported with status 200.
+    """
     return probe(inputs.settings())
 
 

@@ -134,8 +134,14 @@ def forget(photo_ids: Iterable[int]) -> None:
     threads.file(ids, ())
 
 
-def on_page(records: Iterable[Record], photo_id: int) -> list[Record]:
-    """Records with the lines of the photo's reading on which their values are."""
+def on_page(records: Iterable[Record], photo_id: int, *, confidence: float) -> list[Record]:
+    """Records with the lines of the photo's reading on which their values are. Those of a remote model have
+    the `confidence` of its findings, where all their values are on lines.
+    """
+    records = [
+        msgspec.structs.replace(record, confidence=confidence) if record.source == "model" else record
+        for record in records
+    ]
     read = readings.of([photo_id]).get(photo_id)
     lines = [line.text for line in read.lines] if read else []
     return [there for record in records if (there := placed(record, lines))]

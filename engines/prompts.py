@@ -19,7 +19,8 @@ from typing import Any
 from engines import articles
 from engines.articles import MOST_ARTICLES, Material
 from engines.findings import CATEGORIES, INTENTS
-from engines.reading import MEMORY_CATEGORIES
+from engines.reading import MEMORY_CATEGORIES, MEMORY_TYPES
+from engines.records import TYPES, Form
 from text import cut
 
 LANGUAGES = {"zh": "Simplified Chinese", "en": "English"}
@@ -43,8 +44,19 @@ Answer with one JSON object and nothing else, with these fields:
 - "visible_text": {visible_text}
 - "memories": list, mostly empty, of what the picture tells about the person that will matter later: {{"content" (one sentence
   in {language}), "category" (one of {memory_categories}), "memory_type" ("long_term" if it stays true, else "short_term"),
-  "importance" (number from 0 to 1)}}"""
+  "importance" (number from 0 to 1)}}
+- "records": list, mostly of one and often empty, of what the picture says, as data: {{"type", "fields": list of {{"name", "value",
+  "text"}}}}. "text" is the words as they are in the picture. "value" is a string, but of an amount {{"value" (decimal), "currency"
+  (ISO 4217)}}, and of a list a list with a list of strings for each entry; a day is like 2026-12-04, a time like 2026-12-04T07:10.
+  Leave out what is not in the picture; never guess. The types, each with its fields:
+{records}{taken}"""
 
+TAKEN = "\n\nThe picture was taken on {taken}: days without a year are near to that."
+
+IN_PARTS = (
+    " It is long, so it is shown in {parts} parts, from the top to the bottom or from the left to the right. The beginning of each is"
+    " the end of the one before."
+)
 ALL_TEXT = "all text in the picture, word for word, in its own language, line per line"
 MISSING_TEXT = (
     "only what the text that was read lacks or has wrong: these lines, word for word, in their own language; "
@@ -105,7 +117,8 @@ Write in {language}. Claim nothing that does not stand in the new screenshots an
 thrown away. What is known about the person and your recent notes help you to understand, and are no sources. Never repeat a recent note:
 leave out what it says already, or continue it by "updates", with only what is new in "content"."""
 
-CONNECTION_TEST = [
+CONNECTION_TEST = "A test of the connection. Which word is in the picture? Answer with it alone."
+BLIND_TEST = [
     {"role": "user", "content": "This is a test of the connection. Answer with the single word: ok"}
 ]
 
@@ -123,9 +136,19 @@ class Frame:
         return f"<data {self.marker}>\n{text.replace(self.marker, ' ')}\n</data {self.marker}>"
 
 
-def analysis(jpeg: bytes, name: str, language: str, *, text: str = "") -> list[dict[str, Any]]:
-    """The messages that ask for the findings in a picture. `name` is its file name, or "". `language` is `zh`
-    or `en`. With the `text` that was read on it, the model only writes down what that lacks.
+def analysis(
+    jpegs: Sequence[bytes],
+    name: str,
+    language: str,
+    *,
+    text: str = "",
+    taken: datetime | None = None,
+    detail: bool = False,
+) -> list[dict[str, Any]]:
+    """The messages that ask for the findings in a picture, which may be in several parts that overlap. `name`
+    is its file name, or "". `language` is `zh` or `en`. With the `text` that was read on it, the model only
+    writes down what that lacks. `taken` is when it was taken, in local time. With `detail`, the server is
+    asked to show the model every detail.
     """
     system = ANALYSIS.format(
         visible_text=MISSING_TEXT if text else ALL_TEXT,
@@ -133,13 +156,17 @@ def analysis(jpeg: bytes, name: str, language: str, *, text: str = "") -> list[d
         intents=", ".join(INTENTS),
         memory_categories=", ".join(MEMORY_CATEGORIES),
         language=LANGUAGES[language],
+        records="\n".join(map(_described, TYPES)),
+        taken=TAKEN.format(taken=taken.isoformat(sep=" ", timespec="minutes")) if taken else "",
     )
     about = (
         f"The picture. Its file name: {json.dumps(name[:MAX_FILE_NAME], ensure_ascii=False)}"
         if name
         else "The picture."
     )
-    shown = [{"type": "text", "text": about}, picture(jpeg)]
+    if len(jpegs) > 1:
+        about += IN_PARTS.format(parts=len(jpegs))
+    shown = [{"type": "text", "text": about}, *(picture(jpeg, detail=detail) for jpeg in jpegs)]
     if text:
         frame = Frame()
         system += f"\n\n{READ.format(marker=frame.marker)}"
@@ -188,9 +215,74 @@ def notes(material: Material, language: str) -> list[dict[str, Any]]:
     return [{"role": "system", "content": system}, {"role": "user", "content": asked}]
 
 
-def picture(jpeg: bytes) -> dict[str, Any]:
-    """A JPEG as a part of a message."""
-    return {
-        "type": "image_url",
-        "image_url": {"url": f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"},
-    }
+def connection_test(jpeg: bytes) -> list[dict[str, Any]]:
+    """The messages that ask for the word in a drawn picture."""
+    return [{"role": "user", "content": [{"type": "text", "text": CONNECTION_TEST}, picture(jpeg)]}]
+
+
+def picture(jpeg: bytes, *, detail: bool = False) -> dict[str, Any]:
+    """A JPEG as a part of a message; with `detail`, one that the server does not make smaller."""
+    address = {"url": f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"}
+    return {"type": "image_url", "image_url": {**address, "detail": "high"} if detail else address}
+
+
+def _described(name: str) -> str:
+    """A type of records with its fields, for a model."""
+    fields = (f"{field}{_form(form)}" for field, form in TYPES[name].fields.items())
+    return f"  {name}: {', '.join(fields)}"
+
+
+def _form(form: Form) -> str:
+    if form.kind == "list":
+        return f" (list of {', '.join(form.keys)})"
+    return f" ({form.kind})" if form.kind in ("amount", "day", "time") else ""
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    """The schema of an object as strict servers demand it: every field is required, and no other allowed."""
+    fields = list(properties)
+    return {"type": "object", "properties": properties, "required": fields, "additionalProperties": False}
+
+
+def _list_of(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_STRING, _NUMBER = {"type": "string"}, {"type": "number"}
+# The answer that `ANALYSIS` asks for, for servers that hold a model to a schema (structured outputs).
+FINDINGS_SCHEMA = _object(
+    app_name=_STRING,
+    content_category={"type": "string", "enum": list(CATEGORIES)},
+    intent={"type": "string", "enum": list(INTENTS)},
+    title=_STRING,
+    summary=_STRING,
+    entities=_list_of(_object(type=_STRING, value=_STRING)),
+    confidence=_NUMBER,
+    visible_text=_STRING,
+    memories=_list_of(
+        _object(
+            content=_STRING,
+            category={"type": "string", "enum": list(MEMORY_CATEGORIES)},
+            memory_type={"type": "string", "enum": list(MEMORY_TYPES)},
+            importance=_NUMBER,
+        )
+    ),
+    records=_list_of(
+        _object(
+            type={"type": "string", "enum": list(TYPES)},
+            fields=_list_of(
+                _object(
+                    name=_STRING,
+                    value={
+                        "anyOf": [
+                            _STRING,
+                            _object(value=_STRING, currency=_STRING),
+                            _list_of(_list_of(_STRING)),
+                        ]
+                    },
+                    text=_STRING,
+                )
+            ),
+        )
+    ),
+)

@@ -20,6 +20,7 @@ from typing import Any, Literal, NoReturn, get_args
 from json_repair.json_parser import JSONParser
 
 from engines.findings import MAX_ENTITIES, Entity, Findings, MemoryCandidate
+from engines.records import MAX_ENTRIES, MAX_RECORDS, TYPES, Field, Form, Record, Value
 from errors import AnswerUnusable
 from text import fraction, storable
 
@@ -57,8 +58,11 @@ EXPECTED_FIELDS = frozenset(
         "confidence",
         "visible_text",
         "memories",
+        "records",
     }
 )
+_NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,6})?)"
+_AMOUNT = re.compile(rf"{_NUMBER} ?([A-Z]{{3}})|([A-Z]{{3}}) ?{_NUMBER}")
 
 
 def read_findings(answer: str) -> Findings:
@@ -78,6 +82,7 @@ def read_findings(answer: str) -> Findings:
             visible_text=as_text(found.get("visible_text")),
             memories=list(itertools.islice(_memories(found.get("memories")), MAX_MEMORIES)),
             raw=storable(answer),
+            records=list(itertools.islice(_records(found), MAX_RECORDS)),
         )
     except RecursionError:
         _unreadable()
@@ -145,6 +150,44 @@ def as_number(value: Any, default: float) -> float:
     except (TypeError, ValueError, OverflowError):
         return default
     return default if math.isnan(found) else found
+
+
+def _records(found: dict[str, Any]) -> Iterator[Record]:
+    """The records in an answer, not checked, and without places, which a model does not know."""
+    given = found.get("records")
+    for one in given if isinstance(given, list) else []:
+        shape = TYPES.get(as_text(one.get("type"))) if isinstance(one, dict) else None
+        if shape is None:
+            continue
+        listed = one.get("fields")
+        if isinstance(listed, dict):
+            listed = [{"name": name, "value": value} for name, value in listed.items()]
+        fields = [
+            Field(name, _value(field.get("value"), shape.fields[name]), as_text(field.get("text")))
+            for field in (listed if isinstance(listed, list) else [])
+            if isinstance(field, dict) and (name := as_text(field.get("name"))) in shape.fields
+        ]
+        yield Record(as_text(one["type"]), fields, "model", _share(found.get("confidence"), 0.5))
+
+
+def _value(given: Any, form: Form) -> Value:
+    """The value of a field as near to its form as the answer has it."""
+    if form.kind == "list":
+        entries = given if isinstance(given, list) else []
+        return [_entry(entry, form.keys) for entry in entries[:MAX_ENTRIES]]
+    if form.kind != "amount":
+        return as_text(given)
+    if isinstance(given, dict):
+        return {"value": as_text(given.get("value")), "currency": as_text(given.get("currency")).upper()}
+    plain = _AMOUNT.fullmatch(as_text(given))
+    return {"value": plain[1] or plain[4], "currency": plain[2] or plain[3]} if plain else ""
+
+
+def _entry(given: Any, keys: tuple[str, ...]) -> dict[str, str]:
+    if isinstance(given, dict):
+        return {str(name): as_text(value) for name, value in given.items()}
+    values = given if isinstance(given, list) else [given]
+    return dict(zip(keys, map(as_text, values), strict=False))
 
 
 def _best_object(answer: str) -> dict[str, Any]:

@@ -63,6 +63,12 @@ _NO_TOOLS = re.compile(
 # too long. OpenAI and vLLM answer 400.
 _TOO_LONG = re.compile(r"too (?:large|long)|context (?:length|size)|maximum .{0,20}tokens", re.IGNORECASE)
 
+# Structured outputs: https://platform.openai.com/docs/guides/structured-outputs. Servers without them refuse
+# the parameter, or this type of it.
+_BY_SCHEMA = "json_schema"
+# Where `detail` of a picture is documented.
+DETAILED = frozenset({"api.openai.com", "openrouter.ai"})
+
 T = TypeVar("T")
 
 
@@ -89,10 +95,11 @@ class RemoteModel:
         self, picture: BinaryIO, *, name: str = "", text: str = "", taken: datetime | None = None
     ) -> Findings:
         """See `Model`. Raises `UnsupportedImage` for a picture that does not decode."""
-        jpeg = pictures.for_model(picture, background=True)
-        findings, usage = self._read_json(
-            prompts.analysis(jpeg, name, self._language, text=text), reading.read_findings
+        parts = pictures.parts_for_model(picture)
+        question = prompts.analysis(
+            parts, name, self._language, text=text, taken=taken, detail=self._takes_detail
         )
+        findings, usage = self._read_json(question, reading.read_findings, prompts.FINDINGS_SCHEMA)
         findings.usage = usage
         return findings
 
@@ -104,9 +111,10 @@ class RemoteModel:
         most: int = MAX_ANSWER_TOKENS,
         remembered: Sequence[str] = (),
         json_answer: bool = False,
+        schema: dict[str, Any] | None = None,
     ) -> Answer:
-        """See `Model`. Raises `ToolsRefused` when the model cannot call tools. The failure of a billed call
-        carries its usage.
+        """See `Model`. A JSON answer follows the `schema` where the server can hold a model to one. Raises
+        `ToolsRefused` when the model cannot call tools. The failure of a billed call carries its usage.
         """
         body: dict[str, Any] = {"messages": messages}
         if self._configuration.model:  # a server with a single model needs no name
@@ -115,11 +123,13 @@ class RemoteModel:
             body["tools"] = tools
         dropped = self._dropped
         while True:
-            parameters = self._parameters(dropped, most, json_answer)
+            parameters = self._parameters(dropped, most, json_answer, schema)
             response = self._post(body | parameters, "chat/completions", self._deadline)
             refused = _refused_parameter(response, parameters)
             if refused is None:
                 break
+            if refused == "response_format" and parameters[refused]["type"] == _BY_SCHEMA:
+                refused = _BY_SCHEMA  # plain JSON may do
             dropped |= {refused}
         if not 200 <= response.status < 300:
             message = _message_of(reading.from_json(response.body))
@@ -167,17 +177,36 @@ class RemoteModel:
     def close(self) -> None:
         self._client.close()
 
-    def _read_json(self, messages: list[dict[str, Any]], read: Callable[[str], T]) -> tuple[T, Usage]:
+    def _read_json(
+        self,
+        messages: list[dict[str, Any]],
+        read: Callable[[str], T],
+        schema: dict[str, Any] | None = None,
+    ) -> tuple[T, Usage]:
         """The result of `read` on a whole JSON answer, and the usage of the call."""
-        answer = self.complete(messages, json_answer=True)
+        answer = self.complete(messages, json_answer=True, schema=schema)
         with _billed(answer.usage):
             answer.require_whole()
             return read(answer.text), answer.usage
 
-    def _parameters(self, dropped: frozenset[str], most: int, json_answer: bool) -> dict[str, Any]:
+    @property
+    def _takes_detail(self) -> bool:
+        """Whether the server knows how detailed a picture is to be shown; others may refuse the word."""
+        address = self._configuration.base_url
+        try:
+            return net.host(address) in DETAILED
+        except BadInput:  # the call says so
+            return False
+
+    def _parameters(
+        self, dropped: frozenset[str], most: int, json_answer: bool, schema: dict[str, Any] | None
+    ) -> dict[str, Any]:
         limit = min(most, self._configuration.max_context_tokens // 2)
         wanted: dict[str, Any] = {"temperature": self._configuration.temperature, "max_tokens": limit}
-        if json_answer:
+        if json_answer and schema is not None and _BY_SCHEMA not in dropped:
+            described = {"name": "answer", "strict": True, "schema": schema}
+            wanted["response_format"] = {"type": _BY_SCHEMA, _BY_SCHEMA: described}
+        elif json_answer:
             wanted["response_format"] = {"type": "json_object"}
         if "max_tokens" in dropped:
             wanted["max_completion_tokens"] = limit  # its newer name
@@ -335,7 +364,7 @@ def _refused_parameter(response: net.Response, parameters: Mapping[str, Any]) ->
     named = error.get("param") if isinstance(error, dict) else None
     if isinstance(named, str) and named in parameters:
         return named
-    text = response.body[:MAX_MESSAGE].decode("utf-8", "replace")
+    text = response.body[:MAX_MESSAGE].decode("utf-8", "replace").replace(_BY_SCHEMA, "response_format")
     return next((name for name in parameters if re.search(rf"\b{name}\b", text)), None)
 
 

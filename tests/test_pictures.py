@@ -7,7 +7,7 @@ import zlib
 from datetime import datetime
 
 import pytest
-from PIL import Image, ImageFile
+from PIL import Image, ImageDraw, ImageFile
 
 import pictures
 from errors import Unavailable, UnsupportedImage
@@ -344,3 +344,34 @@ def test_what_shines_through_is_white_in_both_copies():
         upper, lower = (image.getpixel((image.width // 2, image.height * part // 8)) for part in (1, 7))
         assert min(upper) > 250
         assert (lower[0] > 245, lower[1] < 10) == (True, True)
+
+
+def test_a_long_picture_is_sent_in_parts_that_overlap_and_can_be_read():
+    page = Image.new("RGB", (1080, 9000), "white")
+    pen = ImageDraw.Draw(page)
+    for top in range(0, 9000, 100):
+        pen.rectangle((0, top, 1080, top + 49), fill=(top // 40, 0, 0))
+    parts = [opened(part) for part in pictures.parts_for_model(io.BytesIO(encode(page, "PNG")))]
+
+    assert 2 < len(parts) <= pictures.MOST_PARTS
+    # A text of 21 pixels arrives with 14 at least.
+    scales = [part.width / 1080 for part in parts]
+    assert min(scales) > 14 / 21
+    shown = sum(part.height / scale for part, scale in zip(parts, scales, strict=True))
+    assert shown > 9000 * 1.05  # they overlap
+    assert all(max(part.size) <= pictures.MODEL_SIDE for part in parts)
+    first, last = (part.getpixel((5, 5)) for part in (parts[0], parts[-1]))
+    assert first[0] < 20 < last[0]
+
+
+def test_parts_are_bounded_in_number_and_size_and_a_screen_is_one():
+    noise = Image.effect_noise((1000, 45_000), 90).convert("RGB")
+    parts = pictures.parts_for_model(io.BytesIO(encode(noise, "PNG")))
+    assert len(parts) == pictures.MOST_PARTS
+    assert sum(map(len, parts)) < 6_000_000
+    screen = encode(Image.new("RGB", (1080, 2400)), "PNG")
+    assert pictures.parts_for_model(io.BytesIO(screen)) == [pictures.for_model(io.BytesIO(screen))]
+    wide = encode(Image.new("RGB", (3000, 900)), "PNG")
+    assert len(pictures.parts_for_model(io.BytesIO(wide))) == 2
+    prepared = pictures.examine(io.BytesIO(encode(Image.new("RGB", (400, 4000)), "PNG")), for_model=True)
+    assert prepared.for_model is None

@@ -1,8 +1,10 @@
 """The test of the connection to the model: a word for whoever set it up, and never an error."""
 
 import dataclasses
+import io
 
 import pytest
+from PIL import Image
 
 import database
 import llm
@@ -38,7 +40,7 @@ def test_the_embedded_model_needs_no_connection(client):
 def test_a_model_that_answers_is_asked_for_one_word_with_its_key_and_what_it_costs_is_counted(
     remote_client, fake_llm
 ):
-    fake_llm.answer("ok", usage={"prompt_tokens": 20, "completion_tokens": 1})
+    fake_llm.answer("Lantern.", usage={"prompt_tokens": 20, "completion_tokens": 1})
     answer = remote_client.post(PATH)
 
     assert answer.json["success"] is True
@@ -47,7 +49,25 @@ def test_a_model_that_answers_is_asked_for_one_word_with_its_key_and_what_it_cos
     [asked] = fake_llm.requests
     assert (asked.key, asked.body["model"], asked.body["max_tokens"]) == (KEY, "scripted", 256)
     assert len(asked.text) < 100
+    [picture] = asked.images
+    with Image.open(io.BytesIO(picture)) as drawn:
+        assert drawn.size == (448, 160)
+        assert drawn.convert("L").getextrema()[0] < 30  # there is a word on it
     assert tokens_of(remote_client) == ("test", "custom/scripted", 1, 21)
+
+
+def test_a_model_that_does_not_see_is_told_from_one_that_does(remote_client, fake_llm):
+    fake_llm.answer("I cannot see any picture.")
+    answer = remote_client.post(PATH).json
+    assert answer["success"] is False
+    assert "does not see pictures" in answer["message"]
+
+    fake_llm.fail(400, "image_url is not supported by this model")
+    fake_llm.answer("ok")
+    answer = remote_client.post(PATH).json
+    assert "does not see pictures" in answer["message"]
+    assert "image_url is not supported" in answer["message"]
+    assert [len(request.images) for request in fake_llm.requests] == [1, 1, 0]
 
 
 def test_what_was_just_stored_is_what_is_tested(remote_client, fake_llm):
@@ -74,6 +94,7 @@ def test_what_was_just_stored_is_what_is_tested(remote_client, fake_llm):
 def test_a_failure_of_the_provider_is_told_in_a_sentence_without_the_key(
     remote_client, fake_llm, status, said, sentence
 ):
+    fake_llm.fail(status, said)
     fake_llm.fail(status, said)
     answer = remote_client.post(PATH)
 
@@ -118,7 +139,7 @@ def test_the_database_is_free_while_the_model_thinks(remote_client, fake_llm):
     def meanwhile(request):
         with database.store().lock.exclusive(patience=0):
             alone.append(request.path)
-        return "ok"
+        return "lantern"
 
     alone = []
     fake_llm.default = meanwhile
@@ -129,6 +150,7 @@ def test_the_database_is_free_while_the_model_thinks(remote_client, fake_llm):
 
 def test_the_limit_of_the_day_holds_here_too(remote, fake_llm):
     client = Client(create_app(dataclasses.replace(remote, api_key="mine", daily_token_limit=10)))
+    fake_llm.answer("lantern")
     assert client.post(PATH).json["success"] is True
     refused = client.post(PATH).json
 

@@ -1,14 +1,26 @@
 """Records as they are stored, listed and corrected."""
 
+import dataclasses
+import io
+import json
+
 import pytest
 
 import database
 import lexicon
+import readings
 import records
+from analysis import Worker
+from app import create_app
 from database import db
+from engines.lines import Line, Page
+from engines.reading import read_findings
 from engines.records import Field, Record, checked, placed
 from models import Analysis
 from models import Record as Row
+from tests.support.client import Client
+from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS
 from tests.support.library import Library
 
 RECEIPT = Record(
@@ -235,3 +247,77 @@ def test_lines_are_found_again_by_the_words():
     assert gone.confidence == 0.5
     listed = Record("TaskList", [Field("entries", [{"name": "Bananas"}, {"name": "GmbH"}])])
     assert placed(checked(listed), lines).fields[0].lines == [2, 3]
+
+
+ANSWERED = {
+    **FINDINGS,
+    "records": [
+        {
+            "type": "Receipt",
+            "fields": [
+                {"name": "seller", "value": "REWE", "text": "REWE Markt"},
+                {"name": "total", "value": {"value": "23.80", "currency": "eur"}, "text": "EUR 23,80"},
+                {"name": "date", "value": "yesterday", "text": "20.11."},
+                {"name": "shop", "value": "REWE"},
+                {"name": "items", "value": [["Bananas", "1.2 kg"], "Milk"], "text": ""},
+            ],
+        },
+        {"type": "Bill", "fields": []},
+        {"type": "Recipe", "fields": {"name": "Soup"}},
+    ],
+}
+
+
+def test_a_remote_model_is_asked_for_records_which_are_checked_field_by_field():
+    (record,) = read_findings(json.dumps(ANSWERED)).records
+    assert (record.type, record.source) == ("Receipt", "model")
+    assert {field.name: field.value for field in record.fields} == {
+        "seller": "REWE",
+        "total": {"value": "23.80", "currency": "EUR"},
+        "items": [{"name": "Bananas", "quantity": "1.2 kg"}, {"name": "Milk"}],
+    }
+    assert record.confidence == 0.5  # as long as no line has its values
+
+
+def test_a_remote_models_values_are_found_on_the_lines_that_were_read(fake_llm, remote):
+    client = Client(create_app(dataclasses.replace(remote, read_locally=False)))
+    fake_llm.answer(ANSWERED)
+    fake_llm.answer(ANSWERED)
+    read, unread = (upload(client, name) for name in ("one", "two"))
+    lines = ["REWE Markt", "Bananas", "Milk 0.99", "SUMME EUR 23,80"]
+    page = Page(400, 800, [Line(text, 0.9, 10, at * 50, 200, at * 50 + 40) for at, text in enumerate(lines)])
+    with database.scope(), db.atomic():
+        readings.save(read, page, reader="small")
+    worker = Worker(remote)
+    while worker.work():
+        pass
+    worker.close()
+
+    (record,) = client.get(f"/api/photos/{read}").json["records"]
+    assert [field["lines"] for field in record["fields"]] == [[0], [3], [1, 2]]
+    assert record["confidence"] == FINDINGS["confidence"]
+    (without,) = client.get(f"/api/photos/{unread}").json["records"]
+    assert without["confidence"] == 0.5
+    asked = fake_llm.requests[0]
+    assert "ParcelDelivery: carrier, trackingNumber" in asked.text
+    assert "The picture was taken on 2026-" in asked.text
+    schema = asked.body["response_format"]["json_schema"]["schema"]
+    assert all_closed(schema)
+
+
+def all_closed(schema):
+    """Whether every object of a schema is as strict servers demand it."""
+    if isinstance(schema, list):
+        return all(map(all_closed, schema))
+    if not isinstance(schema, dict):
+        return True
+    if schema.get("type") == "object" and (
+        schema["additionalProperties"] is not False or schema["required"] != list(schema["properties"])
+    ):
+        return False
+    return all(map(all_closed, schema.values()))
+
+
+def upload(client, name):
+    file = (io.BytesIO(draw(name)), f"{name}.png")
+    return client.post("/api/photos/upload", data={"file": file}).json["id"]

@@ -13,7 +13,7 @@ from PIL import Image
 
 import net
 from assistant import chat
-from engines import configuration, remote
+from engines import configuration, prompts, remote
 from engines.findings import MAX_CALLS, Entity, Usage
 from engines.remote import RemoteModel
 from errors import AnswerUnusable, ModelFailure, ProviderDown, ProviderRefused, ToolsRefused, UnsupportedImage
@@ -70,7 +70,8 @@ def test_a_screenshot_is_asked_about_once_and_the_answer_is_read(model, fake_llm
     assert request.path == "/v1/chat/completions"
     assert request.key == KEY
     assert request.body["model"] == "eyes-1"
-    assert request.body["response_format"] == {"type": "json_object"}
+    answer = request.body["response_format"]
+    assert (answer["type"], answer["json_schema"]["strict"]) == ("json_schema", True)
     assert request.body["temperature"] == configuration.TEMPERATURE
     assert request.body["max_tokens"] >= 4096
 
@@ -212,11 +213,33 @@ def test_more_calls_than_are_used_are_not_read(model, fake_llm):
 def test_a_server_that_refuses_a_parameter_is_asked_again_without_it_and_never_with_it_again(
     model, fake_llm, status, error
 ):
-    fake_llm.reply(error, status=status)
+    for _ in range(2):  # by a schema, and as plain JSON
+        fake_llm.reply(error, status=status)
     assert model.analyse(picture()).usage == Usage(calls=1, prompt_tokens=1000, completion_tokens=100)
     model.analyse(picture())
-    assert ["response_format" in request.body for request in fake_llm.requests] == [True, False, False]
+    assert ["response_format" in request.body for request in fake_llm.requests] == [True, True, False, False]
     assert all("temperature" in request.body for request in fake_llm.requests)
+
+
+def test_a_server_without_schemas_is_asked_for_plain_json_from_then_on(model, fake_llm):
+    fake_llm.fail(400, "This response_format type is unavailable now")
+    model.analyse(picture())
+    fake_llm.answer("A note.")
+    model.complete([{"role": "user", "content": "Hello"}], json_answer=True)
+    model.analyse(picture())
+    kinds = [request.body["response_format"]["type"] for request in fake_llm.requests]
+    assert kinds == ["json_schema", *["json_object"] * 3]
+
+
+def test_detail_is_asked_for_where_it_is_documented(model_for, fake_llm, monkeypatch):
+    asked = prompts.analysis([b"x", b"y"], "", "en", detail=True)[1]["content"]
+    assert [part["image_url"]["detail"] for part in asked[1:]] == ["high", "high"]
+    assert "in 2 parts" in asked[0]["text"]
+    model_for(settings_for(fake_llm.url)).analyse(picture())
+    assert "detail" not in fake_llm.requests[0].body["messages"][1]["content"][1]["image_url"]
+    monkeypatch.setattr(remote, "DETAILED", {f"localhost:{fake_llm.port}"})
+    model_for(settings_for(fake_llm.url)).analyse(picture())
+    assert fake_llm.requests[1].body["messages"][1]["content"][1]["image_url"]["detail"] == "high"
 
 
 def test_several_parameters_can_be_refused_and_max_tokens_has_a_second_name(model, fake_llm):
@@ -236,7 +259,7 @@ def test_a_server_that_objects_to_everything_is_asked_only_as_often_as_there_is_
     for _ in range(10):
         fake_llm.fail(400, "response_format, temperature, max_tokens and max_completion_tokens are all wrong")
     fails(model, AnswerUnusable)
-    assert len(fake_llm.requests) == 5
+    assert len(fake_llm.requests) == 6
     assert fake_llm.requests[-1].body.keys() == {"messages", "model"}
 
 
