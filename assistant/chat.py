@@ -51,6 +51,7 @@ from errors import (
     NotFound,
     ProviderDown,
     ProviderRefused,
+    SnaploreError,
     ToolsRefused,
     Unavailable,
 )
@@ -69,6 +70,7 @@ MAX_CALLS = 8  # of tools in a round; the rest is ignored
 MAX_MESSAGE = 32_768  # characters
 MAX_REPLY = 100_000  # characters: a longer one would be stored and sent again, and slow down the page
 MAX_ATTACHMENT = 20 * MEGABYTE
+READ_PATIENCE = 5.0  # seconds that a message waits for the reader, which may be reading another picture
 
 FOREIGN_MEMORIES = ("screenshot", "assistant")  # made of what was read, not of what the person wrote
 
@@ -95,7 +97,9 @@ CUT_OFF = {"zh": "（回答达到长度上限，在此中断。）", "en": "(The
 
 
 class UserMessage(msgspec.Struct, frozen=True):
-    """A message from the person. `picture` is a JPEG, reduced for models (`pictures.for_model`)."""
+    """A message from the person. `picture` is a JPEG, reduced for models (`pictures.for_model`), and `read`
+    what was read on it before that on this machine.
+    """
 
     content: str
     conversation_id: str | None = None
@@ -103,6 +107,7 @@ class UserMessage(msgspec.Struct, frozen=True):
     skill_id: str | None = None
     picture: bytes | None = None
     confirm: bool = False  # the client can ask the person about calls
+    read: str = ""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -170,6 +175,22 @@ def attached(file: Spool) -> bytes:
     file.check()
     with file.open() as picture:
         return pictures.for_model(picture)
+
+
+def read_on(file: Spool, settings: Settings) -> str:
+    """The text of an attached picture for a remote model, which gets the picture reduced: of a long one it
+    could read nothing. "" for the embedded model, which reads by itself, and where reading is not possible.
+    """
+    with database.scope():
+        if not llm.reads_first(configuration.current(settings), settings):
+            return ""
+    try:
+        with file.open() as picture:
+            page, _ = llm.reader(settings).read(picture, patience=READ_PATIENCE)
+    except (SnaploreError, OSError) as problem:
+        log.info("an attached picture is not read: %s", type(problem).__name__)
+        return ""
+    return "\n".join(line.text for line in page.lines)
 
 
 class _Turn:
@@ -475,6 +496,10 @@ class _Turn:
         """Render this turn, and the earlier ones that fit, in the form that the model takes."""
         transcript = Transcript(self._frame, self._model.takes_tools, self._gated)
         self._present = transcript.messages([self._question, *self._following], pictures=True)
+        asked = self._present[0]["content"]
+        if self._input.read and isinstance(asked, list):
+            framed = self._frame.around(cut(self._input.read, prompts.MAX_READ))
+            asked.append({"type": "text", "text": f"{prompts.READ_ON_PICTURE}\n{framed}"})
         if self._model.takes_tools:
             calling = (at for at, message in enumerate(self._present) if message.get("tool_calls"))
             for at, spoken in zip(calling, self._spoken):  # noqa: B905 - none are kept of another model
@@ -692,10 +717,11 @@ def send_with_file(form: MessageForm, file: FileStorage | None) -> shapes.Answer
     """
     settings = inputs.settings()
     content = form.message if form.message.strip() else ATTACHED[settings.language]
-    picture = attached(cast(Spool, file.stream)) if file else None  # the request class opens spools
+    spool = cast(Spool, file.stream) if file else None  # the request class opens spools
+    picture, read = (attached(spool), read_on(spool, settings)) if spool else (None, "")
     device_id = form.device_id or ""
     message = UserMessage(
-        content, form.conversation_id, device_id, form.skill_id, picture, confirm=form.confirm
+        content, form.conversation_id, device_id, form.skill_id, picture, form.confirm, read
     )
     return _answer(send(settings, message))
 

@@ -82,6 +82,7 @@ PERSONA = "You are the assistant of Snaplore, a person's own archive of screensh
 REMEMBERED = "What is remembered about the person, which may matter now or not:"
 
 LOOKED_UP = "What a search of the screenshots found for this message:"
+READ_ON_PICTURE = "What a program has read in the picture:"
 NO_PICTURE = "[A picture was attached here. It is not shown any more.]"
 ANSWER_NOW = "Answer now, in text. No more tools can be called."
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import database
+import llm
 import models
 from app import create_app
 from assistant import chat, context
@@ -21,6 +22,7 @@ from assistant.transcript import Transcript
 from clock import utc_now
 from engines import ledger, prompts
 from engines.findings import Usage
+from engines.lines import Line, Page
 from locks import named_lock
 from rules import replies
 from tests.support.client import Client, detail
@@ -582,6 +584,26 @@ def test_an_attached_picture_reaches_the_model_small_upright_and_without_metadat
     assert image.height > image.width
     assert not image.getexif()
     assert reply["message"]["content"] == "It is red."
+
+
+def test_what_is_read_on_an_attached_picture_goes_along_framed_as_data(remote, fake_llm, monkeypatch):
+    class Reader:
+        def read(self, picture, *, patience):
+            assert Image.open(picture).size == (300, 6_000)  # as it was sent, not reduced
+            return Page(300, 6_000, [Line(text, 0.9, 0, 0, 9, 9) for text in ("Gate 22", "Seat 4A")]), "small"
+
+    monkeypatch.setattr(llm, "reader", lambda settings: Reader())
+    client = Client(create_app(dataclasses.replace(remote, read_locally=True)))
+    out = io.BytesIO()
+    Image.new("RGB", (300, 6_000)).save(out, "PNG")
+    fake_llm.answer("Gate 22.")
+    attach(client, out.getvalue(), message="Which gate?")
+
+    system, user = (message["content"] for message in fake_llm.requests[0].body["messages"])
+    asked, picture, read = user
+    assert (asked["text"], picture["type"]) == ("Which gate?", "image_url")
+    assert re.fullmatch(r"What .*:\n<data (\w+)>\nGate 22\nSeat 4A\n</data \1>", read["text"])
+    assert re.search(r"<data (\w+)>", read["text"])[1] in system
 
 
 def test_an_attached_picture_stays_in_later_turns(asking, fake_llm):
