@@ -23,6 +23,7 @@ from rules.layout import Block, Layout, is_chinese, joined, letters, plain, weig
 from rules.names import is_generic
 from rules.planned import FAR, LASTING, LONG_AGO, MAX_QUOTE, MAX_TITLE, Occasion, planned
 from rules.subjects import subject
+from rules.timetables import timetable
 from rules.view import View
 from text import one_line, shortened
 
@@ -100,7 +101,7 @@ class _Screen:
         view = View(page, self._layout, kinds.by_rules(kinds.evidence(self._layout)).kind, "", taken)
         self._view = view
         records = recorder.records(view) if records is None else records
-        self._planned = planned(records, view)
+        self._planned = timetable(view) or planned(records, view)
         self._recorded = {line for record in records for field in record.fields for line in field.lines}
         self._is_article = view.kind in _ARTICLES
         self._blocks = self._layout.blocks

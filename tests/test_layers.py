@@ -85,6 +85,7 @@ INSIDE = {
         "lists travel writings",
         "bookings captions cards money parcels",
         "digest planned recorder valued",
+        "timetables",
         "occasions",
         "judge",
         "embedded",

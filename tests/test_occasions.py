@@ -188,6 +188,28 @@ def test_the_title_is_made_of_words_that_are_there(rows, title):
     assert [one.title for one in occasions(page(*rows), TAKEN)] == ([title] if title else [])
 
 
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (
+            ["My week", ("Tue 1 Dec, 08:15", "Dentist, Dr. Chen"), ("Thu 3 Dec, 17:30", "Physiotherapy")],
+            [("2026-12-01T08:15", "Dentist, Dr. Chen"), ("2026-12-03T17:30", "Physiotherapy")],
+        ),
+        (
+            ["我的日程", ("部门例会", "11月25日 10:00"), ("体检", "11月27日 08:00")],
+            [("2026-11-25T10:00", "部门例会"), ("2026-11-27T08:00", "体检")],
+        ),
+        # What is over, of today, and a forecast.
+        (["Files", ("Report", "20 Nov"), ("Photos", "21 Nov")], []),
+        (["Files", ("Report", "22 Nov"), ("Photos", "22 Nov")], []),
+        (["Old payments", ("Rent", "9 Apr"), ("Water", "5 Mar")], []),
+        (["Weather", ("Tue 1 Dec", "12° rain"), ("Wed 2 Dec", "9° fog")], []),
+    ],
+)
+def test_each_row_of_a_table_is_an_entry(rows, expected):
+    assert [(one.starts_at, one.title) for one in occasions(page(*rows), TAKEN)] == expected
+
+
 def test_an_occasion_has_its_line_as_proof_and_there_are_not_endlessly_many():
     rows = [f"Task {number} due {1 + number % 28} Dec 2026, {number % 24:02}:00" for number in range(60)]
     read = page(*rows)

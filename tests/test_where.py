@@ -42,6 +42,7 @@ TESTED = {
     "rules/passwords.py": "test_sensitive.py",
     "rules/phrases.py": "test_sensitive.py",
     "rules/bookings.py": "test_recorder.py",
+    "rules/timetables.py": "test_occasions.py",
     "rules/valued.py": "test_entities.py",
     "rules/planned.py": "test_occasions.py",
     "rules/cards.py": "test_recorder.py",
