@@ -23,7 +23,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Container, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -36,6 +36,7 @@ import meaning
 import memory
 import net
 import photos
+import records
 import search
 from assistant import mcp, mcp_messages, mcp_servers, web_search
 from assistant.confirmation import Destination
@@ -43,6 +44,7 @@ from clock import iso, local_time, parse_time
 from database import db
 from engines import configuration, reading
 from engines.findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
+from engines.records import TYPES, Record
 from errors import BadInput, NotFound, SnaploreError, Unavailable
 from models import McpServer, Photo, Shown
 from rules import questions
@@ -131,6 +133,24 @@ class Agenda(msgspec.Struct):
     limit: Annotated[
         int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
     ] = MOST_FOUND
+
+
+class ListRecords(msgspec.Struct):
+    """List what the person's screenshots say as records: receipts, invoices, transfers, tickets, parcels,
+    appointments, recipes and others, the latest day first, with the exact sums of their amounts by currency.
+    Use it for how much in total, how many, and which: never add amounts yourself. Days are local.
+    """
+
+    type: Annotated[str, _about("Only this type", list(TYPES))] = ""
+    text: Annotated[str, _about("Words that each record must have, like the name of a shop")] = ""
+    period: Annotated[
+        str, _about("Instead of since and until: 2026-11, 2026, 11, this_month, last_month or this_year")
+    ] = ""
+    since: Annotated[str, _about("First local day, like 2026-11-21")] = ""
+    until: Annotated[str, _about("Last local day, like 2026-11-28")] = ""
+    limit: Annotated[
+        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
+    ] = FOUND
 
 
 class WebSearch(msgspec.Struct):
@@ -275,6 +295,7 @@ class Toolbox:
             "search_knowledge_base": _built_in(SearchKnowledgeBase, self._search),
             "get_screenshot": _built_in(GetScreenshot, self._screenshot),
             "agenda": _built_in(Agenda, self._agenda),
+            "list_records": _built_in(ListRecords, self._list_records),
             "web_search": _built_in(WebSearch, self._web_search)._replace(
                 host=web_search.hosts(self._settings)
             ),
@@ -390,6 +411,11 @@ class Toolbox:
             "status": row.status,
             "filename": row.photo.filename,
         }
+        if said := [
+            records.without_secrets(record) if self._gated and not row.cleared else record
+            for record in records.decoded(row.records)
+        ]:
+            result["records"] = [_fields(record) for record in said]
         if row.note:
             result["note"] = cut(row.note, MAX_VISIBLE_TEXT)
         if tags := msgspec.json.decode(row.tags):
@@ -431,6 +457,35 @@ class Toolbox:
             return result
         kept = {name: result[name] for name in ("id", "device_id", "taken")}
         return {**kept, "title": gate.TITLE, "snippet": ""}
+
+    def _list_records(self, arguments: ListRecords) -> dict[str, Any]:
+        since, until = (_day(name, getattr(arguments, name)) for name in ("since", "until"))
+        if arguments.period:
+            since, until = _span(arguments.period, local_time(self._clock()).date())
+        types = {name.casefold(): name for name in TYPES}
+        wanted = records.Wanted(
+            [types.get(arguments.type.casefold(), arguments.type)] if arguments.type else [],
+            since,
+            until,
+            text=arguments.text,
+        )
+        with database.scope():
+            total, found, sums = records.listed(
+                wanted, 1, max(1, min(MOST_FOUND, arguments.limit)), guarded=self._gated
+            )
+            lines = [records.fact(msgspec.to_builtins(one.record)) for one in found]
+        results = [
+            {
+                "id": one.photo_id,
+                "title": line["line"] if line and line["line"] else one.record.type,
+                "snippet": one.record.type,
+                "day": one.day,
+                "records": [_fields(one.record)],
+            }
+            for one, line in zip(found, lines, strict=True)
+        ]
+        totals = [{"currency": one.currency, "value": f"{one.value:f}", "count": one.records} for one in sums]
+        return {"total": total, "sums": totals, "results": results}
 
     def _web_search(self, arguments: WebSearch) -> dict[str, Any]:
         found = web_search.search(arguments.query, self._settings, most=WEB_RESULTS)
@@ -570,6 +625,44 @@ def _heading(row: Shown) -> dict[str, Any]:
         "device_id": row.device_id,
         "taken": iso(row.photo.original_timestamp),
     }
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    """A record for models: values in normal form, and the words as they are on the screen."""
+    fields = [{"name": one.name, "value": one.value, "text": one.text} for one in record.fields]
+    return {"type": record.type, "fields": fields}
+
+
+def _day(name: str, given: str) -> date | None:
+    try:
+        return date.fromisoformat(given) if given else None
+    except ValueError:
+        raise BadInput(f"{name}: must be a day like 2026-11-22") from None
+
+
+def _span(period: str, today: date) -> tuple[date, date]:
+    """The first and the last day of a year or a month; a month without its year is the latest that has begun.
+    Raises `BadInput`.
+    """
+    this_month = today.replace(day=1)
+    known = {
+        "this_year": f"{today.year}",
+        "this_month": f"{this_month:%Y-%m}",
+        "last_month": f"{this_month - DAY:%Y-%m}",
+    }
+    named = known.get(period, period)
+    if found := re.fullmatch(r"(?:(\d{4})-)?(\d{1,2})", named):
+        month = int(found[2])
+        year = int(found[1]) if found[1] else today.year - (month > today.month)
+        first, last = (year, month), (year, month + 1) if month < 12 else (year + 1, 1)
+    elif re.fullmatch(r"\d{4}", named):
+        first, last = (int(named), 1), (int(named) + 1, 1)
+    else:
+        raise BadInput("period: must be like 2026-11, 2026, 11, this_month, last_month or this_year")
+    try:
+        return date(*first, 1), date(*last, 1) - DAY
+    except ValueError:
+        raise BadInput("period: there is no such month") from None
 
 
 def _line(text: str, most: int) -> str:

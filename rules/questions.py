@@ -8,10 +8,12 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import terms
 from rules import wordlists
 from rules.entities import CLOCK, MONTH, NUMBER, SIGN
+from writings import figures
 
-Wish = Literal["", "when", "long", "amount", "who", "where", "number"]
+Wish = Literal["", "when", "long", "amount", "who", "where", "number", "count"]
 
 MAX_QUESTION = 2_000  # characters that are read
 MOST_EARLIER = 4  # questions in which a subject is looked for
@@ -21,19 +23,26 @@ _TABLE = wordlists.table("questions")
 _QUESTION_WORDS, _ACTIONS, _KINDS, _FOLLOWING = (
     wordlists.words(_TABLE[name]) for name in ("asking", "actions", "things", "following")
 )
+_OTHER = wordlists.words(_TABLE["other"])
+_QUESTION_WORDS |= wordlists.words(_TABLE["sum"])
+# What people call the fields and the types of records.
+FIELDS: dict[str, str] = _TABLE["fields"]
+TYPES: dict[str, str] = _TABLE["types"]
+_CHINESE_FIELDS = frozenset(name for names in FIELDS.values() for name in names.partition("|")[2].split())
 _WORD = re.compile(r"[^\W_]+(?:['’.@:/_-][^\W_]+)*")
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _CHINESE_QUESTION_WORDS = re.compile(
-    "请问|请|帮我|给我|告诉我|查一下|查找|搜索|找一下|找找|找到|看看|我想知道|知道|有没有|是不是|在哪里|在哪儿|哪里|哪儿|哪个|哪些|哪天|哪位|哪|"
-    "什么时候|什么时间|什么地方|什么|多久|多长时间|怎么样|怎么|为什么|多少钱|多少|几点|几号|几月|是谁|谁|截图|图片|照片|保存|存过|看过|有关|关于|相关|我的|我们|我|你|"
-    "的|了|吗|呢|吧|是|有|在|和|与|里|中|上|要|会|能|那个|这个|那|这|它|他|她|呀|啊|还|又|一共|总共|花了|花|付了|付|买了|买|定了|订了"
+    "|".join(sorted(_TABLE["chinese_asking"].split(), key=len, reverse=True))
 )
+_CHINESE_BEFORE, _CHINESE_BEHIND = _TABLE["chinese_before"], _TABLE["chinese_behind"]
 _CHINESE_VERBS: str = _TABLE["chinese_verbs"]
 _CHINESE_KINDS: list[str] = _TABLE["chinese_things"].split()
 _CHINESE_FOLLOWING = re.compile("^(?:那|它|他|她|这|还|然后)|(?:它|那个|这个)")
+_POSSESSIVE = re.compile(r"['’]s?$")
 
 _WISHES: tuple[tuple[Wish, re.Pattern[str]], ...] = (
+    ("count", re.compile(r"\bhow many (?:of my )?(?:screen ?shots?|pictures?|photos?|images?)\b|多少张|几张", re.I)),
     ("amount", re.compile(r"\bhow much\b|\b(?:price|cost|costs|amount|total|pay|paid|spend|spent)\b|多少钱|价格|金额|一共|总共|花了|费用", re.I)),
     ("long", re.compile(r"\bhow long\b|多久|多长时间", re.I)),
     ("when", re.compile(r"\bwhen\b|\bwhat (?:time|day|date)\b|\bhow late\b|什么时候|什么时间|几点|几号|哪天|几月|日期", re.I)),
@@ -54,7 +63,7 @@ _ANSWERS: dict[Wish, re.Pattern[str]] = {
     "who": re.compile(r"(?:^|[\s:：])[A-Z][a-z]+(?: [A-Z][a-z]+){0,3}|@\w|先生|女士|老师|(?:发件人|收件人|联系人|姓名)"),
     "where": re.compile(
         r"\b(?:street|road|avenue|lane|square|st\.|rd\.|ave|platz|stra(?:ss|ß)e|gate|terminal|platform|floor|room|seat|station|airport|hotel"
-        r"|hall|building)\b|\d{1,4} [A-Z][a-z]+|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口",
+        r"|hall|building|caf[eé]|restaurant|bar)\b|\bat (?:the )?[A-Z]|\d{1,4} [A-Z][a-z]+|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口",
         re.I,
     ),
     "number": re.compile(r"\d"),
@@ -72,6 +81,16 @@ _PERIODS = (
     ("this_week", re.compile(r"\b(?:this|the) week\b|这个?星期|这个?礼拜|[本这]周")),
     ("this_month", re.compile(r"\b(?:this|the) month\b|[本这]个?月")),
 )
+_SPANS = (
+    ("this_month", re.compile(r"\bthis month\b|[本这]个?月")),
+    ("last_month", re.compile(r"\blast month\b|上个?月")),
+    ("this_year", re.compile(r"\bthis year\b|今年")),
+)
+_YEAR = re.compile(r"(?<!\d)20\d\d(?!\d)")
+_MONTH_NAMED = re.compile(
+    rf"\b(?:in|of|during|for|since) ({'|'.join(sorted(figures.MONTHS, key=len, reverse=True))})\b"
+)
+_MONTH_CHINESE = re.compile(r"(?<!\d)(\d{1,2})月(?!\d)")
 _AGENDA = re.compile(
     r"\b(?:due|upcoming|coming up|agenda|deadlines?|appointments?|events?|expir(?:es?|ing)|scheduled?|planned|plans?|happening)\b"
     r"|截止|到期|日程|安排|预约|要做|待办|接下来|行程"
@@ -99,6 +118,8 @@ class Question(NamedTuple):
     helpful: list[str]
     subject: list[str]
     is_chinese: bool
+    text: str = ""  # as it was asked, in small letters
+    is_other: bool = False  # about another screenshot than that of the answer before
 
     @property
     def wanted(self) -> list[str]:
@@ -109,14 +130,64 @@ class Question(NamedTuple):
 def understand(question: str, earlier: Sequence[str] = ()) -> Question:
     """What `question` asks, after the `earlier` ones of its conversation, the latest last."""
     question = question[:MAX_QUESTION]
-    wish: Wish = next((wish for wish, pattern in _WISHES if pattern.search(question)), "")
+    text = question.casefold().replace("’", "'")
     words, helpful = _words(question)
     if earlier and _goes_on(question, words):
-        before = (_wanted(*_words(one[:MAX_QUESTION]))[0] for one in reversed(earlier[-MOST_EARLIER:]))
-        if subject := next(filter(None, before), []):
+        before = _subject(earlier)
+        is_other = names_one(text, _TABLE["other"], _TABLE["other_chinese"])
+        anew = _begins_anew(question)
+        wish = _wish(question)
+        if not wish and (anew or is_other):
+            wish = next(filter(None, map(_wish, reversed(earlier[-MOST_EARLIER:]))), "")
+        own = [word for word in words if not (_OTHER & {_plain(word)} or names_of(FIELDS, _plain(word)))]
+        if before and not (own and anew):
             # "which seat?": what is wished for helps to find the line, and need not be there.
-            return Question(wish, [], [*words, *helpful], subject, is_chinese(question))
-    return Question(wish, *_wanted(words, helpful), [], is_chinese(question))
+            return Question(wish, [], [*words, *helpful], before, is_chinese(question), text, is_other)
+        if own:  # "and the electricity?": of what was asked before, only the wish stays
+            return Question(wish, own, [*helpful, *before], [], is_chinese(question), text, is_other)
+    return Question(_wish(question), *_wanted(words, helpful), [], is_chinese(question), text)
+
+
+def _subject(earlier: Sequence[str]) -> list[str]:
+    """The words of the latest question that has some."""
+    found = (_wanted(*_words(one[:MAX_QUESTION]))[0] for one in reversed(earlier[-MOST_EARLIER:]))
+    return next(filter(None, found), [])
+
+
+def _wish(question: str) -> Wish:
+    return next((wish for wish, pattern in _WISHES if pattern.search(question)), "")
+
+
+def names_one(text: str, words: str, chinese: str = "") -> bool:
+    """Whether a text in small letters has one of these English words as a whole word, or of these Chinese ones."""
+    return any(re.search(rf"\b{re.escape(word)}\b", text) for word in words.split()) or any(
+        word in text for word in chinese.split()
+    )
+
+
+def wants_sum(asked: Question) -> bool:
+    """Whether the sum of several amounts is asked for."""
+    return asked.wish == "amount" and names_one(asked.text, _TABLE["sum"], _TABLE["sum_chinese"])
+
+
+def wants_entries(asked: Question) -> bool:
+    """Whether what a list has is asked for."""
+    return asked.wish == "" and names_one(asked.text, _TABLE["entries"], _TABLE["entries_chinese"])
+
+
+def names_of(table: dict[str, str], text: str) -> dict[str, int]:
+    """The keys of a table of names that a text in small letters has, each with the length of the longest one.
+    A value has English names, and Chinese ones behind a bar.
+    """
+    found: dict[str, int] = {}
+    spoken = f" {' '.join(_WORD.findall(text))} "
+    for key, names in table.items():
+        english, _, chinese = names.partition("|")
+        lengths = [len(name) for name in english.strip().split(", ") if f" {name} " in spoken]
+        lengths += [2 * len(name) for name in chinese.split() if name in text]
+        if lengths:
+            found[key] = max(lengths)
+    return found
 
 
 def agenda_period(question: str) -> str | None:
@@ -133,13 +204,36 @@ def agenda_period(question: str) -> str | None:
     return period if only else None
 
 
+def span_of(question: str) -> str:
+    """The month or year of a question: "2026-11", "2026", "11" (the latest November), "this_month", "last_month",
+    "this_year", or "".
+    """
+    text = terms.fold(question[:MAX_QUESTION]).casefold()
+    for name, pattern in _SPANS:
+        if pattern.search(text):
+            return name
+    year = _YEAR.search(text)
+    month = _MONTH_NAMED.search(text) or _MONTH_CHINESE.search(text)
+    number = (figures.MONTHS.get(month[1]) or int(month[1])) if month else 0
+    if not 0 <= number <= 12:
+        return ""
+    return "-".join(filter(None, (year[0] if year else "", f"{number:02}" if number else "")))
+
+
 def is_chinese(text: str) -> bool:
     return _CHINESE.search(text) is not None
 
 
 def _wanted(words: list[str], helpful: list[str]) -> tuple[list[str], list[str]]:
-    """A question that has only helpful words wants them."""
-    return (words, helpful) if words else (helpful, [])
+    """A question that has only helpful words wants the things that they name, else all of them."""
+    if words:
+        return words, helpful
+    things = [word for word in helpful if _is_thing(word)]
+    return (things, [word for word in helpful if word not in things]) if things else (helpful, [])
+
+
+def _is_thing(word: str) -> bool:
+    return word in _CHINESE_KINDS or not _KINDS.isdisjoint((_plain(word), _plain(stem(word))))
 
 
 def _words(question: str) -> tuple[list[str], list[str]]:
@@ -150,18 +244,23 @@ def _words(question: str) -> tuple[list[str], list[str]]:
     for word in _WORD.findall(left)[: 4 * MOST_WORDS]:
         if is_chinese(word):
             thing, kind = _parts(word)
+            if thing in _CHINESE_FIELDS:
+                thing, kind = "", thing + kind
             words |= dict.fromkeys(filter(None, [thing]))
             helpful |= dict.fromkeys(filter(None, [kind]))
-        elif _plain(word) in _ACTIONS or _plain(stem(word)) in _KINDS or _plain(word) in _KINDS:
-            helpful[word] = None
-        elif _plain(word) not in _QUESTION_WORDS:
-            words[word] = None
+        elif _plain(word) in _QUESTION_WORDS:
+            continue
+        else:
+            word = _POSSESSIVE.sub("", word)
+            is_helpful = _plain(word) in _ACTIONS or _is_thing(word) or _plain(word) in figures.MONTHS
+            is_helpful = is_helpful or bool(names_of(FIELDS, _plain(word)))
+            (helpful if is_helpful else words)[word] = None
     return list(words)[:MOST_WORDS], list(helpful)[:MOST_WORDS]
 
 
 def _parts(run: str) -> tuple[str, str]:
     """A run of Chinese as the thing and what it is called: 去北京的火车 has the runs 去北京 and 火车."""
-    thing = run.strip(_CHINESE_VERBS)
+    thing = run.lstrip(_CHINESE_BEFORE).rstrip(_CHINESE_BEHIND).strip(_CHINESE_VERBS)
     kind = next((kind for kind in _CHINESE_KINDS if thing.endswith(kind)), "")
     return thing.removesuffix(kind).strip(_CHINESE_VERBS), kind
 
@@ -206,8 +305,16 @@ def _goes_on(question: str, words: list[str]) -> bool:
     if is_chinese(question):
         return len(words) == 1 and _CHINESE_FOLLOWING.search(question.strip()) is not None
     spoken = [_plain(word) for word in _WORD.findall(question)]
-    begins = spoken[:1] == ["and"] or spoken[:2] == ["what", "about"]
-    return len(words) <= 2 and (begins or not _FOLLOWING.isdisjoint(spoken))
+    return len(words) <= 2 and (_begins_anew(question) or not _FOLLOWING.isdisjoint(spoken))
+
+
+def _begins_anew(question: str) -> bool:
+    """Whether a question names another thing of which the same is wanted: "and the electricity?" """
+    spoken = [_plain(word) for word in _WORD.findall(question)]
+    if is_chinese(question):
+        return re.match("那.+呢[？?]?$", question.strip()) is not None
+    refers = not _FOLLOWING.isdisjoint(spoken)
+    return not refers and (spoken[:1] == ["and"] or spoken[:2] in (["what", "about"], ["how", "about"]))
 
 
 def _plain(word: str) -> str:

@@ -5,6 +5,7 @@ wished for, a date for "when" or a price for "how much".
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import terms
 from rules import questions
 from rules.questions import Question
 
@@ -17,6 +18,9 @@ ENOUGH = 0.6  # share of the words that must be on the screenshot
 # Parts of a score: the words on a line, those beside it, what is wished for near it, and a label of that.
 ON_LINE, BESIDE, WISHED, LABELLED = 0.6, 0.4, 0.5, 0.3
 NEAR = 3  # lines: at this distance, what is wished for counts half
+ABOVE = 2  # lines: so much farther is what stands above a name than what stands below it
+MOST_ENTRIES = 12  # lines of a list under its heading
+LEAST = 0.1  # score where the words are only in what is known about a screenshot
 
 
 class Quote(NamedTuple):
@@ -27,25 +31,39 @@ class Quote(NamedTuple):
     has_wish: bool
 
 
-def best(question: Question, text: str) -> Quote:
-    """The best lines of a screenshot's text for a question."""
+def best(question: Question, text: str, about: str = "") -> Quote:
+    """The best lines of a screenshot's text for a question. `about` is what else is known of it, where some
+    of the words may be.
+    """
     lines = [stripped for line in text.splitlines()[:MOST_LINES] if (stripped := line.strip())]
-    wanted = {questions.stem(word).casefold() for word in question.wanted}
-    helpful = {questions.stem(word).casefold() for word in question.helpful}
-    folded = [line.casefold() for line in lines]
+    wanted, helpful = _pieces(question.wanted), _pieces(question.helpful)
+    folded = [terms.fold(line).casefold() for line in lines]
     present = [{word for word in wanted if word in line} for line in folded]
-    if not wanted or len(set().union(*present)) < ENOUGH * len(wanted):
+    around = terms.fold(about).casefold()
+    there = set().union(*present)
+    if not wanted or not (there or around):
+        return Quote(0.0, [], False)
+    there |= {piece for piece in wanted if piece in around}
+    # Each word by itself, since a long Chinese one has more pieces.
+    pieces = [_pieces([word]) for word in question.wanted]
+    if sum(len(of & there) >= ENOUGH * len(of) for of in pieces) < ENOUGH * len(pieces):
         return Quote(0.0, [], False)
     also = [{word for word in helpful if word in line} for line in folded]
-    answering = [at for at, line in enumerate(lines) if questions.answers(question.wish, line)]
+    # A line that asks does not answer.
+    answering = [
+        at
+        for at, line in enumerate(lines)
+        if (questions.answers(question.wish, line) if question.wish else also[at])
+        and not line.endswith(("?", "？"))
+    ]
     labelled = {at for at in answering if _has_label(question, folded, at)}
     score, place, answer = 0.0, 0, None
     for at in range(len(lines)):
         if not present[at] and not also[at]:
             continue
-        words = (len(present[at]) + 0.5 * len(also[at])) / (len(wanted) + 0.5 * len(helpful))
+        words = (len(present[at]) + 0.5 * len(also[at])) / max(1, len(wanted) + 0.5 * len(helpful))
         beside = set().union(*present[max(0, at - 1) : at + 2])
-        of_line = ON_LINE * words + BESIDE * len(beside) / len(wanted)
+        of_line = ON_LINE * words + BESIDE * len(beside) / max(1, len(wanted))
         near = max(
             (
                 (_nearness(at, other) * (WISHED + LABELLED * (other in labelled)), -other)
@@ -56,12 +74,27 @@ def best(question: Question, text: str) -> Quote:
         total = of_line + (near[0] if near else 0.0)
         if total > score:
             score, place, answer = total, at, -near[1] if near else None
-    return Quote(score, [line[:MAX_LINE] for line in _quoted(lines, place, answer)], answer is not None)
+    if questions.wants_entries(question):
+        quoted = lines[place : place + MOST_ENTRIES]
+    else:
+        quoted = _quoted(lines, place, answer) if score else []
+    return Quote(score or LEAST, [line[:MAX_LINE] for line in quoted], answer is not None)
+
+
+def _pieces(words: Sequence[str]) -> set[str]:
+    """What is looked for in lines: the stems of words, and of Chinese runs the pairs of characters by which
+    the search finds them, so that a run need not stand as a whole.
+    """
+    pieces = set()
+    for word in words:
+        folded = terms.fold(word).casefold()
+        pieces.update(terms.cut(folded) if questions.is_chinese(folded) else [questions.stem(folded)])
+    return pieces
 
 
 def _nearness(at: int, other: int) -> float:
     """1 on the same line, falling with the distance; a label comes before its value."""
-    return NEAR / (NEAR + abs(other - at) + (0.5 if other < at else 0.0))
+    return NEAR / (NEAR + abs(other - at) + (ABOVE if other < at else 0.0))
 
 
 def _has_label(question: Question, lines: Sequence[str], at: int) -> bool:

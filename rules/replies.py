@@ -11,13 +11,17 @@ import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from rules import questions, quotes, wordlists
+import msgspec
+
+from engines.records import Record, checked
+from rules import facts, questions, quotes, templates, wordlists
 from rules.questions import Question
 from text import one_line, shortened
 
 SEARCH, READ, SAVE, AGENDA = "search_knowledge_base", "get_screenshot", "save_memory", "agenda"
+RECORDS = "list_records"
 Call = dict[str, Any]  # of a tool, as the protocol has it
 
 MAX_SINGLE = 4  # words that are searched for one by one
@@ -35,6 +39,8 @@ _REMEMBER_CHINESE = re.compile(
     r"\s*(?:请)?(?:帮我)?(?:记住|记下|记得|记一下)[\s:：，,]*(?P<content>.+)", re.DOTALL
 )
 
+_NAMED = re.compile(r"#(\d+) \*\*")
+_MANY = re.compile(r"\bhow many\b|多少|几")
 _TEXTS = wordlists.table("sentences")
 
 
@@ -56,17 +62,18 @@ def reply(
     if not answers and SAVE in offered and (content := _to_remember(question)):
         return "", [_call(SAVE, content=content, memory_type="long_term")]
     period = questions.agenda_period(question)
-    if AGENDA in offered and period is not None and not pictures:
+    if AGENDA in offered and period is not None and not (pictures or asked.subject):
         if not answers:
             return "", [_call(AGENDA, **({"period": period} if period else {}))]
         return _agenda_text(answers[-1], texts), []
+    left_out = _named_before(messages[:place]) if asked.is_other else set()
     if SEARCH in offered and not pictures:
         if not answers:
-            return "", _searches(asked, question)
-        if READ in offered and (calls := _readings(answers)):
+            return "", _searches(asked, question) + (_listings(asked) if RECORDS in offered else [])
+        if READ in offered and (calls := _readings(answers, left_out)):
             return "", calls
     parts = [_picture_text(read(picture), texts) for picture in pictures]
-    parts += [_memories_text(asked, remembered, texts), _answer_text(asked, answers, texts)]
+    parts += [_memories_text(asked, remembered, texts), _answer_text(asked, answers, texts, left_out)]
     return "\n\n".join(filter(None, parts)) or texts["nothing"], []
 
 
@@ -108,17 +115,39 @@ def _searches(asked: Question, question: str) -> list[Call]:
     words = asked.wanted or [question.strip()]
     stems = [questions.stem(word) for word in words]
     queries = dict.fromkeys((" ".join(words), " ".join(stems)))
+    if asked.wish == "count" and not asked.wanted:
+        queries = {"": None}  # all of them
     return [_call(SEARCH, query=query, limit=SHOWN) for query in queries]
 
 
-def _readings(answers: list[dict[str, Any]]) -> list[Call]:
+def _listings(asked: Question) -> list[Call]:
+    """The call that lists the records that a question is about: those of a type, or those to sum up."""
+    types = facts.types_in(asked)
+    if not types and not questions.wants_sum(asked):
+        return []
+    arguments = {"period": questions.span_of(asked.text), "type": types[0] if types else ""}
+    if questions.wants_sum(asked):
+        arguments["text"] = " ".join(word for word in asked.wanted if not questions.span_of(f"in {word}"))
+    given = {name: value for name, value in arguments.items() if value}
+    return [_call(RECORDS, limit=SHOWN, **given)]
+
+
+def _named_before(messages: list[dict[str, Any]]) -> set[int]:
+    """The screenshot that the last answer is about, which is named first."""
+    said = (one["content"] for one in reversed(messages) if one["role"] == "assistant" and one.get("content"))
+    named = _NAMED.search(str(next(said, "")))
+    return {int(named[1])} if named else set()
+
+
+def _readings(answers: list[dict[str, Any]], left_out: set[int]) -> list[Call]:
     """Calls that read the best screenshots of the searches; none when they were read or nothing was found."""
     if any(answer.get("tool") == READ for answer in answers):
         return []
     found = [
         result["id"] for answer in answers if answer.get("tool") == SEARCH for result in _results(answer)
     ]
-    return [_call(READ, id=number) for number in list(dict.fromkeys(found))[:MOST_READ]]
+    found = [number for number in dict.fromkeys(found) if number not in left_out]
+    return [_call(READ, id=number) for number in found[:MOST_READ]]
 
 
 def _results(answer: dict[str, Any]) -> list[dict[str, Any]]:
@@ -225,41 +254,121 @@ def _picture_text(text: str, texts: dict[str, str]) -> str:
     return f"{texts['picture']}\n\n{quoted}"
 
 
-def _answer_text(asked: Question, answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
-    """The lines that answer, with their screenshots; or that nothing was found."""
+def _answer_text(
+    asked: Question, answers: list[dict[str, Any]], texts: dict[str, str], left_out: set[int]
+) -> str:
+    """What answers, from records before lines, with its screenshots; or that nothing was found. Screenshots
+    in `left_out` are not asked for.
+    """
     searches = [answer for answer in answers if answer.get("tool") == SEARCH]
-    read = {
-        result["id"]: result
-        for answer in answers
-        if answer.get("tool") == READ
-        for result in _results(answer)
-    }
+    read = {result["id"]: result for answer in answers for result in _of_tool(answer, READ)}
+    listed = {result["id"]: result for answer in answers for result in _of_tool(answer, RECORDS)}
     if not searches or (not read and any(answer.get("error") for answer in answers)):
         return _results_text(answers, texts)
+    if counted := _counted(asked, answers, texts):
+        return counted
     found = {result["id"]: result for answer in searches for result in _results(answer)}
-    quoted = [
-        (quotes.best(asked, _text_of(result)), result)
-        for number, result in (found | read).items()
-        if number in found
-    ]
-    quoted = sorted((pair for pair in quoted if pair[0].score > 0), key=lambda pair: -pair[0].score)
-    if not quoted:
+    candidates = [_judged(asked, result) for result in (listed | found | read).values()]
+    candidates = sorted(
+        (one for one in candidates if one.quote.score > 0 and one.result["id"] not in left_out),
+        key=lambda one: -one.score,
+    )
+    if not candidates:
         return _near_text(searches, texts)
-    (first, on), others = quoted[0], quoted[1:]
+    first, others = candidates[0], candidates[1:]
+    near = [one for one in others if first.score < CLEAR * one.score]
     total = max(answer.get("total", 0) for answer in searches)
-    if others and first.score < CLEAR * others[0][0].score:
-        lines = [_quoted_line(quote, result, texts) for quote, result in quoted[:SHOWN]]
-        if (more := total - len(lines)) > 0:
+    if near and not (first.fact and all(one.fact and one.fact.value == first.fact.value for one in near)):
+        lines = [_short(one, texts) for one in candidates[:SHOWN] if one.fact or not first.fact]
+        if (more := total - len(lines)) > 0 and not first.fact:
             lines.append(texts["more"].format(more=more))
         return "\n".join([texts["several"], "", *lines])
-    parts = [texts["on"].format(name=_name(on, texts)), "\n".join(f"> {line}" for line in first.lines)]
-    if not first.has_wish and (sentence := texts.get(f"no {asked.wish}")):
-        parts.append(sentence.format(day=_day(on)))
+    parts = _single(asked, first, texts)
     if others:
-        parts.append(
-            texts["also"].format(names=", ".join(_name(result, texts) for _, result in others[:SHOWN]))
-        )
+        names = ", ".join(_name(one.result, texts) for one in others[:SHOWN])
+        parts.append(texts["also"].format(names=names))
     return "\n\n".join(parts)
+
+
+class _Candidate(NamedTuple):
+    """A screenshot that may answer, the lines and the field of a record that do."""
+
+    result: dict[str, Any]
+    quote: quotes.Quote
+    fact: facts.Fact | None
+
+    @property
+    def score(self) -> float:
+        return self.quote.score + (self.fact.worth if self.fact else 0.0)
+
+
+def _judged(asked: Question, result: dict[str, Any]) -> _Candidate:
+    records = _records_of(result)
+    language = "zh" if asked.is_chinese else "en"
+    about = [str(result.get(name) or "") for name in ("title", "app", "summary")]
+    about += [facts.names(record) for record in records]
+    text = (
+        ""
+        if "visible_text" in result
+        else "\n".join(field.text for record in records for field in record.fields)
+    )
+    return _Candidate(
+        result,
+        quotes.best(asked, text or _text_of(result), " ".join(about)),
+        facts.answer(asked, records, language),
+    )
+
+
+def _records_of(result: dict[str, Any]) -> list[Record]:
+    try:
+        found = msgspec.convert(result.get("records") or [], list[Record])
+    except msgspec.ValidationError:
+        return []
+    return [record for one in found if (record := checked(one)) is not None]
+
+
+def _single(asked: Question, one: _Candidate, texts: dict[str, str]) -> list[str]:
+    """The answer of one screenshot: the value first, then where it is."""
+    name = texts["on"].format(name=_name(one.result, texts))
+    if one.fact is not None and "\n" in one.fact.value:
+        return [texts["entries"].format(name=_name(one.result, texts)), one.fact.value]
+    if one.fact is not None:
+        quoted = one.fact.text or " / ".join(one.quote.lines)
+        return [f"**{one.fact.value}**", name, *([f"> {quoted}"] if quoted else [])]
+    parts = [name, "\n".join(f"> {line}" for line in one.quote.lines)]
+    if not one.quote.has_wish and (sentence := texts.get(f"no {asked.wish}")):
+        parts.append(sentence.format(day=_day(one.result)))
+    return list(filter(None, parts))
+
+
+def _counted(asked: Question, answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
+    """How many screenshots there are, or the sum of what their records say; "" where neither is asked for or
+    nothing was found.
+    """
+    if asked.wish == "count":
+        found = {result["id"]: result for answer in answers for result in _of_tool(answer, SEARCH)}
+        total = max((answer.get("total", 0) for answer in answers if answer.get("tool") == SEARCH), default=0)
+        lines = [_line(result, texts) for result in list(found.values())[:SHOWN]]
+        return "\n".join([texts["count"].format(count=total), "", *lines]) if total else ""
+    listing = next((answer for answer in answers if answer.get("tool") == RECORDS), {})
+    sums = listing.get("sums") or []
+    count = _MANY.search(asked.text) is not None and all(
+        questions.names_of(questions.TYPES, word.casefold()) for word in asked.wanted
+    )
+    if not (results := _results(listing)) or not ((questions.wants_sum(asked) and sums) or count):
+        return ""
+    lines = [f"- {result.get('title')} (#{result['id']})" for result in results]
+    if (more := listing.get("total", 0) - len(lines)) > 0:
+        lines.append(texts["more"].format(more=more))
+    if count:
+        return "\n".join([texts["records"].format(count=listing.get("total", 0)), "", *lines])
+    total = " + ".join(templates.money(one) for one in sums)
+    number = sum(one.get("count", 0) for one in sums)
+    return "\n".join([texts["sum"].format(sum=total, count=number), "", *lines])
+
+
+def _of_tool(answer: dict[str, Any], tool: str) -> list[dict[str, Any]]:
+    return _results(answer) if answer.get("tool") == tool else []
 
 
 def _near_text(searches: list[dict[str, Any]], texts: dict[str, str]) -> str:
@@ -275,8 +384,11 @@ def _text_of(result: dict[str, Any]) -> str:
     return str(result.get("visible_text") or result.get("snippet") or result.get("summary") or "")
 
 
-def _quoted_line(quote: quotes.Quote, result: dict[str, Any], texts: dict[str, str]) -> str:
-    return f"- {_name(result, texts)}: {shortened(' / '.join(quote.lines), MAX_SHOWN)}"
+def _short(one: _Candidate, texts: dict[str, str]) -> str:
+    said = (
+        f"**{one_line(one.fact.value)}**" if one.fact else shortened(" / ".join(one.quote.lines), MAX_SHOWN)
+    )
+    return f"- {_name(one.result, texts)}: {said}"
 
 
 def _name(result: dict[str, Any], texts: dict[str, str]) -> str:

@@ -79,7 +79,7 @@ INSIDE = {
         "accounts keys totals",
         "sensitive",
         "days holdings joins layout likeness questions redaction templates",
-        "kinds moments pairs quotes",
+        "facts kinds moments pairs quotes",
         "names replies view vote",
         "headings subjects",
         "lists travel writings",

@@ -5,7 +5,11 @@ import re
 import pytest
 
 import database
+import records
 from app import create_app
+from database import db
+from engines.records import Field, Record, checked
+from models import Analysis
 from tests.support.client import Client
 from tests.support.library import Library
 
@@ -36,6 +40,69 @@ SCREENS = {
 }  # fmt: skip
 
 
+# What they say as records: texts, amounts as a number and a currency, lists of texts.
+RECORDS = {
+    "boarding": (
+        "Boarding\nNW 482\nBergen Hamburg\n4 Dec 2026\nDeparture 07:10\nGate C12",
+        "FlightReservation",
+        {
+            "number": "NW482", "from": "Bergen", "to": "Hamburg", "departureTime": "2026-12-04T07:10",
+            "gate": "C12",
+        },
+    ),
+    "market": (
+        "Green Market\nTotal 23.80",
+        "Receipt",
+        {"seller": "Green Market", "total": ("23.80", "EUR"), "date": "2026-11-03"},
+    ),
+    "market again": (
+        "Green Market\nTotal 41.20",
+        "Receipt",
+        {"seller": "Green Market", "total": ("41.20", "EUR"), "date": "2026-11-09"},
+    ),
+    "market before": (
+        "Green Market\nTotal 7.00",
+        "Receipt",
+        {"seller": "Green Market", "total": ("7.00", "EUR"), "date": "2026-10-30"},
+    ),
+    "doctor": (
+        "Dr. Okafor\nThursday, December 10, 2026 at 16:40\nPlease bring the booklet",
+        "Appointment",
+        {"startTime": "2026-12-10T16:40", "with": "Dr. Okafor"},
+    ),
+    "locker": (
+        "丰巢\n取件码 8-1-3307\n南门",
+        "ParcelDelivery",
+        {"carrier": "丰巢", "pickupCode": "8-1-3307"},
+    ),
+    "card": (
+        "Mina Castellanos\n+34 611 22\nmina@estudio.example",
+        "Contact",
+        {"name": "Mina Castellanos", "telephone": "+3461122", "email": "mina@estudio.example"},
+    ),
+    "stew": (
+        "番茄牛腩\n食材\n牛腩\n洋葱",
+        "Recipe",
+        {"name": "番茄牛腩", "recipeIngredient": ["牛腩", "洋葱"]},
+    ),
+    "group": ("Hiking group\nMeet at the north gate\nWho has the map?\nPriya has it", "", {}),
+}  # fmt: skip
+
+
+def record(kind, fields):
+    """A record with these fields, as it is stored."""
+
+    def value(given):
+        if isinstance(given, tuple):
+            return {"value": given[0], "currency": given[1]}
+        return [{"name": one} for one in given] if isinstance(given, list) else given
+
+    texts = [
+        Field(name, value(given), given if isinstance(given, str) else "") for name, given in fields.items()
+    ]
+    return checked(Record(kind, texts))
+
+
 @pytest.fixture
 def asked(tmp_path):
     """`asked(question, conversation_id)`: the answer, the screenshots that it names, the conversation."""
@@ -44,6 +111,14 @@ def asked(tmp_path):
         library.add(text, app_name=app, summary=text.split("\n")[0]): name
         for name, (text, app) in SCREENS.items()
     }
+    for name, (text, kind, fields) in RECORDS.items():
+        photo_id = library.add(text)
+        names[photo_id] = name
+        if kind:
+            with database.scope(), db.atomic():
+                stored = records.encoded([record(kind, fields)])
+                Analysis.update(records=stored).where(Analysis.photo == photo_id).execute()
+                records.file([photo_id])
     client = Client(create_app(library.settings))
 
     def ask(question, conversation_id=""):
@@ -81,8 +156,70 @@ def test_the_lines_that_answer_are_quoted(asked, question, name, quoted):
 
 
 @pytest.mark.parametrize(
+    ("question", "name", "value"),
+    [
+        ("When does my flight to Hamburg leave?", "boarding", "Fri 4 Dec 07:10"),
+        ("Which gate is NW 482?", "boarding", "C12"),
+        ("When do I see Dr. Okafor?", "doctor", "Thu 10 Dec 16:40"),
+        ("丰巢的取件码是多少？", "locker", "8-1-3307"),
+        ("What's Mina's email?", "card", "mina@estudio.example"),
+        ("Mina Castellanos's phone number?", "card", "+3461122"),
+    ],
+)
+def test_a_record_answers_with_its_value_first_and_then_its_screenshot(asked, question, name, value):
+    content, cited, _ = asked(question)
+    assert content.splitlines()[0] == f"**{value}**", content
+    assert cited[:1] == [name]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How much did I spend at Green Market in November 2026?", "**€65.00** in 2 records:"),
+        ("How much did I spend at Green Market altogether?", "**€72.00** in 3 records:"),
+        ("我在 Green Market 一共花了多少钱？", "**€72.00**，来自 3 条记录："),
+        ("How many receipts do I have?", "3 records:"),
+        ("How many screenshots mention Green Market?", "3 screenshots:"),
+        ("How many screenshots do I have?", f"{len(SCREENS) + len(RECORDS)} screenshots:"),
+    ],
+)
+def test_sums_and_counts_are_those_of_all_records_and_screenshots(asked, question, answer):
+    content, _, _ = asked(question)
+    assert content.splitlines()[0] == answer
+
+
+def test_what_a_list_has_is_a_list(asked):
+    content, cited, _ = asked("番茄牛腩要哪些食材？")
+    assert cited == ["stew"]
+    assert content.splitlines()[2:] == ["- 牛腩", "- 洋葱"]
+
+
+def test_a_line_that_asks_does_not_answer(asked):
+    content, _, _ = asked("Who has the map?")
+    assert "> Priya has it" in content
+
+
+def test_the_other_one_is_another_screenshot(asked):
+    _, cited, conversation = asked("Which gate is NW 482?")
+    assert cited[0] == "boarding"
+    content, cited, _ = asked("and the other one?", conversation)
+    assert "boarding" not in cited, content
+
+
+def test_the_same_is_asked_of_another_thing(asked):
+    _, _, conversation = asked("How much is the electricity?")
+    content, cited, _ = asked("and the rent?", conversation)
+    assert cited[:1] == ["rent"]
+    assert "950,00 EUR" in content
+
+
+@pytest.mark.parametrize(
     "question",
     [
+        "When is my flight to Oslo?",
+        "How much did I spend at Red Market?",
+        "When is my appointment with Dr. Weiss?",
+        "韵达的取件码是多少？",
         "Which flight did I take to Reykjavik?",
         "When is my dentist appointment?",
         "How much did the new bicycle cost?",

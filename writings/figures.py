@@ -17,8 +17,9 @@ FEWEST_DIGITS = 4  # of a number in groups
 LONGEST = 24  # digits of a number in groups: an IBAN, a parcel's
 
 _NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["months"]
-_MONTHS = {name: number for number, line in enumerate(_NAMES.split("\n"), 1) for name in line.split()}
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+#: The names of months, without accents, with their numbers.
+MONTHS = {name: number for number, line in enumerate(_NAMES.split("\n"), 1) for name in line.split()}
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _YEAR = r"(?:19|20)\d\d"
 _DAY = r"(?<!\d)[0-3]?\d(?!\d)"
 _NUMBER = r"(?<!\d)[01]?\d(?!\d)"
@@ -90,7 +91,7 @@ def _days_of(parts: dict[str, str | None]) -> Iterator[tuple[int, str]]:
     year = int(parts.get("y") or 0)
     year += 2000 if 0 < year < 100 else 0
     first, second = parts["d"] or parts.get("e") or "", parts["m"] or parts.get("n") or ""
-    day, month = int(first), _MONTHS.get(second) or int(second)
+    day, month = int(first), MONTHS.get(second) or int(second)
     # Only with these two, the month may be written first.
     is_either = parts.get("s") in ("/", "-") or (
         not year and second.isdigit() and "e" in parts and parts["d"]

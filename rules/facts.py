@@ -1,0 +1,74 @@
+"""The field of a record that answers a question: what the question names, as "gate", or the first one of the
+kind that it wishes for, as the departure for "when".
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engines.records import TYPES, Field, Record
+from rules import questions, templates, wordlists
+from rules.questions import Question
+
+NAMED, WISHED = 1.0, 0.6  # how well a field answers: the question names it, or only a kind of field
+
+# The kinds of fields that answer, and the names of those of text.
+_KINDS = {"when": ("day", "time"), "amount": ("amount",)}
+_TEXTS: dict[str, list[str]] = {
+    wish: names.split() for wish, names in wordlists.table("questions")["answering"].items()
+}
+
+
+class Fact(NamedTuple):
+    """A value in words, the words as they are on the screenshot, and how well it answers."""
+
+    value: str
+    text: str
+    worth: float
+
+
+def answer(asked: Question, records: Sequence[Record], language: str) -> Fact | None:
+    """What the records of a screenshot answer; None where no field does."""
+    named = questions.names_of(questions.FIELDS, asked.text)
+    for record in records:
+        fields = {field.name: field for field in record.fields}
+        of_type = [name for name in named if name in TYPES[record.type].fields]
+        if of_type:
+            longest = max(named[name] for name in of_type)
+            found = [fields[name] for name in of_type if named[name] == longest and name in fields]
+            worth = NAMED
+        else:
+            found = [field for field in record.fields if _is_wished(asked, record, field)]
+            worth = WISHED
+        for field in found:
+            if value := _worded(record, field, language):
+                return Fact(value, field.text, worth)
+    return None
+
+
+def names(record: Record) -> str:
+    """What a record may be called, so that "my train" means one on which no word is "train"."""
+    return questions.TYPES.get(record.type, "").replace("|", " ").replace(",", " ")
+
+
+def types_in(asked: Question) -> list[str]:
+    """The types of records that a question names."""
+    return list(questions.names_of(questions.TYPES, asked.text))
+
+
+def _is_wished(asked: Question, record: Record, field: Field) -> bool:
+    kind = TYPES[record.type].fields[field.name].kind
+    if questions.wants_entries(asked):
+        return kind == "list"
+    return kind in _KINDS.get(asked.wish, ()) or field.name in _TEXTS.get(asked.wish, ())
+
+
+def _worded(record: Record, field: Field, language: str) -> str:
+    if isinstance(field.value, list):
+        return "\n".join(f"- {': '.join(entry.values())}" for entry in field.value)
+    if isinstance(field.value, str) and TYPES[record.type].fields[field.name].kind in (
+        "text",
+        "code",
+        "link",
+    ):
+        return field.value
+    return templates.worded(record, field.name, "", language)
