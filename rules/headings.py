@@ -49,7 +49,7 @@ _AGO = re.compile(
 )
 _LENS = re.compile(r"^[qoaω⌕] (?=\w)")  # the sign before a field for a search
 _DATED = re.compile(
-    rf"{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun|[ap]m|\d|[年月日周]",
+    rf"{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun|[ap]m|星期|\d|[年月日周]",
     re.IGNORECASE,
 )
 _BATTERY = re.compile(
@@ -112,7 +112,7 @@ def is_day(text: str) -> bool:
 def names_nothing(text: str) -> bool:
     """Whether a title is only the name of a kind of screen, as many others have it."""
     alone = len(text.split()) == 1 and is_generic(text)
-    return alone or folded(text) in _GENERIC or text.endswith(("...", "…", ".."))
+    return alone or folded(text).rstrip("0123456789 ") in _GENERIC or text.endswith(("...", "…", ".."))
 
 
 def without_count(text: str) -> str:
@@ -156,7 +156,8 @@ def _candidates(layout: Layout, kind: str) -> Iterator[tuple[Block, float]]:
         if len(block.lines) > 1 and block.height < 1.2 * layout.median:
             block = Block((line,), line.text)  # not the paragraph that follows
         seen.add(id(block_of[id(line)].lines[0]))
-        place = AT_TOP - SECOND * (at > 0) - 0.2 * at - DEPTH * (line.top - layout.top) / limit
+        second = at > 0 and line.height < 1.3 * layout.headers[0].height
+        place = AT_TOP - SECOND * second - 0.2 * at - DEPTH * (line.top - layout.top) / limit
         yield block, place - LISTED * (id(line) in listed and at > 0)
     for block in [one for one in layout.blocks if one.top < layout.top + 0.66 * limit][:40]:
         if id(block.lines[0]) in seen or block.lines[0] in (*layout.sidebar, layout.composer):

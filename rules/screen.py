@@ -27,7 +27,7 @@ _CLOCK = re.compile(
 )
 _SIGNS = re.compile(
     r"\d{1,3} ?%"
-    r"|\d{1,4}(?:[.,]\d{1,2})? ?[KMG]?B/s"
+    r"|\d{1,4}(?:[.,]\d{1,2})? ?[KMG]?B?/s"
     r"|(?<![A-Za-z])(?:[2-6]G[A+]?|LTE\+?|VoLTE|VoWiFi|Wi-?Fi|WLAN|NFC|HD|H\+|EDGE|[AP]\.?M\.?)(?![A-Za-z])"
     rf"|{_PART_OF_DAY}"
     r"|中国(?:移动|联通|电信|广电)|中華電信|遠傳電信|台灣大哥大"

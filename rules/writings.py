@@ -10,7 +10,7 @@ from engines.lines import Line
 from engines.records import Record
 from rules import wordlists
 from rules.headings import first_sentence, heading, is_title, names_nothing, site
-from rules.kinds import WHEN_RIGHT
+from rules.kinds import AGO, WHEN_RIGHT
 from rules.layout import Block, Layout, folded, is_chinese, is_clock, letters, plain, weight
 from rules.view import Draft, View
 
@@ -23,6 +23,8 @@ _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
 _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
 _RECIPE = {name: frozenset(wordlists.lines(text)) for name, text in _WORDS["recipe"].items()}
 _TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?[ap]m)?\W{0,4}$", re.IGNORECASE)
+_BY = re.compile(r"^(?:by|von|par|por) ", re.IGNORECASE)
+_AUTHORED = re.compile(rf"((?!\d).{{2,30}}?)[ ·•]+(?:{AGO})\W{{0,3}}", re.IGNORECASE)
 _DEGREES = re.compile(r"[-−]?\d{1,3} ?(?:°|℃|℉)[CF]?")
 _BYLINE = re.compile(r"(?:by|von|par|por|作者|文)[:：/]? ?(.{2,40}?)(?: ?[·•|,].{0,60})?", re.IGNORECASE)
 _VIEWS = re.compile(r"\d[\d.,]{0,9} ?[KMB万]? ?(?:views|播放|观看)", re.IGNORECASE)
@@ -89,7 +91,7 @@ def post(view: View) -> Record | None:
         return None  # a list of people or of accounts
     if author is None and weight(said.text) < 2 * POSTED:
         return None
-    if author:
+    if author and not said.text.startswith(author[0]):
         draft.add("author", author[0], [author[1]])
     large = layout.heading
     if large is not None and large is not said and is_title(plain(large.text)) and weight(large.text) >= 12:
@@ -303,6 +305,8 @@ def _author(layout: Layout) -> tuple[str, Line] | None:
             return name[:40], row.first
         if text.startswith("u/"):
             return name.split(" ")[0], row.first
+        if (dated := _AUTHORED.fullmatch(text)) and is_title(dated[1]) and len(dated[1].split()) <= 3:
+            return _BY.sub("", dated[1]).strip(), row.first
         after = layout.rows[at + 1 : at + 2]
         if weight(name) >= 3 and is_title(name) and after and plain(after[0].first.text).startswith("@"):
             return name[:40], row.first
@@ -314,9 +318,14 @@ def _longest(layout: Layout) -> Block | None:
     said = [
         block
         for block in layout.body
-        if weight(block.text) >= POSTED and letters(block.text) > 0.6 and "@" not in block.text[:40]
+        if weight(block.text) >= POSTED
+        and letters(block.text) > 0.6
+        and "@" not in block.text[:40]
+        and not _AUTHORED.fullmatch(plain(block.text))
     ]
-    unaddressed = [block for block in layout.body if "@" not in block.text]
+    unaddressed = [
+        block for block in layout.body if "@" not in block.text and not _AUTHORED.fullmatch(plain(block.text))
+    ]
     said = said or sorted(unaddressed, key=lambda block: -weight(block.text))[:1]
     return next((block for block in said if weight(block.text) >= 10), None)
 
