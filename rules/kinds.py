@@ -79,6 +79,14 @@ _IN_SENTENCES = frozenset({"code"})  # messages, whose words are in sentences
 
 def _by_words(layout: Layout) -> dict[str, float]:
     """The evidence of the words for each kind."""
+    amounts: dict[str, list[float]] = {}
+    for (kind, _), amount in phrases(layout).items():
+        amounts.setdefault(kind, []).append(amount)
+    return {kind: _together(found) for kind, found in amounts.items()}
+
+
+def phrases(layout: Layout) -> dict[tuple[str, str], float]:
+    """The phrases that a screen has, each with its kind, and what it speaks for that kind by its place."""
     best: dict[tuple[str, str], float] = {}
     read = 0
     headers = {id(line) for line in layout.headers[:1]}
@@ -103,10 +111,7 @@ def _by_words(layout: Layout) -> dict[str, float]:
                     place *= 0.6
                 key = (kind, phrase)
                 best[key] = max(best.get(key, 0), worth * place)
-    amounts: dict[str, list[float]] = {}
-    for (kind, _), amount in best.items():
-        amounts.setdefault(kind, []).append(amount)
-    return {kind: _together(found) for kind, found in amounts.items()}
+    return best
 
 
 def _together(amounts: list[float]) -> float:
