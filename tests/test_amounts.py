@@ -40,6 +40,7 @@ from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import Service, eventually, together
+from tests.support.undone import undo_shown
 from upkeep import amounts, cleanup, export
 
 CLEAR = {"confirm": "delete everything"}
@@ -155,7 +156,7 @@ def test_the_migration_measures_files_that_were_stored_before_it(client, setting
 
 def undo_filters():
     """The schema as it was before 0005_filters."""
-    db.execute_sql("DROP VIEW shown")
+    undo_shown()
     named = db.execute_sql(
         "SELECT type, name FROM sqlite_master WHERE name LIKE 'holdings_%' OR sql LIKE '%taken_at%'"
     ).fetchall()
@@ -171,7 +172,7 @@ def undo_filters():
         ("messages", "attachment_bytes"),
     ):
         db.execute_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
-    for step in ("0005_filters", "0026_tallies", "0030_shown"):
+    for step in ("0005_filters", "0026_tallies"):
         db.execute_sql("DELETE FROM schema_migration WHERE name = ?", (step,))
 
 

@@ -34,6 +34,7 @@ from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS
 from tests.support.fake_mcp import FakeMCP
 from tests.support.loopback import Loopback
+from tests.support.undone import undo_shown
 
 CARD = "4532 0151 1283 0366"
 SENSITIVE = ("Harbor Bank", f"Card number {CARD}", "Valid thru 08/29")
@@ -308,7 +309,8 @@ def test_a_folder_of_the_version_before_is_marked_after_its_migration(client, se
             db.execute_sql(f"DROP TRIGGER sensitive_tallies_{name}")
         # Of later versions.
         db.execute_sql("DROP TRIGGER meanings_due_after_analysis")
-        for later in ("VIEW shown", "TABLE redactions", "TABLE redacted_index"):
+        undo_shown()
+        for later in ("TABLE redactions", "TABLE redacted_index"):
             db.execute_sql(f"DROP {later}")
         db.execute_sql("ALTER TABLE vocabulary DROP COLUMN hidden")
         db.execute_sql("DROP TABLE sensitive_tallies")
@@ -316,7 +318,7 @@ def test_a_folder_of_the_version_before_is_marked_after_its_migration(client, se
             db.execute_sql(f"DROP INDEX analyses_{name}")
         for name in ("sensitive", "cleared", "judged"):
             db.execute_sql(f"ALTER TABLE analyses DROP COLUMN {name}")
-        db.execute_sql("DELETE FROM schema_migration WHERE name LIKE '0014%' OR name LIKE '%_shown'")
+        db.execute_sql("DELETE FROM schema_migration WHERE name LIKE '0014%'")
         db.execute_sql("DELETE FROM schema_migration WHERE name LIKE '%_redactions'")
     database.close_store()
 

@@ -31,6 +31,7 @@ from outlets import mcp_tools
 from tests.support.client import Client
 from tests.support.fake_llm import FakeLLM
 from tests.support.library import NOW, Library
+from tests.support.undone import undo_shown
 
 ROOT = Path(__file__).resolve().parent.parent
 LISTED = (ROOT / "rules" / "bip39-english.txt").read_text().split()
@@ -377,17 +378,13 @@ def test_a_folder_of_the_version_before_tells_nothing_before_and_after_it_is_jud
     def as_before(secret):
         world.tell(secret)
         with database.scope():
+            undo_shown()
             for statement in (
-                "DROP VIEW shown",
                 "DROP TABLE redactions",
                 "DROP TABLE redacted_index",
                 "ALTER TABLE vocabulary DROP COLUMN hidden",
                 "UPDATE analyses SET judged = 1",
-                "DROP TABLE records",
-                "ALTER TABLE analyses DROP COLUMN records",
-                "ALTER TABLE own_words DROP COLUMN records",
-                "DELETE FROM schema_migration WHERE name LIKE '%_redactions' OR name LIKE '%_shown'",
-                "DELETE FROM schema_migration WHERE name LIKE '%_records'",
+                "DELETE FROM schema_migration WHERE name LIKE '%_redactions'",
             ):
                 db.execute_sql(statement)
         database.close_store()

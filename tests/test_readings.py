@@ -25,6 +25,7 @@ from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS
 from tests.support.service import Service, eventually
+from tests.support.undone import undo_shown
 
 WIDE = draw("Library account\nDue on Friday", size=(960, 540))
 PAGE = Page(
@@ -404,7 +405,7 @@ def test_photos_of_an_earlier_version_are_read_in_the_background_newest_first(
 
 def undo_readings():
     """The schema as it was before 0007_readings, without what later migrations make of these columns."""
-    db.execute_sql("DROP VIEW shown")
+    undo_shown()
     for (trigger,) in db.execute_sql("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
         if trigger.startswith("meanings_due"):
             db.execute_sql(f"DROP TRIGGER {trigger}")
@@ -412,7 +413,7 @@ def undo_readings():
     db.execute_sql("DROP TABLE readings")
     for column in ("title", "reads_left"):
         db.execute_sql(f"ALTER TABLE analyses DROP COLUMN {column}")
-    db.execute_sql("DELETE FROM schema_migration WHERE name IN ('0007_readings', '0030_shown')")
+    db.execute_sql("DELETE FROM schema_migration WHERE name = '0007_readings'")
 
 
 def test_a_photo_that_cannot_be_read_is_tried_three_times(client, worker, reading, eyes):

@@ -62,10 +62,6 @@ DELETE /api/agenda/{item_id}/dismiss                                      full
 GET    /api/analysis                                                 read full
 POST   /api/analysis/{photo_id}/reprocess                                 full
 GET    /api/stats                                                    read full
-GET    /api/records                                                  read full
-GET    /api/records/types                                            read full
-GET    /api/records.csv                                              read full
-GET    /api/records.jsonld                                           read full
 GET    /api/agenda                                                   read full
 POST   /api/agenda/{item_id}/dismiss                                      full
 DELETE /api/agenda/{item_id}/dismiss                                      full

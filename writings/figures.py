@@ -28,9 +28,9 @@ _DAYS = tuple(
     map(
         re.compile,
         (
-            rf"(?<!\d)(?P<y>{_YEAR})(?:(?P<sign>[-./])(?P<m>{_NUMBER})(?P=sign)|年 ?(?P<n>{_NUMBER}) ?月 ?)"
+            rf"(?<!\d)(?P<y>{_YEAR})(?:(?P<sign>[-./])(?P<m>{_NUMBER})(?P=sign)| ?年 ?(?P<n>{_NUMBER}) ?月 ?)"
             rf"(?P<d>{_DAY})(?: ?[日号])?",
-            rf"(?<![年\d])(?P<m>{_NUMBER}) ?月 ?(?P<d>{_DAY})(?: ?[日号])?",
+            rf"(?<![年\d])(?<!年 )(?P<m>{_NUMBER}) ?月 ?(?P<d>{_DAY})(?: ?[日号])?",
             rf"(?P<d>{_DAY})(?P<s>[./-])(?P<m>{_DAY})(?P=s)(?P<y>{_YEAR}|\d\d)(?![\d.:/-])",
             rf"(?<![/.])(?P<d>{_DAY})/(?P<m>{_DAY})(?![/\d%])|(?<![/.])(?P<e>{_DAY})\.(?P<n>{_NUMBER})\.(?!\d)",
             rf"(?P<d>{_DAY}){_TH}[ -]?(?:of )?(?P<m>{_MONTH})\b\.?,?(?:[ -](?P<y>{_YEAR})(?!\d))?",
@@ -41,7 +41,8 @@ _DAYS = tuple(
 # By thousands; or the groups of a code, which may begin as an IBAN does.
 _GROUPED = re.compile(
     r"(?<![\d.,])\d{1,3}(?:[ ,.'’]\d{3})+(?!\d)"
-    r"|(?<![\d.,])(?:\b[a-z]{2})?\d{2,8}(?:[ -](?:\d{2,8}|[a-z]{4}\b)){1,7}(?![\da-z])"
+    r"|(?<![\d.,])(?:\b[a-z]{2}\d\d(?:[ -](?:\d{2,8}|[a-z]{4}\b)){1,7}|\d{2,8}(?:[ -]\d{2,8}){1,7})"
+    r"(?![\da-z])"
 )
 _GAP = re.compile(r"[ ,.'’-]")
 
