@@ -203,7 +203,9 @@ class LoadedModels:
     def _local_model(self, settings: Settings) -> LocalModel:
         if settings not in self._local:
             self._local[settings] = LocalModel(
-                ocr_model=settings.ocr_model, language=settings.language, sense=self._sense
+                ocr_model=settings.ocr_model,
+                language=settings.language,
+                sense=None if settings.meaning == "off" else self._sense,
             )
         return self._local[settings]
 
@@ -247,7 +249,7 @@ def judge_again(
         analyser=f"{LOCAL}/{reader}",
         language=settings.language,
         name=name,
-        sense=embedder().quick,
+        sense=None if settings.meaning == "off" else embedder().quick,
         taken=taken,
     )
     return found, judged_by(reader)

@@ -195,7 +195,7 @@ class Settings:
         _choice("local", "off"),
         "local",
         "Find screenshots by descriptions in other words, with two small models on this machine (175 MB of "
-        "memory while they work). `off`: by words only.",
+        "memory while they work). They also help to tell what kind of screen one is. `off`: by words only.",
     )
     embeddings: str | None = _setting(
         _model_name,

@@ -56,6 +56,10 @@ GET    /api/records                                                  read full
 GET    /api/records/types                                            read full
 GET    /api/records.csv                                              read full
 GET    /api/records.jsonld                                           read full
+GET    /api/threads                                                  read full
+GET    /api/threads/{thread_id}                                      read full
+DELETE /api/threads/{thread_id}/photos/{photo_id}                         full
+DELETE /api/threads/apart/{photo_id}                                      full
 GET    /api/agenda                                                   read full
 POST   /api/agenda/{item_id}/dismiss                                      full
 DELETE /api/agenda/{item_id}/dismiss                                      full
