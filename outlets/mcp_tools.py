@@ -1,5 +1,5 @@
 """The tools that `/mcp` offers to agents and assistants of other makers: search, screenshots, notes, the
-agenda.
+agenda, records.
 
 They are the verbs of the assistant's own tools, with links to the page. All of them only read. `search` and
 `fetch` have the form that ChatGPT's connectors expect: links first, then one document.
@@ -22,7 +22,7 @@ import database
 import dynamics
 import gate
 import photos
-from assistant.tools import Agenda, SearchKnowledgeBase, Toolbox
+from assistant.tools import Agenda, ListRecords, SearchKnowledgeBase, Toolbox
 from clock import local_time, utc_now
 from engines.articles import Category
 from engines.prompts import Frame
@@ -181,6 +181,30 @@ class Events(TypedDict):
     results: list[Event]
 
 
+class FoundRecord(TypedDict):
+    """What a screenshot says, without what is sensitive."""
+
+    id: Annotated[int, Meta(description="of the screenshot that says it")]
+    title: str
+    url: _Url
+    type: str
+    day: Annotated[str, Meta(description="local day")]
+    text: Annotated[str, Meta(description="a field a line")]
+
+
+class Sum(TypedDict):
+    currency: str
+    value: Annotated[str, Meta(description="a decimal number")]
+    count: int
+
+
+class Records(TypedDict):
+    notice: str
+    total: Annotated[int, Meta(description="how many there are; `results` has the latest of them")]
+    sums: Annotated[list[Sum], Meta(description="of all of them, by currency")]
+    results: list[FoundRecord]
+
+
 class Answer(NamedTuple):
     """What a call returns: its `content` blocks, and the same as an object, or an error for the model."""
 
@@ -284,6 +308,22 @@ class Tools:
         ]
         return {"notice": self._notice(), "today": local_time(utc_now()).date().isoformat(), "results": shown}
 
+    def _list_records(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        found = self._ask("list_records", arguments)
+        shown = [
+            {
+                "id": result["id"],
+                "title": cut(one_line(result["title"]), MAX_TITLE),
+                "url": self._link(result["id"]),
+                "type": record["type"],
+                "day": result["day"],
+                **self._framed({"text": _lines(record)}),
+            }
+            for result in found["results"]
+            for record in result["records"]
+        ]
+        return {"notice": self._notice(), "total": found["total"], "sums": found["sums"], "results": shown}
+
     def _ask(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer of one of the assistant's tools. Raises `BadInput` with its error."""
         found = self._toolbox.run(name, json.dumps(arguments))
@@ -343,6 +383,18 @@ def _is_held_back(result: dict[str, Any]) -> bool:
     return "summary" not in result
 
 
+def _lines(record: dict[str, Any]) -> str:
+    """The fields of a record, a line each; amounts and lists as JSON."""
+    values = [
+        (
+            one["name"],
+            one["value"] if isinstance(one["value"], str) else json.dumps(one["value"], ensure_ascii=False),
+        )
+        for one in record["fields"]
+    ]
+    return cut("\n".join(f"{name}: {value}" for name, value in values), MAX_CONTENT)
+
+
 def _picture(photo_id: int) -> dict[str, Any]:
     """The thumbnail of a photo as a block. Raises `NotFound` and `Unreadable`."""
     with database.scope(), photos.open_sound_thumbnail(photos.get(photo_id)) as thumbnail:
@@ -375,6 +427,7 @@ OFFERED = {
     "get_screenshot": Offered("Read a screenshot", GetScreenshot, OneScreenshot, Tools._get_screenshot),
     "recent_notes": Offered("Recent notes", RecentNotes, Notes, Tools._recent_notes),
     "agenda": Offered("Agenda", Agenda, Events, Tools._agenda),
+    "list_records": Offered("List records", ListRecords, Records, Tools._list_records),
 }
 
 

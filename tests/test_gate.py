@@ -821,6 +821,7 @@ def run_of_everything(house, sensitive, harmless, caplog):
         house.ask_as_agent("search_screenshots", query=question, limit=20)
     house.ask_as_agent("recent_notes", limit=20)
     house.ask_as_agent("agenda", since="2000-01-01")
+    house.ask_as_agent("list_records")
     return house.sent(caplog.text)
 
 

@@ -21,7 +21,7 @@ CLIENTS = ROOT / "tests" / "mcp-clients"
 NODE = shutil.which("node") or "node"
 OLDEST_NODE = 20
 INSPECTOR = CLIENTS / "node_modules" / "@modelcontextprotocol" / "inspector" / "package.json"
-TOOLS = ["search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda"]
+TOOLS = ["search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda", "list_records"]
 DUE = local_day(utc_now() + timedelta(days=2)).isoformat()
 WORDS = f"Library account\nYour loan is due {DUE}"
 
@@ -88,6 +88,7 @@ def test_an_official_client_lists_and_calls_every_tool_until_its_token_is_revoke
         ["get_screenshot", {"id": 1, "thumbnail": True}],
         ["recent_notes", {}],
         ["agenda", {}],
+        ["list_records", {}],
         ["get_screenshot", {"id": 999}],
     ]
     given = {"url": f"{service.url}/mcp", "token": token["token"], "calls": calls, "era": era}
@@ -131,6 +132,7 @@ def test_the_inspector_finds_no_fault_with_the_tools_and_calls_them(service, tok
         ("get_screenshot", {"id": 1}),
         ("recent_notes", {"limit": 1}),
         ("agenda", {}),
+        ("list_records", {}),
     ):
         given = ("--tool-name", name, "--tool-args-json", json.dumps(arguments))
         result = inspect("--method", "tools/call", *given)

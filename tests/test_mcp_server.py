@@ -26,7 +26,7 @@ from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.mcp_bodies import META, envelope
 
-TOOLS = ["search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda"]
+TOOLS = ["search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda", "list_records"]
 DUE = local_day(utc_now() + timedelta(days=9)).isoformat()
 HARMLESS = ("Library account", f"Your loan is due {DUE}")
 CARD = "4532 0151 1283 0366"
@@ -194,6 +194,18 @@ def test_each_era_calls_every_tool(client, stored):
         assert (event["kind"], event["starts_at"], event["id"]) == ("deadline", DUE, photo_id)
         assert unframed(event["quote"], found["notice"]) == HARMLESS[1]
         assert agent.read("recent_notes")["results"] == []
+
+
+def test_records_come_with_their_sums_and_links(agent, client, stored):
+    photo_id = stored(*HARMLESS)
+    total = {"name": "total", "value": {"value": "23.80", "currency": "EUR"}}
+    said = [{"type": "Receipt", "fields": [{"name": "seller", "value": "Green Market"}, total]}]
+    assert client.patch(f"/api/photos/{photo_id}", json={"records": said}).status_code == 200
+    found = agent.read("list_records", type="Receipt")
+    assert found["sums"] == [{"currency": "EUR", "value": "23.80", "count": 1}]
+    (record,) = found["results"]
+    assert (record["id"], record["url"]) == (photo_id, f"http://localhost/#/photo/{photo_id}")
+    assert unframed(record["text"], found["notice"]).startswith("seller: Green Market\n")
 
 
 def test_a_thumbnail_comes_on_request(agent, stored):
@@ -421,6 +433,7 @@ MISTAKES = [
     ("get_screenshot", {"id": 999, "thumbnail": True}, "Photo not found"),
     ("recent_notes", {"limit": 21}, "limit: must be between 1 and 20"),
     ("agenda", {"since": "soon"}, "since: must be a day"),
+    ("list_records", {"since": "soon"}, "since: must be a day"),
 ]
 
 
