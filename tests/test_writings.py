@@ -89,7 +89,9 @@ def test_a_recipe_has_its_ingredients():
         (60, 350, "25 min"),
         (60, 450, "Ingredients", 46),
         *((60, 520 + 60 * n, text) for n, text in enumerate(("800 g plums", "200 g flour", "100 g butter"))),
-        (60, 800, "Cook the plums for ten minutes."),
+        (60, 800, "Directions", 46),
+        (60, 870, "Preheat the oven, then bake the plums for ten minutes."),
+        (60, 940, "Servings: 4"),
     )
 
     assert said.records[0].type == "Recipe"
