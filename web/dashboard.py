@@ -57,7 +57,7 @@ POLICY = "; ".join(
 
 # In the order in which they are laid down.
 FIRST_STYLES = ("base.css", "library.css", "viewer.css", "uploads.css")
-LATER_STYLES = ("agenda.css", "chat.css", "pages.css", "search.css", "selection.css")
+LATER_STYLES = ("agenda.css", "chat.css", "pages.css", "records.css", "search.css", "selection.css")
 
 _COMMENT = re.compile(r"^[ \t]*(//[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/)$", re.MULTILINE)
 _IMPORT = re.compile(

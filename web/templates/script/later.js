@@ -9,6 +9,7 @@ import { memories } from "./chat/memories.js";
 import { notes } from "./chat/notes.js";
 import { ownWords } from "./viewer/own-words.js";
 import { recordCards } from "./viewer/records.js";
+import { recordShelves, recordTables } from "./library/records.js";
 import { related } from "./library/related.js";
 import { completeSearch } from "./library/search-completion.js";
 import { savedSearches } from "./library/searches.js";
@@ -23,7 +24,7 @@ const showNotes = (container, address) => (address.id === "memories" ? memories 
 
 export const provided = {
   /** By the name in their address. */
-  views: { agenda, chat, expiring, notes: { show: showNotes }, settings, trash },
+  views: { agenda, chat, expiring, notes: { show: showNotes }, records: recordTables, settings, trash },
   comingUp,
   completeSearch,
   expiringNotice,
@@ -35,6 +36,7 @@ export const provided = {
   openTrashed,
   ownWords,
   photoAgenda,
+  recordShelves,
   recordCards,
   related,
   savedSearches,

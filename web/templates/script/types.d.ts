@@ -52,10 +52,12 @@ interface Box {
   height: number;
 }
 
-/** What a search has found on a photo. */
+/** What a search has found on a photo, or what its records rest on. */
 interface Found {
   matched: string[];
   boxes: Box[];
+  /** Lines that are marked like boxes, by their places in its text. */
+  lines?: number[];
 }
 
 // The API's answers, as far as the page reads them. Names and fields are those of shapes.py; a test compares the two.
@@ -142,6 +144,27 @@ interface Agenda {
   total: number;
   limit: number;
   items: AgendaFields[];
+}
+
+interface ListedRecord extends RecordFields {
+  photo_id: number;
+  day: string;
+  sensitive: string[];
+  doubtful: boolean;
+}
+
+interface RecordSum {
+  currency: string;
+  value: string;
+  count: number;
+}
+
+interface RecordPage {
+  total: number;
+  page: number;
+  page_size: number;
+  records: ListedRecord[];
+  sums: RecordSum[];
 }
 
 interface PhotoHit extends PhotoItem {

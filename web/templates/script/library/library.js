@@ -75,8 +75,9 @@ class LibraryView {
   #expiring = h("div.keeping-place");
   #held = h("div.keeping-place");
   #coming = h("div.keeping-place");
-  #lookAhead = () => {}; // at what is coming up
-  #intro = h("div.library-intro", this.#keeping, this.#expiring, this.#held, this.#news.node, this.#coming, this.#browse);
+  #shelves = h("div.keeping-place");
+  #lookAhead = () => {}; // at what is coming up, and at the tables
+  #intro = h("div.library-intro", this.#keeping, this.#expiring, this.#held, this.#news.node, this.#coming, this.#shelves, this.#browse);
   #more = button("", {
     glyph: "more",
     kind: "quiet library-more",
@@ -118,11 +119,12 @@ class LibraryView {
     add(container, this.head, this.#intro, this.#body);
     fill(this.#body, skeleton(24, "tile"));
     this.#ready = this.#show();
-    withLater(({ keepingQuestion, expiringNotice, heldBackNotice, comingUp, savedSearches }) => {
+    withLater(({ keepingQuestion, expiringNotice, heldBackNotice, comingUp, recordShelves, savedSearches }) => {
       keepingQuestion(this.#keeping); // without it, the settings have the same choice
       expiringNotice(this.#expiring);
       heldBackNotice(this.#held);
-      this.#lookAhead = comingUp(this.#coming);
+      const looks = [comingUp(this.#coming), recordShelves(this.#shelves)];
+      this.#lookAhead = () => looks.forEach((look) => look());
       this.#saved = savedSearches(this.#searches, (q) => this.#openSearch(q));
       this.#drawChips();
     });

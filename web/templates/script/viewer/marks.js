@@ -30,6 +30,7 @@ export class ViewerMarks {
       this.lines = read;
       viewer.slides.current().setLines(read);
       viewer.showHead();
+      if (viewer.found?.(viewer.id)?.lines) this.showFound();
       this.showSpots();
       this.showDates();
     } catch { /* without lines the picture is a picture; a failure of the service shows at the detail */ }
@@ -79,7 +80,8 @@ export class ViewerMarks {
 
   showFound() {
     const { id, found, frame, slides, veil } = this.viewer;
-    const boxes = veil.isCovered() ? [] : found?.(id)?.boxes ?? [];
+    const { boxes: given = [], lines = [] } = found?.(id) ?? {};
+    const boxes = veil.isCovered() ? [] : [...given, ...lines.flatMap((line) => this.lines?.lines[line] ?? [])];
     frame.marking.hidden = !boxes.length;
     slides.current().setMarks(this.isFoundShown ? boxes : []);
     if (boxes.length && slides.current().zoom.size.width) slides.current().zoom.reveal(boxes[0]);
