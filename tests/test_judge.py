@@ -1,13 +1,15 @@
 """`make judge`: its labels and made-up screens are sound, and a drawn screen is read and judged."""
 
 import contextlib
+import csv
+import hashlib
 import io
 
 import msgspec
 import pytest
 from PIL import Image
 
-from benchmarks import described, drawn, labelled
+from benchmarks import bring, described, drawn, labelled
 from engines.findings import CATEGORIES, INTENTS
 from rules import embedded
 
@@ -52,3 +54,37 @@ def test_a_drawn_screen_is_read_and_judged_as_it_is_labelled(name):
     assert found.content_category in screen.categories
     assert found.app_name == screen.app
     assert any(word.casefold() in found.title.casefold() for word in screen.title)
+
+
+def test_the_labelled_pictures_name_their_sources_and_have_the_contracts_categories():
+    with labelled.PICTURES.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+
+    assert {row["category"] for row in rows} == set(CATEGORIES)
+    assert {row["second_category"] for row in rows} <= {"", *CATEGORIES}
+    assert len({row["sha256"] for row in rows}) == len(rows) >= 600
+    assert all(row["repo"].count("/") == 1 and len(row["source_commit"]) == 40 for row in rows)
+    assert all(len(row["sha256"]) == 64 and row["source_path"] for row in rows)
+    judging = sum(labelled.is_judging(row["app_name"]) for row in rows)
+    assert 0.4 < judging / len(rows) < 0.6
+
+
+def test_pictures_are_brought_once_and_kept_only_if_they_are_the_same(tmp_path):
+    content = b"picture"
+    digest = hashlib.sha256(content).hexdigest()
+    row = {"sha256": digest, "repo": "some/app", "source_commit": "c0", "source_path": "shots/my app.PNG"}
+    asked = []
+
+    def get(address):
+        asked.append(address)
+        if "gone" in address:
+            raise OSError("not there")
+        return content
+
+    others = [{**row, "sha256": "0" * 64}, {**row, "sha256": "1" * 64, "source_path": "gone.png"}]
+    assert bring.bring([row, *others], tmp_path, get) == (1, 2)
+    assert bring.bring([row], tmp_path, get) == (1, 0)
+
+    assert asked[0] == "https://raw.githubusercontent.com/some/app/c0/shots/my%20app.PNG"
+    assert len(asked) == 3
+    assert [path.name for path in tmp_path.iterdir()] == [f"{digest[:16]}.png"]
