@@ -6,8 +6,6 @@ Ranking all matches is slow (1.3 s for a word in 95 % of a million photos). So a
 matches, lets FTS5 rank them where that is cheap, and compares the text of the best hundred with the query.
 That comparison prefers exact words to prefixes and prefixes to typos, and recognises a phrase even if text
 recognition joined or split its words.
-
-More than 550 lines, because finding, ranking and showing use the same words of the query in turn.
 """
 
 from datetime import datetime, timedelta
