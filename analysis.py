@@ -44,6 +44,7 @@ from database import db
 from engines import configuration, ledger
 from engines.findings import Findings, Intent, MemoryCandidate
 from engines.lines import Page
+from engines.records import Record
 from errors import (
     AnswerUnusable,
     NotFound,
@@ -530,8 +531,7 @@ def _settle(ended: _Ended, outcome: Findings | SnaploreError, *, now: datetime) 
                 if outcome.page is None:
                     read = readings.text(claim.photo_id)
                     result["visible_text"] = readings.merged(read, outcome.visible_text)
-                    there = records.on_page(outcome.records, claim.photo_id, confidence=outcome.confidence)
-                    result["records"] = records.encoded(there)
+                    result["records"] = records.encoded(_records_of(claim.photo_id, outcome))
                 _save(claim, result, analyser, now=now)
                 if outcome.page is not None:
                     _keep_reading(claim.photo_id, outcome.page, outcome.reader)
@@ -609,8 +609,22 @@ def result_fields(findings: Findings) -> dict[str, Any]:
         **result,
         "entities": msgspec.json.encode(findings.entities).decode(),
         "llm_response": findings.raw,
-        "records": records.encoded(findings.records),
+        "records": records.encoded(findings.records or []),
     }
+
+
+def _records_of(photo_id: int, found: Findings) -> list[Record]:
+    """The records of a remote model with their lines, or those of the rules where it has named none: smaller
+    models leave the field out.
+    """
+    if found.records is not None:
+        return records.on_page(found.records, photo_id, confidence=found.confidence)
+    read, photo = readings.page_of(photo_id), photos.get(photo_id)
+    if read is None:
+        return []
+    settings = database.store().settings
+    judged, _ = llm.judge_again(*read, photo.filename, taken=_taken(photo), settings=settings)
+    return judged.records or []
 
 
 def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime) -> None:

@@ -83,7 +83,8 @@ class Findings(msgspec.Struct):
 
     `confidence` is 0 to 1. `visible_text` is the text on the screenshot, line by line, kept for search. `raw`
     is the model's answer as it arrived, kept as `llm_response`. `page` is what a model has read itself, with
-    the places of the lines, and `reader` is the engine that it was read with. `records` are checked.
+    the places of the lines, and `reader` is the engine that it was read with. `records` are checked; None
+    where a model has not said whether there are any.
     """
 
     app_name: str = ""
@@ -99,7 +100,7 @@ class Findings(msgspec.Struct):
     usage: Usage = msgspec.field(default_factory=Usage)
     page: Page | None = None
     reader: str = ""
-    records: list[Record] = []
+    records: list[Record] | None = None
 
     def __post_init__(self) -> None:
         self.app_name = _clean(self.app_name, MAX_NAME)
@@ -120,7 +121,8 @@ class Findings(msgspec.Struct):
             for entity in self.entities[:MAX_ENTITIES]
             if entity.value.strip()
         ]
-        self.records = [record for one in self.records if (record := checked(one))][:MAX_RECORDS]
+        if self.records is not None:
+            self.records = [record for one in self.records if (record := checked(one))][:MAX_RECORDS]
 
 
 class _Judged(msgspec.Struct):

@@ -82,7 +82,9 @@ def read_findings(answer: str) -> Findings:
             visible_text=as_text(found.get("visible_text")),
             memories=list(itertools.islice(_memories(found.get("memories")), MAX_MEMORIES)),
             raw=storable(answer),
-            records=list(itertools.islice(_records(found), MAX_RECORDS)),
+            records=list(itertools.islice(_records(found["records"]), MAX_RECORDS))
+            if "records" in found
+            else None,
         )
     except RecursionError:
         _unreadable()
@@ -152,9 +154,8 @@ def as_number(value: Any, default: float) -> float:
     return default if math.isnan(found) else found
 
 
-def _records(found: dict[str, Any]) -> Iterator[Record]:
+def _records(given: Any) -> Iterator[Record]:
     """The records in an answer, not checked, and without places, which a model does not know."""
-    given = found.get("records")
     for one in given if isinstance(given, list) else []:
         shape = TYPES.get(as_text(one.get("type"))) if isinstance(one, dict) else None
         if shape is None:
@@ -167,7 +168,7 @@ def _records(found: dict[str, Any]) -> Iterator[Record]:
             for field in (listed if isinstance(listed, list) else [])
             if isinstance(field, dict) and (name := as_text(field.get("name"))) in shape.fields
         ]
-        yield Record(as_text(one["type"]), fields, "model", _share(found.get("confidence"), 0.5))
+        yield Record(as_text(one["type"]), fields, "model")
 
 
 def _value(given: Any, form: Form) -> Value:

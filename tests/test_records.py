@@ -4,10 +4,12 @@ import dataclasses
 import io
 import json
 
+import msgspec
 import pytest
 
 import database
 import lexicon
+import llm
 import readings
 import records
 from analysis import Worker
@@ -303,6 +305,30 @@ def test_a_remote_models_values_are_found_on_the_lines_that_were_read(fake_llm, 
     assert "The picture was taken on 2026-" in asked.text
     schema = asked.body["response_format"]["json_schema"]["schema"]
     assert all_closed(schema)
+
+
+def test_where_a_remote_model_says_nothing_of_records_the_rules_find_them(fake_llm, remote, monkeypatch):
+    client = Client(create_app(dataclasses.replace(remote, read_locally=False)))
+    judge = llm.judge
+
+    def judged(page, **named):
+        return msgspec.structs.replace(judge(page, **named), records=[RECEIPT])
+
+    monkeypatch.setattr(llm, "judge", judged)
+    fake_llm.answer(FINDINGS)
+    fake_llm.answer({**FINDINGS, "records": []})
+    silent, without = (upload(client, name) for name in ("one", "two"))
+    with database.scope(), db.atomic():
+        for photo in (silent, without):
+            readings.save(photo, Page(400, 800, [Line("REWE Markt", 0.9, 10, 10, 90, 40)]), reader="small")
+    worker = Worker(remote)
+    while worker.work():
+        pass
+    worker.close()
+
+    (record,) = client.get(f"/api/photos/{silent}").json["records"]
+    assert record["source"] == "local"
+    assert client.get(f"/api/photos/{without}").json["records"] == []
 
 
 def all_closed(schema):
