@@ -218,7 +218,7 @@ def product(view: View) -> Record | None:
     """A product with its price, as a shop shows it."""
     prices = view.money.prices(view.layout.content)
     if (
-        view.kind in ("video", "post", "article")
+        view.kind == "video"
         or not evidence(view, "product")
         or not 1 <= len(prices) <= 8
         or view.pairs.has("total", "order")

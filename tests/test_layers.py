@@ -73,8 +73,8 @@ INSIDE = {
         "scope",
     ),
     "rules": (
-        "checks cues entities screen searched wordlists",
-        "labels prices",
+        "checks entities screen searched wordlists",
+        "cues labels prices",
         "identity onetime passwords phrases",
         "accounts keys totals",
         "sensitive",
