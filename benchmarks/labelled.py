@@ -89,7 +89,7 @@ def cases(places: Iterable[Path], cache: Path = CACHE) -> list[Case]:
     """All labelled screenshots of these folders, read; the same picture only once."""
     cache.mkdir(parents=True, exist_ok=True)
     found: dict[str, Case] = {}
-    model = LocalModel(ocr_model="small", language="en")
+    model = LocalModel(ocr_model="both", language="en")
     try:
         for place in places:
             for digest, case in _labelled(place):

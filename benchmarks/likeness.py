@@ -61,7 +61,7 @@ class Reader:
 
     def __init__(self, folder: Path | None):
         self._folder = folder
-        self._model = LocalModel(ocr_model="small", language="en")
+        self._model = LocalModel(ocr_model="both", language="en")
 
     def shot(self, image: Image.Image, *, quality: int = 0) -> Shot:
         """`image` as a PNG, or as a JPEG of that quality, hashed and read."""

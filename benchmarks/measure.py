@@ -138,7 +138,7 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
 
 def local_reading(folders: seed.Folders) -> Iterator[Figure]:
     """Embedded OCR and rules, one picture at a time on one thread, with the models already loaded."""
-    model = LocalModel(ocr_model="small", language="en")
+    model = LocalModel(ocr_model="both", language="en")
     again = itertools.cycle(folders.screenshots)
     with contextlib.closing(model):
         seconds = in_turns(

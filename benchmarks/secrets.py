@@ -55,7 +55,7 @@ def judge(screen: frames.Screen) -> Verdict:
 
 def judge_drawn(screens: list[frames.Screen], number: int, chance: random.Random) -> list[Verdict]:
     """The verdicts on `number` of the screens as pictures."""
-    model = LocalModel(ocr_model="small", language="en")
+    model = LocalModel(ocr_model="both", language="en")
     verdicts = []
     try:
         for screen in chance.sample(screens, min(number, len(screens))):

@@ -75,3 +75,15 @@ def gutter(lines: Sequence[Line]) -> int | None:
     clocks = [one for one in lines if one.bottom < CLOCKS * height and _CLOCK.match(one.text)]
     sides = {one.left > middle for one in clocks}
     return middle if len(sides) == 2 else None
+
+
+def spaced(words: list[str]) -> str:
+    """The words of a line, with a space between them except between two Chinese or Japanese characters."""
+    line = words[0]
+    for word in words[1:]:
+        line += word if is_ideographic(line[-1:]) and is_ideographic(word[:1]) else f" {word}"
+    return line
+
+
+def is_ideographic(character: str) -> bool:
+    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\uffef"

@@ -33,13 +33,14 @@ from PIL.Image import Transpose
 
 import pictures
 from engines import codes
-from engines.lines import Line, Page, gutter
+from engines.lines import Line, Page, gutter, spaced
+from engines.twopass import TwoPasses
 from errors import UnsupportedImage
 
 if TYPE_CHECKING:
     from PIL import Image
 
-BUNDLED = ("tiny", "small")  # any other model would be downloaded
+BUNDLED = ("tiny", "small")  # fast, exact; any other model would be downloaded
 # Sides that the detector scales a strip down to. 960 reads phone screens without a loss (1,280 found nothing
 # more and took a sixth more time); the others are for desktops, whose text is small relative to the width.
 DETECTOR_SIDES = (960, 1280, 1600)
@@ -54,6 +55,7 @@ MAX_SHAPE = 0.75  # of a strip's short side to its long one; a strip that is nea
 # Resident bytes from which the engine is made anew before the next strip. It keeps what its largest inputs
 # took, which adds up to 400 MB over many pictures of different shapes.
 MOST_KEPT = 290 * 1024**2
+MOST_KEPT_BY_TWO = 260 * 1024**2  # of two engines, from which the one that is loaded in 0.04 s is made anew
 DETECTOR_MIN_SIDE = 736  # the engine enlarges smaller pictures to this
 OVERLAP = 160  # twice the height of the largest text that must not be cut
 MAX_WIDTH = 3_840  # wider ones, several screens side by side, are cut into columns too
@@ -74,7 +76,9 @@ NICENESS = 10
 
 
 class Ready(msgspec.Struct):
-    """The child's first message: which engine it has loaded (`tiny`, `small` or `tesseract`), or why none."""
+    """The child's first message: which engine it has loaded (`both`, `tiny`, `small` or `tesseract`), or why
+    none.
+    """
 
     engine: str = ""
     problem: str = ""
@@ -242,23 +246,24 @@ def reading_order(lines: list[Line]) -> list[Line]:
 
 
 class Paddle:
-    """faster-paddle. One engine is loaded at a time. It is loaded anew (0.15 s) for a picture that needs
+    """faster-paddle with one of its models. It is loaded anew (0.15 s) for a picture that needs
     another detector side, and when it has kept too much memory.
     """
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, most_kept: int = MOST_KEPT):
         if name not in BUNDLED:
             raise ValueError(f"{name} is not a model of the package")
         import faster_paddle  # only here, in the child: 63 MB of native code
 
         self.name = name
+        self._most_kept = most_kept
         self._make = faster_paddle.OcrEngine
         self._engine: Any = None  # a native object, whose package has no types
         self._side = 0
         self._switch(DETECTOR_SIDES[0])
 
     def lines(self, tile: "Image.Image", detector_side: int) -> Iterator[Line]:
-        if _resident() > MOST_KEPT:
+        if _resident() > self._most_kept:
             self._side = 0
         self._switch(detector_side)
         for found in self._engine.ocr(_bitmap(tile))["bounds"].values():
@@ -303,7 +308,7 @@ class Tesseract:
                 max(int(word[7]) + int(word[9]) for word in row),
             )
             confidence = statistics.fmean(float(word[10]) for word in row) / 100
-            yield Line(_spaced([word[11] for word in row]), confidence, left, top, right, bottom)
+            yield Line(spaced([word[11] for word in row]), confidence, left, top, right, bottom)
 
 
 def main(size: str, tesseract: str, longest: int) -> None:
@@ -349,6 +354,9 @@ def main(size: str, tesseract: str, longest: int) -> None:
 def _load(size: str, tesseract: str) -> tuple[Engine | None, str]:
     """The first engine that can be loaded, or None and the reason."""
     try:
+        if size == TwoPasses.name:
+            fast, exact = BUNDLED
+            return TwoPasses(Paddle(fast, MOST_KEPT_BY_TWO).lines, Paddle(exact).lines), ""
         if size:
             return Paddle(size), ""
         problem = "its processor cannot run faster-paddle"
@@ -478,7 +486,7 @@ def _joined(row: list[Line]) -> list[Line]:
                 1, last.width + line.width
             )
             result[-1] = Line(
-                _spaced([last.text, line.text]), confidence,
+                spaced([last.text, line.text]), confidence,
                 last.left, min(last.top, line.top),
                 max(last.right, line.right), max(last.bottom, line.bottom),
             )  # fmt: skip
@@ -513,18 +521,6 @@ def _wrapped(rows: list[list[Line]]) -> dict[int, Line]:
                         taken.add(id(next_line))
                     break
     return following
-
-
-def _spaced(words: list[str]) -> str:
-    """The words of a line, with a space between them except between two Chinese or Japanese characters."""
-    line = words[0]
-    for word in words[1:]:
-        line += word if _is_ideographic(line[-1:]) and _is_ideographic(word[:1]) else f" {word}"
-    return line
-
-
-def _is_ideographic(character: str) -> bool:
-    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\uffef"
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def test_with_nothing_configured_the_provider_is_local(client):
     assert client.get("/api/config/llm").json == {
         "provider": "local",
         "base_url": "",
-        "model": "ocr-small",
+        "model": "ocr-both",
         "max_context_tokens": 32_768,
         "temperature": 0.0,
         "api_key_set": False,

@@ -58,7 +58,7 @@ INSIDE = {
     ),
     "engines": (
         "child configuration lines records vectors",
-        "codes embedding findings packing",
+        "codes embedding findings packing twopass",
         "circuit ledger ocr reading",
         "articles",
         "prompts",
@@ -140,7 +140,7 @@ SERVER = "gunicorn.conf"
 # The models: everybody else reaches them through `llm`. The other engines are plain types, value lists,
 # prompts and readers of texts, and two tables; these may be imported from above.
 MODELS = {
-    *("engines.codes", "engines.embedding", "engines.ocr", "engines.remote"),
+    *("engines.codes", "engines.embedding", "engines.ocr", "engines.remote", "engines.twopass"),
     *(
         "rules.captions",
         "rules.digest",
@@ -179,7 +179,7 @@ OWNERS = {
     # The addresses of the machine are asked of the kernel.
     "socket": {"net", "terminal.service", "tls.addresses", "web.sockets", "web.worker", SERVER},
     # The client makes a PNG of a thumbnail for some terminals.
-    "PIL": {"pictures", "engines.codes", "heif", "engines.ocr", "terminal.pictures"},
+    "PIL": {"pictures", "engines.codes", "heif", "engines.ocr", "engines.twopass", "terminal.pictures"},
     # Only in the child process of `heif`.
     "pi_heif": {"heif"},
     "zxingcpp": {"engines.codes"},

@@ -227,6 +227,7 @@ def test_the_process_loads_nothing_that_it_does_not_need():
         "engines.codes",
         "engines.lines",
         "engines.ocr",
+        "engines.twopass",
         "errors",
         "heif",
         "pictures",

@@ -31,7 +31,7 @@ def test_the_embedded_model_needs_no_connection(client):
     assert answer == {
         "success": True,
         "message": "The embedded analyser needs no connection.",
-        "model": "ocr-small",
+        "model": "ocr-both",
         "milliseconds": 0,
     }
     assert client.get("/api/usage").json["days"] == []
