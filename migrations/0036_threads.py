@@ -18,6 +18,7 @@ STATEMENTS = (
     ) STRICT
     """,
     "CREATE INDEX threads_last ON threads (last_at, id)",
+    "CREATE INDEX threads_ends ON threads (ends_at) WHERE ends_at != ''",
     "CREATE INDEX threads_type_last ON threads (type, last_at, id)",
     """
     CREATE TABLE thread_traces (

@@ -17,6 +17,8 @@ import { selectable } from "./library/selection.js";
 import { settings } from "./settings/settings.js";
 import { openSharing } from "./viewer/sharing.js";
 import { stackStrip } from "./viewer/stacks.js";
+import { threads } from "./library/threads.js";
+import { threadStrip } from "./viewer/threads.js";
 import { openTrashed, trash, trashedDetails } from "./library/trash.js";
 
 /** @type {(container: HTMLElement, address: Address) => Ending | Ending[] | void} */
@@ -24,7 +26,7 @@ const showNotes = (container, address) => (address.id === "memories" ? memories 
 
 export const provided = {
   /** By the name in their address. */
-  views: { agenda, chat, expiring, notes: { show: showNotes }, records: recordTables, settings, trash },
+  views: { agenda, chat, expiring, notes: { show: showNotes }, records: recordTables, settings, threads, trash },
   comingUp,
   completeSearch,
   expiringNotice,
@@ -42,5 +44,6 @@ export const provided = {
   savedSearches,
   selectable,
   stackStrip,
+  threadStrip,
   trashedDetails,
 };

@@ -14,6 +14,7 @@ route("settings", laterView("settings", { title: "settings.title", icon: "settin
 route("trash", laterView("trash", { title: "trash.title", icon: "trash", within: "library" }));
 route("agenda", laterView("agenda", { title: "agenda.title", icon: "calendar", within: "library" }));
 route("records", laterView("records", { title: "tables.title", icon: "receipt", within: "library" }));
+route("threads", laterView("threads", { title: "threads.title", icon: "folder", within: "library" }));
 route("expiring", laterView("expiring", { title: "expiring.title", icon: "clock", within: "library" }));
 cover("photo", photoCover);
 cover("trashed", { beneath: "trash", isBound: true, show: (address) => withLater(({ openTrashed }) => openTrashed(address)) });

@@ -140,10 +140,43 @@ interface AgendaFields {
   sensitive: string[];
 }
 
+interface ThreadMoment {
+  name: string;
+  at: string;
+}
+
+/** An item in the list of the agenda, with what its thread has on that day. */
+interface ListedAgendaFields extends AgendaFields {
+  thread: { thread_id: number; title: string; times: ThreadMoment[] } | null;
+}
+
+interface ThreadFields {
+  id: number;
+  title: string;
+  type: string;
+  state: string;
+  is_open: boolean;
+  said_on: number;
+  line: number | null;
+  count: number;
+  first_at: string;
+  last_at: string;
+  photo_ids: number[];
+  next: ThreadMoment | null;
+  sensitive: string[];
+}
+
+interface ThreadPage {
+  total: number;
+  page: number;
+  page_size: number;
+  threads: ThreadFields[];
+}
+
 interface Agenda {
   total: number;
   limit: number;
-  items: AgendaFields[];
+  items: ListedAgendaFields[];
 }
 
 interface ListedRecord extends RecordFields {
@@ -228,6 +261,7 @@ interface PhotoDetail {
   own: string[];
   records: RecordFields[];
   stack: Stack | null;
+  thread_id: number | null;
   analysis: AnalysisDetail;
 }
 

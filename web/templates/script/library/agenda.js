@@ -44,6 +44,39 @@ const fetchAgenda = (query, signal) => api.get("/api/agenda", { limit: AGENDA_SH
 
 // ---------------------------------------------------------------------------------------------------------------- how it is said
 
+/** @typedef {ListedAgendaFields & { others: AgendaFields[] }} Entry an item, with those of its thread on the same day */
+
+/**
+ * The items as rows: one for a trip, a parcel or a booking and day, with all its times.
+ *
+ * @param {ListedAgendaFields[]} items
+ */
+function agendaEntries(items) {
+  /** @type {Map<string, Entry>} */
+  const found = new Map();
+  for (const item of items) {
+    const key = item.thread ? `${item.thread.thread_id} ${item.starts_at.slice(0, 10)}` : `item ${item.id}`;
+    const first = found.get(key);
+    if (first) {
+      first.others.push(item);
+      first.photo_ids = [...new Set([...first.photo_ids, ...item.photo_ids])];
+      first.sensitive = [...new Set([...first.sensitive, ...item.sensitive])];
+    } else found.set(key, { ...item, others: [] });
+  }
+  for (const entry of found.values()) if (isJoined(entry)) entry.title = entry.thread?.title ?? entry.title;
+  return [...found.values()];
+}
+
+/** @param {Entry} entry */
+const isJoined = ({ thread, others }) => thread !== null && (others.length > 0 || thread.times.length > 1);
+
+/**
+ * A time of a thread: "06:30 Boarding".
+ *
+ * @param {ThreadMoment} moment
+ */
+const timeText = ({ name, at }) => [at.includes("T") && formatClock(at.slice(11)), term("recordFields", name)].filter(Boolean).join(" ");
+
 /** @param {AgendaFields} item */
 const veilableOf = ({ photo_id: id, sensitive }) => ({ id, sensitive });
 
@@ -95,7 +128,7 @@ export function comingUp(place) {
   let seen = "";
   const refresh = async () => {
     const now = new Date();
-    const soon = { since: minuteOf(now), until: daysAfter(now, NEAR_DAYS), limit: NEAREST };
+    const soon = { since: minuteOf(now), until: daysAfter(now, NEAR_DAYS), limit: 4 * NEAREST };
     const near = await fetchAgenda(soon).catch(() => null); // the next look asks again
     if (!near) return;
     const state = localDay(now) + JSON.stringify(near);
@@ -107,10 +140,11 @@ export function comingUp(place) {
         h(
           "section.coming",
           { "aria-labelledby": "coming" },
-          h("div.coming-head", h("h2", { id: "coming", text: t("agenda.coming") }), h("a", { href: "#/agenda", text: t("agenda.all") })),
+          h("div.coming-head", h("h2", { id: "coming", text: t("agenda.coming") }),
+            h("span.row", h("a", { href: "#/threads", text: t("threads.title") }), h("a", { href: "#/agenda", text: t("agenda.all") }))),
           h(
             "ul.list.coming-list",
-            near.items.map((item) => h("li", nearCard(item, now))),
+            agendaEntries(near.items).slice(0, NEAREST).map((item) => h("li", nearCard(item, now))),
           ),
         ),
     );
@@ -120,13 +154,16 @@ export function comingUp(place) {
 }
 
 /**
- * @param {AgendaFields} item
+ * @param {Entry} item
  * @param {Date} now
  */
 function nearCard(item, now) {
+  const next = isJoined(item) && item.thread?.times.find(({ at }) => at >= item.starts_at);
+  const day = formatDay(item.starts_at.slice(0, 10), now, "short");
+  const when = next ? `${day}, ${timeText(next)}` : [whenOf(item, now), term("occasion", item.kind)].join(" · ");
   const node = h("a.coming-card", { href: `#/photo/${item.photo_id}` });
   veilable(node, veilableOf(item), () => fill(node, leaf(item.starts_at), h("span.grow", h("strong", titleOf(item)),
-    h("span.muted", [whenOf(item, now), term("occasion", item.kind)].join(" · ")))));
+    h("span.muted", when))));
   return node;
 }
 
@@ -147,7 +184,7 @@ export const agenda = {
       const query = isPast ? { until: minuteOf(now), order: "latest" } : { since: minuteOf(now) };
       const answer = await fetchAgenda(query, signal);
       // What has begun and lasts is not over.
-      const items = isPast ? answer.items.filter((item) => isOver(item, minuteOf(now))) : answer.items;
+      const items = agendaEntries(isPast ? answer.items.filter((item) => isOver(item, minuteOf(now))) : answer.items);
       return { now, items, total: answer.total };
     };
     /** @param {Awaited<ReturnType<typeof fetched>>} found */
@@ -173,7 +210,7 @@ export const agenda = {
       fill(body, drawn(found));
     };
     const rowOf = (/** @type {number} */ photoId) => /** @type {HTMLElement | null} */ (body.querySelector(`[data-of="${photoId}"] a`));
-    /** @type {(item: AgendaFields, items: AgendaFields[]) => void} */
+    /** @type {(item: Entry, items: Entry[]) => void} */
     const open = (item, items) => {
       const ids = [...new Set(items.map(({ photo_id: id }) => id))];
       openPhoto(item.photo_id, {
@@ -185,9 +222,9 @@ export const agenda = {
         },
       });
     };
-    /** @param {AgendaFields} item */
+    /** @param {Entry} item */
     const remove = async (item) => {
-      if (!(await setDismissed(item, true))) return;
+      if (!(await setAllDismissed(item, true))) return;
       const row = body.querySelector(`[data-item="${item.id}"]`);
       const next = /** @type {HTMLElement | null} */ ((row?.nextElementSibling ?? row?.previousElementSibling)?.querySelector("a") ?? null);
       row?.remove();
@@ -197,7 +234,7 @@ export const agenda = {
       else if (body.querySelector("li")) /** @type {HTMLElement} */ (body.querySelector("li a")).focus();
       else again();
       toast(t("agenda.dismissed"), { seconds: 8, action: { label: t("shell.undo"), run: async () => {
-        if (await setDismissed(item, false)) again();
+        if (await setAllDismissed(item, false)) again();
       } } });
     };
     add(container, pageHead(t("agenda.title")), h("nav.tabs", { "aria-label": t("agenda.title") },
@@ -211,6 +248,15 @@ export const agenda = {
     ];
   },
 };
+
+/**
+ * @param {Entry} entry
+ * @param {boolean} wanted
+ */
+async function setAllDismissed(entry, wanted) {
+  for (const item of [entry, ...entry.others]) if (!(await setDismissed(item, wanted))) return false;
+  return true;
+}
 
 /**
  * @param {AgendaFields} item
@@ -237,7 +283,7 @@ function isOver({ starts_at: start, ends_at: end }, now) {
 }
 
 /**
- * @param {AgendaFields} item
+ * @param {Entry} item
  * @param {Date} now
  * @param {{ open: () => unknown, dismiss: () => unknown }} actions
  */
@@ -257,7 +303,10 @@ function agendaRow(item, now, { open, dismiss }) {
   const several = item.photo_ids.length > 1 && t("agenda.several", { count: formatNumber(item.photo_ids.length) });
   veilable(node, veilableOf(item), (veiled) => {
     const title = titleOf(item);
-    const quote = veiled ? reasonOf(veilableOf(item)) : item.quote !== item.title && item.quote;
+    const quote = veiled ? reasonOf(veilableOf(item)) : !isJoined(item) && item.quote !== item.title && item.quote;
+    const times = isJoined(item) && !veiled && item.thread?.times;
+    const day = formatDay(item.starts_at.slice(0, 10), now, "short");
+    const when = isNear ? hours(item, now) : whenOf(item, now);
     fill(
       node,
       leaf(item.starts_at),
@@ -266,10 +315,11 @@ function agendaRow(item, now, { open, dismiss }) {
         h("a.agenda-title", { href: `#/photo/${item.photo_id}`, text: title, on: { click: press } }),
         h(
           "p.agenda-when",
-          h("time", { datetime: item.starts_at, text: isNear ? hours(item, now) : whenOf(item, now) }),
+          (!times || !isNear) && h("time", { datetime: item.starts_at, text: times ? day : when }),
           h("span.badge", { dataset: { kind: item.kind }, text: term("occasion", item.kind) }),
           several && h("span.muted", several),
         ),
+        times && h("ul.list.agenda-times", times.map((moment) => h("li", h("time", { datetime: moment.at, text: timeText(moment) })))),
         quote && h("p.muted.agenda-quote", quote),
       ),
       veiled
@@ -375,7 +425,7 @@ export async function photoAgenda(content, photoId, { signal, mark, find }) {
   /** @param {AgendaFields} item */
   const turn = async (item) => {
     if (!(await setDismissed(item, !item.dismissed)) || signal.aborted) return;
-    items = items.map((other) => (other.id === item.id ? { ...item, dismissed: !item.dismissed } : other));
+    items = items.map((other) => (other.id === item.id ? { ...other, dismissed: !item.dismissed } : other));
     draw();
   };
   draw();

@@ -181,6 +181,7 @@ class LibraryView {
       items: [
         ...(select ? [{ label: t("library.select"), glyph: /** @type {const} */ ("check"), run: select }] : []),
         { label: t("agenda.title"), glyph: "calendar", run: () => go("#/agenda") },
+        { label: t("threads.title"), glyph: "folder", run: () => go("#/threads") },
         { label: t("library.kept"), glyph: "star", run: () => this.#choose({ kept: "true" }) },
         { label: t("library.trash"), glyph: "trash", run: () => go("#/trash") },
       ],

@@ -57,7 +57,7 @@ export class DetailPanel {
     const reason = isHidden && h("p.details-veil", icon("hidden"), h("span", reasonOf(detail)));
     const reprocess = (/** @type {HTMLButtonElement} */ pressed) => actions.reprocess(pressed);
     fill(content, detailsOf(detail, { title: viewer.title(), reprocess, veil: reason }).filter(Boolean));
-    this.showStack(detail.stack);
+    this.showStrip(detail);
     veil.changed(); // if the list was older than the detail
     if (!isHidden) {
       const { signal } = viewer.give;
@@ -74,13 +74,22 @@ export class DetailPanel {
     marks.showSpots();
   }
 
-  /** @param {Stack | null} stack */
-  showStack(stack) {
+  /**
+   * The same screen several times, else the screenshots of the same order, trip or bill.
+   *
+   * @param {PhotoDetail} detail
+   */
+  showStrip(detail) {
     const { viewer } = this;
-    const { frame } = viewer;
-    withLater(({ stackStrip }) => {
-      if (viewer.photo?.stack !== stack || (!stack && !frame.strip)) return;
-      frame.setStrip(stack && stackStrip(stack, viewer.id, { viewer: frame.node, open: (id) => viewer.show(id) }));
+    const { frame, give: { signal } } = viewer;
+    const { stack, thread_id: thread } = detail;
+    const open = (/** @type {number} */ id) => viewer.show(id);
+    withLater(async ({ stackStrip, threadStrip }) => {
+      if (viewer.photo !== detail || (!stack && !thread && !frame.strip)) return;
+      const strip = stack
+        ? stackStrip(stack, viewer.id, { viewer: frame.node, open })
+        : thread && (await threadStrip(thread, viewer.id, { signal, open, changed: () => this.refresh() }));
+      if (viewer.photo === detail) frame.setStrip(strip || null);
     });
   }
 

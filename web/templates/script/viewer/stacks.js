@@ -14,24 +14,6 @@ import { lookUp, veilable } from "./veil.js";
  * @param {{ viewer: HTMLElement, open: (id: number) => unknown }} options
  */
 export function stackStrip({ photo_ids: ids, best, count }, current, { viewer, open }) {
-  const looked = lookUp(ids);
-  const members = ids.map((id, at) => {
-    const name = [t("stack.member", { at: at + 1, count }), id === best && t("stack.best")].filter(Boolean).join(", ");
-    const sign = id === best && h("span.stack-best", { "aria-hidden": "true" }, t("stack.best"));
-    const member = h(
-      "button.stack-member",
-      { type: "button", title: name, "aria-current": id === current ? "true" : undefined, on: { click: () => id !== current && open(id) } },
-      sign,
-    );
-    looked.then(
-      (found) =>
-        veilable(member, found.get(id) ?? { id, sensitive: [] }, (veiled) =>
-          fill(member, veiled ? [icon("hidden"), h("span.visually-hidden", name)] : picture(`/api/photos/${id}/thumbnail`, name), sign),
-        ),
-      () => {},
-    );
-    return member;
-  });
   /** @param {number} kept */
   const keep = async (kept) => {
     if (await changeMany(ids.filter((id) => id !== kept), "trash")) open(kept);
@@ -56,7 +38,40 @@ export function stackStrip({ photo_ids: ids, best, count }, current, { viewer, o
   return h(
     "div.viewer-stack",
     { role: "group", label: t("stack.label", { count: formatNumber(count) }) },
-    h("div.stack-members", members),
+    h("div.stack-members", stripMembers(ids, current, {
+      open,
+      nameOf: (id, at) => [t("stack.member", { at: at + 1, count }), id === best && t("stack.best")].filter(Boolean).join(", "),
+      signOf: (id) => id === best && t("stack.best"),
+    })),
     tidy,
   );
+}
+
+/**
+ * The pictures of a strip, as buttons that open them. What is veiled has no picture.
+ *
+ * @param {number[]} ids
+ * @param {number} current
+ * @param {{ open: (id: number) => unknown, nameOf: (id: number, at: number) => string, signOf: (id: number) => string | false }} options
+ */
+export function stripMembers(ids, current, { open, nameOf, signOf }) {
+  const looked = lookUp(ids);
+  return ids.map((id, at) => {
+    const name = nameOf(id, at);
+    const said = signOf(id);
+    const sign = said && h("span.stack-best", { "aria-hidden": "true" }, said);
+    const member = h(
+      "button.stack-member",
+      { type: "button", title: name, "aria-current": id === current ? "true" : undefined, on: { click: () => id !== current && open(id) } },
+      sign,
+    );
+    looked.then(
+      (found) =>
+        veilable(member, found.get(id) ?? { id, sensitive: [] }, (veiled) =>
+          fill(member, veiled ? [icon("hidden"), h("span.visually-hidden", name)] : picture(`/api/photos/${id}/thumbnail`, name), sign),
+        ),
+      () => {},
+    );
+    return member;
+  });
 }
