@@ -25,8 +25,6 @@ SUMMARY_LENGTH = 200
 QUOTED = 110  # characters of a quotation
 RUNNING = 400  # letters of the paragraphs of a text to read, Chinese ones counted double
 NAME = 28  # letters of a heading that says too little alone, and of an entry behind it
-ENOUGH = 16  # letters of a heading that names a screen without what is behind it
-BEHIND = 3  # entries that are named behind a heading
 
 _AMOUNT = re.compile(rf"[-+−]? ?{SIGN} ?{NUMBER}|{NUMBER} ?(?:元|€|£|USD|EUR)")
 _SENTENCES = wordlists.table("sentences")
@@ -83,14 +81,9 @@ def _named(view: View, language: str) -> str:
         return found.text
     if view.kind in ("payment", "accounts", "shop") and (amount := _amount(layout)):
         return found.text if amount in found.text else f"{found.text}{texts['behind']}{amount}"
-    if layout.dialog or (not found.generic and weight(found.text) > ENOUGH):
+    if layout.dialog or not found.generic or len(_besides(layout, found)) >= 2:
         return found.text
-    listed = [_shown(entry.name) for entry in _besides(layout, found) if not entry.name.isupper()]
-    behind = (
-        enumerated(listed[:BEHIND], language)
-        if len(listed) >= 2
-        else found.generic and _said(layout, found, 60)
-    )
+    behind = _said(layout, found, 60)
     return texts["named"].format(title=found.text, entries=behind) if behind else found.text
 
 
