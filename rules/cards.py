@@ -3,7 +3,7 @@
 import re
 
 from engines.records import Record
-from rules.entities import entities_of_codes
+from rules.entities import NO_NAME, entities_of_codes
 from rules.layout import plain, weight
 from rules.onetime import one_time_codes
 from rules.pairs import FORMED, NAMED, Value
@@ -70,7 +70,7 @@ def wifi(view: View) -> Record | None:
     draft = Draft(view)
     encoded = entities_of_codes([line.text for line in view.page.encoded], view.page.codes)
     for entity, lines in ((entity, view.page.encoded) for entity in encoded):
-        if entity.type == "wifi":
+        if entity.type == "wifi" and entity.value != NO_NAME:
             draft.add("ssid", entity.value, lines, entity.value)
         if entity.type == "password":
             draft.add("password", entity.value, lines, entity.value)

@@ -62,7 +62,7 @@ def _encoded(content: str, label: str) -> Entity:
         case "http" | "https":
             return Entity("link", content, label)
         case "wifi":
-            return Entity("wifi", _fields(rest).get("S") or "Wi-Fi", label)
+            return Entity("wifi", _fields(rest).get("S") or NO_NAME, label)
         case "mailto" if rest:
             return Entity("email", rest.partition("?")[0], label)
         case "tel" if rest:
@@ -243,5 +243,6 @@ _CUE = re.compile(
 )
 _LENGTHS = re.compile(r"\d:\d\d ?/ ?\d{1,2}:\d\d|\(\d{1,2}:\d\d\)")
 # A screen with one of these is kept to look something up.
+NO_NAME = "Wi-Fi"  # of a network whose code has none
 CODE_KINDS = frozenset({"code", "link", "email", "phone", "address", "wifi"})
 WHEN = re.compile(f"{_DATE.pattern}|{_TIME.pattern}", re.IGNORECASE)

@@ -256,6 +256,7 @@ def test_the_detail_holds_the_photo_and_its_analysis(client, make_photo):
         *(
             "id",
             "local_media_store_id",
+            "thread_id",
             "filename",
             "original_path",
             "thumbnail_path",
