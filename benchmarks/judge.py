@@ -33,7 +33,7 @@ def main() -> None:
     """Judge and print."""
     options = _arguments()
     senses = labelled.Senses(options.cache)
-    with contextlib.closing(LocalModel(ocr_model="both", language="en")) as model:
+    with contextlib.closing(LocalModel(ocr_model=labelled.READER, language="en")) as model:
         cases = labelled.cases(options.corpus, options.cache)
         made_up = [_drawn(screen, model, options.cache) for screen in drawn.screens()]
         for case in [*cases, *made_up]:

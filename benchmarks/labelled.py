@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 PICTURES = HERE / "pictures.csv"
 LABELS = HERE / "labels.json"
 CACHE = Path(tempfile.gettempdir()) / "snaplore-judge"
+READER = "both"  # SNAPLORE_OCR_MODEL, as it is by default
 
 
 class Label(msgspec.Struct):
@@ -89,7 +90,7 @@ def cases(places: Iterable[Path], cache: Path = CACHE) -> list[Case]:
     """All labelled screenshots of these folders, read; the same picture only once."""
     cache.mkdir(parents=True, exist_ok=True)
     found: dict[str, Case] = {}
-    model = LocalModel(ocr_model="both", language="en")
+    model = LocalModel(ocr_model=READER, language="en")
     try:
         for place in places:
             for digest, case in _labelled(place):
@@ -102,8 +103,8 @@ def cases(places: Iterable[Path], cache: Path = CACHE) -> list[Case]:
 
 
 def read(model: LocalModel, content: bytes, cache: Path) -> Page:
-    """The text of a picture, from the cache if it was read before."""
-    stored = cache / f"{hashlib.sha256(content).hexdigest()}.json"
+    """The text of a picture as `READER` reads it, from the cache if it was read before."""
+    stored = cache / f"{hashlib.sha256(content).hexdigest()}-{READER}.json"
     if stored.exists():
         return msgspec.json.decode(stored.read_bytes(), type=Page)
     page, _ = model.read(io.BytesIO(content))
