@@ -7,6 +7,7 @@ import { formatClock, formatDay, formatNumber, timeAgo } from "../base/format.js
 import { emptyState, load, pageHead, skeleton } from "../base/shell.js";
 import { t, term } from "../base/texts.js";
 import { photoEvents } from "../base/upload.js";
+import { stateBadge } from "../viewer/threads.js";
 import { reasonOf, veilable } from "../viewer/veil.js";
 import { openPhoto } from "../viewer/viewer.js";
 
@@ -98,14 +99,6 @@ function threadSequence(ids) {
     place: async (id) => ({ at: inTime.indexOf(id) + 1, total: inTime.length }),
     summary: () => undefined,
   };
-}
-
-const STATE_KINDS = { good: ["delivered", "paid"], warn: ["out_for_delivery", "ready_for_pickup", "due"], bad: ["cancelled"] };
-
-/** @param {ThreadFields} thread */
-export function stateBadge({ state }) {
-  const kind = Object.entries(STATE_KINDS).find(([, states]) => states.includes(state));
-  return state && h(`span.badge${kind ? `.${kind[0]}` : ""}`, term("threadState", state));
 }
 
 /**

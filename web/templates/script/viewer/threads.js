@@ -4,8 +4,7 @@ import { api } from "../base/api.js";
 import { fail, toast } from "../base/dialogs.js";
 import { button, h } from "../base/dom.js";
 import { formatNumber } from "../base/format.js";
-import { t } from "../base/texts.js";
-import { stateBadge } from "../library/threads.js";
+import { t, term } from "../base/texts.js";
 import { stripMembers } from "./stacks.js";
 
 /**
@@ -52,4 +51,12 @@ async function hasDeleted(path) {
     fail(error);
     return false;
   }
+}
+
+const STATE_KINDS = { good: ["delivered", "paid"], warn: ["out_for_delivery", "ready_for_pickup", "due"], bad: ["cancelled"] };
+
+/** @param {ThreadFields} thread */
+export function stateBadge({ state }) {
+  const kind = Object.entries(STATE_KINDS).find(([, states]) => states.includes(state));
+  return state && h(`span.badge${kind ? `.${kind[0]}` : ""}`, term("threadState", state));
 }
