@@ -36,7 +36,7 @@ import models
 import terms
 from database import db
 from models import Redaction, Vocabulary
-from rules import redaction, sensitive
+from rules import apps, redaction, sensitive
 from rules.holdings import holdings
 from text import encodable, one_line
 from writings import figures, han
@@ -413,12 +413,12 @@ TEXTS = "app_name, summary, entities, text, own_title, note, tags"
 def texts_of(
     app_name: str, summary: str, entities: str, text: str, own_title: str, note: str, tags: str
 ) -> list[str]:
-    """The searchable texts of a photo: app name, heading, values of the entities and the person's note,
-    visible text. The heading is the summary, below the person's title and tags.
+    """The searchable texts of a photo: its app's names, heading, values of the entities and the person's
+    note, visible text. The heading is the summary, below the person's title and tags.
     """
     values = [entity.get("value", "") for entity in _entities(entities)]
     heading = "\n".join(filter(None, (own_title, *_TAGS.decode(tags), summary)))
-    return [app_name, heading, *values, *filter(None, (note,)), text]
+    return [apps.with_other_name(app_name), heading, *values, *filter(None, (note,)), text]
 
 
 def folded_tag(tag: str) -> str:

@@ -21,7 +21,7 @@ import tallies
 from clock import iso
 from lexicon import OPEN, Query, counts, date_terms, filter_term, folded_tag, read, rows
 from queries.operators import Operator, Period
-from rules import holdings
+from rules import apps, holdings
 
 MOST_NAMED = 24  # apps or devices that one value may mean: they differ in upper and lower case only
 DAY = timedelta(days=1)
@@ -381,8 +381,9 @@ def _marks(values: list[str]) -> str:
 def _named(name: str, value: str) -> list[str]:
     """The stored values that a value of an operator means, whatever their upper and lower case is."""
     if name == "app":
+        names = dict.fromkeys((value, *filter(None, apps.names_of(value))))
         sql = "SELECT DISTINCT app_name FROM tallies WHERE app_name = ? COLLATE NOCASE LIMIT ?"
-        return [row[0] for row in rows(sql, value, MOST_NAMED)]
+        return list(dict.fromkeys(row[0] for name in names for row in rows(sql, name, MOST_NAMED)))
     if name == "device":
         # There are few of them.
         sql = """SELECT device_id FROM sync_states

@@ -9,20 +9,12 @@ import re
 from collections.abc import Sequence
 
 from engines.lines import Line
-from rules import wordlists
+from rules import apps, wordlists
 from rules.kinds import headed, is_lock_screen
 from rules.layout import Layout, is_chinese, is_clock, letters, plain, weight
 
 _TABLE = wordlists.table("names")
 _ALSO_WORDS = frozenset(word.casefold() for word in wordlists.words(_TABLE["known"]["also_words"]))
-# By any of its names, and by the package names that phones write into the names of screenshots: an app's
-# English name and its Chinese one.
-_BY_NAME: dict[str, tuple[str, str]] = {}
-for _line in wordlists.lines(_TABLE["known"]["apps"]):
-    _parts = _line.split(" | ")
-    _chinese = next((_part for _part in _parts[1:] if is_chinese(_part[0])), _parts[0])
-    for _part in _parts:
-        _BY_NAME[_part.casefold()] = (_parts[0], _chinese)
 # Samsung: Screenshot_20241121-073104_WhatsApp.jpg. Xiaomi and others:
 # Screenshot_2024-11-21-07-31-04-123_com.tencent.mm.jpg.
 _FILE_NAME = re.compile(
@@ -63,13 +55,12 @@ _OF_OTHERS = frozenset(
 def app_name(layout: Layout, kind: str, file_name: str, language: str = "en") -> str:
     """The app if something names it, else "". An app with a Chinese name has it where `language` is "zh"."""
     found = _in_the_file_name(file_name) or _on_the_screen(layout, kind)
-    pair = _BY_NAME.get(found.casefold())
-    return pair[language == "zh"] if pair else found
+    return apps.names_of(found)[language == "zh"] or found
 
 
 def known(text: str) -> str:
     """The English name of the well-known app that a whole text names, "" when it names none."""
-    return _BY_NAME.get(plain(text).casefold(), ("", ""))[0]
+    return apps.names_of(plain(text))[0]
 
 
 def _in_the_file_name(file_name: str) -> str:

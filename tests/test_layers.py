@@ -79,7 +79,7 @@ INSIDE = {
         "accounts keys totals",
         "sensitive",
         "days holdings joins layout likeness questions redaction templates",
-        "facts kinds moments pairs quotes",
+        "apps facts kinds moments pairs quotes",
         "names replies view vote",
         "headings subjects",
         "lists travel writings",

@@ -294,6 +294,17 @@ def test_app_name_and_summary_weigh_more_than_the_rest(library):
     assert library.ids("tusky") == [name, body]
 
 
+def test_an_app_is_found_by_its_english_and_its_chinese_name(library):
+    english = library.add("Pay in shops", app_name="WeChat")
+    chinese = library.add("钱包", app_name="微信", category="chat")
+    library.add("Timeline", app_name="Tusky")
+
+    for query in ("wechat", "微信", "WeChat pay", "微信 钱包", "app:wechat", "app:微信"):
+        expected = {"WeChat pay": {english}, "微信 钱包": {chinese}}.get(query, {english, chinese})
+        assert set(library.ids(query)) == expected, query
+    assert len(library.ids("app:tusky")) == 1
+
+
 def test_of_equal_matches_the_newest_picture_comes_first(library):
     ids = [
         library.add("Reminder: water the plants", taken=NOW - timedelta(days=days))

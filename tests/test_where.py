@@ -32,6 +32,7 @@ TESTED = {
     "reasoner.py": "test_dynamics.py",
     "rules": "test_rules.py",
     "rules/accounts.py": "test_sensitive.py",
+    "rules/apps.py": "test_search.py",
     "rules/checks.py": "test_sensitive.py",
     "rules/days.py": "test_occasions.py",
     "rules/holdings.py": "test_amounts.py",
