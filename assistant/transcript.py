@@ -93,7 +93,7 @@ class Transcript(NamedTuple):
 
 
 # The tools whose results are screenshots. What others answer came from outside.
-SCREENSHOTS = ("search_knowledge_base", "get_screenshot", "agenda")
+SCREENSHOTS = ("search_knowledge_base", "get_screenshot", "agenda", "list_records")
 
 
 def held_back(turn: Sequence[Message | Earlier], marks: Marks | None = None) -> set[int]:
