@@ -21,10 +21,10 @@ _YOUR = re.compile(
 _UNIT = any_of("durations", "units")
 _FOR = re.compile(
     rf"(?:{any_of('durations', 'before')}) ?(?P<time>\d{{1,3}} ?(?:{_UNIT}))(?![a-z])"
-    rf"|(?P<within>\d{{1,3}} ?(?:{_UNIT}))(?={any_of('durations', 'after')})"
+    rf"|(?P<within>(?<!\d)\d{{1,3}} ?(?:{_UNIT}))(?={any_of('durations', 'after')})"
 )
 _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,20}\d")
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 
 
 def one_time_code(view: View) -> Record | None:

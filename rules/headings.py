@@ -173,7 +173,7 @@ def _candidates(layout: Layout, kind: str) -> Iterator[tuple[Block, float]]:
 def _worth(layout: Layout, block: Block, text: str) -> float:
     """What size, certainty and form of a text count."""
     sure = min(line.confidence for line in block.lines)
-    size = SIZE * math.log2(min(4.0, max(0.6, block.height / layout.median)))
+    size = SIZE * math.log2(min(4.0, max(0.6, block.height / max(1, layout.median))))
     noise = sum(not (one.isalnum() or one in _SIGNS) for one in text) / len(text)
     digits = max(0.0, 0.75 - letters(text))
     said = weight(text)

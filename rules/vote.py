@@ -31,7 +31,9 @@ KNOWN = 1.0  # evidence from which on a kind is named, where the vote decided fo
 
 _COUNT = re.compile(r"\d{1,4}(?:[.,]\d)?[kKmM万]?")
 _DECIMAL = re.compile(r"\d[.,]\d\d(?!\d)")
-_LINK = re.compile(r"https?://|www\.|[\w-]{2,}\.(?:com|org|net|io|cn|de|dev|app)\b", re.IGNORECASE)
+_LINK = re.compile(
+    r"https?://|www\.|(?<![\w-])[\w-]{2,63}\.(?:com|org|net|io|cn|de|dev|app)\b", re.IGNORECASE
+)
 
 
 class Weights(msgspec.Struct):

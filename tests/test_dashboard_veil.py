@@ -300,7 +300,7 @@ def about(card):
     occasion = {
         "id": 3, "photo_id": card, "photo_ids": [card], "kind": "deadline", "title": CARD_TEXT,
         "starts_at": f"{tomorrow}T00:00:00", "ends_at": None, "all_day": True, "quote": CARD_TEXT, "line": 0,
-        "dismissed": False, "sensitive": ["card"],
+        "dismissed": False, "sensitive": ["card"], "thread": None,
     }  # fmt: skip
     call = {"id": "1", "type": "function", "function": {"name": "get_screenshot", "arguments": "{}"}}
     found = {"results": [{"id": card, "title": CARD_TEXT, "snippet": CARD_TEXT}]}

@@ -46,7 +46,8 @@ def test_descriptions_are_answered_by_labelled_screenshots_and_none_is_in_two_se
 def test_a_drawn_screen_is_read_and_judged_as_it_is_labelled(name):
     screen = SCREENS[name]
     picture = drawn.draw(screen)
-    model = embedded.LocalModel(ocr_model="small", language="en")
+    language = "zh" if name.endswith("-zh") else "en"
+    model = embedded.LocalModel(ocr_model="small", language=language)
     with contextlib.closing(model):
         found = model.analyse(io.BytesIO(picture))
 

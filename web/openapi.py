@@ -261,11 +261,7 @@ class _Document:
         for media_type in media.media_types:
             # OpenAPI 3.1 needs no schema for bytes. Generators of clients do: without the format they make a
             # text of them, or nothing.
-            content[media_type] = {
-                "schema": {"type": "string"}
-                if media_type.startswith("text/")
-                else {"type": "string", "format": "binary"}
-            }
+            content[media_type] = {"schema": _schema_of(media_type)}
         return {"description": "Done", "content": content}
 
     def _failure(self, status: int, contract: inputs.Operation, name: str) -> dict[str, Any]:
@@ -339,6 +335,15 @@ def _response(status: int, text: str) -> dict[str, Any]:
     }
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS_OF.get(status, ())}
     return {"description": text, "content": content, **({"headers": headers} if headers else {})}
+
+
+def _schema_of(media_type: str) -> dict[str, Any]:
+    """What clients make of a file of this type: a text, an object, or bytes."""
+    if media_type.startswith("text/"):
+        return {"type": "string"}
+    if media_type.endswith("+json"):
+        return {"type": "object"}
+    return {"type": "string", "format": "binary"}
 
 
 def _media(kind: Any) -> tuple[Any, inputs.Media]:

@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Request as PageRequest
 
+from engines.prompts import CONNECTION_TEST
 from tests.support.fake_llm import FINDINGS, FakeLLM, Request
 from tests.support.service import PATIENCE, Service
 
@@ -94,7 +95,7 @@ class Dashboard:
         self.findings = collections.deque()
         if llm:
             llm.default = self._answer
-            llm.queue_is_for = lambda request: not request.images
+            llm.queue_is_for = lambda request: not request.images or CONNECTION_TEST in request.text
         self._browser = browser
         self._contexts = []
         self._problems: list[str] = []
