@@ -11,6 +11,7 @@ Nothing here depends on the order in which screenshots arrive.
 """
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
@@ -60,6 +61,7 @@ DAYS = ("date", "departureTime", "checkinTime", "startDate", "startTime", "payme
 
 _FLIGHT = re.compile(r"([A-Z]{2,3}|[A-Z]\d|\d[A-Z])0*(\d{1,4}[A-Z]?)")
 _UNSPACED = re.compile(f"[{terms.UNSPACED}]")
+_LETTER = re.compile(r"\w")
 
 
 class Trace(NamedTuple):
@@ -346,7 +348,8 @@ def _are_apart(one: Sequence[Member], other: Sequence[Member], apart: set[frozen
 
 
 class _Words(NamedTuple):
-    phrases: Mapping[str, re.Pattern[str]]  # by state, in the order of a thing's life
+    phrases: Mapping[str, re.Pattern[str]]  # by state, in the order of a thing's life; on any line
+    single: Mapping[str, re.Pattern[str]]  # one word, with which a short line begins
     endings: frozenset[str]
     tracking: frozenset[str]
 
@@ -355,34 +358,47 @@ class _Words(NamedTuple):
 def _words() -> _Words:
     table = wordlists.table("states")
     order = ("due", *SENT, "checked_in", "paid", "refunded", "cancelled")
+    phrases = {
+        state: [
+            terms.fold(line).casefold() for said in table[state].values() for line in wordlists.lines(said)
+        ]
+        for state in order
+    }
     return _Words(
-        {state: _pattern(line for said in table[state].values() for line in wordlists.lines(said))
-         for state in order},
+        {state: _pattern(filter(_is_phrase, some)) for state, some in phrases.items()},
+        {state: _pattern(itertools.filterfalse(_is_phrase, some)) for state, some in phrases.items()},
         wordlists.words(table["endings"]["names"]),
         wordlists.words(table["links"]["tracking"]),
     )  # fmt: skip
 
 
+def _is_phrase(text: str) -> bool:
+    return " " in text or _UNSPACED.match(text) is not None
+
+
 def _pattern(phrases: Iterable[str]) -> re.Pattern[str]:
-    """Longer phrases first. A single word counts only where a short line begins with it."""
-    found = []
-    for phrase in sorted(phrases, key=len, reverse=True):
-        folded = re.escape(terms.fold(phrase).casefold()).replace(r"\ ", r"\s+")
-        if _UNSPACED.match(phrase):
-            found.append(folded)
-        elif " " in phrase:
-            found.append(rf"\b{folded}\b")
-        else:
-            found.append(rf"\A\W*{folded}\b(?=.{{0,{LONGEST_STATE - len(phrase)}}}\Z)")
-    return re.compile("|".join(found))
+    """Longer phrases first. An empty list matches nothing."""
+    found = [
+        re.escape(phrase) if _UNSPACED.match(phrase) else rf"\b{re.escape(phrase)}\b"
+        for phrase in sorted(phrases, key=len, reverse=True)
+    ]
+    return re.compile("|".join(found) or r"(?!)")
 
 
 def _said_on(line: str) -> str:
     """The state that a line says, by its longest phrase; "" for none."""
-    folded = terms.fold(line).casefold()
-    matches = (
+    folded = " ".join(terms.fold(line).casefold().split())
+    matches = [
         (len(match[0]), state) for state, one in _words().phrases.items() if (match := one.search(folded))
-    )
+    ]
+    if len(folded) <= LONGEST_STATE:
+        start = _LETTER.search(folded)
+        at = start.start() if start else 0
+        matches += [
+            (len(match[0]), state)
+            for state, one in _words().single.items()
+            if (match := one.match(folded, at))
+        ]
     return max(matches, default=(0, ""))[1]
 
 

@@ -14,7 +14,9 @@ from rules.view import Draft, View
 
 _BESIDE: tuple[Where, ...] = ("colon", "rest", "right", "below")
 _STRICT: tuple[Where, ...] = ("colon", "rest", "right", "below", "above")
-_QUANTITY = re.compile(r"^(\d{1,3}) ?[x×] ?|[ (]*[x×] ?(\d{1,3})\)?$|^(\d{1,2}) (?=[A-Z])| (\d{1,3}) ?[x×]$")
+_QUANTITY = re.compile(
+    r"^(\d{1,3}) ?[x×] ?|[ (]{0,3}[x×] ?(\d{1,3})\)?$|^(\d{1,2}) (?=[A-Z])| (\d{1,3}) ?[x×]$"
+)
 _CARD = re.compile(rf"(?:{any_of('cards')})(?=\W|$)[^\n]{{0,30}}")
 _NAME = r"[A-ZÀ-Ý][\w.' -]{1,40}?"
 _END = rf"(?=$|[.,!]| (?:{any_of('sent', 'behind')}) )"

@@ -6,7 +6,7 @@ from engines.records import Record
 from rules.layout import plain, weight
 from rules.pairs import FORMED, NAMED, Value, Where
 from rules.searched import fold
-from rules.subjects import evidence, words_of
+from rules.subjects import any_of, evidence, words_of
 from rules.travel import put
 from rules.view import Draft, View
 
@@ -19,6 +19,7 @@ _FORMS = re.compile(
 )
 _TRACKING = re.compile(r"(?=(?:[A-Z]*[ -]?\d){6})[A-Z0-9](?:[A-Z0-9]|[ -](?=[A-Z0-9]{2})){6,38}")
 _PICKUP = re.compile(r"(?=[A-Z0-9# -]*\d)[A-Z0-9]{1,8}(?:[ -][A-Z0-9]{1,6}){0,3}")
+_CARRIER = re.compile(rf"(?<![A-Za-z0-9_])(?:{any_of('carriers')})(?![A-Za-z0-9_])")
 _LINK = re.compile(r"https?://[^\s<>\"'，。；、（）]{6,200}")
 
 
@@ -110,12 +111,9 @@ def _window(view: View) -> tuple[str, str, Value] | None:
 
 
 def _carrier(view: View) -> tuple[str, Value] | None:
-    names = sorted(words_of("carriers"), key=len, reverse=True)
     for line in view.layout.all_lines:
-        for name in names:
-            bounds = rf"(?<!\w){re.escape(name)}(?!\w)" if name.isascii() else re.escape(name)
-            if re.search(bounds, line.text):
-                return name, Value(name, (line,), "rest", "")
+        if found := _CARRIER.search(line.text):
+            return found[0], Value(found[0], (line,), "rest", "")
     return None
 
 

@@ -43,7 +43,7 @@ _SEAT = re.compile(
 _CHINESE_SEAT = re.compile(r"\d{1,2}[车車]\s?\d{1,3}[A-F]?号")
 _IATA = re.compile(r"[A-Z]{3}")
 _ARROW = re.compile(
-    rf"\s*(?:→|➔|➝|->|—>|=>|⇒|⇄|✈|↔|>|›|～|~)\s*|\s+(?:{any_of('ways', 'between')})\s+|\s*[–—―]\s*|\s+-\s+"
+    rf"→|➔|➝|->|—>|=>|⇒|⇄|✈|↔|>|›|～|~|[–—―]|\s(?:{any_of('ways', 'between')}|-)\s"
     r"|(?<=[\u4e00-\u9fff])(?:至|到|-|一)(?=[\u4e00-\u9fff])|(?<=[A-Z]{3})-(?=[A-Z]{3}$)"
 )
 _BEFORE = re.compile(rf"^(?:.*\b)?(?:{any_of('ways', 'before')})\s+")
@@ -51,7 +51,7 @@ _PLACE = r"[A-ZÀ-Ý][\w.'-]*(?: [A-ZÀ-Ý][\w.'-]*){0,3}"
 _FROM_TO = re.compile(
     rf"\b(?:{any_of('ways', 'origin')}) ({_PLACE}) (?:{any_of('ways', 'between')}) ({_PLACE})"
 )
-_IN_BRACKETS = re.compile(r"\s*[(（][A-Z]{3}[)）]\s*")
+_IN_BRACKETS = re.compile(r"\s{0,3}[(（][A-Z]{3}[)）]\s{0,3}")
 
 
 class Route(NamedTuple):

@@ -106,6 +106,7 @@ def _recorded() -> dict[tuple[str, int], list[tuple[str | bytes, int]]]:
         for value in gc.get_objects():
             if isinstance(value, labels.Labels):
                 _ = value.expression  # made when it is first needed
+        importlib.import_module("rules.joins")._words()  # likewise
     finally:
         re._compile = compile_
     return recorded
