@@ -199,7 +199,7 @@ class Worker:
         if not self._settings.read_locally or time.monotonic() < self._reads_again_at:
             return False
         with database.scope():
-            if models.next_unread() is None:  # before the lock: an idle service writes nothing
+            if readings.next_unread() is None:  # before the lock: an idle service writes nothing
                 if self._older:
                     log.info("every photo is read")
                     self._older = 0
@@ -384,15 +384,15 @@ class Worker:
 
     def _read_newest(self) -> bool:
         with database.scope(), db.atomic():
-            photo_id = models.next_unread()
+            photo_id = readings.next_unread()
             if photo_id is None:
                 return False
-            left = models.count_unread() if self._older % PROGRESS_EVERY == 0 else 0
+            left = readings.count_unread() if self._older % PROGRESS_EVERY == 0 else 0
             self._older += 1
             try:
                 picture = photos.open_original(photos.get(photo_id))
             except (Unavailable, Unreadable):  # what is in the bucket is not fetched for this
-                models.end_reading(photo_id)
+                readings.end_tries(photo_id)
                 return True
         if left:
             log.info("%d photos are still to be read in the background", left)
@@ -414,12 +414,12 @@ class Worker:
         if time.monotonic() < self._reads_again_at:
             return None
         with database.scope():
-            models.count_read(photo_id, 1)  # before: it may take this process with it
+            readings.count_tries(photo_id, 1)  # before: it may take this process with it
         try:
             return llm.reader(self._settings).read(picture, patience=patience)
         except (ProviderRefused, ProviderDown, Unavailable) as problem:
             with database.scope():
-                models.count_read(photo_id, -1)  # this says nothing about the picture
+                readings.count_tries(photo_id, -1)  # this says nothing about the picture
             log.info("photo %d is not read now: %s", photo_id, problem)
             if isinstance(problem, Unavailable):
                 raise
@@ -539,7 +539,7 @@ def _settle(ended: _Ended, outcome: Findings | SnaploreError, *, now: datetime) 
                 _remember(claim, outcome.memories, now=now)
             case _:
                 if isinstance(outcome, AnswerUnusable) and analyser.startswith(_LOCAL) and ended.asked:
-                    models.count_read(claim.photo_id, 1)  # the embedded model could not read it
+                    readings.count_tries(claim.photo_id, 1)  # the embedded model could not read it
                 claims.fail(claim, outcome, now=now)
         claims.end(claim, outcome if ended.asked else None, now=now)
 
@@ -565,7 +565,7 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
         if claims.still_held(claim):
             _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
             if readings.copy(twin.photo_id, claim.photo_id):
-                models.end_reading(claim.photo_id)
+                readings.end_tries(claim.photo_id)
             agenda.renew(claim.photo_id, now=now)
         claims.end(claim, None, now=now)  # the provider was not asked
     return True
@@ -696,7 +696,7 @@ def _keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) ->
 
 def _keep_reading(photo_id: int, page: Page, reader: str) -> None:
     readings.save(photo_id, page, reader=reader)
-    models.end_reading(photo_id)
+    readings.end_tries(photo_id)
 
 
 def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:
@@ -728,7 +728,7 @@ class Pool:
     def __init__(self, settings: Settings):
         self._worker = Worker(settings)
         self._loop = loops.Loop(
-            "analysis", self._step, wake_on=photos.stored, threads=settings.analysis_workers
+            "analysis", self._step, wake_on=claims.queued, threads=settings.analysis_workers
         )
 
     def start(self) -> None:

@@ -19,11 +19,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
+import blinker
 import msgspec
 import peewee
 
 import models
-import photos
 from clock import iso
 from database import db
 from engines.circuit import LONGEST_PAUSE, Circuit
@@ -39,9 +39,12 @@ from errors import (
     UnsupportedImage,
 )
 from locks import Presence
-from models import READS, Analysis
+from models import READS, Analysis, Photo
 
 log = logging.getLogger(__name__)
+
+# Sent after the transaction that queued a photo; it wakes the analysis pool.
+queued = blinker.Signal()
 
 LEASE = timedelta(minutes=5)  # more than twice the longest answer, 130 s
 RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
@@ -69,6 +72,18 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 # -------------------------------------------------------------------------------------------------- the queue
+
+
+def enqueue(photo: Photo, *, now: datetime) -> None:
+    """Create a photo's analysis row, pending and due `now`, unless it has one."""
+    row = {
+        "photo": photo.id,
+        "device_id": photo.device_id,
+        "status": "pending",
+        "created_at": now,
+        "due_at": now,
+    }
+    Analysis.insert(**row).on_conflict_ignore().execute()
 
 
 def claim_next(fingerprint: str, holder: Callable[[], str], *, now: datetime) -> Claim | None:
@@ -161,7 +176,7 @@ def reprocess_all(photo_ids: list[int], *, now: datetime) -> set[int]:
             _requeue(asked, now=now, **fields)
             allow_probe(now=now)
     if found:
-        photos.stored.send()
+        queued.send()
     return found
 
 

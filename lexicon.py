@@ -125,7 +125,7 @@ def index_new(photo_ids: Iterable[int]) -> int:
         db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", (photo_id, document.tokens()))
     _count(_distinct(documents.values()))
     _redact(documents)
-    models.mark_holdings(_holdings_of(photo_ids))
+    _mark_holdings(photo_ids)
     return len(documents)
 
 
@@ -165,7 +165,7 @@ def changing(photo_ids: Iterable[int]) -> Iterator[None]:
     _count(new - old)
     _count(old - new, -1)
     _redact(photo_id for photo_id in photo_ids if after[photo_id])
-    models.mark_holdings(_holdings_of(changed))
+    _mark_holdings(changed)
 
 
 def redact_anew(photo_ids: list[int]) -> None:
@@ -353,18 +353,23 @@ def _hide(photo_id: int, redacted: Document | None, sign: int) -> None:
     )
 
 
-def _holdings_of(photo_ids: list[int]) -> dict[int, int]:
-    """What the photos hold, as bits, for the filters of a search. It is told by the indexed text, so it is
-    kept where that is.
+def _mark_holdings(photo_ids: list[int]) -> None:
+    """Record what these photos hold, as bits, for the filters of a search. It follows from the indexed text,
+    so it changes with that.
     """
     found = rows(
         "SELECT photo_id, entities, text FROM shown WHERE photo_id IN (SELECT value FROM json_each(?))",
         msgspec.json.encode(photo_ids).decode(),
     )
-    return {
-        photo_id: holdings([entity.get("type", "") for entity in _entities(entities)], text)
+    bits = [
+        (photo_id, holdings([entity.get("type", "") for entity in _entities(entities)], text))
         for photo_id, entities, text in found
-    }
+    ]
+    # Most photos hold what they held; a statement that changes nothing writes nothing.
+    sql = """INSERT INTO marks (photo_id, opened, holds)
+        SELECT value ->> 0, 0, value ->> 1 FROM json_each(?) WHERE true
+        ON CONFLICT (photo_id) DO UPDATE SET holds = excluded.holds WHERE holds <> excluded.holds"""
+    db.execute_sql(sql, (msgspec.json.encode(bits).decode(),))
 
 
 def _entities(column: str) -> list[dict[str, str]]:

@@ -31,7 +31,6 @@ import gate
 import lexicon
 import llm
 import loops
-import models
 import photos
 import readings
 import tallies
@@ -257,7 +256,7 @@ def loop(settings: Settings) -> loops.Loop:
 
     def step() -> float:
         with database.scope():
-            if tallies.photos({"status": "processing"}) or models.next_unread() is not None:
+            if tallies.photos({"status": "processing"}) or readings.next_unread() is not None:
                 return BEHIND
         try:
             return 0.0 if make_one() else REST

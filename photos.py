@@ -32,7 +32,6 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar, cast
 
-import blinker
 import flask
 import msgspec
 import peewee
@@ -40,6 +39,7 @@ from flask import Blueprint
 from werkzeug.datastructures import FileStorage
 
 import access
+import claims
 import crypto
 import database
 import devices
@@ -56,7 +56,7 @@ from database import db
 from devices import MAX_NAME, DeviceId, EpochMs, Name
 from engines.findings import Category, Intent
 from errors import BadInput, NotFound, SnaploreError, Unavailable, Unreadable, UnsupportedImage
-from models import Analysis, ForgottenOriginal, OwnWords, Photo, Selected, Shown, Trash
+from models import Analysis, AwayTally, ForgottenOriginal, OwnWords, Photo, Selected, Shown, Trash
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
 from web import inputs, shapes
@@ -77,9 +77,6 @@ MAX_APPS = 100
 
 Order = Literal["uploaded", "taken"]  # of a list
 Opened = TypeVar("Opened")  # what a verb opens
-
-# Sent after the transaction that stored a photo; it wakes the analysis pool.
-stored = blinker.Signal()
 
 
 class Arriving:
@@ -390,6 +387,12 @@ def bringing(verb: Callable[[], Opened]) -> Opened:
         away.fetch(missing)
     with database.scope():
         return verb()
+
+
+def count_away() -> int:
+    """How many originals are in the bucket."""
+    number: int = AwayTally.get().items
+    return number
 
 
 def set_moving(photo_ids: list[int]) -> None:
@@ -796,7 +799,7 @@ def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
             earlier = _already_stored(upload, spool.sha256)
             if earlier is None:
                 photo.save(force_insert=True)
-                models.enqueue(photo, now=now)
+                claims.enqueue(photo, now=now)
                 _note_upload(upload, new=1, now=now)
     except BaseException:
         _discard(written)
@@ -806,7 +809,7 @@ def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         return earlier
     if examined.for_model is not None:
         prepared.put(photo.id, examined.for_model)
-    stored.send()
+    claims.queued.send()
     log.info("photo %d uploaded: %d bytes, %.2f s", photo.id, photo.file_size, time.monotonic() - began)
     return Stored(photo.id, photo.filename, photo.file_size, dedup=False)
 

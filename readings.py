@@ -10,9 +10,10 @@ whenever it is read (`rules/screen.py`), so that better rules also serve photos 
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+import peewee
 from flask import Blueprint
 
 import models
@@ -21,7 +22,7 @@ from database import db
 from engines import packing
 from engines.lines import Page
 from errors import NotFound
-from models import Photo, Reading
+from models import READS, Analysis, Photo, Reading
 from rules import screen
 from web import inputs, shapes
 
@@ -82,7 +83,35 @@ def copy(from_photo_id: int, to_photo_id: int) -> bool:
 def forget(photo_id: int) -> None:
     """Delete the reading of a photo, which is then due to be read again."""
     Reading.delete().where(Reading.photo == photo_id).execute()
-    models.mark_unread(photo_id)
+    mark_unread(photo_id)
+
+
+def end_tries(photo_id: int) -> None:
+    """Record that the text of a photo was read on this machine, or cannot be."""
+    Analysis.update(reads_left=0).where(Analysis.photo == photo_id).execute()
+
+
+def next_unread() -> int | None:
+    """The newest photo whose text is due to be read on this machine; None when there is none."""
+    # Literal, as in the partial index: with bound values SQLite would read the whole table.
+    due = peewee.SQL("reads_left > 0 AND status <> 'processing'")
+    query = Analysis.select(Analysis.photo).where(due).order_by(Analysis.photo.desc()).limit(1)
+    return cast("int | None", query.scalar())
+
+
+def count_unread() -> int:
+    """How many photos are due to be read on this machine."""
+    return Analysis.select().where(peewee.SQL("reads_left > 0")).count()
+
+
+def count_tries(photo_id: int, tries: int) -> None:
+    """Record failed `tries` at reading a photo; a negative number takes them back."""
+    Analysis.update(reads_left=Analysis.reads_left - tries).where(Analysis.photo == photo_id).execute()
+
+
+def mark_unread(photo_id: int) -> None:
+    """Have the text of a photo read again in the background."""
+    Analysis.update(reads_left=READS).where(Analysis.photo == photo_id).execute()
 
 
 def of(photo_ids: Iterable[int]) -> dict[int, Lines]:

@@ -45,7 +45,7 @@ from engines.articles import Article, Material, NewConversation, NewPhoto, Notes
 from engines.findings import Entity
 from errors import AnswerUnusable, ModelFailure, SnaploreError, Unavailable
 from locks import named_lock
-from models import Conversation, Dynamic, Message, Photo, Shown
+from models import Analysis, Conversation, Dynamic, Message, Photo, Shown
 from outlets import webhooks
 from settings import Settings
 from web import inputs, shapes
@@ -285,7 +285,7 @@ def _photos(device_id: str | None, most: int, gated: bool) -> list[NewPhoto]:
         for photo in found
         if gate.holds(marks.get(photo.id, gate.Mark()), msgspec.to_builtins(photo))
     }
-    models.mark_noted(sorted(held))
+    _mark_noted(sorted(held))
     return [photo for photo in found if photo.id not in held]
 
 
@@ -448,9 +448,13 @@ def _save_portion(portion: Portion) -> None:
 
 
 def _mark(material: Material) -> None:
-    models.mark_noted([photo.id for photo in material.photos])
+    _mark_noted([photo.id for photo in material.photos])
     for seen in material.conversations:
         conversations.mark_noted(seen.id, seen.last_message_id)
+
+
+def _mark_noted(photo_ids: list[int]) -> None:
+    Analysis.update(noted=True).where(Analysis.photo.in_(photo_ids)).execute()
 
 
 def _origins(article: Article) -> dict[int | str, str]:

@@ -6,17 +6,20 @@ too, and the page does for photos that it only prepares to show.
 
 from flask import Blueprint
 
-import models
 from database import db
 from errors import NotFound
+from models import Analysis, Mark
 from web import inputs, shapes
 
 
 def open_photo(photo_id: int) -> None:
     """Record that a person has opened a photo. Raises `NotFound`."""
     with db.atomic():
-        if not models.mark_opened(photo_id):
+        if not Analysis.select().where(Analysis.photo == photo_id).exists():
             raise NotFound("Photo not found")
+        Mark.insert(photo=photo_id, opened=True).on_conflict(
+            conflict_target=[Mark.photo], update={"opened": True}
+        ).execute()
 
 
 # ----------------------------------------------------------------------------------------------------- routes

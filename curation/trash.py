@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from flask import Blueprint
 
+import claims
 import database
 import gate
 import lexicon
@@ -71,7 +72,7 @@ def restore(photo_ids: list[int]) -> set[int]:
         lexicon.index_new(ids)
         records.file(ids)
         found = words.present(photo_ids)
-    photos.stored.send()  # one of them may be due to be analysed
+    claims.queued.send()  # one of them may be due to be analysed
     return found
 
 

@@ -729,7 +729,7 @@ def judged_earlier(client, *names):
         for number, name in zip(ids, names, strict=True):
             page = Page(1080, 2400, [Line(f"{name} market opens", 0.9, 40, 300, 700, 360)])
             readings.save(number, page, reader="small")
-            models.end_reading(number)
+            readings.end_tries(number)
             fields = {"title": "Old", "summary": "Old; glued", "visible_text": f"{name} market opens"}
             Analysis.update(status="done", analyser="local/small", completed_at=utc_now(), **fields).where(
                 Analysis.photo == number

@@ -27,9 +27,9 @@ STOREYS = (
     ("HTTP, access, the gate", ("gate lexicon web", "access tallies tls")),
     (
         "stored data",
-        ("dynamics llm memory readings threads", "devices matches push records", "agenda photos"),
+        ("claims dynamics llm memory readings threads", "devices matches push records", "agenda photos"),
     ),
-    ("queue and search", ("claims queries", "meaning search")),
+    ("queue and search", ("queries", "meaning search")),
     ("assistant and outlets", ("assistant", "outlets")),
     ("work on all data", ("curation reasoner", "analysis upkeep")),
     ("entry points", ("jobs", "commands", "app")),
@@ -198,8 +198,9 @@ WRITERS = {
         "curation.trash",  # the row moves to the trash and back
         "curation.words",  # whether the photo is kept
         "gate",  # what is sensitive on it
-        "models",  # the place in the queue that each photo gets, and the reasoner's mark
         "photos",  # an analysis goes with its photo
+        "readings",  # whether its text is due to be read
+        "reasoner",  # whether it has read the result
     },
     "AwayTally": set(),  # kept by triggers
     "Conversation": {"assistant.conversations"},
@@ -213,7 +214,7 @@ WRITERS = {
     "Feed": {"outlets.feeds"},
     "Share": {"outlets.shares"},
     "Holding": set(),  # kept by triggers
-    "Mark": {"models"},
+    "Mark": {"curation.opened", "lexicon"},  # what a person has opened, and what follows from the text
     "McpServer": {"assistant.mcp_servers"},
     "Meaning": {"meaning"},
     "MeaningDue": {"meaning"},  # and triggers
@@ -256,13 +257,14 @@ WRITERS = {
 READERS = {
     "Analysis": {
         "agenda",
+        "curation.opened",
         "curation.stacks",
         "meaning",
         "upkeep.check",
         "upkeep.export",
         "upkeep.moving",
     },
-    "AwayTally": {"upkeep.amounts"},
+    "AwayTally": {"photos", "upkeep.amounts"},
     "ForgottenOriginal": {"upkeep.check", "upkeep.moving"},
     "AskedCall": {"assistant.chat"},  # the one that it runs
     "Conversation": {"reasoner", "upkeep.cleanup", "upkeep.export"},
@@ -289,6 +291,7 @@ READERS = {
         "agenda",
         "analysis",
         "assistant.tools",
+        "claims",
         "curation.originals",
         "curation.retention",
         "meaning",
@@ -513,9 +516,9 @@ def test_every_table_has_its_writers() -> None:
             "2: search reads Memory, which is not for it",
         ),
         (
-            "reasoner",
+            "agenda",
             "from models import Analysis\nAnalysis.update(noted=True)",
-            "2: reasoner writes Analysis, which is not for it",
+            "2: agenda writes Analysis, which is not for it",
         ),
         (
             "upkeep.check",

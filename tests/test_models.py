@@ -11,6 +11,7 @@ import peewee
 import pytest
 import sqlcipher3
 
+import claims
 import database
 import models
 from clock import utc_now
@@ -308,7 +309,7 @@ def test_tallies_follow_every_change(opened):
                 sha256=b"",
                 key_generation=1,
             )
-            models.enqueue(photo, now=now)
+            claims.enqueue(photo, now=now)
         models.Analysis.update(status="done", intent="note", content_category="chat", app_name="Mail").where(
             models.Analysis.photo < 4
         ).execute()
@@ -341,7 +342,7 @@ def test_a_photo_in_the_trash_gets_no_analysis_by_any_statement(opened):
         models.Trash.create(photo=photo, deleted_at=now, analysis="{}", tags="[]")
 
         with pytest.raises(peewee.IntegrityError, match="in the trash"):
-            models.enqueue(photo, now=now)
+            claims.enqueue(photo, now=now)
 
 
 class Counted:

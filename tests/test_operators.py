@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, strategies
 from hypothesis import settings as examples
 
 import database
-import models
 import records
 import search
+from curation import opened
 from database import db
 from engines.records import Field, Record
 from models import Analysis, Photo, PhotoTag, SyncState
@@ -83,7 +83,7 @@ def stocked(tmp_path_factory):
         for name, kinds in (("code", "one_time_code"), ("chat", "card password")):
             Analysis.update(sensitive=kinds).where(Analysis.photo == photos[name]).execute()
         for name in ("map", "plain"):
-            assert models.mark_opened(photos[name])
+            opened.open_photo(photos[name])
         euros = [{"value": value, "currency": "EUR"} for value in ("23.80", "5")]
         said = {
             "map": [_receipt("REWE Markt", euros[0]), _receipt("Aldi", euros[1])],

@@ -13,8 +13,8 @@ from datetime import timedelta
 import pytest
 
 import database
-import models
 import photos
+import readings
 from app import create_app
 from assistant import conversations, tools
 from benchmarks import seed
@@ -324,9 +324,9 @@ def test_the_assistant_finds_the_newest_screenshots_without_reading_the_others(c
 def test_the_next_photo_to_read_is_found_by_an_index(client):
     """Both where all photos are read and where none is: the rows before it are not walked through."""
     with Trace() as trace, database.scope():
-        read = models.next_unread(), models.count_unread()
+        read = readings.next_unread(), readings.count_unread()
         Analysis.update(reads_left=1).where(Analysis.photo == 5).execute()
-        unread = models.next_unread(), models.count_unread()
+        unread = readings.next_unread(), readings.count_unread()
 
     assert (read, unread) == ((None, 0), (5, 1))
     asked = [sql for sql in trace.reading() if "SELECT" in sql]

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import peewee
 
+import claims
 import crypto
 import database
 import lexicon
@@ -149,7 +150,7 @@ def _uses_bucket(settings: Settings) -> bool:
         return True
     try:
         with database.scope():
-            return models.count_away() > 0
+            return photos.count_away() > 0
     except database.DATABASE_ERRORS as problem:
         _raise_unless_damaged(problem)
         return False
@@ -298,7 +299,7 @@ def _elsewhere(settings: Settings, kind: Kind, orders: Orders) -> None:
     there = Photo.select().where(Photo.away > away.HERE)
     if source is None:
         with database.scope():
-            number = models.count_away()
+            number = photos.count_away()
         kind.note(f"{number} originals are in a bucket, and {variable('originals')} does not name one")
         return
 
@@ -446,7 +447,7 @@ def _analyses(kind: Kind, orders: Orders) -> None:
         )
         for photo in missing:
             if orders.repair:
-                models.enqueue(photo, now=orders.now)
+                claims.enqueue(photo, now=orders.now)
             kind.note(f"photo {photo.id} has no analysis", repaired=orders.repair)
 
 
