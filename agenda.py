@@ -373,7 +373,7 @@ def _items(event_ids: list[int], *, photo_id: int | None = None, leaving: bool =
     query = _joined(AgendaItem, *_MARKS).where(AgendaItem.event_id.in_(event_ids)).objects()
     by_event: dict[int, list[Any]] = {}
     for row in query:  # `objects` puts the columns of both tables on one object
-        if leaving and gate.holds(gate.Mark(row.sensitive, row.cleared), [row.title, row.quote]):
+        if leaving and gate.withholds(gate.Mark(row.sensitive, row.cleared), [row.title, row.quote]):
             continue
         by_event.setdefault(row.event_id, []).append(row)
     return {event_id: _item(rows, photo_id) for event_id, rows in by_event.items()}

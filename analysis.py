@@ -101,10 +101,10 @@ class Worker:
         self._presences = settings.data_dir / "workers"
         self._presence: Presence | None = None
         self._presence_guard = threading.Lock()
-        self._held: dict[str, Claim] = {}  # being analysed, by token
+        self._running: dict[str, Claim] = {}  # being analysed, by token
         # Outcomes that are not saved yet, by the token of the claim. While there are any, nothing is claimed:
         # with a full disk, an answer would be paid for and lost.
-        self._unsettled: dict[str, _Ended] = {}
+        self._unsettled: dict[str, _Outcome] = {}
         self._settling = threading.Lock()
         self._reads_again_at = -math.inf  # monotonic: when reading in the background is tried next
         self._older = 0  # photos that reading in the background has come to
@@ -127,7 +127,7 @@ class Worker:
         try:
             ended = self._worked_through(task)
         except Exception:
-            self._unsettled[task.claim.token] = _Ended(task.claim)
+            self._unsettled[task.claim.token] = _Outcome(task.claim)
             raise
         if ended is not None:
             self._settle(ended, began)
@@ -145,7 +145,7 @@ class Worker:
             claim = self.claim_next(_fingerprint(config), now=self._clock())
         return None if claim is None else _Task(claim, config, model)
 
-    def _worked_through(self, task: "_Task") -> "_Ended | None":
+    def _worked_through(self, task: "_Task") -> "_Outcome | None":
         """The outcome for a claimed photo; None when an earlier result was copied, or is waited for."""
         claim, config, model = task
         with database.scope():
@@ -156,8 +156,8 @@ class Worker:
         try:
             picture, photo = self._opened(claim)
         except (NotFound, Unreadable, away.BucketUnreachable, away.Elsewhere) as problem:
-            return _Ended(claim, problem, model.identity)
-        with picture, self._holding(claim):
+            return _Outcome(claim, problem, model.identity)
+        with picture, self._working_on(claim):
             return self._analyse(claim, model, config, picture, photo)
 
     def _opened(self, claim: Claim) -> tuple[BinaryIO, Photo]:
@@ -166,10 +166,10 @@ class Worker:
             photo = photos.get(claim.photo_id)
             with contextlib.suppress(away.Elsewhere):
                 return photos.open_original(photo), photo
-        with self._holding(claim):
+        with self._working_on(claim):
             return photos.bringing(lambda: photos.open_original(photos.get(claim.photo_id))), photo
 
-    def _settle(self, ended: "_Ended", began: float) -> None:
+    def _settle(self, ended: "_Outcome", began: float) -> None:
         """Save the outcome for a photo."""
         photo_id = ended.claim.photo_id
         self._unsettled[ended.claim.token] = ended
@@ -263,7 +263,7 @@ class Worker:
             # `objects` puts the columns of both tables on one object.
             stored = [(row, readings.page_of(row.photo_id)) for row in cast("Iterator[Any]", rows.objects())]
         judged = [
-            (row, *llm.judge_again(*found, row.filename, taken=_taken(row), settings=self._settings))
+            (row, *llm.judge_again(*found, row.filename, taken=_time_taken(row), settings=self._settings))
             for row, found in stored
             if found is not None
         ]
@@ -285,16 +285,16 @@ class Worker:
     def recover(self, *, now: datetime) -> int:
         """Return photos of dead workers to the queue, but none of this worker's own; see `claims.recover`."""
 
-        def is_held(token: str) -> bool:
-            return token in self._held or token in self._unsettled
+        def is_own(token: str) -> bool:
+            return token in self._running or token in self._unsettled
 
-        return claims.recover(self._presences, is_held, now=now)
+        return claims.recover(self._presences, is_own, now=now)
 
     def close(self) -> None:
         """Save the outcomes, give back the photos that are still being analysed, and remove the presence."""
         with contextlib.suppress(StorageFull, Unavailable, *database.DATABASE_ERRORS):
             self._settle_unsettled()
-        for claim in list(self._held.values()):
+        for claim in list(self._running.values()):
             with database.scope():
                 claims.give_back(claim, now=self._clock())
         if self._presence is not None:
@@ -308,35 +308,35 @@ class Worker:
         config: configuration.Configuration,
         picture: BinaryIO,
         photo: Photo,
-    ) -> "_Ended | None":
+    ) -> "_Outcome | None":
         """Read a claimed photo and ask the model for it, or the embedded one if it must not leave. None
         when the result of a near-duplicate was copied, or is waited for. Raises what the database raises.
         """
-        name, taken = photo.filename, _taken(photo)
+        name, taken = photo.filename, _time_taken(photo)
         before = gate.is_before(config, self._settings)
         prepared = database.store().cache(photos.Prepared).take(claim.photo_id)
         text = ""
         if llm.reads_first(config, self._settings):
             read = self._read_first(claim, picture, waits=before)
             if read is None:
-                return _Ended(claim, pause=timedelta(seconds=READ_PAUSE))
+                return _Outcome(claim, pause=timedelta(seconds=READ_PAUSE))
             text = read
         if before:
             with database.scope():
                 mark = gate.marks([claim.photo_id]).get(claim.photo_id, gate.Mark())
                 # What was read before may have been judged by earlier rules.
-                held = gate.holds(mark, text)
-                page = readings.page_of(claim.photo_id) if held else None
-            if held:
+                is_withheld = gate.withholds(mark, text)
+                page = readings.page_of(claim.photo_id) if is_withheld else None
+            if is_withheld:
                 reader = llm.reader(self._settings)
                 outcome = _judge_here(reader, page, picture, name, taken)
-                return _Ended(claim, outcome, reader.identity, asked=False)
+                return _Outcome(claim, outcome, reader.identity, asked=False)
             name = name if mark.cleared else gate.plain_name(name)
         if llm.reads_first(config, self._settings) and self._copied_from_stack(claim, model.identity):
             return None
         if config.provider == configuration.LOCAL:
             prepared = None  # the embedded model reads the original
-        return _Ended(claim, _ask(model, prepared or picture, name, text, taken), model.identity)
+        return _Outcome(claim, _ask(model, prepared or picture, name, text, taken), model.identity)
 
     def _read_first(self, claim: Claim, picture: BinaryIO, *, waits: bool) -> str | None:
         """The text of a claimed photo for the model, read on this machine unless it was read before; "" when
@@ -360,7 +360,7 @@ class Worker:
             return None if waits and left and self._reads_again_at < math.inf else ""
         page, engine = read
         with database.scope(), db.atomic():
-            if claims.still_held(claim):
+            if claims.is_current(claim):
                 _keep_and_index(claim.photo_id, page, engine, now=self._clock())
         return readings.lines_on(page).content
 
@@ -447,12 +447,12 @@ class Worker:
                 del self._unsettled[token]
 
     @contextlib.contextmanager
-    def _holding(self, claim: Claim) -> Iterator[None]:
-        self._held[claim.token] = claim
+    def _working_on(self, claim: Claim) -> Iterator[None]:
+        self._running[claim.token] = claim
         try:
             yield
         finally:
-            self._held.pop(claim.token, None)
+            self._running.pop(claim.token, None)
 
     def _present(self) -> Presence:
         """The presence, created with the first claim, so that the service also starts on a read-only disk."""
@@ -473,7 +473,7 @@ class _Task(NamedTuple):
     model: llm.Model
 
 
-class _Ended(NamedTuple):
+class _Outcome(NamedTuple):
     """How an analysis has ended. Without an outcome the photo was not analysed, and returns to the queue
     after a pause. `asked` is False when the configured model was not asked.
     """
@@ -516,14 +516,14 @@ def _ask(
         return AnswerUnusable("The analysis failed unexpectedly; the service's log has the reason.")
 
 
-def _settle(ended: _Ended, outcome: Findings | SnaploreError, *, now: datetime) -> None:
+def _settle(ended: _Outcome, outcome: Findings | SnaploreError, *, now: datetime) -> None:
     """Record the outcome of a claim, unless the claim no longer holds. The cost is recorded in any case."""
     claim, analyser = ended.claim, ended.analyser
     usage = getattr(outcome, "usage", None)
     with db.atomic():
         if usage is not None and usage.calls:
             ledger.record(usage, purpose="analysis", model=analyser, now=now)
-        if not claims.still_held(claim):
+        if not claims.is_current(claim):
             return
         match outcome:
             case Findings():
@@ -562,7 +562,7 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
     if twin is None:
         return False
     with db.atomic():
-        if claims.still_held(claim):
+        if claims.is_current(claim):
             _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
             if readings.copy(twin.photo_id, claim.photo_id):
                 readings.end_tries(claim.photo_id)
@@ -574,7 +574,7 @@ def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
 def _copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now: datetime) -> None:
     with db.atomic():
         other = Analysis.get_or_none(Analysis.photo == other_id)
-        if other is None or not claims.still_held(claim):
+        if other is None or not claims.is_current(claim):
             claims.give_back(claim, now=now)  # deleted meanwhile
             return
         result = {name: getattr(other, name) for name in _RESULT_FIELDS}
@@ -623,7 +623,7 @@ def _records_of(photo_id: int, found: Findings) -> list[Record]:
     if read is None:
         return []
     settings = database.store().settings
-    judged, _ = llm.judge_again(*read, photo.filename, taken=_taken(photo), settings=settings)
+    judged, _ = llm.judge_again(*read, photo.filename, taken=_time_taken(photo), settings=settings)
     return judged.records or []
 
 
@@ -708,7 +708,7 @@ def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime)
         memory.remember(candidate, source_type="screenshot", device_id=device_id, now=now)
 
 
-def _taken(photo: Any) -> datetime:
+def _time_taken(photo: Any) -> datetime:
     """When a photo was taken, in local time without a zone."""
     return local_time(photo.original_timestamp)
 
@@ -728,7 +728,7 @@ class Pool:
     def __init__(self, settings: Settings):
         self._worker = Worker(settings)
         self._loop = loops.Loop(
-            "analysis", self._step, wake_on=claims.queued, threads=settings.analysis_workers
+            "analysis", self._step, wake_on=claims.arrival, threads=settings.analysis_workers
         )
 
     def start(self) -> None:

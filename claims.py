@@ -44,7 +44,7 @@ from models import READS, Analysis, Photo
 log = logging.getLogger(__name__)
 
 # Sent after the transaction that queued a photo; it wakes the analysis pool.
-queued = blinker.Signal()
+arrival = blinker.Signal()
 
 LEASE = timedelta(minutes=5)  # more than twice the longest answer, 130 s
 RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
@@ -111,10 +111,10 @@ def claim_next(fingerprint: str, holder: Callable[[], str], *, now: datetime) ->
         return Claim(row[0], row[1], token, circuit.open)
 
 
-def recover(presences: Path, is_held: Callable[[str], bool], *, now: datetime) -> int:
+def recover(presences: Path, is_own: Callable[[str], bool], *, now: datetime) -> int:
     """Return photos whose worker died, or whose lease ended, to the queue; returns how many.
 
-    `presences` is the folder of the workers' presences; `is_held` reports whether the caller itself holds a
+    `presences` is the folder of the workers' presences; `is_own` reports whether the caller itself holds a
     token. A row that is due later than any delay allows got its time from a clock that was ahead: it becomes
     due now.
     """
@@ -123,7 +123,7 @@ def recover(presences: Path, is_held: Callable[[str], bool], *, now: datetime) -
     columns = (Analysis.id, Analysis.lease_token, Analysis.lease_until, Analysis.interruptions)
     for row in Analysis.select(*columns).where(Analysis.status == "processing"):
         token = row.lease_token or ""
-        if is_held(token):
+        if is_own(token):
             continue  # a thread of the caller is analysing it, whatever the clock says
         leased = row.lease_until is not None and row.lease_until > now
         if leased and Presence.alive(presences, token.partition(":")[0]):
@@ -176,7 +176,7 @@ def reprocess_all(photo_ids: list[int], *, now: datetime) -> set[int]:
             _requeue(asked, now=now, **fields)
             allow_probe(now=now)
     if found:
-        queued.send()
+        arrival.send()
     return found
 
 
@@ -203,7 +203,7 @@ def postpone(claim: Claim, *, now: datetime) -> None:
         end(claim, None, now=now)
 
 
-def still_held(claim: Claim) -> bool:
+def is_current(claim: Claim) -> bool:
     """Whether the claim still holds: nobody requested the photo again, deleted it or took over its lease."""
     held = (
         (Analysis.id == claim.analysis_id)

@@ -217,13 +217,13 @@ def is_before(config: Configuration, settings: Settings) -> bool:
     return is_closed(settings) and config.provider != LOCAL
 
 
-def holds(mark: "Analysis | Mark", shown: Any) -> bool:
+def withholds(mark: "Analysis | Mark", shown: Any) -> bool:
     """Whether what would be `shown` of a photo is held back: it is marked, or there is something sensitive in
     the texts of `shown`, unless the person says that the photo is not sensitive.
     """
     if mark.cleared:
         return False
-    return bool(mark.sensitive) or holds_text(*(text for _, text in _texts_in("", shown)))
+    return bool(mark.sensitive) or withholds_text(*(text for _, text in _texts_in("", shown)))
 
 
 def marks(photo_ids: Iterable[int]) -> dict[int, Mark]:
@@ -250,29 +250,29 @@ def kinds_of(photo_ids: Iterable[int]) -> dict[int, list[str]]:
     return {photo_id: mark.sensitive.split() for photo_id, mark in marks(photo_ids).items() if mark.sensitive}
 
 
-def holds_any(photo_ids: Iterable[int], *texts: str) -> bool:
+def withholds_any(photo_ids: Iterable[int], *texts: str) -> bool:
     """Whether something that rests on these photos is held back: one of them is marked, or there is something
     sensitive in `texts`, unless the person says of one of them that it is not sensitive.
     """
-    return holds_marked(marks(photo_ids).values(), *texts)
+    return withholds_marked(marks(photo_ids).values(), *texts)
 
 
-def holds_marked(found: Collection[Mark], *texts: str) -> bool:
-    """As `holds_any`, with the marks of the photos."""
+def withholds_marked(found: Collection[Mark], *texts: str) -> bool:
+    """As `withholds_any`, with the marks of the photos."""
     if any(mark.sensitive for mark in found):
         return True
-    return not any(mark.cleared for mark in found) and holds_text(*texts)
+    return not any(mark.cleared for mark in found) and withholds_text(*texts)
 
 
 def kinds_about(found: Collection[Mark], *texts: str) -> list[str]:
-    """The kinds for which `holds_marked` is true, for a page that covers the texts."""
+    """The kinds for which `withholds_marked` is true, for a page that covers the texts."""
     kinds = {kind for mark in found for kind in mark.sensitive.split()}
     if not any(mark.cleared for mark in found):
-        kinds |= {kind for text in texts if holds_text(text) for kind in sensitive.kinds(text)}
+        kinds |= {kind for text in texts if withholds_text(text) for kind in sensitive.kinds(text)}
     return [kind for kind in sensitive.KINDS if kind in kinds]
 
 
-def holds_text(*texts: str) -> bool:
+def withholds_text(*texts: str) -> bool:
     """Whether there is something sensitive in one of the texts that would leave, each by itself: a label at
     the end of one does not belong to the beginning of the next.
     """
@@ -318,7 +318,7 @@ def kinds_in(arguments: Any, *, earlier: Sequence[Any] = ()) -> tuple[str, ...]:
 def plain_name(name: str) -> str:
     """A file's name, or "" where something sensitive is in it."""
     stem = re.sub(r"[_+-]", " ", name.rpartition(".")[0] or name)
-    return "" if holds_text(*_forms(name), *_forms(stem)) else name
+    return "" if withholds_text(*_forms(name), *_forms(stem)) else name
 
 
 def _forms(text: str) -> Iterator[str]:

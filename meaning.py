@@ -333,7 +333,7 @@ def _near_at_provider(wanted: str, settings: Settings, *, guarded: bool) -> _Jud
             or known.mark != provider.mark
             or provider.rests
             or llm.out_of_tokens(config, settings, now=utc_now())
-            or (gate.is_closed(settings) and gate.holds_text(wanted))
+            or (gate.is_closed(settings) and gate.withholds_text(wanted))
         ):
             return None
         mark = f"{known.mark} {known.dimensions}"
@@ -406,7 +406,7 @@ def _is_held(photo_id: int, settings: Settings) -> bool:
     if not gate.is_closed(settings):
         return False
     parts = _texts_of(photo_id)
-    return gate.holds(gate.marks([photo_id]).get(photo_id, gate.Mark()), [*parts, _joined(parts)])
+    return gate.withholds(gate.marks([photo_id]).get(photo_id, gate.Mark()), [*parts, _joined(parts)])
 
 
 class _Known(msgspec.Struct):

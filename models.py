@@ -382,7 +382,7 @@ class Trash(Model):
         table_name = "trash"
 
 
-class Mark(Model):
+class Trait(Model):
     """What a search filters by, beside the columns of an analysis. A photo without a row was not opened and
     holds nothing. The row stays while the photo is in the trash.
     """
@@ -506,7 +506,7 @@ def _ids(selected: Selected, order: str, most: int, skipped: int) -> list[int]:
     return [row[0] for row in db.execute_sql(sql, (*selected.values, most, skipped)).fetchall()]
 
 
-class Holding(Model):
+class StoredFiles(Model):
     """The number and size of the stored files of one kind and key generation.
 
     Triggers keep it, so no count walks through folders.

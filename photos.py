@@ -809,7 +809,7 @@ def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         return earlier
     if examined.for_model is not None:
         prepared.put(photo.id, examined.for_model)
-    claims.queued.send()
+    claims.arrival.send()
     log.info("photo %d uploaded: %d bytes, %.2f s", photo.id, photo.file_size, time.monotonic() - began)
     return Stored(photo.id, photo.filename, photo.file_size, dedup=False)
 

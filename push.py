@@ -219,7 +219,7 @@ class _Webhook:
 
 def _deliver(settings: Settings, targets: Sequence[PushDevice], notification: Notification) -> int:
     texts = (notification.title, notification.body, *map(str, notification.data.values()))
-    if gate.is_closed(settings) and gate.holds_text(*texts):
+    if gate.is_closed(settings) and gate.withholds_text(*texts):
         notification = HELD_BACK[settings.language]
     url = settings.push_webhook_url
     if not url:

@@ -231,7 +231,7 @@ def _collect(device_id: str | None, tokens: int, *, gated: bool, for_rules: bool
     """
     tokens, most = tokens - INSTRUCTION_TOKENS, min(MOST_NEW, _portion().most)
     remembered = [item["content"] for item in memory.page(1, MOST_MEMORIES, device_id=device_id, now=now)[1]]
-    remembered = [text for text in remembered if not (gated and gate.holds_text(text))]
+    remembered = [text for text in remembered if not (gated and gate.withholds_text(text))]
     recent = [
         RecentNote(row.id, row.title, row.summary, row.category)
         for row in dynamics.recent(device_id, now=now)
@@ -269,7 +269,7 @@ def _with_days(found: list[NewPhoto], *, now: datetime) -> list[NewPhoto]:
 def _is_held(note: Dynamic) -> bool:
     """Whether a note rests on a sensitive screenshot, or has something sensitive in it."""
     cited = msgspec.json.decode(note.source_photo_ids, type=list[int])
-    return gate.holds_any(cited, note.title, note.summary)
+    return gate.withholds_any(cited, note.title, note.summary)
 
 
 def _photos(device_id: str | None, most: int, gated: bool) -> list[NewPhoto]:
@@ -283,7 +283,7 @@ def _photos(device_id: str | None, most: int, gated: bool) -> list[NewPhoto]:
     held = {
         photo.id
         for photo in found
-        if gate.holds(marks.get(photo.id, gate.Mark()), msgspec.to_builtins(photo))
+        if gate.withholds(marks.get(photo.id, gate.Mark()), msgspec.to_builtins(photo))
     }
     _mark_noted(sorted(held))
     return [photo for photo in found if photo.id not in held]
@@ -349,7 +349,7 @@ def _conversations(device_id: str | None, most: int, gated: bool) -> list[NewCon
         rows = messages.order_by(Message.id.desc()).limit(MOST_SAID).tuples()
         latest = list(cast("Iterable[tuple[str, str]]", rows))
         if gated:
-            title = "" if gate.holds_text(title) else title
+            title = "" if gate.withholds_text(title) else title
             latest = _let_out(conversation_id, latest)
         said = tuple(f"{role}: {content}" for role, content in reversed(latest))
         found.append(NewConversation(conversation_id, title, device, said, last_id))
@@ -362,7 +362,7 @@ def _let_out(conversation_id: str, messages: list[tuple[str, str]]) -> list[tupl
     return [
         (role, content)
         for role, content in messages
-        if not (read and role == "assistant") and not gate.holds_text(content)
+        if not (read and role == "assistant") and not gate.withholds_text(content)
     ]
 
 

@@ -321,7 +321,7 @@ def _row(photo_id: int, place: int, record: Record, *, cleared: bool, taken: dat
     names = (*PARTIES, "name") if record.type.endswith(NAMED) else PARTIES
     open_part = record if cleared else without_secrets(record)
     plain = _text(open_part)
-    is_held = not cleared and (checked(open_part) is None or gate.holds_text(plain))
+    is_held = not cleared and (checked(open_part) is None or gate.withholds_text(plain))
     return {
         "photo": photo_id,
         "place": place,

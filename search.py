@@ -126,10 +126,10 @@ def find(
     filters = photos.Filters(
         device_id=device_id, category=category, intent=intent, app=app, since=since, until=until
     )
-    asked = _read(text, filters, now, guarded=guarded)
-    query, scope = asked.query, asked.scope
+    request = _read(text, filters, now, guarded=guarded)
+    query, scope = request.query, request.scope
     if query.is_empty:
-        return _listed(scope, limit) if asked.operators else Found(0, [])
+        return _listed(scope, limit) if request.operators else Found(0, [])
     if scope.is_empty or not scope.limit_to_days():
         return Found(0, [])
     words = understand(query, typos=False)
@@ -148,7 +148,7 @@ def find(
             if match.coverage >= COVERAGE
         ]
         total = len(matches)
-    items, corrected = _shown(matches[:limit], words, asked.words)
+    items, corrected = _shown(matches[:limit], words, request.words)
     near = [] if items else _nearest(words, query, scope)
     return Found(total, items, corrected, near)
 
@@ -157,31 +157,31 @@ def count_new(text: str, first_id: int, *, most: int, now: datetime) -> int:
     """How many photos from `first_id` on match a query, at most `most`: those with every word, without
     typos.
     """
-    asked = _read(text, photos.Filters(), now)
-    scope = msgspec.structs.replace(asked.scope, first_id=first_id)
-    if not asked.query.is_empty:
-        return len(_newest_with_all(asked, scope, most))
-    return scope.count(most) if asked.operators and not scope.is_empty else 0
+    request = _read(text, photos.Filters(), now)
+    scope = msgspec.structs.replace(request.scope, first_id=first_id)
+    if not request.query.is_empty:
+        return len(_newest_with_all(request, scope, most))
+    return scope.count(most) if request.operators and not scope.is_empty else 0
 
 
 def newest(text: str, most: int, *, guarded: bool = False, now: datetime) -> list[int]:
     """The newest photos that match a query, at most `most`: those with every word, without typos; or, without
     any words, all that pass its operators.
     """
-    asked = _read(text, photos.Filters(), now, guarded=guarded)
-    if not asked.query.is_empty:
-        return _newest_with_all(asked, asked.scope, most)
-    return asked.scope.listed(most)[1] if asked.operators and not asked.scope.is_empty else []
+    request = _read(text, photos.Filters(), now, guarded=guarded)
+    if not request.query.is_empty:
+        return _newest_with_all(request, request.scope, most)
+    return request.scope.listed(most)[1] if request.operators and not request.scope.is_empty else []
 
 
-def _newest_with_all(asked: "_Asked", scope: Scope, most: int) -> list[int]:
-    words = [] if scope.is_empty else understand(asked.query, typos=False)
+def _newest_with_all(request: "_Request", scope: Scope, most: int) -> list[int]:
+    words = [] if scope.is_empty else understand(request.query, typos=False)
     if not words or not all(word.meanings for word in words) or not scope.limit_to_days():
         return []
     return scope.newest(_every(words), most)
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """A query with its operators and filters."""
 
     words: str  # the text without operators
@@ -190,10 +190,10 @@ class _Asked(NamedTuple):
     scope: Scope
 
 
-def _read(text: str, filters: photos.Filters, now: datetime, *, guarded: bool = False) -> _Asked:
+def _read(text: str, filters: photos.Filters, now: datetime, *, guarded: bool = False) -> _Request:
     parts = split(encodable(text[:MAX_QUERY]), now=now)
     query = read(parts.words, guarded=guarded)
-    return _Asked(parts.words, bool(parts.operators), query, Scope.of(parts.operators, query, filters))
+    return _Request(parts.words, bool(parts.operators), query, Scope.of(parts.operators, query, filters))
 
 
 def _listed(scope: Scope, limit: int) -> Found:

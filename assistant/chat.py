@@ -293,7 +293,7 @@ class _Turn:
             self._resume(interrupted[1])
             return
         found = memory.recall(said.content, device_id=said.device_id or None, now=now)
-        recalled = [entry for entry in found if not (self._gated and gate.holds_text(entry.content))]
+        recalled = [entry for entry in found if not (self._gated and gate.withholds_text(entry.content))]
         self._recalled = [entry.content for entry in recalled]
         self._has_foreign_memories = any(entry.source_type in FOREIGN_MEMORIES for entry in recalled)
 
@@ -596,7 +596,7 @@ def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc
         question, answer, recalled = waiting
         content = question.content or ""
         held = gate.is_before(config, settings) and (
-            gate.holds_text(content, answer) or bool(held_back(conversations.turn_of(question)))
+            gate.withholds_text(content, answer) or bool(held_back(conversations.turn_of(question)))
         )
     found, usage, later = ([], Usage(), False) if held else _memories_in(model, content, answer)
     with database.scope(), db.atomic():

@@ -453,7 +453,7 @@ class Toolbox:
     def _let_out(self, row: Shown, result: dict[str, Any]) -> dict[str, Any]:
         """The result about a screenshot, or, before the gate, only that there is a sensitive one."""
         mark = gate.Mark(row.sensitive, row.cleared)
-        if not self._gated or not (row.withheld or gate.holds(mark, [row.visible_text, result])):
+        if not self._gated or not (row.withheld or gate.withholds(mark, [row.visible_text, result])):
             return result
         kept = {name: result[name] for name in ("id", "device_id", "taken")}
         return {**kept, "title": gate.TITLE, "snippet": ""}

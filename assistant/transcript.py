@@ -119,7 +119,9 @@ def held_back(turn: Sequence[Message | Earlier], marks: Marks | None = None) -> 
         elif (
             message.role == "assistant"
             and message.content
-            and (held or (photos and gate.holds_marked([marks[each] for each in photos], message.content)))
+            and (
+                held or (photos and gate.withholds_marked([marks[each] for each in photos], message.content))
+            )
         ):
             held.add(number)
     return held
@@ -152,7 +154,7 @@ def _judged(content: str) -> list[tuple[int | None, bool]]:
     results = _results(content)
     ids = [result["id"] if isinstance(result.get("id"), int) else None for result in results]
     return [
-        (photo_id, gate.holds(gate.Mark(), result)) for photo_id, result in zip(ids, results, strict=True)
+        (photo_id, gate.withholds(gate.Mark(), result)) for photo_id, result in zip(ids, results, strict=True)
     ]
 
 

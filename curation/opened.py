@@ -8,7 +8,7 @@ from flask import Blueprint
 
 from database import db
 from errors import NotFound
-from models import Analysis, Mark
+from models import Analysis, Trait
 from web import inputs, shapes
 
 
@@ -17,8 +17,8 @@ def open_photo(photo_id: int) -> None:
     with db.atomic():
         if not Analysis.select().where(Analysis.photo == photo_id).exists():
             raise NotFound("Photo not found")
-        Mark.insert(photo=photo_id, opened=True).on_conflict(
-            conflict_target=[Mark.photo], update={"opened": True}
+        Trait.insert(photo=photo_id, opened=True).on_conflict(
+            conflict_target=[Trait.photo], update={"opened": True}
         ).execute()
 
 

@@ -72,7 +72,7 @@ def restore(photo_ids: list[int]) -> set[int]:
         lexicon.index_new(ids)
         records.file(ids)
         found = words.present(photo_ids)
-    claims.queued.send()  # one of them may be due to be analysed
+    claims.arrival.send()  # one of them may be due to be analysed
     return found
 
 

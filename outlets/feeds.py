@@ -182,7 +182,7 @@ def searched(feed: Feed, base: str, settings: Settings, *, now: datetime) -> Con
     if gate.is_closed(settings):
         marks, withheld = gate.marks(ids), lexicon.withheld(ids)
         found = [photo for photo in found if photo["id"] not in withheld]
-        found = [photo for photo in found if not gate.holds(marks[photo["id"]], _shown(photo))]
+        found = [photo for photo in found if not gate.withholds(marks[photo["id"]], _shown(photo))]
     entries = [
         atom.Entry(
             name=f"photo/{photo['id']}",
@@ -196,7 +196,7 @@ def searched(feed: Feed, base: str, settings: Settings, *, now: datetime) -> Con
         )
         for photo in found
     ]
-    is_held = gate.is_closed(settings) and gate.holds_text(feed.query)
+    is_held = gate.is_closed(settings) and gate.withholds_text(feed.query)
     query = SENSITIVE_QUERY[settings.language] if is_held else feed.query
     title = TITLES[settings.language]["search"].format(query=query)
     return _atom(feed, title, entries, base, now=now)
@@ -271,7 +271,7 @@ def _entry(instance: uuid.UUID, row: CalendarEntry, title: str, item: agenda.Ite
 
 def _is_held(note: Dynamic) -> bool:
     """Whether a note rests on a sensitive screenshot, or has something sensitive in it."""
-    return gate.holds_any(json.loads(note.source_photo_ids), note.title, note.summary, note.content)
+    return gate.withholds_any(json.loads(note.source_photo_ids), note.title, note.summary, note.content)
 
 
 def _shown(photo: shapes.PhotoItem) -> dict[str, str]:

@@ -354,7 +354,7 @@ class Tools:
     def _note(self, note: Any) -> dict[str, Any]:
         fields = {"id": note["id"], "url": f"{self._address}/#/notes/{note['id']}"}
         cited = json.loads(note["source_photo_ids"])
-        if self._gated and gate.holds_any(cited, note["title"], note["summary"], note["content"]):
+        if self._gated and gate.withholds_any(cited, note["title"], note["summary"], note["content"]):
             return {**fields, "title": gate.TITLE}
         return {
             **fields,

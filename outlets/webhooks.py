@@ -254,7 +254,7 @@ def _photo(photo_id: int, gated: bool) -> dict[str, Any]:
         "device_id": detail["device_id"],
         "taken_at": f"{detail['original_timestamp']}Z",
     }
-    if gated and gate.holds(gate.marks([photo_id]).get(photo_id, gate.Mark()), shown):
+    if gated and gate.withholds(gate.marks([photo_id]).get(photo_id, gate.Mark()), shown):
         return {"photo_id": photo_id, "sensitive": True}
     return {"photo_id": photo_id, "sensitive": False, **shown}
 
@@ -262,7 +262,7 @@ def _photo(photo_id: int, gated: bool) -> dict[str, Any]:
 def _note(note_id: int, gated: bool) -> dict[str, Any]:
     note = dynamics.detail(note_id)
     cited = json.loads(note["source_photo_ids"])
-    if gated and gate.holds_any(cited, note["title"], note["summary"], note["content"]):
+    if gated and gate.withholds_any(cited, note["title"], note["summary"], note["content"]):
         return {"note_id": note_id, "sensitive": True}
     return {
         "note_id": note_id,
@@ -279,7 +279,7 @@ def _reminder(item_id: int, gated: bool) -> dict[str, Any]:
     item = agenda.get(item_id)
     if item.dismissed:
         raise NotFound("It was dismissed")
-    if gated and gate.holds_any(item.photo_ids, item.title, item.quote):
+    if gated and gate.withholds_any(item.photo_ids, item.title, item.quote):
         return {"agenda_id": item_id, "sensitive": True}
     names = ("photo_id", "kind", "title", "starts_at", "ends_at", "all_day", "quote")
     return {"agenda_id": item_id, "sensitive": False, **{name: getattr(item, name) for name in names}}

@@ -27,10 +27,10 @@ from models import (
     Analysis,
     Conversation,
     Dynamic,
-    Holding,
     Memory,
     Message,
     Photo,
+    StoredFiles,
     SyncState,
     Tally,
     Vocabulary,
@@ -610,7 +610,7 @@ def test_all_data_is_deleted_and_the_configuration_stays(client, settings, remot
         Dynamic,
         Memory,
         SyncState,
-        Holding,
+        StoredFiles,
     ):
         assert count(model) == 0, model.__name__
     assert pictures(settings) == []

@@ -24,7 +24,7 @@ import search
 from assistant import conversations
 from clock import utc_now
 from database import db
-from models import Analysis, Holding, Message, Photo, Tally, Vocabulary
+from models import Analysis, Message, Photo, StoredFiles, Tally, Vocabulary
 from settings import ROOT
 from spool import Spool
 from tests.support.drawing import draw
@@ -249,7 +249,7 @@ def test_a_lost_attachment_is_reported_and_its_message_stays_when_it_is_given_up
         "attachments: 1 wrong, 1 repaired: the attachment of message 1 is lost (repaired)"
     ]
     with database.scope():
-        assert not Holding.select().where(Holding.kind == "attachment").exists(), (
+        assert not StoredFiles.select().where(StoredFiles.kind == "attachment").exists(), (
             "its bytes are counted no more"
         )
     status = cli.invoke(args=["keys", "status"])
@@ -382,8 +382,8 @@ def test_wrong_tallies_of_months_and_apps_are_corrected(library, cli, client):
 def test_wrong_holdings_are_corrected(library, cli, client):
     before = client.get("/api/data").json
     with database.scope():
-        Holding.update(bytes=Holding.bytes + 1).where(Holding.kind == "photo").execute()
-        Holding.delete().where(Holding.kind == "attachment").execute()
+        StoredFiles.update(bytes=StoredFiles.bytes + 1).where(StoredFiles.kind == "photo").execute()
+        StoredFiles.delete().where(StoredFiles.kind == "attachment").execute()
     assert wrong(cli) == [
         "holdings: 2 wrong: files of attachments under keys of generation 1; "
         "files of photos under keys of generation 1"

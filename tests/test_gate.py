@@ -615,7 +615,7 @@ def test_what_only_looks_sensitive_is_shown_also_in_snippets_and_summaries_on_on
             "snippet": " ".join(lines)[:200],
             "filename": "a.png",
         }
-        assert not gate.holds(gate.Mark(), [screen.text, result]), screen.text
+        assert not gate.withholds(gate.Mark(), [screen.text, result]), screen.text
 
 
 def test_a_remote_models_tools_say_only_that_there_is_a_sensitive_screenshot(house):

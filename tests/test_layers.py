@@ -213,8 +213,8 @@ WRITERS = {
     "PausedTurn": {"assistant.confirmation"},
     "Feed": {"outlets.feeds"},
     "Share": {"outlets.shares"},
-    "Holding": set(),  # kept by triggers
-    "Mark": {"curation.opened", "lexicon"},  # what a person has opened, and what follows from the text
+    "StoredFiles": set(),  # kept by triggers
+    "Trait": {"curation.opened", "lexicon"},  # what a person has opened, and what follows from the text
     "McpServer": {"assistant.mcp_servers"},
     "Meaning": {"meaning"},
     "MeaningDue": {"meaning"},  # and triggers
@@ -269,7 +269,7 @@ READERS = {
     "AskedCall": {"assistant.chat"},  # the one that it runs
     "Conversation": {"reasoner", "upkeep.cleanup", "upkeep.export"},
     "Dynamic": {"reasoner", "upkeep.cleanup", "upkeep.export", "outlets.feeds"},
-    "Holding": {"upkeep.amounts"},
+    "StoredFiles": {"upkeep.amounts"},
     "McpServer": {"assistant.tools"},
     "Memory": {"upkeep.cleanup", "upkeep.export"},
     "Message": {

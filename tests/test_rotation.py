@@ -636,7 +636,7 @@ def test_encryption_is_switched_off_and_on_again_for_all_data(client, settings):
     holds(Client(create_app(plain)), pictures)
     files = sum((settings.data_dir / path).stat().st_size for path in paths_of(settings))
     with database.scope():
-        assert models.Holding.select(models.peewee.fn.SUM(models.Holding.bytes)).scalar() == files
+        assert models.StoredFiles.select(models.peewee.fn.SUM(models.StoredFiles.bytes)).scalar() == files
     content = all_bytes(plain)
     assert all(picture in content for picture in pictures.values())
     assert b"SQLite format 3" in content

@@ -26,7 +26,7 @@ from clock import iso, utc_now
 from curation import retention
 from errors import Unavailable
 from loops import Places
-from models import AwayTally, Holding
+from models import AwayTally, StoredFiles
 from settings import NAME, Settings
 from upkeep import cleanup, export, rotation, watching
 from web import inputs, shapes
@@ -47,7 +47,8 @@ def statistics(*, now: datetime) -> shapes.Amounts:
         "kept_photos": tallies.photos(kept=True),
         "trashed_photos": tallies.trashed(),
         "total_memories": memory.statistics(now=now)["total"],
-        "storage_used_bytes": database_bytes + (Holding.select(peewee.fn.SUM(Holding.bytes)).scalar() or 0),
+        "storage_used_bytes": database_bytes
+        + (StoredFiles.select(peewee.fn.SUM(StoredFiles.bytes)).scalar() or 0),
         "away_photos": there.items,
         "storage_away_bytes": there.bytes,
         "storage_free_bytes": shutil.disk_usage(store.folder).free,
@@ -60,7 +61,9 @@ def keys(settings: Settings) -> shapes.KeyStatus:
     """
     store = database.store()
     ring = store.ring
-    sealed = Holding.select(Holding.key_generation, Holding.items).where(Holding.kind == "photo")
+    sealed = StoredFiles.select(StoredFiles.key_generation, StoredFiles.items).where(
+        StoredFiles.kind == "photo"
+    )
     due = rotation.due_at(settings) if store.encrypted else None
     return {
         "encrypted": store.encrypted,
@@ -70,7 +73,7 @@ def keys(settings: Settings) -> shapes.KeyStatus:
         "rotation_due_at": iso(due),
         "files": [
             {"generation": holding.key_generation, "count": holding.items}
-            for holding in sealed.order_by(Holding.key_generation)
+            for holding in sealed.order_by(StoredFiles.key_generation)
         ],
     }
 
