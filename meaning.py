@@ -51,7 +51,7 @@ from models import (
     store_value,
     stored_value,
 )
-from queries import operators
+from queries import operators, wording
 from settings import Settings
 from web import inputs, shapes
 
@@ -112,7 +112,7 @@ def relatives(description: str, settings: Settings, *, limit: int, guarded: bool
     `Unavailable` while other texts are being compared.
     """
     wanted = text.storable(description[:MAX_QUERY]).strip()
-    query = lexicon.read(wanted, guarded=guarded)
+    query = wording.read(wanted, guarded=guarded)
     if (
         query.phrases
         or query.choices
@@ -135,7 +135,7 @@ def relatives(description: str, settings: Settings, *, limit: int, guarded: bool
         model = judged.identity
     with database.scope():
         # Below a hit that has every word, what is only possible is noise.
-        least = PROBABLE if lexicon.stands(query) else LEAST
+        least = PROBABLE if wording.stands(query) else LEAST
         near = [(photo_id, score) for photo_id, score in near[:limit] if score >= least]
         texts = {photo_id: text_of(photo_id) for photo_id, _ in near}
     items = [

@@ -1,6 +1,6 @@
 """Search over analysed screenshots: which photos match a query, and their ranking; `/api/search`.
 
-The index and its vocabulary are in `lexicon.py`, which also expands the words of a query.
+The index is in `lexicon.py`; what the words of a query may mean, `queries/wording.py` finds.
 
 Ranking all matches is slow (1.3 s for a word in 95 % of a million photos). So a query takes its newest 2,000
 matches, lets FTS5 rank them where that is cheap, and compares the text of the best hundred with the query.
@@ -19,27 +19,13 @@ import readings
 import terms
 from clock import parse_time, utc_now
 from engines.findings import Category, Intent
-from lexicon import (
-    CONFUSED,
-    MAX_QUERY,
-    TEXTS,
-    TYPO,
-    Near,
-    Query,
-    Word,
-    as_typed,
-    figure_terms,
-    nearest,
-    read,
-    redactions,
-    rows,
-    texts_of,
-    understand,
-)
-from matches import Box, Marker, densest
+from lexicon import TEXTS, figure_terms, redactions, rows, texts_of
+from queries.matches import Box, Marker, densest
 from queries.operators import split
 from queries.scope import Scope, any_of, quoted
+from queries.wording import CONFUSED, MAX_QUERY, Near, Query, Word, as_typed, nearest, read, understand
 from text import encodable
+from vocabulary import TYPO
 from web import inputs, shapes
 from writings import figures
 

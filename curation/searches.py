@@ -18,8 +18,9 @@ import terms
 from clock import iso, utc_now
 from database import db
 from errors import BadInput, Conflict, NotFound
-from lexicon import MAX_QUERY, rows
+from lexicon import rows
 from models import SavedSearch
+from queries.wording import MAX_QUERY
 from text import one_line, storable
 from web import inputs, shapes
 

@@ -35,9 +35,9 @@ import search
 from clock import local_day, utc_now
 from database import db
 from errors import BadInput, NotFound
-from lexicon import MAX_QUERY
 from models import CalendarEntry, Dynamic, Feed, store_value, stored_value
 from outlets import atom, ics
+from queries.wording import MAX_QUERY
 from settings import NAME, Settings
 from text import storable
 from web import inputs, shapes

@@ -19,9 +19,11 @@ import photos
 import records
 import tallies
 from clock import iso
-from lexicon import OPEN, Query, counts, date_terms, filter_term, folded_tag, read, rows
+from lexicon import OPEN, date_terms, filter_term, folded_tag, rows
 from queries.operators import Operator, Period
+from queries.wording import Query, read
 from rules import apps, holdings
+from vocabulary import counts
 
 MOST_NAMED = 24  # apps or devices that one value may mean: they differ in upper and lower case only
 DAY = timedelta(days=1)

@@ -24,10 +24,10 @@ STOREYS = (
         ("database net pictures terminal", "buckets loops models spool"),
     ),
     ("models and rules", ("engines", "rules")),
-    ("HTTP, access, the gate", ("gate lexicon web", "access tallies tls")),
+    ("HTTP, access, the gate", ("gate vocabulary web", "access lexicon tallies tls")),
     (
         "stored data",
-        ("claims dynamics llm memory readings threads", "devices matches push records", "agenda photos"),
+        ("claims dynamics llm memory readings threads", "devices push records", "agenda photos"),
     ),
     ("queue and search", ("queries", "meaning search")),
     ("assistant and outlets", ("assistant", "outlets")),
@@ -69,8 +69,8 @@ INSIDE = {
         "feeds mcp tabular",
     ),
     "queries": (
-        "operators",
-        "scope",
+        "operators wording",
+        "matches scope",
     ),
     "rules": (
         "checks entities screen searched wordlists",

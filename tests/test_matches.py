@@ -9,11 +9,11 @@ from hypothesis import settings as examples
 from PIL import ImageFont
 
 import database
-import matches
 import readings
 from database import db
 from engines.lines import Line, Page
 from models import Reading
+from queries import matches
 from search import Correction
 from tests.support import fonts
 from tests.support.library import Library

@@ -850,7 +850,7 @@ def test_words_that_come_later_are_prefixes_and_typos_at_once(library):
 
 def test_words_that_came_one_by_one_are_found_like_those_that_were_there(library, monkeypatch):
     monkeypatch.setattr(
-        "lexicon.BLOCK", 2
+        "vocabulary.BLOCK", 2
     )  # words that stand together in memory: so few that they are parted all the time
     words = words_of(7, 49)
     photos = [library.add(word) for word in words[:40]]

@@ -23,8 +23,9 @@ from typing import NamedTuple
 import msgspec
 
 import terms
-from lexicon import CONFUSED, TYPO, Word
+from queries.wording import CONFUSED, Word
 from readings import Lines
+from vocabulary import TYPO
 from writings import figures
 
 MOST = 20  # matched words, and boxes, of a photo
