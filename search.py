@@ -2,10 +2,9 @@
 
 The index is in `lexicon.py`; what the words of a query may mean, `queries/wording.py` finds.
 
-Ranking all matches is slow (1.3 s for a word in 95 % of a million photos). So a query takes its newest 2,000
-matches, lets FTS5 rank them where that is cheap, and compares the text of the best hundred with the query.
-That comparison prefers exact words to prefixes and prefixes to typos, and recognises a phrase even if text
-recognition joined or split its words.
+The texts of at most a hundred candidates (`queries/candidates.py`) are compared with the query. That prefers
+exact words to prefixes and prefixes to typos, and recognises a phrase even if text recognition joined or
+split its words.
 """
 
 from datetime import datetime, timedelta
@@ -20,33 +19,20 @@ import terms
 from clock import parse_time, utc_now
 from engines.findings import Category, Intent
 from lexicon import TEXTS, figure_terms, redactions, rows, texts_of
+from queries import candidates
+from queries.candidates import Candidates, newest_with_all, request_of
 from queries.matches import Box, Marker, densest
-from queries.operators import split
-from queries.scope import Scope, any_of, quoted
-from queries.wording import CONFUSED, MAX_QUERY, Near, Query, Word, as_typed, nearest, read, understand
-from text import encodable
-from vocabulary import TYPO
+from queries.scope import Scope
+from queries.wording import Near, Query, Word, as_typed
+from vocabulary import CONFUSED, TYPO
 from web import inputs, shapes
 from writings import figures
-
-NEWEST = 2_000  # matches that are counted and ranked: the newest ones
-RERANKED = 100  # of these, the best are compared on their text, 0.1 ms each
-FEW = 5  # with fewer matches, words with typos match too
-COVERAGE = 0.6  # share of a query's weight that a photo must have when none has all words
-
-# Limits of the cost of a query. FTS5 ranks by reading all postings of all terms, 20 ms per million: with more
-# than `RANKABLE`, the newest matches count as the best. It finds matches by reading the postings of the
-# rarest word and looking up each meaning of the others: past `LOOKUPS`, the remaining words are so common
-# that they are not required.
-RANKABLE = 100_000
-LOOKUPS = 500_000
 
 # The parts of a score, which sum to 1: words present, words close together, words in the heading, and age.
 COVERED, CLOSE, HEADING, FRESH = 0.65, 0.25, 0.09, 0.01
 HALF_FRESH = timedelta(days=30)  # the age at which half of the freshness is left
 NEARBY = 12  # words: a sentence, or two lines of a screen
 
-MAX_NEAREST = 6  # words that are suggested when nothing was found
 MAX_FORMS = 5  # words that are named in place of one of the query
 
 
@@ -112,41 +98,28 @@ def find(
     filters = photos.Filters(
         device_id=device_id, category=category, intent=intent, app=app, since=since, until=until
     )
-    request = _read(text, filters, now, guarded=guarded)
+    request = request_of(text, filters, now, guarded=guarded)
     query, scope = request.query, request.scope
     if query.is_empty:
         return _listed(scope, limit) if request.operators else Found(0, [])
-    if scope.is_empty or not scope.limit_to_days():
+    found = candidates.find(query, scope)
+    if not found.words:
         return Found(0, [])
-    words = understand(query, typos=False)
-    total, candidates = _with_all(words, scope)
-    if total > RERANKED and len(query.sequence) > 1 and not query.choices:
-        candidates = list(dict.fromkeys([*_with_phrase(words, query, scope), *candidates]))[:RERANKED]
-    if total < FEW and query.loose:
-        words = understand(query, typos=True)
-        total, candidates = _with_all(words, scope)
-    if total or not query.loose:
-        matches = _ranked(candidates, words, query, now)
-    else:
-        matches = [
-            match
-            for match in _ranked(_with_most(words, scope), words, query, now)
-            if match.coverage >= COVERAGE
-        ]
-        total = len(matches)
-    items, corrected = _shown(matches[:limit], words, request.words)
-    near = [] if items else _nearest(words, query, scope)
-    return Found(total, items, corrected, near)
+    matches = [match for match in _ranked(found, query, now) if match.coverage >= found.least]
+    total = len(matches) if found.least else found.total
+    if not matches:
+        return Found(total, [], nearest=candidates.near(found.words, request))
+    return Found(total, *_shown(matches[:limit], found.words, request.words))
 
 
 def count_new(text: str, first_id: int, *, most: int, now: datetime) -> int:
     """How many photos from `first_id` on match a query, at most `most`: those with every word, without
     typos.
     """
-    request = _read(text, photos.Filters(), now)
+    request = request_of(text, photos.Filters(), now)
     scope = msgspec.structs.replace(request.scope, first_id=first_id)
     if not request.query.is_empty:
-        return len(_newest_with_all(request, scope, most))
+        return len(newest_with_all(request, scope, most))
     return scope.count(most) if request.operators and not scope.is_empty else 0
 
 
@@ -154,32 +127,10 @@ def newest(text: str, most: int, *, guarded: bool = False, now: datetime) -> lis
     """The newest photos that match a query, at most `most`: those with every word, without typos; or, without
     any words, all that pass its operators.
     """
-    request = _read(text, photos.Filters(), now, guarded=guarded)
+    request = request_of(text, photos.Filters(), now, guarded=guarded)
     if not request.query.is_empty:
-        return _newest_with_all(request, request.scope, most)
+        return newest_with_all(request, request.scope, most)
     return request.scope.listed(most)[1] if request.operators and not request.scope.is_empty else []
-
-
-def _newest_with_all(request: "_Request", scope: Scope, most: int) -> list[int]:
-    words = [] if scope.is_empty else understand(request.query, typos=False)
-    if not words or not all(word.meanings for word in words) or not scope.limit_to_days():
-        return []
-    return scope.newest(_every(words), most)
-
-
-class _Request(NamedTuple):
-    """A query with its operators and filters."""
-
-    words: str  # the text without operators
-    operators: bool  # whether it has any
-    query: Query
-    scope: Scope
-
-
-def _read(text: str, filters: photos.Filters, now: datetime, *, guarded: bool = False) -> _Request:
-    parts = split(encodable(text[:MAX_QUERY]), now=now)
-    query = read(parts.words, guarded=guarded)
-    return _Request(parts.words, bool(parts.operators), query, Scope.of(parts.operators, query, filters))
 
 
 def _listed(scope: Scope, limit: int) -> Found:
@@ -200,72 +151,6 @@ def _listed(scope: Scope, limit: int) -> Found:
     )
 
 
-def _with_all(words: list[Word], scope: Scope) -> tuple[int, list[int]]:
-    """How many photos have every word, at most `NEWEST`, and the candidates for a comparison of the text."""
-    if not all(word.meanings for word in words):
-        return 0, []
-    return _candidates(_every(words), scope, sum(word.photos for word in words))
-
-
-def _every(words: list[Word]) -> list[str]:
-    """The conditions for photos that have every word; very common ones are left out."""
-    rarest_first = sorted(words, key=lambda word: word.photos)
-    conditions: list[str] = []
-    lookups = 0
-    for word in rarest_first:
-        lookups += len(word.meanings) * rarest_first[0].photos
-        if not conditions or lookups < LOOKUPS:
-            conditions.append(any_of(word.meanings))
-    return conditions
-
-
-def _with_phrase(words: list[Word], query: Query, scope: Scope) -> list[int]:
-    """The newest photos with the exact phrase, which may be older than the newest photos with its words."""
-    if min(word.photos for word in words) * len(query.sequence) > LOOKUPS:
-        return []
-    return scope.newest([quoted(" ".join(query.sequence))], RERANKED // 2)
-
-
-def _with_most(words: list[Word], scope: Scope) -> list[int]:
-    """Candidates that include all photos with `COVERAGE` of the words' weight: each such photo has at least
-    one of the heaviest words.
-    """
-    missable = (1 - COVERAGE) * sum(word.weight for word in words)
-    if len(words) < 2 or sum(word.weight for word in words if not word.meanings) > missable:
-        return []
-    meanings: dict[str, float] = {}
-    weight, postings = 0.0, 0
-    for word in sorted(words, key=lambda word: word.weight, reverse=True):
-        meanings |= word.meanings
-        postings += word.photos
-        weight += word.weight
-        if weight > missable:
-            break
-    return _candidates([any_of(meanings)], scope, postings)[1]
-
-
-def _candidates(conditions: list[str], scope: Scope, postings: int) -> tuple[int, list[int]]:
-    newest = scope.newest(conditions, NEWEST)
-    # A guarded query is not ranked by FTS5, which would count the words that are redacted, too.
-    if len(newest) <= RERANKED or postings + scope.postings > RANKABLE or scope.guarded:
-        return len(newest), newest[:RERANKED]
-    sql, values = scope.matching(conditions)
-    # By `bm25` and not by `rank`, the same value: SQLite takes three quarters of the time.
-    best = rows(
-        f"{sql} AND photo_index.rowid >= ? ORDER BY bm25(photo_index) LIMIT {RERANKED}", *values, newest[-1]
-    )
-    return len(newest), [row[0] for row in best]
-
-
-def _nearest(words: list[Word], query: Query, scope: Scope) -> list[Near]:
-    """Words that exist and are near to those of a query, each with its number of photos in the scope."""
-    near = nearest(words, query)
-    if scope.narrows:
-        within = msgspec.structs.replace(scope, phrases=[])
-        near = [Near(word, len(within.newest([quoted(word)], NEWEST))) for word, _ in near]
-    return [word for word in near if word.photos][:MAX_NEAREST]
-
-
 # ---------------------------------------------------------------------------------------------------- ranking
 
 
@@ -284,11 +169,11 @@ class _Match(NamedTuple):
     score: float
 
 
-def _ranked(photo_ids: list[int], words: list[Word], query: Query, now: datetime) -> list[_Match]:
+def _ranked(found: Candidates, query: Query, now: datetime) -> list[_Match]:
     """The photos by their scores; of those with nearly equal scores, the newest first."""
-    comparison = _Comparison(words, query)
+    comparison = _Comparison(found.words, query)
     matches = []
-    for searched in _texts(photo_ids, guarded=query.guarded):
+    for searched in _texts(found.photo_ids, guarded=query.guarded):
         coverage, score = comparison.of(searched.texts)
         age = max(timedelta(), now - datetime.fromisoformat(searched.taken))
         matches.append(_Match(searched, coverage, score + FRESH * 0.5 ** (age / HALF_FRESH)))

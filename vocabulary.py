@@ -23,15 +23,22 @@ from rapidfuzz.distance import OSA
 import database
 import terms
 from database import db
-from writings import figures
+from writings import figures, han
 
-LONG_NUMBER = 8  # so many characters of a number or code: its last digits find it
+# So many of its last digits find a number of so many.
+FEWEST_DIGITS, LONG_NUMBER = 4, 8
+MOST_RUNS = 200  # of characters that have the same sounds
 BLOCK = 64  # words in one string in memory; finding one of them takes 3 µs
 SLICE = 20_000  # words that are read at once
-TYPO, FAR_TYPO = 0.7, 0.5  # the worth of a term with one letter different, and with two
+MAX_MEANINGS = 24  # terms that one word may mean; fewer if a query has many words
+# The worth of a term that differs from the query's word: characters that text recognition confuses, the word
+# joined with its neighbour or split in two, a longer word, one letter different, two letters different.
+CONFUSED, JOINED, LONGER, TYPO, FAR_TYPO = 0.95, 0.95, 0.85, 0.7, 0.5
 EVERYTHING = "@"  # a term that every photo in the index has
 NO_WORD = (EVERYTHING, figures.MARK)  # how terms begin that are no words
 SEEN = "documents - hidden"  # photos that a guarded query may find by a term
+
+_ALIKE = {character: group for group in ("0o", "1li") for character in group}
 
 
 def counts(of: Iterable[str], *, guarded: bool = False) -> dict[str, int]:
@@ -43,6 +50,32 @@ def counts(of: Iterable[str], *, guarded: bool = False) -> dict[str, int]:
     if guarded:
         sql += f" AND {SEEN} > 0"
     return dict(db.execute_sql(sql, (msgspec.json.encode(list(of)).decode(),)).fetchall())
+
+
+def sounding(syllables: list[str], *, guarded: bool) -> list[str]:
+    """The runs of characters with these sounds whose pairs are in the vocabulary, the most frequent first, as
+    terms with spaces.
+    """
+    if not 2 <= len(syllables) <= han.MOST_SYLLABLES:
+        return []
+    number = SEEN if guarded else "documents"
+    runs: dict[str, int] = {}
+    for place, (first, second) in enumerate(itertools.pairwise(map(han.characters, syllables))):
+        begins = set(first) if not place else set(first).intersection(run[-1] for run in runs)
+        pairs: dict[str, list[tuple[str, int]]] = {}
+        for term, count in db.execute_sql(
+            f"""SELECT term, {number} FROM json_each(?) AS begin JOIN vocabulary
+            ON term > begin.value AND term < begin.value || char(1114111) WHERE {number} > 0""",  # noqa: S608
+            (msgspec.json.encode(sorted(begins)).decode(),),
+        ):
+            if len(term) == 2 and term[1] in second:
+                pairs.setdefault(term[0], []).append((term, count))
+        found = pairs.values() if not place else ()
+        grown = {term: count for several in found for term, count in several}
+        for run, fewest in runs.items():
+            grown |= {run + term[1]: min(fewest, count) for term, count in pairs.get(run[-1], ())}
+        runs = dict(sorted(grown.items(), key=lambda one: -one[1])[:MOST_RUNS])
+    return [" ".join(map("".join, itertools.pairwise(run))) for run in runs]
 
 
 def latest(*, guarded: bool) -> "Words":
@@ -114,6 +147,23 @@ class Words:
 
     def __contains__(self, word: str) -> bool:
         return bool(self._blocks) and word in self._block(word).words()
+
+    def close(self, word: str) -> Iterator[tuple[str, float]]:
+        """Terms that `word` may mean without a typo, with their worth, the closest first."""
+        spellings = map("".join, itertools.product(*(_ALIKE.get(character, character) for character in word)))
+        for spelling in itertools.islice(spellings, 256):
+            if spelling != word and spelling in self:
+                yield spelling, CONFUSED
+        if word not in self:
+            for place in range(2, len(word) - 1):
+                if word[:place] in self and word[place:] in self:
+                    yield f"{word[:place]} {word[place:]}", JOINED
+        if len(word) >= FEWEST_DIGITS and word.isdigit():
+            for longer in self.ending(word, MAX_MEANINGS // 2):
+                yield longer, LONGER
+        if len(word) > 1:
+            for longer in self.starting(word, MAX_MEANINGS // 2):
+                yield longer, LONGER * (0.8 + 0.2 * len(word) / len(longer))
 
     def starting(self, prefix: str, most: int) -> list[str]:
         """The `most` most frequent words that are longer than `prefix` and start with it."""

@@ -23,9 +23,9 @@ from typing import NamedTuple
 import msgspec
 
 import terms
-from queries.wording import CONFUSED, Word
+from queries.wording import Word
 from readings import Lines
-from vocabulary import TYPO
+from vocabulary import CONFUSED, TYPO
 from writings import figures
 
 MOST = 20  # matched words, and boxes, of a photo

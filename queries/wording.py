@@ -17,12 +17,11 @@ from rapidfuzz.distance import OSA
 import terms
 from lexicon import OPEN, rows
 from text import encodable
-from vocabulary import EVERYTHING, SEEN, Words, counts, latest
+from vocabulary import EVERYTHING, JOINED, MAX_MEANINGS, Words, counts, latest, sounding
 from writings import figures, han
 
 MAX_QUERY = 1_000  # characters of a query that are read
 MAX_WORDS = 32  # words of a query that are used
-MAX_MEANINGS = 24  # terms that one word may mean; fewer if a query has many words
 ALL_MEANINGS = 128  # terms that all words of a query may mean
 MAX_TYPOS = 4  # words of a query that are checked for typos; scanning 100,000 words takes 1 to 8 ms each
 SUGGESTED = 12  # words that are near to those of a query
@@ -34,21 +33,15 @@ EMPTY = frozenset(
     too up us very was we were what when where which while who why will with would you your 的 了 和 是 在 我
     你 他 她 它 也 都 就 不 有 与 及 或 吗 呢 吧""".split()  # noqa: SIM905  # one word a line would take two pages
 )
-FEWEST_DIGITS = 4  # so many of its last digits find a number
 MAX_SPELLED = 8  # words of a query that are read as pinyin
-MOST_RUNS = 200  # of characters that have the same sounds
 LONGEST_JOIN = 4  # words that text recognition may join
 # With so many photos, other meanings of a word add nothing: photos with the exact word are ranked first.
 PLENTY = 2_000
 
-# The worth of a term that differs from the query's word: characters that text recognition confuses, the word
-# joined with its neighbour or split in two, a longer word, one letter different, two letters different.
-CONFUSED, JOINED, LONGER = 0.95, 0.95, 0.85
 # A day or a number in another writing; a day of which the text has no year; Chinese that is spelled by its
 # sound.
 REWRITTEN, WITHOUT_YEAR, SPOKEN = 0.94, 0.75, 0.8
 
-_ALIKE = {character: group for group in ("0o", "1li") for character in group}
 _QUOTED = re.compile(r'"([^"]*)"')
 _PIECES = re.compile(r'"[^"]*"|[^\s"]+')
 _OR = ("OR", "|", "或")
@@ -151,7 +144,7 @@ def understand(query: Query, *, typos: bool) -> list[Word]:
     free = [term for term in own if term in query.loose and terms.is_word(term) and " " not in term]
     for term in free:
         if typos or photos_with.get(term, 0) < PLENTY:
-            own[term].meanings |= dict(itertools.islice(_close(term, vocabulary), most))
+            own[term].meanings |= dict(itertools.islice(vocabulary.close(term), most))
     if typos:
         for term in sorted(free, key=lambda term: photos_with.get(term, 0))[:MAX_TYPOS]:
             own[term].meanings = dict(vocabulary.near(term)[:most]) | own[term].meanings
@@ -226,24 +219,6 @@ def _is_preparing() -> bool:
     return bool(rows("SELECT 1 FROM analyses INDEXED BY analyses_unjudged WHERE judged = 0 LIMIT 1"))
 
 
-def _close(word: str, vocabulary: Words) -> Iterator[tuple[str, float]]:
-    """Terms that `word` may mean without a typo, with their worth, the closest first."""
-    spellings = map("".join, itertools.product(*(_ALIKE.get(character, character) for character in word)))
-    for spelling in itertools.islice(spellings, 256):
-        if spelling != word and spelling in vocabulary:
-            yield spelling, CONFUSED
-    if word not in vocabulary:
-        for place in range(2, len(word) - 1):
-            if word[:place] in vocabulary and word[place:] in vocabulary:
-                yield f"{word[:place]} {word[place:]}", JOINED
-    if len(word) >= FEWEST_DIGITS and word.isdigit():
-        for longer in vocabulary.ending(word, MAX_MEANINGS // 2):
-            yield longer, LONGER
-    if len(word) > 1:
-        for longer in vocabulary.starting(word, MAX_MEANINGS // 2):
-            yield longer, LONGER * (0.8 + 0.2 * len(word) / len(longer))
-
-
 def _joins(query: Query, vocabulary: Words) -> Iterator[tuple[dict[str, float], list[str]]]:
     """Terms that join neighbouring words of the query, each with these words."""
     for first, last in itertools.combinations(range(len(query.sequence)), 2):
@@ -282,32 +257,6 @@ def _spoken(query: Query, free: list[str]) -> Iterator[tuple[list[str], list[str
     for together in groups:
         found: list[str] = []
         for way in itertools.islice(itertools.product(*(ways[term] for term in together)), han.MOST_WAYS):
-            found += _sounding(list(itertools.chain.from_iterable(way)), guarded=query.guarded)
+            found += sounding(list(itertools.chain.from_iterable(way)), guarded=query.guarded)
         if found:
             yield found[: MAX_MEANINGS // 2], together
-
-
-def _sounding(syllables: list[str], *, guarded: bool) -> list[str]:
-    """The runs of characters with these sounds whose pairs are in the vocabulary, the most frequent first, as
-    terms with spaces.
-    """
-    if not 2 <= len(syllables) <= han.MOST_SYLLABLES:
-        return []
-    number = SEEN if guarded else "documents"
-    runs: dict[str, int] = {}
-    for place, (first, second) in enumerate(itertools.pairwise(map(han.characters, syllables))):
-        begins = set(first) if not place else set(first).intersection(run[-1] for run in runs)
-        pairs: dict[str, list[tuple[str, int]]] = {}
-        for term, count in rows(
-            f"""SELECT term, {number} FROM json_each(?) AS begin JOIN vocabulary
-            ON term > begin.value AND term < begin.value || char(1114111) WHERE {number} > 0""",  # noqa: S608
-            msgspec.json.encode(sorted(begins)).decode(),
-        ):
-            if len(term) == 2 and term[1] in second:
-                pairs.setdefault(term[0], []).append((term, count))
-        found = pairs.values() if not place else ()
-        grown = {term: count for several in found for term, count in several}
-        for run, fewest in runs.items():
-            grown |= {run + term[1]: min(fewest, count) for term, count in pairs.get(run[-1], ())}
-        runs = dict(sorted(grown.items(), key=lambda one: -one[1])[:MOST_RUNS])
-    return [" ".join(map("".join, itertools.pairwise(run))) for run in runs]

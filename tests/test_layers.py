@@ -71,6 +71,7 @@ INSIDE = {
     "queries": (
         "operators wording",
         "matches scope",
+        "candidates",
     ),
     "rules": (
         "checks entities screen searched wordlists",

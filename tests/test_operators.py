@@ -14,6 +14,7 @@ from curation import opened
 from database import db
 from engines.records import Field, Record
 from models import Analysis, Photo, PhotoTag, SyncState
+from queries import candidates
 from queries.operators import MOST, NAMES, split
 from tests.support.library import NOW, Library
 from tests.support.properties import REPEATED, at_least
@@ -268,8 +269,8 @@ def test_a_day_is_that_of_this_machine(library, zone):
 
 
 def test_an_old_photo_is_found_behind_thousands_with_the_same_word(library, monkeypatch):
-    monkeypatch.setattr(search, "NEWEST", 20)
-    monkeypatch.setattr(search, "RERANKED", 10)
+    monkeypatch.setattr(candidates, "NEWEST", 20)
+    monkeypatch.setattr(candidates, "RERANKED", 10)
     old = library.add("harbour https://a.example.org", app_name="Maps", device_id="old")
     with database.scope(), db.atomic():
         Analysis.update(kept=True).where(Analysis.photo == old).execute()

@@ -29,6 +29,7 @@ TESTED = {
     "outlets/linked.py": "test_tabular.py",
     "outlets/mcp_tools.py": "test_mcp_server.py",
     "queries": "test_operators.py",
+    "queries/candidates.py": "test_search.py",
     "queries/wording.py": "test_search.py",
     "reasoner.py": "test_dynamics.py",
     "rules": "test_rules.py",
