@@ -29,22 +29,21 @@ import gate
 import lexicon
 import llm
 import loops
-import memory
 import models
 import photos
 import readings
-import reasoner
 import records
+import results
 import tallies
+import uploads
 from buckets import away
 from claims import Claim
-from clock import local_time, utc_now
+from clock import utc_now
 from curation import stacks
 from database import db
 from engines import configuration, ledger
-from engines.findings import Findings, Intent, MemoryCandidate
+from engines.findings import Findings, Intent
 from engines.lines import Page
-from engines.records import Record
 from errors import (
     AnswerUnusable,
     NotFound,
@@ -57,7 +56,6 @@ from errors import (
 )
 from locks import Presence, named_lock
 from models import Analysis, Photo, Selected
-from outlets import webhooks
 from settings import Settings
 from web import inputs, shapes
 
@@ -118,7 +116,7 @@ class Worker:
         While several uploads are being stored, it first waits for them, at most `UPLOADS_FIRST` seconds. The
         threads of the pool repeat this. It raises only what the database raises.
         """
-        database.store().cache(photos.Arriving).wait(UPLOADS_FIRST)
+        database.store().cache(uploads.Arriving).wait(UPLOADS_FIRST)
         began = time.monotonic()
         self._settle_unsettled()
         task = self._next_task()
@@ -138,7 +136,7 @@ class Worker:
         with database.scope():
             config = configuration.latest(self._settings)
             model = llm.model_for(config, self._settings)
-            prepared = database.store().cache(photos.Prepared)
+            prepared = database.store().cache(uploads.Prepared)
             prepared.wanted = config.provider != configuration.LOCAL
             if llm.out_of_tokens(config, self._settings, now=self._clock()):
                 return None  # the queue continues tomorrow
@@ -149,7 +147,7 @@ class Worker:
         """The outcome for a claimed photo; None when an earlier result was copied, or is waited for."""
         claim, config, model = task
         with database.scope():
-            if _copied_from_twin(claim, model.identity, now=self._clock()):
+            if results.copied_from_twin(claim, model.identity, now=self._clock()):
                 stacks.place(claim.photo_id)
                 log.info("photo %d analysed: copied from the same picture", claim.photo_id)
                 return None
@@ -258,19 +256,20 @@ class Worker:
                 return False
             of_photo = (Photo.filename, Photo.original_timestamp)
             columns = (Analysis.photo, Analysis.analyser, Analysis.completed_at, *of_photo)
-            due = _JUDGED_HERE | ((Analysis.status == "done") & Analysis.records.is_null())
+            due = results.JUDGED_HERE | ((Analysis.status == "done") & Analysis.records.is_null())
             rows = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids), due)
             # `objects` puts the columns of both tables on one object.
             stored = [(row, readings.page_of(row.photo_id)) for row in cast("Iterator[Any]", rows.objects())]
+        settings = self._settings
         judged = [
-            (row, *llm.judge_again(*found, row.filename, taken=_time_taken(row), settings=self._settings))
-            for row, found in stored
-            if found is not None
+            (row, *llm.judge_again(*page, row.filename, taken=results.time_taken(row), settings=settings))
+            for row, page in stored
+            if page is not None
         ]
         with database.scope(), db.atomic():
             for row, found, analyser in judged:
                 if row.analyser != analyser:
-                    _replace_judgement(row, found, analyser)
+                    results.replace_judgement(row, found, analyser)
             models.store_value("analysis.judged", Judged(version, min(ids)))
         before = self._rejudged // PROGRESS_EVERY
         self._rejudged += len(judged)
@@ -312,9 +311,9 @@ class Worker:
         """Read a claimed photo and ask the model for it, or the embedded one if it must not leave. None
         when the result of a near-duplicate was copied, or is waited for. Raises what the database raises.
         """
-        name, taken = photo.filename, _time_taken(photo)
+        name, taken = photo.filename, results.time_taken(photo)
         before = gate.is_before(config, self._settings)
-        prepared = database.store().cache(photos.Prepared).take(claim.photo_id)
+        prepared = database.store().cache(uploads.Prepared).take(claim.photo_id)
         text = ""
         if llm.reads_first(config, self._settings):
             read = self._read_first(claim, picture, waits=before)
@@ -361,7 +360,7 @@ class Worker:
         page, engine = read
         with database.scope(), db.atomic():
             if claims.is_current(claim):
-                _keep_and_index(claim.photo_id, page, engine, now=self._clock())
+                results.keep_and_index(claim.photo_id, page, engine, now=self._clock())
         return readings.lines_on(page).content
 
     def _copied_from_stack(self, claim: Claim, analyser: str) -> bool:
@@ -378,7 +377,7 @@ class Worker:
             if other is None:
                 claims.postpone(claim, now=self._clock())
                 return True
-            _copy_from_near_duplicate(claim, other, analyser, now=self._clock())
+            results.copy_from_near_duplicate(claim, other, analyser, now=self._clock())
         log.info("photo %d analysed: copied from a near-duplicate", claim.photo_id)
         return True
 
@@ -401,7 +400,7 @@ class Worker:
         if read is None:
             return time.monotonic() >= self._reads_again_at
         with database.scope(), db.atomic():
-            _keep_and_index(photo_id, *read, now=self._clock())
+            results.keep_and_index(photo_id, *read, now=self._clock())
         return True
 
     def _read(self, photo_id: int, picture: BinaryIO, *, patience: float) -> tuple[Page, str] | None:
@@ -527,190 +526,12 @@ def _settle(ended: _Outcome, outcome: Findings | SnaploreError, *, now: datetime
             return
         match outcome:
             case Findings():
-                result = result_fields(outcome)
-                if outcome.page is None:
-                    read = readings.text(claim.photo_id)
-                    result["visible_text"] = readings.merged(read, outcome.visible_text)
-                    result["records"] = records.encoded(_records_of(claim.photo_id, outcome))
-                _save(claim, result, analyser, now=now)
-                if outcome.page is not None:
-                    _keep_reading(claim.photo_id, outcome.page, outcome.reader)
-                agenda.renew(claim.photo_id, now=now)
-                _remember(claim, outcome.memories, now=now)
+                results.keep(claim, outcome, analyser, now=now)
             case _:
-                if isinstance(outcome, AnswerUnusable) and analyser.startswith(_LOCAL) and ended.asked:
+                if isinstance(outcome, AnswerUnusable) and analyser.startswith(results.LOCAL) and ended.asked:
                     readings.count_tries(claim.photo_id, 1)  # the embedded model could not read it
                 claims.fail(claim, outcome, now=now)
         claims.end(claim, outcome if ended.asked else None, now=now)
-
-
-# CROSS JOIN keeps this order: SQLite would start with all finished analyses.
-_TWIN = """
-    SELECT twin.id FROM analyses AS own
-    JOIN photos ON photos.id = own.photo_id
-    CROSS JOIN photos AS same ON same.sha256 = photos.sha256
-    CROSS JOIN analyses AS twin ON twin.photo_id = same.id
-    WHERE own.id = ? AND NOT own.fresh AND twin.status = 'done' AND twin.analyser = ?
-    LIMIT 1
-"""
-
-
-def _copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
-    """Copy the result of the same analyser for identical bytes, without a call; False when there is none."""
-    found = db.execute_sql(_TWIN, (claim.analysis_id, analyser)).fetchone()
-    twin = None if found is None else Analysis.get_or_none(Analysis.id == found[0])
-    if twin is None:
-        return False
-    with db.atomic():
-        if claims.is_current(claim):
-            _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
-            if readings.copy(twin.photo_id, claim.photo_id):
-                readings.end_tries(claim.photo_id)
-            agenda.renew(claim.photo_id, now=now)
-        claims.end(claim, None, now=now)  # the provider was not asked
-    return True
-
-
-def _copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now: datetime) -> None:
-    with db.atomic():
-        other = Analysis.get_or_none(Analysis.photo == other_id)
-        if other is None or not claims.is_current(claim):
-            claims.give_back(claim, now=now)  # deleted meanwhile
-            return
-        result = {name: getattr(other, name) for name in _RESULT_FIELDS}
-        result["visible_text"] = readings.text(claim.photo_id)
-        found = records.decoded(other.records)
-        there = records.on_page(found, claim.photo_id, confidence=other.confidence)
-        result["records"] = records.encoded(there)
-        _save(claim, result, f"{analyser}, of the near-duplicate {other_id}", now=now)
-        agenda.renew(claim.photo_id, now=now)
-        claims.end(claim, None, now=now)  # the provider was not asked
-
-
-_LOCAL = f"{configuration.LOCAL}/"  # how the identity of the embedded model begins
-_RESULT_FIELDS = (
-    "app_name",
-    "content_category",
-    "intent",
-    "title",
-    "summary",
-    "entities",
-    "confidence",
-    "visible_text",
-    "llm_response",
-    "records",
-)
-
-
-def result_fields(findings: Findings) -> dict[str, Any]:
-    """The columns of an analysis row that hold these findings."""
-    result = {name: getattr(findings, name) for name in _RESULT_FIELDS if hasattr(findings, name)}
-    return {
-        **result,
-        "entities": msgspec.json.encode(findings.entities).decode(),
-        "llm_response": findings.raw,
-        "records": records.encoded(findings.records or []),
-    }
-
-
-def _records_of(photo_id: int, found: Findings) -> list[Record]:
-    """The records of a remote model with their lines, or those of the rules where it has named none: smaller
-    models leave the field out.
-    """
-    if found.records is not None:
-        return records.on_page(found.records, photo_id, confidence=found.confidence)
-    read, photo = readings.page_of(photo_id), photos.get(photo_id)
-    if read is None:
-        return []
-    settings = database.store().settings
-    judged, _ = llm.judge_again(*read, photo.filename, taken=_time_taken(photo), settings=settings)
-    return judged.records or []
-
-
-def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime) -> None:
-    lexicon.remove(claim.photo_id)  # before the update: removing an earlier result needs its text
-    done = {
-        "status": "done",
-        "analyser": analyser,
-        "completed_at": now,
-        "error_message": None,
-        "fault": "",
-        "fresh": False,
-        "noted": False,
-    }
-    counters = {"attempts": 0, "interruptions": 0, "returns": 0}
-    Analysis.update(**result, **done, **counters, **claims.UNLEASED).where(
-        Analysis.id == claim.analysis_id
-    ).execute()
-    gate.mark(claim.photo_id, result["visible_text"])
-    lexicon.index(claim.photo_id)
-    records.file([claim.photo_id])
-    reasoner.count_completed()
-    webhooks.record(webhooks.ANALYSED, claim.photo_id, now=now)
-
-
-_JUDGED_HERE = (Analysis.status == "done") & Analysis.analyser.startswith(_LOCAL)
-
-
-def _replace_judgement(row: Any, found: Findings, analyser: str) -> None:
-    """Save what the embedded model finds now, unless the photo was analysed anew meanwhile. Of what another
-    model has analysed, only the records.
-    """
-    same = (Analysis.photo == row.photo_id) & (Analysis.analyser == row.analyser)
-    same &= (Analysis.completed_at == row.completed_at) & (Analysis.status == "done")
-    if not Analysis.select().where(same).exists():
-        return
-    fields = {name: value for name, value in result_fields(found).items() if name != "visible_text"}
-    if not row.analyser.startswith(_LOCAL):
-        Analysis.update(records=fields["records"]).where(same).execute()
-    else:
-        lexicon.remove(row.photo_id)  # before the update: removing needs the text that was indexed
-        Analysis.update(**fields, analyser=analyser).where(same).execute()
-        lexicon.index(row.photo_id)
-    records.file([row.photo_id])
-
-
-def _keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) -> None:
-    """Save what was read on a photo outside of its analysis, and index its text together with what a remote
-    model has seen.
-    """
-    columns = Analysis.select(Analysis.visible_text, Analysis.analyser, Analysis.records, Analysis.confidence)
-    row = columns.where(Analysis.photo == photo_id).get_or_none()
-    if row is None:
-        return  # deleted meanwhile
-    before, seen = readings.text(photo_id), ""
-    if not row.analyser.startswith(_LOCAL):
-        seen = row.visible_text.removeprefix(before)
-    lexicon.remove(photo_id)  # before the update: removing needs the text that was indexed
-    _keep_reading(photo_id, page, reader)
-    changed = {"visible_text": readings.merged(readings.text(photo_id), seen)}
-    if row.records is not None:  # their lines are others now
-        found = records.on_page(records.decoded(row.records), photo_id, confidence=row.confidence)
-        changed["records"] = records.encoded(found)
-    Analysis.update(**changed).where(Analysis.photo == photo_id).execute()
-    gate.mark(photo_id, changed["visible_text"])
-    lexicon.index(photo_id)
-    records.file([photo_id])
-    agenda.renew(photo_id, now=now)
-
-
-def _keep_reading(photo_id: int, page: Page, reader: str) -> None:
-    readings.save(photo_id, page, reader=reader)
-    readings.end_tries(photo_id)
-
-
-def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:
-    """Save what the picture tells about the person. A second analysis of it adds nothing, because memories
-    are de-duplicated.
-    """
-    device_id = photos.get(claim.photo_id).device_id if candidates else ""
-    for candidate in candidates:
-        memory.remember(candidate, source_type="screenshot", device_id=device_id, now=now)
-
-
-def _time_taken(photo: Any) -> datetime:
-    """When a photo was taken, in local time without a zone."""
-    return local_time(photo.original_timestamp)
 
 
 def _fingerprint(config: configuration.Configuration) -> str:

@@ -39,13 +39,13 @@ import llm
 import meaning
 import memory
 import models
-import photos
 import push
 import readings
 import reasoner
 import records
 import search
 import threads
+import uploads
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
 from commands import table
@@ -77,7 +77,7 @@ BLUEPRINTS = (
     access.routes,
     feeds.routes,
     shares.routes,
-    photos.routes,
+    uploads.routes,  # and those of `photos`
     readings.routes,
     records.routes,
     tabular.routes,

@@ -190,10 +190,10 @@ def _tidy() -> float:
     It closes idle database connections, with page caches of 4 MB each, and trims the heap.
     """
     import database
-    import photos
+    import uploads
 
     database.db.rest()
-    database.store().cache(photos.Prepared).clear()
+    database.store().cache(uploads.Prepared).clear()
     with contextlib.suppress(AttributeError):
         _libc.malloc_trim(0)
     return TIDY_EVERY

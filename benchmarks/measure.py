@@ -26,9 +26,9 @@ import analysis
 import database
 import llm
 import models
-import photos
 import pictures
 import search
+import uploads
 from app import create_app
 from assistant import chat
 from benchmarks import floors, material, seed
@@ -595,8 +595,8 @@ def _store(settings: Settings, pictures: list[bytes]) -> None:
     database.open_store(settings)
     with database.scope():
         for number, picture in enumerate(pictures):
-            upload = photos.Upload("phone_1", f"Screenshot_{number}.png", utc_now())
-            photos.store(seed.upload_of(picture), upload, now=utc_now())
+            upload = uploads.Upload("phone_1", f"Screenshot_{number}.png", utc_now())
+            uploads.store(seed.upload_of(picture), upload, now=utc_now())
 
 
 def _wait_until_analysed(service: Service) -> None:

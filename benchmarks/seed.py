@@ -1,8 +1,9 @@
 """Data folders with many photos, a million in a quarter of an hour.
 
-The first of every `ALIKE` photos goes through `photos.store` and `analysis.Worker`: its files are sealed, its
-rows written and its text indexed as in service. The rows of the following photos are copies of its rows with
-their own ids, names, times and texts; their files are hard links to its files; and they are indexed together.
+The first of every `ALIKE` photos goes through `uploads.store` and `analysis.Worker`: its files are sealed,
+its rows written and its text indexed as in service. The rows of the following photos are copies of its rows
+with their own ids, names, times and texts; their files are hard links to its files; and they are indexed
+together.
 A test checks that both ways leave the same in every table.
 
 Work that would take hours for 100,000 photos and does not affect the measurements is left out: pictures have
@@ -33,9 +34,10 @@ import gate
 import lexicon
 import llm
 import models
-import photos
 import readings
 import reasoner
+import results
+import uploads
 from benchmarks import material
 from database import db
 from engines.findings import Findings
@@ -175,13 +177,13 @@ def copy_unencrypted(source: Settings, target: Settings) -> None:
 
 def upload_of(data: bytes) -> Spool:
     """A spool with `data`, as the form parser makes it from a file part."""
-    spool = Spool(photos.MAX_FILE)
+    spool = Spool(uploads.MAX_FILE)
     spool.write(data)
     return spool
 
 
-def described(number: int, taken: datetime) -> photos.Upload:
-    return photos.Upload(
+def described(number: int, taken: datetime) -> uploads.Upload:
+    return uploads.Upload(
         f"phone_{number % DEVICES}",
         f"Screenshot_{number:06}.png",
         taken,
@@ -193,7 +195,7 @@ def described(number: int, taken: datetime) -> photos.Upload:
 def _store_and_analyse(settings: Settings, number: int, moment: datetime) -> None:
     spool = upload_of(material.tiny_picture(number))
     with database.scope():
-        photos.store(spool, described(number, moment), now=moment)
+        uploads.store(spool, described(number, moment), now=moment)
     with contextlib.closing(analysis.Worker(settings, clock=lambda: moment)) as worker:
         worker.work()
 
@@ -222,7 +224,7 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
             }
         )
         findings = writer.findings()
-        found = analysis.result_fields(findings)
+        found = results.columns_of(findings)
         reading_rows.append(readings.row(photo["id"] + step, findings.page, reader=findings.reader))
         ids = {"id": analysed["id"] + step, "photo": photo["id"] + step, "device_id": upload.device_id}
         analysis_rows.append(
@@ -256,7 +258,7 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
 
 
 def _linked(path: str) -> str:
-    """A hard link to the stored file at `path`, named as `photos.store` names files; the link's path."""
+    """A hard link to the stored file at `path`, named as `uploads.store` names files; the link's path."""
     folder = database.store().folder
     original = folder / path
     place = new_place(folder / Path(path).parts[0]).with_suffix(original.suffix)

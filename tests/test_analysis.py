@@ -14,9 +14,9 @@ import database
 import lexicon
 import llm
 import models
-import photos
 import pictures
 import readings
+import uploads
 from clock import local_time, utc_now
 from engines.circuit import Circuit
 from engines.findings import Entity, Findings
@@ -125,7 +125,7 @@ def test_an_upload_is_decoded_once_for_its_thumbnail_and_a_remote_model(client, 
 def test_an_analysis_waits_for_a_crowd_of_uploads_but_not_for_one(client, fake_llm, worker, monkeypatch):
     monkeypatch.setattr(analysis, "UPLOADS_FIRST", 60.0)
     upload(client, "one", "two")
-    arriving = database.store().cache(photos.Arriving)
+    arriving = database.store().cache(uploads.Arriving)
     with arriving.one():
         assert worker.work() is True
         working = threading.Thread(target=worker.work)
@@ -141,7 +141,7 @@ def test_an_analysis_waits_for_a_crowd_of_uploads_but_not_for_one(client, fake_l
 def test_an_analysis_does_not_wait_for_ever_while_uploads_go_on(client, fake_llm, worker, monkeypatch):
     monkeypatch.setattr(analysis, "UPLOADS_FIRST", 0.01)
     upload(client, "one")
-    arriving = database.store().cache(photos.Arriving)
+    arriving = database.store().cache(uploads.Arriving)
     with arriving.one(), arriving.one():
         assert worker.work() is True
 
@@ -150,7 +150,7 @@ def test_an_analysis_does_not_wait_for_ever_while_uploads_go_on(client, fake_llm
 
 def test_in_a_crowd_of_uploads_the_picture_for_a_model_is_made_later(client, fake_llm, turn):
     assert turn() is False  # from now on it is known that a remote model analyses
-    arriving, prepared = (database.store().cache(kind) for kind in (photos.Arriving, photos.Prepared))
+    arriving, prepared = (database.store().cache(kind) for kind in (uploads.Arriving, uploads.Prepared))
     with arriving.one():
         [crowded] = upload(client, "crowded")
     [alone] = upload(client, "alone")

@@ -21,6 +21,7 @@ import database
 import lexicon
 import photos
 import search
+import uploads
 from assistant import conversations
 from clock import utc_now
 from database import db
@@ -68,9 +69,9 @@ def library(app, settings):
 def fill(number, text="tangerine {0} dusk"):
     for this in range(number):
         with database.scope(), db.atomic():
-            spool = Spool(photos.MAX_FILE)
+            spool = Spool(uploads.MAX_FILE)
             spool.write(draw(str(this), size=(300, 300), compress_level=0))
-            kept = photos.store(spool, photos.Upload("unknown", f"{this}.png", utc_now()), now=utc_now())
+            kept = uploads.store(spool, uploads.Upload("unknown", f"{this}.png", utc_now()), now=utc_now())
             result = {
                 "status": "done",
                 "visible_text": text.format(f"word{this}"),

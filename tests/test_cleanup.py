@@ -18,8 +18,8 @@ import pytest
 import database
 import lexicon
 import models
-import photos
 import search
+import uploads
 from assistant import conversations
 from clock import utc_now
 from curation import retention
@@ -86,9 +86,9 @@ def fill(number, *, uploaded):
     for first in range(0, number, 100):
         with database.scope(), db.atomic():
             for this in range(first, min(number, first + 100)):
-                spool = Spool(photos.MAX_FILE)
+                spool = Spool(uploads.MAX_FILE)
                 spool.write(draw(str(this), size=(8, 8)))
-                kept = photos.store(spool, photos.Upload("unknown", f"{this}.png", uploaded), now=uploaded)
+                kept = uploads.store(spool, uploads.Upload("unknown", f"{this}.png", uploaded), now=uploaded)
                 result = {
                     "status": "done",
                     "visible_text": f"common words and perpendicular{this}x",

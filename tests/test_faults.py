@@ -21,6 +21,7 @@ import crypto
 import database
 import models
 import pictures
+import results
 from assistant import chat
 from clock import utc_now
 from database import db
@@ -300,7 +301,7 @@ def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(
 
     client.upload(SMALL)
     with monkeypatch.context() as patched:
-        patched.setattr(analysis, "_save", full)
+        patched.setattr(results, "_save", full)
         for _ in range(3):
             with pytest.raises(models.peewee.OperationalError):
                 worker.work()

@@ -32,6 +32,7 @@ import models
 import photos
 import readings
 import search
+import uploads
 from clock import iso, utc_now
 from curation import batch, retention, trash, words
 from engines.lines import Line, Page
@@ -111,11 +112,11 @@ class Library(RuleBasedStateMachine):
         name = f"word{self.uploads}x"
 
         def store():
-            spool = Spool(photos.MAX_FILE)
+            spool = Spool(uploads.MAX_FILE)
             spool.write(PICTURES[number])
             with contextlib.closing(spool):
-                about = photos.Upload("unknown", name, self.now, local_media_store_id=name)
-                return photos.store(spool, about, now=self.now).id
+                about = uploads.Upload("unknown", name, self.now, local_media_store_id=name)
+                return uploads.store(spool, about, now=self.now).id
 
         before = set(self.seen())
         self.run(store, kill)

@@ -34,11 +34,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from photos import MAX_BATCH, MAX_FILE
 from settings import ROOT
 from tests.support.drawing import draw
 from tests.support.fake_llm import FakeLLM
 from tests.support.service import PATIENCE, Clients, HeldUpload, Service, eventually
+from uploads import MAX_BATCH, MAX_FILE
 
 PROGRAM = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="nginx is not installed")

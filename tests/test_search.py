@@ -17,6 +17,7 @@ import models
 import search
 from database import db
 from models import Analysis, Vocabulary
+from queries import candidates, wording
 from tests.support.library import NOW, Library
 from tests.support.properties import at_least
 
@@ -484,8 +485,8 @@ def test_typos_are_matches_where_fewer_than_five_photos_have_the_word(library):
 
 
 def test_with_plenty_of_the_very_word_its_longer_ones_are_no_matches(library, monkeypatch):
-    monkeypatch.setitem(search.understand.__globals__, "PLENTY", 3)
-    monkeypatch.setattr(search, "FEW", 0)
+    monkeypatch.setattr(wording, "PLENTY", 3)
+    monkeypatch.setattr(candidates, "FEW", 0)
     longer = library.add("tahitian")
     words = [library.add("tahiti") for _ in range(2)]
     assert sorted(library.ids("tahiti")) == [longer, *words]
@@ -495,9 +496,9 @@ def test_with_plenty_of_the_very_word_its_longer_ones_are_no_matches(library, mo
 
 
 def test_the_bounds_of_cost_keep_the_best_matches(library, monkeypatch):
-    monkeypatch.setattr(search, "LOOKUPS", 1)
-    monkeypatch.setattr(search, "RANKABLE", 1)
-    monkeypatch.setattr(search, "RERANKED", 10)
+    monkeypatch.setattr(candidates, "LOOKUPS", 1)
+    monkeypatch.setattr(candidates, "RANKABLE", 1)
+    monkeypatch.setattr(candidates, "RERANKED", 10)
     for _ in range(20):
         library.add("the valley")
     wanted = library.add("the silent valley")
@@ -508,7 +509,7 @@ def test_the_bounds_of_cost_keep_the_best_matches(library, monkeypatch):
 
 
 def test_of_more_matches_than_are_compared_the_best_are(library, monkeypatch):
-    monkeypatch.setattr(search, "RERANKED", 2)
+    monkeypatch.setattr(candidates, "RERANKED", 2)
     oldest = library.add("valley")
     for number in range(4):
         library.add("the valley " + " ".join(words_of(number, 30)))
@@ -519,8 +520,8 @@ def test_of_more_matches_than_are_compared_the_best_are(library, monkeypatch):
 
 
 def test_an_old_phrase_is_found_behind_many_newer_photos_with_its_words(library, monkeypatch):
-    monkeypatch.setattr(search, "NEWEST", 20)
-    monkeypatch.setattr(search, "RERANKED", 10)
+    monkeypatch.setattr(candidates, "NEWEST", 20)
+    monkeypatch.setattr(candidates, "RERANKED", 10)
     wanted = library.add("silent valley")
     for _ in range(30):
         library.add("valley " + " ".join(words_of(2, 5)) + " silent")

@@ -20,9 +20,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import database
-import photos
 import pictures
 import text
+import uploads
 from clock import utc_now
 from errors import BadInput, SnaploreError
 from spool import Spool
@@ -146,7 +146,7 @@ def import_file(file: File, device_id: str, device_name: str) -> str:
 
 def receive(file: File) -> Received | None:
     """Read a file; None when it is not a picture. Raises `SnaploreError`, `OSError`."""
-    spool = Spool(photos.MAX_FILE)
+    spool = Spool(uploads.MAX_FILE)
     try:
         modified = _read(file, spool)
         if modified is not None:
@@ -159,12 +159,12 @@ def receive(file: File) -> Received | None:
     return None
 
 
-def store(received: Received, device_id: str, device_name: str) -> photos.Stored:
+def store(received: Received, device_id: str, device_name: str) -> uploads.Stored:
     """Store a picture that was received. Opens a scope. Raises `SnaploreError`, `OSError`."""
     with received.spool.open() as picture:
         taken = pictures.taken_at(picture) or _time(received.modified)
     # The checksum identifies the file, so that the next run recognises it wherever it is.
-    upload = photos.Upload(
+    upload = uploads.Upload(
         device_id,
         received.name,
         taken,
@@ -172,7 +172,7 @@ def store(received: Received, device_id: str, device_name: str) -> photos.Stored
         local_media_store_id=f"sha256:{received.sha256.hex()}",
     )
     with database.scope():
-        return photos.store(received.spool, upload, now=utc_now())
+        return uploads.store(received.spool, upload, now=utc_now())
 
 
 def reason(problem: Exception) -> str:

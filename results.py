@@ -1,0 +1,212 @@
+"""The results of analyses: how what a model has found, and what was read, is stored with the photo.
+
+Whoever stores a result also does what follows from it: the photo is marked by the gate, indexed anew for
+searches, its records and dates are filed, and the reasoner and webhooks learn of it. A result is copied for
+the same bytes, and for a near-duplicate with the same words. Everything here runs in the caller's scope.
+"""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+import agenda
+import claims
+import database
+import gate
+import lexicon
+import llm
+import memory
+import photos
+import readings
+import reasoner
+import records
+from claims import Claim
+from clock import local_time
+from database import db
+from engines import configuration
+from engines.findings import Findings, MemoryCandidate
+from engines.lines import Page
+from engines.records import Record
+from models import Analysis
+from outlets import webhooks
+
+LOCAL = f"{configuration.LOCAL}/"  # how the identity of the embedded model begins
+JUDGED_HERE = (Analysis.status == "done") & Analysis.analyser.startswith(LOCAL)
+_RESULT_FIELDS = (
+    "app_name",
+    "content_category",
+    "intent",
+    "title",
+    "summary",
+    "entities",
+    "confidence",
+    "visible_text",
+    "llm_response",
+    "records",
+)
+
+
+def columns_of(findings: Findings) -> dict[str, Any]:
+    """The columns of an analysis row that hold these findings."""
+    result = {name: getattr(findings, name) for name in _RESULT_FIELDS if hasattr(findings, name)}
+    return {
+        **result,
+        "entities": msgspec.json.encode(findings.entities).decode(),
+        "llm_response": findings.raw,
+        "records": records.encoded(findings.records or []),
+    }
+
+
+def keep(claim: Claim, found: Findings, analyser: str, *, now: datetime) -> None:
+    """Store what a model has found in a claimed photo, and what follows from it."""
+    result = columns_of(found)
+    if found.page is None:
+        read = readings.text(claim.photo_id)
+        result["visible_text"] = readings.merged(read, found.visible_text)
+        result["records"] = records.encoded(_records_of(claim.photo_id, found))
+    _save(claim, result, analyser, now=now)
+    if found.page is not None:
+        _keep_reading(claim.photo_id, found.page, found.reader)
+    agenda.renew(claim.photo_id, now=now)
+    _remember(claim, found.memories, now=now)
+
+
+# CROSS JOIN keeps this order: SQLite would start with all finished analyses.
+_TWIN = """
+    SELECT twin.id FROM analyses AS own
+    JOIN photos ON photos.id = own.photo_id
+    CROSS JOIN photos AS same ON same.sha256 = photos.sha256
+    CROSS JOIN analyses AS twin ON twin.photo_id = same.id
+    WHERE own.id = ? AND NOT own.fresh AND twin.status = 'done' AND twin.analyser = ?
+    LIMIT 1
+"""
+
+
+def copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
+    """Copy the result of the same analyser for identical bytes, without a call; False when there is none."""
+    found = db.execute_sql(_TWIN, (claim.analysis_id, analyser)).fetchone()
+    twin = None if found is None else Analysis.get_or_none(Analysis.id == found[0])
+    if twin is None:
+        return False
+    with db.atomic():
+        if claims.is_current(claim):
+            _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
+            if readings.copy(twin.photo_id, claim.photo_id):
+                readings.end_tries(claim.photo_id)
+            agenda.renew(claim.photo_id, now=now)
+        claims.end(claim, None, now=now)  # the provider was not asked
+    return True
+
+
+def copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now: datetime) -> None:
+    with db.atomic():
+        other = Analysis.get_or_none(Analysis.photo == other_id)
+        if other is None or not claims.is_current(claim):
+            claims.give_back(claim, now=now)  # deleted meanwhile
+            return
+        result = {name: getattr(other, name) for name in _RESULT_FIELDS}
+        result["visible_text"] = readings.text(claim.photo_id)
+        found = records.decoded(other.records)
+        there = records.on_page(found, claim.photo_id, confidence=other.confidence)
+        result["records"] = records.encoded(there)
+        _save(claim, result, f"{analyser}, of the near-duplicate {other_id}", now=now)
+        agenda.renew(claim.photo_id, now=now)
+        claims.end(claim, None, now=now)  # the provider was not asked
+
+
+def _records_of(photo_id: int, found: Findings) -> list[Record]:
+    """The records of a remote model with their lines, or those of the rules where it has named none: smaller
+    models leave the field out.
+    """
+    if found.records is not None:
+        return records.on_page(found.records, photo_id, confidence=found.confidence)
+    read, photo = readings.page_of(photo_id), photos.get(photo_id)
+    if read is None:
+        return []
+    settings = database.store().settings
+    judged, _ = llm.judge_again(*read, photo.filename, taken=time_taken(photo), settings=settings)
+    return judged.records or []
+
+
+def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime) -> None:
+    lexicon.remove(claim.photo_id)  # before the update: removing an earlier result needs its text
+    done = {
+        "status": "done",
+        "analyser": analyser,
+        "completed_at": now,
+        "error_message": None,
+        "fault": "",
+        "fresh": False,
+        "noted": False,
+    }
+    counters = {"attempts": 0, "interruptions": 0, "returns": 0}
+    Analysis.update(**result, **done, **counters, **claims.UNLEASED).where(
+        Analysis.id == claim.analysis_id
+    ).execute()
+    gate.mark(claim.photo_id, result["visible_text"])
+    lexicon.index(claim.photo_id)
+    records.file([claim.photo_id])
+    reasoner.count_completed()
+    webhooks.record(webhooks.ANALYSED, claim.photo_id, now=now)
+
+
+def replace_judgement(row: Any, found: Findings, analyser: str) -> None:
+    """Save what the embedded model finds now, unless the photo was analysed anew meanwhile. Of what another
+    model has analysed, only the records.
+    """
+    same = (Analysis.photo == row.photo_id) & (Analysis.analyser == row.analyser)
+    same &= (Analysis.completed_at == row.completed_at) & (Analysis.status == "done")
+    if not Analysis.select().where(same).exists():
+        return
+    fields = {name: value for name, value in columns_of(found).items() if name != "visible_text"}
+    if not row.analyser.startswith(LOCAL):
+        Analysis.update(records=fields["records"]).where(same).execute()
+    else:
+        lexicon.remove(row.photo_id)  # before the update: removing needs the text that was indexed
+        Analysis.update(**fields, analyser=analyser).where(same).execute()
+        lexicon.index(row.photo_id)
+    records.file([row.photo_id])
+
+
+def keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) -> None:
+    """Save what was read on a photo outside of its analysis, and index its text together with what a remote
+    model has seen.
+    """
+    columns = Analysis.select(Analysis.visible_text, Analysis.analyser, Analysis.records, Analysis.confidence)
+    row = columns.where(Analysis.photo == photo_id).get_or_none()
+    if row is None:
+        return  # deleted meanwhile
+    before, seen = readings.text(photo_id), ""
+    if not row.analyser.startswith(LOCAL):
+        seen = row.visible_text.removeprefix(before)
+    lexicon.remove(photo_id)  # before the update: removing needs the text that was indexed
+    _keep_reading(photo_id, page, reader)
+    changed = {"visible_text": readings.merged(readings.text(photo_id), seen)}
+    if row.records is not None:  # their lines are others now
+        found = records.on_page(records.decoded(row.records), photo_id, confidence=row.confidence)
+        changed["records"] = records.encoded(found)
+    Analysis.update(**changed).where(Analysis.photo == photo_id).execute()
+    gate.mark(photo_id, changed["visible_text"])
+    lexicon.index(photo_id)
+    records.file([photo_id])
+    agenda.renew(photo_id, now=now)
+
+
+def _keep_reading(photo_id: int, page: Page, reader: str) -> None:
+    readings.save(photo_id, page, reader=reader)
+    readings.end_tries(photo_id)
+
+
+def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:
+    """Save what the picture tells about the person. A second analysis of it adds nothing, because memories
+    are de-duplicated.
+    """
+    device_id = photos.get(claim.photo_id).device_id if candidates else ""
+    for candidate in candidates:
+        memory.remember(candidate, source_type="screenshot", device_id=device_id, now=now)
+
+
+def time_taken(photo: Any) -> datetime:
+    """When a photo was taken, in local time without a zone."""
+    return local_time(photo.original_timestamp)

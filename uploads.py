@@ -1,0 +1,385 @@
+"""Uploads: storing a picture with its thumbnail and its rows, once; `/api/photos/upload`.
+
+A photo consists of two sealed files, original and thumbnail, and two rows, photo and analysis. The rows are
+inserted in one transaction, after the files have been flushed to the disk. A crash in between leaves files
+without a row, which clean-up removes, but never a row without its files. The analysis row is the photo's
+place in the queue, so storing a photo also queues its analysis.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, NamedTuple, cast
+
+import msgspec
+from werkzeug.datastructures import FileStorage
+
+import access
+import claims
+import crypto
+import database
+import devices
+import models
+import photos
+import pictures
+from clock import utc_now
+from database import db
+from devices import MAX_NAME, DeviceId, EpochMs, Name
+from errors import BadInput, SnaploreError
+from models import Photo
+from photos import display_name
+from settings import MEGABYTE
+from spool import Spool, keep_bytes, new_place
+from web import inputs, shapes
+
+log = logging.getLogger(__name__)
+
+MAX_FILE = 50 * MEGABYTE
+MAX_BATCH = 50
+
+MOST_PREPARED = 4 * MEGABYTE  # of JPEGs for a model: some 40 photos
+CROWD = 2  # uploads at a time: more than a person who shares a picture, and what a phone that syncs has
+
+
+class Arriving:
+    """How many uploads this process is storing. Somebody waits for an upload, and nobody for its analysis, so
+    in a crowd of uploads the processors are theirs: analyses wait for them a little, and the JPEG for a model
+    is made later.
+    """
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._changed = threading.Condition()
+
+    @property
+    def crowded(self) -> bool:
+        return self._number >= CROWD
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[None]:
+        """Count the upload that is stored in this context."""
+        with self._changed:
+            self._number += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._number -= 1
+                self._changed.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until there is no crowd, at most for so many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self.crowded, seconds)
+
+    def clear(self) -> None:
+        """Nothing to clear: uploads count themselves out."""
+
+
+class Prepared:
+    """The JPEGs of photos that a remote model is to see next, in memory: made with the thumbnail, so that the
+    picture is decoded once. It is only made outside of a crowd of uploads, and for as many photos as
+    `MOST_PREPARED` holds; others are decoded again.
+    """
+
+    def __init__(self) -> None:
+        self.wanted = False  # the analyses of this process are those of a remote model
+        self._jpegs: dict[int, pictures.ForModel] = {}
+        self._bytes = 0
+        self._guard = threading.Lock()
+
+    @property
+    def has_room(self) -> bool:
+        return self.wanted and self._bytes < MOST_PREPARED
+
+    def put(self, photo_id: int, jpeg: pictures.ForModel) -> None:
+        with self._guard:
+            self._jpegs[photo_id] = jpeg
+            self._bytes += jpeg.getbuffer().nbytes
+
+    def take(self, photo_id: int) -> pictures.ForModel | None:
+        """The JPEG of a photo, which is then no longer here; None when there is none."""
+        with self._guard:
+            jpeg = self._jpegs.pop(photo_id, None)
+            self._bytes -= 0 if jpeg is None else jpeg.getbuffer().nbytes
+            return jpeg
+
+    def clear(self) -> None:
+        with self._guard:
+            self._jpegs.clear()
+            self._bytes = 0
+
+
+class Upload(msgspec.Struct, frozen=True):
+    """What a client reports about a file. All of it is for display only, except the ids that de-duplicate."""
+
+    device_id: str
+    filename: str
+    original_timestamp: datetime
+    device_name: str = ""
+    source_type: str = "screenshot"
+    local_media_store_id: str = ""
+    token_id: int | None = None  # of the token that uploads it
+    has_device: bool = True  # all of the device is the uploader's: see `access.use_device`
+
+
+class Stored(NamedTuple):
+    """The result of an upload."""
+
+    id: int
+    filename: str
+    file_size: int
+    dedup: bool  # it was stored before, so nothing was stored now
+
+
+def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
+    """Store the picture in `spool`. When this returns, its files and rows have been flushed to the disk.
+
+    The same bytes from one device are stored once, even by parallel uploads. A photo in the trash counts as
+    stored, and stays there: a phone that syncs again must not bring back what its owner has thrown away.
+    Raises `BadInput` for an empty file, `TooLarge`, and `UnsupportedImage`.
+    """
+    with database.store().cache(Arriving).one():
+        return _store(spool, upload, now=now)
+
+
+def store_batch(
+    spools: Iterable[Spool], uploads: Iterable[Upload], *, now: datetime
+) -> list[shapes.BatchResult]:
+    """Store each picture by itself; a failure does not affect the others.
+
+    Returns, in order, `{id, filename, dedup}` or `{filename, error}`, where `error` is `empty`, `too large`,
+    `unsupported image` or a sentence.
+    """
+    results: list[shapes.BatchResult] = []
+    for spool, upload in zip(spools, uploads, strict=True):
+        try:
+            photo = store(spool, upload, now=now)
+            results.append({"id": photo.id, "filename": photo.filename, "dedup": photo.dedup})
+        except Exception as problem:
+            known = database.known_failure(problem)
+            if known is None:
+                raise
+            results.append(
+                {"filename": display_name(upload.filename, ""), "error": _batch_error(known, spool)}
+            )
+        finally:
+            spool.close()
+    return results
+
+
+def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
+    began = time.monotonic()
+    spool.check()
+    if (earlier := _already_stored(upload, spool.sha256)) is not None:
+        _note_upload(upload, new=0, now=now)
+        log.info("photo %d uploaded again: nothing is stored", earlier.id)
+        return earlier
+    prepared, arriving = database.store().cache(Prepared), database.store().cache(Arriving)
+    with spool.open() as picture:
+        examined = pictures.examine(picture, for_model=prepared.has_room and not arriving.crowded)
+    written: list[Path] = []
+    try:
+        photo = _photo(spool, upload, examined, written, now=now)
+        with db.atomic():
+            # A parallel upload may have stored the same photo since the check above.
+            earlier = _already_stored(upload, spool.sha256)
+            if earlier is None:
+                photo.save(force_insert=True)
+                claims.enqueue(photo, now=now)
+                _note_upload(upload, new=1, now=now)
+    except BaseException:
+        _discard(written)
+        raise
+    if earlier is not None:
+        _discard(written)
+        return earlier
+    if examined.for_model is not None:
+        prepared.put(photo.id, examined.for_model)
+    claims.arrival.send()
+    log.info("photo %d uploaded: %d bytes, %.2f s", photo.id, photo.file_size, time.monotonic() - began)
+    return Stored(photo.id, photo.filename, photo.file_size, dedup=False)
+
+
+def _photo(
+    spool: Spool, upload: Upload, examined: pictures.Examined, written: list[Path], *, now: datetime
+) -> Photo:
+    """Write the two files of an accepted picture; returns its row, not yet inserted. The paths are added to
+    `written` before the files are, so that the caller can remove partial files.
+    """
+    current = database.store()
+    original = new_place(current.photos)
+    thumbnail = original.with_name(f"{original.name}.thumbnail")
+    written += (original, thumbnail)
+    file_key, thumbnail_key = spool.keep(original), keep_bytes(examined.thumbnail, thumbnail)
+    crypto.sync_file(original.parent)
+    return Photo(
+        device_id=upload.device_id,
+        device_name=upload.device_name[:MAX_NAME],
+        local_media_store_id=upload.local_media_store_id,
+        filename=display_name(upload.filename, examined.mime_type),
+        original_path=str(original.relative_to(current.folder)),
+        thumbnail_path=str(thumbnail.relative_to(current.folder)),
+        file_size=spool.size,
+        width=examined.width,
+        height=examined.height,
+        mime_type=examined.mime_type,
+        perceptual_hash=examined.perceptual_hash,
+        source_type=upload.source_type[:MAX_NAME] or "screenshot",
+        token_id=upload.token_id,
+        original_timestamp=upload.original_timestamp,
+        created_at=now,
+        sha256=spool.sha256,
+        file_key=file_key,
+        thumbnail_key=thumbnail_key,
+        key_generation=current.ring.generation,
+        disk_bytes=original.stat().st_size + thumbnail.stat().st_size,
+    )
+
+
+def _note_upload(upload: Upload, *, new: int, now: datetime) -> None:
+    taken = upload.original_timestamp if upload.has_device else None
+    devices.note_upload(upload.device_id, taken, device_name=upload.device_name, new=new, now=now)
+
+
+def _discard(written: list[Path]) -> None:
+    for path in written:
+        path.unlink(missing_ok=True)
+
+
+def _already_stored(upload: Upload, sha256: bytes) -> Stored | None:
+    """The same bytes from the same device, if they are stored.
+
+    Uploads that name no device may come from anywhere: of these, only those with the same id are the same. A
+    photo in the trash counts for what sends ids: that is a sync, and not a person who uploads it once more.
+    """
+    same = (Photo.device_id == upload.device_id) & (Photo.sha256 == sha256)
+    if not upload.has_device:
+        same &= Photo.token_id == upload.token_id
+    if upload.device_id == access.NO_DEVICE:
+        if not upload.local_media_store_id:
+            return None
+        same &= Photo.local_media_store_id == upload.local_media_store_id
+    elif not upload.local_media_store_id:
+        same &= ~models.IN_TRASH
+    photo = Photo.select().where(same).order_by(Photo.id).first()
+    return None if photo is None else Stored(photo.id, photo.filename, photo.file_size, dedup=True)
+
+
+def _batch_error(problem: SnaploreError, spool: Spool) -> str:
+    if spool.oversized:
+        return "too large"
+    if not spool.size:
+        return "empty"
+    return "unsupported image" if isinstance(problem, BadInput) else problem.detail
+
+
+# ----------------------------------------------------------------------------------------------------- routes
+
+routes = photos.routes
+
+
+class UploadForm(msgspec.Struct):
+    device_id: DeviceId = access.NO_DEVICE
+    device_name: Name = ""
+    source_type: Name = "screenshot"
+    local_media_store_id: Name = ""
+    original_timestamp: EpochMs = ""
+    mime_type: str = ""  # ignored: the bytes decide
+
+
+Entries = Annotated[
+    str,
+    msgspec.Meta(
+        description="one for each file, in their order, separated by commas; missing ones are empty"
+    ),
+]
+
+
+class BatchForm(msgspec.Struct):
+    device_id: DeviceId
+    device_name: Name = ""
+    timestamps: Entries = ""
+    local_ids: Entries = ""
+    mime_types: Entries = ""
+
+
+@routes.post("/upload")
+@inputs.takes_files(largest=MAX_FILE)
+@inputs.operation()
+def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
+    """Upload a screenshot.
+
+    The bytes decide its type: JPEG, PNG, WebP, GIF, HEIC or AVIF. When the answer is sent, the picture is on
+    the disk. The same bytes from the same `device_id` are stored once, also, if they have a
+    `local_media_store_id`, when they are in the trash, where they stay. The same id with other bytes is
+    another photo. Without a `device_id`, only the same bytes with the same id are one photo. A token that may
+    only upload is of the first device that it sends; with another one, it is 403.
+    """
+    devices.check_id(form.device_id)
+    now, caller = utc_now(), access.caller()
+    has_device = access.use_device(caller, form.device_id)
+    taken = inputs.moment("original_timestamp", form.original_timestamp, now)
+    described = Upload(
+        form.device_id,
+        file.filename or "",
+        taken,
+        form.device_name,
+        form.source_type,
+        form.local_media_store_id,
+        caller.token_id,
+        has_device,
+    )
+    photo = store(_spool(file), described, now=now)
+    if photo.dedup:
+        return {
+            "id": photo.id,
+            "filename": photo.filename,
+            "dedup": True,
+            "message": "Already exists (dedup)",
+        }
+    return {
+        "id": photo.id,
+        "filename": photo.filename,
+        "file_size": photo.file_size,
+        "dedup": False,
+        "message": "Uploaded",
+    }
+
+
+@routes.post("/upload-batch")
+@inputs.takes_files(largest=MAX_FILE, most=MAX_BATCH)
+@inputs.operation()
+def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploaded:
+    """Upload several screenshots. A failure is reported in its own result and does not affect the others."""
+    devices.check_id(form.device_id)
+    now, caller = utc_now(), access.caller()
+    has_device = access.use_device(caller, form.device_id)
+    times = [
+        inputs.moment("timestamps", value, now)
+        for value in inputs.listed("timestamps", form.timestamps, most=len(files))
+    ]
+    ids = inputs.listed("local_ids", form.local_ids, most=len(files))
+    inputs.listed("mime_types", form.mime_types, most=len(files))
+    described = [
+        Upload(
+            form.device_id,
+            file.filename or "",
+            taken,
+            form.device_name,
+            local_media_store_id=local_id,
+            token_id=caller.token_id,
+            has_device=has_device,
+        )
+        for file, taken, local_id in zip(files, times, ids, strict=True)
+    ]
+    results = store_batch([_spool(file) for file in files], described, now=now)
+    return {"uploaded": sum(result.get("dedup") is False for result in results), "results": results}
+
+
+def _spool(file: FileStorage) -> Spool:
+    return cast(Spool, file.stream)  # `app.Request.open_spool` made it
