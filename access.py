@@ -118,6 +118,7 @@ OWNER_ONLY = frozenset(
         "access.remove_token",
         "access.begin_pairing",
         "access.add_recipe",
+        "network.change",
         # Where data is sent, and how long it is kept.
         "llm.update",
         "llm.apply",
@@ -166,7 +167,7 @@ def api_key(settings: Settings) -> str | None:
         if not settings.binds_to_loopback:
             log.warning(
                 "DEV MODE WITHOUT A KEY on %s: anyone who reaches it can read and delete everything",
-                settings.bind,
+                settings.address,
             )
         return None
     with database.scope():

@@ -67,7 +67,7 @@ from settings import NAME, VERSION, Settings
 from spool import Spool
 from terminal.commands import Beside
 from terminal.service import Login
-from tls import addresses, authority, trust
+from tls import addresses, authority, network, trust
 from upkeep import amounts, rollback, watching
 from web import dashboard, inputs, installable, openapi, page_texts, shapes
 
@@ -75,6 +75,7 @@ log = logging.getLogger(__name__)
 
 BLUEPRINTS = (
     access.routes,
+    network.routes,
     feeds.routes,
     shares.routes,
     uploads.routes,  # and those of `photos`
@@ -301,7 +302,6 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
         return {"status": "ok"}
 
     @app.get("/api/addresses")
-    @inputs.without_scope
     @inputs.operation()
     def show_addresses() -> shapes.Addresses:
         """List the addresses under which other devices reach the service. Loopback and container networks are
@@ -312,10 +312,13 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
         server = {**environ, **environ.get("werkzeug.proxy_fix.orig", {})}
         name = f"[{server['SERVER_NAME']}]" if ":" in server["SERVER_NAME"] else server["SERVER_NAME"]
         found = addresses.reach(f"{app.certificate.scheme}://{name}:{server['SERVER_PORT']}")
+        own = network.current()
+        also = own.addresses(app.certificate.scheme) if own else []
         return {
-            "addresses": list(found.addresses),
-            "loopback_only": found.loopback_only,
+            "addresses": also or list(found.addresses),
+            "loopback_only": found.loopback_only and not also,
             "certificate": app.certificate.fields(),
+            "network": network.state(own, now=utc_now()) if own else None,
         }
 
     @app.get("/api/openapi.json")

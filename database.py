@@ -44,6 +44,8 @@ from locks import FolderLock, named_lock
 from settings import ROOT, Settings
 
 log = logging.getLogger(__name__)
+# It logs each migration in a line of its own, which are thirty at a first start; `_migrate` logs one.
+logging.getLogger("peewee.migrations").setLevel(logging.WARNING)
 
 MIGRATIONS = ROOT / "migrations"
 ROTATION = "rotation"  # the name of the lock that a running rotation holds
@@ -549,7 +551,9 @@ def _migrate() -> None:
     """Apply the pending migrations. Needs the lock exclusively."""
     db.connect(reuse_if_open=True)
     try:
-        applied = Runner(db, str(MIGRATIONS)).up()
-        log.info("database migrated: %s", ", ".join(applied))
+        runner = Runner(db, str(MIGRATIONS))
+        is_new = not any(row.applied for row in runner.status())
+        applied = runner.up()
+        log.info("database %s", "made" if is_new else f"migrated: {', '.join(applied)}")
     finally:
         db.close()

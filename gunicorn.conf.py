@@ -6,9 +6,11 @@ import errno
 import gc
 import logging
 import os
+import re
 import resource
 import socket
 import sys
+from typing import Any
 
 from gunicorn import systemd, util
 from gunicorn.arbiter import Arbiter
@@ -47,7 +49,7 @@ if 0 <= _soft < 4_096 and (_hard == resource.RLIM_INFINITY or _hard >= 4_096):
     resource.setrlimit(resource.RLIMIT_NOFILE, (4_096, _hard))
 
 wsgi_app = "app:serve()"
-bind = _settings.bind
+bind = _settings.address
 
 # One worker, whose threads share the rate limiter, the model's child process and the vocabulary in memory.
 # More workers (`gunicorn -w 2`) are correct, too, because claims are made in the database, but they need
@@ -132,21 +134,6 @@ def _check_addresses(server: Arbiter) -> None:
                 raise StartRefused(f"cannot listen on {name}: {problem.strerror}. {advice}") from None
 
 
-def when_ready(server: Arbiter) -> None:
-    """Print the address and the key if `make run` requests them by `--env SHOW_API_KEY`.
-
-    Only now is it certain that the service listens.
-    """
-    if "SHOW_API_KEY" in server.cfg.env:
-        import database
-        from commands import keys
-
-        app = server.app.wsgi()
-        listening = str(server.LISTENERS[0]).replace("http:", f"{app.certificate.scheme}:", 1)
-        print(keys.hint(listening, app.api_key, _settings), flush=True)
-        database.close_connections()  # they do not survive the fork
-
-
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     """Exempt all objects loaded so far from garbage collection.
 
@@ -165,6 +152,7 @@ def post_worker_init(worker: Worker) -> None:
     from clock import utc_now
     from loops import Loop
     from outlets import webhooks
+    from tls import network
     from upkeep import watching
 
     certificate = worker.wsgi.certificate
@@ -180,8 +168,44 @@ def post_worker_init(worker: Worker) -> None:
         worker.loops.append(meaning.loop(_settings))
         if _settings.embeddings:
             worker.loops.append(meaning.provider_loop(_settings))
+    if (own := _network(worker)) is not None:
+        worker.wsgi.extensions[network.CHOICE] = own
+        if not own.fixed:
+            worker.loops.append(own.loop())
     for background in (worker.pool, *worker.loops):
         background.start()
+    if "SHOW_API_KEY" in worker.cfg.env and worker.age == 1:
+        _show_address_and_key(worker)
+
+
+def _network(worker: Worker) -> Any:
+    """What may let the network in at run time: of a service for this machine alone, with a key and one
+    worker.
+    """
+    from tls.network import Network
+
+    names = [socket_.getsockname() for socket_ in worker.sockets]
+    on_loopback = [name for name in names if isinstance(name, tuple) and name[0] in ("127.0.0.1", "::1")]
+    if len(names) != 1 or not on_loopback or worker.cfg.workers > 1 or _settings.authentication_skipped:
+        return None
+    return Network(worker, names[0][1], fixed=_settings.bind is not None)
+
+
+def _show_address_and_key(worker: Worker) -> None:
+    """Print the address and the key, which `make run` requests by `--env SHOW_API_KEY`.
+
+    This is the last step of the start, so that they are its last lines. They are printed and not logged.
+    """
+    import database
+    from clock import utc_now
+    from commands import keys
+    from tls import network
+
+    app = worker.wsgi
+    listening = re.sub("^http:", f"{app.certificate.scheme}:", str(worker.sockets[0]))
+    with database.scope():
+        listening = network.seen(listening, now=utc_now())
+    print(keys.hint(listening, app.api_key, _settings), flush=True)
 
 
 def _tidy() -> float:

@@ -55,7 +55,7 @@ def application() -> Application:
 
 def listening() -> str:
     """The address that the service listens on, as far as the settings tell."""
-    return f"{application().certificate.scheme}://{application().settings.bind}"
+    return f"{application().certificate.scheme}://{application().settings.address}"
 
 
 def own_login() -> Login:

@@ -168,7 +168,12 @@ class Settings:
     data_dir: Path = _setting(
         _path, ROOT / "data", "The folder of all stored data: database, pictures, keys."
     )
-    bind: str = _setting(_bind, "127.0.0.1:8000", "Address and port that the service listens on.")
+    bind: str | None = _setting(
+        _bind,
+        None,
+        "Address and port that the service listens on. Unset: `127.0.0.1:8000`, so only this machine can "
+        "connect, and the owner can let the own network in from the page.",
+    )
     retention_days: int = _setting(
         _whole(0, 36_500), 30, "Age in days after which data is cleaned up. 0 keeps everything."
     )
@@ -358,9 +363,14 @@ class Settings:
         return self.dev_mode and not self.api_key
 
     @property
+    def address(self) -> str:
+        """Address and port that the service listens on."""
+        return self.bind or "127.0.0.1:8000"
+
+    @property
     def binds_to_loopback(self) -> bool:
         """Whether only this machine can connect."""
-        host = self.bind.rsplit(":", 1)[0].strip("[]")
+        host = self.address.rsplit(":", 1)[0].strip("[]")
         try:
             return ipaddress.ip_address(host).is_loopback
         except ValueError:

@@ -4,6 +4,7 @@ import contextlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
+from urllib.parse import quote
 
 import click
 
@@ -14,7 +15,7 @@ from clock import utc_now
 from jobs import application, command, kept_for, listening, sealed_in_words
 from locks import ServiceLock
 from settings import MEGABYTE, NAME, VERSION, Settings
-from tls import addresses
+from tls import addresses, network
 from upkeep import progress, rotation
 from web import shapes
 
@@ -29,7 +30,9 @@ def show_api_key(with_hint: bool) -> None:
     """Print the key that clients send as `Authorization: Bearer <key>`."""
     api_key = application().api_key
     if with_hint:
-        click.echo(hint(listening(), api_key, application().settings))
+        with database.scope():
+            seen = network.seen(listening(), now=utc_now())
+        click.echo(hint(seen, api_key, application().settings))
     else:
         click.echo(api_key or "No key is needed: dev mode is on and none is set.")
 
@@ -41,15 +44,21 @@ def hint(listening: str, api_key: str | None, settings: Settings) -> str:
     here, reach = addresses.opened_here(listening), addresses.reach(listening)
     everywhere = addresses.best(listening)
     port = listening.rpartition(":")[2]
-    alone = f"only this machine can connect; let them in with `SNAPLORE_BIND=0.0.0.0:{port} make run`"
+    alone = (
+        "only this machine can connect; let them in under Settings, Devices, or with "
+        f"`SNAPLORE_BIND=0.0.0.0:{port} make run`"
+    )
     bearer = f" -H 'Authorization: Bearer {api_key}'" if api_key else ""
+    signs_in = f"#key={quote(api_key, safe='')}" if api_key else ""
+    # What most people need stands last, where they look after a start. The part behind # is not sent.
     lines = [
         f"{NAME} {VERSION} at {here}",
-        f"Phones:  {', '.join(reach.addresses) or (alone if reach.loopback_only else 'no address found')}",
-        f"API key: {api_key or 'none needed (dev mode)'}",
+        f"Keeps:   {kept_for(settings)}",
         f"Upload:  curl{bearer} -F file=@screenshot.png {everywhere}/api/photos/upload",
         f"Find:    curl{bearer} '{everywhere}/api/search?q=invoice'",
-        f"Keeps:   {kept_for(settings)}",
+        f"Phones:  {', '.join(reach.addresses) or (alone if reach.loopback_only else 'no address found')}",
+        f"API key: {api_key or 'none needed (dev mode)'}",
+        f"Open:    {here}/{signs_in}",
     ]
     return "\n".join(lines)
 
@@ -71,7 +80,7 @@ def hint(listening: str, api_key: str | None, settings: Settings) -> str:
 def pair(name: str, scope: shapes.Scope, address: str) -> None:
     """Show a code and a QR code by which a device gets its own token, once, within five minutes."""
     with database.scope():
-        reached = address.rstrip("/") or addresses.best(listening())
+        reached = address.rstrip("/") or addresses.best(network.seen(listening(), now=utc_now()))
         begun = access.begin(name, scope, reached, now=utc_now())
     click.echo(access.qr_lines(begun["url"]))
     click.echo(f"Scan it with the device's camera, or open {begun['url']}")

@@ -4,6 +4,7 @@ import ipaddress
 import socket
 
 import pytest
+import requests
 
 from tests.support.service import Service
 from tls import addresses
@@ -76,17 +77,36 @@ def test_a_service_on_all_interfaces_prints_and_answers_where_phones_reach_it(tm
         "addresses": list(addresses.reach(f"0.0.0.0:{port}").addresses),
         "loopback_only": False,
         "certificate": None,
+        "network": None,
     }
     assert f"Snaplore 0.1.0 at http://127.0.0.1:{port}" in hint
-    assert "0.0.0.0" not in hint.split("Upload:")[1].split("Keeps:")[0]
+    assert "0.0.0.0" not in hint.split("Upload:")[1]
     assert "Keeps:   everything for 30 days, then deletes it" in hint
 
 
 def test_a_service_on_loopback_says_how_to_let_phones_in(tmp_path):
     with Service(tmp_path, "--env", "SHOW_API_KEY=1", retention_days=0) as service:
-        assert service.get("/api/addresses") == {"addresses": [], "loopback_only": True, "certificate": None}
+        assert service.get("/api/addresses") == {
+            "addresses": [],
+            "loopback_only": True,
+            "certificate": None,
+            "network": {"listen": "fixed", "until": None},
+        }
         assert f"SNAPLORE_BIND=0.0.0.0:{service.port} make run" in service.output
         assert "Keeps:   everything until you delete it" in service.output
+
+
+def test_a_first_start_ends_with_the_key_and_an_address_that_signs_in(tmp_path):
+    with Service(tmp_path, "--env", "SHOW_API_KEY=1") as service:
+        lines = service.output.splitlines()
+        key = lines[-2].removeprefix("API key: ")
+        assert lines[-1] == f"Open:    {service.url}/#key={key}"
+        assert requests.get(
+            f"{service.url}/api/stats", headers={"Authorization": f"Bearer {key}"}, timeout=30
+        ).ok
+        assert [line for line in lines if "database" in line and "made" not in line] == []
+        assert len(lines) < 15
+        assert sum(key in line for line in lines) == 4  # the commands, the key, the address
 
 
 def test_the_addresses_need_the_key(app):

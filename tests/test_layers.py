@@ -100,7 +100,7 @@ INSIDE = {
     ),
     "tls": (
         "addresses certificates",
-        "authority trust",
+        "authority network trust",
     ),
     "upkeep": (
         "archive clocks export importing progress rollback schedule",

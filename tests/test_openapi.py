@@ -24,6 +24,7 @@ ENDPOINTS = """
 GET    /
 GET    /api/health
 GET    /api/addresses
+PUT    /api/network
 POST   /api/photos/upload
 POST   /api/photos/upload-batch
 GET    /api/photos

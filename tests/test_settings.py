@@ -12,7 +12,7 @@ def test_an_empty_environment_gives_the_documented_defaults():
     settings = Settings.from_environ({})
 
     assert settings.retention_days == 30
-    assert settings.bind == "127.0.0.1:8000"
+    assert settings.address == "127.0.0.1:8000"
     assert settings.encryption is True
     assert settings.api_key is None
     assert settings.language == "zh"

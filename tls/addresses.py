@@ -85,14 +85,14 @@ def reach(listening: str, own: Callable[[], list[Interface]] = interfaces) -> Re
     except ValueError:  # a name
         return Reach((), True) if host == "localhost" else Reach((f"{scheme}://{host}:{port}",), False)
     if not bound.is_unspecified:
-        return Reach((), True) if bound.is_loopback else Reach((_url(scheme, bound, port),), False)
+        return Reach((), True) if bound.is_loopback else Reach((url(scheme, bound, port),), False)
     found = [
         (
             not interface.is_default,
             address.version,
             not address.is_private,
             place,
-            _url(scheme, address, port),
+            url(scheme, address, port),
         )
         for place, interface in enumerate(own())
         if not INTERNAL.match(interface.name)
@@ -114,7 +114,7 @@ def opened_here(listening: str) -> str:
     return re.sub(r"^(https?)://(0\.0\.0\.0|\[::\])(?=:[0-9]+$)", r"\1://127.0.0.1", listening)
 
 
-def _url(scheme: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address, port: str) -> str:
+def url(scheme: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address, port: str) -> str:
     return f"{scheme}://{f'[{address}]' if address.version == 6 else address}:{port}"
 
 

@@ -51,6 +51,7 @@ RESOURCES = {
     "connection": "LLM configuration",
     "spend": "Usage",
     "data": "Data",
+    "network": "Service",
     "watching": "Data",
     "push": "Push",
     "skills": "Skills",

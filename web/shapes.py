@@ -317,6 +317,17 @@ class CertificateFields(TypedDict):
     ca_expires_at: Timestamp
 
 
+NetworkChoice = Literal["off", "minutes", "always"]
+
+
+class NetworkFields(TypedDict):
+    listen: Annotated[
+        Literal["off", "minutes", "always", "fixed"],
+        Meta(description="whether the own network may connect; `fixed`: SNAPLORE_BIND says where it listens"),
+    ]
+    until: Annotated[Timestamp | None, Meta(description="when ten minutes are over")]
+
+
 class Addresses(TypedDict):
     addresses: Annotated[
         list[str],
@@ -329,6 +340,13 @@ class Addresses(TypedDict):
     certificate: Annotated[
         CertificateFields | None,
         Meta(description="the service's own certificate, by which it serves https; null without one"),
+    ]
+    network: Annotated[
+        NetworkFields | None,
+        Meta(
+            description="of a service that was started for its own machine alone; `PUT /api/network` "
+            "changes it. null where nothing is to be chosen"
+        ),
     ]
 
 

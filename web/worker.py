@@ -27,7 +27,7 @@ import resource
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from http import HTTPStatus
@@ -66,6 +66,8 @@ MAX_DISCARDED = 128 * KILOBYTE * KILOBYTE
 # Clients get no more connections than leave these for the service: each of 16 threads opens the database (3
 # files), a lock or two and a picture, and so do the loops in the background.
 OWN_DESCRIPTORS = 256
+
+log = logging.getLogger(__name__)
 
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 
@@ -234,6 +236,47 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
         self._collecting: dict[Connection, float] = {}
         self._sending: dict[Connection, float] = {}
         self._closing: dict[Connection, float] = {}
+        self.sockets: list[Any]  # of `Worker`, which has no types
+        # The sockets of `listen_also` by their addresses, and the names of those that were closed.
+        self._also: dict[tuple[str, int], socket.socket] = {}
+        self._ended: set[Any] = set()
+
+    def listen_also(self, addresses: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Listen on these IP addresses and ports too, and no longer on others that an earlier call named.
+        Returns those that it listens on now, in this order. Called from any thread, by one at a time.
+
+        Where a socket is closed, its connections end too, once their running requests are answered.
+        """
+        wanted = list(addresses)
+        for address in self._also.keys() - set(wanted):
+            self.method_queue.defer(self._stop_listening, self._also.pop(address))
+        for address in wanted:
+            if address not in self._also:
+                with _logged(f"cannot listen on {address[0]} port {address[1]}"):
+                    self._also[address] = _listening_on(address)
+                    self.method_queue.defer(self._begin_listening, self._also[address])
+        return [address for address in wanted if address in self._also]
+
+    def _begin_listening(self, listener: socket.socket) -> None:
+        # A list of its own: the arbiter's has its listeners only.
+        self.sockets = [*self.sockets, listener]
+        self._ended.discard(listener.getsockname())
+        if self._accepting:
+            self.poller.register(listener, EVENT_READ, self.accept)
+
+    def _stop_listening(self, listener: socket.socket) -> None:
+        name = listener.getsockname()
+        self.sockets = [other for other in self.sockets if other is not listener]
+        if self._accepting:
+            self.poller.unregister(listener)
+        listener.close()
+        self._ended.add(name)
+        for conn in [conn for conn in self.keepalived_conns if conn.server == name]:
+            self.poller.unregister(conn.sock)
+            self.keepalived_conns.remove(conn)
+            self._close(conn)
+        for conn in [conn for conn in self._collecting if conn.server == name]:
+            self._drop(conn)
 
     def accept(self, listener: socket.socket) -> None:
         try:
@@ -266,7 +309,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
         elif conn.sock.unsent:
             conn.served = fs
             self._wait(conn, self._sending, SOCKET_PATIENCE, self._on_writable, EVENT_WRITE)
-        elif fs.cancelled() or fs.exception() or not fs.result():
+        elif fs.cancelled() or fs.exception() or not fs.result() or conn.server in self._ended:
             self._close(conn)
         # Pipelined, and maybe only in part.
         elif (early := conn.parser.unreader.take_buffered()) or conn.sock.has_more:
@@ -443,3 +486,28 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
                 break
             overdue.append(conn)
         return overdue
+
+
+def _listening_on(address: tuple[str, int]) -> socket.socket:
+    """A socket that listens on an IP address and a port. Raises `OSError`."""
+    is_later = ":" in address[0]
+    listener = socket.socket(socket.AF_INET6 if is_later else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_later:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.setblocking(False)
+        listener.bind(address)
+        listener.listen(socket.SOMAXCONN)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+@contextlib.contextmanager
+def _logged(sentence: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        log.warning("%s: %s", sentence, problem.strerror)
