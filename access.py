@@ -424,7 +424,7 @@ def begin(
         described = {"name": name, "scope": scope, "device_id": device_id}
         row = Pairing.create(digest=_digest(code), **described, expires_at=now + CODE_AGE)
     url = f"{address}/#/pair/{code}"
-    return shapes.of(row, shapes.PairingFields, code=code, url=url, qr=_drawn(url))
+    return shapes.of(row, shapes.PairingFields, code=code, url=url, qr=qr_drawn(url))
 
 
 def redeem(code: str, device_name: str, address: str, *, clock: Callable[[], datetime]) -> shapes.Redeemed:
@@ -457,7 +457,8 @@ def qr_lines(url: str) -> str:
     return out.getvalue()
 
 
-def _drawn(url: str) -> str:
+def qr_drawn(url: str) -> str:
+    """`url` as a QR code in SVG."""
     import segno
 
     out = io.BytesIO()

@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import re
 import secrets
 import time
 import uuid
@@ -79,7 +80,10 @@ def make(
             kind=kind, query=query, digest=_digest(secret), token=token_id, created_at=now, changed_at=now
         )
     log.info("feed %d made, kind %s", feed.id, kind)
-    return shapes.of(feed, shapes.NewFeed, url=f"{base}/feed/{secret}/{FILES[kind]}")
+    url = f"{base}/feed/{secret}/{FILES[kind]}"
+    # A phone that scans it subscribes at once: `webcal` is the scheme of calendars.
+    subscribed = re.sub("^https?:", "webcal:", url) if kind == "agenda" else url
+    return shapes.of(feed, shapes.NewFeed, url=url, qr=access.qr_drawn(subscribed))
 
 
 def every() -> list[shapes.FeedFields]:

@@ -171,6 +171,9 @@ class NewFeed(TypedDict):
     kind: FeedKind
     query: str
     url: Annotated[str, Meta(description="a secret: whoever has it can read the feed")]
+    qr: Annotated[
+        str, Meta(description="the address as a QR code, in SVG; that of an agenda begins with `webcal:`")
+    ]
     created_at: Timestamp
 
 

@@ -2,6 +2,7 @@
 
 import { agenda, comingUp, photoAgenda } from "./library/agenda.js";
 import { chat } from "./chat/chat.js";
+import { pickFolder, uploadEntries } from "./base/folders.js";
 import { expiring, expiringNotice } from "./library/expiring.js";
 import { firstSteps, keepingQuestion } from "./library/first-run.js";
 import { heldBackNotice, notSensitive } from "./library/held-back.js";
@@ -38,6 +39,7 @@ export const provided = {
   openTrashed,
   ownWords,
   photoAgenda,
+  pickFolder,
   recordShelves,
   recordCards,
   related,
@@ -46,4 +48,5 @@ export const provided = {
   stackStrip,
   threadStrip,
   trashedDetails,
+  uploadEntries,
 };

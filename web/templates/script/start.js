@@ -5,7 +5,7 @@ import { laterView, laterWhenIdle, withLater } from "./base/parts.js";
 import { cover, renderAll, route } from "./base/shell.js";
 import { begin } from "./base/signin.js";
 import { startOutbox } from "./base/outbox.js";
-import { tell } from "./base/upload.js";
+import { folders, tell } from "./base/upload.js";
 
 route("library", library);
 route("chat", laterView("chat", { title: "chat.title", icon: "chat" }));
@@ -18,6 +18,8 @@ route("threads", laterView("threads", { title: "threads.title", icon: "folder", 
 route("expiring", laterView("expiring", { title: "expiring.title", icon: "clock", within: "library" }));
 cover("photo", photoCover);
 cover("trashed", { beneath: "trash", isBound: true, show: (address) => withLater(({ openTrashed }) => openTrashed(address)) });
+folders.take = (entries) => withLater(({ uploadEntries }) => uploadEntries(entries));
+folders.pick = () => withLater(({ pickFolder }) => pickFolder());
 renderAll();
 startOutbox((id) => tell("added", id));
 begin();

@@ -466,10 +466,16 @@ interface SealedFiles {
   count: number;
 }
 
+interface NetworkFields {
+  listen: "off" | "minutes" | "always" | "fixed";
+  until: string | null;
+}
+
 interface Addresses {
   addresses: string[];
   loopback_only: boolean;
   certificate: { ca_fingerprint: string } | null;
+  network: NetworkFields | null;
 }
 
 interface RetentionFields {

@@ -2,6 +2,7 @@
 
 import { glyphButton, settle } from "./actions.js";
 import { api, isOwner, session } from "./api.js";
+import { confirmDialog } from "./dialogs.js";
 import { button, fill, h } from "./dom.js";
 import { formatTime } from "./format.js";
 import { copyText, load, skeleton } from "./shell.js";
@@ -12,16 +13,22 @@ const HIDDEN = "••••••••••••";
 /** The card's content; it loads the addresses by itself. */
 export function connection() {
   const body = h("div.stack.connect");
-  load(body, (signal) => api.get("/api/addresses", null, { signal }), (/** @type {Addresses} */ found) => shown(found), skeleton(2));
+  const show = () => {
+    load(body, (signal) => api.get("/api/addresses", null, { signal }), (/** @type {Addresses} */ found) => shown(found, show), skeleton(2));
+  };
+  show();
   return body;
 }
 
-/** @param {Addresses} found */
-function shown({ addresses, loopback_only: alone, certificate }) {
+/**
+ * @param {Addresses} found
+ * @param {() => unknown} again
+ */
+function shown({ addresses, loopback_only: alone, certificate, network }, again) {
   // The address that this page was opened with works for this browser, so it comes first.
   const here = isLoopback(location.hostname) ? [] : [location.origin];
   const [best, ...others] = new Set([...here, ...addresses]);
-  if (!best) return alone ? letIn() : h("p", t("connect.none"));
+  if (!best) return alone ? letIn(network, again) : h("p", t("connect.none"));
   const command = codeRow(uploadCommand(best, false), t("connect.command"));
   const reveal = (/** @type {boolean} */ isShown) =>
     fill(command, [...codeRow(uploadCommand(best, isShown), t("connect.command")).childNodes]);
@@ -30,6 +37,7 @@ function shown({ addresses, loopback_only: alone, certificate }) {
       h("dt", t("connect.address")), h("dd", codeRow(best, t("connect.address"))),
       h("dt", t("connect.key")), h("dd", session.key ? keyRow(session.key, reveal) : h("p.problem", t("connect.open"))))];
   return [
+    network && letOut(network, again),
     !isSecureContext && h("div.stack.tight", h("p", t("connect.plain")), codeRow("./snaplore tls init", t("connect.command"))),
     certificate && h("p.hint", t("connect.trust", { address: best })),
     isOwner() && session.key ? [pairing(best), h("details", h("summary", t("connect.byHand")), byHand), programs(best)] : byHand,
@@ -95,11 +103,50 @@ function recipeCard({ name, filename, content, steps, actions }) {
         typed && glyphButton("copy", `${t("shell.copy")}: ${field}`, () => copyText(value))))))));
 }
 
-function letIn() {
+/**
+ * Only this computer can connect. The owner can let the network in, where the service offers it.
+ *
+ * @param {NetworkFields | null} network
+ * @param {() => unknown} again
+ */
+function letIn(network, again) {
+  if (network?.listen === "off" && isOwner()) {
+    const text = `${t("connect.openText")} ${location.protocol === "http:" ? t("connect.openPlain") : ""}`;
+    const offer = (/** @type {"minutes" | "always"} */ listen, /** @type {string} */ kind) => {
+      const pressed = button(t(`connect.${listen}`), { kind, click: async () => {
+        if (await confirmDialog({ title: t("connect.openTitle"), text, action: t(`connect.${listen}`) })) setListening(pressed, listen, again);
+      } });
+      return pressed;
+    };
+    return [h("p", t("connect.onlyHere")), h("div.row", offer("minutes", "primary"), offer("always", ""))];
+  }
   const port = location.port || "80";
   const command = `SNAPLORE_BIND=0.0.0.0:${port} make run`;
-  return [h("p", t("connect.alone")), codeRow(command, t("connect.command")),
+  return [h("p", t(network?.listen === "fixed" ? "connect.fixed" : "connect.alone")), codeRow(command, t("connect.command")),
     h("p.hint", `${t("connect.guarded")} ${t("connect.service")}`)];
+}
+
+/**
+ * The network may connect because the owner let it in: until when, and how to end it.
+ *
+ * @param {NetworkFields} network
+ * @param {() => unknown} again
+ */
+function letOut({ listen, until }, again) {
+  if (!["minutes", "always"].includes(listen)) return null;
+  const stop = button(t("connect.stop"), { click: () => setListening(stop, "off", again) });
+  const always = button(t("connect.always"), { click: () => setListening(always, "always", again) });
+  return h("div.stack.tight", h("p", until ? t("connect.openUntil", { time: formatTime(until) }) : t("connect.openAlways")),
+    isOwner() && h("div.row", until && always, stop));
+}
+
+/**
+ * @param {HTMLButtonElement} pressed
+ * @param {"minutes" | "always" | "off"} listen
+ * @param {() => unknown} again
+ */
+function setListening(pressed, listen, again) {
+  settle(pressed, () => api.put("/api/network", { listen }), again);
 }
 
 /**

@@ -7,7 +7,7 @@ import { emptyCaches, emptyOutbox, shareKey } from "./outbox.js";
 import { forget, recalled, remember } from "./preferences.js";
 import { busy, closeShell, fillPage, focusView, isOpen, mark, openShell } from "./shell.js";
 import { t } from "./texts.js";
-import { stopUploads } from "./upload.js";
+import { stopUploads, tellInterrupted } from "./upload.js";
 
 let focusLater = ""; // the id of an element
 
@@ -16,16 +16,20 @@ export function begin() {
   session.key = takeKept("carried") ?? recalled("key", null);
   const open = () => {
     const [, code] = /^#\/pair\/(\w+)$/.exec(location.hash) ?? [];
-    if (!code) return false;
-    history.replaceState(null, "", "#/library"); // the code is not kept in the history
-    followLink(code).catch((error) => isOpen() ? toast(sentence(error), { kind: "bad" }) : showSignIn(sentence(error)));
+    const [, key] = /^#key=([^&]+)$/.exec(location.hash) ?? [];
+    if (!code && !key) return false;
+    history.replaceState(null, "", "#/library"); // neither code nor key is kept in the history
+    const signedIn = key ? () => enter(decodeURIComponent(key)) : () => redeem(code);
+    followLink(signedIn, key && decodeURIComponent(key)).catch((error) => isOpen() ? toast(sentence(error), { kind: "bad" }) : showSignIn(sentence(error)));
     return true;
   };
   window.addEventListener("hashchange", open);
   if (open()) return;
   focusLater = takeKept("focused") ?? "";
-  if (session.key || document.documentElement.dataset.key === "open") openShell();
-  else showSignIn();
+  if (session.key || document.documentElement.dataset.key === "open") {
+    openShell();
+    tellInterrupted();
+  } else showSignIn();
   focusKept();
 }
 
@@ -66,16 +70,38 @@ function takeKept(name) {
 }
 
 /**
- * Use the code of a link. A browser that is signed in is asked first: a link alone must not replace its key.
+ * Use the code or the key of a link. A browser that is signed in is asked first: a link alone must not replace its key.
  *
- * @param {string} code
+ * @param {() => Promise<void>} signedIn signs in with it
+ * @param {string} [key]
  */
-async function followLink(code) {
+async function followLink(signedIn, key) {
   if (session.key && await isAccepted()) {
     openShell();
+    if (key === session.key) return;
     if (!await confirmDialog({ title: t("signin.another"), text: t("signin.anotherText"), action: t("signin.enter") })) return;
   }
-  await redeem(code);
+  await signedIn();
+}
+
+/**
+ * Sign in with the key of the address that `make run` prints, and stay signed in.
+ *
+ * @param {string} key
+ */
+async function enter(key) {
+  const before = session.key;
+  session.key = key;
+  try {
+    await api.get("/api/stats");
+  } catch (error) {
+    session.key = before;
+    throw error.status === 401 ? new Error(t("signin.wrong")) : error;
+  }
+  remember("key", key);
+  shareKey();
+  openShell();
+  focusView();
 }
 
 /** Whether the key still opens anything. Otherwise it is forgotten. */
@@ -137,7 +163,7 @@ function showSignIn(reason = "") {
     spellcheck: "false",
     autocapitalize: "none",
   });
-  const keep = h("input", { type: "checkbox", id: "keep" });
+  const keep = h("input", { type: "checkbox", id: "keep", checked: true });
   const problem = h("p.problem", { role: "alert", text: reason });
   const submit = h("button.button.primary", { type: "submit" }, h("span", t("signin.enter")));
   const attempt = async () => {
@@ -165,13 +191,12 @@ function showSignIn(reason = "") {
   });
   const send = h("button.button", { type: "submit" }, h("span", t("signin.enter")));
   const enterCode = () => redeem(code.value).catch((error) => ((problem.textContent = sentence(error)), code.focus()));
-  const byCode = h("details", h("summary", t("signin.useCode")),
+  const byCode = h("details.signin-code", h("summary", t("signin.useCode")),
     h("form.stack.tight", { on: { submit: (event) => (event.preventDefault(), busy(send, enterCode())) } },
       field(t("signin.code"), code, t("signin.codeHint")), send));
-  const form = h("form.signin.card", { on: { submit: (event) => (event.preventDefault(), busy(submit, attempt())) } },
-    h("div.brand", mark(), h("h1", "Snaplore")), h("p.muted", t("signin.lead")),
+  const form = h("form.stack", { on: { submit: (event) => (event.preventDefault(), busy(submit, attempt())) } },
     field(t("signin.key"), input, t("signin.hint")),
     h("label.row.check", { for: "keep" }, keep, h("span", t("signin.keep"))), problem, submit);
-  fillPage(h("main.signin-page", form, byCode));
+  fillPage(h("main.signin-page", h("div.signin.card", h("div.brand", mark(), h("h1", "Snaplore")), h("p.muted", t("signin.lead")), form, byCode)));
   input.focus();
 }

@@ -6,13 +6,15 @@ import { button, fill, h, listen } from "./dom.js";
 import { formatPercent } from "./format.js";
 import { canWait, keepForLater } from "./outbox.js";
 import { ACCEPTED, isPicture } from "./picture-file.js";
+import { forget, recalled, remember } from "./preferences.js";
 import { t } from "./texts.js";
 
 const LARGEST_UPLOAD = 50 * 1024 * 1024;
 const UPLOADS_AT_ONCE = 3;
 const UPLOAD_RETRIES = 3;
 const FIRST_DELAY = 1; // seconds; doubled each time
-const STORED_SECONDS = 4; // that the list stays after everything is stored
+const STORED_SECONDS = 6; // that the list stays after everything is stored
+const NOTED_EVERY = 20; // uploads after which is noted how far a folder is
 const UPLOAD_DEVICE = "dashboard"; // the same for all browsers, so that a file uploaded from two of them is stored once
 
 /**
@@ -43,6 +45,13 @@ export function tell(type, detail) {
 const uploads = [];
 /** @type {UploadPanel | null} */
 let uploadPanel = null;
+/**
+ * What to do with folders, which the later part of the page knows. The entry of the page sets it.
+ *
+ * @type {{ take: (entries: FileSystemEntry[]) => unknown, pick: () => unknown }}
+ */
+export const folders = { take: () => {}, pick: () => {} };
+let folderName = ""; // of the folder that is being uploaded
 
 export const uploadButton = () => button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles });
 
@@ -70,7 +79,10 @@ export function acceptFiles(target) {
       if (!carries(event)) return;
       event.preventDefault();
       mark(-depth);
-      uploadFiles(event.dataTransfer.files);
+      // Asked for at once: after the event they are gone.
+      const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+      if (entries.some((entry) => entry.isDirectory)) folders.take(entries);
+      else uploadFiles(event.dataTransfer.files);
     },
     paste: (event) => event.clipboardData?.files.length && uploadFiles(event.clipboardData.files),
   };
@@ -78,9 +90,13 @@ export function acceptFiles(target) {
   return listen(document, listeners);
 }
 
-/** @param {Iterable<File>} files */
-function uploadFiles(files) {
+/**
+ * @param {Iterable<File>} files
+ * @param {string} [folder] the name of the folder that they are all of
+ */
+export function uploadFiles(files, folder = "") {
   const chosen = [...files];
+  folderName = chosen.length ? folder || folderName : folderName;
   for (const file of chosen) {
     /** @type {Upload} */
     const upload = { file, name: file.name || "screenshot.png", phase: "waiting", fraction: 0, tries: 0, note: "" };
@@ -91,6 +107,27 @@ function uploadFiles(files) {
   }
   if (!chosen.length) toast(t("upload.none"));
   startUploads();
+}
+
+/**
+ * Note how far a folder is, so that after a reload the page can say how to go on. The browser gives the files to one page only.
+ *
+ * @param {number} done
+ */
+function noteFolder(done) {
+  if (!folderName) return;
+  if (!uploads.some(underWay)) {
+    folderName = "";
+    forget("folder");
+  } else if (done % NOTED_EVERY === 0) remember("folder", { name: folderName, done, total: uploads.length });
+}
+
+/** Say after a reload that a folder was not uploaded to its end, and offer to go on. */
+export function tellInterrupted() {
+  const left = recalled("folder", null);
+  if (!left || uploads.length) return;
+  forget("folder");
+  toast(t("upload.interrupted", left), { seconds: 60, action: { label: t("upload.folder"), run: () => folders.pick() } });
 }
 
 function startUploads() {
@@ -228,6 +265,7 @@ class UploadPanel {
 
   /** @param {Upload} upload */
   show(upload) {
+    if (upload.phase === "waiting" && this.#list.children.length >= UPLOADS_AT_ONCE) return; // of a folder, there may be thousands
     if (["done", "dedup"].includes(upload.phase)) {
       upload.row?.remove();
       upload.row = null;
@@ -249,12 +287,14 @@ class UploadPanel {
     const done = uploads.filter((one) => ["done", "dedup"].includes(one.phase)).length;
     const failed = uploads.filter((one) => one.phase === "failed").length;
     const queued = uploads.filter((one) => one.phase === "queued").length;
-    const kind = failed ? "failures" : queued ? "queued" : "summary";
-    const text = t(`upload.${kind}`, { done, failed, queued, total: uploads.length });
+    const known = uploads.filter((one) => one.phase === "dedup").length;
+    const isOver = !uploads.some(underWay);
+    noteFolder(done + failed);
+    const kind = failed ? "failures" : queued ? "queued" : !isOver ? "summary" : known === done ? "known" : known ? "mixed" : "stored";
+    const text = t(`upload.${kind}`, { done, failed, queued, known, fresh: done - known, total: uploads.length });
     if (this.#status.textContent !== text) this.#status.textContent = text;
     const fraction = uploads.reduce((sum, one) => sum + (underWay(one) ? one.fraction : 1), 0) / Math.max(1, uploads.length);
     this.#bar.style.width = `${Math.round(100 * fraction)}%`;
-    const isOver = !uploads.some(underWay);
     this.element.classList.toggle("failed", failed > 0);
     this.#again.hidden = !isOver || uploads.filter(mayRetry).length < 2;
     this.#toggle.hidden = !this.#list.children.length;

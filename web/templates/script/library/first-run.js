@@ -6,33 +6,28 @@ import { api } from "../base/api.js";
 import { codeRow, connection } from "../base/connect.js";
 import { button, fill, h, icon } from "../base/dom.js";
 import { CHOICES, duration, keep } from "../base/keeping.js";
+import { pickFolder } from "../base/folders.js";
 import { t } from "../base/texts.js";
 import { uploadButton } from "../base/upload.js";
 
 /**
- * The whole content of an empty library.
+ * The whole content of an empty library: one card to begin with, and what is less often wanted below it.
  *
  * @param {HTMLElement} keeping the question how long to keep things
  */
 export function firstSteps(keeping) {
+  const folder = button(t("upload.folder"), { glyph: "folder", click: pickFolder });
   return h("section.first-steps", { "aria-labelledby": "first-title" },
-    h("header.stack.tight", h("h2.first-title", { id: "first-title", text: t("first.title") }), h("p.muted", t("first.lead"))),
+    h("div.card.first-card",
+      h("div.first-drop", icon("upload"), h("h2.first-title", { id: "first-title", text: t("first.title") }),
+        h("p", t("first.lead")), h("div.row", uploadButton(), folder), h("p.hint", t("first.formats"))),
+      h("section.stack.first-phone", h("h3.row", icon("device"), h("span", t("first.phone"))), connection())),
     keeping,
-    h("div.first-grid",
-      step("upload", t("first.add"), h("p", t("first.addText")), h("div.row", uploadButton())),
-      step("device", t("first.phone"), connection()),
-      step("folder", t("first.folder"), h("p", t("first.folderText")), codeRow("./snaplore import FOLDER", t("first.command"))),
-      step("chat", [t("first.model"), " ", h("span.badge", t("first.optional"))], h("p", t("first.modelText")),
-        h("div.row", h("a.button", { href: "#/settings/model", text: t("first.modelButton") })))));
-}
-
-/**
- * @param {import("../base/dom.js").Glyph} glyph
- * @param {Child} title
- * @param {Child[]} content
- */
-function step(glyph, title, ...content) {
-  return h("section.card.stack.first-step", h("h3.row", icon(glyph), h("span", title)), content);
+    h("div.first-more",
+      h("details.card", h("summary", t("first.folder")),
+        h("div.stack", h("p", t("first.folderText")), codeRow("./snaplore import FOLDER", t("first.command")))),
+      h("details.card", h("summary", t("first.model")), h("div.stack", h("p", t("first.modelText")),
+        h("div.row", h("a.button", { href: "#/settings/model", text: t("first.modelButton") }))))));
 }
 
 /**

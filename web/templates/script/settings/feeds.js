@@ -70,8 +70,9 @@ export function feedsCard() {
   return { card, show };
 }
 
-/** @param {{ kind: string, url: string }} made */
-function showAddress({ kind, url }) {
-  dialog({ title: t("feeds.made"), body: h("div.stack", h("p", t("feeds.madeText")), codeRow(url, t("feeds.address")),
+/** @param {{ kind: string, url: string, qr: string }} made */
+function showAddress({ kind, url, qr }) {
+  const code = h("img", { src: `data:image/svg+xml,${encodeURIComponent(qr)}`, alt: t("feeds.code"), width: 208, height: 208 });
+  dialog({ title: t("feeds.made"), body: h("div.stack", h("div.pairing", code, h("div.stack", h("p", t("feeds.madeText")))), codeRow(url, t("feeds.address")),
     kind === "agenda" && h("div.row", h("a.button", { href: url.replace(/^https?:/, "webcal:"), text: t("feeds.open") }))) });
 }
