@@ -3,6 +3,7 @@ the uploads; on a desktop and on a phone.
 """
 
 import re
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import expect
@@ -74,15 +75,17 @@ def copied(page):
 )
 def test_an_empty_library_leads_on_and_hinders_nobody(dashboard, axe, language, theme, size):
     page = dashboard.open("#/", language=language, theme=theme, size=size)
-    steps = page.locator(".first-step")
-    expect(steps).to_have_count(4)
-    steps.nth(1).locator("summary").first.click()
-    expect(steps.nth(1).locator("code").first).to_be_visible()
-    expect(steps.nth(2).locator("code")).to_have_text("./snaplore import FOLDER")
+    expect(page.locator(".first-drop button")).to_have_count(2)
+    page.locator(".first-phone summary").first.click()
+    expect(page.locator(".first-phone code").first).to_be_visible()
+    more = page.locator(".first-more details")
+    more.first.locator("summary").click()
+    expect(more.first.locator("code")).to_have_text("./snaplore import FOLDER")
     expect(page.locator(".keeping button")).to_have_count(3)
     assert barriers(page, axe) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    steps.nth(3).get_by_role("link").click()
+    more.nth(1).locator("summary").click()
+    more.nth(1).get_by_role("link").click()
     expect(page).to_have_url(re.compile("#/settings/model$"))
 
 
@@ -164,10 +167,12 @@ def test_the_address_that_the_page_was_opened_with_comes_first(dashboard):
 
 
 @pytest.mark.slow
-def test_where_only_this_computer_can_connect_the_page_says_how_to_let_phones_in(chromium, tmp_path):
+def test_where_the_operator_lets_only_this_computer_connect_the_page_says_how_to_change_it(
+    chromium, tmp_path
+):
     with Dashboard(chromium, tmp_path, None, dev_mode="false") as dashboard:
         page = dashboard.open("#/settings/devices")
-        expect(page.get_by_text("Only this computer can reach Snaplore now.")).to_be_visible()
+        expect(page.get_by_text("because SNAPLORE_BIND says so")).to_be_visible()
         command = f"SNAPLORE_BIND=0.0.0.0:{dashboard.service.port} make run"
         expect(page.locator(".connect code")).to_have_text(command)
         assert KEY not in page.content()
@@ -192,6 +197,127 @@ def test_devices_are_those_that_upload_and_those_that_are_notified(dashboard):
     expect(tablet).to_have_count(0)
     expect(pixel).to_be_visible()
     dashboard.service.call("DELETE", "/api/push/devices/pixel")
+
+
+@pytest.mark.slow
+def test_the_owner_lets_phones_in_after_a_yes_and_ends_it(dashboard, axe):
+    states = {"listen": "off", "until": None}
+    until = (utc_now() + timedelta(minutes=10)).isoformat(timespec="milliseconds")
+
+    def answer(route):
+        if route.request.method == "PUT":
+            listen = route.request.post_data_json["listen"]
+            states.update(listen=listen, until=until if listen == "minutes" else None)
+            route.fulfill(json=states)
+            return
+        is_open = states["listen"] != "off"
+        found = {"addresses": ["http://192.168.1.20:8000"] if is_open else [], "loopback_only": not is_open}
+        route.fulfill(json={**found, "certificate": None, "network": states})
+
+    page = dashboard.open("#/settings/general")
+    page.route("**/api/addresses", answer)
+    page.route("**/api/network", answer)
+    page.goto(f"{dashboard.service.url}/#/settings/devices")
+    card = page.locator(".connect")
+    card.get_by_role("button", name="For 10 minutes").click()
+    dialog = page.get_by_role("dialog", name="Let your network in?")
+    expect(dialog).to_contain_text("They still need the key or a code.")
+    expect(dialog).to_contain_text("Without https")
+    assert barriers(page, axe) == []
+    dialog.get_by_role("button", name="Cancel").click()
+    assert states["listen"] == "off"
+    card.get_by_role("button", name="For 10 minutes").click()
+    dialog.get_by_role("button", name="For 10 minutes").click()
+    expect(card).to_contain_text("Your network can reach Snaplore until")
+    expect(card.get_by_role("button", name="Show a code")).to_be_visible()
+    card.get_by_role("button", name="Always").click()
+    expect(card).to_contain_text("Devices on your network can reach Snaplore.")
+    card.get_by_role("button", name="Only this computer again").click()
+    expect(card).to_contain_text("Only this computer can reach Snaplore now.")
+
+
+# ------------------------------------------------------------------------------------------- the first sign-in
+
+
+def test_the_printed_address_signs_in_leaves_the_address_bar_and_stays_signed_in(dashboard):
+    sent = []
+    page = dashboard.open("", signed_in=False)
+    page.on("request", lambda request: sent.append(request.url))
+    page.goto("about:blank")
+    page.goto(f"{dashboard.service.url}/#key={KEY}")
+    expect(page.locator(".first-drop")).to_be_visible()
+    assert page.url == f"{dashboard.service.url}/#/library"
+    assert not any(KEY in url for url in sent)
+    assert KEY not in dashboard.service.output
+    page.reload()
+    expect(page.locator(".first-drop")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_a_wrong_key_in_the_address_leads_to_the_sign_in_and_replaces_no_other(dashboard):
+    dashboard.tolerate(FAILED + "401")
+    page = dashboard.open("#key=wrong", signed_in=False)
+    expect(page.get_by_role("alert")).to_have_text("Wrong key.")
+    expect(page.get_by_label("Keep me signed in")).to_be_checked()
+    assert "wrong" not in page.url
+    signed_in = dashboard.open("#key=wrong")
+    signed_in.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+    expect(signed_in.get_by_text("Wrong key.")).to_be_visible()
+    expect(signed_in.locator(".first-drop")).to_be_visible()
+
+
+# -------------------------------------------------------------------------------------------------- folders
+
+
+def test_a_picked_folder_is_uploaded_with_the_folders_in_it_and_what_is_no_picture_is_left_out(
+    dashboard, tmp_path
+):
+    folder = tmp_path / "Screens"
+    for path in ("a.png", "2025/b.png", "2025/deep/c.png", ".thumbnails/d.png"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(draw(path))
+    (folder / "notes.txt").write_text("no picture")
+    page = dashboard.open("#/")
+
+    def pick_folder():
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Add a folder").click()
+        chooser.value.set_files(folder)
+
+    pick_folder()
+    expect(uploads(page).get_by_role("status")).to_contain_text("3 saved.")
+    assert len(list(dashboard.service.photos())) == 3
+    assert page.evaluate("localStorage.getItem('snaplore.folder')") is None
+
+
+@pytest.mark.slow
+def test_a_dropped_folder_that_a_reload_interrupts_is_continued(dashboard):
+    page = dashboard.open("#/")
+    expect(page.locator(".first-drop")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    page.route("**/api/photos/upload", lambda route: None)  # none is answered
+    page.evaluate(
+        """() => {
+          const file = (name) => ({ isFile: true, name, file: (given) =>
+            given(new File([name], name, { type: "image/png" })) });
+          const folder = (name, entries) => ({ isDirectory: true, name, createReader: () => {
+            const parts = [entries, []];
+            return { readEntries: (given) => given(parts.shift()) };
+          } });
+          const entry = folder("Phone", [file("a.png"), file("b.png"), folder("old", [file("c.png")])]);
+          const event = new DragEvent("drop", { bubbles: true, cancelable: true });
+          Object.defineProperty(event, "dataTransfer", { value: {
+            types: ["Files"], items: [{ webkitGetAsEntry: () => entry }], files: [] } });
+          document.dispatchEvent(event);
+        }"""
+    )
+    expect(uploads(page).get_by_role("status")).to_have_text("0 of 3 done")
+    page.unroute("**/api/photos/upload")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    expect(page.get_by_text("“Phone” was not finished: 0 of 3.")).to_be_visible()
+    with page.expect_file_chooser():
+        page.locator(".toast").get_by_role("button", name="Add a folder").click()
 
 
 # ------------------------------------------------------------------------------------------ how long to keep
@@ -258,14 +384,14 @@ def test_stored_uploads_are_one_line_that_goes_away_by_itself(dashboard, size):
     eventually(lambda: page.wait_for_timeout(10) or len(held) == 2, "both are sent")
     for route in held:
         route.continue_()
-    expect(uploads(page).get_by_role("status")).to_have_text("2 of 2 done")
+    expect(uploads(page).get_by_role("status")).to_contain_text("2 saved. Reading goes on by itself")
     page.mouse.move(5, 5)
     page.evaluate("document.activeElement.blur()")
     expect(uploads(page)).to_have_count(0)
     assert {photo["device_id"] for photo in dashboard.service.photos()} == {"dashboard"}
     page.unroute("**/api/photos/upload")
     pick(page, "first.png")
-    expect(uploads(page).get_by_role("status")).to_have_text("1 of 1 done")
+    expect(uploads(page).get_by_role("status")).to_have_text("1 were already here")
     assert len(list(dashboard.service.photos())) == 2
 
 

@@ -110,7 +110,7 @@ def test_a_browser_whose_access_has_ended_is_not_asked(shared, owner):
 def test_a_code_can_be_typed_and_a_used_one_is_refused(shared, owner):
     code = shown_code(owner)
     phone = shared.open(signed_in=False)
-    phone.get_by_text("Use a pairing code instead").click()
+    phone.get_by_text("I have a pairing code").click()
     phone.get_by_label("Pairing code").fill(f"{code[:4].lower()} {code[4:].lower()}")
     phone.get_by_label("Pairing code").press("Enter")
     expect(phone.get_by_role("link", name="Library")).to_be_visible()
