@@ -338,6 +338,8 @@ def _add_page_parts(app: Application, page: Callable[[str], dashboard.Page]) -> 
 
     @app.get("/parts/<name>")
     def page_part(name: str) -> flask.Response:
+        if name == dashboard.font().name:
+            return dashboard.font_response()
         for language in page_texts.LANGUAGES:
             if name.startswith(f"{language}-") and name == page(language).later.name:
                 return dashboard.part_response(page(language), flask.request)

@@ -15,6 +15,7 @@ from web import dashboard, shapes
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 MOST = 62_000  # bytes, compressed: it should be usable within a second on a slow line
+MOST_FONT = 110_000
 MOST_LATER = 68_000  # fetched when the page has nothing else to do
 SCRIPTS = sorted((dashboard.TEMPLATES / "script").rglob("*.js"))
 FOLDERS = ("base", "viewer", "library", "chat", "settings")  # each imports from those before it
@@ -112,6 +113,18 @@ def test_a_later_part_of_another_version_is_not_found(app, later):
     assert "设置分区" not in later.text
 
 
+def test_the_font_is_open_small_kept_for_ever_and_never_waited_for(app, served):
+    [path] = re.findall(r"url\((/parts/[\w.-]+)\)", served.text)
+    assert "font-display:swap" in served.text
+    answer = app.test_client().get(path)
+    assert (answer.status_code, answer.mimetype, answer.data[:4]) == (200, "font/woff2", b"wOF2")
+    assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert hashlib.sha256(answer.data).hexdigest()[:32] in path
+    assert len(answer.data) < MOST_FONT
+    assert "SIL OPEN FONT LICENSE" in (dashboard.TEMPLATES / "font" / "OFL.txt").read_text(encoding="utf-8")
+    detail(app.test_client().get("/parts/inter-0.woff2"), 404)
+
+
 def test_only_the_pages_own_scripts_and_styles_may_run(served, later):
     policy = dict(part.strip().split(" ", 1) for part in served.headers["Content-Security-Policy"].split(";"))
     [style] = re.findall(r"style:`([^`]*)`", later.text)
@@ -124,6 +137,7 @@ def test_only_the_pages_own_scripts_and_styles_may_run(served, later):
     assert policy == {
         "default-src": "'none'",
         "img-src": "'self' blob: data:",
+        "font-src": "'self'",
         "connect-src": "'self'",
         "base-uri": "'none'",
         "form-action": "'none'",
@@ -139,8 +153,10 @@ def test_the_page_loads_nothing_and_has_no_handlers_or_styles_in_its_markup(serv
     markup = re.sub(r"<(script|style)\b[^>]*>.*?</\1>", "", served.text, flags=re.DOTALL)
     assert not re.findall(r"\son\w+=|\sstyle=|\ssrc=|javascript:", markup)
     assert re.findall(r"href=\"?([^\s\">]{5})", markup) == ["/mani", "/appl", "data:"]
+    assert re.findall(r"url\(([^)]*)\)", served.text) == [f"/parts/{dashboard.font().name}"]
+    assert "url(" not in later.text
     for text in (served.text, later.text):
-        assert not re.findall(r"@import|url\(", text)
+        assert "@import" not in text
         assert not re.findall(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|import\(", text
         )

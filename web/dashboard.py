@@ -11,7 +11,7 @@ Its Content-Security-Policy names the hashes of its styles and scripts instead o
 later part is one script, with its style as a string. The page fetches it as text and runs it as an inline
 script (`parts.js`). So the policy names its hash too, in a way that every browser knows, and no address may
 serve scripts. The part's address has its hash: browsers keep it for ever, and a document of an earlier
-version gets 404 and never a part that does not fit.
+version gets 404 and never a part that does not fit. The font is served in the same way.
 
 The scripts are ES modules, so that editors and checkers understand them. They are linked into these two
 scripts here: served one by one, each would need a path that is open without the key, and a request of its own
@@ -19,6 +19,7 @@ before the page can start.
 """
 
 import base64
+import functools
 import gzip
 import hashlib
 import json
@@ -44,6 +45,7 @@ POLICY = "; ".join(
         "script-src {script}",
         "style-src {style}",
         "img-src 'self' blob: data:",
+        "font-src 'self'",
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
@@ -64,10 +66,12 @@ _IMPORT = re.compile(
     r'^import \{\s*([\w$]+(?:,\s*[\w$]+)*),?\s*\} from "(\.\.?/[\w/-]+\.js)";$', re.MULTILINE
 )
 _DECLARATION = re.compile(r"^(export )?((?:async )?(?:function|class|const|(let)) )([\w$]+)", re.MULTILINE)
-# Placeholders in the scripts, replaced when they are linked.
+# Placeholders in the styles and scripts, replaced when the page is assembled.
+_FONT = "FONT"
 _STYLE = "LATER_STYLE"
 _TEXTS = "PAGE_TEXTS"
 _LANGUAGES = "PAGE_LANGUAGES"
+_FOR_EVER = "public, max-age=31536000, immutable"  # for what has its hash in its name
 _UNLINKED = re.compile(r"^\s*(?:import|export)\b(?!\s*:)|\bimport\s*[(.]", re.MULTILINE)
 
 
@@ -77,6 +81,15 @@ class _Module(NamedTuple):
     exported: set[str]
     variables: set[str]  # declared by `let`
     body: str
+
+
+class Font(NamedTuple):
+    """Inter, for Latin letters; other scripts have the system's fonts. The browser shows the system's font
+    until it is there.
+    """
+
+    name: str  # with the hash of its content
+    content: bytes
 
 
 class Part(NamedTuple):
@@ -130,7 +143,7 @@ def assemble(*, key_needed: bool, language: str = DEFAULT) -> Page:
         key_needed=key_needed,
         language=tag,
         later=f"/parts/{part.name}",
-        style=markupsafe.Markup(_styles(FIRST_STYLES)),  # noqa: S704  # our own files
+        style=markupsafe.Markup(_styles(FIRST_STYLES).replace(_FONT, f"/parts/{font().name}")),  # noqa: S704  # our own files
         script=markupsafe.Markup(first),  # noqa: S704
     )
     text = minify_html.minify(text, minify_js=True, minify_css=True, keep_closing_tags=True)
@@ -177,7 +190,20 @@ def part_response(page: Page, request: flask.Request) -> flask.Response:
         answer.content_encoding = "gzip"
     answer.vary.add("Accept-Encoding")
     answer.headers["Content-Security-Policy"] = "default-src 'none'"
-    answer.headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the name has the hash
+    answer.headers["Cache-Control"] = _FOR_EVER
+    return answer
+
+
+@functools.cache
+def font() -> Font:
+    """The font of the page."""
+    content = (TEMPLATES / "font" / "inter.woff2").read_bytes()
+    return Font(f"inter-{hashlib.sha256(content).hexdigest()[:32]}.woff2", content)
+
+
+def font_response() -> flask.Response:
+    answer = flask.Response(font().content, mimetype="font/woff2")
+    answer.headers["Cache-Control"] = _FOR_EVER
     return answer
 
 

@@ -21,7 +21,7 @@ from web.dashboard import TEMPLATES
 
 FOLDER = TEMPLATES / "installed"
 ICONS = ("icon-192.png", "icon-512.png", "icon-maskable-512.png", "apple-touch-icon.png")
-COLOUR, BACKGROUND = "#0b6b5d", "#f6f4ee"
+COLOUR, BACKGROUND = "#0b6b5d", "#edece5"
 PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif", "image/heic", "image/avif")
 
 SHARE = "/share/"  # and the random part
