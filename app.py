@@ -62,6 +62,7 @@ from errors import (
     Unavailable,
     Unreadable,
 )
+from locks import ServiceLock
 from outlets import feeds, mcp, shares, tabular, webhooks
 from settings import NAME, VERSION, Settings
 from spool import Spool
@@ -149,12 +150,13 @@ class Application(flask.Flask):
     api_key: str | None = None
     certificate: authority.Presented
     share_part = ""  # of the address to which other apps share pictures
+    service_lock: ServiceLock | None = None  # of the service; commands run beside it
     is_open = False
 
     def open_data(self) -> None:
         """Open the data folder, once. Raises `StartRefused`, without having changed anything."""
         if not self.is_open:
-            database.open_store(self.settings)
+            database.open_store(self.settings, alone=self.service_lock is not None)
             lexicon.renew()
             self.api_key = access.api_key(self.settings)
             with database.scope():
@@ -193,9 +195,14 @@ def create_app(settings: Settings | None = None) -> Application:
 def serve() -> Application:
     """The application that gunicorn serves, with the environment's settings. A refusal ends the process with
     one line.
+
+    The lock is taken first, because opening may migrate the data, also under a service that runs already. The
+    workers inherit it.
     """
     with _refusal_in_one_line():
-        app = create_app(Settings.from_environ(os.environ))
+        app = _wired(Settings.from_environ(os.environ))
+        app.service_lock = database.lock_service(app.settings)
+        app.open_data()
     app.certificate.keep(now=utc_now())
     rollback.count_start()
     return app

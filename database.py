@@ -40,8 +40,8 @@ from errors import (
     StorageFull,
     Unavailable,
 )
-from locks import FolderLock, named_lock
-from settings import ROOT, Settings
+from locks import FolderLock, ServiceLock, named_lock
+from settings import NAME, ROOT, Settings
 
 log = logging.getLogger(__name__)
 # It logs each migration in a line of its own, which are thirty at a first start; `_migrate` logs one.
@@ -311,16 +311,35 @@ def passphrase(ring: crypto.KeyRing) -> str:
 _store: Store | None = None
 
 
-def open_store(settings: Settings, *, any_age: bool = False, anew: bool = False) -> Store:
+def lock_service(settings: Settings) -> ServiceLock:
+    """The lock of the one service of a data folder, which is made if it is missing. A service takes it before
+    it opens the folder: one that is refused must have migrated nothing. Raises `StartRefused`.
+    """
+    with _refusal(settings):
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return ServiceLock(settings.data_dir)
+
+
+def open_store(
+    settings: Settings, *, any_age: bool = False, anew: bool = False, alone: bool = False
+) -> Store:
     """Open the data folder for this process: create it if it is missing, migrate it if it is older.
 
     A store that is open already is closed. Raises `StartRefused`, having changed nothing, when a key is
-    missing or wrong, the folder cannot be written, the data is newer than this program, or the database is
-    not the one of the key ring: empty (`DatabaseEmpty`), from before the last start, or of another folder.
-    With `any_age`, the last two are opened; with `anew`, an empty database becomes a new one.
+    missing or wrong, the folder cannot be written, the data is newer than this program, a service runs on
+    data that has to be migrated, or the database is not the one of the key ring: empty (`DatabaseEmpty`),
+    from before the last start, or of another folder. With `any_age`, the last two are opened; with `anew`, an
+    empty database becomes a new one. With `alone`, the caller holds the lock of the service.
     """
+    with _refusal(settings):
+        return _open_store(settings, any_age=any_age, anew=anew, alone=alone)
+
+
+@contextlib.contextmanager
+def _refusal(settings: Settings) -> Iterator[None]:
+    """Turn a failure of the disk or the database into `StartRefused`."""
     try:
-        return _open_store(settings, any_age=any_age, anew=anew)
+        yield
     except (OSError, *DATABASE_ERRORS) as problem:
         if (known := known_failure(problem)) is not None:
             reason = known.detail
@@ -331,7 +350,7 @@ def open_store(settings: Settings, *, any_age: bool = False, anew: bool = False)
         raise StartRefused(f"The data folder {settings.data_dir} cannot be used: {reason}") from None
 
 
-def _open_store(settings: Settings, *, any_age: bool, anew: bool) -> Store:
+def _open_store(settings: Settings, *, any_age: bool, anew: bool, alone: bool) -> Store:
     global _store
     store = Store(settings)
     if not os.access(store.folder, os.W_OK):
@@ -347,8 +366,10 @@ def _open_store(settings: Settings, *, any_age: bool, anew: bool) -> Store:
     if store.ring.generation == 0:
         store.refuse_if_pictures()
         with store.lock.exclusive():
-            _create(store)
-            store.complete_ring()
+            store.follow()
+            if store.ring.generation == 0:  # no other process has created it meanwhile
+                _create(store)
+                store.complete_ring()
     elif _is_empty(store):
         if not anew:
             raise DatabaseEmpty(
@@ -357,7 +378,7 @@ def _open_store(settings: Settings, *, any_age: bool, anew: bool) -> Store:
         with store.lock.exclusive():
             _create(store)
     elif _pending_migrations(store, any_age=any_age):
-        with store.lock.exclusive():
+        with _without_service(store, alone=alone), store.lock.exclusive():
             _migrate()
     store.remove_left_databases()
     return store
@@ -545,6 +566,25 @@ def _create(store: Store) -> None:
     _migrate()
     db.point_at(store.ring, store.folder)
     crypto.sync_file(store.database.parent)
+
+
+@contextlib.contextmanager
+def _without_service(store: Store, *, alone: bool) -> Iterator[None]:
+    """No service runs meanwhile. An older one would go on with a schema that it does not know, and could not
+    be started again.
+    """
+    if alone:
+        yield
+        return
+    try:
+        service = ServiceLock(store.folder)
+    except StartRefused:
+        raise StartRefused(
+            f"The data in {store.folder} must be migrated for this version, but a {NAME} service of an "
+            "earlier version is running on it. Stop that service first."
+        ) from None
+    with contextlib.closing(service):
+        yield
 
 
 def _migrate() -> None:

@@ -17,7 +17,6 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.workers.base import Worker
 
 from errors import StartRefused
-from locks import ServiceLock
 from settings import NAME, Settings
 
 try:
@@ -85,14 +84,13 @@ TIDY_EVERY = 60.0  # seconds
 
 
 def on_starting(server: Arbiter) -> None:
-    """Allow one service for each data folder: two would have separate rate limits, caches and models."""
+    """Refuse what this service cannot do. `app.serve` has made sure that it is the only one of its folder."""
     try:
         if server.cfg.is_ssl:
             raise StartRefused(
                 "gunicorn's TLS (certfile, keyfile) is not supported: a slow handshake would block a "
                 "thread. Use `./snaplore tls init` or a reverse proxy, as docs/operations.md describes."
             )
-        server.service_lock = ServiceLock(_settings.data_dir)
         _check_addresses(server)
     except StartRefused as refusal:
         sys.exit(f"{NAME} cannot start: {refusal}")

@@ -121,7 +121,8 @@ class Presence:
 
 
 class ServiceLock:
-    """Held by the one service of a data folder, or by a command that must not run beside a service.
+    """Held by the one service of a data folder, or by a command that must not run beside a service: two
+    services would have separate rate limits, caches and models.
 
     Forked workers inherit it: when the master is killed, the lock lasts until its workers have ended, too.
     Raises `StartRefused` when another process holds it.

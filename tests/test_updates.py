@@ -4,8 +4,12 @@
 may add fields, so its answers must contain what was answered before.
 """
 
+import contextlib
 import dataclasses
 import json
+import sqlite3
+import subprocess
+import sys
 from datetime import datetime, timedelta
 
 import pytest
@@ -16,6 +20,7 @@ import llm
 import search
 from app import create_app
 from engines.records import Field, Record
+from settings import ROOT
 from tests.support.client import Client
 from tests.support.earlier import NEWEST, go_back
 from tests.support.service import Service
@@ -122,3 +127,57 @@ def test_descriptions_find_the_same_screens_and_a_real_start_says_what_it_does(s
             if "related" in path:
                 now = service.get(path)
                 assert [one["id"] for one in now["items"]] == [one["id"] for one in before["items"]]
+
+
+HOLDER = "import sys; from pathlib import Path; from locks import ServiceLock; " + (
+    "lock = ServiceLock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+)
+
+
+def applied(data):
+    """The migrations of a folder without encryption."""
+    (file,) = (data / "database").glob("*.db")
+    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        return [name for (name,) in connection.execute("SELECT name FROM schema_migration ORDER BY 1")]
+
+
+@pytest.fixture
+def older_service(settings):
+    """The process of an older version, as far as this version sees it: it holds the folder's lock."""
+    go_back(dataclasses.replace(settings, encryption=False), "0023")
+    command = [sys.executable, "-c", HOLDER, str(settings.data_dir)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"held\n"
+        yield process
+        process.kill()
+
+
+def test_nothing_migrates_the_data_under_a_running_older_service(older_service, settings, tmp_path):
+    assert settings.data_dir == tmp_path / "data"
+    service = Service(tmp_path, language="en", encryption="false", api_key="key")
+    before = applied(service.data)
+
+    second = service.run("gunicorn")
+    assert second.returncode not in (0, None)
+    assert (
+        f"Snaplore cannot start: A Snaplore service is running on {service.data}. Stop it first."
+        in second.stdout + second.stderr
+    )
+    sentence = (
+        f"The data in {service.data} must be migrated for this version, but a Snaplore service of an earlier "
+        "version is running on it. Stop that service first."
+    )
+    for command in (("jobs", "decay"), ("keys", "show-api-key"), ("import", str(tmp_path))):
+        refused = service.run("flask", "--app", "app", *command)
+        assert refused.returncode == 1, command
+        assert sentence in refused.stderr
+        assert "migrated:" not in refused.stdout + refused.stderr
+    assert sentence in service.run("flask", "--app", "app", "check").stdout
+    assert applied(service.data) == before
+
+    older_service.stdin.close()
+    older_service.wait()
+    assert service.run("flask", "--app", "app", "jobs", "decay").returncode == 0
+    assert applied(service.data)[-1].startswith(NEWEST)
+    with service:
+        assert service.get("/api/photos")["total"] > 0

@@ -98,12 +98,13 @@ def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -
         database.open_store(settings)
         return False
     with contextlib.closing(ServiceLock(settings.data_dir)):
-        store = database.open_store(dataclasses.replace(settings, encryption=not settings.encryption))
+        present = dataclasses.replace(settings, encryption=not settings.encryption)
+        store = database.open_store(present, alone=True)
         with store.lock.exclusive():
             key_store = crypto.KeyStore(store.keys, _master_key(store) if settings.encryption else None)
             ring = crypto.new_key_ring(encrypted=settings.encryption, now=now, after=store.ring)
             _move_database(store, ring, progress, key_store)
-        database.open_store(settings)
+        database.open_store(settings, alone=True)
     return True
 
 
