@@ -236,7 +236,7 @@ def test_the_owner_lets_phones_in_after_a_yes_and_ends_it(dashboard, axe):
     expect(card).to_contain_text("Only this computer can reach Snaplore now.")
 
 
-# ------------------------------------------------------------------------------------------- the first sign-in
+# ------------------------------------------------------------------------------------------ the first sign-in
 
 
 def test_the_printed_address_signs_in_leaves_the_address_bar_and_stays_signed_in(dashboard):

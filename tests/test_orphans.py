@@ -3,6 +3,7 @@ a clock that is ahead, or a key ring that was put back, deletes nothing.
 """
 
 import os
+import pathlib
 from datetime import timedelta
 
 import pytest
@@ -122,7 +123,7 @@ def test_the_files_of_a_killed_deletion_are_deleted_however_many_they_are(
 
     monkeypatch.setattr(orphans, "FEW", 0)
     with monkeypatch.context() as patched:
-        patched.setattr(photos.Path, "unlink", killed)
+        patched.setattr(pathlib.Path, "unlink", killed)
         with pytest.raises(KeyboardInterrupt), database.scope():
             photos.delete_all(library[:3])
     assert len(stored(settings)) == 8

@@ -21,6 +21,7 @@ import lexicon
 import models
 import photos
 import pictures
+import uploads
 from clock import utc_now
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
@@ -889,7 +890,7 @@ def test_a_failing_database_leaves_no_file_and_no_row(app, client, make_photo, s
     def fail(*args, **kwargs):
         raise models.peewee.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(photos.devices, "note_upload", fail)
+    monkeypatch.setattr(uploads.devices, "note_upload", fail)
     answer = client.upload(make_photo())
     monkeypatch.undo()
 
