@@ -1,12 +1,13 @@
 """Records of stays and of what one goes to: hotels, events, tables in restaurants, appointments."""
 
 import re
+from collections.abc import Callable
 
 from engines.records import Record
 from rules.layout import is_chinese, plain, weight
 from rules.moments import Moment, written
 from rules.pairs import FORMED, NAMED, Value
-from rules.subjects import any_of, evidence, names_something, subject, words_of
+from rules.subjects import about, any_of, evidence, mentioned, names_something, subject, words_of
 from rules.travel import BESIDE, code, days_of, is_offer, mode_of, put, put_address
 from rules.view import Draft, View
 
@@ -37,18 +38,21 @@ def lodging(view: View) -> Record | None:
             continue
         clock, lines = found[0].clock, found[1].lines
         if not clock:
-            later = next((one for one in pairs.each(labels, moments.clock, BESIDE)), None) or _below(
-                view, found[1]
-            )
+            later = next(pairs.each(labels, _alone(view), BESIDE), None) or _below(view, found[1])
             if later is not None and later[0].day in (None, found[0].day):
                 clock, lines = later[0].clock, (*lines, *later[1].lines)
         draft.add(field, written(found[0].day, clock), lines, found[1].text)
-    name = pairs.text("hotel") or _named(view, "lodging") or subject(view)
+    name = pairs.text("hotel") or mentioned(view) or _named(view, "lodging") or subject(view)
     if name is not None:
         draft.add("name", plain(name.text), name.lines, name.text)
     put_address(view, draft, "address")
     put(draft, "reservationId", pairs.find("booking", code, FORMED))
     return draft.record("LodgingReservation", 0.85)
+
+
+def _alone(view: View) -> Callable[[str], Moment | None]:
+    """Reads a time of day that is a text of its own: not "free cancellation until 18:00"."""
+    return lambda text: next((one for one in view.moments.alone(text) if one.clock), None)
 
 
 def _below(view: View, value: Value) -> tuple[Moment, Value] | None:
@@ -101,7 +105,7 @@ def event(view: View) -> Record | None:
     draft.add("startDate", starts[0].begins, starts[1].lines, starts[1].text)
     draft.add("endDate", starts[0].ends, starts[1].lines, starts[1].text)
     name = pairs.find("event", _name, NAMED)
-    named = name[1] if name else subject(view, lambda text: not _is_place(view, text))
+    named = name[1] if name else about(view, lambda text: not _is_place(view, text))
     if named is not None:
         draft.add("name", plain(named.text), named.lines, named.text)
     doors = pairs.find("doors", view.moments.clock, BESIDE)
@@ -183,7 +187,7 @@ def food(view: View) -> Record | None:
     draft = Draft(view)
     draft.add("startTime", starts[0].begins, starts[1].lines, starts[1].text)
     name = view.pairs.find("restaurant", _name, NAMED)
-    named = name[1] if name else subject(view)
+    named = name[1] if name else about(view)
     if named is not None:
         draft.add("name", plain(named.text), named.lines, named.text)
     size = view.pairs.find("party", _persons, FORMED) or _party(view)

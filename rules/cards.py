@@ -31,7 +31,11 @@ def one_time_code(view: View) -> Record | None:
     """A code to sign in or to confirm with."""
     text = view.text
     spans = list(one_time_codes(text))
-    if not spans or evidence(view, "parcel") > 2:
+    if (
+        not spans
+        or evidence(view, "parcel") > 2
+        or view.pairs.has("booking", "flight", "departure", "checkin", "checkout")
+    ):
         return None
     start, end = spans[0]
     code = " ".join(text.text[start:end].split())
@@ -41,7 +45,6 @@ def one_time_code(view: View) -> Record | None:
     squeezed = code.replace(" ", "")
     lines = [line for line in view.page.lines if squeezed in line.text.replace(" ", "")][:1]
     draft.add("code", code, lines, code)
-    top = text.line_of(start)
     near = [
         line
         for line in view.layout.lines
@@ -52,10 +55,7 @@ def one_time_code(view: View) -> Record | None:
         if named is not None and (name := next((one for one in named.groups() if one), "")):
             draft.add("service", name.strip(), [line], name)
             break
-    else:
-        header = subject(view, lambda text: len(text) <= 30)
-        if header is not None and top >= 0 and header.lines[0] not in lines:
-            draft.add("service", plain(header.text), header.lines, header.text)
+    draft.name_app("service")
     for block in view.layout.blocks:
         valid = _FOR.search(block.text) if any(line in near for line in block.lines) else None
         if valid is not None:

@@ -9,10 +9,13 @@ import re
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from rules import days
+from rules import days, wordlists
 from rules.days import Clock, Day, When
 
 MAX_TEXT = 20_000  # characters of a screen that are looked through for its years
+_HOURS = re.compile(
+    "|".join(map(re.escape, wordlists.lines(wordlists.table("days")["hours"]))), re.IGNORECASE
+)
 _YEAR = re.compile(r"(?<![\d.,/-])(?<!©)(?<!© )(20[0-4]\d)(?![\d.,:]?\d)")
 
 
@@ -56,7 +59,10 @@ class Moments:
 
     def all(self, text: str) -> list[Moment]:
         """The days and times in a text."""
-        return [self._moment(when) for when in days.whens(days.folded(text[:400])) if not when.repeats]
+        text = days.folded(text[:400])
+        if _HOURS.search(text) is not None:
+            return []
+        return [self._moment(when) for when in days.whens(text) if not when.repeats]
 
     def day(self, text: str) -> Moment | None:
         """The first day in a text, with its time: one of a month before a weekday."""
@@ -70,9 +76,7 @@ class Moments:
     def alone(self, text: str) -> list[Moment]:
         """The days and times of a text that is little else; none otherwise."""
         found = self.all(text)
-        beside = sum(map(str.isalnum, text)) - sum(
-            sum(map(str.isalnum, text[one.start : one.end])) for one in found
-        )
+        beside = _said(text) - sum(_said(text[one.start : one.end]) for one in found)
         return found if beside <= 8 else []
 
     def _moment(self, when: When) -> Moment:
@@ -111,6 +115,11 @@ class Moments:
 def written(day: date, clock: str) -> str:
     """A day and a time of day, if any, in normal form."""
     return f"{day}T{clock}" if clock else f"{day}"
+
+
+def _said(text: str) -> int:
+    """The letters and digits of a text, Chinese ones counted double."""
+    return sum(1 + (letter > "\u2e80") for letter in text if letter.isalnum())
 
 
 def _clock(clock: Clock | None, tonight: bool, after: Clock | None = None) -> str:

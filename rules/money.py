@@ -8,7 +8,7 @@ from rules.accounts import ibans
 from rules.layout import Row, is_chinese, letters, plain, weight
 from rules.pairs import FORMED, NAMED, Pairs, Value, Where
 from rules.prices import Price
-from rules.subjects import any_of, evidence, is_heading, subject, words_of
+from rules.subjects import about, any_of, evidence, is_heading, mentioned, subject, words_of
 from rules.travel import put
 from rules.view import Draft, View
 
@@ -17,7 +17,9 @@ _STRICT: tuple[Where, ...] = ("colon", "rest", "right", "below", "above")
 _QUANTITY = re.compile(
     r"^(\d{1,3}) ?[x×] ?|[ (]{0,3}[x×] ?(\d{1,3})\)?$|^(\d{1,2}) (?=[A-Z])| (\d{1,3}) ?[x×]$"
 )
-_CARD = re.compile(rf"(?:{any_of('cards')})(?=\W|$)[^\n]{{0,30}}")
+_CARD = re.compile(
+    rf"(?<!\w)(?:{any_of('cards')})(?!\w)(?:[ •*·.x]{{1,20}}\d{{4}}(?!\d)| ending in \d{{4}})?"
+)
 _NAME = r"[A-ZÀ-Ý][\w.' -]{1,40}?"
 _END = rf"(?=$|[.,!]| (?:{any_of('sent', 'behind')}) )"
 _SENT = re.compile(
@@ -30,18 +32,20 @@ _SENT = re.compile(
 def receipt(view: View) -> Record | None:
     """What was bought and paid, with its total."""
     pairs, items = view.pairs, _items(view, view.pairs)
-    shown = evidence(view, "receipt") + pairs.has("total") + (len(items) > 1)
+    shown = evidence(view, "receipt") + pairs.has("total") + (len(items) > 1) + (mentioned(view) is not None)
     if shown < 2 or _is_due(view) or evidence(view, "transfer") > 2 + pairs.has("seller") + len(items):
         return None
     total = pairs.find("total", _amount(view), _BESIDE) or pairs.find("amount", _amount(view), _BESIDE)
-    if total is None and pairs.has("seller", "payment_method", "order"):
-        total = _largest(view)
-    if total is None or (not pairs.has("total", "seller", "payment_method", "order") and not items):
+    total = total or _said(view, "total")
+    is_paid = pairs.has("seller", "payment_method", "order") or mentioned(view) is not None
+    if total is None and is_paid:
+        total = _largest(view) or _only(view)
+    if total is None or not (is_paid or pairs.has("total") or items):
         return None
     draft = Draft(view)
     _put_price(draft, "total", total)
     named = pairs.text("seller") if pairs.has("seller") else None
-    seller = named if named is not None and weight(named.text) >= 2 else subject(view)
+    seller = named if named is not None and weight(named.text) >= 2 else about(view)
     if seller is None:
         return None
     draft.add("seller", plain(seller.text), seller.lines, seller.text)
@@ -61,6 +65,7 @@ def invoice(view: View) -> Record | None:
         return None
     due = (
         pairs.find("due", _amount(view), _STRICT)
+        or _said(view, "due")
         or pairs.find(("total", "amount"), _amount(view), _BESIDE)
         or _largest(view)
         or _only(view)
@@ -70,7 +75,7 @@ def invoice(view: View) -> Record | None:
     draft = Draft(view)
     _put_price(draft, "totalPaymentDue", due)
     named = pairs.find("provider", _company, ("colon", "right", "below"))
-    provider = named[1] if named else subject(view)
+    provider = named[1] if named else about(view)
     if provider is None:
         return None
     draft.add("provider", plain(provider.text), provider.lines, provider.text)
@@ -86,7 +91,7 @@ def _is_due(view: View) -> bool:
     """Whether something is to be paid by a day, or is due."""
     pairs = view.pairs
     has_day = pairs.find("due_date", view.moments.day, FORMED) is not None
-    has_due = pairs.find("due", _amount(view), _STRICT) is not None
+    has_due = (pairs.find("due", _amount(view), _STRICT) or _said(view, "due")) is not None
     if pairs.find("payment_method", _method, NAMED) is not None and not has_day:
         return False
     return evidence(view, "invoice") >= 1 and (has_day or has_due)
@@ -140,7 +145,7 @@ def subscription(view: View) -> Record | None:
     if len({price.value for price in prices}) > 2:
         return None  # plans to choose from
     draft = Draft(view)
-    price = pairs.find("price", _amount(view), _BESIDE) or _largest(view)
+    price = pairs.find("price", _amount(view), _BESIDE) or _largest(view) or _only(view)
     if price is not None:
         _put_price(draft, "price", price)
     if renews is not None:
@@ -148,7 +153,7 @@ def subscription(view: View) -> Record | None:
     if period is not None:
         draft.add("billingPeriod", period[0], period[1].lines, period[1].text)
     named = pairs.find("provider", _company, ("colon", "right"))
-    provider = named[1] if named else subject(view)
+    provider = named[1] if named else about(view)
     if provider is not None:
         draft.add("provider", plain(provider.text), provider.lines, provider.text)
     return draft.record("Subscription", 0.75) if price or renews else None
@@ -245,6 +250,20 @@ def _amount(view: View):  # type: ignore[no-untyped-def]
     return view.money.amount
 
 
+def _said(view: View, name: str) -> tuple[Price, Value] | None:
+    """The amount right behind its label in a sentence: "the amount of $40.20 is due"."""
+
+    def read(text: str) -> Price | None:
+        price = view.money.price(text[:60])
+        return price if price is not None and sum(map(str.isalnum, text[: price.start])) <= 4 else None
+
+    found = view.pairs.find(name, read, ("inside", "rest"))
+    if found is None:
+        return None
+    price, value = found
+    return price, value._replace(text=value.text[price.start : price.end].strip())
+
+
 def _put_price(draft: Draft, name: str, found: tuple[Price, Value]) -> None:
     draft.add(name, found[0].normal(), found[1].lines, found[1].text)
 
@@ -337,10 +356,9 @@ def _method(text: str) -> str | None:
 
 def _card(view: View) -> tuple[str, Value] | None:
     for line in view.layout.lines:
-        found = _CARD.match(plain(line.text))
-        if found is not None and weight(line.text) <= 30:
-            text = re.split(r"\s{2,}|  |\d{1,2}/\d{1,2}/", found[0])[0].strip(" ,·-")
-            return text, Value(text, (line,), "rest", "")
+        found = _CARD.search(line.text[:200])
+        if found is not None:
+            return found[0], Value(found[0], (line,), "rest", "")
     return None
 
 

@@ -22,6 +22,9 @@ MAX_LABEL = 40  # characters
 MOST_WRAPPED = 4  # lines of a value
 FAR_BELOW = 2.4  # heights of the larger line between a label and a value below it
 OTHER = "other"
+# A label is a caption of the value above it where the gap above is at most this part of the one below; so
+# many more labels must be captions than not.
+NEARER, LEAST_CAPTIONS, NO_GAP = 0.7, 2, 10_000
 
 # Where a value is: behind its label and a colon, or without one, or in the middle of a sentence; beside it in
 # the row; below or above it.
@@ -35,6 +38,11 @@ FORMED: tuple[Where, ...] = (
     "inside",
     "above",
 )  # one with a form of its own
+
+# "Your order number is 4711".
+_IS = re.compile(
+    "^(?:" + wordlists.table("contexts")["sentence"]["is"].replace(", ", "|") + r")(?=[\s\d:：A-Z])[\s:：]*"
+)
 
 T = TypeVar("T")
 
@@ -127,16 +135,35 @@ class Pairs:
         if not label.is_first or (rest and not label.colon):
             return
         beside = self.beside(line)
-        below = self.near(line, below=True)
+        below = self.near(line, below=not self._is_captioned)
         if beside is not None and below is not None and self._is_column(line, beside, below):
             yield self._value(below, "below", name)
-        if beside is not None and not self.is_label(beside):
+        if beside is not None and (not self._is_other(beside) or "status" in label.names):
             yield self._value(beside, "right", name)
-        if below is not None and not self.is_label(below):
+        if below is not None and not self._is_other(below):
             yield self._value(below, "below", name)
-        above = self.near(line, below=False)
-        if above is not None and not self.is_label(above):
+        above = self.near(line, below=self._is_captioned)
+        if above is not None and not self._is_other(above):
             yield Value(above.text, (above,), "above", name)
+
+    @functools.cached_property
+    def _is_captioned(self) -> bool:
+        """Whether this screen sets labels below their values, as captions: most are nearer to the line above
+        them.
+        """
+        nearer = 0
+        for label in self.labels:
+            if not label.is_whole or self.beside(label.line) is not None:
+                continue
+            above, below = self.near(label.line, below=False), self.near(label.line, below=True)
+            up = label.line.top - above.bottom if above else NO_GAP
+            down = below.top - label.line.bottom if below else NO_GAP
+            nearer += (up < NEARER * down) - (down < NEARER * up)
+        return nearer >= LEAST_CAPTIONS
+
+    def _is_other(self, line: Line) -> bool:
+        """Whether a line is another label, with or without its value."""
+        return self.is_label(line) or self.begins_label(line)
 
     def _rest(self, label: Label) -> str:
         """What follows a label on its line, up to the next label."""
@@ -144,10 +171,12 @@ class Pairs:
         following = [
             other.start
             for other in self.labels
-            if other.line is label.line and other.start >= label.end and (other.is_first or other.colon)
+            if other.line is label.line
+            and other.start >= label.end
+            and (other.colon or (other.is_first and not _is_part(label, other, text)))
         ]
         rest = text[label.end : min(following, default=len(text))]
-        return rest.strip(" :：#|·•,;，；-–—=").strip()
+        return _IS.sub("", rest.lstrip(".").strip(" :：#|·•,;，；。-–—=")).strip()
 
     def _continued(self, label: Label, rest: str) -> tuple[Line, ...]:
         """The line of a label and those into which the paragraph that it begins was wrapped."""
@@ -161,7 +190,11 @@ class Pairs:
     def _value(self, line: Line, where: Where, label: str) -> Value:
         """A value with the lines into which it was wrapped."""
         lines = [line]
-        while len(lines) < MOST_WRAPPED and (below := self.near(lines[-1], below=True)) is not None:
+        while (
+            not self._is_captioned
+            and len(lines) < MOST_WRAPPED
+            and (below := self.near(lines[-1], below=True)) is not None
+        ):
             last = lines[-1]
             if (
                 self.is_label(below)
@@ -209,6 +242,12 @@ class Pairs:
         )
 
 
+def _is_part(label: Label, other: Label, text: str) -> bool:
+    """Whether another label is a word of the value of a label: "Seat: Row F, Seat 12", "Status: Shipped"."""
+    begins = not text[label.end : other.start].strip(" :：")
+    return not label.names.isdisjoint(other.names) or (begins and label.colon and OTHER in other.names)
+
+
 def labels_in(line: Line) -> list[Label]:
     """The labels on a line, the longest where some begin at the same place."""
     text = line.text[:300]
@@ -221,7 +260,7 @@ def labels_in(line: Line) -> list[Label]:
             place += 1
             continue
         end = place + length
-        rest = folded[end:].lstrip()
+        rest = folded[end:].lstrip(" .")
         before = folded[:place].rstrip()
         colon = rest[:1] in (":", "#") or rest[:2] == "no"
         is_first = (

@@ -104,7 +104,7 @@ def _window(view: View) -> tuple[str, str, Value] | None:
     found = [
         (one.clock, one.until, Value(line.text, (line,), "rest", ""))
         for line in view.layout.lines
-        for one in view.moments.all(line.text)
+        for one in view.moments.alone(line.text)
         if one.clock and one.until and one.day is None
     ]
     return found[0] if len(found) == 1 else None

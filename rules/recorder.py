@@ -4,7 +4,7 @@ A type that is sure by its form (a flight number between two places, a code with
 one that any list of lines may look like. A screen is about one payment, and about one thing to go to.
 """
 
-from engines.records import MAX_RECORDS, Record
+from engines.records import MAX_RECORDS, TYPES, Record
 from rules import bookings, cards, lists, money, parcels, travel, writings
 from rules.view import Maker, View
 
@@ -43,6 +43,8 @@ MAKERS: tuple[Maker, ...] = (
 # A list of so few may be the paragraphs of one mail or message: what it says is first then.
 _LISTS = ("MailList", "MessageList")
 LEAST_ENTRIES = 4
+LEAST_FIELDS = 3  # with which something that is paid or booked goes before how it was written
+_THINGS = frozenset(list(TYPES)[: list(TYPES).index("OneTimeCode")])
 # Of these, a screen has one record at most: the first.
 _ONE_OF = (
     {"Receipt", "Invoice", "MoneyTransfer", "Subscription", "Balance", "Product"},
@@ -66,6 +68,19 @@ def records(view: View) -> list[Record]:
             record.type in group and other.type in group for group in _ONE_OF for other in found
         ):
             found.append(record)
-    if len(found) > 1 and found[0].type in _LISTS and len(found[0].entries("entries")) < LEAST_ENTRIES:
+    if len(found) > 1 and _is_setting(found[0], found[1]):
         found = [*found[1:], found[0]]
     return found[:MAX_RECORDS]
+
+
+def _is_setting(first: Record, second: Record) -> bool:
+    """Whether the first record is only how the second one is written: a mail or a message with labelled
+    values, whose paragraphs look like a list or a conversation.
+    """
+    if first.type in _LISTS and len(first.entries("entries")) < LEAST_ENTRIES:
+        return True
+    return (
+        first.type in (*_LISTS, "Conversation")
+        and second.type in _THINGS
+        and len(second.fields) >= LEAST_FIELDS
+    )

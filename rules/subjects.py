@@ -16,6 +16,8 @@ from rules.searched import fold
 from rules.view import View
 
 MAX_NAME = 70  # characters
+LARGER = 1.25  # than the text is a name that is set apart from it
+MOST_SAID = 400  # characters of a paragraph in which a name is looked for
 HEAD = 0.6  # of the height: where the name of what a screen is about is
 SENTENCE = re.compile(r"[.!?。！？]\s*$|[.!?]\s+[A-Z]")
 
@@ -30,6 +32,27 @@ def words_of(name: str, part: str = "words") -> tuple[str, ...]:
 def any_of(name: str, part: str = "words") -> str:
     """An expression for the longest of the words of a list."""
     return "|".join(re.escape(word) for word in sorted(words_of(name, part), key=len, reverse=True))
+
+
+_CAPITAL = r"[A-ZÀ-ÖØ-Ý][\w'’.&-]{0,30}"
+_PROPER = (
+    rf"(?:(?:{any_of('sentence', 'articles')}) )?{_CAPITAL}"
+    rf"(?: (?:(?:{any_of('sentence', 'small')}) )?{_CAPITAL}){{0,4}}"
+)
+_BEFORE_NAME = re.compile(
+    rf"(?<!\w)(?:{any_of('sentence', 'things')}) (?:\w{{1,12}} )?"
+    rf"(?:{any_of('sentence', 'joiners')}) ({_PROPER})"
+)
+_BEHIND_NAME = re.compile(
+    rf"(?<!\w)(?:{any_of('sentence', 'yours')}) ({_PROPER}) (?:{any_of('sentence', 'behind')})(?!\w)"
+)
+_CHINESE_NAME = re.compile(
+    rf"(?:{any_of('sentence', 'leads')})([^\s，。：！,:]{{2,20}}?)(?:{any_of('sentence', 'trails')})"
+)
+_SPEAKER = re.compile(
+    rf"^【([^】]{{2,20}})】|^([^\s，。：:]{{2,16}}?)(?:{any_of('sentence', 'warns')})[:：]"
+    rf"|^({_PROPER}): (?:{any_of('sentence', 'yours')}) "
+)
 
 
 @functools.cache
@@ -83,6 +106,44 @@ def subject(view: View, accepts: Callable[[str], bool] = lambda text: True) -> V
         if best is None or score > best[0]:
             best = score, block
     return Value(_whose(plain(best[1].text)), best[1].lines, "above", "") if best else None
+
+
+def about(view: View, accepts: Callable[[str], bool] = lambda text: True) -> Value | None:
+    """What a screen is about: a name that is set larger than the text, or one that a sentence names, or the
+    name in its head.
+    """
+    found = subject(view, accepts)
+    if found is not None and found.lines[0].height > LARGER * view.layout.median:
+        return found
+    named = mentioned(view)
+    return named if named is not None and accepts(named.text) else found
+
+
+def mentioned(view: View) -> Value | None:
+    """The name in a sentence like "Thanks for your order at Blue Heron"."""
+    for block in view.layout.blocks:
+        for form in (_BEFORE_NAME, _BEHIND_NAME, _CHINESE_NAME, _SPEAKER):
+            found = form.search(block.text[:MOST_SAID])
+            name = next((one for one in found.groups() if one), "").strip(" ,") if found else ""
+            if found and weight(name) >= 3 and not is_heading(name) and fold(name) not in _things():
+                return Value(name, _lines_with(name, block), "inside", "")
+    return None
+
+
+def _lines_with(name: str, block: Block) -> tuple[Line, ...]:
+    """The lines of a paragraph on which a name is, which may have been wrapped."""
+    return (
+        tuple(line for line in block.lines if name in line.text)
+        or tuple(
+            line for line in block.lines if any(part in line.text for part in name.split() if len(part) > 2)
+        )
+        or block.lines
+    )
+
+
+@functools.cache
+def _things() -> frozenset[str]:
+    return frozenset(fold(word) for part in ("things", "behind") for word in words_of("sentence", part))
 
 
 def _whose(text: str) -> str:

@@ -4,6 +4,7 @@ A journey is sure by its form: a number, two places, a time. What else is on suc
 results) has more than one price or asks to choose, and is none.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from datetime import date
@@ -11,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
-from rules.layout import is_chinese, letters, plain, weight
+from rules.layout import is_chinese, joined, letters, plain, weight
 from rules.moments import Moment, written
 from rules.pairs import FORMED, NAMED, Value, Where
 from rules.subjects import any_of, evidence, is_heading, names_something, words_of
@@ -19,6 +20,7 @@ from rules.view import Draft, View
 
 Mode = Literal["air", "train", "bus"]
 _TYPE = {"air": "FlightReservation", "train": "TrainReservation", "bus": "BusReservation"}
+_LABELLED: tuple[Where, ...] = ("colon", "rest", "right", "below")
 BESIDE: tuple[Where, ...] = ("colon", "rest", "right", "below", "inside")
 
 _FLIGHT = re.compile(
@@ -26,8 +28,8 @@ _FLIGHT = re.compile(
 )
 _TRAIN = re.compile(
     r"(?<![A-Z0-9])(?:ICE|IC|EC|ECE|RJX?|TGV|RE|RB|IR|NJ|AVE|FR|FA|FB|EST|THA|TER|IRE|S) ?\d{1,5}(?!\d)"
-    r"|(?<![A-Za-z0-9])[GDCKTZ]\d{1,4}(?!\d)"
 )
+_CHINESE_TRAIN = re.compile(r"(?<![A-Za-z0-9])[GDCKTZ]\d{1,4}(?![\dA-Za-z])")
 _TRAIN_NAMED = re.compile(
     r"(?:(?:Eurostar|Thalys|Frecciarossa|Italo|Acela|Amtrak|Intercity|InOui|Ouigo|TGV INOUI|Alvia)"
     r" ?\d{1,5}|(?:のぞみ|ひかり|こだま|はやぶさ|かがやき|つばさ|さくら|みずほ)\s?\d{1,4}号)"
@@ -41,6 +43,7 @@ _SEAT = re.compile(
     r"(?:\d{1,3} ?[A-L](?![a-z])|[A-Z]{0,2}-?\d{1,3})(?:[ ,&/]{1,3}(?:\d{1,3}[A-L]|[A-Z]?\d{1,3}))*"
 )
 _CHINESE_SEAT = re.compile(r"\d{1,2}[车車]\s?\d{1,3}[A-F]?号")
+_GATE_SURE = re.compile(r"[A-Z] ?\d{1,3}[A-Z]?")
 _IATA = re.compile(r"[A-Z]{3}")
 _ARROW = re.compile(
     rf"→|➔|➝|->|—>|=>|⇒|⇄|✈|↔|>|›|～|~|[–—―]|\s(?:{any_of('ways', 'between')}|-)\s"
@@ -93,7 +96,12 @@ def journey(view: View) -> Record | None:
 def _fields(view: View, draft: Draft, mode: Mode) -> None:
     pairs = view.pairs
     if mode == "air":
-        put(draft, "gate", pairs.find("gate", _whole(_GATE), BESIDE))
+        put(
+            draft,
+            "gate",
+            pairs.find("gate", _whole(_GATE), _LABELLED)
+            or pairs.find("gate", _whole(_GATE_SURE), ("inside",)),
+        )
     else:
         put(draft, "platform", pairs.find("platform", _whole(_GATE), BESIDE))
     put(draft, "seat", pairs.find("seat", _seat, BESIDE) or _first(view, _CHINESE_SEAT))
@@ -108,14 +116,24 @@ def mode_of(view: View) -> Mode | None:
         "train": evidence(view, "train") + 2 * pairs.has("train"),
         "bus": evidence(view, "bus") + 2 * pairs.has("bus"),
     }
-    if _first(view, _TRAIN_NAMED) is not None or (shown["train"] and _first(view, _TRAIN) is not None):
+    is_train = _first(view, _TRAIN_NAMED) is not None or any(
+        shown["train"] and _first(view, form) is not None for form in _trains(view)
+    )
+    if is_train:
         shown["train"] += 3
+    elif evidence(view, "bus") and shown["bus"] >= evidence(view, "train"):
+        shown["bus"] += 3
     if shown["air"] and _first(view, _FLIGHT) is not None and not pairs.has("train"):
         shown["air"] += 2
     if pairs.has("departure") and _route_in_a_line(view) is not None:
         shown = {name: amount + (amount > 0) for name, amount in shown.items()}
     mode = max(shown, key=lambda name: shown[name])
     return mode if shown[mode] >= 2 else None  # type: ignore[return-value]
+
+
+def _trains(view: View) -> tuple[re.Pattern[str], ...]:
+    """The forms of a train's number. A letter before figures is one in Chinese; elsewhere it is a gate."""
+    return (_TRAIN, _CHINESE_TRAIN) if any(map(is_chinese, view.layout.content)) else (_TRAIN,)
 
 
 def is_offer(view: View) -> bool:
@@ -126,7 +144,7 @@ def is_offer(view: View) -> bool:
 
 def _number(view: View, mode: Mode) -> tuple[str, Value] | None:
     name = {"air": "flight", "train": "train", "bus": "bus"}[mode]
-    forms = {"air": (_FLIGHT,), "train": (_TRAIN_NAMED, _TRAIN), "bus": ()}[mode]
+    forms = {"air": (_FLIGHT,), "train": (_TRAIN_NAMED, *_trains(view)), "bus": ()}[mode]
 
     def read(text: str) -> str | None:
         for form in forms:
@@ -166,9 +184,8 @@ def _route(view: View) -> Route | None:
 
 
 def _labelled_route(view: View) -> Route | None:
-    start, end = view.pairs.find("from", _stop, BESIDE), view.pairs.find("to", _stop, BESIDE)
-    if start is None or end is None:
-        start, end = view.pairs.find("departure", _stop, NAMED), view.pairs.find("arrival", _stop, NAMED)
+    start = view.pairs.find("from", _stop, BESIDE) or view.pairs.find("departure", _stop, NAMED)
+    end = view.pairs.find("to", _stop, BESIDE) or view.pairs.find("arrival", _stop, NAMED)
     if start is None or end is None or start[0] == end[0]:
         return None
     return Route(start[0], start[1].lines, end[0], end[1].lines)
@@ -190,7 +207,11 @@ def _stop(text: str) -> str | None:
 
 def _route_in_a_line(view: View) -> Route | None:
     for block in view.layout.blocks:
-        said = _FROM_TO.search(block.text)
+        lines = itertools.groupby(block.lines, view.pairs.begins_label)
+        said = next(
+            (found for _, part in lines if (found := _FROM_TO.search(joined(line.text for line in part)))),
+            None,
+        )
         if said is not None:
             return Route(said[1], block.lines, said[2], block.lines)
     texts = [(block.lines[0], block.text) for block in view.layout.blocks]
