@@ -1,6 +1,7 @@
 """The agenda: what happens on a day that a screenshot names, each with the line that says so; `/api/agenda`.
 
-`rules/occasions.py` finds dates with a cue on the lines that were read. A date that a remote model names
+`rules/occasions.py` makes entries of the records that are stored of a photo, as a person has corrected them,
+and finds further dates with a cue on the lines that were read. A date that a remote model names
 counts only if it is on one of these lines. So the rows of a photo depend on nothing but what is stored about
 it, and `renew` makes them again whenever that changes, in the same transaction.
 
@@ -33,6 +34,7 @@ import gate
 import models
 import push
 import readings
+import records
 import terms
 import threads
 from clock import utc_now
@@ -50,7 +52,7 @@ from web import inputs, shapes
 log = logging.getLogger(__name__)
 
 # With a new number, every stored photo is looked at again, in the background.
-GRAMMAR = 2
+GRAMMAR = 3
 LOOKED_AT_ONCE = 4  # photos in a transaction, with up to 10 ms each
 MOST_DATES = 20  # of a remote model, for one photo
 
@@ -146,8 +148,9 @@ def _found(photo_id: int, taken: datetime) -> list[Occasion]:
     if page is None:
         return []
     found: list[Occasion] = []
+    stored = records.shown_of(photo_id)
     named = (standing(page, date.value, taken, date.label) for date in _remote_dates(photo_id))
-    for occasion in (*occasions(page, taken), *named):
+    for occasion in (*occasions(page, taken, stored), *named):
         if occasion is not None and not any(_is_one(occasion, other) for other in found):
             found.append(occasion)
     return found

@@ -106,7 +106,7 @@ class Worker:
         self._settling = threading.Lock()
         self._reads_again_at = -math.inf  # monotonic: when reading in the background is tried next
         self._older = 0  # photos that reading in the background has come to
-        self._all_judged = False  # by this version of the embedded model
+        self._judged_to: tuple[Any] | None = None  # the stored place of the walk when nothing was left
         self._rejudged = 0  # photos, since this worker began
         self._all_looked_at = False  # by this version of the grammar of dates
 
@@ -232,15 +232,21 @@ class Worker:
 
         It needs only the lines that were read: no picture is opened. One thread of all processes does it.
         """
-        if self._all_judged:
+        if self._judged_to == (self._judged_place(),):
             return False
         folder = database.store().folder / "jobs"
         try:
             with named_lock(folder, "judge-older", 0, busy="Another thread judges."):
-                self._all_judged = not self._judge_newest()
+                is_left = self._judge_newest()
         except Unavailable:
             return False
-        return not self._all_judged
+        self._judged_to = None if is_left else (self._judged_place(),)
+        return is_left
+
+    @staticmethod
+    def _judged_place() -> Any:
+        with database.scope():
+            return models.stored_value("analysis.judged")
 
     def _judge_newest(self) -> bool:
         with database.scope():
@@ -253,6 +259,8 @@ class Worker:
                 below = below.where(Analysis.photo < done.below)
             ids = [row.photo_id for row in below]
             if not ids:
+                if done.below:
+                    models.store_value("analysis.judged", Judged(version, 0))  # what comes back raises it
                 return False
             of_photo = (Photo.filename, Photo.original_timestamp)
             columns = (Analysis.photo, Analysis.analyser, Analysis.completed_at, *of_photo)
@@ -269,7 +277,7 @@ class Worker:
         with database.scope(), db.atomic():
             for row, found, analyser in judged:
                 if row.analyser != analyser:
-                    results.replace_judgement(row, found, analyser)
+                    results.replace_judgement(row, found, analyser, now=self._clock())
             models.store_value("analysis.judged", Judged(version, min(ids)))
         before = self._rejudged // PROGRESS_EVERY
         self._rejudged += len(judged)

@@ -151,7 +151,7 @@ def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime)
     webhooks.record(webhooks.ANALYSED, claim.photo_id, now=now)
 
 
-def replace_judgement(row: Any, found: Findings, analyser: str) -> None:
+def replace_judgement(row: Any, found: Findings, analyser: str, *, now: datetime) -> None:
     """Save what the embedded model finds now, unless the photo was analysed anew meanwhile. Of what another
     model has analysed, only the records.
     """
@@ -167,6 +167,7 @@ def replace_judgement(row: Any, found: Findings, analyser: str) -> None:
         Analysis.update(**fields, analyser=analyser).where(same).execute()
         lexicon.index(row.photo_id)
     records.file([row.photo_id])
+    agenda.renew(row.photo_id, now=now)
 
 
 def keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) -> None:

@@ -8,7 +8,7 @@ an analysis that was in progress is discarded and starts again.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +19,7 @@ import claims
 import database
 import gate
 import lexicon
+import models
 import photos
 import records
 from clock import utc_now
@@ -71,9 +72,19 @@ def restore(photo_ids: list[int]) -> set[int]:
         gate.mark_as_now(ids)  # the rules may be others than when it went
         lexicon.index_new(ids)
         records.file(ids)
+        _judge_again(ids)
         found = words.present(photo_ids)
     claims.arrival.send()  # one of them may be due to be analysed
     return found
+
+
+def _judge_again(ids: Sequence[int]) -> None:
+    """Let the background walk over all photos, newest first, come to these again if it has passed them while
+    they were in the trash.
+    """
+    judged: dict[str, Any] = models.stored_value("analysis.judged", {})
+    if ids and judged.get("below") is not None and judged["below"] <= max(ids):
+        models.store_value("analysis.judged", judged | {"below": max(ids) + 1})
 
 
 def empty(*, now: datetime) -> int:

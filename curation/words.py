@@ -14,11 +14,13 @@ import peewee
 from flask import Blueprint
 from msgspec import UNSET, Meta, UnsetType
 
+import agenda
 import gate
 import lexicon
 import photos
 import records
 import tallies
+from clock import utc_now
 from database import db
 from engines.records import MAX_VALUE
 from errors import BadInput, NotFound
@@ -67,6 +69,7 @@ def change(photo_id: int, changes: Changes) -> None:
                 _write(photo_id, texts)
         if "records" in texts:
             records.file([photo_id])
+            agenda.renew(photo_id, now=utc_now())
 
 
 def keep(photo_ids: list[int], *, kept: bool) -> set[int]:

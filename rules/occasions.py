@@ -21,7 +21,16 @@ from rules.cues import Cue
 from rules.days import When
 from rules.layout import Block, Layout, is_chinese, joined, letters, plain, weight
 from rules.names import is_generic
-from rules.planned import FAR, LASTING, LONG_AGO, MAX_QUOTE, MAX_TITLE, Occasion, planned
+from rules.planned import (
+    FAR,
+    LASTING,
+    LONG_AGO,
+    MAX_QUOTE,
+    MAX_TITLE,
+    Occasion,
+    lines_of_days,
+    planned,
+)
 from rules.subjects import subject
 from rules.timetables import timetable
 from rules.view import View
@@ -101,7 +110,9 @@ class _Screen:
         view = View(page, self._layout, kinds.by_rules(kinds.evidence(self._layout)).kind, "", taken)
         self._view = view
         records = recorder.records(view) if records is None else records
-        self._planned = timetable(view) or planned(records, view)
+        corrected = [record for record in records if record.source == "person"]
+        self._planned = planned(records, view) if corrected else timetable(view) or planned(records, view)
+        self._corrected = {line for record in corrected for line in lines_of_days(record)}
         self._recorded = {line for record in records for field in record.fields for line in field.lines}
         self._is_article = view.kind in _ARTICLES
         self._blocks = self._layout.blocks
@@ -145,6 +156,7 @@ class _Screen:
                 or one.starts_at[:10] not in days_named
                 or any(_is_known(one, entry) for entry in self._planned)
             ]
+        kept = [one for one in kept if one.line not in self._corrected]
         for entry in self._planned:
             same = [one for one in kept if _is_known(one, entry)]
             entry = _completed(entry, same)

@@ -52,13 +52,27 @@ def planned(records: Iterable[Record], view: View) -> list[Occasion]:
             continue
         for name, kind in shape["fields"].items():
             field = next((field for field in record.fields if field.name == name), None)
-            if field is None or not field.lines or not isinstance(field.value, str):
+            if field is None or not isinstance(field.value, str):
+                continue
+            if record.source == "person" and not field.lines:
+                # What a person has typed is on no line: the quote is the record's first one.
+                lines = [line for other in record.fields for line in other.lines][:1]
+                field = msgspec.structs.replace(field, lines=lines)
+            if not field.lines or field.lines[0] >= len(view.page.lines):
                 continue
             title = _title(record, shape, field, view)
             if _is_to_come(field.value, kind, view):
                 ends = record.text(shape.get("ends", {}).get(name, "")) or None
                 found.append(_occasion(kind, title, field, ends, view))
     return found
+
+
+def lines_of_days(record: Record) -> set[int]:
+    """The lines of the days and times of a record."""
+    forms = TYPES[record.type].fields
+    return {
+        line for field in record.fields if forms[field.name].kind in ("day", "time") for line in field.lines
+    }
 
 
 def _occasion(kind: str, title: str, field: Field, ends: str | None, view: View) -> Occasion:

@@ -4,7 +4,7 @@ words show what kind of such a screen it is (`words/contexts.toml`).
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from engines.lines import Line
 from rules import wordlists
@@ -90,7 +90,7 @@ def subject(view: View, accepts: Callable[[str], bool] = lambda text: True) -> V
     reach = layout.top + HEAD * min(layout.height, 2.4 * layout.width)
     navigation = {id(line) for line in layout.navigation.lines} if layout.navigation else set()
     best: tuple[float, Block] | None = None
-    for block in layout.blocks:
+    for block in _parts(view):
         text = plain(block.text)
         if (
             block.top > reach
@@ -106,6 +106,16 @@ def subject(view: View, accepts: Callable[[str], bool] = lambda text: True) -> V
         if best is None or score > best[0]:
             best = score, block
     return Value(_whose(plain(best[1].text)), best[1].lines, "above", "") if best else None
+
+
+def _parts(view: View) -> Iterator[Block]:
+    """The paragraphs of a screen; of one that labels follow in the same size, each line before them."""
+    for block in view.layout.blocks:
+        labels = [number for number, line in enumerate(block.lines) if view.pairs.begins_label(line)]
+        if labels and len(block.lines) > 1:
+            yield from (Block((line,), line.text) for line in block.lines[: labels[0]])
+        else:
+            yield block
 
 
 def about(view: View, accepts: Callable[[str], bool] = lambda text: True) -> Value | None:

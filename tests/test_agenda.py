@@ -189,6 +189,47 @@ def test_a_photo_in_the_trash_has_no_items_and_brings_them_back_as_they_were(cli
     assert items(client) == []
 
 
+def test_a_corrected_record_changes_its_entry_and_what_was_read_comes_back(client, stored):
+    lines = (
+        "Invoice",
+        "Harbor Energy",
+        "Amount due: $48.20",
+        "Due date: 2026-12-03",
+        "Account number: 81170",
+    )
+    photo = stored(*lines)
+    (before,) = items(client)
+    assert (before["starts_at"], before["title"]) == ("2026-12-03", "Harbor Energy bill $48.20 due")
+
+    (record,) = client.get(f"/api/photos/{photo}").json["records"]
+    for field in record["fields"]:
+        if field["name"] == "paymentDueDate":
+            field["value"] = "2026-12-08"
+        if field["name"] == "provider":
+            field["value"] = "Harbour Energy"
+    own = {"type": record["type"], "fields": record["fields"]}
+    client.patch(f"/api/photos/{photo}", json={"records": [own]})
+    (after,) = items(client)
+    assert (after["id"], after["starts_at"]) == (before["id"], "2026-12-08")
+    assert after["title"] == "Harbour Energy bill $48.20 due"
+    assert after["quote"] == "Due date: 2026-12-03"
+
+    client.post(f"/api/photos/{photo}/trash")
+    client.post(f"/api/photos/{photo}/restore")
+    assert [item["starts_at"] for item in items(client)] == ["2026-12-08"]
+
+    # What a person has typed is on no line.
+    typed = [
+        {**field, "text": "", "lines": []} for field in own["fields"] if field["name"] == "paymentDueDate"
+    ]
+    rest = [field for field in own["fields"] if field["name"] != "paymentDueDate"]
+    client.patch(f"/api/photos/{photo}", json={"records": [{**own, "fields": [*rest, *typed]}]})
+    assert "2026-12-08" in [item["starts_at"] for item in items(client)]
+
+    client.patch(f"/api/photos/{photo}", json={"records": None})
+    assert [item["starts_at"] for item in items(client)] == ["2026-12-03"]
+
+
 def test_a_remote_models_date_counts_only_where_it_stands_on_the_screen(client, fake_llm, reading, stored):
     dates = [{"type": "date", "value": value} for value in ("2026-11-22 14:30", "2027-05-05")]
     fake_llm.answer({**FINDINGS, "entities": dates})

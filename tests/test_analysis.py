@@ -751,6 +751,21 @@ def test_what_an_earlier_version_of_the_rules_has_judged_is_judged_again_from_it
     assert client.get("/api/search?q=glued").json["items"] == []
 
 
+def test_what_comes_back_from_the_trash_is_judged_again_by_a_worker_that_was_through(client, settings):
+    first, _ = judged_earlier(client, "fish", "flower")
+    client.post(f"/api/photos/{first}/trash")
+    worker = analysis.Worker(settings)
+    while worker.judge_older():
+        pass
+    client.post(f"/api/photos/{first}/restore")
+    assert client.get(f"/api/photos/{first}").json["analysis"]["title"] == "Old"
+
+    while worker.judge_older():
+        pass
+    detail = client.get(f"/api/photos/{first}").json["analysis"]
+    assert detail["title"] == "fish market opens"
+
+
 def test_of_what_another_model_has_analysed_only_missing_records_are_found(client, settings, monkeypatch):
     older, newer = judged_earlier(client, "fish", "flower")
     with database.scope():
