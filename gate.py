@@ -12,10 +12,11 @@ to send. What was not read cannot be judged.
 """
 
 import functools
+import itertools
 import re
 import unicodedata
 import urllib.parse
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -47,11 +48,11 @@ EXITS = (
         "chat with a remote model",
         "assistant.tools",
         "tools answer with the id and `TITLE`, without text, or leave it out; `assistant.transcript` leaves"
-        " out earlier results and answers that rest on such a photo, `assistant.chat` leaves out memories",
+        " out earlier results and answers that rest on such a photo, `assistant.openings` memories",
     ),
     Exit(
         "reading a chat for memories by a remote model",
-        "assistant.chat",
+        "assistant.recollection",
         "a turn in which something sensitive was said or read is not sent",
     ),
     Exit(
@@ -129,6 +130,8 @@ class Mark(NamedTuple):
     sensitive: str = ""
     cleared: bool = False
 
+
+Marks = Mapping[int, Mark]  # by the ids of photos
 
 BATCH = 50  # photos that are judged in one transaction: about 10 ms
 MAX_REMEMBERED = 4_000  # characters of a text whose judgement is remembered
@@ -283,6 +286,52 @@ def withholds_text(*texts: str) -> bool:
 def _judged(text: str) -> bool:
     """Whether something sensitive is in a text. Chats ask this again about the same results and memories."""
     return bool(sensitive.kinds(text))
+
+
+class Said(NamedTuple):
+    """A message of a turn: the JSON of what a tool has found about screenshots, or the words of the model."""
+
+    found: str = ""
+    words: str = ""
+
+
+def held(turn: Sequence[Said], known: Marks | None = None) -> set[int]:
+    """The positions of the messages in a turn that must not leave: what was found about sensitive
+    screenshots, and the answers that were given after that. `known` are the marks of the screenshots.
+    """
+    known = marks_in(turn) if known is None else known
+    found: set[int] = set()
+    photos: set[int] = set()
+    for number, said in enumerate(turn):
+        results = _judged_results(said.found) if said.found else []
+        photos.update(known.keys() & {photo_id for photo_id, _ in results})
+        judged = ((known.get(photo_id or 0, Mark()), is_sensitive) for photo_id, is_sensitive in results)
+        if any(not mark.cleared and (mark.sensitive or is_sensitive) for mark, is_sensitive in judged) or (
+            said.words and (found or (photos and withholds_marked([known[each] for each in photos], said.words)))
+        ):
+            found.add(number)
+    return found
+
+
+def marks_in(turn: Iterable[Said]) -> Marks:
+    """The marks of the photos that the tools of a turn have found."""
+    results = itertools.chain.from_iterable(_judged_results(said.found) for said in turn if said.found)
+    return marks({photo_id for photo_id, _ in results if photo_id is not None})
+
+
+@functools.lru_cache(maxsize=256)
+def _judged_results(content: str) -> list[tuple[int | None, bool]]:
+    """Of each result of a tool that was not held back when it ran, the photo's id, and whether something
+    sensitive is in its texts. Each turn asks this again about its whole history, and judging texts is slow.
+    """
+    try:
+        answer = msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        return []
+    results = answer.get("results", []) if isinstance(answer, dict) else []
+    results = [result for result in results if isinstance(result, dict) and result.get("title") != TITLE]
+    ids = [result["id"] if isinstance(result.get("id"), int) else None for result in results]
+    return [(photo_id, withholds(Mark(), result)) for photo_id, result in zip(ids, results, strict=True)]
 
 
 def check_arguments(arguments: Any, *, earlier: Sequence[Any] = ()) -> None:

@@ -146,7 +146,7 @@ def post_worker_init(worker: Worker) -> None:
     import analysis
     import meaning
     import reasoner
-    from assistant import chat
+    from assistant import recollection
     from clock import utc_now
     from loops import Loop
     from outlets import webhooks
@@ -156,7 +156,7 @@ def post_worker_init(worker: Worker) -> None:
     certificate = worker.wsgi.certificate
     worker.certificate = certificate
     worker.pool = analysis.Pool(_settings)
-    worker.loops = [chat.reader(_settings), reasoner.loop(_settings), webhooks.loop(_settings)]
+    worker.loops = [recollection.reader(_settings), reasoner.loop(_settings), webhooks.loop(_settings)]
     worker.loops.append(Loop("memory", _tidy))
     if _settings.tls != "off":
         worker.loops.append(Loop("certificate", lambda: certificate.keep(now=utc_now())))

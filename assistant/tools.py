@@ -9,25 +9,18 @@ model to read: no tool ends a turn.
 Tools wait for networks, so a turn holds no database scope here: each tool that needs the database opens one
 for a moment.
 
-When a turn begins, all MCP servers are asked for their tools at the same time, with a short deadline; the
-answers are cached for a minute. So are failures: a dead server delays at most one turn a minute.
-
-More than 550 lines, because each tool is a shape that models read, beside the method that does its work.
+What models read of the built-in tools is in `assistant/arguments.py`, what the MCP servers offer in
+`assistant/offers.py`.
 """
 
-import concurrent.futures
 import contextlib
 import functools
 import logging
-import re
-import threading
-import time
 from collections.abc import Callable, Container, Sequence
-from datetime import date, datetime, timedelta
-from typing import Annotated, Any, NamedTuple, TypeVar
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 import agenda
 import database
@@ -38,7 +31,23 @@ import net
 import photos
 import records
 import search
-from assistant import mcp, mcp_messages, mcp_servers, web_search
+from assistant import mcp, mcp_servers, offers, web_search
+from assistant.arguments import (
+    DAY,
+    MOST_FOUND,
+    Agenda,
+    GetScreenshot,
+    ListRecords,
+    SaveMemory,
+    SearchKnowledgeBase,
+    WebSearch,
+    day,
+    decoded,
+    described,
+    one_of,
+    read,
+    span,
+)
 from assistant.confirmation import Destination
 from clock import iso, local_time, parse_time
 from database import db
@@ -57,15 +66,11 @@ T = TypeVar("T")
 
 MOST_TOOLS = 128  # in all: OpenAI refuses a request with more
 MOST_TOOL_CHARACTERS = 60_000  # of all MCP tools, 15,000 tokens of every request; one server may use them all
-MOST_SERVERS = 16  # asked at the same time, a thread for each
 
 MOST_LEAVING = 40  # calls of a turn that are judged together
 LIST_SECONDS = 5.0  # that a turn waits for the lists of tools
-LIST_LASTS = 60.0  # seconds until a server is asked again, also after a failure
 CALL_SECONDS = 30.0  # for one call of an MCP tool
 
-MOST_FOUND = 20
-FOUND = 8  # screenshots, unless the model sets a limit
 FEW = 5  # with fewer, those that are closest in meaning are added
 WEB_RESULTS = 5
 
@@ -76,104 +81,6 @@ MAX_VISIBLE_TEXT = 6_000
 MAX_ENTITIES = 30
 MAX_ENTITY = 200
 MAX_ERROR = 2_000
-
-DAY = timedelta(days=1)
-
-
-def _about(description: str, allowed: Sequence[str] = ()) -> Meta:
-    """The schema of a text argument. The model is shown the `allowed` words; `_one_of` checks them and is
-    lenient about spelling.
-    """
-    return Meta(description=description, extra_json_schema={"enum": list(allowed)} if allowed else None)
-
-
-# The arguments of the built-in tools. Models choose tools by these docstrings and descriptions.
-
-
-class SearchKnowledgeBase(msgspec.Struct):
-    """Search the person's own screenshots by the words on them. Finds words, their beginnings and typos; use
-    a few distinctive words, not a sentence. An empty query lists the newest screenshots that match the
-    filters. The query may have operators: app:"Google Maps", tag:trip, is:kept, is:unread, has:code,
-    has:link, has:date, type:receipt, seller:rewe, amount:>20, has:amount, on:2026-11, before:2026, -word.
-    With few results, `closest_in_meaning` has screenshots that may be about it in other words; most are not:
-    read one before you rely on it.
-    """
-
-    query: Annotated[str, _about('Words to look for; "in quotes" for an exact phrase')] = ""
-    category: Annotated[str, _about("Only this kind of content", CATEGORIES)] = ""
-    intent: Annotated[str, _about("Only what was kept for this purpose", INTENTS)] = ""
-    device_id: Annotated[str, _about("Only screenshots of this device")] = ""
-    since: Annotated[
-        str, _about("Only taken at or after this time, UTC, like 2026-11-21 or 2026-11-21T07:30:00")
-    ] = ""
-    until: Annotated[str, _about("Only taken before this time, UTC; a date includes its whole day")] = ""
-    # Limits for the model only, which `Meta` does not enforce: a model that wants 50 gets the most allowed.
-    limit: Annotated[
-        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
-    ] = FOUND
-
-
-class GetScreenshot(msgspec.Struct):
-    """Read one screenshot in full: its text, summary and entities. Takes an id from search_knowledge_base."""
-
-    id: Annotated[int, Meta(ge=1, le=2**53)]  # JSON numbers are exact up to here in every parser
-
-
-class Agenda(msgspec.Struct):
-    """List what happens on days that the person's screenshots name: events, deadlines, departures, pickups,
-    appointments and expiries, by their start. Use it for what is due or coming up. Days and times are local.
-    Each result has the id of its screenshot, and the line that says so.
-    """
-
-    period: Annotated[
-        str, _about("Instead of since and until", [name for name in questions.PERIODS if name])
-    ] = ""
-    since: Annotated[str, _about("First local day, like 2026-11-21; today when nothing is given")] = ""
-    until: Annotated[str, _about("Last local day, like 2026-11-28")] = ""
-    limit: Annotated[
-        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
-    ] = MOST_FOUND
-
-
-class ListRecords(msgspec.Struct):
-    """List what the person's screenshots say as records: receipts, invoices, transfers, tickets, parcels,
-    appointments, recipes and others, the latest day first, with the exact sums of their amounts by currency.
-    Use it for how much in total, how many, and which: never add amounts yourself. Days are local.
-    """
-
-    type: Annotated[str, _about("Only this type", list(TYPES))] = ""
-    text: Annotated[str, _about("Words that each record must have, like the name of a shop")] = ""
-    period: Annotated[
-        str, _about("Instead of since and until: 2026-11, 2026, 11, this_month, last_month or this_year")
-    ] = ""
-    since: Annotated[str, _about("First local day, like 2026-11-21")] = ""
-    until: Annotated[str, _about("Last local day, like 2026-11-28")] = ""
-    limit: Annotated[
-        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
-    ] = FOUND
-
-
-class WebSearch(msgspec.Struct):
-    """Search the web for what the screenshots cannot tell: current facts, prices, news, background."""
-
-    query: Annotated[
-        str, _about("What to search for. It leaves the person's device: put nothing private into it")
-    ]
-
-
-class SaveMemory(msgspec.Struct):
-    """Remember something about the person for later conversations. Only what they told you themselves, in
-    their language and words, or what they ask you to remember.
-    """
-
-    content: Annotated[str, _about("One sentence")]
-    category: Annotated[str, _about("What it is about", reading.MEMORY_CATEGORIES)] = "fact"
-    memory_type: Annotated[
-        str, _about("long_term if it stays true, short_term if it passes within days", reading.MEMORY_TYPES)
-    ] = "long_term"
-    importance: Annotated[
-        float, Meta(description="0 to 1", extra_json_schema={"minimum": 0, "maximum": 1})
-    ] = 0.5
 
 
 class _Tool(NamedTuple):
@@ -243,7 +150,7 @@ class Toolbox:
             tool = self._tools.get(name)
             if tool is None or not tool.host:
                 return None
-            given = _arguments(arguments)
+            given = decoded(arguments)
             return Destination(
                 tool.host,
                 tool.server.id if tool.server else None,
@@ -273,7 +180,7 @@ class Toolbox:
             tool = self._built_ins.get(name) or self._tools.get(name)
             if tool is None:
                 raise BadInput("There is no such tool. Only the tools that are offered can be called.")
-            given = _arguments(arguments)
+            given = decoded(arguments)
             if allowed_for is not None and allowed_for != tool.host:
                 raise BadInput("not sent: the address has changed since the person allowed it.")
             if tool.host and allowed_for is None and gate.is_closed(self._settings):
@@ -307,15 +214,17 @@ class Toolbox:
         tools = dict(self._built_ins)
         with database.scope():
             servers = [server for server in mcp_servers.registered() if server.enabled]
-        if len(servers) > MOST_SERVERS:
+        if len(servers) > offers.MOST_SERVERS:
             log.warning(
                 "%d MCP servers are enabled; the tools of the first %d are offered",
                 len(servers),
-                MOST_SERVERS,
+                offers.MOST_SERVERS,
             )
         characters = MOST_TOOL_CHARACTERS
-        listings = database.store().cache(_Listings)
-        for server, tool in listings.tools_of(servers[:MOST_SERVERS], self._settings, self._list_seconds):
+        listings = database.store().cache(offers.Listings)
+        for server, tool in listings.tools_of(
+            servers[: offers.MOST_SERVERS], self._settings, self._list_seconds
+        ):
             description = f"{server.name}: {tool.description or tool.name}"
             parameters = {"properties": {}, **tool.input_schema}  # OpenAI requires `properties`
             characters -= len(description) + len(msgspec.json.encode(parameters))
@@ -337,8 +246,8 @@ class Toolbox:
         if until is not None and len(arguments.until) <= len("2026-11-21"):
             until = min(until, datetime.max - DAY) + DAY
         filters = photos.Filters(
-            category=_one_of("category", arguments.category, CATEGORIES),
-            intent=_one_of("intent", arguments.intent, INTENTS),
+            category=one_of("category", arguments.category, CATEGORIES),
+            intent=one_of("intent", arguments.intent, INTENTS),
             device_id=arguments.device_id or None,
             since=parse_time(arguments.since, field="since"),
             until=until,
@@ -426,7 +335,7 @@ class Toolbox:
         today = local_time(self._clock()).date()
         since = agenda.local_bound(arguments.since, field="since")
         until = agenda.local_bound(arguments.until, field="until")
-        if period := _one_of("period", arguments.period, questions.PERIODS):
+        if period := one_of("period", arguments.period, questions.PERIODS):
             since, until = agenda.period(period, today)
         elif since is None and until is None:
             since = today.isoformat()
@@ -459,9 +368,9 @@ class Toolbox:
         return {**kept, "title": gate.TITLE, "snippet": ""}
 
     def _list_records(self, arguments: ListRecords) -> dict[str, Any]:
-        since, until = (_day(name, getattr(arguments, name)) for name in ("since", "until"))
+        since, until = (day(name, getattr(arguments, name)) for name in ("since", "until"))
         if arguments.period:
-            since, until = _span(arguments.period, local_time(self._clock()).date())
+            since, until = span(arguments.period, local_time(self._clock()).date())
         types = {name.casefold(): name for name in TYPES}
         wanted = records.Wanted(
             [types.get(arguments.type.casefold(), arguments.type)] if arguments.type else [],
@@ -507,8 +416,8 @@ class Toolbox:
             raise BadInput(
                 "not saved: the person did not say this themselves, nor ask for it to be remembered."
             )
-        category = _one_of("category", arguments.category, reading.MEMORY_CATEGORIES)
-        memory_type = _one_of("memory_type", arguments.memory_type, reading.MEMORY_TYPES)
+        category = one_of("category", arguments.category, reading.MEMORY_CATEGORIES)
+        memory_type = one_of("memory_type", arguments.memory_type, reading.MEMORY_TYPES)
         candidate = MemoryCandidate(
             content, category or "fact", memory_type or "long_term", arguments.importance
         )
@@ -542,56 +451,8 @@ class Toolbox:
 
 
 def _built_in(shape: type[T], run: Callable[[T], dict[str, Any]]) -> _Tool:
-    description, parameters = _described(shape)  # type: ignore[arg-type]  # mypy takes no type[T] for hashable
-    return _Tool(description, parameters, lambda arguments: run(_read(shape, arguments)))
-
-
-@functools.cache
-def _described(shape: type) -> tuple[str, dict[str, Any]]:
-    """The description and the JSON schema of a tool with these arguments; nobody may change them."""
-    schema = msgspec.json.schema_components([shape])[1][shape.__name__]
-    properties = {
-        name: {key: value for key, value in schema_of.items() if (key, value) != ("default", "")}
-        for name, schema_of in schema["properties"].items()
-    }
-    parameters = {"type": "object", "properties": properties, "required": schema.get("required", [])}
-    return one_line(schema["description"]), parameters
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    fields = reading.loose_object(text)
-    if not fields and text.strip() not in ("", "{}", "null"):
-        raise BadInput("The arguments must be a JSON object.")
-    return fields
-
-
-def _read(shape: type[T], arguments: dict[str, Any]) -> T:
-    """The arguments as a `shape`, read leniently: null and empty values count as missing, a number may be a
-    text, and a list of words is joined into one text. Raises `BadInput`.
-    """
-    try:
-        texts = {name: reading.as_text(value) for name, value in arguments.items()}
-        if "id" in texts:
-            texts["id"] = texts["id"].removeprefix("#")  # the prompt cites ids in this form
-        return msgspec.convert({name: text for name, text in texts.items() if text}, shape, strict=False)
-    except msgspec.ValidationError as problem:
-        if missing := re.search(r"missing required field `([^`]+)`", str(problem)):
-            raise BadInput(f"{missing[1]}: is missing") from None
-        raise BadInput(
-            f"{str(problem).rpartition('$.')[2].rstrip('`')}: must be a number within its limits"
-        ) from None
-    except RecursionError:
-        raise BadInput("The arguments are nested too deeply.") from None
-
-
-def _one_of(name: str, value: str, allowed: Sequence[str]) -> str | None:
-    """`value` in the spelling of `allowed`; None if it is empty. Raises `BadInput` that lists the allowed
-    words.
-    """
-    word = re.sub(r"[\s-]+", "_", value.lower())
-    if word and word not in allowed:
-        raise BadInput(f"{name}: must be one of {', '.join(allowed)}")
-    return word or None
+    description, parameters = described(shape)  # type: ignore[arg-type]  # mypy takes no type[T] for hashable
+    return _Tool(description, parameters, lambda arguments: run(read(shape, arguments)))
 
 
 # ------------------------------------------------------------------------------------------------ screenshots
@@ -633,97 +494,5 @@ def _fields(record: Record) -> dict[str, Any]:
     return {"type": record.type, "fields": fields}
 
 
-def _day(name: str, given: str) -> date | None:
-    try:
-        return date.fromisoformat(given) if given else None
-    except ValueError:
-        raise BadInput(f"{name}: must be a day like 2026-11-22") from None
-
-
-def _span(period: str, today: date) -> tuple[date, date]:
-    """The first and the last day of a year or a month; a month without its year is the latest that has begun.
-    Raises `BadInput`.
-    """
-    this_month = today.replace(day=1)
-    known = {
-        "this_year": f"{today.year}",
-        "this_month": f"{this_month:%Y-%m}",
-        "last_month": f"{this_month - DAY:%Y-%m}",
-    }
-    named = known.get(period, period)
-    if found := re.fullmatch(r"(?:(\d{4})-)?(\d{1,2})", named):
-        month = int(found[2])
-        year = int(found[1]) if found[1] else today.year - (month > today.month)
-        first, last = (year, month), (year, month + 1) if month < 12 else (year + 1, 1)
-    elif re.fullmatch(r"\d{4}", named):
-        first, last = (int(named), 1), (int(named) + 1, 1)
-    else:
-        raise BadInput("period: must be like 2026-11, 2026, 11, this_month, last_month or this_year")
-    try:
-        return date(*first, 1), date(*last, 1) - DAY
-    except ValueError:
-        raise BadInput("period: there is no such month") from None
-
-
 def _line(text: str, most: int) -> str:
     return cut(one_line(text[: 2 * most]), most)
-
-
-# --------------------------------------------------------------------------------------- tools of MCP servers
-
-
-class _Listing(NamedTuple):
-    requested_at: float  # monotonic
-    answer: concurrent.futures.Future[list[mcp_messages.Tool]]
-    before: list[mcp_messages.Tool]  # the last list that was received
-
-    @property
-    def tools(self) -> list[mcp_messages.Tool]:
-        return self.answer.result() if self.answer.done() and self.answer.exception() is None else self.before
-
-
-class _Listings:
-    """What MCP servers offer, as each has answered last, while the store is open."""
-
-    def __init__(self) -> None:
-        self._of_server: dict[tuple[str, str], _Listing] = {}  # by id and address
-        self._guard = threading.Lock()
-        self._pool = concurrent.futures.ThreadPoolExecutor(MOST_SERVERS, thread_name_prefix="mcp-list")
-
-    def clear(self) -> None:
-        with self._guard:
-            self._of_server.clear()
-            self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def tools_of(
-        self, servers: list[McpServer], settings: Settings, seconds: float
-    ) -> list[tuple[McpServer, mcp_messages.Tool]]:
-        """Each tool of each server, with its server, after at most so many seconds. Turns that begin together
-        share the requests.
-        """
-        with self._guard:
-            for server in servers:
-                known = self._of_server.get((server.id, server.url))
-                if known is None or time.monotonic() - known.requested_at > LIST_LASTS:
-                    answer = self._pool.submit(_list_tools, server, settings, seconds)
-                    before = known.tools if known else []
-                    self._of_server[server.id, server.url] = _Listing(time.monotonic(), answer, before)
-            listings = [self._of_server[server.id, server.url] for server in servers]
-            for gone in self._of_server.keys() - {(server.id, server.url) for server in servers}:
-                del self._of_server[gone]
-        concurrent.futures.wait([listing.answer for listing in listings], seconds)
-        each = zip(servers, listings, strict=True)
-        return [(server, tool) for server, listing in each for tool in listing.tools]
-
-
-def _list_tools(server: McpServer, settings: Settings, seconds: float) -> list[mcp_messages.Tool]:
-    try:
-        with mcp.Client(server.url, configuration.guard(settings), deadline=seconds) as client:
-            return client.list_tools()
-    except net.CallFailed as failure:
-        log.warning("the tools of the MCP server %s cannot be listed: %s", server.id, failure.detail)
-        raise
-    except Exception:
-        # The pool only stores the exception, so it is logged here.
-        log.exception("the tools of the MCP server %s cannot be listed", server.id)
-        raise

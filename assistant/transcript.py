@@ -1,9 +1,8 @@
 """The transcript of a conversation: stored turns in the form in which a model is sent them again."""
 
 import contextlib
-import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,8 +15,6 @@ from errors import Unreadable
 from models import Message
 
 TURNS = 20  # of a history whose photos are looked up together
-
-Marks = Mapping[int, gate.Mark]  # by the ids of photos
 
 
 class History(NamedTuple):
@@ -60,7 +57,7 @@ class Transcript(NamedTuple):
         return History(sent[::-1], own_words)
 
     def messages(
-        self, turn: Sequence[Message | Earlier], *, pictures: bool, marks: Marks | None = None
+        self, turn: Sequence[Message | Earlier], *, pictures: bool, marks: gate.Marks | None = None
     ) -> context.Messages:
         """The messages of a turn. Without `pictures`, a line of text replaces each attached picture. `marks`
         are those of the photos that its tools have found, if they are known.
@@ -96,76 +93,27 @@ class Transcript(NamedTuple):
 SCREENSHOTS = ("search_knowledge_base", "get_screenshot", "agenda", "list_records")
 
 
-def held_back(turn: Sequence[Message | Earlier], marks: Marks | None = None) -> set[int]:
-    """The positions of the messages in a turn that must not leave: results of tools about sensitive
-    screenshots, and the answers that were given after them. `marks` are those of the screenshots, if they are
-    known.
+def held_back(turn: Sequence[Message | Earlier], marks: gate.Marks | None = None) -> set[int]:
+    """The positions of the messages in a turn that must not leave (`gate.held`). `marks` are those of the
+    screenshots, if they are known.
 
     An embedded model has read such results in full, as has a remote one if a photo was marked later.
     """
-    if marks is None:
-        marks = gate.marks(_found_in(turn))
-    held: set[int] = set()
-    photos: set[int] = set()
-    for number, message in enumerate(turn):
-        if message.role == "tool" and message.tool_name in SCREENSHOTS:
-            results = _judged(message.content or "")
-            photos.update(marks.keys() & {photo_id for photo_id, _ in results})
-            judged = (
-                (marks.get(photo_id or 0, gate.Mark()), is_sensitive) for photo_id, is_sensitive in results
-            )
-            if any(not mark.cleared and (mark.sensitive or is_sensitive) for mark, is_sensitive in judged):
-                held.add(number)
-        elif (
-            message.role == "assistant"
-            and message.content
-            and (
-                held or (photos and gate.withholds_marked([marks[each] for each in photos], message.content))
-            )
-        ):
-            held.add(number)
-    return held
+    return gate.held([_said(message) for message in turn], marks)
 
 
-def _with_marks(turns: Iterable[list[Earlier]]) -> Iterator[tuple[list[Earlier], Marks]]:
+def _said(message: Message | Earlier) -> gate.Said:
+    if message.role == "tool":
+        return gate.Said(found=(message.content or "") if message.tool_name in SCREENSHOTS else "")
+    return gate.Said(words=(message.content or "") if message.role == "assistant" else "")
+
+
+def _with_marks(turns: Iterable[list[Earlier]]) -> Iterator[tuple[list[Earlier], gate.Marks]]:
     """The turns, each with the marks of the photos that its tools have found: in one query for some turns."""
     rest = iter(turns)
     while some := list(itertools.islice(rest, TURNS)):
-        marks = gate.marks(_found_in(itertools.chain.from_iterable(some)))
+        marks = gate.marks_in(map(_said, itertools.chain.from_iterable(some)))
         yield from ((turn, marks) for turn in some)
-
-
-def _found_in(messages: Iterable[Message | Earlier]) -> set[int]:
-    """The ids of the photos in the results of tools."""
-    return {
-        photo_id
-        for message in messages
-        if message.role == "tool" and message.tool_name in SCREENSHOTS
-        for photo_id, _ in _judged(message.content or "")
-        if photo_id is not None
-    }
-
-
-@functools.lru_cache(maxsize=256)
-def _judged(content: str) -> list[tuple[int | None, bool]]:
-    """Of each result of a tool, the photo's id, and whether something sensitive is in its texts. Each turn
-    asks this again about its whole history, and judging texts is slow.
-    """
-    results = _results(content)
-    ids = [result["id"] if isinstance(result.get("id"), int) else None for result in results]
-    return [
-        (photo_id, gate.withholds(gate.Mark(), result)) for photo_id, result in zip(ids, results, strict=True)
-    ]
-
-
-def _results(content: str) -> list[dict[str, Any]]:
-    """The results of a tool, without those that were held back when it ran."""
-    try:
-        answer = msgspec.json.decode(content)
-    except msgspec.DecodeError:
-        return []
-    results = answer.get("results", []) if isinstance(answer, dict) else []
-    return [result for result in results if isinstance(result, dict) and result.get("title") != gate.TITLE]
 
 
 def _without_content(message: Message | Earlier) -> Message:
@@ -191,7 +139,8 @@ def _user_content(message: Message | Earlier, *, pictures: bool) -> str | list[d
         return content
     if pictures:
         with contextlib.suppress(Unreadable):
-            return [{"type": "text", "text": content}, prompts.picture(conversations.picture_of(message))]
+            jpeg = conversations.picture_of(message)
+            return [{"type": "text", "text": content}, prompts.picture(jpeg)]
     return f"{content}\n{prompts.NO_PICTURE}"
 
 

@@ -30,7 +30,7 @@ import pictures
 import search
 import uploads
 from app import create_app
-from assistant import chat
+from assistant import chat, openings
 from benchmarks import floors, material, seed
 from benchmarks.figures import Figure
 from benchmarks.service import API_KEY, MemoryWatch, PauseWatch, Service, upload_form
@@ -109,7 +109,7 @@ def chatting(folders: seed.Folders) -> Iterator[Figure]:
                 arguments = msgspec.json.encode({"query": query}).decode()
                 function = {"name": "search_knowledge_base", "arguments": arguments}
                 model.answer(None, tool_calls=[{"id": query, "type": "function", "function": function}])
-            chat.send(settings, chat.UserMessage(f"What about {writer.findings().app_name}?", "cafe"))
+            chat.send(settings, openings.UserMessage(f"What about {writer.findings().app_name}?", "cafe"))
 
         actions = {
             "health": _asking(service, lambda: "/api/health"),

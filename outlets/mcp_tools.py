@@ -22,7 +22,8 @@ import database
 import dynamics
 import gate
 import photos
-from assistant.tools import Agenda, ListRecords, SearchKnowledgeBase, Toolbox
+from assistant.arguments import Agenda, ListRecords, SearchKnowledgeBase
+from assistant.tools import Toolbox
 from clock import local_time, utc_now
 from engines.articles import Category
 from engines.prompts import Frame

@@ -17,7 +17,7 @@ import database
 import photos
 import reasoner
 from app import create_app
-from assistant import chat, conversations
+from assistant import conversations, tools
 from clock import utc_now
 from curation import originals
 from database import db
@@ -680,14 +680,14 @@ def test_a_chat_in_progress_brings_nothing_back(remote, fake_llm, monkeypatch):
         "type": "function",
         "function": {"name": "save_memory", "arguments": json.dumps({"content": "Is allergic to nuts."})},
     }
-    run = chat.Toolbox.run
+    run = tools.Toolbox.run
 
     def clear_first(toolbox, name, arguments):
         cleared.append(cleanup.clear(now=utc_now()).conversations)
         return run(toolbox, name, arguments)
 
     cleared = []
-    monkeypatch.setattr(chat.Toolbox, "run", clear_first)
+    monkeypatch.setattr(tools.Toolbox, "run", clear_first)
     fake_llm.answer(None, tool_calls=[call])
     fake_llm.answer("Noted.")
     answer = client.post("/api/chat/send", json={"message": "Remember that I am allergic to nuts."})

@@ -17,7 +17,7 @@ import database
 import llm
 import models
 from app import create_app
-from assistant import chat, context
+from assistant import chat, context, recollection, rounds
 from assistant.transcript import Transcript
 from clock import utc_now
 from engines import ledger, prompts
@@ -335,7 +335,7 @@ def test_an_answer_has_at_most_100000_characters_and_says_that_it_was_cut(asking
     fake_llm.answer("b" * 100_001)
     reply = say(asking)
 
-    note = chat.CUT_OFF["en"]
+    note = rounds.CUT_OFF["en"]
     assert reply["message"]["content"] == "b" * 100_000 + f"{CUT_MARK}\n\n{note}"
     assert stored(asking, reply["conversation_id"])[-1]["content"] == reply["message"]["content"]
 
@@ -989,7 +989,7 @@ def remembered(client, fake_llm, said, *memories, settings=None):
     fake_llm.answer(
         {"memories": [{"content": text, "category": "fact", "memory_type": "long_term"} for text in memories]}
     )
-    while chat.read_for_memories(client.app.settings):
+    while recollection.read_for_memories(client.app.settings):
         pass
     return [item["content"] for item in client.get("/api/memories").json["items"]]
 
@@ -1005,14 +1005,14 @@ def test_what_the_person_writes_is_remembered_after_the_turn(asking, fake_llm):
     assert "tools" not in asked.body
     assert asked.body["response_format"] == {"type": "json_object"}
     assert "My sister Anna moves to Berlin in May." in asked.text
-    assert not chat.read_for_memories(asking.app.settings)
+    assert not recollection.read_for_memories(asking.app.settings)
 
 
 def test_a_mere_question_is_not_read_for_memories(asking, fake_llm):
     fake_llm.answer("In May.")
     say(asking, "When does Anna move?")
 
-    assert not chat.read_for_memories(asking.app.settings)
+    assert not recollection.read_for_memories(asking.app.settings)
     assert len(fake_llm.requests) == 1
 
 
@@ -1036,8 +1036,8 @@ def test_a_recalled_memory_is_not_fed_back_as_new(asking, fake_llm):
 
 def test_an_unreadable_turn_is_skipped_and_one_that_fails_waits_a_minute(asking, fake_llm, monkeypatch):
     """The step of the background, which returns the seconds until the next one."""
-    monkeypatch.setattr(chat.loops, "Loop", lambda name, step, **options: step)
-    step = chat.reader(asking.app.settings)
+    monkeypatch.setattr(recollection.loops, "Loop", lambda name, step, **options: step)
+    step = recollection.reader(asking.app.settings)
     fake_llm.answer("I see.")
     say(asking, "My sister Anna moves to Berlin in May.")
     with named_lock(database.store().folder / "turns", "reading", 0, busy="Another process reads."):
@@ -1058,8 +1058,8 @@ def test_reading_waits_for_the_next_day_when_the_tokens_are_used_up(remote, fake
     say(client, "My sister Anna moves to Berlin in May.")
     fake_llm.answer({"memories": [{"content": "Sister Anna moves to Berlin in May."}]})
 
-    assert not chat.read_for_memories(settings)
-    assert chat.read_for_memories(settings, clock=lambda: utc_now() + timedelta(days=1))
+    assert not recollection.read_for_memories(settings)
+    assert recollection.read_for_memories(settings, clock=lambda: utc_now() + timedelta(days=1))
 
 
 # --------------------------------------------------------------------------------------------- untrusted text

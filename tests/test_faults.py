@@ -21,8 +21,12 @@ import crypto
 import database
 import models
 import pictures
+<<<<<<< HEAD
 import results
 from assistant import chat
+=======
+from assistant import chat, openings, recollection
+>>>>>>> 56b1a78 (Split the assistant's turn into an opening, rounds and an end, and its tools into arguments, offers and a toolbox; ask the gate about a turn once)
 from clock import utc_now
 from database import db
 from engines.circuit import Circuit
@@ -281,16 +285,16 @@ def test_what_cannot_be_kept_is_not_read_for_memories(client, fake_llm, remote, 
     def full(*_, **__):
         raise models.peewee.OperationalError("database or disk is full")
 
-    chat.send(remote, chat.UserMessage("My sister lives in Lyon."))
+    chat.send(remote, openings.UserMessage("My sister lives in Lyon."))
     asked = len(fake_llm.requests)
     with monkeypatch.context() as patched:
         patched.setattr(models, "store_value", full)
         for _ in range(3):
             with pytest.raises(models.peewee.OperationalError):
-                chat.read_for_memories(remote)
+                recollection.read_for_memories(remote)
     assert len(fake_llm.requests) == asked
     fake_llm.answer({"memories": []})
-    assert chat.read_for_memories(remote)
+    assert recollection.read_for_memories(remote)
 
 
 def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(

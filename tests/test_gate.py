@@ -16,7 +16,7 @@ import gate
 import memory
 import models
 from app import create_app
-from assistant import chat, conversations
+from assistant import chat, conversations, openings, recollection
 from clock import utc_now
 from database import db
 from engines.findings import MemoryCandidate
@@ -546,7 +546,7 @@ class House:
 
     def send(self, message, conversation_id=None):
         """As `say`, without the limit of messages a minute; returns the id of the conversation."""
-        return chat.send(self.settings, chat.UserMessage(message, conversation_id)).conversation_id
+        return chat.send(self.settings, openings.UserMessage(message, conversation_id)).conversation_id
 
     def calls(self, *calls):
         """The model calls these tools next."""
@@ -706,7 +706,7 @@ def test_a_turn_with_something_sensitive_is_not_read_for_memories(house):
         house.say(said)
     house.model.requests.clear()
     house.model.default = lambda request: {"memories": []}
-    while chat.read_for_memories(house.settings):
+    while recollection.read_for_memories(house.settings):
         pass
 
     assert len(house.model.requests) == 1
@@ -808,7 +808,7 @@ def run_of_everything(house, sensitive, harmless, caplog):
         Analysis.update(noted=False).execute()
     for _ in range(len(everything) // 10):
         house.client.post("/api/dynamics/trigger")
-    while chat.read_for_memories(house.settings):
+    while recollection.read_for_memories(house.settings):
         pass
     house.model.fail(500, "It went wrong.")
     house.client.post("/api/chat/send", json={"message": "Hello"})

@@ -37,9 +37,11 @@ STOREYS = (
 # The rows of each package, from the ground up.
 INSIDE = {
     "assistant": (
-        "confirmation context mcp_messages mcp_servers skills web_search",
+        "arguments confirmation context mcp_messages mcp_servers skills web_search",
         "conversations mcp",
-        "tools transcript",
+        "offers openings transcript",
+        "recollection tools",
+        "rounds",
         "chat",
     ),
     "buckets": (
@@ -268,15 +270,21 @@ READERS = {
     },
     "AwayTally": {"photos", "upkeep.amounts"},
     "ForgottenOriginal": {"upkeep.check", "upkeep.moving"},
-    "AskedCall": {"assistant.chat"},  # the one that it runs
+    "AskedCall": {"assistant.chat", "assistant.rounds"},  # the one that it runs
     "Conversation": {"reasoner", "upkeep.cleanup", "upkeep.export"},
     "Dynamic": {"reasoner", "upkeep.cleanup", "upkeep.export", "outlets.feeds"},
+<<<<<<< HEAD
     "StoredFiles": {"upkeep.amounts"},
     "McpServer": {"assistant.tools"},
+=======
+    "Holding": {"upkeep.amounts"},
+    "McpServer": {"assistant.offers", "assistant.tools"},
+>>>>>>> 56b1a78 (Split the assistant's turn into an opening, rounds and an end, and its tools into arguments, offers and a toolbox; ask the gate about a turn once)
     "Memory": {"upkeep.cleanup", "upkeep.export"},
     "Message": {
-        "assistant.chat",
         "assistant.confirmation",
+        "assistant.openings",
+        "assistant.rounds",
         "assistant.transcript",
         "reasoner",
         "upkeep.archive",

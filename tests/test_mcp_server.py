@@ -466,7 +466,7 @@ def test_a_subscription_is_acknowledged_with_nothing_and_ended(agent):
 
 
 def test_built_in_tools_ask_no_mcp_server_of_the_person(client, agent, monkeypatch):
-    monkeypatch.setattr("assistant.tools._Listings.tools_of", lambda *_: pytest.fail("a server was asked"))
+    monkeypatch.setattr("assistant.offers.Listings.tools_of", lambda *_: pytest.fail("a server was asked"))
     assert agent.read("search", query="x") == {"results": []}
 
 

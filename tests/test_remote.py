@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import net
-from assistant import chat
+from assistant import rounds
 from engines import configuration, prompts, remote
 from engines.findings import MAX_CALLS, Entity, Usage
 from engines.remote import RemoteModel
@@ -163,7 +163,7 @@ def test_more_calls_than_are_used_are_not_read(model, fake_llm):
     assert time.process_time() - begun < 2  # seconds
     assert [call["id"] for call in answer.tool_calls] == [f"c{number}" for number in range(MAX_CALLS)]
     assert answer.message["tool_calls"] == answer.tool_calls
-    assert MAX_CALLS >= chat.MAX_CALLS
+    assert MAX_CALLS >= rounds.MAX_CALLS
 
 
 # ----------------------------------------------------------------------------------------- refused parameters

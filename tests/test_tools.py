@@ -12,7 +12,7 @@ from hypothesis import settings as examples
 import database
 import memory
 import records
-from assistant import mcp_servers, tools, web_search
+from assistant import mcp_servers, offers, tools, web_search
 from curation import words
 from database import db
 from engines.records import Field, Record
@@ -665,7 +665,7 @@ def test_the_lists_are_cached_for_a_while_and_then_requested_again(toolbox, regi
     assert len(names(toolbox())) == len(BUILT_IN) + 2
     assert weather.methods.count("tools/list") == 1
 
-    monkeypatch.setattr(tools, "LIST_LASTS", -1.0)
+    monkeypatch.setattr(offers, "LIST_LASTS", -1.0)
     assert names(toolbox()) == BUILT_IN
     assert weather.methods.count("tools/list") == 2
 
@@ -683,7 +683,7 @@ def test_a_server_that_cannot_be_listed_is_not_asked_again_for_a_while(toolbox, 
 
 
 def test_the_last_list_of_a_server_that_stopped_answering_is_still_offered(toolbox, register, monkeypatch):
-    monkeypatch.setattr(tools, "LIST_LASTS", -1.0)
+    monkeypatch.setattr(offers, "LIST_LASTS", -1.0)
     with FakeMCP(stateless=True) as server:
         register("weather", server)
         assert len(names(toolbox())) == len(BUILT_IN) + 2
@@ -794,7 +794,7 @@ def test_no_more_tools_are_offered_than_a_provider_accepts(toolbox, register, ca
 
 
 def test_no_more_servers_are_asked_than_there_are_threads(toolbox, register, monkeypatch, caplog):
-    monkeypatch.setattr(tools, "MOST_SERVERS", 1)
+    monkeypatch.setattr(offers, "MOST_SERVERS", 1)
     with FakeMCP(stateless=True) as first, FakeMCP(stateless=True) as second:
         register("one", first)
         register("two", second)

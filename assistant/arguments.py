@@ -1,0 +1,202 @@
+"""The arguments of the assistant's built-in tools: their shapes, which models read as descriptions, and how
+the calls that a model writes are read.
+"""
+
+import functools
+import re
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from engines import reading
+from engines.findings import CATEGORIES, INTENTS
+from engines.records import TYPES
+from errors import BadInput
+from rules import questions
+from text import one_line
+
+T = TypeVar("T")
+
+MOST_FOUND = 20
+FOUND = 8  # screenshots, unless the model sets a limit
+
+DAY = timedelta(days=1)
+
+
+def _about(description: str, allowed: Sequence[str] = ()) -> Meta:
+    """The schema of a text argument. The model is shown the `allowed` words; `one_of` checks them and is
+    lenient about spelling.
+    """
+    return Meta(description=description, extra_json_schema={"enum": list(allowed)} if allowed else None)
+
+
+# The arguments of the built-in tools. Models choose tools by these docstrings and descriptions.
+
+
+class SearchKnowledgeBase(msgspec.Struct):
+    """Search the person's own screenshots by the words on them. Finds words, their beginnings and typos; use
+    a few distinctive words, not a sentence. An empty query lists the newest screenshots that match the
+    filters. The query may have operators: app:"Google Maps", tag:trip, is:kept, is:unread, has:code,
+    has:link, has:date, type:receipt, seller:rewe, amount:>20, has:amount, on:2026-11, before:2026, -word.
+    With few results, `closest_in_meaning` has screenshots that may be about it in other words; most are not:
+    read one before you rely on it.
+    """
+
+    query: Annotated[str, _about('Words to look for; "in quotes" for an exact phrase')] = ""
+    category: Annotated[str, _about("Only this kind of content", CATEGORIES)] = ""
+    intent: Annotated[str, _about("Only what was kept for this purpose", INTENTS)] = ""
+    device_id: Annotated[str, _about("Only screenshots of this device")] = ""
+    since: Annotated[
+        str, _about("Only taken at or after this time, UTC, like 2026-11-21 or 2026-11-21T07:30:00")
+    ] = ""
+    until: Annotated[str, _about("Only taken before this time, UTC; a date includes its whole day")] = ""
+    # Limits for the model only, which `Meta` does not enforce: a model that wants 50 gets the most allowed.
+    limit: Annotated[
+        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
+    ] = FOUND
+
+
+class GetScreenshot(msgspec.Struct):
+    """Read one screenshot in full: its text, summary and entities. Takes an id from search_knowledge_base."""
+
+    id: Annotated[int, Meta(ge=1, le=2**53)]  # JSON numbers are exact up to here in every parser
+
+
+class Agenda(msgspec.Struct):
+    """List what happens on days that the person's screenshots name: events, deadlines, departures, pickups,
+    appointments and expiries, by their start. Use it for what is due or coming up. Days and times are local.
+    Each result has the id of its screenshot, and the line that says so.
+    """
+
+    period: Annotated[
+        str, _about("Instead of since and until", [name for name in questions.PERIODS if name])
+    ] = ""
+    since: Annotated[str, _about("First local day, like 2026-11-21; today when nothing is given")] = ""
+    until: Annotated[str, _about("Last local day, like 2026-11-28")] = ""
+    limit: Annotated[
+        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
+    ] = MOST_FOUND
+
+
+class ListRecords(msgspec.Struct):
+    """List what the person's screenshots say as records: receipts, invoices, transfers, tickets, parcels,
+    appointments, recipes and others, the latest day first, with the exact sums of their amounts by currency.
+    Use it for how much in total, how many, and which: never add amounts yourself. Days are local.
+    """
+
+    type: Annotated[str, _about("Only this type", list(TYPES))] = ""
+    text: Annotated[str, _about("Words that each record must have, like the name of a shop")] = ""
+    period: Annotated[
+        str, _about("Instead of since and until: 2026-11, 2026, 11, this_month, last_month or this_year")
+    ] = ""
+    since: Annotated[str, _about("First local day, like 2026-11-21")] = ""
+    until: Annotated[str, _about("Last local day, like 2026-11-28")] = ""
+    limit: Annotated[
+        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
+    ] = FOUND
+
+
+class WebSearch(msgspec.Struct):
+    """Search the web for what the screenshots cannot tell: current facts, prices, news, background."""
+
+    query: Annotated[
+        str, _about("What to search for. It leaves the person's device: put nothing private into it")
+    ]
+
+
+class SaveMemory(msgspec.Struct):
+    """Remember something about the person for later conversations. Only what they told you themselves, in
+    their language and words, or what they ask you to remember.
+    """
+
+    content: Annotated[str, _about("One sentence")]
+    category: Annotated[str, _about("What it is about", reading.MEMORY_CATEGORIES)] = "fact"
+    memory_type: Annotated[
+        str, _about("long_term if it stays true, short_term if it passes within days", reading.MEMORY_TYPES)
+    ] = "long_term"
+    importance: Annotated[
+        float, Meta(description="0 to 1", extra_json_schema={"minimum": 0, "maximum": 1})
+    ] = 0.5
+
+
+@functools.cache
+def described(shape: type) -> tuple[str, dict[str, Any]]:
+    """The description and the JSON schema of a tool with these arguments; nobody may change them."""
+    schema = msgspec.json.schema_components([shape])[1][shape.__name__]
+    properties = {
+        name: {key: value for key, value in schema_of.items() if (key, value) != ("default", "")}
+        for name, schema_of in schema["properties"].items()
+    }
+    parameters = {"type": "object", "properties": properties, "required": schema.get("required", [])}
+    return one_line(schema["description"]), parameters
+
+
+def decoded(text: str) -> dict[str, Any]:
+    fields = reading.loose_object(text)
+    if not fields and text.strip() not in ("", "{}", "null"):
+        raise BadInput("The arguments must be a JSON object.")
+    return fields
+
+
+def read(shape: type[T], arguments: dict[str, Any]) -> T:
+    """The arguments as a `shape`, read leniently: null and empty values count as missing, a number may be a
+    text, and a list of words is joined into one text. Raises `BadInput`.
+    """
+    try:
+        texts = {name: reading.as_text(value) for name, value in arguments.items()}
+        if "id" in texts:
+            texts["id"] = texts["id"].removeprefix("#")  # the prompt cites ids in this form
+        return msgspec.convert({name: text for name, text in texts.items() if text}, shape, strict=False)
+    except msgspec.ValidationError as problem:
+        if missing := re.search(r"missing required field `([^`]+)`", str(problem)):
+            raise BadInput(f"{missing[1]}: is missing") from None
+        raise BadInput(
+            f"{str(problem).rpartition('$.')[2].rstrip('`')}: must be a number within its limits"
+        ) from None
+    except RecursionError:
+        raise BadInput("The arguments are nested too deeply.") from None
+
+
+def one_of(name: str, value: str, allowed: Sequence[str]) -> str | None:
+    """`value` in the spelling of `allowed`; None if it is empty. Raises `BadInput` that lists the allowed
+    words.
+    """
+    word = re.sub(r"[\s-]+", "_", value.lower())
+    if word and word not in allowed:
+        raise BadInput(f"{name}: must be one of {', '.join(allowed)}")
+    return word or None
+
+
+def day(name: str, given: str) -> date | None:
+    try:
+        return date.fromisoformat(given) if given else None
+    except ValueError:
+        raise BadInput(f"{name}: must be a day like 2026-11-22") from None
+
+
+def span(period: str, today: date) -> tuple[date, date]:
+    """The first and the last day of a year or a month; a month without its year is the latest that has begun.
+    Raises `BadInput`.
+    """
+    this_month = today.replace(day=1)
+    known = {
+        "this_year": f"{today.year}",
+        "this_month": f"{this_month:%Y-%m}",
+        "last_month": f"{this_month - DAY:%Y-%m}",
+    }
+    named = known.get(period, period)
+    if found := re.fullmatch(r"(?:(\d{4})-)?(\d{1,2})", named):
+        month = int(found[2])
+        year = int(found[1]) if found[1] else today.year - (month > today.month)
+        first, last = (year, month), (year, month + 1) if month < 12 else (year + 1, 1)
+    elif re.fullmatch(r"\d{4}", named):
+        first, last = (int(named), 1), (int(named) + 1, 1)
+    else:
+        raise BadInput("period: must be like 2026-11, 2026, 11, this_month, last_month or this_year")
+    try:
+        return date(*first, 1), date(*last, 1) - DAY
+    except ValueError:
+        raise BadInput("period: there is no such month") from None
