@@ -14,6 +14,7 @@ import io
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -60,8 +61,8 @@ def report(pictures: Mapping[str, bytes], pages: Mapping[str, Page], queries: Ma
     `described.json` are listed if `shown`.
     """
     held_out: dict[str, dict[str, list[str]]] = json.loads(DESCRIPTIONS.read_bytes())
-    with _service(folder) as app:
-        names = _filled(app, pictures, pages)
+    with service(folder) as app:
+        names = filled(app, pictures, pages)
         quoted = [f'"{phrase}"' for phrase in phrases]
         before = _answers(app, [*quoted, *ABSENT])
         began, count = time.perf_counter(), 0
@@ -121,7 +122,7 @@ def _get(app: Application, path: str, **query: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _service(folder: Path) -> Iterator[Application]:
+def service(folder: Path) -> Iterator[Application]:
     """A service with an empty data folder, whose threads do not run."""
     try:
         yield create_app(Settings(data_dir=folder / "data", language="en", dev_mode=True))
@@ -129,7 +130,12 @@ def _service(folder: Path) -> Iterator[Application]:
         database.close_store()
 
 
-def _filled(app: Application, pictures: Mapping[str, bytes], pages: Mapping[str, Page]) -> dict[int, str]:
+def filled(
+    app: Application,
+    pictures: Mapping[str, bytes],
+    pages: Mapping[str, Page],
+    taken: Mapping[str, datetime] | None = None,
+) -> dict[int, str]:
     """Upload and analyse the pictures; returns their names by id. They are not read again."""
     names = {}
     by_content = {content: pages[name] for name, content in pictures.items()}
@@ -140,7 +146,10 @@ def _filled(app: Application, pictures: Mapping[str, bytes], pages: Mapping[str,
 
     client = app.test_client()
     for name, content in pictures.items():
-        answer = client.post("/api/photos/upload", data={"file": (io.BytesIO(content), f"{len(names)}.png")})
+        data: dict[str, Any] = {"file": (io.BytesIO(content), f"{len(names)}.png")}
+        if taken is not None:
+            data["original_timestamp"] = str(int(taken[name].replace(tzinfo=UTC).timestamp() * 1000))
+        answer = client.post("/api/photos/upload", data=data)
         assert answer.status_code == 200, answer.text
         names[int((answer.json or {})["id"])] = name
     worker = analysis.Worker(app.settings)

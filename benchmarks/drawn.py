@@ -54,8 +54,20 @@ def screens() -> list[Screen]:
     return found
 
 
+class Place(NamedTuple):
+    """A text that was drawn, and its place in pixels: left, top, right, bottom."""
+
+    text: str
+    box: tuple[float, float, float, float]
+
+
 def draw(screen: Screen) -> bytes:
     """The screen as a PNG file."""
+    return placed(screen)[0]
+
+
+def placed(screen: Screen) -> tuple[bytes, list[Place]]:
+    """The screen as a PNG file, and what is written where."""
     image = Image.new("RGB", SIZE, "white")
     pen = _Pen(ImageDraw.Draw(image))
     pen.text(60, 34, "9:41", 40)
@@ -64,13 +76,14 @@ def draw(screen: Screen) -> bytes:
         pen.element(row[0], [part.strip() for part in row[1:].split("::")])
     out = io.BytesIO()
     image.save(out, "PNG")
-    return out.getvalue()
+    return out.getvalue(), pen.places
 
 
 class _Pen:
     def __init__(self, canvas: ImageDraw.ImageDraw):
         self._canvas = canvas
         self._y = 130
+        self.places: list[Place] = []
 
     def element(self, kind: str, parts: list[str]) -> None:
         """Draw one element below the ones before."""
@@ -139,7 +152,9 @@ class _Pen:
 
     def text(self, x: int, y: int, text: str, size: int, *, anchor: str = "la", fill: str = "black") -> None:
         """Write one line; `anchor` is Pillow's."""
-        self._canvas.text((x, y), text, font=fonts.font(fonts.CHINESE, size), anchor=anchor, fill=fill)
+        font = fonts.font(fonts.CHINESE, size)
+        self._canvas.text((x, y), text, font=font, anchor=anchor, fill=fill)
+        self.places.append(Place(text, self._canvas.textbbox((x, y), text, font=font, anchor=anchor)))
 
     def _bubble(self, text: str, time: str, own: bool) -> None:
         lines = self._wrapped(text, 44, 640)
