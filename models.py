@@ -585,6 +585,7 @@ class Message(Model):
     # A JSON list of the memories that the model was given; on a user message whose turn is over and has not
     # yet been read for new memories.
     recalled = peewee.TextField(null=True)
+    citations = peewee.TextField(null=True)  # a JSON list, of an answer (`assistant/citations.py`)
     created_at = TimestampField()
 
     class Meta:

@@ -5,12 +5,13 @@ the calls that a model writes are read.
 import functools
 import re
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from clock import start_of_local
 from engines import reading
 from engines.findings import CATEGORIES, INTENTS
 from engines.records import TYPES
@@ -50,7 +51,11 @@ class SearchKnowledgeBase(msgspec.Struct):
     intent: Annotated[str, _about("Only what was kept for this purpose", INTENTS)] = ""
     device_id: Annotated[str, _about("Only screenshots of this device")] = ""
     since: Annotated[
-        str, _about("Only taken at or after this time, UTC, like 2026-11-21 or 2026-11-21T07:30:00")
+        str,
+        _about(
+            "Only taken at or after this time, UTC, like 2026-11-21 or 2026-11-21T07:30:00; or today,"
+            " this_week or this_month, which are local"
+        ),
     ] = ""
     until: Annotated[str, _about("Only taken before this time, UTC; a date includes its whole day")] = ""
     # Limits for the model only, which `Meta` does not enforce: a model that wants 50 gets the most allowed.
@@ -177,9 +182,19 @@ def day(name: str, given: str) -> date | None:
         raise BadInput(f"{name}: must be a day like 2026-11-22") from None
 
 
-def span(period: str, today: date) -> tuple[date, date]:
-    """The first and the last day of a year or a month; a month without its year is the latest that has begun.
-    Raises `BadInput`.
+def begun(name: str, today: date) -> datetime | None:
+    """When one of `questions.SINCE` began, UTC without a zone; None for another text."""
+    days = {
+        "today": today,
+        "this_week": today - timedelta(days=today.weekday()),
+        "this_month": today.replace(day=1),
+    }
+    return start_of_local(days[name]) if name in days else None
+
+
+def span(period: str, today: date, *, ahead: bool = False) -> tuple[date, date]:
+    """The first and the last day of a year or a month; a month without its year is the latest that has begun,
+    or, `ahead`, the next that has not ended. Raises `BadInput`.
     """
     this_month = today.replace(day=1)
     known = {
@@ -190,7 +205,8 @@ def span(period: str, today: date) -> tuple[date, date]:
     named = known.get(period, period)
     if found := re.fullmatch(r"(?:(\d{4})-)?(\d{1,2})", named):
         month = int(found[2])
-        year = int(found[1]) if found[1] else today.year - (month > today.month)
+        other = today.year + (month < today.month) if ahead else today.year - (month > today.month)
+        year = int(found[1]) if found[1] else other
         first, last = (year, month), (year, month + 1) if month < 12 else (year + 1, 1)
     elif re.fullmatch(r"\d{4}", named):
         first, last = (int(named), 1), (int(named) + 1, 1)

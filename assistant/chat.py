@@ -31,6 +31,7 @@ import llm
 import loops
 import pictures
 from assistant import confirmation, conversations, openings, recollection
+from assistant.citations import Citation
 from assistant.openings import Opening, UserMessage
 from assistant.rounds import Rounds
 from clock import utc_now
@@ -63,6 +64,7 @@ class Reply(msgspec.Struct, frozen=True):
     content: str
     tool_calls: list[shapes.ToolCall]  # all calls of the turn
     pending_calls: list[shapes.PendingCall] | None = None  # None: the client did not ask for them
+    citations: list[Citation] = []
 
 
 # ----------------------------------------------------------------------------------------------------- a turn
@@ -173,7 +175,13 @@ def _complete(
         if message.tool_calls
         for call in msgspec.json.decode(message.tool_calls)
     ]
-    return Reply(opening.conversation_id, rounds.text, calls, pending if opening.message.confirm else None)
+    return Reply(
+        opening.conversation_id,
+        rounds.text,
+        calls,
+        pending if opening.message.confirm else None,
+        rounds.citations,
+    )
 
 
 def _record(opening: Opening, rounds: Rounds, *, now: datetime) -> None:
@@ -296,7 +304,12 @@ def answer_pending_call(conversation_id: str, call_id: str, body: CallAnswer) ->
 def _answer(reply: Reply) -> shapes.Answered:
     answered: shapes.Answered = {
         "conversation_id": reply.conversation_id,
-        "message": {"role": "assistant", "content": reply.content, "tool_calls": reply.tool_calls},
+        "message": {
+            "role": "assistant",
+            "content": reply.content,
+            "tool_calls": reply.tool_calls,
+            "citations": msgspec.to_builtins(reply.citations),
+        },
     }
     if reply.pending_calls is not None:
         answered["pending_calls"] = reply.pending_calls

@@ -382,7 +382,12 @@ def _messages(conversation_id: str, after_id: int) -> list[shapes.MessageFields]
         .order_by(Message.id)
     )
     return [
-        shapes.of(message, shapes.MessageFields, has_attachment=message.attachment_path is not None)
+        shapes.of(
+            message,
+            shapes.MessageFields,
+            has_attachment=message.attachment_path is not None,
+            citations=msgspec.json.decode(message.citations or "[]"),
+        )
         for message in later
     ]
 

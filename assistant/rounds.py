@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 import database
-from assistant import confirmation, context, conversations
+from assistant import citations, confirmation, context, conversations
+from assistant.citations import Citation
 from assistant.confirmation import Call, Destination, Noted, Paused
 from assistant.conversations import Turn
 from assistant.openings import Opening, messages_of
@@ -44,12 +45,13 @@ CUT_OFF = {"zh": "（回答达到长度上限，在此中断。）", "en": "(The
 
 class Rounds:
     """What follows the person's message, as it is stored (`following`) and as the protocol has it. `text` is
-    the answer, and `usage` what the model's calls cost, also after a failure.
+    the answer, `citations` where it is from, and `usage` what the model's calls cost, also after a failure.
     """
 
     def __init__(self, settings: Settings, opening: Opening, clock: Callable[[], datetime]):
         self._settings, self._opening, self._clock = settings, opening, clock
         self.text = ""
+        self.citations: list[Citation] = []
         self.usage = Usage()
         self.asked: dict[str, Destination] = {}  # what this run asks the person
         self._held_back: list[Destination] = []
@@ -229,7 +231,9 @@ class Rounds:
             )
             text = f"{text}\n\n{HELD_BACK[language].format(calls=', '.join(shown))}"
         self.text = text
-        self._note(role="assistant", content=text)
+        with database.scope():
+            self.citations = citations.of(text, answer.sources, self.following, gated=self._opening.gated)
+        self._note(role="assistant", content=text, citations=citations.encoded(self.citations))
 
     def _note(self, **fields: Any) -> None:
         self.following.append(Message(created_at=self._clock(), **fields))

@@ -41,6 +41,7 @@ from assistant.arguments import (
     SaveMemory,
     SearchKnowledgeBase,
     WebSearch,
+    begun,
     day,
     decoded,
     described,
@@ -242,6 +243,7 @@ class Toolbox:
 
     def _search(self, arguments: SearchKnowledgeBase) -> dict[str, Any]:
         limit = max(1, min(MOST_FOUND, arguments.limit))
+        since = begun(arguments.since, local_time(self._clock()).date())
         until = parse_time(arguments.until, field="until")
         if until is not None and len(arguments.until) <= len("2026-11-21"):
             until = min(until, datetime.max - DAY) + DAY
@@ -249,7 +251,7 @@ class Toolbox:
             category=one_of("category", arguments.category, CATEGORIES),
             intent=one_of("intent", arguments.intent, INTENTS),
             device_id=arguments.device_id or None,
-            since=parse_time(arguments.since, field="since"),
+            since=since or parse_time(arguments.since, field="since"),
             until=until,
         )
         with database.scope():
@@ -335,7 +337,10 @@ class Toolbox:
         today = local_time(self._clock()).date()
         since = agenda.local_bound(arguments.since, field="since")
         until = agenda.local_bound(arguments.until, field="until")
-        if period := one_of("period", arguments.period, questions.PERIODS):
+        if arguments.period[:1].isdigit():
+            first, last = span(arguments.period, today, ahead=True)
+            since, until = first.isoformat(), last.isoformat()
+        elif period := one_of("period", arguments.period, questions.PERIODS):
             since, until = agenda.period(period, today)
         elif since is None and until is None:
             since = today.isoformat()

@@ -30,7 +30,7 @@ from rules.embedded import LocalModel
 
 SCREENS = Path(__file__).with_name("answers.txt")
 NOW = datetime(2026, 11, 24, 12)
-OVERLAP = 0.7  # of two boxes, as the part that both have of what one of them has
+OVERLAP = 0.7  # of two boxes: what they share, as a part of what they cover together
 
 
 class Question(NamedTuple):
@@ -105,7 +105,9 @@ def main() -> None:
         print(f"  {kind}, of the half that is only counted: {counts[kind + ' counted']}")
 
 
-def asked(app: Application, questions: list[Question]) -> Iterator[tuple[Question, str, list[dict[str, Any]]]]:
+def asked(
+    app: Application, questions: list[Question]
+) -> Iterator[tuple[Question, str, list[dict[str, Any]]]]:
     """Each question with its answer and the citations of that."""
     settings = dataclasses.replace(app.settings, language="en")
     conversation = None
@@ -141,14 +143,17 @@ def _judged(
     right = any(_squeezed(value) in answer for value in question.values)
     placed = bool(question.line) and any(
         names[citation["photo_id"]] == question.screen
-        and any(_overlap(box, _gold(question, screens)) >= OVERLAP for box in citation["boxes"])
+        and any(
+            _overlap(box, gold) >= OVERLAP for box in citation["boxes"] for gold in _gold(question, screens)
+        )
         for citation in citations
     )
     counts.update({"answerable": 1, "right": right, "with a line": bool(question.line), "placed": placed})
     counts.update({"right counted": right and not shown, "placed counted": placed and not shown})
     if shown and not (right and (placed or not question.line)):
         cited = [(names[one["photo_id"]], one["text"]) for one in citations]
-        print(f"{'' if right else 'wrong'} {'' if placed else 'not placed'}: {question.text}\n   {content!r} {cited}")
+        verdict = f"{'' if right else 'wrong'} {'' if placed else 'not placed'}"
+        print(f"{verdict}: {question.text}\n   {content!r} {cited}")
     return counts
 
 
@@ -159,13 +164,13 @@ def _stands(citation: dict[str, Any]) -> bool:
     return read is not None and all(0 <= line < len(read.lines) for line in citation["lines"])
 
 
-def _gold(question: Question, screens: list[Screen]) -> tuple[float, ...]:
-    """The place of the line with the value, in parts of the picture."""
+def _gold(question: Question, screens: list[Screen]) -> list[tuple[float, ...]]:
+    """The places of the lines with the value, in parts of the picture."""
     screen = next(one.screen for one in screens if one.screen.name == question.screen)
     _, places = drawn.placed(screen)
-    box = next(place.box for place in places if question.line in place.text)
     width, height = drawn.SIZE
-    return box[0] / width, box[1] / height, box[2] / width, box[3] / height
+    boxes = [place.box for place in places if question.line in place.text]
+    return [(box[0] / width, box[1] / height, box[2] / width, box[3] / height) for box in boxes]
 
 
 def _overlap(box: dict[str, float], gold: tuple[float, ...]) -> float:
@@ -179,7 +184,7 @@ def _overlap(box: dict[str, float], gold: tuple[float, ...]) -> float:
 
 
 def _squeezed(text: str) -> str:
-    return re.sub(r"[\s*]+", "", terms.fold(text).casefold())
+    return re.sub(r"[\s*>]+", "", terms.fold(text).casefold())
 
 
 if __name__ == "__main__":

@@ -55,7 +55,9 @@ def screens() -> list[Screen]:
 
 
 class Place(NamedTuple):
-    """A text that was drawn, and its place in pixels: left, top, right, bottom."""
+    """A text that was drawn, and the place of its line in pixels: left, top, right, bottom; as high as
+    letters with accents and descenders.
+    """
 
     text: str
     box: tuple[float, float, float, float]
@@ -154,7 +156,9 @@ class _Pen:
         """Write one line; `anchor` is Pillow's."""
         font = fonts.font(fonts.CHINESE, size)
         self._canvas.text((x, y), text, font=font, anchor=anchor, fill=fill)
-        self.places.append(Place(text, self._canvas.textbbox((x, y), text, font=font, anchor=anchor)))
+        left, _, right, _ = self._canvas.textbbox((x, y), text, font=font, anchor=anchor)
+        _, top, _, bottom = self._canvas.textbbox((x, y), "Ápg", font=font, anchor=anchor)
+        self.places.append(Place(text, (left, top, right, bottom)))
 
     def _bubble(self, text: str, time: str, own: bool) -> None:
         lines = self._wrapped(text, 44, 640)

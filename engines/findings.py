@@ -52,6 +52,16 @@ class Usage(msgspec.Struct):
     completion_tokens: int = 0
 
 
+class Source(msgspec.Struct, frozen=True):
+    """What a model says of a screenshot: the `words` as they are on it, or a field of a record."""
+
+    photo_id: int
+    text: str  # as the answer has it
+    words: list[str] = []
+    type: str = ""
+    field: str = ""
+
+
 class Answer(msgspec.Struct):
     """A model's answer to one call in a conversation."""
 
@@ -63,6 +73,7 @@ class Answer(msgspec.Struct):
     # The assistant's message as it is sent back with the tools' answers: some providers require their
     # signatures and reasoning in it.
     message: dict[str, Any] = {}
+    sources: list[Source] = []  # where the answer is from, if the model itself names that
 
     @property
     def cut_off(self) -> bool:

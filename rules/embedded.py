@@ -139,10 +139,9 @@ class LocalModel(ChildOwner):
         included. Raises as `analyse` does.
         """
         offered = {tool["function"]["name"] for tool in tools or []}
-        text, calls = replies.reply(messages, offered, remembered, self._text_on)
-        return Answer(
-            text, calls, message={"role": "assistant", "content": text or None, "tool_calls": calls}
-        )
+        said = replies.reply(messages, offered, remembered, self._text_on)
+        message = {"role": "assistant", "content": said.text or None, "tool_calls": said.calls}
+        return Answer(said.text, said.calls, message=message, sources=said.sources)
 
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
         """None: the embedded model remembers only on request, by a tool."""

@@ -24,6 +24,8 @@ class Fact(NamedTuple):
     value: str
     text: str
     worth: float
+    type: str = ""
+    field: str = ""
 
 
 def answer(asked: Question, records: Sequence[Record], language: str) -> Fact | None:
@@ -41,7 +43,7 @@ def answer(asked: Question, records: Sequence[Record], language: str) -> Fact | 
             worth = WISHED
         for field in found:
             if value := _worded(record, field, language):
-                return Fact(value, field.text, worth)
+                return Fact(value, field.text, worth, record.type, field.name)
     return None
 
 

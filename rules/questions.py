@@ -63,17 +63,26 @@ _ANSWERS: dict[Wish, re.Pattern[str]] = {
     "who": re.compile(r"(?:^|[\s:：])[A-Z][a-z]+(?: [A-Z][a-z]+){0,3}|@\w|先生|女士|老师|(?:发件人|收件人|联系人|姓名)"),
     "where": re.compile(
         r"\b(?:street|road|avenue|lane|square|st\.|rd\.|ave|platz|stra(?:ss|ß)e|gate|terminal|platform|floor|room|seat|station|airport|hotel"
-        r"|hall|building|caf[eé]|restaurant|bar)\b|\bat (?:the )?[A-Z]|\d{1,4} [A-Z][a-z]+|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口",
+        r"|hall|building|caf[eé]|restaurant|bar)\b|(?-i:\bat (?:the )?[A-Z]|\d{1,4} [A-Z][a-z]+)|[a-zß-ÿ]+(?:weg|allee|gasse|ufer|damm|stra(?:ss|ß)e|platz) ?\d|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口",
         re.I,
     ),
     "number": re.compile(r"\d"),
 }  # fmt: skip
 
 _LABELS: dict[Wish, list[str]] = _TABLE["labels"]
+_GREETINGS = wordlists.words(_TABLE["greetings"])
+_GREETINGS_CHINESE = re.compile("|".join(sorted(_TABLE["greetings_chinese"].split(), key=len, reverse=True)))
+_SAVING = wordlists.words(_TABLE["saving"])
+# Words that a screenshot may have for a word of a question.
+SAME: dict[str, list[str]] = {word: names.split() for word, names in _TABLE["same"].items()}
+LABELS: list[str] = _TABLE["label_forms"]
+LEFT: list[str] = _TABLE["left"]
+PLANNED: dict[str, str] = _TABLE["planned"]
 
 
 # What a question about the agenda may ask for; "" is everything that is to come.
 PERIODS = ("", "today", "tomorrow", "this_week", "next_week", "this_month")
+SINCE = ("today", "this_week", "this_month")  # in which something may have been saved
 _PERIODS = (
     ("today", re.compile(r"\btoday\b|\btonight\b|今天|今晚|今日")),
     ("tomorrow", re.compile(r"\btomorrow\b|明天|明日")),
@@ -100,10 +109,12 @@ _AGENDA_VERBS = re.compile(r"\bdo i have\b|\bhave i got\b|\bwhat(?:'s| is) on\b|
 # A question with any other word is about something on a screenshot.
 _AGENDA_WORDS = frozenset(
     "due upcoming coming up agenda deadline deadlines appointment appointments event events expire expires expiring schedule "
-    "scheduled planned plan plans happen happens happening today tonight tomorrow week month next soon".split()
+    "scheduled planned plan plans happen happens happening today tonight tomorrow week month next soon"
+    " bill bills invoice invoices payments date dates".split()
 )
 _AGENDA_CHINESE = re.compile(
     "截止|到期|日程|安排|预约|要做|待办|接下来|行程|今天|今晚|今日|明天|明日|下个?星期|下个?礼拜|下周|这个?星期|这个?礼拜|[本这]周|[本这]个?月"
+    r"|账单|日期|最近|缴费|[的和]|\d{1,2}月"
     "|什么|哪些|有没有|事情|事|需要|有|要|我|的|会|了|吗|呢|内|都|快|我的|看看|告诉|请"
 )
 
@@ -190,18 +201,53 @@ def names_of(table: dict[str, str], text: str) -> dict[str, int]:
     return found
 
 
+def all_names(names: str) -> list[str]:
+    """The names in a value of such a table."""
+    english, _, chinese = names.partition("|")
+    return [*filter(None, english.strip().split(", ")), *chinese.split()]
+
+
 def agenda_period(question: str) -> str | None:
     """Which of `PERIODS` a question about the agenda asks for; None for any other question."""
     text = question[:MAX_QUESTION].casefold().replace("’", "'")
     period = next((name for name, named in _PERIODS if named.search(text)), "")
     if not (_AGENDA.search(text) or (period and _AGENDA_VERBS.search(text))):
         return None
+    span = "" if period else span_of(text)
     if is_chinese(text):
         only = not any(map(str.isalnum, _AGENDA_CHINESE.sub("", text)))
     else:
-        words = {_plain(word) for word in _WORD.findall(text)}
+        words = {_plain(word) for word in _WORD.findall(text)} - (figures.MONTHS.keys() if span else set())
         only = words <= _AGENDA_WORDS | _QUESTION_WORDS and "last" not in words
-    return period if only else None
+    return (period or (span if span[:1].isdigit() else "")) if only else None
+
+
+def greets(question: str) -> bool:
+    """Whether nothing is asked: a greeting, or thanks."""
+    text = question[:MAX_QUESTION].casefold()
+    if is_chinese(text):
+        return not any(map(str.isalnum, _GREETINGS_CHINESE.sub("", text)))
+    words = [_plain(word) for word in _WORD.findall(text)]
+    return bool(words) and _GREETINGS.issuperset(words)
+
+
+def saved_since(question: str) -> str:
+    """The time of a question about everything that was saved in it: "today", "this_week", "this_month" or
+    ""; "" for a question about something.
+    """
+    text = question[:MAX_QUESTION].casefold().replace("’", "'")
+    period = next((name for name, named in _PERIODS if named.search(text)), "")
+    if period not in SINCE:
+        return ""
+    if is_chinese(text):
+        left = _CHINESE_QUESTION_WORDS.sub("", _AGENDA_CHINESE.sub("", text))
+        saves = names_one(text, "", _TABLE["saving_chinese"])
+        for word in _TABLE["saving_chinese"].split():
+            left = left.replace(word, "")
+        return period if saves and not any(map(str.isalnum, left)) else ""
+    words = {_plain(word) for word in _WORD.findall(text)}
+    is_about_all = words <= _SAVING | _QUESTION_WORDS | _AGENDA_WORDS
+    return period if is_about_all and not _SAVING.isdisjoint(words) else ""
 
 
 def span_of(question: str) -> str:

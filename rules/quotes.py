@@ -20,6 +20,7 @@ ON_LINE, BESIDE, WISHED, LABELLED = 0.6, 0.4, 0.5, 0.3
 NEAR = 3  # lines: at this distance, what is wished for counts half
 ABOVE = 2  # lines: so much farther is what stands above a name than what stands below it
 MOST_ENTRIES = 12  # lines of a list under its heading
+MAX_LABEL = 24  # characters
 LEAST = 0.1  # score where the words are only in what is known about a screenshot
 
 
@@ -29,6 +30,8 @@ class Quote(NamedTuple):
     score: float
     lines: list[str]
     has_wish: bool
+    value: str = ""  # what stands behind or below the label that the question names
+    answer: str = ""  # the line that has what is wished for
 
 
 def best(question: Question, text: str, about: str = "") -> Quote:
@@ -38,23 +41,24 @@ def best(question: Question, text: str, about: str = "") -> Quote:
     lines = [stripped for line in text.splitlines()[:MOST_LINES] if (stripped := line.strip())]
     wanted, helpful = _pieces(question.wanted), _pieces(question.helpful)
     folded = [terms.fold(line).casefold() for line in lines]
-    present = [{word for word in wanted if word in line} for line in folded]
+    present = [{word for word in wanted if _is_on(word, line)} for line in folded]
     around = terms.fold(about).casefold()
     there = set().union(*present)
     if not wanted or not (there or around):
         return Quote(0.0, [], False)
-    there |= {piece for piece in wanted if piece in around}
+    there |= {piece for piece in wanted if _is_on(piece, around)}
     # Each word by itself, since a long Chinese one has more pieces.
     pieces = [_pieces([word]) for word in question.wanted]
     if sum(len(of & there) >= ENOUGH * len(of) for of in pieces) < ENOUGH * len(pieces):
         return Quote(0.0, [], False)
     also = [{word for word in helpful if word in line} for line in folded]
-    # A line that asks does not answer.
+    # A line that asks does not answer, nor does what is left on an account.
     answering = [
         at
         for at, line in enumerate(lines)
         if (questions.answers(question.wish, line) if question.wish else also[at])
         and not line.endswith(("?", "？"))
+        and not (question.wish == "amount" and _is_left(question, folded, at))
     ]
     labelled = {at for at in answering if _has_label(question, folded, at)}
     score, place, answer = 0.0, 0, None
@@ -78,7 +82,62 @@ def best(question: Question, text: str, about: str = "") -> Quote:
         quoted = lines[place : place + MOST_ENTRIES]
     else:
         quoted = _quoted(lines, place, answer) if score else []
-    return Quote(score or LEAST, [line[:MAX_LINE] for line in quoted], answer is not None)
+    return Quote(
+        score or LEAST,
+        [line[:MAX_LINE] for line in quoted],
+        answer is not None,
+        _labelled(question, lines, folded),
+        lines[answer][:MAX_LINE] if answer is not None else "",
+    )
+
+
+def _is_on(word: str, line: str) -> bool:
+    """Whether a line has a word of the question, or another word for it."""
+    return word in line or any(other in line for other in questions.SAME.get(word, ()))
+
+
+def _is_left(question: Question, folded: list[str], at: int) -> bool:
+    """Whether a line has the balance of an account, which nobody asks for by "how much"."""
+    around = " ".join(folded[max(0, at - 1) : at + 1])
+    return any(word in around and word not in question.text for word in questions.LEFT)
+
+
+def _labelled(question: Question, lines: list[str], folded: list[str]) -> str:
+    """The value of a label that the question names, like "Seat" or 检票口: what stands behind it on its line,
+    or on the next line; "" where there is none. The longest label counts.
+    """
+    named = _labels_of(question)
+    best, value = (False, 0), ""
+    for at, line in enumerate(folded):
+        label, colon, behind = line.replace("：", ":").partition(":")
+        label = label.strip()
+        worth = (named.get(label, False), len(label))
+        if not label or len(label) > MAX_LABEL or label not in named or worth <= best:
+            continue
+        rest = lines[at][-len(behind) :].strip() if colon and behind.strip() else ""
+        rest = rest or (lines[at + 1] if at + 1 < len(lines) and folded[at + 1] not in named else "")
+        if rest and _fits(question, rest):
+            best, value = worth, rest[:MAX_LINE]
+    return value
+
+
+def _labels_of(question: Question) -> dict[str, bool]:
+    """The texts that a label may have: what the question calls what it wants, and other names of that; each
+    with whether it is the name of a field or a thing, and not only a word of the question.
+    """
+    names = questions.names_of(questions.FIELDS, question.text)
+    found: dict[str, bool] = {}
+    for word in (*question.words, *question.helpful):
+        plain = terms.fold(word).casefold()
+        forms = [plain, *(form.format(plain) for form in questions.LABELS), *questions.SAME.get(plain, ())]
+        found |= dict.fromkeys(forms, word in question.helpful)
+    return found | {name: True for key in names for name in questions.all_names(questions.FIELDS[key])}
+
+
+def _fits(question: Question, value: str) -> bool:
+    return question.wish not in ("when", "amount", "number", "long") or questions.answers(
+        question.wish if question.wish != "amount" else "number", value
+    )
 
 
 def _pieces(words: Sequence[str]) -> set[str]:

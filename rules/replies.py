@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from engines.findings import Source
 from engines.records import Record, checked
 from rules import facts, questions, quotes, templates, wordlists
 from rules.questions import Question
@@ -28,6 +29,8 @@ MAX_SINGLE = 4  # words that are searched for one by one
 SHOWN = 5  # screenshots that an answer names
 MAX_SHOWN = 240  # characters of each
 MOST_READ = 3  # screenshots in which the answer is looked for
+MOST_TAKEN = 12  # screenshots of a time
+LABELLED = 0.8  # how well the value of a label answers that the question names
 CLEAR = 1.15  # times as good as the next one: the answer is a single quotation
 MAX_READ = 1_500  # characters of an attached picture's text that an answer repeats
 
@@ -44,9 +47,17 @@ _MANY = re.compile(r"\bhow many\b|多少|几")
 _TEXTS = wordlists.table("sentences")
 
 
+class Reply(NamedTuple):
+    """A text with where it is from, or calls of tools."""
+
+    text: str = ""
+    calls: list[Call] = []  # noqa: RUF012 - nobody appends to it
+    sources: list[Source] = []  # noqa: RUF012
+
+
 def reply(
     messages: list[dict[str, Any]], offered: set[str], remembered: Sequence[str], read: Callable[[str], str]
-) -> tuple[str, list[Call]]:
+) -> Reply:
     """A text, or calls of some of the `offered` tools.
 
     `messages` are those of the protocol; the tools' answers after the last user message belong to this turn.
@@ -60,21 +71,29 @@ def reply(
     asked = questions.understand(question, _earlier(messages[:place]))
     texts = _texts(question)
     if not answers and SAVE in offered and (content := _to_remember(question)):
-        return "", [_call(SAVE, content=content, memory_type="long_term")]
+        return Reply(calls=[_call(SAVE, content=content, memory_type="long_term")])
+    if not answers and not pictures and questions.greets(question):
+        return Reply(texts["greeting"])
     period = questions.agenda_period(question)
     if AGENDA in offered and period is not None and not (pictures or asked.subject):
         if not answers:
-            return "", [_call(AGENDA, **({"period": period} if period else {}))]
-        return _agenda_text(answers[-1], texts), []
+            return Reply(calls=[_call(AGENDA, **({"period": period} if period else {}))])
+        return _agenda(question, answers[-1], texts)
+    since = questions.saved_since(question)
+    if SEARCH in offered and since and not pictures:
+        if not answers:
+            return Reply(calls=[_call(SEARCH, since=since, limit=MOST_TAKEN)])
+        return Reply(_taken_text(answers[-1], texts))
     left_out = _named_before(messages[:place]) if asked.is_other else set()
     if SEARCH in offered and not pictures:
         if not answers:
-            return "", _searches(asked, question) + (_listings(asked) if RECORDS in offered else [])
+            return Reply(calls=_searches(asked, question) + (_listings(asked) if RECORDS in offered else []))
         if READ in offered and (calls := _readings(answers, left_out)):
-            return "", calls
+            return Reply(calls=calls)
     parts = [_picture_text(read(picture), texts) for picture in pictures]
-    parts += [_memories_text(asked, remembered, texts), _answer_text(asked, answers, texts, left_out)]
-    return "\n\n".join(filter(None, parts)) or texts["nothing"], []
+    answer = _answer(asked, answers, texts, left_out)
+    parts += [_memories_text(asked, remembered, texts), answer.text]
+    return Reply("\n\n".join(filter(None, parts)) or texts["nothing"], [], answer.sources)
 
 
 def from_results(question: str, results: Sequence[str]) -> str:
@@ -231,6 +250,33 @@ def _others_text(answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
     return "\n".join([texts["elsewhere"], "", *lines]) if lines else ""
 
 
+def _agenda(question: str, answer: dict[str, Any], texts: dict[str, str]) -> Reply:
+    """What is in the agenda; of the kinds only that the question names."""
+    kinds = questions.names_of(questions.PLANNED, question.casefold())
+    results = [result for result in _results(answer) if not kinds or result.get("kind") in kinds]
+    if kinds and not answer.get("error"):
+        answer = {**answer, "results": results, "total": len(results)}
+    sources = [
+        Source(result["id"], str(result.get("title") or ""), [str(result.get("snippet") or "")])
+        for result in results
+    ]
+    return Reply(_agenda_text(answer, texts), [], sources)
+
+
+def _taken_text(answer: dict[str, Any], texts: dict[str, str]) -> str:
+    """The screenshots of a time, the newest first."""
+    if error := answer.get("error"):
+        return texts["failed"].format(error=error)
+    results = _results(answer)
+    if not results:
+        return texts["none taken"]
+    lines = [f"- {_name(result, texts)}" for result in results]
+    if (more := answer.get("total", 0) - len(lines)) > 0:
+        lines.append(texts["more"].format(more=more))
+    count = max(answer.get("total", 0), len(results))
+    return "\n".join([texts["taken"].format(count=count), "", *lines])
+
+
 def _agenda_text(answer: dict[str, Any], texts: dict[str, str]) -> str:
     """What the agenda has, each with its day and its screenshot."""
     if error := answer.get("error"):
@@ -254,9 +300,9 @@ def _picture_text(text: str, texts: dict[str, str]) -> str:
     return f"{texts['picture']}\n\n{quoted}"
 
 
-def _answer_text(
+def _answer(
     asked: Question, answers: list[dict[str, Any]], texts: dict[str, str], left_out: set[int]
-) -> str:
+) -> Reply:
     """What answers, from records before lines, with its screenshots; or that nothing was found. Screenshots
     in `left_out` are not asked for.
     """
@@ -264,7 +310,7 @@ def _answer_text(
     read = {result["id"]: result for answer in answers for result in _of_tool(answer, READ)}
     listed = {result["id"]: result for answer in answers for result in _of_tool(answer, RECORDS)}
     if not searches or (not read and any(answer.get("error") for answer in answers)):
-        return _results_text(answers, texts)
+        return Reply(_results_text(answers, texts))
     if counted := _counted(asked, answers, texts):
         return counted
     found = {result["id"]: result for answer in searches for result in _results(answer)}
@@ -273,21 +319,37 @@ def _answer_text(
         (one for one in candidates if one.quote.score > 0 and one.result["id"] not in left_out),
         key=lambda one: -one.score,
     )
+    candidates = [one for one in candidates if _is_certain(asked, one)]
     if not candidates:
-        return _near_text(searches, texts)
+        return Reply(_near_text(searches, texts))
     first, others = candidates[0], candidates[1:]
     near = [one for one in others if first.score < CLEAR * one.score]
     total = max(answer.get("total", 0) for answer in searches)
-    if near and not (first.fact and all(one.fact and one.fact.value == first.fact.value for one in near)):
-        lines = [_short(one, texts) for one in candidates[:SHOWN] if one.fact or not first.fact]
-        if (more := total - len(lines)) > 0 and not first.fact:
+    if near and not (first.value and all(one.value == first.value for one in near)):
+        shown = [one for one in candidates[:SHOWN] if one.value or not first.value]
+        lines = [_short(one, texts) for one in shown]
+        if (more := total - len(lines)) > 0 and not first.value:
             lines.append(texts["more"].format(more=more))
-        return "\n".join([texts["several"], "", *lines])
-    parts = _single(asked, first, texts)
-    if others:
-        names = ", ".join(_name(one.result, texts) for one in others[:SHOWN])
-        parts.append(texts["also"].format(names=names))
-    return "\n\n".join(parts)
+        return Reply("\n".join([texts["several"], "", *lines]), [], list(map(_source, shown)))
+    return Reply("\n\n".join(_single(asked, first, texts)), [], [_source(first)])
+
+
+def _is_certain(asked: Question, one: "_Candidate") -> bool:
+    """Whether a screenshot says what is asked. For a day or an amount, an answer may also say that none is
+    there.
+    """
+    return bool(one.value or one.quote.has_wish) or asked.wish in ("", "count", "when", "amount")
+
+
+def _source(one: "_Candidate") -> Source:
+    photo_id = one.result["id"]
+    if one.fact is not None:
+        words = one.fact.text.splitlines() or [one.fact.value]
+        return Source(photo_id, one_line(one.fact.value), words, one.fact.type, one.fact.field)
+    if one.quote.value:
+        return Source(photo_id, one.quote.value, [one.quote.value])
+    words = [one.quote.answer] if one.quote.answer else one.quote.lines
+    return Source(photo_id, " / ".join(words), words)
 
 
 class _Candidate(NamedTuple):
@@ -299,7 +361,13 @@ class _Candidate(NamedTuple):
 
     @property
     def score(self) -> float:
-        return self.quote.score + (self.fact.worth if self.fact else 0.0)
+        worth = self.fact.worth if self.fact else 0.0
+        return self.quote.score + max(worth, LABELLED if self.quote.value else 0.0)
+
+    @property
+    def value(self) -> str:
+        """What answers, by itself; "" where only lines do."""
+        return self.fact.value if self.fact else self.quote.value
 
 
 def _judged(asked: Question, result: dict[str, Any]) -> _Candidate:
@@ -312,11 +380,11 @@ def _judged(asked: Question, result: dict[str, Any]) -> _Candidate:
         if "visible_text" in result
         else "\n".join(field.text for record in records for field in record.fields)
     )
-    return _Candidate(
-        result,
-        quotes.best(asked, text or _text_of(result), " ".join(about)),
-        facts.answer(asked, records, language),
-    )
+    quote = quotes.best(asked, text or _text_of(result), " ".join(about))
+    fact = facts.answer(asked, records, language)
+    if fact and fact.worth < LABELLED and quote.value:
+        fact = None  # the question names the label, and no field of a record
+    return _Candidate(result, quote, fact)
 
 
 def _records_of(result: dict[str, Any]) -> list[Record]:
@@ -335,36 +403,65 @@ def _single(asked: Question, one: _Candidate, texts: dict[str, str]) -> list[str
     if one.fact is not None:
         quoted = one.fact.text or " / ".join(one.quote.lines)
         return [f"**{one.fact.value}**", name, *([f"> {quoted}"] if quoted else [])]
+    if one.quote.value:
+        return [f"**{one.quote.value}**", name]
     parts = [name, "\n".join(f"> {line}" for line in one.quote.lines)]
     if not one.quote.has_wish and (sentence := texts.get(f"no {asked.wish}")):
         parts.append(sentence.format(day=_day(one.result)))
     return list(filter(None, parts))
 
 
-def _counted(asked: Question, answers: list[dict[str, Any]], texts: dict[str, str]) -> str:
-    """How many screenshots there are, or the sum of what their records say; "" where neither is asked for or
-    nothing was found.
+def _counted(asked: Question, answers: list[dict[str, Any]], texts: dict[str, str]) -> Reply | None:
+    """How many screenshots there are, or the sum of what their records say; None where neither is asked for
+    or nothing was found.
     """
     if asked.wish == "count":
         found = {result["id"]: result for answer in answers for result in _of_tool(answer, SEARCH)}
         total = max((answer.get("total", 0) for answer in answers if answer.get("tool") == SEARCH), default=0)
         lines = [_line(result, texts) for result in list(found.values())[:SHOWN]]
-        return "\n".join([texts["count"].format(count=total), "", *lines]) if total else ""
+        return Reply("\n".join([texts["count"].format(count=total), "", *lines])) if total else None
     listing = next((answer for answer in answers if answer.get("tool") == RECORDS), {})
     sums = listing.get("sums") or []
     count = _MANY.search(asked.text) is not None and all(
         questions.names_of(questions.TYPES, word.casefold()) for word in asked.wanted
     )
     if not (results := _results(listing)) or not ((questions.wants_sum(asked) and sums) or count):
-        return ""
+        return None
     lines = [f"- {result.get('title')} (#{result['id']})" for result in results]
+    sources = [source for result in results for source in _amounts(result)]
     if (more := listing.get("total", 0) - len(lines)) > 0:
         lines.append(texts["more"].format(more=more))
     if count:
-        return "\n".join([texts["records"].format(count=listing.get("total", 0)), "", *lines])
+        text = "\n".join([texts["records"].format(count=listing.get("total", 0)), "", *lines])
+        return Reply(text, [], sources)
     total = " + ".join(templates.money(one) for one in sums)
     number = sum(one.get("count", 0) for one in sums)
-    return "\n".join([texts["sum"].format(sum=total, count=number), "", *lines])
+    if number == 1 and len(results) == 1:
+        return Reply(f"**{total}**\n\n{_listed_name(results[0])}", [], sources)
+    return Reply("\n".join([texts["sum"].format(sum=total, count=number), "", *lines]), [], sources)
+
+
+def _listed_name(result: dict[str, Any]) -> str:
+    return f"#{result['id']} **{result.get('title')}**"
+
+
+def _amounts(result: dict[str, Any]) -> list[Source]:
+    """Where the amount of a listed record is."""
+    found = []
+    for record in _records_of(result):
+        field = next((one for one in record.fields if isinstance(one.value, dict)), None)
+        if field is not None:
+            words = [field.text or str(field.value)]
+            found.append(
+                Source(
+                    result["id"],
+                    templates.worded(record, field.name, "", "en"),
+                    words,
+                    record.type,
+                    field.name,
+                )
+            )
+    return found
 
 
 def _of_tool(answer: dict[str, Any], tool: str) -> list[dict[str, Any]]:
@@ -385,9 +482,7 @@ def _text_of(result: dict[str, Any]) -> str:
 
 
 def _short(one: _Candidate, texts: dict[str, str]) -> str:
-    said = (
-        f"**{one_line(one.fact.value)}**" if one.fact else shortened(" / ".join(one.quote.lines), MAX_SHOWN)
-    )
+    said = f"**{one_line(one.value)}**" if one.value else shortened(" / ".join(one.quote.lines), MAX_SHOWN)
     return f"- {_name(one.result, texts)}: {said}"
 
 

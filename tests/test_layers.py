@@ -40,7 +40,7 @@ INSIDE = {
         "arguments confirmation context mcp_messages mcp_servers skills web_search",
         "conversations mcp",
         "offers openings transcript",
-        "recollection tools",
+        "citations recollection tools",
         "rounds",
         "chat",
     ),

@@ -837,6 +837,24 @@ class ConversationList(TypedDict):
     conversations: list[ConversationItem]
 
 
+class Citation(TypedDict):
+    """What an answer says, and where that is on a screenshot."""
+
+    photo_id: int
+    text: Annotated[str, Meta(description="the words of the answer")]
+    lines: Annotated[list[int], Meta(description="indices of lines of the photo, as `…/lines` had them")]
+    boxes: Annotated[list[Box], Meta(description="the places of these lines on the picture")]
+
+
+Citations = Annotated[
+    list[Citation],
+    Meta(
+        description="the lines of screenshots that say what the answer says; what is on no line, and what is"
+        " withheld from the model, has none"
+    ),
+]
+
+
 class MessageFields(TypedDict):
     id: int
     role: Literal["user", "assistant", "tool"]
@@ -848,6 +866,7 @@ class MessageFields(TypedDict):
     ]
     tool_name: str | None
     has_attachment: Annotated[bool, Meta(description="whether a picture is attached")]
+    citations: Citations
     created_at: Timestamp
 
 
@@ -897,6 +916,7 @@ class AnswerMessage(TypedDict):
     role: Literal["assistant"]
     content: str
     tool_calls: Annotated[list[ToolCall], Meta(description="all calls of the turn")]
+    citations: Citations
 
 
 class Answered(TypedDict):
