@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from matches import Box
 
 import gate
 import readings
@@ -22,7 +23,6 @@ from assistant.transcript import SCREENSHOTS
 from database import db
 from engines.findings import Source
 from engines.records import Field, Record
-from matches import Box
 from models import Message
 from readings import Lines
 from rules import templates

@@ -21,12 +21,8 @@ import crypto
 import database
 import models
 import pictures
-<<<<<<< HEAD
 import results
-from assistant import chat
-=======
 from assistant import chat, openings, recollection
->>>>>>> 56b1a78 (Split the assistant's turn into an opening, rounds and an end, and its tools into arguments, offers and a toolbox; ask the gate about a turn once)
 from clock import utc_now
 from database import db
 from engines.circuit import Circuit

@@ -273,13 +273,8 @@ READERS = {
     "AskedCall": {"assistant.chat", "assistant.rounds"},  # the one that it runs
     "Conversation": {"reasoner", "upkeep.cleanup", "upkeep.export"},
     "Dynamic": {"reasoner", "upkeep.cleanup", "upkeep.export", "outlets.feeds"},
-<<<<<<< HEAD
     "StoredFiles": {"upkeep.amounts"},
-    "McpServer": {"assistant.tools"},
-=======
-    "Holding": {"upkeep.amounts"},
     "McpServer": {"assistant.offers", "assistant.tools"},
->>>>>>> 56b1a78 (Split the assistant's turn into an opening, rounds and an end, and its tools into arguments, offers and a toolbox; ask the gate about a turn once)
     "Memory": {"upkeep.cleanup", "upkeep.export"},
     "Message": {
         "assistant.confirmation",
