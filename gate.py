@@ -308,7 +308,7 @@ def held(turn: Sequence[Said], known: Marks | None = None) -> set[int]:
         judged = ((known.get(photo_id or 0, Mark()), is_sensitive) for photo_id, is_sensitive in results)
         if any(not mark.cleared and (mark.sensitive or is_sensitive) for mark, is_sensitive in judged) or (
             said.words
-            and (found or (photos and withholds_marked([known[each] for each in photos], said.words)))
+            and (found or (photos and withholds_marked([known[one] for one in photos], said.words)))
         ):
             found.add(number)
     return found

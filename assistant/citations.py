@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from matches import Box
 
 import gate
 import readings
@@ -24,6 +23,7 @@ from database import db
 from engines.findings import Source
 from engines.records import Field, Record
 from models import Message
+from queries.matches import Box
 from readings import Lines
 from rules import templates
 from text import cut
