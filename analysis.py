@@ -116,7 +116,10 @@ class Worker:
         While several uploads are being stored, it first waits for them, at most `UPLOADS_FIRST` seconds. The
         threads of the pool repeat this. It raises only what the database raises.
         """
-        database.store().cache(uploads.Arriving).wait(UPLOADS_FIRST)
+        arriving = database.store().cache(uploads.Arriving)
+        if arriving.crowded and self._settings.read_locally:
+            llm.reader(self._settings).prepare()  # meanwhile
+        arriving.wait(UPLOADS_FIRST)
         began = time.monotonic()
         self._settle_unsettled()
         task = self._next_task()

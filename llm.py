@@ -85,6 +85,9 @@ class Reader(Protocol):
 
     identity: str
 
+    def prepare(self) -> None:
+        """Load the models, unless they are, because pictures are coming."""
+
     def read(self, picture: BinaryIO, *, patience: float | None = None) -> tuple[Page, str]:
         """The text of the picture with its places, and the name of the engine. Raises `ModelFailure`, and
         `Unavailable` when other pictures are read for `patience` seconds.
@@ -144,11 +147,11 @@ class Provider:
 
 
 class LoadedModels:
-    """The models in use, one per configuration. All threads share a model's OCR process or connections."""
+    """The models in use, one per configuration. All threads share a model's OCR processes or connections."""
 
     def __init__(self) -> None:
         self._models: dict[tuple[Configuration, Settings], Model] = {}
-        self._local: dict[Settings, LocalModel] = {}  # with one OCR process for reading and analysing
+        self._local: dict[Settings, LocalModel] = {}  # with the OCR processes for reading and analysing
         self._embedder: Embedder | None = None
         self._providers: dict[tuple[Configuration, Settings], Provider] = {}
         self._guard = threading.Lock()
@@ -206,6 +209,7 @@ class LoadedModels:
                 ocr_model=settings.ocr_model,
                 language=settings.language,
                 sense=None if settings.meaning == "off" else self._sense,
+                readers=settings.ocr_processes,
             )
         return self._local[settings]
 

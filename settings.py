@@ -192,6 +192,13 @@ class Settings:
         "`tiny` is unsure of, in half of the time that `small` alone takes. `tiny` alone is "
         "faster, and reads Latin and simplified Chinese only.",
     )
+    ocr_processes: int = _setting(
+        _whole(1, 8),
+        1,
+        "Screenshots that are read at the same time, each by a process of its own, which takes a core, "
+        "and up to 340 MB until it has been idle for two minutes. `2` nearly halves the time in which many "
+        "are read. Give the service as much more memory (`MemoryHigh`, `MemoryMax`, `mem_limit`).",
+    )
     read_locally: bool = _setting(
         _flag,
         True,

@@ -33,6 +33,7 @@ from app import create_app
 from assistant import chat, openings
 from benchmarks import floors, material, seed
 from benchmarks.figures import Figure
+from benchmarks.found import finding
 from benchmarks.service import API_KEY, MemoryWatch, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns, p50, p95, side_by_side
 from clock import iso, utc_now
@@ -554,6 +555,7 @@ GROUPS = {
     "keys": rotating,
     "upload": uploading,
     "burst": uploading_analysed,
+    "found": finding,
     "memory": uploading_large,
     "ocr": local_reading,
 }

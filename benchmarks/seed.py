@@ -86,6 +86,11 @@ class Folders:
         self.seconds = 0.0  # spent on filling them
         self._root = root
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether screenshots are given ones."""
+        return self._pictures is not None
+
     @functools.cached_property
     def large(self) -> Settings:
         return self._filled("large", self.size)

@@ -25,6 +25,10 @@ class ChildFailed(Exception):
     """The child gave no answer; the text is the reason, as part of a sentence."""
 
 
+class ChildSilent(ChildFailed):
+    """The child sent nothing for as long as it may."""
+
+
 class Child:
     """A running child. It belongs to one thread at a time. After a failure its state is unknown: end it."""
 
@@ -176,4 +180,4 @@ def _wait(pipe: int, event: int, deadline: float) -> None:
     poll = select.poll()  # `select` itself fails on file numbers past 1,023
     poll.register(pipe, event)
     if not poll.poll(max(0, deadline - time.monotonic()) * 1000):
-        raise ChildFailed("it took too long")
+        raise ChildSilent("it took too long")

@@ -3,32 +3,37 @@
 It has the same interface as the remote model. An OCR engine in a child process (`engines/ocr.py`) reads the
 text, and plain rules (`rules/judge.py`) judge it, so its confidence never exceeds one half.
 
-One child serves all threads, one picture at a time: a second engine would cost 300 MB, and there are few
-cores. The first picture starts it, and it is ended when no picture has arrived for a while, so an idle
-service holds no models in memory. A picture that crashes the child, hangs it or makes its answer unreadable
-fails alone; the next one gets a new child. A picture is copied to the child through a pipe, chunk by chunk,
-as it is decrypted: it is never whole in this process, and never on a disk.
+Children read one picture at a time and serve all threads. By default there is one, because each takes 340 MB.
+The first picture starts it, and it is ended when no picture has arrived for a while, so an idle service holds
+no models in memory. A picture that crashes the child, hangs it or makes its answer unreadable fails alone;
+the next one gets a new child. A picture is copied to the child through a pipe, chunk by chunk, as it is
+decrypted: it is never whole in this process, and never on a disk.
+
+A machine may be too slow for the chosen model. If the first picture that a child gets is not read in time,
+the fast model reads from then on, until it is so fast that the picture was the cause.
 """
 
 import base64
+import contextlib
 import io
 import logging
 import os
+import queue
 import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import msgspec
 
 from engines import articles
-from engines.child import ChildFailed, ChildOwner
+from engines.child import ChildFailed, ChildOwner, ChildSilent
 from engines.findings import Answer, Findings, MemoryCandidate, Usage
 from engines.lines import Page
-from engines.ocr import Ready
+from engines.ocr import BUNDLED, Ready
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unavailable
 from rules import digest, replies
 from rules.judge import VERSION, judge
@@ -41,6 +46,14 @@ MAX_ANSWER = 16 * 1024 * 1024  # the answer to 50 megapixels of small text is be
 # A long capture is read in many strips, each within the time limit; together they may take this many times as
 # long. A picture may wait behind such a capture, and both must end within the queue's lease of 5 minutes.
 LONGEST = 2
+FAST = BUNDLED[0]
+# The fast model takes a fifth to a half of the time of the others. If it reads a picture of so many pixels in
+# this share of the limit, the others are in time, too.
+IN_TIME, LARGE = 1 / 8, 1_000_000
+TOO_SLOW = (
+    "Reading this picture took too long with the OCR model `{model}`. If this machine is too slow for it, set"
+    " SNAPLORE_OCR_MODEL=tiny; until it proves faster, `tiny` reads"
+)
 # With these, glibc returns memory after each picture (272 MB instead of 297 at the peak), and Tesseract uses
 # one thread.
 ENVIRONMENT = {
@@ -57,7 +70,7 @@ def identity(ocr_model: str) -> str:
     return f"local/{ocr_model}/{VERSION}"
 
 
-class LocalModel(ChildOwner):
+class LocalModel:
     """The embedded analyser. Safe to share between threads. `identity` names the analyser, so that the result
     of an equal picture can be copied.
     """
@@ -68,20 +81,34 @@ class LocalModel(ChildOwner):
         ocr_model: str,
         language: str,
         sense: Callable[[str], bytes] | None = None,
+        readers: int = 1,
         idle_seconds: float = 120,
         time_limit: float = 60,
     ):
-        """`sense` makes the vector of a text, b"" where it cannot. `time_limit`: seconds that the child may
-        be silent. An idle child is ended after `idle_seconds`.
+        """`sense` makes the vector of a text, b"" where it cannot. `readers`: children that may read at the
+        same time. `time_limit`: seconds that one may be silent. An idle one is ended after `idle_seconds`.
         """
-        super().__init__(idle_seconds)
         self.identity = identity(ocr_model)
         self.takes_tools = True
-        self._ocr_model = ocr_model
         self._language = language
         self._sense = sense
-        self._time_limit = time_limit
-        self._engine = ""
+        self._readers = [_Reader(ocr_model, idle_seconds, time_limit) for _ in range(readers)]
+        # The one that has read last is taken first, so that another is only started when it is needed.
+        self._free: queue.LifoQueue[_Reader] = queue.LifoQueue()
+        for reader in reversed(self._readers):
+            self._free.put(reader)
+
+    def close(self) -> None:
+        """End the children, also in the middle of their work, which then fails; no other ones are started."""
+        for reader in self._readers:
+            reader.close()
+
+    def prepare(self) -> None:
+        """Load the models into a child, unless one is there or reads, because pictures are coming. A failure
+        is met again, and reported, by the first picture.
+        """
+        with contextlib.suppress(queue.Empty, ProviderDown, ProviderRefused), self._taken(0) as reader:
+            reader.prepare()
 
     def read(self, picture: BinaryIO, *, patience: float | None = None) -> tuple[Page, str]:
         """The text of `picture`, a seekable reader of a stored file, and the name of the engine.
@@ -91,13 +118,11 @@ class LocalModel(ChildOwner):
         `Unavailable` when it reads other pictures for `patience` seconds. An error of reading `picture`
         itself is passed on.
         """
-        if not self._lock.acquire(timeout=-1 if patience is None else patience):
-            raise Unavailable("Other pictures are being read. Please come again in a moment.")
         try:
-            page = self._read(picture)
-            engine = self._engine
-        finally:
-            self._lock.release()
+            with self._taken(patience) as reader:
+                page, engine = reader.read(picture)
+        except queue.Empty:
+            raise Unavailable("Other pictures are being read. Please come again in a moment.") from None
         if page.problem:
             raise AnswerUnusable(f"The picture cannot be read: {page.problem.removeprefix('file: ')}.")
         return page, engine
@@ -153,28 +178,79 @@ class LocalModel(ChildOwner):
 
     def _text_on(self, url: str) -> str:
         """The text on a picture that is given by its data URL."""
-        with self._lock:
-            page = self._read(io.BytesIO(base64.b64decode(url.partition(",")[2])))
+        with self._taken(None) as reader:
+            page, _ = reader.read(io.BytesIO(base64.b64decode(url.partition(",")[2])))
         return "\n".join(line.text for line in page.lines)
 
-    def _read(self, picture: BinaryIO) -> Page:
-        """The child's answer. After any failure its state is unknown, so it is ended."""
-        self._stop_timer()
-        deadline = time.monotonic() + LONGEST * self._time_limit
+    @contextlib.contextmanager
+    def _taken(self, patience: float | None) -> "Iterator[_Reader]":
+        """A reader that is free, or gets free within `patience` seconds. Raises `queue.Empty`."""
+        reader = self._free.get(block=patience != 0, timeout=patience or None)
         try:
+            yield reader
+        finally:
+            self._free.put(reader)
+
+
+class _Reader(ChildOwner):
+    """A child that reads pictures with a model, for one thread at a time."""
+
+    def __init__(self, ocr_model: str, idle_seconds: float, time_limit: float):
+        super().__init__(idle_seconds)
+        self._chosen = self._ocr_model = ocr_model
+        self._time_limit = time_limit
+        self._in_time = False  # the chosen model has read a picture in time
+        self._engine = ""
+
+    def prepare(self) -> None:
+        """Start the child. Raises as `LocalModel.read` does."""
+        with self._lock:
             self._start()
-            self._send(picture)
-            page = self._receive(Page, deadline)
-        except ChildFailed as failure:
-            code = self._end()
-            log.warning("the OCR process was ended: %s (exit code %s)", failure, code)
-            self._raise_if_closed()
-            raise AnswerUnusable(f"The text of this picture could not be read: {failure}.") from None
-        except BaseException:
+            self._set_timer()
+
+    def read(self, picture: BinaryIO) -> tuple[Page, str]:
+        """The child's answer, and its engine. After any failure its state is unknown, so it is ended."""
+        with self._lock:
+            self._stop_timer()
+            try:
+                self._start()
+                begun = time.monotonic()  # not before: a slow machine takes long to load the models, too
+                self._send(picture)
+                page = self._receive(Page, begun + LONGEST * self._time_limit)
+            except ChildFailed as failure:
+                code = self._end()
+                log.warning("the OCR process was ended: %s (exit code %s)", failure, code)
+                self._raise_if_closed()
+                if isinstance(failure, ChildSilent) or code == -signal.SIGALRM:
+                    self._raise_too_slow()
+                raise AnswerUnusable(f"The text of this picture could not be read: {failure}.") from None
+            except BaseException:
+                self._end()
+                raise
+            engine = self._engine
+            self._judge_pace(page, time.monotonic() - begun)
+            self._set_timer()
+            return page, engine
+
+    def _raise_too_slow(self) -> NoReturn:
+        """Raise `AnswerUnusable`. Unless the chosen model has read another picture in time, the fast one is
+        used from now on.
+        """
+        if self._in_time or self._ocr_model == FAST or self._engine not in ("", self._chosen):
+            raise AnswerUnusable("The text of this picture could not be read: it took too long.")
+        sentence = TOO_SLOW.format(model=self._ocr_model)
+        log.warning("%s", sentence)
+        self._ocr_model = FAST
+        raise AnswerUnusable(f"{sentence}.")
+
+    def _judge_pace(self, page: Page, seconds: float) -> None:
+        """Use the chosen model again if the fast one shows that the machine is fast enough for it."""
+        if self._ocr_model == self._chosen:
+            self._in_time = True
+        elif page.width * page.height >= LARGE and seconds < IN_TIME * self._time_limit:
+            log.info("the OCR model `%s` reads again: this machine is fast enough for it", self._chosen)
+            self._ocr_model, self._in_time = self._chosen, True
             self._end()
-            raise
-        self._set_timer()
-        return page
 
     def _start(self) -> None:
         """Start a child unless one is ready. One that died since the last picture is replaced."""

@@ -345,6 +345,70 @@ def test_a_long_capture_may_take_longer_than_the_limit_while_the_process_shows_l
     assert analyse(make_model(time_limit=5), draw()).visible_text == ""
 
 
+# A child that reads a phone's screen with `tiny` alone, after `SLOW` seconds: an eighth of the limit is slow.
+BY_SIZE = (
+    READY
+    + """
+size = sys.argv[1]
+send(json.dumps({"engine": size}).encode())
+while receive():
+    if size != "tiny":
+        time.sleep(60)
+    time.sleep(SLOW)
+    send(json.dumps({"width": 1080, "height": 2400}).encode())
+"""
+)
+
+
+def test_on_a_machine_that_is_too_slow_for_a_model_the_fast_one_reads(make_model, child_program, caplog):
+    child_program("SLOW = 0.3\n" + BY_SIZE)
+    model = make_model(ocr_model="both", time_limit=2)
+    with pytest.raises(
+        AnswerUnusable, match=r"model `both`.* set SNAPLORE_OCR_MODEL=tiny; .*`tiny` reads\.$"
+    ):
+        analyse(model, draw())
+    assert "SNAPLORE_OCR_MODEL=tiny" in caplog.text
+    for _ in range(2):
+        assert model.read(io.BytesIO(draw()))[1] == "tiny"
+
+
+def test_a_picture_that_takes_too_long_on_a_fast_machine_does_not_change_the_model(make_model, child_program):
+    child_program("SLOW = 0\n" + BY_SIZE)
+    model = make_model(ocr_model="both", time_limit=1)
+    with pytest.raises(AnswerUnusable, match="too long"):
+        analyse(model, draw())
+    assert model.read(io.BytesIO(draw()))[1] == "tiny"  # so fast that the picture was the cause
+    child_program(
+        READY + "send(b'{\"engine\": \"both\"}')\nreceive(); send(b'{}')\nreceive(); time.sleep(60)"
+    )
+    assert model.read(io.BytesIO(draw()))[1] == "both"
+    with pytest.raises(AnswerUnusable, match="took too long"):
+        analyse(model, draw())
+    child_program(READY + "send(b'{\"engine\": \"both\"}')\nreceive(); send(b'{}')")
+    assert model.read(io.BytesIO(draw()))[1] == "both"
+
+
+def test_two_processes_read_two_pictures_at_once(make_model, child_program, tmp_path):
+    child_program(
+        SAYS_READY + f"receive()\nopen({str(tmp_path)!r} + f'/{{os.getpid()}}', 'w').close()\n"
+        f"while len(os.listdir({str(tmp_path)!r})) < 3: time.sleep(0.01)\nsend(b'{{}}')\ntime.sleep(60)"
+    )  # each waits for the other; the third entry is the program
+    model = make_model(readers=2)
+    with ThreadPoolExecutor(2) as pool:
+        answers = [pool.submit(analyse, model, draw()) for _ in range(2)]
+        assert [answer.result(DEADLINE).visible_text for answer in answers] == ["", ""]
+
+
+def test_the_models_are_loaded_before_the_first_picture_is_read(make_model, child_program):
+    child_program(SAYS_READY + "while receive(): send(b'{}')")
+    before = children()
+    model = make_model(readers=2)
+    model.prepare()
+    (child,) = children() - before
+    analyse(model, draw())
+    assert children() - before == {child}
+
+
 @pytest.mark.slow
 def test_an_error_of_the_picture_is_not_hidden(make_model):
     class Sealed(io.BytesIO):

@@ -13,6 +13,7 @@ import analysis
 import database
 import llm
 import readings
+import uploads
 from app import create_app
 from database import db
 from engines.findings import Findings
@@ -229,6 +230,18 @@ def eyes(monkeypatch):
 
 def found(client, words):
     return [item["id"] for item in client.get(f"/api/search?q={words}").json["items"]]
+
+
+def test_the_reader_starts_while_an_analysis_waits_for_a_crowd_of_uploads(client, reading, monkeypatch):
+    prepared = []
+    monkeypatch.setattr(LocalModel, "prepare", lambda self: prepared.append(self))
+    monkeypatch.setattr(analysis, "UPLOADS_FIRST", 0.01)
+    assert reading.work() is False
+    assert prepared == []
+    arriving = database.store().cache(uploads.Arriving)
+    with arriving.one(), arriving.one():
+        assert reading.work() is False
+    assert len(prepared) == 1
 
 
 def test_a_remote_model_gets_the_text_framed_without_the_status_bar(client, fake_llm, reading, eyes):
