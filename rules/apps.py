@@ -1,16 +1,25 @@
-"""Well-known apps by all of their names: the English one, the Chinese one, and the package names that phones
-write into the names of screenshots (`rules/words/names.toml`).
+"""Apps by all of their names: the English one, the Chinese one, and the package names that phones write into
+the names of screenshots. The most used ones (`rules/words/names.toml`) are known in any place where a name may
+stand, the many others (`rules/words/apps.toml`) where nothing else does.
 """
 
 from rules import wordlists
 from rules.layout import is_chinese
 
-_BY_NAME: dict[str, tuple[str, str]] = {}
-for _line in wordlists.lines(wordlists.table("names")["known"]["apps"]):
-    _parts = _line.split(" | ")
-    _chinese = next((_part for _part in _parts[1:] if is_chinese(_part[0])), _parts[0])
-    for _part in _parts:
-        _BY_NAME[_part.casefold()] = (_parts[0], _chinese)
+
+def _by_name(text: str) -> dict[str, tuple[str, str]]:
+    """The English and the Chinese name of each app of a list, by each of its names."""
+    found = {}
+    for line in wordlists.lines(text):
+        parts = line.split(" | ")
+        chinese = next((part for part in parts[1:] if is_chinese(part[0])), parts[0])
+        for part in parts:
+            found[part.casefold()] = (parts[0], chinese)
+    return found
+
+
+_BY_NAME = _by_name(wordlists.table("names")["known"]["apps"])
+_MORE = _by_name(wordlists.table("apps")["more"]["apps"])
 
 
 def names_of(name: str) -> tuple[str, str]:
@@ -18,6 +27,11 @@ def names_of(name: str) -> tuple[str, str]:
     "") when it is not known.
     """
     return _BY_NAME.get(name.casefold(), ("", ""))
+
+
+def more_of(name: str) -> tuple[str, str]:
+    """The same among all apps that have ever been listed, for a place where nothing but a name stands."""
+    return _BY_NAME.get(name.casefold()) or _MORE.get(name.casefold(), ("", ""))
 
 
 def with_other_name(name: str) -> str:

@@ -31,6 +31,9 @@ _WORDS = wordlists.table("headings")
 _NEVER = frozenset(wordlists.lines(_WORDS["never"]["words"]))
 _NEVER_BEGINS = tuple(wordlists.lines(_WORDS["never"]["begins"]))
 _GENERIC = frozenset(wordlists.lines(_WORDS["generic"]["words"]))
+_INTERFACE = frozenset(
+    word for text in wordlists.table("interface")["labels"].values() for word in wordlists.lines(text)
+)
 _HEADED = wordlists.words(_WORDS["kinds"]["headed"])
 _LINKS = wordlists.words(wordlists.table("names")["plain"]["links"])
 _SITE = re.compile(
@@ -112,7 +115,13 @@ def is_day(text: str) -> bool:
 def names_nothing(text: str) -> bool:
     """Whether a title is only the name of a kind of screen, as many others have it."""
     alone = len(text.split()) == 1 and is_generic(text)
-    return alone or folded(text).rstrip("0123456789 ") in _GENERIC or text.endswith(("...", "…", ".."))
+    word = folded(text).rstrip("0123456789 ")
+    return alone or word in _GENERIC or word in _INTERFACE or text.endswith(("...", "…", ".."))
+
+
+def is_interface(text: str) -> bool:
+    """Whether a text is a label that many apps have."""
+    return folded(text) in _INTERFACE
 
 
 def without_count(text: str) -> str:

@@ -45,6 +45,7 @@ _ABOUT = re.compile(
 )
 # Where a plain word is more likely to be the heading than an app's name.
 _BY_PLAIN_WORDS = frozenset(["", "article", "page", "conversation", "note", "accounts", "payment", "shop"])
+TOP = 0.12  # of the height below the status bar: where the bar of an app or the head of a page ends
 SURE = 0.85  # confidence of reading from which on a text may be a name
 # Such screens are headed by a person, a place or a thing, whose name may look like a product's.
 _OF_OTHERS = frozenset(
@@ -66,7 +67,7 @@ def known(text: str) -> str:
 def _in_the_file_name(file_name: str) -> str:
     # In code that the name has a letter: in the expression, this would take quadratic time.
     if (named := _FILE_NAME.fullmatch(file_name)) and any(map(str.isalpha, named["app"])):
-        return known(named["app"]) if named["app"].count(".") >= 2 else named["app"]
+        return apps.more_of(named["app"])[0] if named["app"].count(".") >= 2 else named["app"]
     return ""
 
 
@@ -116,6 +117,9 @@ def _at_the_top(layout: Layout, kind: str) -> str:
         return window
     if kind in _OF_OTHERS:
         return ""
+    for text in (_without_count(plain(line.text)) for line in _alone_at_the_top(layout)):
+        if name := apps.more_of(text)[0]:
+            return name
     below = [plain(line.text) for line in layout.below_heading]
     for text in [*alone[:1], *below]:
         if _is_product(text):
@@ -124,6 +128,16 @@ def _at_the_top(layout: Layout, kind: str) -> str:
         if rest.casefold() in _GENERIC and _COINED.fullmatch(first) and _is_product(first):
             return first  # "KeePassDX Database"
     return ""
+
+
+def _alone_at_the_top(layout: Layout) -> list[Line]:
+    """The first text of the screen, in its bar or in the corner of a page, where nothing but a name stands."""
+    first = [line for line in layout.lines[:3] if weight(line.text) >= 3 and not is_clock(line.text)]
+    return [
+        line
+        for line in (*layout.headers[:1], *first[:1])
+        if _may_name(layout, line) and line.bottom < layout.top + TOP * min(layout.height, 2 * layout.width)
+    ]
 
 
 def _may_name(layout: Layout, line: Line) -> bool:

@@ -12,7 +12,8 @@ from rules import wordlists
 from text import one_line, shortened
 
 LINE = 90  # characters of a one-line fact
-SHORT, LONG, QUOTED, ENTRY = 48, 90, 110, 36  # of a text, a heading, a quotation, an entry of a list
+# Of a text, a heading, a quotation, an entry of a list, the beginning of a text in a title, a text in a summary.
+SHORT, LONG, QUOTED, ENTRY, HEAD, SAID = 48, 90, 110, 36, 56, 150
 NAMED, FULL = 4, 4  # entries that are named, and those that are named with what belongs to them
 
 _TEMPLATES = wordlists.table("templates")
@@ -60,7 +61,7 @@ def complete(template: str, record: Record, language: str) -> str:
 
 def worded(record: Record, name: str, form: str, language: str) -> str:
     """The value of a field in words of a language, "" where the record has none. `form` is that of the
-    templates: `day`, `clock`, `quote`, `long`, `full` or "".
+    templates: `day`, `clock`, `quote`, `long`, `head`, `said`, `full` or "".
     """
     value = record.get(name)
     if value is None:
@@ -136,7 +137,7 @@ def _filled(record: Record, what: str, language: str) -> str:
 def _text(value: str, form: str, language: str) -> str:
     if form == "quote":
         return str(_PHRASES[language]["caption"]["quote"].format(shortened(value, QUOTED)))
-    return shortened(value, {"long": LONG, "quoted": QUOTED}.get(form, SHORT))
+    return shortened(value, {"long": LONG, "quoted": QUOTED, "head": HEAD, "said": SAID}.get(form, SHORT))
 
 
 def _listed(value: Value, form: str, language: str) -> str:

@@ -71,7 +71,7 @@ def with_whom(layout: Layout, app: str) -> Line | None:
         # In an assistant's chat, what is below the app's name was said.
         if text.casefold() == app.casefold() or id(line) in said:
             continue
-        if is_title(text) and not names_nothing(text) and len(text) <= 40:
+        if is_title(text) and not names_nothing(text) and len(text) <= 40 and not _TRAILING_TIME.search(text):
             return line
         digits = text.replace(" ", "")
         if digits.lstrip("+").isdigit() and len(digits) >= 4:

@@ -1,0 +1,148 @@
+"""What a screen says beside its heading: its amount, labelled values, entries, and sentences.
+
+A label of an interface (`words/interface.toml`) alone says what a screen can do, not what it is about, and what
+was read without certainty says nothing: neither is content. Labels with a value beside them are.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from engines.lines import Line
+from rules.entities import NUMBER, SIGN
+from rules.headings import Heading, first_sentence, is_day, is_interface, is_title
+from rules.kinds import AGO, WHEN_RIGHT
+from rules.layout import Block, Layout, is_chinese, letters, plain, weight
+from rules.lists import Entry, entries
+from text import shortened
+
+SURE = 0.88  # confidence of reading, below which a text is no content
+LARGE = 1.4  # times the usual height: the amount of a screen
+SENTENCE, RUNNING, PART = 40, 140, 34  # letters of a sentence without its full stop, of a text, of a label or a name
+VALUE = 28  # characters of a value
+
+_WRITTEN = frozenset(["post", "profile", "video", "conversation", "conversations", "article", "source"])
+_AMOUNT = re.compile(rf"[-+−]? ?{SIGN} ?{NUMBER}|{NUMBER} ?(?:元|€|£|USD|EUR)")
+_VALUE = re.compile(r"[-+−~≈<>]? ?(?:\S{0,4} ?)?\d[\d.,:/ '%]{0,16}(?: ?\S{1,8}){0,3}")
+_ICONS = re.compile(r"[0oO.·•|]{1,4}")  # circles and dots, read as letters
+_ENDS = (".", "!", "?", "。", "！", "？", "…", "”", '"')
+_AGO_BEHIND = re.compile(rf"[\s·•]+(?:{AGO})\W{{0,3}}$", re.IGNORECASE)
+
+
+def amount(layout: Layout) -> str:
+    """The amount that is larger than the other text, "" where there is none."""
+    found = [
+        (line.height, match[0].strip()) for line in layout.lines if (match := _AMOUNT.search(line.text[:120]))
+    ]
+    tallest = max((height for height, _ in found), default=0)
+    large = [amount for height, amount in found if height >= 0.85 * tallest]
+    return large[0] if tallest >= LARGE * layout.median else ""
+
+
+def values(layout: Layout, kind: str) -> list[str]:
+    """Labels with the values at their right: "Balance €2,310.18"; on a screen where people write, numbers count
+    likes and comments.
+    """
+    found: list[str] = []
+    if kind in _WRITTEN:
+        return found
+    for row in layout.rows:
+        label, value = plain(row.first.text), plain(row.last.text)
+        if (
+            len(row.lines) == 2
+            and row.first not in layout.headers[:1]
+            and _is_sure(row.lines)
+            and 2 <= weight(label)
+            and len(label) <= PART
+            and letters(label) > 0.7
+            and len(value) <= VALUE
+            and _VALUE.fullmatch(value)
+            and not _ICONS.fullmatch(value)
+            and not WHEN_RIGHT.fullmatch(value)
+        ):
+            found.append(f"{label} {value}")
+    return list(dict.fromkeys(found))
+
+
+def named(layout: Layout, heading: Heading | None) -> list[Entry]:
+    """The entries of the screen's list that are content, each with what is below it where that is, too."""
+    of_heading = {id(line) for line in heading.lines} if heading else set()
+    title = heading.text if heading else ""
+    found = []
+    for entry in entries(layout, title):
+        name = _named(entry.name)
+        first = entry.lines[0]
+        if id(first) in of_heading or not _is_content(first, name) or len(name.split()) > 12:
+            continue
+        below = entry.lines[1] if len(entry.lines) > 1 else None
+        said = _named(entry.said) if below is not None and _is_content(below, entry.said) else ""
+        found.append(entry._replace(name=name, said="" if said in (name, title) else said))
+    return list({entry.name.casefold(): entry for entry in found}.values())
+
+
+def sentence(layout: Layout, heading: Heading | None, limit: int) -> str:
+    """The beginning of the first running text, "" where there is none."""
+    title = heading.text if heading else ""
+    lines = {id(line) for line in heading.lines} if heading else set()
+    for block in (*layout.paragraphs, *layout.body):
+        text = plain(block.text)
+        ends = text.endswith(_ENDS) and not text.endswith(("..", "…"))
+        if (
+            weight(text) >= (14 if ends else SENTENCE)
+            and (ends or len(block.lines) >= 2)
+            and text not in title
+            and not any(id(line) in lines for line in block.lines)
+            and _is_sure(block.lines)
+            and is_title(text)
+            and letters(text) > 0.7
+        ):
+            return first_sentence(text, limit)
+    return ""
+
+
+def is_running(layout: Layout) -> bool:
+    """Whether there is a text to read: sentences, and not the long entries of a list."""
+    return any(
+        weight(block.text) >= RUNNING and plain(block.text).rstrip()[-1:] in ".!?。！？”\"…:："
+        for block in layout.paragraphs
+    ) or sum(weight(block.text) for block in layout.paragraphs) >= 3 * RUNNING and _sentences(layout.paragraphs)
+
+
+def worded(layout: Layout, heading: Heading | None) -> list[str]:
+    """The other texts of the screen that are content, the larger ones first."""
+    lines = {id(line) for line in heading.lines} if heading else set()
+    title = heading.text if heading else ""
+    left_out = {id(line) for line in (*layout.sidebar, *(layout.navigation.lines if layout.navigation else ()))}
+    left_out.add(id(layout.composer))
+    found = [
+        block
+        for block in layout.blocks
+        if not any(id(line) in lines or id(line) in left_out for line in block.lines)
+        and plain(block.text) not in title
+        and all(_is_content(line, plain(block.text)) for line in block.lines[:1])
+    ]
+    found.sort(key=lambda block: -round(block.height / max(1, layout.median)))
+    return list(dict.fromkeys(shortened(plain(block.text), 60) for block in found))
+
+
+def _sentences(blocks: Iterable[Block]) -> bool:
+    return any(re.search(r"[.!?] [A-Z]|[。！？]\S", block.text) for block in blocks)
+
+
+def _named(text: str) -> str:
+    return plain(_AGO_BEHIND.sub("", text))
+
+
+def _is_sure(lines: Sequence[Line]) -> bool:
+    return all(line.confidence >= SURE for line in lines)
+
+
+def _is_content(line: Line, text: str) -> bool:
+    least = 4 if is_chinese(text[:1]) else 3
+    return (
+        line.confidence >= SURE
+        and weight(text) >= least
+        and is_title(text, least)
+        and not is_day(text)
+        and not is_interface(text)
+        and not WHEN_RIGHT.fullmatch(text)
+    )
