@@ -22,6 +22,7 @@ from text import one_line, shortened
 SUMMARY_LENGTH = 200
 SAID, QUOTED, LONGEST = 150, 60, 70  # characters of a text, of an entry, of a title without a heading
 NAME = 24  # letters of a heading that says too little alone, and of an entry behind it
+SHORT = 40  # letters of a heading before which the app is named
 BEHIND, VALUES = 3, 5  # entries in a title, entries or values in a summary
 
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff]+|[\u2e80-\u9fff]|\d+")
@@ -34,6 +35,10 @@ def title(view: View, records: Sequence[Record], language: str) -> str:
     """
     is_notice = view.kind in ("lock_screen", "notices")
     said = templates.title(records[0], language) if records and not is_notice else ""
+    if records and records[0].type == "MessageList" and (head := heading(view.layout, view.kind, view.app)):
+        if head.generic and head.lines and head.lines[0] in view.layout.headers[:2]:
+            names = templates.worded(records[0], "entries", "", language)
+            said = _texts(language)["named"].format(title=head.text, entries=names)
     if is_notice and (found := notices_of(view.layout)):
         said = _texts(language)["named"].format(title=found[0].name, entries=found[0].said).strip(":： ")
     return shortened(one_line(said or _named(view, language)), MAX_TITLE)
@@ -78,13 +83,13 @@ def _texts(language: str) -> dict[str, str]:
 
 def _named(view: View, language: str) -> str:
     """The heading, with what the screen has where the heading says too little alone."""
-    layout, texts = view.layout, _texts(language)
+    layout, texts = view.layout.main, _texts(language)
     found = heading(layout, view.kind, view.app)
     if found is None:
         return contents.sentence(layout, None, LONGEST) or _first_text(layout)
     subject = found.text
-    if found.generic and view.app and view.app.casefold() not in subject.casefold():
-        subject = f"{view.app} – {subject}"
+    if view.app and view.app.casefold() not in subject.casefold() and weight(subject) <= SHORT:
+        subject = texts["of_app"].format(app=view.app, title=subject)
     if view.kind in ("payment", "accounts", "shop") and (amount := contents.amount(layout)):
         return subject if amount in subject else f"{subject}{texts['behind']}{amount}"
     if not found.generic and (weight(found.text) > NAME or layout.dialog):
@@ -104,7 +109,7 @@ def _first_text(layout: Layout) -> str:
 
 def _facts(view: View, title: str, language: str) -> str:
     """What a screen says beside its heading: its text, its labelled values, its entries, or its other texts."""
-    layout, texts = view.layout, _texts(language)
+    layout, texts = view.layout.main, _texts(language)
     found = heading(layout, view.kind, view.app)
     running = contents.sentence(layout, found, SAID) if contents.is_running(layout) else ""
     if running and running not in title:

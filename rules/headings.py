@@ -77,6 +77,7 @@ class Heading(NamedTuple):
 
 def heading(layout: Layout, kind: str, app: str) -> Heading | None:
     """What names the screen; None where no line does."""
+    layout = layout.main
     best: tuple[float, Heading] | None = None
     for block, score in _candidates(layout, kind):
         text = without_count(plain(block.text))

@@ -38,11 +38,14 @@ _RIBBON = re.compile(r"[A-Z]{0,2}[DO0][EF][BR8][UO][GC]|BETA|DEMO|TEST|DEV", re.
 _ADDRESS = re.compile(r"https?://|localhost[:/]|(?<![\w@.])(?:[\w-]{1,63}\.){1,4}(?:com|org|net|io|dev|cn|de|app|co)/\S", re.IGNORECASE)
 BARS = 0.16  # of the height: where the bars of a browser end
 _SYMBOL_KEYS = ("?123", "!#1", "123?", "&123")  # of Gboard and others, of Samsung
+_DIGITS = frozenset("0123456789")  # the row above the letters, each a line
 _KEYBOARD_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm")
 
 _PARTS = wordlists.table("parts")
 _COMPOSER_BEGINS = tuple(wordlists.lines(_PARTS["composer"]["begins"]))
 _COMPOSER_ALONE = frozenset(wordlists.lines(_PARTS["composer"]["alone"]))
+CUT = 8  # letters of a field's text that is cut: "Send messag…"
+_COMPOSER_CUT = frozenset(text[:end] for text in _COMPOSER_BEGINS for end in range(CUT, len(text)))
 _DIALOG_ENDS = frozenset(wordlists.lines(_PARTS["dialog"]["ends"]))
 COMPOSER_TOP = 0.6  # of what is read: where a field for a message is at the highest, above a keyboard too
 DIALOG_MARGIN = 0.04  # of the width: how far a dialog is from the edges at least
@@ -100,6 +103,7 @@ class Layout:
     """The parts of a page. `lines` are its lines without status bar, keyboard and caption."""
 
     def __init__(self, page: Page):
+        self._page = page
         self.width, self.height = max(1, page.width), max(1, page.height)
         bar = screen.status_bar(page)
         self._gutter = gutter(page.written)
@@ -209,13 +213,25 @@ class Layout:
         column = [line for line in self.lines if line.right < 0.25 * self.width]
         edge = max((line.right for line in column), default=0)
         beside = [line for line in self.lines if line.left > edge]
+        short = [line for line in column if len(line.text) <= 24]
         is_menu = (
-            len(column) >= 3
-            and all(len(line.text) <= 20 for line in column)
-            and len(column) + len(beside) == len(self.lines)
-            and len(beside) >= 3
+            len(short) >= 4
+            and 10 * len(short) >= 9 * len(column)
+            and 8 * (len(column) + len(beside)) >= 7 * len(self.lines)
+            and len(beside) >= len(column) // 2 + 3
         )
         return column if is_menu else []
+
+    @cached_property
+    def main(self) -> "Layout":
+        """The screen without the menu at its left."""
+        menu = {id(line) for line in self.sidebar}
+        if not menu:
+            return self
+        page = msgspec.structs.replace(
+            self._page, lines=[line for line in self._page.lines if id(line) not in menu]
+        )
+        return Layout(page)
 
     @cached_property
     def composer(self) -> Line | None:
@@ -228,7 +244,11 @@ class Layout:
                 id(line) not in labels
                 and line.top > COMPOSER_TOP * lowest
                 and len(text) <= 60
-                and (text in _COMPOSER_ALONE or text.startswith(_COMPOSER_BEGINS))
+                and (
+                    text in _COMPOSER_ALONE
+                    or text.startswith(_COMPOSER_BEGINS)
+                    or (len(text) >= CUT and line.text.rstrip().endswith(("..", "…")) and text in _COMPOSER_CUT)
+                )
             ):
                 return line
         return None
@@ -513,6 +533,10 @@ def _without_keyboard(lines: list[Line]) -> list[Line]:
         for line in lines
         if not any(key.top < (line.top + line.bottom) / 2 < key.bottom for key in symbols[:4])
     ]
+    digits = [line for line in lines if line.text.strip() in _DIGITS]
+    digits = [line for line in digits if sum(abs(one.top - line.top) < line.height for one in digits) >= 6]
+    if digits:
+        lines = [line for line in lines if line.bottom < min(one.top for one in digits)]
     keys = [
         line
         for line in lines

@@ -29,6 +29,7 @@ WEIGHTS = Path(__file__).with_name("vote.json")
 SCALE = 4.0  # evidence of a kind that counts as one
 KNOWN = 1.0  # evidence from which on a kind is named, where the vote decided for its category
 
+_SPOKEN = ("conversation", "conversations")
 _COUNT = re.compile(r"\d{1,4}(?:[.,]\d)?[kKmM万]?")
 _DECIMAL = re.compile(r"\d[.,]\d\d(?!\d)")
 _LINK = re.compile(
@@ -70,9 +71,22 @@ def recognise(layout: Layout, sense: Callable[[str], bytes] | None = None) -> Ve
     amount = of_category.get(kind, 0.0)
     if amount < (kinds.ENOUGH if category == "other" else KNOWN):
         kind = kinds.USUAL.get(category, "")
-    if category == "chat" and not kind:
-        kind = "conversation" if layout.composer is not None or all(layout.bubbles) else "conversations"
+    if category == "chat" and kind in ("", *_SPOKEN):
+        kind = _SPOKEN[_is_list(layout)]
     return Verdict(kind, amount, category, round(chances[category], 3))
+
+
+def _is_list(layout: Layout) -> bool:
+    """Whether a screen of a messenger lists chats: it has no field for a message, and not both sides of one."""
+    left, right = layout.bubbles
+    right = [block for block in right if not kinds.WHEN_RIGHT.fullmatch(block.text.strip())]
+    if layout.composer is not None:
+        return False
+    if len(layout.values(kinds.WHEN_RIGHT)) >= 3:
+        return True
+    texts = [line.text for line in layout.lines if weight(line.text) >= 3]
+    running = sum(len(text.split()) >= 3 or text.rstrip()[-1:] in "?!？！。" for text in texts)
+    return not (left and right and len(left) + len(right) >= 3) and 3 * running <= 2 * len(texts)
 
 
 def shares(layout: Layout, evidence: Mapping[str, float], vector: bytes) -> dict[str, float]:
