@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 
 from engines.lines import Line
 from rules.entities import NUMBER, SIGN
-from rules.headings import Heading, first_sentence, is_day, is_interface, is_title
+from rules.headings import Heading, first_sentence, is_day, is_title
 from rules.kinds import AGO, WHEN_RIGHT
 from rules.layout import Block, Layout, is_chinese, letters, plain, weight
 from rules.lists import Entry, entries
+from rules.wordlists import is_interface
 from text import shortened
 
 SURE = 0.88  # confidence of reading, below which a text is no content

@@ -17,6 +17,7 @@ from rules.entities import MONTH, TOP_LEVEL
 from rules.kinds import WHEN_RIGHT
 from rules.layout import Block, Layout, folded, is_chinese, letters, plain, weight
 from rules.names import is_generic
+from rules.wordlists import is_interface
 from text import shortened
 
 LONGEST = 70  # characters; only a heading without a break is longer
@@ -31,9 +32,6 @@ _WORDS = wordlists.table("headings")
 _NEVER = frozenset(wordlists.lines(_WORDS["never"]["words"]))
 _NEVER_BEGINS = tuple(wordlists.lines(_WORDS["never"]["begins"]))
 _GENERIC = frozenset(wordlists.lines(_WORDS["generic"]["words"]))
-_INTERFACE = frozenset(
-    word for text in wordlists.table("interface")["labels"].values() for word in wordlists.lines(text)
-)
 _HEADED = wordlists.words(_WORDS["kinds"]["headed"])
 _LINKS = wordlists.words(wordlists.table("names")["plain"]["links"])
 _SITE = re.compile(
@@ -117,12 +115,7 @@ def names_nothing(text: str) -> bool:
     """Whether a title is only the name of a kind of screen, as many others have it."""
     alone = len(text.split()) == 1 and is_generic(text)
     word = folded(text).rstrip("0123456789 ")
-    return alone or word in _GENERIC or word in _INTERFACE or text.endswith(("...", "…", ".."))
-
-
-def is_interface(text: str) -> bool:
-    """Whether a text is a label that many apps have."""
-    return folded(text) in _INTERFACE
+    return alone or word in _GENERIC or is_interface(word) or text.endswith(("...", "…", ".."))
 
 
 def without_count(text: str) -> str:

@@ -35,6 +35,11 @@ _GENERIC, _GENERIC_CHINESE, _PLAIN, _PRODUCT_WORDS = (
 _COINED = re.compile(
     r"[A-Z]?[a-z]{1,14}[A-Z][A-Za-z]{1,14}|[A-Z]{2,5}[a-z]{2,14}|[A-Z][a-z]{2,12}(?:ify|Fork|DX)"
 )
+_BEFORE = tuple(f"{word} " if word.isascii() else word for word in wordlists.lines(_TABLE["plain"]["before"]))
+_BEHIND = re.compile(
+    rf"(\w[^:：\d]{{2,29}}?) ?(?:{'|'.join(wordlists.lines(_TABLE['plain']['behind']))}|v)(?:[:. ]{{0,3}}\d[\d.]{{0,12}}.{{0,24}})?",
+    re.IGNORECASE,
+)
 _WINDOW = 0.09  # of the height: where a window's title is
 _CORNER = (
     0.05  # of the height and 0.08 of the width: where the title of a window with its buttons beside it is
@@ -45,6 +50,8 @@ _ABOUT = re.compile(
 )
 # Where a plain word is more likely to be the heading than an app's name.
 _BY_PLAIN_WORDS = frozenset(["", "article", "page", "conversation", "note", "accounts", "payment", "shop"])
+CLEAR = 0.95  # the same, for a name that nothing else confirms
+MARK = 0.17  # of the height: where the head of a page ends, below a browser's bars
 TOP = 0.12  # of the height below the status bar: where the bar of an app or the head of a page ends
 SURE = 0.85  # confidence of reading from which on a text may be a name
 # Such screens are headed by a person, a place or a thing, whose name may look like a product's.
@@ -115,11 +122,19 @@ def _at_the_top(layout: Layout, kind: str) -> str:
             return name
     if window := _window_title(layout, kind):
         return window
+    for text in (_without_count(plain(line.text).strip("<> ")) for line in _alone_at_the_top(layout)):
+        # A person or a place may have the name of an app, but hardly one of two words.
+        if (name := apps.more_of(text)[0]) and (kind not in _OF_OTHERS or not text.isalpha() or _COINED.fullmatch(text)):
+            return name
+        for part in _LAST_PART.split(text)[::-1] if not layout.top else ():
+            if part != text and (name := apps.more_of(part)[0]):
+                return name
+    if kind in _OF_OTHERS - {"article"}:
+        return ""
+    if kind in ("", "page", "article", "shop") and (mark := _wordmark(layout)):
+        return mark
     if kind in _OF_OTHERS:
         return ""
-    for text in (_without_count(plain(line.text)) for line in _alone_at_the_top(layout)):
-        if name := apps.more_of(text)[0]:
-            return name
     below = [plain(line.text) for line in layout.below_heading]
     for text in [*alone[:1], *below]:
         if _is_product(text):
@@ -138,6 +153,32 @@ def _alone_at_the_top(layout: Layout) -> list[Line]:
         for line in (*layout.headers[:1], *first[:1])
         if _may_name(layout, line) and line.bottom < layout.top + TOP * min(layout.height, 2 * layout.width)
     ]
+
+
+def _wordmark(layout: Layout) -> str:
+    """The name in the upper left corner of a wide page, with its links or its menu beside or below it."""
+    if layout.width < 1.15 * layout.height or len(layout.lines) < 5:
+        return ""
+    line = next((line for line in layout.lines[:3] if line.confidence >= SURE), layout.lines[0])
+    text = plain(line.text)
+    row = next((row for row in layout.rows[:3] if line in row.lines), None)
+    is_mark = (
+        line.top < MARK * layout.height
+        and line.left < 0.15 * layout.width
+        and row is not None
+        and row.first is line
+        and (len(row.lines) >= 2 or bool(layout.sidebar))
+        and _may_name(layout, line)
+        and line.confidence >= CLEAR
+        and text.replace(" ", "").isalpha()
+        and len(text.split()) <= 2
+        and 3 <= weight(text) <= 20
+        and (text[:1].isupper() or is_chinese(text[:1]))
+        and not any(word.strip(".,:").casefold() in _GENERIC for word in text.split())
+        and not is_generic(text)
+        and not wordlists.is_interface(text)
+    )
+    return text if is_mark else ""
 
 
 def _may_name(layout: Layout, line: Line) -> bool:
@@ -169,8 +210,7 @@ def _window_title(layout: Layout, kind: str) -> str:
             headed = kind not in _OF_OTHERS and kind not in _BY_PLAIN_WORDS - {"accounts"}
             named = headed and (wide or _heads_a_window(layout, line))
             if named and (
-                letters(text) > 0.9
-                and len(text.split()) == 1
+                text.isalpha()
                 and 3 <= len(text) <= 20
                 and text.casefold() not in _GENERIC
             ):
@@ -205,6 +245,9 @@ def _heads_a_window(layout: Layout, line: Line) -> bool:
 
 
 def _in_a_phrase(layout: Layout) -> str:
+    for line in layout.all_lines:
+        if named := _named_in(plain(line.text)[:60]):
+            return named
     for line in layout.headers[:3]:
         match = _SEARCH_IN.fullmatch(plain(line.text)[:60])
         if match:
@@ -222,6 +265,16 @@ def _in_a_phrase(layout: Layout) -> str:
             ):
                 return name
     return ""
+
+
+def _named_in(text: str) -> str:
+    """The app of a whole line like "Welcome to Orgzly!" or "BitBanana version 0.5.9"."""
+    folded = text.casefold()
+    before = next((word for word in _BEFORE if folded.startswith(word)), "")
+    name = text[len(before) :].strip(" !！.:：,") if before else ""
+    if not before and (match := _BEHIND.fullmatch(text)):
+        name = match[1].strip()
+    return apps.more_of(name)[0] if name else ""
 
 
 def _named_twice(layout: Layout) -> str:

@@ -5,6 +5,7 @@ A list is one text with an entry a line, or with entries between spaces where no
 are read in a millisecond, arrays of a thousand strings are not.
 """
 
+import functools
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -25,3 +26,13 @@ def lines(text: str) -> list[str]:
 def words(text: str) -> frozenset[str]:
     """The entries of a list that separates them by spaces."""
     return frozenset(text.split())
+
+
+def is_interface(text: str) -> bool:
+    """Whether a text is a label that many apps have (`words/interface.toml`)."""
+    return text.casefold().replace("’", "'").strip(" .…。!！?？•·+|_[]()（）:：>›") in _interface()
+
+
+@functools.cache
+def _interface() -> frozenset[str]:
+    return frozenset(word for text in table("interface")["labels"].values() for word in lines(text))
