@@ -2,6 +2,7 @@
 screenshots on their way in; by mouse, finger and keyboard, by the thousand, and with hostile words in them.
 """
 
+import itertools
 import re
 import threading
 from datetime import UTC, datetime, timedelta
@@ -80,11 +81,6 @@ def hits(page):
 
 def at(place):
     return f".photo-place[aria-posinset='{place}'] .photo-card"
-
-
-def columns_of(page):
-    lefts = "(places) => places.map((place) => Math.round(place.getBoundingClientRect().x))"
-    return len(set(page.locator(".photo-place").evaluate_all(lefts)))
 
 
 def days(page):
@@ -206,11 +202,13 @@ def test_what_is_on_the_screen_stays_where_it_is_while_rows_above_become_known(m
 def test_the_keyboard_walks_through_thousands_and_they_close_up_after_a_deletion(many):
     page = many.open("#/library")
     expect(cards(page).first).to_be_visible()
-    columns = columns_of(page)
+    above, below = rows_of(page)[:2]
+    centre = above[1]["x"] + above[1]["width"] / 2
+    nearest = max(place for place, box in enumerate(below, len(above) + 1) if box["x"] <= centre)
     cards(page).first.focus()
     for key, place in (
         ("ArrowRight", 2),
-        ("ArrowDown", 2 + columns),
+        ("ArrowDown", nearest),
         ("End", MANY),
         ("Home", 1),
         ("ArrowLeft", 1),
@@ -269,7 +267,7 @@ def test_the_scrubber_jumps_to_a_month_by_mouse_and_keyboard(many):
 def test_a_finger_drags_the_scrubber_and_still_taps_the_pictures(many):
     page = many.open("#/library", size=PHONE, **FINGERS)
     expect(cards(page).first).to_be_visible()
-    assert columns_of(page) == 3
+    assert len(rows_of(page)[0]) == 2
     touch = page.context.new_cdp_session(page)
 
     def move(kind, *points):
@@ -501,40 +499,142 @@ def test_what_is_searched_can_be_narrowed_by_time_and_type(dashboard):
     expect(cards(page)).to_have_count(1)
 
 
+NOTE = (
+    "INSERT INTO dynamics (title, summary, content, category, confidence, is_read, is_pinned,"
+    " device_id, source_photo_ids, source_conversation_ids, created_at, changed_at)"
+    " VALUES ('Dentist on Friday', 'Bring the card', '', 'reminder', 1, 0, 0, '', '[]', '[]', ?1, ?1)"
+)
+
+
 @pytest.mark.slow
-def test_what_is_new_is_above_the_pictures(dashboard):
+def test_what_is_being_read_is_above_the_pictures_and_unread_notes_are_counted_in_the_navigation(dashboard):
     stored(dashboard, "Number 1")
-    in_database(
-        dashboard.service.data,
-        lambda execute: execute(
-            "INSERT INTO dynamics (title, summary, content, category, confidence, is_read, is_pinned,"
-            " device_id, source_photo_ids, source_conversation_ids, created_at, changed_at)"
-            " VALUES ('Dentist on Friday', 'Bring the card', '', 'reminder', 1, 0, 0, '', '[]', '[]', ?1,"
-            " ?1)",
-            (f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.000}",),
-        ),
-    )
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.000}"
+    in_database(dashboard.service.data, lambda execute: execute(NOTE, (now,)))
     page = dashboard.open("#/library")
-    note = page.get_by_role("link", name="Unread note: Dentist on Friday")
-    expect(note).to_be_visible()
+    notes = page.get_by_role("link", name="1 unread Notes")
+    expect(notes).to_be_visible()
     seen = threading.Event()
     dashboard.findings.append(lambda: seen.wait(PATIENCE) and FINDINGS)
     dashboard.service.upload(draw("Number 2"), "shot-2.png")
     page.reload()  # by itself it looks for uploads of other devices every 15 s
     queue = page.get_by_role("progressbar", name="Reading")
     expect(queue).to_be_visible()
-    expect(page.locator(".news")).to_contain_text("0 of 1")
+    expect(page.locator(".news")).to_contain_text("Searchable: 1 of 2")
     expect(page.locator(".photo-sign.processing, .photo-sign.pending")).to_have_count(1)
+    page.locator("#search").fill("book")
+    expect(hits(page)).to_have_count(1)
+    expect(queue).to_be_hidden()
+    page.keyboard.press("Escape")
     seen.set()
     expect(queue).to_have_count(0)
     expect(page.locator(".photo-sign")).to_have_count(0)
-    page.locator("#search").fill("book")
-    expect(hits(page)).to_have_count(2)
-    expect(note).to_be_hidden()
-    page.keyboard.press("Escape")
-    note.click()
+    notes.click()
     expect(page.get_by_role("heading", name="Dentist on Friday")).to_be_visible()
     in_database(dashboard.service.data, lambda execute: execute("DELETE FROM dynamics"))
+
+
+PASSWORD = {**FINDINGS, "visible_text": "Wi-Fi\nNetwork: Attic\nPassword: Kq7!mzR2pw"}
+
+
+@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, PHONE], ids=["desktop", "phone"])
+def test_the_first_picture_begins_within_200_px_with_all_that_can_be_said_above_it(dashboard, size):
+    """The question how long to keep things, the progress of reading, dates, tables, and a saved search."""
+    dashboard.findings.append(PASSWORD)
+    dashboard.findings.append({**FINDINGS, "app_name": "Bank", "content_category": "finance"})
+    stored(dashboard, "one", "two", "three")
+    seen = threading.Event()
+    dashboard.findings.append(lambda: seen.wait(PATIENCE) and FINDINGS)
+    dashboard.service.upload(draw("four"), "shot-4.png")
+    search = dashboard.service.call("POST", "/api/searches", json={"name": "Books", "query": "book"}).json()
+    try:
+        page = dashboard.open("#/library", size=size)
+        expect(cards(page)).to_have_count(4)
+        expect(page.locator(".keeping")).to_be_visible()
+        expect(page.locator(".reading")).to_be_visible()
+        expect(page.locator(".saved-search")).to_be_attached()
+        expect(page.locator(".library-browse .filter").first).to_be_attached()
+        expect(page.locator(".held")).to_be_visible()
+        tops = cards(page).evaluate_all("(all) => all.map((card) => card.getBoundingClientRect().top)")
+        assert min(tops) <= 200
+    finally:
+        seen.set()
+        assert dashboard.service.call("DELETE", f"/api/searches/{search['id']}").ok
+
+
+# --------------------------------------------------------------------------------------------- justified rows
+
+
+SHAPES = ((900, 1950), (1950, 900), (1200, 1200), (3000, 600))
+
+
+def rows_of(page):
+    """The tiles by row: of each its width and height."""
+    settled(page, "!document.querySelector('.photo-waiting')")
+    boxes = cards(page).evaluate_all("(all) => all.map((card) => card.getBoundingClientRect().toJSON())")
+    rows = {}
+    for box in sorted(boxes, key=lambda box: (box["y"], box["x"])):
+        rows.setdefault(round(box["y"]), []).append(box)
+    return [rows[y] for y in sorted(rows)]
+
+
+@pytest.fixture
+def shaped(dashboard):
+    """Twelve screenshots of one day: tall, wide, square and very wide ones, three of each."""
+    for number in range(12):
+        picture = draw(f"shape {number}", size=SHAPES[number % 4])
+        moment = NOON - timedelta(minutes=number)
+        dashboard.service.upload(picture, f"{number}.png", original_timestamp=taken(moment))
+    dashboard.service.wait_until_analysed()
+    return dashboard
+
+
+@pytest.mark.slow
+def test_rows_are_filled_by_pictures_of_one_height_in_their_true_widths(shaped):
+    for size, least, most in ((DESKTOP, 150, 330), ({"width": 2560, "height": 1440}, 150, 330)):
+        page = shaped.open("#/library", size=size)
+        expect(cards(page)).to_have_count(12)
+        rows = rows_of(page)
+        assert len(rows) > 1
+        ratios = []
+        for row in rows:
+            assert least < row[0]["height"] < most
+            assert {round(box["height"]) for box in row} == {round(row[0]["height"])}
+            for one, other in itertools.pairwise(row):
+                assert other["x"] - one["x"] - one["width"] == pytest.approx(4, abs=1.1)
+            ratios += [box["width"] / box["height"] for box in row]
+        wanted = [1 / 1.4, 2, 1, 2] * 3  # taller than 1:1.4 and wider than 2:1 is cropped
+        assert ratios == pytest.approx(wanted, rel=0.02)
+        ends = {round(row[-1]["x"] + row[-1]["width"]) for row in rows[:-1]}
+        assert max(ends) - min(ends) <= 1
+
+
+@pytest.mark.slow
+def test_the_first_row_is_not_smaller_on_a_larger_screen(many):
+    heights = []
+    for width in (1440, 2560):
+        page = many.open("#/library", size={"width": width, "height": 1440})
+        expect(cards(page).first).to_be_visible()
+        heights += [rows_of(page)[0][0]["height"]]
+    assert 190 <= heights[0] <= heights[1] <= 250
+
+
+@pytest.mark.slow
+def test_a_phone_has_two_columns_with_captions_or_three_without(many):
+    page = many.open("#/library", size=PHONE, **FINGERS)
+    caption = page.locator(".photo-caption").first
+    expect(caption).to_be_visible()
+    assert len(rows_of(page)[0]) == 2
+    page.get_by_role("button", name="More").first.click()
+    page.get_by_role("menuitem", name="Hide captions").click()
+    expect(page.locator(".photo-caption")).to_have_count(0)
+    assert len(rows_of(page)[0]) == 3
+    page.reload()
+    expect(cards(page).first).to_be_visible()
+    expect(page.locator(".photo-caption")).to_have_count(0)
+    page.get_by_role("button", name="More").first.click()
+    page.get_by_role("menuitem", name="Show captions").click()
+    expect(caption).to_contain_text("Mail")
 
 
 # -------------------------------------------------------------------------------- screenshots on their way in

@@ -267,7 +267,6 @@ PLACES = {
     "viewer": ("#/photo/{card}", ".viewer-details .details-veil", REASON["en"]),
     "what is coming up": ("#/", ".coming-card", "Sensitive screenshot"),
     "agenda": ("#/agenda", ".agenda-row", REASON["en"]),
-    "news of notes": ("#/", ".news-notes", "Note about something sensitive"),
     "list of notes": ("#/notes", ".notes-card", "Note about something sensitive"),
     "note": ("#/notes/7", ".notes-article", REASON["en"]),
     "memories": ("#/notes/memories", ".memories-item", REASON["en"]),
@@ -367,21 +366,14 @@ def test_a_tap_shows_a_text_about_something_sensitive(dashboard, axe, address):
 
 
 @pytest.mark.slow
-def test_the_home_view_tells_once_what_is_held_back_and_leads_there(dashboard, axe):
+def test_the_library_counts_what_is_held_back_and_leads_there(dashboard, axe):
     page = dashboard.open("#/")
-    told = page.get_by_role("region", name="Held back as sensitive")
-    expect(told).to_contain_text("2 sensitive screenshots are held back.")
-    expect(told).to_contain_text("Payment cards 1 · Passwords 1")
+    sign = page.get_by_role("link", name="2 private screenshots stay on this server")
+    expect(sign).to_be_visible()
+    assert "(Payment cards 1, Passwords 1)" in sign.get_attribute("title")
     assert barriers(page, axe) == []
-    told.get_by_role("link", name="Show").click()
+    sign.click()
     expect(page.locator(".result")).to_have_count(2)
-    page.goto(f"{dashboard.service.url}/#/")
-    told.get_by_role("button", name="Dismiss").click()
-    expect(told).to_have_count(0)
-    page.reload()
-    expect(tile(page, dashboard.ids["card"])).to_be_visible()
-    page.wait_for_load_state("networkidle")
-    expect(told).to_have_count(0)
     page.goto(f"{dashboard.service.url}/#/settings/statistics")
     expect(page.locator(".view")).to_contain_text("Payment cards")
 

@@ -11,6 +11,7 @@ import { t } from "./texts.js";
 
 const LARGEST_UPLOAD = 50 * 1024 * 1024;
 const UPLOADS_AT_ONCE = 3;
+const REFUSED = [400, 413, 415, 422]; // what a picture is refused with that will never be accepted
 const UPLOAD_RETRIES = 3;
 const FIRST_DELAY = 1; // seconds; doubled each time
 const STORED_SECONDS = 6; // that the list stays after everything is stored
@@ -164,7 +165,7 @@ async function send(upload) {
       await keepForLater(upload.file, upload.name, await fingerprint(upload.file)).then(
         () => change(upload, "queued", { note: t("outbox.queued") }),
         () => change(upload, "failed", { note: sentence(error) }));
-    } else change(upload, "failed", { note: sentence(error) });
+    } else change(upload, "failed", { note: sentence(error), final: REFUSED.includes(error.status) });
   }
   startUploads();
 }

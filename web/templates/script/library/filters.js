@@ -5,6 +5,7 @@ import { api } from "../base/api.js";
 import { button, choice, fill, h, icon } from "../base/dom.js";
 import { formatNumber } from "../base/format.js";
 import { t, term } from "../base/texts.js";
+import { appMark } from "./tile.js";
 
 /**
  * The words to search for as `q`, each filter by name, and `order` of a search. "" is none.
@@ -133,6 +134,7 @@ export function drawFilters(row, chosen, offers, choose) {
     const chip = h(
       "button.filter.applied",
       { type: "button", title: t("filter.remove", { name: t(`filter.${name}`), value: label }), on: { click: () => choose(changes) } },
+      name === "app" && appMark(label),
       h("span", label),
       icon("close"),
     );
@@ -192,6 +194,7 @@ export function browseChips(offers, choose) {
           "aria-label": t("filter.only", { name: label, count: formatNumber(count) }),
           on: { click: () => choose({ [name]: value }) },
         },
+        name === "app" && appMark(value),
         h("span", label),
         h("span.muted", formatNumber(count)),
       ),

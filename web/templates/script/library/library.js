@@ -1,4 +1,5 @@
-// The library: search first, then what is new, and then the pictures: all of them on a timeline, or the results of a search.
+// The library: search first, a row of chips, a strip with what is new, and then the pictures: all of them on a timeline, or the results of
+// a search. The first picture begins within 200 px.
 
 import { api, wasAborted } from "../base/api.js";
 import { hiddenPhotos } from "../base/deletion.js";
@@ -16,7 +17,7 @@ import { scrubber } from "./scrubber.js";
 import { searchField } from "./search-field.js";
 import { debounced, emptyState, failedState, go, poll, replaceAddress, skeleton } from "../base/shell.js";
 import { t } from "../base/texts.js";
-import { photoCard, tileTools } from "./tile.js";
+import { chooseCaptions, hasCaptions, photoCard, tileTools } from "./tile.js";
 import { timeline } from "./timeline.js";
 import { acceptFiles, photoEvents, uploadButton } from "../base/upload.js";
 import { openPhoto } from "../viewer/viewer.js";
@@ -31,6 +32,7 @@ import { openPhoto } from "../viewer/viewer.js";
  * @property {() => unknown} refresh
  * @property {() => boolean} unfinished whether something on the screen waits for its analysis
  * @property {() => unknown} [select] begin to select
+ * @property {() => unknown} [measure] draw anew, with or without captions
  * @property {() => unknown} stop
  */
 
@@ -73,11 +75,13 @@ class LibraryView {
   /** @type {ReturnType<import("./searches.js").savedSearches> | null} */
   #saved = null;
   #expiring = h("div.keeping-place");
-  #held = h("div.keeping-place");
+  #held = h("div.held-place");
   #coming = h("div.keeping-place");
-  #shelves = h("div.keeping-place");
-  #lookAhead = () => {}; // at what is coming up, and at the tables
-  #intro = h("div.library-intro", this.#keeping, this.#expiring, this.#held, this.#news.node, this.#coming, this.#shelves, this.#browse);
+  #shelves = h("div.library-shelves");
+  /** @type {(stats: Statistics) => void} */
+  #lookAhead = () => {}; // at what is coming up, at the tables, and at what is held back
+  #row = h("div.library-row", this.#chips, this.#searches, this.#shelves, this.#browse);
+  #strip = h("div.library-strip", this.#keeping, this.#expiring, this.#news.node, this.#coming);
   #more = button("", {
     glyph: "more",
     kind: "quiet library-more",
@@ -97,6 +101,8 @@ class LibraryView {
   /** @type {Ending[]} */
   #leave = [];
   #stats = "";
+  /** @type {Statistics | null} */
+  #seen = null;
 
   /**
    * @param {HTMLElement} container
@@ -113,18 +119,20 @@ class LibraryView {
       "header.library-head",
       h("h1.visually-hidden", t("library.title")),
       h("search.library-search", this.field.node, upload, this.#more),
-      this.#searches,
-      h("div.library-bar", this.#chips, this.#count),
+      h("div.library-bar", this.#row, this.#held, this.#count),
     );
-    add(container, this.head, this.#intro, this.#body);
+    add(container, this.head, this.#strip, this.#body);
     fill(this.#body, skeleton(24, "tile"));
     this.#ready = this.#show();
     withLater(({ keepingQuestion, expiringNotice, heldBackNotice, comingUp, recordShelves, savedSearches }) => {
       keepingQuestion(this.#keeping); // without it, the settings have the same choice
       expiringNotice(this.#expiring);
-      heldBackNotice(this.#held);
       const looks = [comingUp(this.#coming), recordShelves(this.#shelves)];
-      this.#lookAhead = () => looks.forEach((look) => look());
+      this.#lookAhead = (stats) => {
+        heldBackNotice(this.#held, stats);
+        for (const look of looks) look();
+      };
+      if (this.#seen) this.#lookAhead(this.#seen);
       this.#saved = savedSearches(this.#searches, (q) => this.#openSearch(q));
       this.#drawChips();
     });
@@ -182,10 +190,16 @@ class LibraryView {
         ...(select ? [{ label: t("library.select"), glyph: /** @type {const} */ ("check"), run: select }] : []),
         { label: t("agenda.title"), glyph: "calendar", run: () => go("#/agenda") },
         { label: t("threads.title"), glyph: "folder", run: () => go("#/threads") },
+        { label: t(hasCaptions() ? "library.captionsOff" : "library.captions"), glyph: "text", run: () => this.#turnCaptions() },
         { label: t("library.kept"), glyph: "star", run: () => this.#choose({ kept: "true" }) },
         { label: t("library.trash"), glyph: "trash", run: () => go("#/trash") },
       ],
     });
+  }
+
+  #turnCaptions() {
+    chooseCaptions(!hasCaptions());
+    this.#shown?.measure?.();
   }
 
   /** @param {import("./filters.js").Chosen} changes */
@@ -222,12 +236,13 @@ class LibraryView {
     if (!everything && !this.#stats) return;
     const news = await fetchNews();
     this.#news.draw(news);
-    const stats = JSON.stringify(news.stats);
+    this.#seen = news;
+    const stats = JSON.stringify(news);
     if (stats === this.#stats) return;
     this.#stats = stats;
     this.#saved?.refresh();
-    this.#lookAhead();
-    this.#offers = await fetchOffers(news.stats);
+    this.#lookAhead(news);
+    this.#offers = await fetchOffers(news);
     if (this.#chips.contains(document.activeElement) || this.#browse.contains(document.activeElement)) {
       this.#stats = " "; // drawn at the next look
       return;
@@ -317,6 +332,7 @@ class LibraryView {
     return {
       sequence: sequenceOf(list),
       focus: grid.focus,
+      measure: grid.measure,
       stop,
       refresh: again,
       select: () => selection?.begin(),
@@ -329,7 +345,7 @@ class LibraryView {
     const isPlain = !isNarrowed(this.chosen);
     this.#count.textContent = count || !isPlain ? t(count === 1 ? "library.one" : "library.count", { count: formatNumber(count) }) : "";
     this.container.classList.toggle("bare", !count && isPlain);
-    if (this.#keeping.parentElement !== this.#intro && count) this.#intro.prepend(this.#keeping);
+    if (this.#keeping.parentElement !== this.#strip && count) this.#strip.prepend(this.#keeping);
     if (count) return;
     if (!isPlain) {
       return fill(

@@ -4,13 +4,13 @@
 import { picture } from "../base/api.js";
 import { add, fill, h } from "../base/dom.js";
 import { formatAgo, formatDate, formatNumber, parseTime } from "../base/format.js";
-import { marked, photoTitle, statusGlyph } from "./tile.js";
+import { appMark, marked, photoTitle, statusGlyph } from "./tile.js";
 import { t } from "../base/texts.js";
 import { isVeiled, uncover, veil, veilable } from "../viewer/veil.js";
 
 export const MOST_FOUND = 100; // the API's limit for a search
 const FRAME = 1.6; // width of a result's picture by its height
-const CLOSEST = 1.9; // how far a thumbnail is enlarged: beyond, it is a blur
+const CLOSEST = 2.2; // how far a picture is enlarged: beyond, it shows too little around the words
 const CLOSER = 0.62; // the share of the frame's width that the match then takes
 
 /**
@@ -66,7 +66,8 @@ function resultCard(hit, { q, open, ...props }) {
         h(
           "span.result-facts.muted",
           { title: formatDate(hit.original_timestamp) },
-          [hit.app_name, formatAgo(hit.original_timestamp)].filter(Boolean).join(" · "),
+          appMark(hit.app_name),
+          h("span", [hit.app_name, formatAgo(hit.original_timestamp)].filter(Boolean).join(" · ")),
         ),
       ),
     );
@@ -90,6 +91,7 @@ function matchFrame(hit) {
     },
     image,
   );
+  sharpen(image, hit);
   const percent = (/** @type {number} */ share) => `${share * 100}%`;
   add(
     pane,
@@ -100,6 +102,19 @@ function matchFrame(hit) {
     ),
   );
   return h("span.result-frame", pane, statusGlyph(hit.analysis_status));
+}
+
+/**
+ * Lay the original over its thumbnail, which is too small for this size. It is fetched when the thumbnail is there, and not where the
+ * person saves data.
+ *
+ * @param {HTMLElement} image
+ * @param {PhotoHit} hit
+ */
+function sharpen(image, hit) {
+  const { connection } = /** @type {{ connection?: { saveData: boolean } }} */ (navigator);
+  if (connection?.saveData) return;
+  image.addEventListener("load", () => image.after(picture(`/api/photos/${hit.id}/image`, "", { class: "sharp" })), { once: true });
 }
 
 /**

@@ -66,7 +66,7 @@ export function scrubber(measured, timeline, covered) {
     const isUseful = months.length > 1 && height > innerHeight;
     if (node.hidden === isUseful) node.hidden = !isUseful;
     if (!isUseful) return;
-    const top = `${Math.round(covered()) + 12}px`;
+    const top = `${Math.round(Math.max(covered(), timeline.getBoundingClientRect().top)) + 12}px`; // not beside the strip
     if (node.style.top !== top) node.style.top = top;
     measure();
     const at = share();

@@ -1,6 +1,6 @@
 // The search field of the library. "/" and Ctrl+K focus it from anywhere; Escape clears it.
 
-import { h, icon, listen } from "../base/dom.js";
+import { button, h, icon, listen } from "../base/dom.js";
 import { later } from "../base/parts.js";
 import { debounced, go } from "../base/shell.js";
 import { t } from "../base/texts.js";
@@ -48,7 +48,14 @@ export function searchField(value, changed) {
       now();
     },
   });
-  const node = h("div.search-field", icon("search"), input, h("kbd", { "aria-hidden": "true", text: "/" }));
+  const empty = () => {
+    input.value = "";
+    now();
+    input.focus();
+  };
+  // Not in the tab order: Escape does the same.
+  const clear = button("", { glyph: "close", kind: "quiet search-clear", label: t("search.clear"), tabindex: "-1", click: empty });
+  const node = h("div.search-field", icon("search"), input, h("kbd", { "aria-hidden": "true", text: "/" }), clear);
   let isCompleted = false;
   const complete = () => later().then(({ completeSearch }) => {
     if (!isCompleted) completeSearch(input, node);

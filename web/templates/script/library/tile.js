@@ -4,11 +4,13 @@
 import { picture } from "../base/api.js";
 import { UNFINISHED } from "../viewer/details.js";
 import { button, fill, h, icon } from "../base/dom.js";
-import { formatDate, parseTime } from "../base/format.js";
+import { formatAgo, formatDate, parseTime } from "../base/format.js";
+import { recalled, remember } from "../base/preferences.js";
 import { t } from "../base/texts.js";
 import { isVeiled, uncover, veil, veilable } from "../viewer/veil.js";
 
 const CAPTION = 72; // characters of a title over its tile
+const FEW_COLUMNS = matchMedia("(max-width: 600px)");
 const TRASH_DAYS = 30; // as in curation/trash.py
 
 /**
@@ -47,9 +49,40 @@ export function photoCard(photo, { open, ...props }) {
   return node;
 }
 
+/** Whether tiles have captions below them: as chosen, else on a phone only. */
+export const hasCaptions = () => recalled("captions", FEW_COLUMNS.matches);
+
+/** @param {boolean} wanted */
+export const chooseCaptions = (wanted) => remember("captions", wanted);
+
+/**
+ * The title below a tile, with the app and the time. For the eye only: the tile itself says both.
+ *
+ * @param {PhotoItem} photo
+ */
+export function tileCaption(photo) {
+  const node = h("span.photo-caption", { "aria-hidden": "true" });
+  const about = [photo.app_name, formatAgo(photo.original_timestamp)].filter(Boolean).join(" · ");
+  veilable(node, photo, () => fill(node, h("strong", photoTitle(photo)), h("span.muted", appMark(photo.app_name), h("span", about))));
+  return node;
+}
+
+/**
+ * The initial of an app on its own colour; nothing where no app is known.
+ *
+ * @param {string} app
+ */
+export function appMark(app) {
+  const [initial] = app.trim();
+  if (!initial) return null;
+  const hue = [...app].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 360, 7);
+  return h("span.app-mark", { "aria-hidden": "true", style: { "--hue": String(hue) }, text: initial.toUpperCase() });
+}
+
 /** @param {PhotoItem} photo */
 function signsOf(photo) {
   return [
+    !hasCaptions() && !isVeiled(photo) && appMark(photo.app_name),
     photo.deleted_at ? daysLeft(photo.deleted_at) : statusGlyph(photo.analysis_status),
     photo.stack &&
       h(

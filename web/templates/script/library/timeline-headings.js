@@ -49,7 +49,8 @@ export class TimelineHeadings {
     const { months, rows, isSparse } = this.layout;
     for (const { month, start, count, top } of months) {
       if (!month || isSparse || !rows.length || start + count <= rows[from].place || start >= rows[to - 1].end) continue;
-      wanted.set(`${month} ${top}`, () => placed(h("h2.timeline-month", formatMonth(month, now)), 0, top));
+      const kind = start ? "timeline-month" : "timeline-month visually-hidden"; // its days name the first one
+      wanted.set(`${month} ${top}`, () => placed(h("h2", { class: kind }, formatMonth(month, now)), 0, top));
     }
   }
 
@@ -59,7 +60,7 @@ export class TimelineHeadings {
    * @param {Date} now
    */
   #wantDays(wanted, row, now) {
-    const { list, months, shape } = this.layout;
+    const { list, months } = this.layout;
     for (let at = row.place; at < row.end;) {
       const photo = list.at(at);
       const day = photo && dayOf(photo);
@@ -67,9 +68,9 @@ export class TimelineHeadings {
       for (let next = list.at(end); end < row.end && next && dayOf(next) === day; next = list.at(end)) end += 1;
       const before = list.at(at - 1);
       if (day && (!before || dayOf(before) !== day || months.some(({ start }) => start === at))) {
-        const width = (end - at) * (shape.width + shape.gap) - 8;
-        const x = this.layout.left(at, row);
-        const y = row.top - DAY_LINE;
+        const x = this.layout.edges(at, row).left;
+        const width = this.layout.edges(end - 1, row).right - x - 4;
+        const y = Math.round(row.top) - DAY_LINE;
         wanted.set(`${day} ${x} ${y} ${width}`, () => placed(dayHeading(day, now, width, x === 0), x, y));
       }
       at = end;

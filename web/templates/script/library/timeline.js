@@ -6,7 +6,8 @@
 
 import { h, listen } from "../base/dom.js";
 import { TimelineHeadings } from "./timeline-headings.js";
-import { DAY_LINE, TimelineLayout } from "./timeline-layout.js";
+import { hasCaptions, tileCaption } from "./tile.js";
+import { TimelineLayout } from "./timeline-layout.js";
 
 const ROWS_BEYOND = 2; // rows above and below the screen
 const SETTLE = 90; // ms: a drag of the scroll bar does not request every page on its way
@@ -54,14 +55,20 @@ class TimelineTiles {
       const { element, content, photo } = this.#tileAt(place, before);
       before = element;
       isMissing ||= !photo;
-      element.style.width = `${shape.width}px`;
-      element.style.height = `${shape.height}px`;
-      element.style.transform = `translate(${this.layout.left(place, row)}px, ${row.top}px)`;
+      const { left, right } = this.layout.edges(place, row);
+      element.style.width = `${right - left}px`;
+      element.style.height = `${Math.round(row.height) + shape.caption}px`;
+      element.style.transform = `translate(${left}px, ${Math.round(row.top)}px)`;
       element.setAttribute("aria-setsize", String(list.count ?? 0));
       element.setAttribute("aria-posinset", String(place + 1));
       if (photo) content.tabIndex = reached.has(place) ? 0 : -1;
     }
     return isMissing;
+  }
+
+  clear() {
+    this.byPlace.clear();
+    this.node.replaceChildren();
   }
 
   /**
@@ -77,7 +84,8 @@ class TimelineTiles {
     const hadFocus = known?.element.contains(document.activeElement);
     known?.element.remove();
     const content = photo ? this.draw(photo, { tabindex: "-1" }) : h("div.skeleton.photo-waiting", { tabindex: "-1" });
-    const tile = { photo, content, element: h("li.photo-place", content, photo && this.tools?.(photo)) };
+    const caption = photo && this.layout.shape.caption > 0 && tileCaption(photo);
+    const tile = { photo, content, element: h("li.photo-place", content, photo && this.tools?.(photo), caption) };
     this.byPlace.set(place, tile);
     if (before) before.after(tile.element); // keep the DOM in the order of the grid
     else this.node.prepend(tile.element);
@@ -115,6 +123,14 @@ export function timeline(list, draw, covered, tools) {
   let frame = 0;
   let stopped = false;
 
+  /** The width, or what is below the tiles, has changed. */
+  function measure() {
+    const { caption } = layout.shape;
+    layout.measure(node, hasCaptions());
+    if (caption !== layout.shape.caption) tiles.clear();
+    changed();
+  }
+
   /** The data, or the width, has changed: arrange the rows anew, and keep what is on the screen where it is. */
   function changed() {
     if (stopped || !node.isConnected) return;
@@ -140,7 +156,7 @@ export function timeline(list, draw, covered, tools) {
   }
 
   /**
-   * The places of the rows in view, and of the next ones.
+   * The places of the rows in view, and of the next ones, with the rest of their pieces.
    *
    * @returns {[number, number]}
    */
@@ -148,7 +164,7 @@ export function timeline(list, draw, covered, tools) {
     const { rows } = layout;
     if (!rows.length) return [0, 1];
     const [from, to] = rowsInView();
-    return [rows[from].place, rows[to - 1].end];
+    return [rows[from].from, rows[to - 1].to];
   }
 
   function render() {
@@ -179,23 +195,11 @@ export function timeline(list, draw, covered, tools) {
 
   /** @param {KeyboardEvent} event */
   function onKey(event) {
-    const { rows, shape } = layout;
-    if (event.ctrlKey || event.altKey || event.metaKey || !rows.length) return;
-    const row = layout.rowOf(active);
-    const column = active - rows[row].place;
-    const screenful = Math.max(1, Math.floor((innerHeight - covered()) / (shape.height + DAY_LINE)));
-    const down = (/** @type {number} */ by) => {
-      const target = rows[Math.min(rows.length - 1, Math.max(0, row + by))];
-      return Math.min(target.place + column, target.end - 1);
-    };
-    /** @type {Record<string, () => number>} */
-    const targets = {
-      ArrowLeft: () => active - 1, ArrowRight: () => active + 1, ArrowUp: () => (row ? down(-1) : active), ArrowDown: () => down(1),
-      PageUp: () => down(-screenful), PageDown: () => down(screenful), Home: () => 0, End: () => (list.count ?? 1) - 1,
-    };
-    if (!(event.key in targets)) return;
+    if (event.ctrlKey || event.altKey || event.metaKey || !layout.rows.length) return;
+    const target = layout.target(event.key, active, innerHeight - covered());
+    if (target === undefined) return;
     event.preventDefault();
-    focusPlace(targets[event.key]());
+    focusPlace(target);
   }
 
   /** @param {number} place */
@@ -210,7 +214,7 @@ export function timeline(list, draw, covered, tools) {
   /** Scroll so that a place is on the screen. */
   function reveal(/** @type {number} */ place) {
     const row = layout.rows[layout.rowOf(place)];
-    const { height } = layout.shape;
+    const height = row.height + layout.shape.caption;
     const top = node.getBoundingClientRect().top + row.top - row.line;
     const edge = covered() + 8;
     const below = innerHeight - 72; // the bar at the bottom of a phone
@@ -229,9 +233,7 @@ export function timeline(list, draw, covered, tools) {
   }
 
   const sized = new ResizeObserver(() => {
-    if (node.clientWidth === layout.shape.whole) return;
-    layout.measure(node);
-    changed();
+    if (node.clientWidth !== layout.shape.whole) measure();
   });
   sized.observe(node);
   node.addEventListener("keydown", onKey);
@@ -241,7 +243,7 @@ export function timeline(list, draw, covered, tools) {
   const unlisten = listen(window, { scroll: soon, resize: soon });
 
   return {
-    node, changed, focus, focusPlace, inView,
+    node, changed, focus, focusPlace, inView, measure,
     /** The months with their tops, and the height of all, in px. */
     months: () => ({ months: layout.months, height: layout.height }),
     /** Whether something on the screen waits for its analysis. */

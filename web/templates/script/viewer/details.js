@@ -42,9 +42,10 @@ export function detailsOf(photo, { title, reprocess, veil }) {
       h("div.details-failed", { role: "alert" }, h("strong", t("details.failed")), h("p", analysis.error_message), again),
     UNFINISHED.includes(analysis.status) && h("p.muted", { role: "status", text: t("details.waiting") }),
     !veil && [
+      photo.records.filter(({ line }) => line).slice(0, 1).map(factCard),
       photo.summary && photo.summary !== title && h("p.details-summary", photo.summary),
-      h("div.details-own"), // for tags and a note (own-words.js)
       h("div.details-records"), // for what it says, as data (records.js)
+      h("div.details-own"), // for tags and a note (own-words.js)
       h("div.details-agenda"), // for what happens on days that it names (agenda.js)
       entities.length > 0 && h("section", h("h4", t("details.entities")), h("ul.list.entities", entities.map(entityRow))),
       text ? textSection(text) : isDone && h("p.muted.small", t("details.noText")),
@@ -59,6 +60,13 @@ export function detailsOf(photo, { title, reprocess, veil }) {
     ),
   ];
 }
+
+/**
+ * What the screenshot is about, in one line: "NW 482 · HAM–LIS · 4 Dec 07:10 · 12A".
+ *
+ * @param {RecordFields} record
+ */
+const factCard = ({ type, line }) => h("div.fact-card", h("span.muted", t(`records.${type}`)), h("strong", line));
 
 /** @param {string} text */
 function textSection(text) {

@@ -3,6 +3,7 @@
 import { closeMenu, openMenu } from "../base/menu.js";
 import { copyText } from "../base/shell.js";
 import { t } from "../base/texts.js";
+import { CALM } from "./flight.js";
 import { NARROW } from "./frame.js";
 import { Gestures } from "./gestures.js";
 import { spotAt } from "./overlay.js";
@@ -13,7 +14,6 @@ import { uncover } from "./veil.js";
  * @typedef {import("../base/menu.js").MenuItem} MenuItem
  */
 
-const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 const SLIDE_GAP = 24; // px between two slides
 const TURN_PART = 0.3; // of the width: a swipe that is longer turns to the neighbour
 const PULL_CLOSES = 110; // px

@@ -12,6 +12,7 @@ import { t } from "../base/texts.js";
 import { photoEvents } from "../base/upload.js";
 import { DetailPanel } from "./detail-panel.js";
 import { textOf } from "./details.js";
+import { flyBack, flyIn } from "./flight.js";
 import { NARROW, ViewerFrame } from "./frame.js";
 import { listenToKeys } from "./keys.js";
 import { ViewerMarks } from "./marks.js";
@@ -102,6 +103,7 @@ export class Viewer {
     frame.fold();
     sized.observe(frame.stage);
     this.show(this.id);
+    flyIn(this);
     const stopLooking = poll(() => details.look(), 1.5);
   }
 
@@ -224,10 +226,12 @@ export class Viewer {
    *
    * @param {() => unknown} [then]
    */
-  leave(then) {
+  async leave(then) {
     this.afterwards ??= then ?? null;
     if (this.isLeaving) return;
     this.isLeaving = true;
+    const flight = flyBack(this);
+    if (flight) await flight;
     if (this.isAddressed() && history.state?.over === addressBeneath()) return history.back();
     if (this.isAddressed()) replaceAddress(addressBeneath());
     this.frame.node.close();
