@@ -545,6 +545,12 @@ def _settle(ended: _Outcome, outcome: Findings | SnaploreError, *, now: datetime
         claims.end(claim, outcome if ended.asked else None, now=now)
 
 
+def judge_all_again() -> None:
+    """Let the next start judge again what the embedded model has judged. Opens its own scope."""
+    with database.scope():
+        models.store_value("analysis.judged", {})
+
+
 def _fingerprint(config: configuration.Configuration) -> str:
     """A hash of everything on which a provider's refusal may depend. It does not reveal the key."""
     parts = (config.provider, config.base_url, config.model, config.api_key)

@@ -23,7 +23,7 @@ DEVICE_ID = r"^[A-Za-z0-9_]{1,256}\Z"
 MAX_NAME = 255  # characters of a name or source that are stored for display
 
 Name = Annotated[str, msgspec.Meta(max_length=1024)]
-EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z", description="epoch milliseconds, in digits")]
+EpochMs = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{0,15}\Z", description="epoch milliseconds, in digits")]
 DeviceId = Annotated[
     str,
     msgspec.Meta(

@@ -60,6 +60,7 @@ class Photo(Model):
     away_bytes = peewee.IntegerField(default=0)  # of the original in the bucket, sealed; 0: it is here
     token_id = peewee.IntegerField(null=True)  # of the token that uploaded it; null: the owner's key
     perceptual_hash = peewee.BlobField(null=True)  # of `pictures`; null: not computed yet
+    taken_from = peewee.TextField(null=True)  # a `taken.Source`; null: stored before there were any
 
     class Meta:
         table_name = "photos"

@@ -52,6 +52,7 @@ from models import Analysis, AwayTally, ForgottenOriginal, OwnWords, Photo, Sele
 from settings import MEGABYTE
 from spool import keep_bytes, new_place
 from web import inputs, shapes
+from writings import taken
 
 log = logging.getLogger(__name__)
 
@@ -253,6 +254,13 @@ def count_away() -> int:
     """How many originals are in the bucket."""
     number: int = AwayTally.get().items
     return number
+
+
+def set_taken(photo_id: int, found: taken.Taken) -> None:
+    """Correct when a photo was taken. A trigger takes the time to its analysis and its tags."""
+    Photo.update(original_timestamp=found.moment, taken_from=found.source).where(
+        Photo.id == photo_id
+    ).execute()
 
 
 def set_moving(photo_ids: list[int]) -> None:

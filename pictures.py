@@ -16,7 +16,7 @@ import struct
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import BinaryIO, NamedTuple
 
@@ -91,6 +91,7 @@ class Examined(NamedTuple):
     thumbnail: bytes  # JPEG, long side at most 512 px, without metadata
     perceptual_hash: bytes  # see `perceptual_hash`
     for_model: "ForModel | None" = None  # what `for_model` makes of it, if it was asked for
+    taken: datetime | None = None  # as `taken_at` has it
 
 
 class ForModel(io.BytesIO):
@@ -106,7 +107,15 @@ def examine(picture: BinaryIO, *, for_model: bool = False) -> Examined:
     """
     if kind := heif.kind_of(picture):
         header, small = _from_child(picture, kind, THUMBNAIL_SIDE, LARGE_PATIENCE)
-        return Examined(MIME_TYPES[kind], header.width, header.height, _jpeg(small, quality=82), _hash(small))
+        taken = _moment(lambda: (header.taken, header.taken_offset))
+        return Examined(
+            MIME_TYPES[kind],
+            header.width,
+            header.height,
+            _jpeg(small, quality=82),
+            _hash(small),
+            taken=taken,
+        )
     with _opened(picture, LARGE_PATIENCE) as image:
         width, height = image.size
         if image.getexif().get(_ORIENTATION, 1) in _SIDEWAYS:
@@ -122,7 +131,8 @@ def examine(picture: BinaryIO, *, for_model: bool = False) -> Examined:
         if image.format == "PNG":
             _check_png_end(picture)
         made = ForModel(_jpeg(larger, quality=MODEL_QUALITY)) if larger else None
-        return Examined(mime_type, width, height, _jpeg(small, quality=82), _hash(small), made)
+        taken = _moment(lambda: _in_exif(image))
+        return Examined(mime_type, width, height, _jpeg(small, quality=82), _hash(small), made, taken)
 
 
 def perceptual_hash(thumbnail: BinaryIO) -> bytes:
@@ -245,8 +255,13 @@ def taken_at(picture: BinaryIO) -> datetime | None:
 
     A time without an offset is in the machine's time zone.
     """
+    return _moment(lambda: _written_time(picture))
+
+
+def _moment(written: Callable[[], tuple[str, str]]) -> datetime | None:
+    """What `taken_at` returns for a time and its offset, which are read here: they may be damaged."""
     try:
-        taken, offset = _written_time(picture)
+        taken, offset = written()
         parsed = datetime.strptime(
             f"{taken.strip()} {offset.strip()}".strip(),
             "%Y:%m:%d %H:%M:%S %z" if offset else "%Y:%m:%d %H:%M:%S",
@@ -305,7 +320,11 @@ def _written_time(picture: BinaryIO) -> tuple[str, str]:
             return decoder.header.taken, decoder.header.taken_offset
     picture.seek(0)
     with Image.open(picture, formats=FORMATS) as image:
-        exif = image.getexif().get_ifd(_EXIF_IFD)
+        return _in_exif(image)
+
+
+def _in_exif(image: Image.Image) -> tuple[str, str]:
+    exif = image.getexif().get_ifd(_EXIF_IFD)
     return exif[_TAKEN], exif.get(_TAKEN_OFFSET, "")
 
 

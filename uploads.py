@@ -35,6 +35,7 @@ from photos import display_name
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
 from web import inputs, shapes
+from writings import taken
 
 log = logging.getLogger(__name__)
 
@@ -119,12 +120,17 @@ class Upload(msgspec.Struct, frozen=True):
 
     device_id: str
     filename: str
-    original_timestamp: datetime
+    original_timestamp: datetime | None = None  # None: `writings.taken` decides
     device_name: str = ""
     source_type: str = "screenshot"
     local_media_store_id: str = ""
     token_id: int | None = None  # of the token that uploads it
     has_device: bool = True  # all of the device is the uploader's: see `access.use_device`
+    file_date: datetime | None = None  # of the last change of the file, where the client knows it
+
+    def taken(self, exif: datetime | None, *, now: datetime) -> taken.Taken:
+        """When the picture was taken, and what says so."""
+        return taken.decided(self.original_timestamp, exif, self.filename, self.file_date, now=now)
 
 
 class Stored(NamedTuple):
@@ -176,7 +182,7 @@ def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     began = time.monotonic()
     spool.check()
     if (earlier := _already_stored(upload, spool.sha256)) is not None:
-        _note_upload(upload, new=0, now=now)
+        _note_upload(upload, upload.taken(None, now=now).moment, new=0, now=now)
         log.info("photo %d uploaded again: nothing is stored", earlier.id)
         return earlier
     prepared, arriving = database.store().cache(Prepared), database.store().cache(Arriving)
@@ -191,7 +197,7 @@ def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
             if earlier is None:
                 photo.save(force_insert=True)
                 claims.enqueue(photo, now=now)
-                _note_upload(upload, new=1, now=now)
+                _note_upload(upload, photo.original_timestamp, new=1, now=now)
     except BaseException:
         _discard(written)
         raise
@@ -216,6 +222,7 @@ def _photo(
     thumbnail = original.with_name(f"{original.name}.thumbnail")
     written += (original, thumbnail)
     file_key, thumbnail_key = spool.keep(original), keep_bytes(examined.thumbnail, thumbnail)
+    moment, source = upload.taken(examined.taken, now=now)
     crypto.sync_file(original.parent)
     return Photo(
         device_id=upload.device_id,
@@ -231,7 +238,8 @@ def _photo(
         perceptual_hash=examined.perceptual_hash,
         source_type=upload.source_type[:MAX_NAME] or "screenshot",
         token_id=upload.token_id,
-        original_timestamp=upload.original_timestamp,
+        original_timestamp=moment,
+        taken_from=source,
         created_at=now,
         sha256=spool.sha256,
         file_key=file_key,
@@ -241,9 +249,9 @@ def _photo(
     )
 
 
-def _note_upload(upload: Upload, *, new: int, now: datetime) -> None:
-    taken = upload.original_timestamp if upload.has_device else None
-    devices.note_upload(upload.device_id, taken, device_name=upload.device_name, new=new, now=now)
+def _note_upload(upload: Upload, moment: datetime, *, new: int, now: datetime) -> None:
+    known = moment if upload.has_device else None
+    devices.note_upload(upload.device_id, known, device_name=upload.device_name, new=new, now=now)
 
 
 def _discard(written: list[Path]) -> None:
@@ -289,6 +297,7 @@ class UploadForm(msgspec.Struct):
     source_type: Name = "screenshot"
     local_media_store_id: Name = ""
     original_timestamp: EpochMs = ""
+    file_timestamp: EpochMs = ""
     mime_type: str = ""  # ignored: the bytes decide
 
 
@@ -304,6 +313,7 @@ class BatchForm(msgspec.Struct):
     device_id: DeviceId
     device_name: Name = ""
     timestamps: Entries = ""
+    file_timestamps: Entries = ""
     local_ids: Entries = ""
     mime_types: Entries = ""
 
@@ -319,20 +329,24 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
     `local_media_store_id`, when they are in the trash, where they stay. The same id with other bytes is
     another photo. Without a `device_id`, only the same bytes with the same id are one photo. A token that may
     only upload is of the first device that it sends; with another one, it is 403.
+
+    Without `original_timestamp`, the picture was taken when its EXIF data says, else its file's name
+    (`Screenshot_20260102-101112.png`, in the time zone of the service), else at `file_timestamp`, the last
+    change of the file, else now. `taken_from` in the photo's detail says which it was.
     """
     devices.check_id(form.device_id)
     now, caller = utc_now(), access.caller()
     has_device = access.use_device(caller, form.device_id)
-    taken = inputs.moment("original_timestamp", form.original_timestamp, now)
     described = Upload(
         form.device_id,
         file.filename or "",
-        taken,
+        inputs.moment("original_timestamp", form.original_timestamp, None),
         form.device_name,
         form.source_type,
         form.local_media_store_id,
         caller.token_id,
         has_device,
+        inputs.moment("file_timestamp", form.file_timestamp, None),
     )
     photo = store(_spool(file), described, now=now)
     if photo.dedup:
@@ -359,23 +373,24 @@ def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploa
     devices.check_id(form.device_id)
     now, caller = utc_now(), access.caller()
     has_device = access.use_device(caller, form.device_id)
-    times = [
-        inputs.moment("timestamps", value, now)
-        for value in inputs.listed("timestamps", form.timestamps, most=len(files))
-    ]
+    times, file_dates = (
+        [inputs.moment(name, value, None) for value in inputs.listed(name, entries, most=len(files))]
+        for name, entries in (("timestamps", form.timestamps), ("file_timestamps", form.file_timestamps))
+    )
     ids = inputs.listed("local_ids", form.local_ids, most=len(files))
     inputs.listed("mime_types", form.mime_types, most=len(files))
     described = [
         Upload(
             form.device_id,
             file.filename or "",
-            taken,
+            given,
             form.device_name,
             local_media_store_id=local_id,
             token_id=caller.token_id,
             has_device=has_device,
+            file_date=file_date,
         )
-        for file, taken, local_id in zip(files, times, ids, strict=True)
+        for file, given, file_date, local_id in zip(files, times, file_dates, ids, strict=True)
     ]
     results = store_batch([_spool(file) for file in files], described, now=now)
     return {"uploaded": sum(result.get("dedup") is False for result in results), "results": results}

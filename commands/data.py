@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+import analysis
 import database
 import devices
 from buckets.s3 import Bucket
@@ -17,7 +18,7 @@ from errors import SnaploreError
 from jobs import application, command, kept_for, listening
 from settings import MEGABYTE, NAME, S3_ADDRESS, Settings
 from tls import addresses
-from upkeep import backup, check, importing, offsite, progress, restore
+from upkeep import backup, check, dates, importing, offsite, progress, restore
 
 MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
 _LEFT_OUT = "are lost or damaged and were left out; `./snaplore check` lists them."
@@ -43,8 +44,8 @@ def import_folder(folder: Path, device_id: str, device_name: str) -> None:
     """Store every screenshot in FOLDER and its subfolders.
 
     You can stop an import at any time and run it again: it skips screenshots that are stored already, even if
-    they were moved or renamed. The time of a screenshot is that of its EXIF data, or else of its file. The
-    running service analyses the screenshots. Hidden files and links are skipped.
+    they were moved or renamed. The time of a screenshot is that of its EXIF data, else of its name, else of
+    its file. The running service analyses the screenshots. Hidden files and links are skipped.
     """
     counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
     failures: list[str] = []
@@ -87,6 +88,26 @@ def _next_step(folder: Path, files: int, *, stored: int) -> None:
         click.echo("Next: name a folder with JPEG, PNG, WebP, GIF, HEIC or AVIF pictures.")
     else:
         click.echo(f"{folder} has no files. Next: name the folder that your screenshots are in.")
+
+
+@command(name="mend-dates")
+@click.option("--dry-run", is_flag=True, help="Only count what would change.")
+def mend_dates(dry_run: bool) -> None:
+    """Correct when stored screenshots were taken.
+
+    EXIF data and the names of files say it for those that were imported, or uploaded without a time.
+    Previously, the date of the file counted, or the time of the upload. A time that a phone has given stays.
+    """
+    with progress.bars() as report:
+        mended = dates.mend(report, now=utc_now(), dry_run=dry_run)
+    if mended.changed and not dry_run:
+        analysis.judge_all_again()
+    left = f", {mended.elsewhere} are in the bucket and stay as they are" if mended.elsewhere else ""
+    left += f", {mended.unreadable} could not be read" if mended.unreadable else ""
+    would = "would be " if dry_run else ""
+    click.echo(f"mend-dates: {mended.changed} of {mended.examined} times {would}corrected{left}")
+    if mended.unreadable:
+        raise SystemExit(1)
 
 
 @command(name="check", opens=False)

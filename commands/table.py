@@ -4,7 +4,7 @@
 
 import click
 
-from commands.data import back_up, bring_back, check_data, import_folder
+from commands.data import back_up, bring_back, check_data, import_folder, mend_dates
 from commands.keys import keys, pair
 from commands.tls import tls
 from jobs import jobs
@@ -17,4 +17,7 @@ def show_version() -> None:
     click.echo(f"{NAME} {VERSION}")
 
 
-COMMANDS = (import_folder, jobs, keys, tls, pair, back_up, bring_back, check_data, show_version)
+COMMANDS = (
+    *(import_folder, jobs, keys, tls, pair, back_up, bring_back, check_data),
+    *(mend_dates, show_version),
+)

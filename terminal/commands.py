@@ -258,7 +258,7 @@ class Picture(NamedTuple):
 
     name: str
     content: bytes
-    taken: str  # epoch milliseconds; empty when unknown
+    changed: str  # when the file was, in epoch milliseconds; empty when unknown
 
 
 @click.command()
@@ -329,19 +329,19 @@ def _read(file: Path) -> Picture:
     """A picture from a file, or from stdin for `-`. Raises `Failed`."""
     try:
         if str(file) == "-":
-            content, taken = sys.stdin.buffer.read(MOST_FILE + 1), ""
+            content, changed = sys.stdin.buffer.read(MOST_FILE + 1), ""
         else:
             if not file.is_file() and file.exists():
                 raise Failed("it is not a file")
             with file.open("rb") as opened:
-                content, taken = opened.read(MOST_FILE + 1), str(int(file.stat().st_mtime * 1000))
+                content, changed = opened.read(MOST_FILE + 1), str(int(file.stat().st_mtime * 1000))
     except OSError as problem:
         raise Failed(problem.strerror or "it cannot be read") from None
     if not content or len(content) > MOST_FILE:
         raise Failed(f"it is larger than {MOST_FILE // MEGABYTE} MB" if content else "it is empty")
     # The service takes digits only, and a clock before 1970 gives none.
     name = "stdin" if str(file) == "-" else storable(file.name)
-    return Picture(name, content, taken if taken.isdigit() else "")
+    return Picture(name, content, changed if changed.isdigit() else "")
 
 
 def _uploaded(service: Service, picture: Picture, device: Mapping[str, str]) -> dict[str, Any]:
@@ -350,7 +350,7 @@ def _uploaded(service: Service, picture: Picture, device: Mapping[str, str]) -> 
         **device,
         # As `./snaplore import` identifies a file, so that neither its name nor its folder matters.
         "local_media_store_id": f"sha256:{hashlib.sha256(picture.content).hexdigest()}",
-        "original_timestamp": picture.taken,
+        "file_timestamp": picture.changed,
     }
     for delay in DELAYS:
         try:

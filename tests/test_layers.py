@@ -67,8 +67,9 @@ INSIDE = {
         "remote",
     ),
     "outlets": (
-        "atom ics linked mcp_tools shares webhooks",
-        "feeds mcp tabular",
+        "atom ics linked mcp_shapes shares webhooks",
+        "feeds mcp_tools tabular",
+        "mcp",
     ),
     "queries": (
         "operators wording",
@@ -106,7 +107,7 @@ INSIDE = {
     ),
     "upkeep": (
         "archive clocks export importing progress rollback schedule",
-        "backup moving orphans watching",
+        "backup dates moving orphans watching",
         "check cleanup offsite rotation",
         "amounts restore",
     ),
@@ -115,7 +116,7 @@ INSIDE = {
         "dashboard",
         "installable openapi worker",
     ),
-    "writings": ("figures han",),
+    "writings": ("figures han taken",),
 }
 
 PACKAGES = tuple(INSIDE)
@@ -313,6 +314,7 @@ READERS = {
             "check",
             "cleanup",
             "clocks",
+            "dates",
             "export",
             "moving",
             "orphans",

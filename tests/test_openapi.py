@@ -152,9 +152,12 @@ POST   /api/recipes/{kind}
 # What `spec.md` shows of each input, by its names.
 INPUTS = {
     "POST /api/photos/upload": (
-        "device_id device_name source_type local_media_store_id original_timestamp mime_type file!"
+        "device_id device_name source_type local_media_store_id original_timestamp file_timestamp mime_type"
+        " file!"
     ),
-    "POST /api/photos/upload-batch": "device_id! device_name timestamps local_ids mime_types files!",
+    "POST /api/photos/upload-batch": (
+        "device_id! device_name timestamps file_timestamps local_ids mime_types files!"
+    ),
     "GET /api/photos": (
         "page page_size status device_id category intent since until app order kept tag trash stacks"
     ),

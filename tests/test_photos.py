@@ -267,7 +267,19 @@ def test_the_detail_holds_the_photo_and_its_analysis(client, make_photo):
             "mime_type",
         ),
         *("source_type", "device_id", "device_name", "original_timestamp", "created_at", "text", "analysis"),
-        *("title", "summary", "kept", "tags", "note", "deleted_at", "own", "sensitive", "stack", "records"),
+        *(
+            "taken_from",
+            "title",
+            "summary",
+            "kept",
+            "tags",
+            "note",
+            "deleted_at",
+            "own",
+            "sensitive",
+            "stack",
+            "records",
+        ),
     }
     assert (shown["width"], shown["height"]) == (300, 700)
     assert shown["original_timestamp"] == "2023-11-14T22:13:20.123"

@@ -161,15 +161,13 @@ def receive(file: File) -> Received | None:
 
 def store(received: Received, device_id: str, device_name: str) -> uploads.Stored:
     """Store a picture that was received. Opens a scope. Raises `SnaploreError`, `OSError`."""
-    with received.spool.open() as picture:
-        taken = pictures.taken_at(picture) or _time(received.modified)
     # The checksum identifies the file, so that the next run recognises it wherever it is.
     upload = uploads.Upload(
         device_id,
         received.name,
-        taken,
-        device_name,
+        device_name=device_name,
         local_media_store_id=f"sha256:{received.sha256.hex()}",
+        file_date=_time(received.modified),
     )
     with database.scope():
         return uploads.store(received.spool, upload, now=utc_now())

@@ -150,6 +150,8 @@ FIELDS: dict[str, Any] = {
     "device_name": "Pixel 8",
     "dynamic_id": 3,
     "file_size": 184_320,
+    "file_timestamp": "1795246264123",
+    "file_timestamps": "1795246264123,1795246267456",
     "filename": "screenshot.png",
     "error_message": None,
     "fingerprint": "B3:77:10:4E:…:9D",

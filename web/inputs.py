@@ -33,6 +33,7 @@ FORM_SLACK = 1 * MEGABYTE  # the fields and boundaries of a form, in addition to
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+D = TypeVar("D", datetime, None)
 View = TypeVar("View", bound=Callable[..., Any])
 
 
@@ -319,7 +320,7 @@ def listed(name: str, value: str, *, most: int) -> list[str]:
     return entries + [""] * (most - len(entries))
 
 
-def moment(name: str, value: str, default: datetime) -> datetime:
+def moment(name: str, value: str, default: D) -> datetime | D:
     """The time that a field gives in epoch milliseconds, in digits; `default` if it is empty. Raises
     `BadInput`.
     """

@@ -20,6 +20,7 @@ from engines import articles
 from engines.findings import Category, Intent
 from engines.reading import MemoryCategory, MemoryType
 from rules.sensitive import Kind
+from writings.taken import Source
 
 Count = Annotated[int, Meta(ge=0)]
 Bytes = Annotated[int, Meta(ge=0, description="bytes")]
@@ -571,6 +572,13 @@ class PhotoDetail(ShownPhoto):
     """A photo with its analysis."""
 
     local_media_store_id: str
+    taken_from: Annotated[
+        Source | None,
+        Meta(
+            description="what says when it was taken: its client, its EXIF data, its file's name, the date "
+            "of its file, or only its upload; null where an earlier version stored it"
+        ),
+    ]
     original_path: StoredPath
     thumbnail_path: StoredPath
     text: Annotated[

@@ -132,7 +132,7 @@ async function sendEach(given) {
   if (key === undefined) return; // nobody is signed in
   for (const item of await everything()) {
     const form = new FormData();
-    const described = { device_id: "dashboard", device_name: "Dashboard", original_timestamp: item.taken, local_media_store_id: item.id };
+    const described = { device_id: "dashboard", device_name: "Dashboard", file_timestamp: item.taken, local_media_store_id: item.id };
     for (const [name, value] of Object.entries(described)) form.append(name, String(value));
     form.append("file", item.file, item.name);
     const answer = await fetch("/api/photos/upload", { method: "POST", body: form, headers: key ? { Authorization: `Bearer ${key}` } : {} });

@@ -173,7 +173,7 @@ async function send(upload) {
 /** @param {Upload} upload */
 async function uploadForm({ file, name }) {
   const form = new FormData();
-  const described = { device_id: UPLOAD_DEVICE, device_name: "Dashboard", mime_type: file.type, original_timestamp: file.lastModified };
+  const described = { device_id: UPLOAD_DEVICE, device_name: "Dashboard", mime_type: file.type, file_timestamp: file.lastModified };
   for (const [key, value] of Object.entries({ ...described, local_media_store_id: await fingerprint(file) })) {
     form.append(key, String(value));
   }
