@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from engines.findings import MAX_TITLE, Entity
 from engines.records import Record
-from rules import contents, templates, wordlists
+from rules import contents, templates, wordlists, writings
 from rules.headings import first_sentence, heading, is_title
 from rules.layout import Layout, plain, weight
-from rules.lists import entries, notices_of
+from rules.lists import entries, is_headed, notices_of
 from rules.templates import enumerated
 from rules.view import View
 from text import one_line, shortened
@@ -22,7 +22,6 @@ from text import one_line, shortened
 SUMMARY_LENGTH = 200
 SAID, QUOTED, LONGEST = 150, 60, 70  # characters of a text, of an entry, of a title without a heading
 NAME = 24  # letters of a heading that says too little alone, and of an entry behind it
-SHORT = 40  # letters of a heading before which the app is named
 BEHIND, VALUES = 3, 5  # entries in a title, entries or values in a summary
 
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff]+|[\u2e80-\u9fff]|\d+")
@@ -35,8 +34,11 @@ def title(view: View, records: Sequence[Record], language: str) -> str:
     """
     is_notice = view.kind in ("lock_screen", "notices")
     said = templates.title(records[0], language) if records and not is_notice else ""
+    if records and records[0].type == "SettingsPage" and is_headed(name := str(records[0].get("name") or "")):
+        said = name
     if records and records[0].type == "MessageList" and (head := heading(view.layout, view.kind, view.app)):
-        if head.generic and head.lines and head.lines[0] in view.layout.headers[:2]:
+        is_app = head.text.casefold() == view.app.casefold()
+        if head.generic and not is_app and head.lines and head.lines[0] in view.layout.headers[:2]:
             names = templates.worded(records[0], "entries", "", language)
             said = _texts(language)["named"].format(title=head.text, entries=names)
     if is_notice and (found := notices_of(view.layout)):
@@ -54,8 +56,9 @@ def summary(view: View, records: Sequence[Record], category: str, language: str)
     if not sentence and records:
         sentence = templates.summary(records[0], language)
     named = title(view, records, language)
-    if not sentence or _repeats(sentence, named):
-        sentence = _facts(view, named, language) or sentence or named
+    spoken = bool(records) and records[0].type == "Conversation"
+    if not sentence or spoken or (not is_notice and _repeats(sentence, named)):
+        sentence = _facts(view, named, language, bool(sentence) and not spoken) or sentence or named
     sentence = one_line(sentence or _SENTENCES[language]["category"][category])
     if app and app.casefold() not in sentence.casefold():
         sentence = texts["named"].format(title=app, entries=sentence)
@@ -88,7 +91,7 @@ def _named(view: View, language: str) -> str:
     if found is None:
         return contents.sentence(layout, None, LONGEST) or _first_text(layout)
     subject = found.text
-    if view.app and view.app.casefold() not in subject.casefold() and weight(subject) <= SHORT:
+    if found.generic and view.app and view.app.casefold() not in subject.casefold():
         subject = texts["of_app"].format(app=view.app, title=subject)
     if view.kind in ("payment", "accounts", "shop") and (amount := contents.amount(layout)):
         return subject if amount in subject else f"{subject}{texts['behind']}{amount}"
@@ -107,17 +110,27 @@ def _first_text(layout: Layout) -> str:
     return first_sentence(worded[0], LONGEST) if worded else ""
 
 
-def _facts(view: View, title: str, language: str) -> str:
-    """What a screen says beside its heading: its text, its labelled values, its entries, or its other texts."""
+def _facts(view: View, title: str, language: str, sure: bool) -> str:
+    """What a screen says beside its heading: its text, its labelled values, its entries, or its other texts;
+    with `sure` only the first two.
+    """
     layout, texts = view.layout.main, _texts(language)
     found = heading(layout, view.kind, view.app)
+    if (view.kind == "conversation" or layout.composer) and len(messages := writings.messages(view)) >= 2:
+        return " – ".join(shortened(text, QUOTED) for text in messages[-3:])
     running = contents.sentence(layout, found, SAID) if contents.is_running(layout) else ""
     if running and running not in title:
         return running
     if len(values := contents.values(layout, view.kind)) >= 2:
         return texts["comma"].join(values[:VALUES])
+    if sure:
+        return ""
     named = contents.named(layout, found)
-    said = [texts["named"].format(title=one.name, entries=shortened(one.said, QUOTED)) for one in named if one.said]
+    said = [
+        texts["named"].format(title=one.name, entries=shortened(one.said, QUOTED))
+        for one in named
+        if one.said
+    ]
     if len(named) >= 2 and 2 * len(said) >= len(named):
         return "; ".join(said[:3])
     if len(named) >= 2:

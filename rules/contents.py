@@ -1,7 +1,7 @@
 """What a screen says beside its heading: its amount, labelled values, entries, and sentences.
 
-A label of an interface (`words/interface.toml`) alone says what a screen can do, not what it is about, and what
-was read without certainty says nothing: neither is content. Labels with a value beside them are.
+A label of an interface (`words/interface.toml`) alone says what a screen can do, not what it is about, and
+what was read without certainty says nothing: neither is content. Labels with a value beside them are.
 """
 
 import re
@@ -18,11 +18,17 @@ from text import shortened
 
 SURE = 0.88  # confidence of reading, below which a text is no content
 LARGE = 1.4  # times the usual height: the amount of a screen
-SENTENCE, RUNNING, PART = 40, 140, 34  # letters of a sentence without its full stop, of a text, of a label or a name
-VALUE = 28  # characters of a value
+SENTENCE, RUNNING, PART = (
+    40,
+    140,
+    34,
+)  # letters of a sentence without its full stop, of a text, of a label or a name
+VALUE, LONGEST = 28, 120  # characters of a value, of an entry
+CARD = 1.15  # times the usual height: a value with its label above or below it
 
 _WRITTEN = frozenset(["post", "profile", "video", "conversation", "conversations", "article", "source"])
 _AMOUNT = re.compile(rf"[-+−]? ?{SIGN} ?{NUMBER}|{NUMBER} ?(?:元|€|£|USD|EUR)")
+_SUM = re.compile(r"\d[\d.,]{0,14} ?[A-Za-z]{2,5}")  # with a currency that has no sign: "1.62 tPPC"
 _VALUE = re.compile(r"[-+−~≈<>]? ?(?:\S{0,4} ?)?\d[\d.,:/ '%]{0,16}(?: ?\S{1,8}){0,3}")
 _ICONS = re.compile(r"[0oO.·•|]{1,4}")  # circles and dots, read as letters
 _ENDS = (".", "!", "?", "。", "！", "？", "…", "”", '"')
@@ -34,48 +40,92 @@ def amount(layout: Layout) -> str:
     found = [
         (line.height, match[0].strip()) for line in layout.lines if (match := _AMOUNT.search(line.text[:120]))
     ]
+    found = found or [
+        (line.height, text)
+        for line in layout.lines
+        if line.confidence >= SURE and _SUM.fullmatch(text := plain(line.text)[:40])
+    ]
     tallest = max((height for height, _ in found), default=0)
     large = [amount for height, amount in found if height >= 0.85 * tallest]
     return large[0] if tallest >= LARGE * layout.median else ""
 
 
 def values(layout: Layout, kind: str) -> list[str]:
-    """Labels with the values at their right: "Balance €2,310.18"; on a screen where people write, numbers count
-    likes and comments.
+    """Labels with their values: "Balance €2,310.18". A value is at the right of its label, or the larger text
+    right below or above it. On a screen where people write, numbers count likes and comments.
     """
-    found: list[str] = []
     if kind in _WRITTEN:
-        return found
+        return []
+    found: dict[str, str] = {}
     for row in layout.rows:
-        label, value = plain(row.first.text), plain(row.last.text)
+        label, value = _stripped(row.first.text), plain(row.last.text)
         if (
-            len(row.lines) == 2
+            2 <= len(row.lines) <= 3
             and row.first not in layout.headers[:1]
-            and _is_sure(row.lines)
-            and 2 <= weight(label)
-            and len(label) <= PART
-            and letters(label) > 0.7
-            and len(value) <= VALUE
-            and _VALUE.fullmatch(value)
-            and not _ICONS.fullmatch(value)
-            and not WHEN_RIGHT.fullmatch(value)
+            and _is_sure((row.first, row.last))
+            and row.last.right > 0.5 * layout.width
+            and _is_label(label)
+            and _is_value(value)
         ):
-            found.append(f"{label} {value}")
-    return list(dict.fromkeys(found))
+            found.setdefault(label, f"{label} {value}")
+    for line in layout.lines:
+        value = plain(line.text)
+        if line.height >= CARD * layout.median and line.confidence >= SURE and _is_value(value):
+            beside = next((one for one in layout.lines if _labels(one, line)), None)
+            if beside is not None and _is_label(label := _stripped(beside.text)):
+                found.setdefault(label, f"{label} {value}")
+    return list(found.values())
+
+
+def _labels(label: Line, value: Line) -> bool:
+    """Whether a smaller text is right above or below a value, at its left edge or its middle."""
+    gap = max(value.top - label.bottom, label.top - value.bottom)
+    aligned = abs(label.left - value.left) < value.height or abs(
+        label.left + label.right - value.left - value.right
+    ) < 2 * min(value.height, label.height)
+    return (
+        -0.3 * value.height < gap < 1.2 * value.height
+        and aligned
+        and label.confidence >= SURE
+        and label.height < value.height
+    )
+
+
+def _is_label(text: str) -> bool:
+    return weight(text) >= 2 and len(text) <= PART and letters(text) > 0.7 and is_title(text, 2)
+
+
+def _is_value(text: str) -> bool:
+    return (
+        len(text) <= VALUE
+        and _VALUE.fullmatch(text) is not None
+        and not _ICONS.fullmatch(text)
+        and not WHEN_RIGHT.fullmatch(text)
+    )
+
+
+def _stripped(text: str) -> str:
+    return plain(text).strip("<>〈〉 ")
 
 
 def named(layout: Layout, heading: Heading | None) -> list[Entry]:
     """The entries of the screen's list that are content, each with what is below it where that is, too."""
     of_heading = {id(line) for line in heading.lines} if heading else set()
     title = heading.text if heading else ""
+    block_of = {id(line): block for block in layout.blocks for line in block.lines}
     found = []
     for entry in entries(layout, title):
-        name = _named(entry.name)
         first = entry.lines[0]
-        if id(first) in of_heading or not _is_content(first, name) or len(name.split()) > 12:
+        block = block_of[id(first)]
+        wrapped = len(block.lines) >= 2 and block.lines[0] is first
+        name = _named(block.text if wrapped else entry.name)
+        if id(first) in of_heading or not _is_content(first, name) or len(name) > LONGEST:
             continue
         below = entry.lines[1] if len(entry.lines) > 1 else None
-        said = _named(entry.said) if below is not None and _is_content(below, entry.said) else ""
+        if below is not None and below in block.lines:
+            below = None
+        whole = _named(block_of[id(below)].text) if below is not None else ""
+        said = whole if below is not None and _is_content(below, whole) else ""
         found.append(entry._replace(name=name, said="" if said in (name, title) else said))
     return list({entry.name.casefold(): entry for entry in found}.values())
 
@@ -103,16 +153,21 @@ def sentence(layout: Layout, heading: Heading | None, limit: int) -> str:
 def is_running(layout: Layout) -> bool:
     """Whether there is a text to read: sentences, and not the long entries of a list."""
     return any(
-        weight(block.text) >= RUNNING and plain(block.text).rstrip()[-1:] in ".!?。！？”\"…:："
+        weight(block.text) >= RUNNING and plain(block.text).rstrip()[-1:] in '.!?。！？”"…:：'
         for block in layout.paragraphs
-    ) or sum(weight(block.text) for block in layout.paragraphs) >= 3 * RUNNING and _sentences(layout.paragraphs)
+    ) or (
+        sum(weight(block.text) for block in layout.paragraphs) >= 3 * RUNNING
+        and _sentences(layout.paragraphs)
+    )
 
 
 def worded(layout: Layout, heading: Heading | None) -> list[str]:
     """The other texts of the screen that are content, the larger ones first."""
     lines = {id(line) for line in heading.lines} if heading else set()
     title = heading.text if heading else ""
-    left_out = {id(line) for line in (*layout.sidebar, *(layout.navigation.lines if layout.navigation else ()))}
+    left_out = {
+        id(line) for line in (*layout.sidebar, *(layout.navigation.lines if layout.navigation else ()))
+    }
     left_out.add(id(layout.composer))
     found = [
         block
@@ -130,7 +185,7 @@ def _sentences(blocks: Iterable[Block]) -> bool:
 
 
 def _named(text: str) -> str:
-    return plain(_AGO_BEHIND.sub("", text))
+    return _stripped(_AGO_BEHIND.sub("", text[: LONGEST + 40]))
 
 
 def _is_sure(lines: Sequence[Line]) -> bool:

@@ -20,6 +20,7 @@ from rules.names import is_generic
 from rules.wordlists import is_interface
 from text import shortened
 
+DATES = 20  # characters of a line of days, from which on they are those of a chart
 LONGEST = 70  # characters; only a heading without a break is longer
 FRAMED = 0.2  # the score of a screen's own heading, below which the caption above its frame names it
 # The parts of a score. A line as large as the others in the middle of the screen has none.
@@ -54,7 +55,9 @@ _DATED = re.compile(
     re.IGNORECASE,
 )
 _BATTERY = re.compile(
-    r"(?:\d?\W?(?:LTE|[2-6]G|VoLTE|WiFi)\W?.{0,4}\d{1,3} ?%?|.{0,6}\d{1,3} ?%)\W{0,3}", re.IGNORECASE
+    r"(?:\d?\W?(?:LTE|[2-6]G|VoLTE|WiFi)\W?.{0,4}\d{1,3} ?%?|.{0,6}\d{1,3} ?%"
+    r"|.{0,6}\d[\d.]{0,5} ?[KMG]B?/s.{0,16})\W{0,3}",
+    re.IGNORECASE,
 )
 _VALUE = re.compile(
     r"\w: \d|\w: ?/|^\d{1,2}[:：]\d\d"
@@ -79,7 +82,9 @@ def heading(layout: Layout, kind: str, app: str) -> Heading | None:
     best: tuple[float, Heading] | None = None
     for block, score in _candidates(layout, kind):
         text = without_count(plain(block.text))
-        if not is_title(text, 2 if block.lines[0] in layout.headers else 3):
+        if not is_title(text, 2 if block.lines[0] in layout.headers else 3) or (
+            len(text) > DATES and is_day(text)
+        ):
             continue
         generic, is_app = names_nothing(text), text.casefold() == app.casefold()
         score += _worth(layout, block, text) - (APP if is_app else GENERIC if generic else 0)

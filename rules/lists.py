@@ -135,6 +135,12 @@ def _says(view: View, name: str) -> bool:
     return any(word in (headers if is_chinese(word[0]) else headers.split()) for word in _HEADERS[name])
 
 
+def is_headed(text: str) -> bool:
+    """Whether a heading says that the screen has settings: "Chat settings"."""
+    word = folded(text)
+    return any(one in (word if is_chinese(one[0]) else word.split()) for one in _HEADERS["settings"])
+
+
 def _title(view: View) -> str:
     found = heading(view.layout, view.kind, view.app)
     return found.text if found else ""

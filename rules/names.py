@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from engines.lines import Line
 from rules import apps, wordlists
 from rules.kinds import headed, is_lock_screen
-from rules.layout import Layout, is_chinese, is_clock, letters, plain, weight
+from rules.layout import Layout, is_chinese, is_clock, plain, weight
 
 _TABLE = wordlists.table("names")
 _ALSO_WORDS = frozenset(word.casefold() for word in wordlists.words(_TABLE["known"]["also_words"]))
@@ -37,7 +37,8 @@ _COINED = re.compile(
 )
 _BEFORE = tuple(f"{word} " if word.isascii() else word for word in wordlists.lines(_TABLE["plain"]["before"]))
 _BEHIND = re.compile(
-    rf"(\w[^:：\d]{{2,29}}?) ?(?:{'|'.join(wordlists.lines(_TABLE['plain']['behind']))}|v)(?:[:. ]{{0,3}}\d[\d.]{{0,12}}.{{0,24}})?",
+    rf"(\w[^:：\d]{{2,29}}?) ?(?:{'|'.join(wordlists.lines(_TABLE['plain']['behind']))}|v)"
+    r"(?:[:. ]{0,3}\d[\d.]{0,12}.{0,24})?",
     re.IGNORECASE,
 )
 _WINDOW = 0.09  # of the height: where a window's title is
@@ -124,7 +125,9 @@ def _at_the_top(layout: Layout, kind: str) -> str:
         return window
     for text in (_without_count(plain(line.text).strip("<> ")) for line in _alone_at_the_top(layout)):
         # A person or a place may have the name of an app, but hardly one of two words.
-        if (name := apps.more_of(text)[0]) and (kind not in _OF_OTHERS or not text.isalpha() or _COINED.fullmatch(text)):
+        if (name := apps.more_of(text)[0]) and (
+            kind not in _OF_OTHERS or not text.isalpha() or _COINED.fullmatch(text)
+        ):
             return name
         for part in _LAST_PART.split(text)[::-1] if not layout.top else ():
             if part != text and (name := apps.more_of(part)[0]):
@@ -146,7 +149,7 @@ def _at_the_top(layout: Layout, kind: str) -> str:
 
 
 def _alone_at_the_top(layout: Layout) -> list[Line]:
-    """The first text of the screen, in its bar or in the corner of a page, where nothing but a name stands."""
+    """The first text of the screen, in its bar or in the corner of a page, where little but a name stands."""
     first = [line for line in layout.lines[:3] if weight(line.text) >= 3 and not is_clock(line.text)]
     return [
         line
@@ -209,11 +212,7 @@ def _window_title(layout: Layout, kind: str) -> str:
         if centered and line.height <= 1.35 * layout.median:
             headed = kind not in _OF_OTHERS and kind not in _BY_PLAIN_WORDS - {"accounts"}
             named = headed and (wide or _heads_a_window(layout, line))
-            if named and (
-                text.isalpha()
-                and 3 <= len(text) <= 20
-                and text.casefold() not in _GENERIC
-            ):
+            if named and (text.isalpha() and 3 <= len(text) <= 20 and text.casefold() not in _GENERIC):
                 return text if text[0].isupper() else text.capitalize()
         elif kind not in _OF_OTHERS and _is_in_the_corner(layout, line) and _is_product(text):
             return text

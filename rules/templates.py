@@ -12,7 +12,7 @@ from rules import wordlists
 from text import one_line, shortened
 
 LINE = 90  # characters of a one-line fact
-# Of a text, a heading, a quotation, an entry of a list, the beginning of a text in a title, a text in a summary.
+# Characters of a text, a heading, a quotation, an entry of a list, the beginning of a text, a whole one.
 SHORT, LONG, QUOTED, ENTRY, HEAD, SAID = 48, 90, 110, 36, 56, 150
 NAMED, FULL = 4, 4  # entries that are named, and those that are named with what belongs to them
 

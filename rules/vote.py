@@ -77,7 +77,9 @@ def recognise(layout: Layout, sense: Callable[[str], bytes] | None = None) -> Ve
 
 
 def _is_list(layout: Layout) -> bool:
-    """Whether a screen of a messenger lists chats: it has no field for a message, and not both sides of one."""
+    """Whether a screen of a messenger lists chats: it has no field for a message, not both sides of a
+    conversation, and is not mostly sentences.
+    """
     left, right = layout.bubbles
     right = [block for block in right if not kinds.WHEN_RIGHT.fullmatch(block.text.strip())]
     if layout.composer is not None:
@@ -86,7 +88,8 @@ def _is_list(layout: Layout) -> bool:
         return True
     texts = [line.text for line in layout.lines if weight(line.text) >= 3]
     running = sum(len(text.split()) >= 3 or text.rstrip()[-1:] in "?!？！。" for text in texts)
-    return not (left and right and len(left) + len(right) >= 3) and 3 * running <= 2 * len(texts)
+    sides = left and right and len(left) + len(right) >= 3
+    return not sides and (len(left) < 3 or 3 * running <= 2 * len(texts))
 
 
 def shares(layout: Layout, evidence: Mapping[str, float], vector: bytes) -> dict[str, float]:

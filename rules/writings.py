@@ -17,7 +17,7 @@ from rules.view import Draft, View
 POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
 _MAYBE_SAID = ("conversations", "", "page", "article")  # with a field for a message, these are conversations
 READ = 300  # the same, of the paragraphs of a page to read
-QUOTED = 110  # characters of a text
+QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
 _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
 _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
@@ -55,6 +55,13 @@ def conversation(view: View) -> Record | None:
         draft.add("lastMessage", first_sentence(text, QUOTED), said[-1].lines)
     draft.name_app("app")
     return draft.record("Conversation")
+
+
+def messages(view: View) -> list[str]:
+    """What was said in a conversation, without times, from the oldest to the newest."""
+    whom = with_whom(view.layout, view.app)
+    who = _without_status(plain(whom.text)) if whom else ""
+    return [plain(_TRAILING_TIME.sub("", block.text)) for block in _messages(view.layout, who)]
 
 
 def with_whom(layout: Layout, app: str) -> Line | None:
@@ -96,7 +103,7 @@ def post(view: View) -> Record | None:
     large = layout.heading
     if large is not None and large is not said and is_title(plain(large.text)) and weight(large.text) >= 12:
         draft.add("headline", first_sentence(plain(large.text), QUOTED), large.lines)
-    draft.add("text", first_sentence(plain(said.text), QUOTED), said.lines)
+    draft.add("text", first_sentence(plain(said.text), SAID), said.lines)
     draft.name_app("publisher")
     return draft.record("SocialMediaPosting")
 
@@ -135,7 +142,7 @@ def article(view: View) -> Record | None:
     if view.kind == "page" and not signed and not (large and running >= READ):
         return None  # a page to use, not to read
     draft.add("headline", found.text, found.lines)
-    draft.add("text", first_sentence(plain(paragraphs[0].text), QUOTED), paragraphs[0].lines)
+    draft.add("text", first_sentence(plain(paragraphs[0].text), SAID), paragraphs[0].lines)
     for line in signed:
         if match := _BYLINE.fullmatch(plain(line.text)[:100]):
             draft.add("author", match[1], [line])
