@@ -1,6 +1,8 @@
 """Apps by all of their names: the English one, the Chinese one, and the package names that phones write
-into the names of screenshots. The most used ones (`rules/words/names.toml`) are known in any place where a name may
-stand, the many others (`rules/words/apps.toml`) where nothing else does.
+into the names of screenshots.
+
+The most used ones (`rules/words/names.toml`) are known in any place where a name may stand, the many others
+(`rules/words/apps.toml`) where nothing else does.
 """
 
 from rules import wordlists

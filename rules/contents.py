@@ -11,7 +11,7 @@ from engines.lines import Line
 from rules.entities import NUMBER, SIGN
 from rules.headings import Heading, first_sentence, is_day, is_title
 from rules.kinds import AGO, WHEN_RIGHT
-from rules.layout import Block, Layout, is_chinese, letters, plain, weight
+from rules.layout import Block, Layout, is_chinese, joined, letters, plain, weight
 from rules.lists import Entry, entries
 from rules.wordlists import is_interface
 from text import shortened
@@ -169,13 +169,12 @@ def worded(layout: Layout, heading: Heading | None) -> list[str]:
         id(line) for line in (*layout.sidebar, *(layout.navigation.lines if layout.navigation else ()))
     }
     left_out.add(id(layout.composer))
-    found = [
-        block
-        for block in layout.blocks
-        if not any(id(line) in lines or id(line) in left_out for line in block.lines)
-        and plain(block.text) not in title
-        and all(_is_content(line, plain(block.text)) for line in block.lines[:1])
-    ]
+    found = []
+    for block in layout.blocks:
+        rest = tuple(line for line in block.lines if id(line) not in lines and id(line) not in left_out)
+        text = plain(block.text if len(rest) == len(block.lines) else joined(line.text for line in rest))
+        if rest and text not in title and (_is_content(rest[0], text) or _is_moment(rest[0], text)):
+            found.append(Block(rest, text))
     found.sort(key=lambda block: -round(block.height / max(1, layout.median)))
     return list(dict.fromkeys(shortened(plain(block.text), 60) for block in found))
 
@@ -190,6 +189,12 @@ def _named(text: str) -> str:
 
 def _is_sure(lines: Sequence[Line]) -> bool:
     return all(line.confidence >= SURE for line in lines)
+
+
+def _is_moment(line: Line, text: str) -> bool:
+    """Whether a text is a day with its time, and not how long ago something was."""
+    has_both = any(map(str.isalpha, text)) and any(map(str.isdigit, text))
+    return line.confidence >= SURE and has_both and is_day(text) and not WHEN_RIGHT.fullmatch(text)
 
 
 def _is_content(line: Line, text: str) -> bool:

@@ -126,7 +126,8 @@ def test_the_text_is_read_line_by_line(model):
         "Bring the insurance card",
     ]
     assert found.intent == "reminder"
-    assert "Dentist appointment" in found.summary
+    assert found.title == "Dentist appointment"
+    assert found.summary == "Friday 14:30, Bring the insurance card."
     assert 0 < found.confidence <= 0.5
     assert found.usage.calls == 0
     seen = json.loads(found.raw)

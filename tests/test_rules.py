@@ -196,7 +196,7 @@ def test_the_status_bar_is_text_but_says_nothing():
     [
         (("Anna", "Trip to Lisbon", "We land on Friday"), ("Trip to Lisbon",), "Trip to Lisbon"),
         (("12:30", "昨天", "We land on Friday at noon"), (), "We land on Friday at noon"),
-        (("· 我的订单", "待付款"), ("· 我的订单",), "我的订单"),
+        (("· 我的订单", "待付款"), ("· 我的订单",), "Signal – 我的订单: 待付款"),
         (("12", "OK", "7:15"), (), ""),
         ((), (), ""),
     ],
@@ -275,8 +275,8 @@ BUBBLES = (
             BUBBLES,
             "en",
             "chat",
-            "Chat with Maya Lindqvist",
-            "Chat with Maya Lindqvist, at last “And I bring the coffee.”",
+            "Chat with Maya Lindqvist: And I bring the coffee.",
+            "Yes, from Friday to Monday. – Wonderful! I bring the games. – And I bring the coffee.",
         ),
         (
             (
@@ -289,7 +289,7 @@ BUBBLES = (
             "en",
             "chat",
             "Chats: Grandpa Joe, Hiking Crew and Book Club",
-            "WhatsApp: Chats with Grandpa Joe: See you on Sunday, Hiking Crew: At the trailhead "
+            "WhatsApp: Grandpa Joe: See you on Sunday, Hiking Crew: At the trailhead "
             "and Book Club: Chapter nine.",
         ),
         (
@@ -305,8 +305,8 @@ BUBBLES = (
             "en",
             "webpage",
             "Why tidal energy finally works",
-            "Article “Why tidal energy finally works” on example.com by Helen Strand: For three decades "
-            "engineers promised that the sea would power whole towns.",
+            "For three decades engineers promised that the sea would power whole towns. – Helen Strand "
+            "(example.com).",
         ),
         (
             (
@@ -319,7 +319,7 @@ BUBBLES = (
             "en",
             "other",
             "Settings: Dark theme, Language and Backup",
-            "Settings with Dark theme, Language and Backup.",
+            "Dark theme, Language and Backup.",
         ),
         (
             (
@@ -347,8 +347,8 @@ BUBBLES = (
             ),
             "en",
             "chat",
-            "Chat with Founders",
-            "Chat with Founders, at last “Declare it, and we will defend it.”",
+            "Chat with Founders: Declare it, and we will defend it.",
+            "Let the words sing; we must all hang – Declare it, and we will defend it.",
         ),
         (
             (
@@ -361,7 +361,7 @@ BUBBLES = (
             "en",
             "other",
             "Mails from Florian Meier",
-            "Newest mails: Florian Meier: Ideas for the team, Florian Meier: Company news and Florian Meier: "
+            "Florian Meier: Ideas for the team, Florian Meier: Company news and Florian Meier: "
             "Project updates.",
         ),
         (
@@ -415,7 +415,7 @@ BUBBLES = (
             ],
             "en",
             "notification",
-            "Alerts",
+            "Alerts: Nightly backup completed, Disk usage warning and Certificate renewal failed",
             "Notifications: Nightly backup completed – In six minutes; Disk usage warning – It is 91% full; "
             "Certificate renewal failed – Five days left.",
         ),
@@ -493,7 +493,7 @@ def test_the_caption_above_a_framed_phone_is_not_the_screens_header():
         *((260, 660, "Nadiyar", 40), (260, 760, "Conny Duck", 40), (260, 860, "Terence Eden", 40)),
     )
 
-    assert found.title == "Favorites"
+    assert found.title == "Favorites: Nadiyar, Conny Duck and Terence Eden"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_a_conversation_has_its_participant_and_last_message():
         "Conversation",
         {"participant": [{"name": "Ines Ferrand"}], "lastMessage": "Then I will bake something."},
     )
-    assert said.title == "Chat with Ines Ferrand"
+    assert said.title == "Chat with Ines Ferrand: Then I will bake something."
     assert [record.fields[1].lines] == [[7]]
 
 
@@ -78,7 +78,7 @@ def test_settings_are_known_by_their_header():
 
     assert said.records[0].type == "SettingsPage"
     assert said.records[0].text("name") == "Player preferences"
-    assert said.title == "Settings: Player preferences"
+    assert said.title == "Player preferences"
 
 
 def test_a_recipe_has_its_ingredients():
