@@ -116,7 +116,7 @@ def _labelled(question: Question, lines: list[str], folded: list[str]) -> str:
             continue
         rest = lines[at][-len(behind) :].strip() if colon and behind.strip() else ""
         rest = rest or (lines[at + 1] if at + 1 < len(lines) and folded[at + 1] not in named else "")
-        if rest and _fits(question, rest):
+        if rest and _fits(question, rest, is_field=worth[0]):
             best, value = worth, rest[:MAX_LINE]
     return value
 
@@ -129,15 +129,23 @@ def _labels_of(question: Question) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for word in (*question.words, *question.helpful):
         plain = terms.fold(word).casefold()
-        forms = [plain, *(form.format(plain) for form in questions.LABELS), *questions.SAME.get(plain, ())]
-        found |= dict.fromkeys(forms, word in question.helpful)
+        if plain in question.text:  # and not only in the question before
+            forms = [
+                plain,
+                *(form.format(plain) for form in questions.LABELS),
+                *questions.SAME.get(plain, ()),
+            ]
+            found |= dict.fromkeys(forms, False)
     return found | {name: True for key in names for name in questions.all_names(questions.FIELDS[key])}
 
 
-def _fits(question: Question, value: str) -> bool:
-    return question.wish not in ("when", "amount", "number", "long") or questions.answers(
-        question.wish if question.wish != "amount" else "number", value
-    )
+def _fits(question: Question, value: str, *, is_field: bool) -> bool:
+    """Whether a value is of the kind that is wished for. Behind a word that names no field, it must be: a
+    heading is no label.
+    """
+    if question.wish in ("when", "number", "long") or (question.wish and not is_field):
+        return questions.answers(question.wish, value)
+    return is_field
 
 
 def _pieces(words: Sequence[str]) -> set[str]:

@@ -110,7 +110,8 @@ def from_results(question: str, results: Sequence[str]) -> str:
     planned = [answer for answer in useful if answer.get("tool") == AGENDA]
     others = [answer for answer in useful if answer.get("tool") not in (SEARCH, READ, SAVE, AGENDA)]
     parts = [_results_text([answer], texts) for answer in saved]
-    parts += [_agenda_text(answer, texts) for answer in planned]
+    language = "zh" if questions.is_chinese(question) else "en"
+    parts += [_agenda_text(answer, texts, language) for answer in planned]
     parts += [_results_text(screenshots, texts), _others_text(others, texts)]
     return "\n\n".join(filter(None, parts))
 
@@ -260,7 +261,8 @@ def _agenda(question: str, answer: dict[str, Any], texts: dict[str, str]) -> Rep
         Source(result["id"], str(result.get("title") or ""), [str(result.get("snippet") or "")])
         for result in results
     ]
-    return Reply(_agenda_text(answer, texts), [], sources)
+    language = "zh" if questions.is_chinese(question) else "en"
+    return Reply(_agenda_text(answer, texts, language), [], sources)
 
 
 def _taken_text(answer: dict[str, Any], texts: dict[str, str]) -> str:
@@ -277,7 +279,7 @@ def _taken_text(answer: dict[str, Any], texts: dict[str, str]) -> str:
     return "\n".join([texts["taken"].format(count=count), "", *lines])
 
 
-def _agenda_text(answer: dict[str, Any], texts: dict[str, str]) -> str:
+def _agenda_text(answer: dict[str, Any], texts: dict[str, str], language: str) -> str:
     """What the agenda has, each with its day and its screenshot."""
     if error := answer.get("error"):
         return texts["failed"].format(error=error)
@@ -285,7 +287,7 @@ def _agenda_text(answer: dict[str, Any], texts: dict[str, str]) -> str:
     if not results:
         return texts["free"]
     lines = [
-        f"- {str(result.get('starts_at', '')).replace('T', ' ')}: **{result.get('title')}** (#{result['id']})"
+        f"- {templates.when(str(result.get('starts_at', '')), language)}: {_listed_name(result)}"
         for result in results
     ]
     if (more := answer.get("total", 0) - len(lines)) > 0:
@@ -404,7 +406,8 @@ def _single(asked: Question, one: _Candidate, texts: dict[str, str]) -> list[str
         quoted = one.fact.text or " / ".join(one.quote.lines)
         return [f"**{one.fact.value}**", name, *([f"> {quoted}"] if quoted else [])]
     if one.quote.value:
-        return [f"**{one.quote.value}**", name]
+        quoted = "\n".join(f"> {line}" for line in one.quote.lines)
+        return [f"**{one.quote.value}**", name, quoted]
     parts = [name, "\n".join(f"> {line}" for line in one.quote.lines)]
     if not one.quote.has_wish and (sentence := texts.get(f"no {asked.wish}")):
         parts.append(sentence.format(day=_day(one.result)))
@@ -427,7 +430,7 @@ def _counted(asked: Question, answers: list[dict[str, Any]], texts: dict[str, st
     )
     if not (results := _results(listing)) or not ((questions.wants_sum(asked) and sums) or count):
         return None
-    lines = [f"- {result.get('title')} (#{result['id']})" for result in results]
+    lines = [f"- {_listed_name(result)}" for result in results]
     sources = [source for result in results for source in _amounts(result)]
     if (more := listing.get("total", 0) - len(lines)) > 0:
         lines.append(texts["more"].format(more=more))

@@ -97,6 +97,7 @@ def test_a_message_is_answered_and_both_are_stored(asking, fake_llm):
         "role": "assistant",
         "content": "Hello, what can I find for you?",
         "tool_calls": [],
+        "citations": [],
     }
     assert re.fullmatch("[0-9a-f]{32}", reply["conversation_id"])
     first, second = stored(asking, reply["conversation_id"])

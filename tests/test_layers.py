@@ -278,6 +278,7 @@ READERS = {
     "McpServer": {"assistant.offers", "assistant.tools"},
     "Memory": {"upkeep.cleanup", "upkeep.export"},
     "Message": {
+        "assistant.citations",
         "assistant.confirmation",
         "assistant.openings",
         "assistant.rounds",

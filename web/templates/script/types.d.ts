@@ -347,7 +347,15 @@ interface MessageFields {
   tool_calls: string | null;
   tool_name: string | null;
   has_attachment: boolean;
+  citations: Citation[];
   created_at: string;
+}
+
+interface Citation {
+  photo_id: number;
+  text: string;
+  lines: number[];
+  boxes: Box[];
 }
 
 interface PendingCall {

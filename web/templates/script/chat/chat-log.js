@@ -11,10 +11,12 @@ import { dropBroken } from "../base/picture-file.js";
 import { t } from "../base/texts.js";
 import { lookUp, reasonOf, veilable } from "../viewer/veil.js";
 import { openPhoto } from "../viewer/viewer.js";
+import { cutouts } from "./cutouts.js";
 
-const BUILT_IN_TOOLS = ["search_knowledge_base", "get_screenshot", "agenda", "web_search", "save_memory"];
-const SEARCHES = ["search_knowledge_base", "agenda", "web_search"];
-const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot", "agenda"];
+const BUILT_IN_TOOLS = ["search_knowledge_base", "get_screenshot", "agenda", "list_records", "web_search", "save_memory"];
+const SEARCHES = ["search_knowledge_base", "agenda", "list_records", "web_search"];
+const SCREENSHOT_TOOLS = ["search_knowledge_base", "get_screenshot", "agenda", "list_records"];
+const LONGEST_VALUE = 120; // characters that are shown large
 const CITATION = /#(\d{1,15})(?!\d)/g;
 
 // The stored messages of one conversation.
@@ -27,6 +29,8 @@ export class MessageLog {
   #titles = new Map(); // by id, of the screenshots that tools returned
   /** @type {ToolCall[]} */
   #calls = []; // that have no result yet
+  /** @type {Steps | null} */
+  #steps = null; // of the present turn
   /** @type {string[]} */
   #urls = [];
   #pictureOf;
@@ -66,6 +70,7 @@ export class MessageLog {
   #say(message) {
     this.asked = message;
     this.answered = false;
+    this.#steps = null;
     const sent = this.#pictureOf(message);
     const url = sent ? URL.createObjectURL(sent) : "";
     if (url) this.#urls.push(url);
@@ -78,13 +83,20 @@ export class MessageLog {
     const calls = readJson(message.tool_calls) ?? [];
     if (Array.isArray(calls) && calls.length) {
       this.#calls = calls.map((call) => new ToolCall(call.function ?? {}));
-      this.element.append(h("li.stack.tight", this.#calls.map((call) => call.element)));
+      this.#steps ??= new Steps();
+      this.#steps.add(this.#calls);
+      if (!this.#steps.element.isConnected) this.element.append(this.#steps.element);
     }
     if (message.content) {
       this.answered = true;
       const body = h("div.chat-answer.prose", h("span.visually-hidden", t("message.assistant")), markdown(message.content));
-      const ids = linkCitations(body, this.#titles);
-      this.element.append(h("li", body, citedPhotos(ids, this.#titles)));
+      const citations = message.citations ?? [];
+      const shown = new Set(citations.map(({ photo_id: id }) => id));
+      const isValue = liftValue(body);
+      if (isValue && shown.size === 1) leaveSourceTo(body);
+      const ids = linkCitations(body, this.#titles).filter((id) => !shown.has(id));
+      this.element.append(h("li", body, cutouts(citations, this.#titles), citedPhotos(ids, this.#titles)));
+      if (this.#steps) this.element.append(this.#steps.element); // the steps come after what they have led to
     }
   }
 
@@ -99,6 +111,7 @@ export class MessageLog {
       }
     }
     this.#calls.shift()?.settle(message.tool_name ?? "", said, results);
+    this.#steps?.count(message.tool_name ?? "", Boolean(said.error));
   }
 }
 
@@ -126,6 +139,64 @@ export function sentPicture(url) {
  *
  * @typedef {{ id?: unknown, title?: unknown, url?: unknown, summary?: unknown, snippet?: unknown } | null} ToolResult
  */
+
+// The tool calls of a turn, folded into one line: "Searched, read 3".
+class Steps {
+  /** @type {Map<string, number>} */
+  #counts = new Map();
+  #failed = 0;
+
+  constructor() {
+    this.summary = h("span", t("steps.running"));
+    this.calls = h("div.stack.tight.chat-steps-calls");
+    this.element = h("li", h("details.chat-steps", h("summary", icon("tool"), this.summary), this.calls));
+  }
+
+  /** @param {ToolCall[]} calls */
+  add(calls) {
+    add(this.calls, calls.map((call) => call.element));
+  }
+
+  /**
+   * @param {string} tool
+   * @param {boolean} failed
+   */
+  count(tool, failed) {
+    const name = BUILT_IN_TOOLS.includes(tool) ? tool : "other";
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+    this.#failed += Number(failed);
+    const parts = [...this.#counts].map(([step, count]) => t(`steps.${step}`, { count }));
+    if (this.#failed) parts.push(t("steps.failed", { count: this.#failed }));
+    const line = parts.join(t("steps.comma"));
+    this.summary.textContent = line.slice(0, 1).toUpperCase() + line.slice(1);
+  }
+}
+
+/**
+ * Show a value large that is the whole first paragraph of an answer. Returns whether there is one.
+ *
+ * @param {HTMLElement} body
+ */
+function liftValue(body) {
+  const first = body.querySelector(":scope > p");
+  const isValue = first !== null && first.previousElementSibling?.matches(".visually-hidden") === true
+    && first.childNodes.length === 1 && first.firstElementChild?.tagName === "STRONG" && (first.textContent ?? "").length <= LONGEST_VALUE;
+  first?.classList.toggle("chat-value", isValue);
+  return isValue;
+}
+
+/**
+ * Remove what an answer says of its only source, if it says nothing else: the cut-out shows that.
+ *
+ * @param {HTMLElement} body
+ */
+function leaveSourceTo(body) {
+  const rest = [...body.children].slice(2);
+  const [source, quote] = rest;
+  if (rest.length && rest.length <= 2 && /^#\d+ /.test(source.textContent ?? "") && (!quote || quote.tagName === "BLOCKQUOTE")) {
+    rest.forEach((element) => element.remove());
+  }
+}
 
 // One tool call: the summary says what happened; expanded, it shows the arguments and the results.
 class ToolCall {
@@ -240,8 +311,15 @@ function linkCitations(root, known) {
       const id = Number(match[1]);
       if (!known.has(id)) continue;
       ids.add(id);
-      pieces.push(node.data.slice(end, match.index), citation(id, match[0]));
+      const before = node.data.slice(end, match.index);
       end = match.index + match[0].length;
+      const title = node.data.slice(end).trim() ? null : node.nextElementSibling;
+      const isTitled = title?.tagName === "STRONG" && node.nextSibling === title;
+      pieces.push(before, citation(id, isTitled ? title.textContent ?? match[0] : match[0]));
+      if (isTitled) {
+        title.remove();
+        end = node.data.length;
+      }
     }
     if (pieces.length) node.replaceWith(...pieces, node.data.slice(end));
   }
