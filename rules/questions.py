@@ -217,7 +217,8 @@ def agenda_period(question: str) -> str | None:
     if is_chinese(text):
         only = not any(map(str.isalnum, _AGENDA_CHINESE.sub("", text)))
     else:
-        words = {_plain(word) for word in _WORD.findall(text)} - (figures.MONTHS.keys() if span else set())
+        words = {_plain(word) for word in _WORD.findall(text)}
+        words -= {word for word in words if word in figures.MONTHS or word.isdigit()} if span else set()
         only = words <= _AGENDA_WORDS | _QUESTION_WORDS and "last" not in words
     return (period or (span if span[:1].isdigit() else "")) if only else None
 

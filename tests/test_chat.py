@@ -1247,3 +1247,12 @@ def test_the_embedded_model_reads_an_attached_picture(client):
     ]
 
     assert "Invoice 2024" in content
+
+
+@pytest.mark.parametrize("question", ["What did I save this week?", "我今天保存了什么？"])
+def test_the_embedded_model_lists_what_was_saved_lately(client, question):
+    old = client.upload(draw("old"), original_timestamp="1262304000000").json["id"]
+    new = client.upload(draw("new")).json["id"]
+    content = say(client, question)["message"]["content"]
+    assert f"#{new} " in content
+    assert f"#{old} " not in content

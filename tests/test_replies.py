@@ -10,6 +10,7 @@ from app import create_app
 from database import db
 from engines.records import Field, Record, checked
 from models import Analysis
+from rules import questions
 from tests.support.client import Client
 from tests.support.library import Library
 
@@ -284,3 +285,68 @@ def test_a_new_subject_is_not_mixed_with_the_one_before(asked):
 @pytest.mark.parametrize("question", ["?", "。。。", "and", "x" * 9_000, "它" * 3_000, "when " * 2_000, "#1"])
 def test_any_question_has_an_answer(asked, question):
     assert asked(question)[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("What did I save this week?", "screenshots from then|saved no screenshot in that time"),
+        ("我这周保存了什么？", "张截图|这段时间没有保存截图"),
+        ("Which bills and deadlines are coming up?", "agenda"),
+        ("最近有哪些账单和截止日期？", "日程"),
+        ("Find the address of the restaurant I saved", "I found nothing"),
+        ("找一下我保存的餐厅地址", "没有找到"),
+    ],
+)
+def test_the_prompts_that_the_page_offers_are_answered(asked, question, words):
+    content, _, _ = asked(question)
+    assert re.search(words, content)
+
+
+@pytest.mark.parametrize("question", ["Hello", "Thank you!", "你好", "谢谢"])
+def test_small_talk_has_one_honest_sentence(asked, question):
+    content, cited, _ = asked(question)
+    assert not cited
+    assert "\n" not in content
+    assert ("Ask me about" in content) or ("可以问我" in content)
+
+
+@pytest.mark.parametrize(
+    ("question", "period"),
+    [
+        ("What is on my agenda in December?", "12"),
+        ("Any appointments in March 2027?", "2027-03"),
+        ("12月有什么安排？", "12"),
+        ("What is due this week?", "this_week"),
+        ("Which bills are coming up?", ""),
+        ("What did I buy in December?", None),
+    ],
+)
+def test_a_question_about_the_agenda_names_its_time(question, period):
+    assert questions.agenda_period(question) == period
+
+
+@pytest.mark.parametrize(
+    ("question", "since"),
+    [
+        ("What did I save this week?", "this_week"),
+        ("Show me the screenshots from today", "today"),
+        ("我今天保存了什么？", "today"),
+        ("What did I spend this week?", ""),
+        ("这个月花了多少钱？", ""),
+    ],
+)
+def test_a_question_about_everything_that_was_saved_names_its_time(question, since):
+    assert questions.saved_since(question) == since
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("Which seat do I have on the flight to Porto?", "14C"),
+        ("预算评审的地点？", "三号楼二层会议室"),
+    ],
+)
+def test_the_value_of_a_label_stands_alone(asked, question, value):
+    content, _, _ = asked(question)
+    assert value in content.split("\n\n")[0]

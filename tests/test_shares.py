@@ -1,5 +1,7 @@
 """Sharing a picture: what is sensitive is painted over in the pixels, as a file and by a link that ends."""
 
+import contextlib
+import hashlib
 import io
 from datetime import timedelta
 
@@ -8,10 +10,14 @@ from PIL import Image
 
 import database
 import readings
+from benchmarks import described, redacted
 from clock import utc_now
 from database import db
 from engines.lines import Line, Page
+from errors import NotFound
 from models import Share
+from outlets import shares
+from rules.embedded import LocalModel
 from tests.support.client import Client
 from tests.support.drawing import draw
 
@@ -230,3 +236,115 @@ def test_a_turned_picture_is_painted_where_it_is_seen(client):
     assert picture.size == (200, 400)
     assert is_black(picture, 100, 20)
     assert not is_black(picture, 100, 200)
+
+
+# Method, path, headers: ways to get at anything else with the address of a link. `{secret}` is what the
+# address carries, `{id}` the shared photo, `{other}` another one, `{share}` the link's id.
+WAYS = [
+    # the secret in the place of a key
+    ("GET", "/api/photos", {"Authorization": "Bearer {secret}"}),
+    ("GET", "/api/photos", {"Authorization": "Basic {secret}"}),
+    ("GET", "/api/photos", {"X-API-Key": "{secret}"}),
+    ("GET", "/api/photos", {"Cookie": "key={secret}; session={secret}; token={secret}"}),
+    ("GET", "/api/photos?key={secret}&token={secret}&api_key={secret}", {}),
+    ("GET", "/api/photos/{id}", {"Authorization": "Bearer {secret}"}),
+    ("GET", "/api/photos/{id}/image", {"Authorization": "Bearer {secret}"}),
+    ("GET", "/api/photos/{id}/thumbnail", {"Authorization": "Bearer {secret}"}),
+    ("GET", "/api/photos/{id}/lines", {"Authorization": "Bearer {secret}"}),
+    ("GET", "/api/photos/{id}/redaction", {"Authorization": "Bearer {secret}"}),
+    ("POST", "/api/photos/{id}/redacted", {"Authorization": "Bearer {secret}"}),
+    ("POST", "/api/photos/{id}/shares", {"Authorization": "Bearer {secret}"}),
+    ("DELETE", "/api/photos/{id}", {"Authorization": "Bearer {secret}"}),
+    ("GET", "/api/search?q=lunch", {"Authorization": "Bearer {secret}"}),
+    ("GET", "/api/records.csv", {"Authorization": "Bearer {secret}"}),
+    ("GET", "/api/shares", {"Authorization": "Bearer {secret}"}),
+    ("DELETE", "/api/shares/{share}", {"Authorization": "Bearer {secret}"}),
+    ("POST", "/api/tokens", {"Authorization": "Bearer {secret}"}),
+    ("GET", "/api/export", {"Authorization": "Bearer {secret}"}),
+    ("POST", "/mcp", {"Authorization": "Bearer {secret}"}),
+    ("POST", "/api/chat/send", {"Authorization": "Bearer {secret}"}),
+    # longer, shorter and other addresses
+    ("GET", "/s/{secret}/", {}),
+    ("GET", "/s/{secret}/image", {}),
+    ("GET", "/s/{secret}/lines", {}),
+    ("GET", "/s/{secret}.json", {}),
+    ("GET", "/s/{secret}/../../api/photos", {}),
+    ("GET", "/s/{secret}%2F..%2F..%2Fapi%2Fphotos", {}),
+    ("GET", "/s/..%2fapi%2fphotos", {}),
+    ("GET", "/s/{secret}%00", {}),
+    ("GET", "/s/{secret}%20", {}),
+    ("GET", "/s/{secret}{secret}", {}),
+    ("GET", "/s/{shorter}", {}),
+    ("GET", "/s/{swapped}", {}),
+    ("GET", "/s/{digest}", {}),
+    ("GET", "/s/{share}", {}),
+    ("GET", "/s/%25", {}),
+    ("GET", "/s/' OR 1=1 --", {}),
+    ("GET", "/s/", {}),
+    ("GET", "/s", {}),
+    # other methods and headers on the link itself
+    ("POST", "/s/{secret}", {}),
+    ("PUT", "/s/{secret}", {}),
+    ("PATCH", "/s/{secret}", {}),
+    ("DELETE", "/s/{secret}", {}),
+    ("HEAD", "/s/{secret}", {}),
+    ("GET", "/s/{secret}?photo_id={other}&id={other}", {}),
+    ("GET", "/s/{secret}?redact=none&boxes=[]&format=png&original=1", {}),
+    ("GET", "/s/{secret}", {"X-HTTP-Method-Override": "DELETE"}),
+    ("GET", "/s/{secret}", {"X-Original-URL": "/api/photos", "X-Rewrite-URL": "/api/photos"}),
+    ("GET", "/s/{secret}", {"Range": "bytes=0-99999999"}),
+    ("GET", "/s/{secret}", {"Accept": "application/json"}),
+    ("GET", "/s/{secret}", {"Accept": "text/html", "X-Forwarded-Prefix": "/api"}),
+    ("GET", "/s/{secret}", {"If-None-Match": "*", "If-Modified-Since": "Sat, 01 Jan 2000 00:00:00 GMT"}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "headers"), WAYS)
+def test_nothing_else_is_reached_with_the_address_of_a_link(client, shared_photo, method, path, headers):
+    other = client.upload(draw("another screenshot")).json["id"]
+    new = client.post(f"/api/photos/{shared_photo}/shares", json={})
+    secret = path_of(new).rpartition("/")[2]
+    known = {
+        "secret": secret, "shorter": secret[:-1], "swapped": secret.swapcase(), "id": shared_photo,
+        "digest": hashlib.sha256(secret.encode()).hexdigest(), "other": other, "share": new.json["id"],
+    }  # fmt: skip
+    body = {} if method in ("POST", "PUT", "PATCH") else None
+    answer = stranger(client).open(
+        path.format(**known),
+        method=method,
+        headers={name: value.format(**known) for name, value in headers.items()},
+        json=body,
+    )
+    if answer.status_code < 400 and answer.data:
+        # The only thing there is: the picture, painted over.
+        assert path.startswith("/s/{secret}")
+        picture = opened(answer)
+        assert picture.size == (800, 400)
+        assert is_black(picture, 600, 170)
+    assert client.get(f"/api/photos/{shared_photo}").status_code == 200
+    assert [one["id"] for one in client.get("/api/shares").json["shares"]] == [new.json["id"]]
+
+
+@pytest.mark.parametrize(("before", "alive"), [(0.001, True), (0.0, False), (-0.001, False)])
+def test_a_link_is_dead_at_its_second(client, shared_photo, before, alive):
+    new = client.post(f"/api/photos/{shared_photo}/shares", json={"expires_in": 60})
+    secret = path_of(new).rpartition("/")[2]
+    with database.scope():
+        ends = Share.get().expires_at
+        if alive:
+            assert shares.seen(secret, now=ends - timedelta(seconds=before))[0] == shared_photo
+        else:
+            with pytest.raises(NotFound):
+                shares.seen(secret, now=ends - timedelta(seconds=before))
+
+
+@pytest.mark.slow
+def test_nothing_of_a_recognised_secret_is_read_again_after_redaction(tmp_path):
+    """A part of `benchmarks/redacted.py`, which has 300 screens."""
+    with (
+        described.service(tmp_path) as app,
+        contextlib.closing(LocalModel(ocr_model="both", language="en")) as model,
+    ):
+        found = list(redacted.results(app, model, 16))
+    assert [(one.name, one.left) for one in found if one.left] == []
+    assert sum(one.recognised for one in found) >= 14

@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -73,7 +74,9 @@ def two(tmp_path, fake_llm):
 def by(
     service: Service, worker: psutil.Process, method: str, path: str, body=None, *, address: str = "192.0.2.1"
 ):
-    """The status and the JSON of a request that this very worker answers: it has accepted the connection."""
+    """The status and the content, JSON decoded, of a request that this very worker answers: it has accepted
+    the connection.
+    """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
@@ -87,7 +90,10 @@ def by(
                 headers = {**service.bearer, "X-Forwarded-For": address, "Content-Type": "application/json"}
                 connection.request(method, path, None if body is None else json.dumps(body), headers)
                 answer = connection.getresponse()
-                return answer.status, json.loads(answer.read())
+                content = answer.read()
+                return answer.status, json.loads(
+                    content
+                ) if "json" in answer.headers.get_content_type() else content
         finally:
             connection.close()
     raise AssertionError(f"worker {worker.pid} accepts no connection")
@@ -124,6 +130,46 @@ def test_what_one_worker_has_analysed_is_found_with_a_typo_through_both(service,
     assert found(service, one, "zanzibra") == found(service, other, "zanzibra") == [photo]
     assert by(service, one, "DELETE", f"/api/photos/{photo}")[0] == 200
     assert found(service, other, "zanzibra") == found(service, other, "zanzibar") == []
+
+
+def shared(service: Service, name: str) -> tuple[int, dict, str]:
+    """A photo, a link to it that lasts a minute, and the path of that."""
+    photo = service.upload(draw(name))["id"]
+    body = {"redact": "none", "expires_in": 60}
+    new = service.call("POST", f"/api/photos/{photo}/shares", json=body).json()
+    return photo, new, "/s/" + new["url"].rpartition("/s/")[2]
+
+
+@pytest.mark.parametrize("ending", ["revoked", "trashed", "deleted"])
+def test_a_link_to_a_picture_ends_at_once_in_both_workers(service, ending):
+    one, other = service.workers
+    photo, new, path = shared(service, f"Shared until it is {ending}")
+    assert [by(service, worker, "GET", path)[0] for worker in (one, other)] == [200, 200]
+    match ending:
+        case "revoked":
+            ended = by(service, one, "DELETE", f"/api/shares/{new['id']}")
+        case "trashed":
+            ended = by(service, one, "POST", "/api/photos/batch", {"ids": [photo], "action": "trash"})
+        case _:
+            ended = by(service, one, "DELETE", f"/api/photos/{photo}")
+    assert ended[0] == 200
+    assert [by(service, worker, "GET", path)[0] for worker in (other, one)] == [404, 404]
+
+
+@pytest.mark.slow
+def test_a_link_to_a_picture_is_dead_at_its_second_in_both_workers(service):
+    _, new, path = shared(service, "Shared for a minute")
+    ends = datetime.fromisoformat(new["expires_at"]).replace(tzinfo=UTC).timestamp()
+    while (left := ends - time.time()) > 0:
+        for worker in service.workers:
+            asked = time.time()
+            status = by(service, worker, "GET", path, address="192.0.2.7")[0]
+            assert status == 200 or time.time() >= ends, f"dead {ends - asked:.2f} s early"
+        time.sleep(min(4.0, max(0.0, left / 2)))
+    assert [by(service, worker, "GET", path, address="192.0.2.8")[0] for worker in service.workers] == [
+        404,
+        404,
+    ]
 
 
 def test_a_configuration_set_in_one_worker_is_shown_by_the_other_at_once_and_used_when_its_cache_ends(
