@@ -9,10 +9,10 @@ import { folders, tell } from "./base/upload.js";
 
 route("library", library);
 route("chat", laterView("chat", { title: "chat.title", icon: "chat" }));
+route("agenda", laterView("agenda", { title: "agenda.title", icon: "calendar" }));
 route("notes", laterView("notes", { title: "notes.title", icon: "note" }));
 route("settings", laterView("settings", { title: "settings.title", icon: "settings" }));
 route("trash", laterView("trash", { title: "trash.title", icon: "trash", within: "library" }));
-route("agenda", laterView("agenda", { title: "agenda.title", icon: "calendar", within: "library" }));
 route("records", laterView("records", { title: "tables.title", icon: "receipt", within: "library" }));
 route("threads", laterView("threads", { title: "threads.title", icon: "folder", within: "library" }));
 route("expiring", laterView("expiring", { title: "expiring.title", icon: "clock", within: "library" }));

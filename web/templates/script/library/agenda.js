@@ -17,6 +17,8 @@ const NEAREST = 4; // above the library
 const NEAR_DAYS = 30;
 const AGENDA_SHOWN = 100;
 const LOOKS_EVERY = 60; // seconds
+const STRIP_DAYS = 28;
+const BESIDE = "(min-width: 1200px)"; // the picture is beside the list
 
 /** @typedef {"today" | "tomorrow" | "week" | "later"} Section */
 
@@ -194,8 +196,13 @@ export const agenda = {
         return emptyState({ glyph: "calendar", title: t(isPast ? "agenda.nonePast" : "agenda.none"), text: t("agenda.noneText") });
       }
       const rows = items.map((item) => agendaRow(item, now, { open: () => open(item, items), dismiss: () => remove(item) }));
+      const side = h("aside.agenda-side", { label: t("agenda.picture") });
+      const show = (/** @type {number} */ at) => beside(side, rows, at, items[at], () => open(items[at], items));
+      rows.forEach((row, at) => listen(row, { pointerenter: () => show(at), focusin: () => show(at) }));
+      show(0);
       return [
-        isPast ? byMonth(items, rows) : bySection(items, rows, now),
+        !isPast && dayStrip(items, rows, now),
+        h("div.agenda-columns", h("div.stack", isPast ? byMonth(items, rows) : bySection(items, rows, now)), side),
         total > AGENDA_SHOWN && h("p.muted", t("agenda.first", { count: formatNumber(AGENDA_SHOWN) })),
       ];
     };
@@ -248,6 +255,46 @@ export const agenda = {
     ];
   },
 };
+
+/**
+ * Show the picture of a row beside the list, where the screen is wide enough.
+ *
+ * @param {HTMLElement} side
+ * @param {HTMLElement[]} rows
+ * @param {number} at
+ * @param {Entry} item
+ * @param {() => unknown} open
+ */
+function beside(side, rows, at, item, open) {
+  if (rows[at].classList.contains("beside") || !matchMedia(BESIDE).matches) return;
+  rows.forEach((row, place) => row.classList.toggle("beside", place === at));
+  const shown = h("button", { type: "button", tabindex: "-1", label: t("agenda.find", { title: titleOf(item) }), on: { click: open } });
+  veilable(shown, veilableOf(item), (veiled) => fill(shown, veiled ? icon("hidden") : picture(`/api/photos/${item.photo_id}/image`, "")));
+  fill(side, shown);
+}
+
+/**
+ * The days of the next weeks. One that has something leads to its first row.
+ *
+ * @param {Entry[]} items
+ * @param {HTMLElement[]} rows
+ * @param {Date} now
+ */
+function dayStrip(items, rows, now) {
+  const weekday = new Intl.DateTimeFormat(document.documentElement.lang, { weekday: "short" });
+  const days = Array.from({ length: STRIP_DAYS }, (_, after) => daysAfter(now, after));
+  return h("ol.agenda-strip", { label: t("agenda.days") }, days.map((day, after) => {
+    const own = items.flatMap(({ starts_at: start }, at) => (start.startsWith(day) ? [at] : []));
+    const begins = after === 0 || day.endsWith("-01");
+    const name = begins ? formatMonthShort(day) : weekday.format(new Date(`${day}T12:00`));
+    const content = [h("span", name), h("b", Number(day.slice(8))), h("i")];
+    const kind = after === 0 ? "agenda-day today" : "agenda-day";
+    if (!own.length) return h("li", h("span", { class: kind }, content));
+    const label = t("agenda.onDay", { day: formatDay(day, now, "long"), count: formatNumber(own.length) });
+    const press = () => /** @type {HTMLElement} */ (rows[own[0]].querySelector("a")).focus();
+    return h("li", h("button", { type: "button", class: kind, label, on: { click: press } }, content));
+  }));
+}
 
 /**
  * @param {Entry} entry
