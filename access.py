@@ -82,6 +82,7 @@ READING = frozenset(
         "words.list_tags",
         "words.list_sensitive",
         "retention.expiring",
+        "stacks.list_duplicates",
         "readings.show",
         "devices.list_devices",
         "devices.show_sync_state",

@@ -49,7 +49,7 @@ import uploads
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
 from commands import table
-from curation import batch, opened, originals, retention, searches, trash, words
+from curation import batch, opened, originals, retention, searches, stacks, trash, words
 from errors import (
     BadInput,
     DataDamaged,
@@ -89,6 +89,7 @@ BLUEPRINTS = (
     batch.routes,
     originals.routes,
     retention.routes,
+    stacks.routes,
     devices.routes,
     search.routes,
     searches.routes,

@@ -1,4 +1,5 @@
-"""Stacks: the same screen several times, shown as one tile, and nothing is deleted for it.
+"""Stacks: the same screen several times, shown as one tile, and nothing is deleted for it;
+`/api/photos/duplicates`.
 
 A stack has the pictures with the same bytes, of any device and time, and near-duplicates of one device
 within a day (`rules/likeness.py`). A photo is compared when it is stored and again when it was read; what
@@ -13,9 +14,10 @@ by triggers (`migrations/0013_stacks.py`): the kept one, or the newest.
 import contextlib
 import logging
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import peewee
+from flask import Blueprint
 
 import models
 import photos
@@ -26,10 +28,12 @@ from engines.lines import Page
 from errors import Unavailable, Unreadable, UnsupportedImage
 from models import Analysis, Photo, Stacked, Uncompared
 from rules import likeness
+from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
 MOST_MEMBERS = 100
+MOST_LISTED = 500  # photos of the stacks in one list
 SPAN = timedelta(days=1)  # between near-duplicates
 MOST_NEIGHBOURS = 200  # photos before and after, whose hashes are compared
 MOST_READ = 24  # of them, whose words are compared
@@ -95,6 +99,35 @@ def same_words(photo_id: int, analyser: str) -> tuple[int | None, bool]:
                 return row.photo_id, False
             awaited = True
     return None, awaited
+
+
+def duplicates() -> shapes.Duplicates:
+    """The newest stacks, each with its photos: as many whole stacks as have MOST_LISTED photos together."""
+    sizes = (
+        Stacked.select(peewee.fn.MIN(Stacked.photo), peewee.fn.COUNT(Stacked.photo))
+        .group_by(Stacked.stack_id)
+        .having(peewee.fn.COUNT(Stacked.photo) > 1)
+        .order_by(Stacked.stack_id.desc())
+        .tuples()
+    )
+    rows: list[Any] = list(sizes)
+    listed: list[int] = []
+    left = MOST_LISTED
+    for first, size in rows:
+        left -= size
+        if left < 0:
+            break
+        listed.append(first)
+    found = models.stacks_of(listed)
+    items = photos.list_items([photo_id for first in listed for photo_id in found[first].photo_ids])
+    by_id = {item["id"]: item for item in items}
+    return {
+        "total": len(rows),
+        "stacks": [
+            {"best": found[first].best, "photos": [by_id[photo_id] for photo_id in found[first].photo_ids]}
+            for first in listed
+        ],
+    }
 
 
 class _Found(NamedTuple):
@@ -207,3 +240,17 @@ def _hash(photo: Photo) -> bytes:
             return pictures.perceptual_hash(picture)
     log.info("photo %d cannot be compared: its picture is unreadable", photo.id)
     return NO_HASH
+
+
+# ----------------------------------------------------------------------------------------------------- routes
+
+routes = Blueprint("stacks", __name__, url_prefix="/api/photos")
+
+
+@routes.get("/duplicates")
+@inputs.operation()
+def list_duplicates() -> shapes.Duplicates:
+    """List the screens that were saved several times, the newest first, each with all its pictures. Whole
+    stacks with together 500 pictures at most are listed; `total` counts all stacks.
+    """
+    return duplicates()

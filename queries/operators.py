@@ -9,13 +9,15 @@ space after them. A minus in front of an operator, a word or a phrase excludes. 
 part of a number.
 
 What screenshots say is asked for by `type:receipt`, also by a beginning like `type:flight`, where a
-category's name means the category; by `seller:rewe`; by `amount:>20`, `amount:<=9.99`, `amount:10..20` or
+category's name means the category. A value may also be the page's word for it, in any of its languages, like
+`type:金融`. Sellers are asked for by `seller:rewe`; by `amount:>20`, `amount:<=9.99`, `amount:10..20` or
 `amount:5EUR`; and by `has:amount`. Amounts are compared without their sign.
 
 Days are those of this machine's time zone. `before:` is before the day, month or year begins, `after:` is
 after it has ended, `on:` is within it.
 """
 
+import functools
 import re
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
@@ -25,6 +27,7 @@ from clock import local_day, start_of_local
 from engines.findings import CATEGORIES, INTENTS
 from engines.records import TYPES
 from rules.holdings import KINDS
+from web import page_texts
 
 MOST = 32  # operators of a query; further ones are text
 
@@ -134,6 +137,7 @@ def _operator(name: str, value: str, excludes: bool, now: datetime) -> Operator 
     if name in _DATED:
         period = _period(name, value, now)
         return None if period is None else Operator("time", value, excludes, period)
+    value = _labelled(name, value)
     if name == "type":
         return _type(terms.fold(value).casefold().replace("-", "_"), excludes)
     if name == "amount":
@@ -143,6 +147,25 @@ def _operator(name: str, value: str, excludes: bool, now: datetime) -> Operator 
     if allowed is not None:
         value = terms.fold(value).casefold().replace("-", "_")
     return None if allowed is not None and value not in allowed else Operator(name, value, excludes)
+
+
+def _labelled(name: str, value: str) -> str:
+    """The value that the page offers under this label, in any of its languages; else `value` itself."""
+    return _labels().get(name, {}).get(terms.fold(value).casefold(), value)
+
+
+@functools.cache
+def _labels() -> dict[str, dict[str, str]]:
+    """By operator, the value of each label. A label of two values means the first, which is a category."""
+    labels: dict[str, dict[str, str]] = {}
+    offered = (("category", "category"), ("intent", "intent"), ("category", "type"), ("records", "type"))
+    for group, name in offered:
+        values = {*CATEGORIES, *INTENTS, *TYPES}
+        for code in page_texts.LANGUAGES:
+            for value, label in page_texts.language(code).texts[group].items():
+                if value in values:
+                    labels.setdefault(name, {}).setdefault(terms.fold(label).casefold(), value)
+    return labels
 
 
 def _type(value: str, excludes: bool) -> Operator | None:

@@ -138,6 +138,8 @@ def search(
         click.echo(texts.as_json(found))
         return
     hits = showing.dicts(found, "items")
+    for near_miss in showing.near_misses(found) if hits else ():
+        click.echo(near_miss, err=True)
     for hit in hits:
         showing.print_hit(hit, revealed=reveal)
         if with_pictures and (reveal or not showing.sensitive(hit)):

@@ -76,6 +76,16 @@ def print_hit(hit: Mapping[str, Any], *, revealed: bool) -> None:
             click.echo(f"        {texts.emphasised(line, matched)}")
 
 
+def near_misses(found: Mapping[str, Any]) -> list[str]:
+    """A line for each word of a search that is on no screenshot, with those that were taken for it."""
+    lines = []
+    for corrected in dicts(found, "corrected"):
+        word, matched = texts.safe(corrected.get("word")), _texts(corrected, "matched")
+        if word and matched:
+            lines.append(f"No screenshot has “{word}” itself. Near it: {', '.join(matched)}")
+    return lines
+
+
 def print_photo(photo: Mapping[str, Any], *, revealed: bool) -> None:
     is_veiled = bool(sensitive(photo)) and not revealed
     click.secho(_veil(photo) if is_veiled else _title(photo), bold=True)

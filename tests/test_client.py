@@ -117,6 +117,7 @@ def test_no_text_of_a_screenshot_controls_the_terminal(server, run, command):
     bad |= {"matched": [HOSTILE], "tags": [HOSTILE], "kind": HOSTILE, "quote": HOSTILE}
     bad |= {"starts_at": HOSTILE, "ends_at": HOSTILE, "photo_id": HOSTILE, "analysis": {"app_name": HOSTILE}}
     found = {"total": 1, "items": [bad], "nearest": [{"word": HOSTILE}]}
+    found["corrected"] = [{"word": HOSTILE, "matched": [HOSTILE]}]
     server.answer("/api/search", found)
     server.answer("/api/agenda", found)
     server.answer("/api/records", {"records": [{**bad, "type": HOSTILE, "line": HOSTILE}], "sums": [bad]})
@@ -126,6 +127,12 @@ def test_no_text_of_a_screenshot_controls_the_terminal(server, run, command):
     assert shown.exit_code == 0
     assert "owned" in shown.stdout
     assert not CONTROL.search(shown.output)
+
+
+def test_a_search_says_which_words_were_taken_for_others(server, run):
+    near = [{"word": "wifi", "matched": ["wiki", "wi-fi"]}]
+    server.answer("/api/search", {"total": 1, "items": [hit()], "corrected": near})
+    assert run("search", "wifi").stderr == "No screenshot has “wifi” itself. Near it: wiki, wi-fi\n"
 
 
 def test_json_is_whole_for_programs_and_harmless_for_terminals(server, run):

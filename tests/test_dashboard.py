@@ -16,7 +16,7 @@ from web import dashboard, shapes
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 MOST = 62_000  # bytes, compressed: it should be usable within a second on a slow line
 MOST_FONT = 110_000
-MOST_LATER = 68_000  # fetched when the page has nothing else to do
+MOST_LATER = 76_000  # fetched when the page has nothing else to do
 SCRIPTS = sorted((dashboard.TEMPLATES / "script").rglob("*.js"))
 FOLDERS = ("base", "viewer", "library", "chat", "settings")  # each imports from those before it
 

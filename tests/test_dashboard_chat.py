@@ -249,7 +249,7 @@ def test_an_unreachable_server_is_told_and_the_answer_found_when_it_is_back(dash
     page = dashboard.open_as_client("#/chat")
     page.route("**/api/chat/send", lambda route: route.abort())
     ask(page, "Are you there?")
-    expect(page.get_by_role("alert")).to_contain_text("Cannot reach the server")
+    expect(page.get_by_role("alert")).to_contain_text("Can’t reach your server")
     page.unroute("**/api/chat/send")
     dashboard.llm.answer("I am.")
     page.get_by_role("button", name="Try again").click()

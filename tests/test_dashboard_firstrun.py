@@ -190,7 +190,7 @@ def test_devices_are_those_that_upload_and_those_that_are_notified(dashboard):
     pixel, tablet = rows.filter(has_text="Pixel <b>8</b>"), rows.filter(has_text="Tablet")
     expect(pixel).to_contain_text("1 uploaded · last upload")
     expect(pixel).to_contain_text("Notifications on")
-    expect(rows.filter(has_text="Imported folders").get_by_role("button")).to_have_count(0)
+    expect(rows.filter(has_text="Imported folder").get_by_role("button")).to_have_count(0)
     expect(tablet).to_contain_text("No uploads yet")
     tablet.get_by_role("button", name="Stop notifications: Tablet").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop notifications").click()

@@ -76,7 +76,7 @@ def test_a_failure_is_said_in_place_and_can_be_tried_again(shared, failure):
         "another text": lambda route: route.fulfill(body="document.title = 'taken'"),
     }
     sentences = {
-        "no answer": "Cannot reach the server",
+        "no answer": "Can’t reach your server",
         "an error": "The server answered with status 503",
         "another text": "arrived incomplete or changed",
     }

@@ -47,13 +47,13 @@ def library(page):
     return page.get_by_role("heading", name="Library", level=1)
 
 
-def test_the_key_opens_the_page_and_is_forgotten_unless_it_shall_be_kept(furnished):
+def test_the_key_opens_the_page_and_is_kept_unless_it_shall_be_forgotten(furnished):
     page = furnished.open(signed_in=False)
+    page.get_by_label("Keep me signed in").uncheck()
     sign_in(page, KEY)
     expect(library(page)).to_be_visible()
     assert KEY not in page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie])")
     page.reload()
-    page.get_by_label("Keep me signed in").check()
     sign_in(page, KEY)
     expect(library(page)).to_be_visible()
     page.reload()
@@ -68,7 +68,22 @@ def test_a_wrong_key_and_an_absent_server_are_told_apart(dashboard):
     expect(page.get_by_role("alert")).to_contain_text("Wrong key")
     dashboard.service.kill()
     sign_in(page, KEY)
-    expect(page.get_by_role("alert")).to_contain_text("Cannot reach the server")
+    expect(page.get_by_role("alert")).to_contain_text("Can’t reach your server")
+
+
+@pytest.mark.slow
+def test_a_stopped_service_is_told_of_once_and_tried_again_until_it_is_there(furnished):
+    furnished.tolerate("ERR_FAILED")
+    page = furnished.open("#/notes")
+    expect(page.get_by_role("heading", name="Notes", exact=True)).to_be_visible()
+    page.route("**/api/**", lambda route: route.abort())
+    page.evaluate("location.hash = '#/chat'")
+    away = page.get_by_role("heading", name="Can’t reach your server. Trying again…")
+    expect(away).to_have_count(1)
+    expect(page.get_by_text("Something went wrong")).to_have_count(0)
+    page.unroute("**/api/**")
+    expect(away).to_have_count(0)
+    expect(page.locator(".unreachable")).to_have_count(0)
 
 
 def test_a_key_that_is_no_longer_accepted_leads_to_the_sign_in_and_is_forgotten(furnished):

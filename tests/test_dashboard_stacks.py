@@ -151,3 +151,26 @@ def test_axe_finds_nothing_at_a_stack(dashboard, axe, size, language, theme):
     shown(page, item["id"])
     expect(page.locator(".viewer-stack")).to_be_in_viewport()
     assert barriers(page, axe) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_all_duplicates_are_on_one_page_and_go_with_one_press_and_one_undo(dashboard, axe, size):
+    page = dashboard.open("#/duplicates", size=size)
+    choices = page.get_by_role("radio")
+    expect(choices).to_have_count(3)
+    best = dashboard.service.get("/api/photos/duplicates")["stacks"][0]["best"]
+    expect(page.get_by_role("radio", checked=True)).to_have_count(1)
+    everything = page.get_by_role("button", name="Delete the others (2, ")
+    expect(everything).to_contain_text("B)")  # with what it frees
+    assert barriers(page, axe) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    other = next(number for number in range(3) if not choices.nth(number).is_checked())
+    choices.nth(other).check(force=True)
+    everything.click()
+    expect(page.get_by_role("heading", name="No duplicates")).to_be_visible()
+    left = {photo["id"] for photo in dashboard.service.photos()}
+    assert best not in left
+    assert len(left) == 3
+    page.get_by_role("button", name="Undo").click()
+    expect(choices).to_have_count(3)

@@ -105,6 +105,7 @@ POST   /api/photos/batch
 POST   /api/photos/export
 GET    /api/photos/tags
 GET    /api/photos/sensitive
+GET    /api/photos/duplicates
 GET    /api/photos/expiring
 POST   /api/photos/expiring/keep
 GET    /api/openapi.json

@@ -12,12 +12,14 @@ import records
 import search
 from curation import opened
 from database import db
+from engines.findings import CATEGORIES, INTENTS
 from engines.records import Field, Record
 from models import Analysis, Photo, PhotoTag, SyncState
 from queries import candidates
 from queries.operators import MOST, NAMES, split
 from tests.support.library import NOW, Library
 from tests.support.properties import REPEATED, at_least
+from web import page_texts
 
 
 @pytest.fixture
@@ -146,6 +148,10 @@ def names(library, query, **options):
         ("type:flightreservation type:receipt", "map chat plain"),
         ("type:chat", "chat"),
         ("type:wifi", ""),
+        ("type:聊天", "chat"),
+        ("type:收据", "map plain"),
+        ('type:"web page"', "map"),
+        ("intent:提醒", "code"),
         ("has:amount", "map plain"),
         ("amount:>20", "map plain"),
         ("amount:>=23,80 amount:<24", "map"),
@@ -367,3 +373,14 @@ def test_the_operators_of_a_query_are_limited(shelf):
     query = " ".join(["-x"] * (MOST + 2))
     words, operators = split(query, now=NOW)
     assert (words.split(), len(operators)) == (["-x", "-x"], MOST)
+
+
+@pytest.mark.parametrize("code", page_texts.LANGUAGES)
+def test_what_the_filters_offer_works_as_an_operator_in_each_language(code):
+    texts = page_texts.language(code).texts
+    for value in CATEGORIES:
+        [operator] = split(f'type:"{texts["category"][value]}"', now=NOW).operators
+        assert (operator.name, operator.value) == ("category", value)
+    for value in INTENTS:
+        [operator] = split(f'intent:"{texts["intent"][value]}"', now=NOW).operators
+        assert (operator.name, operator.value) == ("intent", value)

@@ -118,6 +118,7 @@ LISTS = (
     *combined("/api/photos?trash=true", (), also=("", "page=2&page_size=1")),
     "/api/photos/tags",
     "/api/photos/expiring",
+    "/api/photos/duplicates",
     # A tag's photos are looked up one by one for further filters.
     *combined("/api/photos?tag=work", ("app=Mail", "kept=true", *PHOTO_FILTERS[:4]), also=("",)),
     *combined("/api/photos/timeline", ("app=Mail", *PHOTO_FILTERS[:4])),

@@ -233,6 +233,22 @@ def test_the_best_of_a_stack_has_the_most_text_and_the_rest_goes_to_the_trash(cl
     assert [(tile["id"], tile["stack"]) for tile in tiles(client)] == [(whole, None)]
 
 
+def test_all_duplicates_are_listed_with_their_sizes_the_newest_stack_first(client, add, stack, monkeypatch):
+    first = [add("one", screen()), add("one!", screen(time="9:52"), minutes=10)]
+    add("alone", screen(rows=("Settings", "Wi-Fi", "Bluetooth", "Display")), minutes=15)
+    later = [add("two", screen(rows=ROWS[:6])), add("two!", screen(rows=ROWS[:6], time="9:52"), minutes=5)]
+    stack()
+    found = client.get("/api/photos/duplicates").json
+    assert found["total"] == 2
+    assert [sorted(ids(one["photos"])) for one in found["stacks"]] == [later, first]
+    assert all(one["best"] in ids(one["photos"]) for one in found["stacks"])
+    assert all(photo["file_size"] > 0 for one in found["stacks"] for photo in one["photos"])
+    monkeypatch.setattr(stacks, "MOST_LISTED", 3)  # whole stacks only
+    found = client.get("/api/photos/duplicates").json
+    assert found["total"] == 2
+    assert [sorted(ids(one["photos"])) for one in found["stacks"]] == [later]
+
+
 def test_a_deleted_or_trashed_photo_leaves_its_stack_and_comes_back_to_it(client, add, stack, reading):
     first, second, third = (add(f"one{'!' * number}", screen(), minutes=number) for number in range(3))
     stack()

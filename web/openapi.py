@@ -36,6 +36,7 @@ RESOURCES = {
     "batch": "Photos",
     "originals": "Photos",
     "retention": "Photos",
+    "stacks": "Photos",
     "devices": "Photos",
     "opened": "Photos",
     "search": "Search",

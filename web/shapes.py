@@ -530,6 +530,16 @@ class PhotoPage(TypedDict):
     items: list[ListedPhoto]
 
 
+class DuplicateStack(TypedDict):
+    best: Annotated[int, Meta(description="the kept one, else the one with the most text, else the largest")]
+    photos: Annotated[list[PhotoItem], Meta(description="the one that is shown first, then the newest first")]
+
+
+class Duplicates(TypedDict):
+    total: Count
+    stacks: list[DuplicateStack]
+
+
 class AppCount(TypedDict):
     app_name: str
     photos: Count

@@ -2,7 +2,9 @@
 
 import { agenda, comingUp, photoAgenda } from "./library/agenda.js";
 import { chat } from "./chat/chat.js";
+import { openCommands, showKeys } from "./base/commands.js";
 import { pickFolder, uploadEntries } from "./base/folders.js";
+import { duplicates } from "./library/duplicates.js";
 import { expiring, expiringNotice } from "./library/expiring.js";
 import { firstSteps, keepingQuestion } from "./library/first-run.js";
 import { heldBackNotice, notSensitive } from "./library/held-back.js";
@@ -27,7 +29,7 @@ const showNotes = (container, address) => (address.id === "memories" ? memories 
 
 export const provided = {
   /** By the name in their address. */
-  views: { agenda, chat, expiring, notes: { show: showNotes }, records: recordTables, settings, threads, trash },
+  views: { agenda, chat, duplicates, expiring, notes: { show: showNotes }, records: recordTables, settings, threads, trash },
   comingUp,
   completeSearch,
   expiringNotice,
@@ -35,6 +37,7 @@ export const provided = {
   heldBackNotice,
   keepingQuestion,
   notSensitive,
+  openCommands,
   openSharing,
   openTrashed,
   ownWords,
@@ -45,6 +48,7 @@ export const provided = {
   related,
   savedSearches,
   selectable,
+  showKeys,
   stackStrip,
   threadStrip,
   trashedDetails,

@@ -15,6 +15,7 @@ route("settings", laterView("settings", { title: "settings.title", icon: "settin
 route("trash", laterView("trash", { title: "trash.title", icon: "trash", within: "library" }));
 route("records", laterView("records", { title: "tables.title", icon: "receipt", within: "library" }));
 route("threads", laterView("threads", { title: "threads.title", icon: "folder", within: "library" }));
+route("duplicates", laterView("duplicates", { title: "duplicates.title", icon: "stack", within: "library" }));
 route("expiring", laterView("expiring", { title: "expiring.title", icon: "clock", within: "library" }));
 cover("photo", photoCover);
 cover("trashed", { beneath: "trash", isBound: true, show: (address) => withLater(({ openTrashed }) => openTrashed(address)) });

@@ -224,11 +224,44 @@ export function emptyState({ glyph = "image", title, text, action }) {
   return h("div.empty", icon(glyph), h("h2", title), text && h("p", { text }), action);
 }
 
+const FIRST_LOOK = 2; // seconds until the first look whether a server that did not answer is there again; doubled each time
+const LAST_LOOK = 30;
+/** @type {Map<HTMLElement, () => unknown>} */
+const waitingForServer = new Map(); // what is shown instead of a view, with what shows the view
+
+/** Look until the server answers, as long as something on the page waits for it, and then show what waits. */
+async function lookForServer() {
+  for (let seconds = FIRST_LOOK; waitingForServer.size; seconds = Math.min(2 * seconds, LAST_LOOK)) {
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    for (const state of waitingForServer.keys()) if (!state.isConnected) waitingForServer.delete(state);
+    if (!waitingForServer.size || document.hidden || !await fetch("/api/health").then(({ ok }) => ok, () => false)) continue;
+    const retries = [...waitingForServer.values()];
+    waitingForServer.clear();
+    for (const retry of retries) retry();
+  }
+}
+
+/**
+ * What is shown where no answer came. It tries again by itself; a second one on a screen does not say it all again.
+ *
+ * @param {() => unknown} retry
+ */
+function unreachableState(retry) {
+  const isSecond = document.querySelector(".unreachable");
+  const node = isSecond ? h("p.muted.unreachable", t("shell.retrying")) : h("div.empty.unreachable", { role: "alert" }, icon("refresh"),
+    h("h2", t("shell.unreachable")), h("p", t("shell.unreachableText")), button(t("shell.retry"), { glyph: "refresh", click: retry }));
+  const isAlone = !waitingForServer.size;
+  waitingForServer.set(node, retry);
+  if (isAlone) lookForServer();
+  return node;
+}
+
 /**
  * @param {any} error
  * @param {() => unknown} retry
  */
 export function failedState(error, retry) {
+  if (error?.status === 0) return unreachableState(retry);
   return h("div.empty", { role: "alert" }, icon("warn"), h("h2", t("shell.failed")),
     h("p", sentence(error)), button(t("shell.retry"), { glyph: "refresh", click: retry }));
 }

@@ -46,6 +46,16 @@ export function t(key, params = {}) {
   return (phrases[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => String(params[name] ?? ""));
 }
 
+const OWN_DEVICES = ["dashboard", "import", "unknown"]; // ids of uploads by this page, by imports, and by nameless programs
+
+/**
+ * The name of a device in words.
+ *
+ * @param {string} id
+ * @param {string} [name]
+ */
+export const deviceLabel = (id, name) => (OWN_DEVICES.includes(id) ? term("deviceNames", id) : name || id);
+
 /**
  * The text of an API value such as a category. New values that have no text yet are shown as they are.
  *

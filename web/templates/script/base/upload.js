@@ -56,7 +56,7 @@ let folderName = ""; // of the folder that is being uploaded
 
 export const uploadButton = () => button(t("upload.add"), { glyph: "upload", kind: "primary", click: pickFiles });
 
-function pickFiles() {
+export function pickFiles() {
   const input = h("input", { type: "file", accept: ACCEPTED, multiple: true });
   input.addEventListener("change", () => uploadFiles(input.files ?? []));
   input.click();
@@ -165,7 +165,7 @@ async function send(upload) {
       await keepForLater(upload.file, upload.name, await fingerprint(upload.file)).then(
         () => change(upload, "queued", { note: t("outbox.queued") }),
         () => change(upload, "failed", { note: sentence(error) }));
-    } else change(upload, "failed", { note: sentence(error), final: REFUSED.includes(error.status) });
+    } else change(upload, "failed", { note: sentence(error).replace(/^file: /, ""), final: REFUSED.includes(error.status) });
   }
   startUploads();
 }

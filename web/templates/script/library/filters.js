@@ -4,7 +4,7 @@
 import { api } from "../base/api.js";
 import { button, choice, fill, h, icon } from "../base/dom.js";
 import { formatNumber } from "../base/format.js";
-import { t, term } from "../base/texts.js";
+import { deviceLabel, t, term } from "../base/texts.js";
 import { appMark } from "./tile.js";
 
 /**
@@ -104,7 +104,7 @@ export async function fetchOffers(stats) {
     ...counted("intent", stats.intent_distribution),
     ...tags.map(({ tag, photos }) => ({ name: "tag", value: tag, label: tag, count: photos })),
     ...(devices.length > 1
-      ? devices.map(({ device_id: id, device_name: name }) => ({ name: "device", value: id, label: name || id }))
+      ? devices.map(({ device_id: id, device_name: name }) => ({ name: "device", value: id, label: deviceLabel(id, name) }))
       : []),
     ...(total > 1 ? [...Object.keys(PERIODS), "range"].map((value) => ({ name: "time", value, label: t(`filter.${value}`) })) : []),
     ...counted(

@@ -191,6 +191,7 @@ class LibraryView {
         { label: t("agenda.title"), glyph: "calendar", run: () => go("#/agenda") },
         { label: t("threads.title"), glyph: "folder", run: () => go("#/threads") },
         { label: t(hasCaptions() ? "library.captionsOff" : "library.captions"), glyph: "text", run: () => this.#turnCaptions() },
+        { label: t("duplicates.title"), glyph: "stack", run: () => go("#/duplicates") },
         { label: t("library.kept"), glyph: "star", run: () => this.#choose({ kept: "true" }) },
         { label: t("library.trash"), glyph: "trash", run: () => go("#/trash") },
       ],
@@ -384,7 +385,7 @@ class LibraryView {
     /** @type {PhotoHit[]} */
     let hits = [];
     const near = h("section.related");
-    if (found.total < 5 && !isNarrowed(this.chosen)) {
+    if (!found.items.length && !isNarrowed(this.chosen)) {
       const known = found.items.map((hit) => hit.id);
       withLater(({ related }) => related(near, { q, known, open: (id) => this.open(id), signal: request.signal }));
     }

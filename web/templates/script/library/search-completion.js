@@ -4,7 +4,7 @@
 import { api } from "../base/api.js";
 import { fill, h, listen } from "../base/dom.js";
 import { formatNumber } from "../base/format.js";
-import { t, term } from "../base/texts.js";
+import { deviceLabel, t, term } from "../base/texts.js";
 
 const MOST_VALUES = 8;
 const NAMES = ["app", "tag", "device", "category", "intent", "type", "seller", "amount", "is", "has", "on", "before", "after"];
@@ -141,12 +141,13 @@ async function suggestions(token) {
   if (name && NAMES.includes(name.toLowerCase())) return valuesOf(name.toLowerCase(), minus, value);
   if (/[:：]/.test(word) || QUOTES.test(word)) return [];
   const names = NAMES.filter((known) => known.startsWith(word.toLowerCase()));
-  return names.map((known) => ({
+  const either = !minus && "or".startsWith(word.toLowerCase()) ? [{ text: "OR", label: "OR", hint: t("operators.or") }] : [];
+  return [...names.map((known) => ({
     text: `${minus}${known}:`,
     label: `${minus}${known}:`,
     hint: minus ? t("operators.without") : t(`operators.${known}`),
     isName: true,
-  }));
+  })), ...either];
 }
 
 /**
@@ -182,7 +183,10 @@ async function existing(name) {
   if (name === "has") return named(["code", "link", "date", "amount"]);
   if (name === "amount") return [">20", "<10", "10..50"].map((value) => ({ value, label: value }));
   if (name === "seller") return [];
-  if (name === "type") return RECORD_TYPES.map((value) => ({ value: value.toLowerCase(), label: t(`records.${value}`), hint: value }));
+  if (name === "type") {
+    const records = RECORD_TYPES.map((value) => ({ value: value.toLowerCase(), label: t(`records.${value}`), hint: value }));
+    return [...(await existing("category")), ...records];
+  }
   if (DATES.includes(name)) return dates();
   if (name === "app") {
     return (await api.get("/api/photos/apps")).apps
@@ -197,7 +201,7 @@ async function existing(name) {
   if (name === "device") {
     return (await api.get("/api/photos/devices")).devices.map((/** @type {SyncedDevice} */ one) => ({
       value: one.device_name || one.device_id,
-      label: one.device_name || one.device_id,
+      label: deviceLabel(one.device_id, one.device_name),
     }));
   }
   /** @type {Statistics} */

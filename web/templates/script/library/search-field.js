@@ -1,7 +1,7 @@
-// The search field of the library. "/" and Ctrl+K focus it from anywhere; Escape clears it.
+// The search field of the library. "/" focuses it from anywhere; Escape clears it. Ctrl+K opens the command field, ? the list of keys.
 
 import { button, h, icon, listen } from "../base/dom.js";
-import { later } from "../base/parts.js";
+import { later, withLater } from "../base/parts.js";
 import { debounced, go } from "../base/shell.js";
 import { t } from "../base/texts.js";
 
@@ -24,7 +24,7 @@ export function searchField(value, changed) {
     enterkeyhint: "search",
     autocomplete: "off",
     spellcheck: "false",
-    "aria-keyshortcuts": "/ Control+K",
+    "aria-keyshortcuts": "/",
     role: "combobox",
     "aria-autocomplete": "list",
     "aria-expanded": "false",
@@ -85,10 +85,12 @@ export function searchField(value, changed) {
 listen(document, {
   keydown: (event) => {
     const isShortcut = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
-    const isSlash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey;
-    if (event.defaultPrevented || !(isShortcut || (isSlash && !isTyping(event.target)))) return;
+    const isSign = ["/", "?"].includes(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target);
+    if (event.defaultPrevented || !(isShortcut || isSign)) return;
     if (document.querySelector("dialog[open]") || !document.querySelector("#main")) return;
     event.preventDefault();
+    if (isShortcut) return withLater(({ openCommands }) => openCommands());
+    if (event.key === "?") return withLater(({ showKeys }) => showKeys());
     const there = () => /** @type {HTMLInputElement | null} */ (document.getElementById("search"));
     if (there()) return there()?.select();
     go("#/library");

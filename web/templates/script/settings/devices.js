@@ -8,7 +8,7 @@ import { add, button, field, h } from "../base/dom.js";
 import { formatAgo, formatNumber } from "../base/format.js";
 import { formDialog, settingsCard, settingsRow } from "./panels.js";
 import { load } from "../base/shell.js";
-import { t } from "../base/texts.js";
+import { deviceLabel, t } from "../base/texts.js";
 
 /** @typedef {{ id: string, uploads?: SyncedDevice, notified?: DeviceFields, tokens?: TokenFields[] }} Device */
 
@@ -26,7 +26,7 @@ export function showDevices(container) {
 
   /** @param {Device} device */
   function item({ id, uploads, notified, tokens = [] }) {
-    const fallback = OWN.includes(id) && !tokens.length ? t(`devices.${id}`) : id;
+    const fallback = tokens.length ? id : deviceLabel(id);
     const name = tokens[0]?.name || (OWN.includes(id) ? "" : notified?.device_name || uploads?.device_name) || fallback;
     const access = tokens.map(({ scope, last_used_at: used }) =>
       t(used ? "devices.access" : "devices.unused", { scope: t(`devices.${scope}`), when: formatAgo(used) }));

@@ -32,7 +32,7 @@ export function showStorage(container) {
       [t("data.used"), formatBytes(stats.storage_used_bytes)],
       [t("data.free"), formatBytes(stats.storage_free_bytes)],
       ...inBucket(stats),
-    ]), h("p", h("a", { href: "#/trash", text: t("data.trash") }))]);
+    ]), h("p.row", h("a", { href: "#/trash", text: t("data.trash") }), h("a", { href: "#/duplicates", text: t("data.duplicates") }))]);
   const stopKept = load(kept, (signal) => api.get("/api/data/retention", {}, { signal }), retentionForm);
   const codes = h("div");
   const stopCodes = load(codes, (signal) => api.get("/api/data/codes", {}, { signal }), codesSwitch);

@@ -3,7 +3,7 @@
 import { button, h } from "../base/dom.js";
 import { formatBytes, formatDate, formatPercent } from "../base/format.js";
 import { copyText } from "../base/shell.js";
-import { t, term } from "../base/texts.js";
+import { deviceLabel, t, term } from "../base/texts.js";
 
 const LINES_SHOWN = 12; // of the text, until the rest is asked for
 const LONG_TEXT = 700; // characters: few lines can be long ones
@@ -29,7 +29,7 @@ export function detailsOf(photo, { title, reprocess, veil }) {
     ["app", analysis.app_name],
     ["type", isDone && analysis.content_category && term("category", analysis.content_category)],
     ["purpose", isDone && analysis.intent && term("intent", analysis.intent)],
-    ["device", photo.device_name || photo.device_id],
+    ["device", deviceLabel(photo.device_id, photo.device_name)],
     ["size", `${photo.width} × ${photo.height}, ${formatBytes(photo.file_size)}`],
     ["name", !veil && photo.filename],
     ["state", t(`status.${analysis.status}`)],
