@@ -79,7 +79,7 @@ def test_home_says_what_is_near_and_opens_its_picture(dashboard, axe, size):
     expect(coming.get_by_role("listitem")).to_have_count(4)
     expect(coming.get_by_role("listitem").first).to_contain_text("Today · Deadline")
     expect(coming).to_contain_text("Tomorrow, 14:30 · Departure")
-    expect(coming).to_contain_text("Sensitive screenshot")
+    expect(coming).to_contain_text("Private screenshot")
     assert "Card number" not in page.content()
     assert barriers(page, axe) == []
     coming.get_by_role("link", name=re.compile("Departure")).click()

@@ -37,12 +37,12 @@ def receiver():
 
 def test_a_feed_is_made_read_and_revoked(shared):
     page = shared.open("#/settings/programs")
-    expect(page.get_by_text("No feeds yet.")).to_be_visible()
-    page.get_by_role("button", name="New feed").click()
+    expect(page.get_by_text("Nothing is subscribed to yet.")).to_be_visible()
+    page.get_by_role("button", name="Subscribe").click()
     expect(page.get_by_label("Search for")).to_be_hidden()
     page.get_by_label("Content").select_option("search")
     page.get_by_label("Search for").fill("app:Mail invoice")
-    page.get_by_role("button", name="Make address").click()
+    page.get_by_role("button", name="Make the address").click()
     address = page.get_by_role("dialog").locator("code")
     expect(address).to_have_text(re.compile(r"^http://\S+/feed/[\w-]{43}/search\.atom$"))
     path = re.sub(r"^http://[^/]+", shared.service.url, address.inner_text())
@@ -52,8 +52,8 @@ def test_a_feed_is_made_read_and_revoked(shared):
     page.reload()
     row = page.locator("li", has_text="Search: app:Mail invoice")
     expect(row).to_contain_text("Last read")
-    row.get_by_role("button", name="Revoke").click()
-    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    row.get_by_role("button", name="End").click()
+    page.get_by_role("dialog").get_by_role("button", name="End").click()
     expect(row).to_have_count(0)
     assert requests.get(path, timeout=120).status_code == 404
 
@@ -81,7 +81,7 @@ def test_a_webhook_is_registered_tested_and_its_log_sends_again(shared, receiver
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
 
     row = page.locator("li", has_text="Home")
-    expect(row).to_contain_text("Screenshot analysed · Note written")
+    expect(row).to_contain_text("Screenshot read · Note written")
     row.get_by_role("button", name="Test: Home").click()
     expect(page.get_by_text("Home has accepted the test.")).to_be_visible()
     receiver.answers = [(500, {})] * 2
@@ -99,7 +99,7 @@ def test_a_webhook_is_registered_tested_and_its_log_sends_again(shared, receiver
     row.get_by_role("button", name="Log: Home").click()
     log = page.get_by_role("dialog")
     first = log.locator("li").first
-    expect(first).to_contain_text("Screenshot analysed")
+    expect(first).to_contain_text("Screenshot read")
     expect(first).to_contain_text("HTTP status 500")
     first.get_by_role("button", name="Send again").click()
     eventually(lambda: len(receiver.calls) >= 4, "the event again")
@@ -133,7 +133,7 @@ def test_a_phone_makes_feeds_but_sees_no_webhooks(shared):
     page = shared.open("#/settings/programs", signed_in=False)
     page.get_by_label("Key", exact=True).fill(token["token"])
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("button", name="New feed")).to_be_visible()
+    expect(page.get_by_role("button", name="Subscribe")).to_be_visible()
     expect(page.get_by_role("button", name="New webhook")).to_have_count(0)
     page.close()  # before its token ends: a call in progress would be refused
     shared.service.call("DELETE", f"/api/tokens/{token['id']}")

@@ -188,10 +188,10 @@ def test_devices_are_those_that_upload_and_those_that_are_notified(dashboard):
     page = dashboard.open("#/settings/devices")
     rows = page.locator(".settings-row")
     pixel, tablet = rows.filter(has_text="Pixel <b>8</b>"), rows.filter(has_text="Tablet")
-    expect(pixel).to_contain_text("1 uploaded · last upload")
+    expect(pixel).to_contain_text("1 added · last")
     expect(pixel).to_contain_text("Notifications on")
     expect(rows.filter(has_text="Imported folder").get_by_role("button")).to_have_count(0)
-    expect(tablet).to_contain_text("No uploads yet")
+    expect(tablet).to_contain_text("Nothing added yet")
     tablet.get_by_role("button", name="Stop notifications: Tablet").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop notifications").click()
     expect(tablet).to_have_count(0)
@@ -391,7 +391,7 @@ def test_stored_uploads_are_one_line_that_goes_away_by_itself(dashboard, size):
     assert {photo["device_id"] for photo in dashboard.service.photos()} == {"dashboard"}
     page.unroute("**/api/photos/upload")
     pick(page, "first.png")
-    expect(uploads(page).get_by_role("status")).to_have_text("1 were already here")
+    expect(uploads(page).get_by_role("status")).to_have_text("1 already here")
     assert len(list(dashboard.service.photos())) == 2
 
 

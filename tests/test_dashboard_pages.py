@@ -439,7 +439,7 @@ def test_devices_are_tested_told_and_removed(shared):
     expect(page.get_by_text("Sent to devices: 1")).to_be_visible()
     page.get_by_role("button", name="Stop notifications: Pixel <b>").click()
     dialog(page).get_by_role("button", name="Stop notifications").click()
-    expect(page.get_by_text("No device has uploaded anything yet.")).to_be_visible()
+    expect(page.get_by_text("No device has added anything yet.")).to_be_visible()
     expect(page.get_by_label("Text")).to_be_hidden()  # nobody would get the message
 
 
@@ -480,7 +480,7 @@ def test_keys_are_told_of_and_signing_out_forgets_the_key(shared):
     page.get_by_label("Keep me signed in").check()
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_text("number 1").first).to_be_visible()
-    expect(page.get_by_text("by the rotation job (every 90 days)")).to_be_visible()
+    expect(page.get_by_text("by itself (every 90 days)")).to_be_visible()
     with page.expect_navigation():
         page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Key")).to_be_visible()

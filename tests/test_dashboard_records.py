@@ -130,7 +130,7 @@ def test_a_table_has_sums_by_currency_for_its_period_and_covers_what_is_sensitiv
     expect(sums).to_have_count(2)
     expect(sums.first).to_have_text(re.compile(r"€36\.50.*3 entries"))
     expect(sums.last).to_have_text(re.compile(r"CHF.20\.00.*1 entry"))
-    expect(page.locator(".view-records")).to_contain_text("Sensitive screenshot")
+    expect(page.locator(".view-records")).to_contain_text("Private screenshot")
     assert "Starlight" not in page.content()
     doubtful = page.locator("[data-record]").filter(has_text="check")
     expect(doubtful).to_have_count(1)
@@ -154,7 +154,7 @@ def test_a_table_is_sorted_by_its_headings(dashboard):
     total = page.get_by_role("button", name="Total")
     total.click()
     expect(page.get_by_role("columnheader", name="Total")).to_have_attribute("aria-sort", "descending")
-    assert sellers(page) == ["Sensitive screenshot", "Amber Books", "Harbour Cafe", "North Market"]
+    assert sellers(page) == ["Private screenshot", "Amber Books", "Harbour Cafe", "North Market"]
     expect(total).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("columnheader", name="Total")).to_have_attribute("aria-sort", "ascending")

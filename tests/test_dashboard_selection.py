@@ -141,7 +141,7 @@ def test_a_star_keeps_a_picture_and_takes_it_back(few):
     star.click()
     expect(star).to_have_attribute("aria-pressed", "true")
     eventually(lambda: kept(few) == 1, "it is kept")
-    expect(tile(page, 3).get_by_text("Kept")).to_be_attached()
+    expect(tile(page, 3).get_by_text("Starred")).to_be_attached()
     star.click()
     eventually(lambda: kept(few) == 0, "it is no longer kept")
 
@@ -204,7 +204,7 @@ def test_hits_of_a_search_are_selected_too(few):
     hits.nth(1).click(modifiers=["Control"])
     hits.nth(3).click(modifiers=["Shift"])
     selected(page, "3 selected")
-    action(page, "Keep").click()
+    action(page, "Star").click()
     eventually(lambda: kept(few) == 3, "they are kept")
     hits.first.focus()
     page.keyboard.press("x")
@@ -257,8 +257,8 @@ def test_pictures_are_kept_tagged_and_thrown_away_together_and_each_is_undone_at
     page = library(few)
     tile(page, 1).click(modifiers=["Control"])
     tile(page, 4).click(modifiers=["Shift"])
-    action(page, "Keep").click()
-    expect(page.get_by_text("4 kept")).to_be_visible()
+    action(page, "Star").click()
+    expect(page.get_by_text("4 starred")).to_be_visible()
     assert kept(few) == 4
     page.get_by_role("button", name="Undo").click()
     eventually(lambda: kept(few) == 0, "none is kept")
@@ -288,7 +288,7 @@ def test_undo_leaves_kept_what_was_kept_before(few):
     page = library(few)
     tile(page, 1).click(modifiers=["Control"])
     tile(page, 2).click()
-    action(page, "Keep").click()
+    action(page, "Star").click()
     eventually(lambda: kept(few) == 2, "both are kept")
     page.get_by_role("button", name="Undo").click()
     eventually(lambda: kept(few) == 1, "one is kept")
@@ -323,8 +323,8 @@ def test_pictures_are_analysed_again_together(few):
     page = library(few)
     tile(page, 1).click(modifiers=["Control"])
     tile(page, 2).click()
-    action(page, "Analyse").click()
-    expect(page.get_by_text("2 queued for analysis")).to_be_visible()
+    action(page, "Read again").click()
+    expect(page.get_by_text("2 will be read again")).to_be_visible()
 
 
 @pytest.mark.slow

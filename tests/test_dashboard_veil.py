@@ -125,7 +125,7 @@ def test_enter_uncovers_and_opens_and_a_reload_veils_again(dashboard):
 def test_a_search_shows_neither_title_nor_snippet_of_a_veiled_hit(dashboard):
     page = dashboard.open("#/library?q=solberg")
     hit = page.locator(".result")
-    expect(hit).to_contain_text("Sensitive screenshot")
+    expect(hit).to_contain_text("Private screenshot")
     expect(hit).to_contain_text(REASON["en"])
     whole = page.locator(".library-body").inner_html()
     assert "4111" not in whole
@@ -145,7 +145,7 @@ def test_the_viewer_fetches_and_shows_nothing_before_it_is_uncovered(dashboard, 
     veiled = slide(page, photo, "veiled")
     expect(veiled).to_contain_text(REASON["en"])
     expect(page.locator(".viewer-details .details-veil")).to_have_count(1)
-    expect(page).to_have_title("Sensitive screenshot · Snaplore")
+    expect(page).to_have_title("Private screenshot · Snaplore")
     for name in ("Download", "Copy picture", "Copy text"):
         expect(page.get_by_role("button", name=name)).to_be_disabled()
     assert fetched.of(photo) == []
@@ -200,7 +200,7 @@ def test_what_is_said_not_to_be_sensitive_is_veiled_no_more_and_undo_veils_it_ag
     photo = dashboard.ids["card"]
     kinds = lambda: dashboard.service.get(f"/api/photos/{photo}")["sensitive"]  # noqa: E731
     page = dashboard.open(f"#/photo/{photo}")
-    slide(page, photo, "veiled").get_by_role("button", name="Not sensitive").click()
+    slide(page, photo, "veiled").get_by_role("button", name="Not private").click()
     slide(page, photo, "ready")
     expect(page.locator(".viewer-details .details-text")).to_contain_text("4111")
     assert kinds() == []
@@ -211,7 +211,7 @@ def test_what_is_said_not_to_be_sensitive_is_veiled_no_more_and_undo_veils_it_ag
     page.keyboard.press("Enter")
     slide(page, photo, "ready")
     page.get_by_role("button", name="More actions").click()
-    page.get_by_role("menuitem", name="Not sensitive").click()
+    page.get_by_role("menuitem", name="Not private").click()
     eventually(lambda: kinds() == [], "the menu says it, too")
     page.reload()
     slide(page, photo, "ready")
@@ -263,14 +263,14 @@ CACHED = """async () => {
 }"""
 PLACES = {
     "library": ("#/", ".photo-card[data-photo='{card}']", REASON["en"]),
-    "results of a search": ("#/library?q=debit", ".result", "Sensitive screenshot"),
+    "results of a search": ("#/library?q=debit", ".result", "Private screenshot"),
     "viewer": ("#/photo/{card}", ".viewer-details .details-veil", REASON["en"]),
-    "what is coming up": ("#/", ".coming-card", "Sensitive screenshot"),
+    "what is coming up": ("#/", ".coming-card", "Private screenshot"),
     "agenda": ("#/agenda", ".agenda-row", REASON["en"]),
-    "list of notes": ("#/notes", ".notes-card", "Note about something sensitive"),
+    "list of notes": ("#/notes", ".notes-card", "A private note"),
     "note": ("#/notes/7", ".notes-article", REASON["en"]),
     "memories": ("#/notes/memories", ".memories-item", REASON["en"]),
-    "list of chats": ("#/chat", ".chat-item", "Chat about something sensitive"),
+    "list of chats": ("#/chat", ".chat-item", "A private chat"),
     "results of a tool in a chat": ("#/chat/c0ffee", ".chat-results", REASON["en"]),
 }
 
@@ -382,7 +382,7 @@ def test_the_library_counts_what_is_held_back_and_leads_there(dashboard, axe):
 def test_codes_go_to_the_trash_after_a_day_when_the_switch_in_the_settings_is_on(dashboard):
     days = lambda: dashboard.service.get("/api/data/codes")["days"]  # noqa: E731
     page = dashboard.open("#/settings/data")
-    switch = page.get_by_role("switch", name="Move one-time codes to the trash")
+    switch = page.get_by_role("switch", name="Delete one-time codes")
     expect(switch).not_to_be_checked()
     switch.check()
     eventually(lambda: days() == 1, "the switch is saved")

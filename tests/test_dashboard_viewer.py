@@ -689,7 +689,7 @@ def test_a_result_appears_when_the_analysis_is_done_and_a_failure_can_be_repeate
     page.locator(f"[data-photo='{first}']").click()
     alert = page.get_by_role("alert").filter(has_text="The model did not answer.")
     expect(alert).to_be_visible()
-    alert.get_by_role("button", name="Analyse again").click()
+    alert.get_by_role("button", name="Read again").click()
     expect(page.get_by_text("The analysis is not finished yet")).to_be_visible()
     answers.clear()
     expect(page.get_by_role("dialog", name="Train to Hamburg")).to_be_visible()
@@ -781,7 +781,7 @@ def test_the_menu_is_walked_through_by_keys(dashboard):
     menu = page.get_by_role("menu")
     expect(menu.get_by_role("menuitem").first).to_be_focused()
     page.keyboard.press("ArrowUp")
-    expect(menu.get_by_role("menuitem", name="Analyse again")).to_be_focused()
+    expect(menu.get_by_role("menuitem", name="Read again")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="More actions")).to_be_focused()
 
