@@ -10,7 +10,7 @@ import { isVeiled, uncover, veil, veilable } from "../viewer/veil.js";
 
 export const MOST_FOUND = 100; // the API's limit for a search
 const FRAME = 1.6; // width of a result's picture by its height
-const CLOSEST = 2.2; // how far a picture is enlarged: beyond, it shows too little around the words
+const CLOSEST = 1.8; // how far a picture is enlarged: beyond, it shows too little around the words
 const CLOSER = 0.62; // the share of the frame's width that the match then takes
 
 /**

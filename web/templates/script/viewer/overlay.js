@@ -9,6 +9,7 @@ import { h } from "../base/dom.js";
 const FONT = "sans-serif";
 const MEASURED = 100; // px: the size at which a text is measured; its width grows in proportion
 const LONGEST_MEASURED = 2000; // characters
+const CODE_LINE = 14; // as in engines/codes.py: the line of a code is at its lower edge, and this part of its width high
 
 /** @type {CanvasRenderingContext2D | null} */
 let ruler = null;
@@ -157,13 +158,29 @@ function wordAt(text, at) {
   return found ? [found.index, found.index + found.segment.length] : [0, text.length];
 }
 
+/** @param {Box} box in pixels of the picture */
+const isOfCode = ({ width, height }) => Math.abs(height - Math.max(8, Math.floor(width / CODE_LINE))) < 0.5;
+
+/**
+ * The whole code, of which only the line at its lower edge is known: a square, or the bars of a number.
+ *
+ * @param {string} content
+ * @param {Box} box of its line
+ */
+function codeAbove(content, { left, top, width, height }) {
+  const tall = Math.min(top + height, /^\d+$/.test(content) ? width / 2 : width);
+  return { left, top: top + height - tall, width, height: tall };
+}
+
 /**
  * @param {Target} target
  * @param {TextLayer["rows"]} rows
  */
 function placesOf(target, rows) {
   const wanted = target.value.toLowerCase();
+  const coded = rows.slice(rows.findLastIndex(({ box }) => !isOfCode(box)) + 1); // the codes follow what was read
   for (const { line, box } of rows) {
+    if (line.text === target.value && coded.some((row) => row.line === line)) return [{ target, ...codeAbove(line.text, box) }];
     const text = line.text.toLowerCase();
     const at = text.length === line.text.length ? text.indexOf(wanted) : line.text.indexOf(target.value);
     if (at < 0) continue;
