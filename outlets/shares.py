@@ -12,6 +12,7 @@ little before the estimated place of the secret and goes on to the end of the li
 """
 
 import hashlib
+import itertools
 import logging
 import secrets
 from collections.abc import Sequence
@@ -47,6 +48,10 @@ AROUND = 0.2  # of a line's height, above and below it
 # Width by height and number of characters. Bar codes and columns of Chinese are narrower than a row of
 # text; they are painted over whole.
 NARROW = 0.2
+# A code may have each digit in a cell of its own, which is read as a line. What begins or ends a key, and a
+# phrase of words, is painted over whole: its lines are read with others in one.
+CELLED, CELL = "one_time_code", 2
+WHOLE = ("private_key", "recovery_phrase")
 SMALLEST = 0.002  # of the width and the height: a box that nobody would see is a mistake
 
 
@@ -88,11 +93,15 @@ def found_on(photo_id: int) -> list[Found]:
         return []
     lines = readings.lines_on(page).lines
     found = []
+    cells: list[readings.Line] = []
     for finding in sensitive.find([line.text for line in lines]):
         read, line = page.lines[finding.line], lines[finding.line]
-        is_row = read.width > NARROW * read.height * len(read.text)
+        if finding.kind == CELLED and len(line.text) <= CELL:
+            cells.append(line)
+            continue
+        is_row = read.width > NARROW * read.height * len(read.text) and finding.kind not in WHOLE
         found.append(Found(finding.kind, _box(line, _before(line.text, finding.start) if is_row else 0.0)))
-    return found
+    return found + [Found(CELLED, box) for box in _rows(cells)]
 
 
 def boxes_of(photo_id: int, redact: Redaction) -> list[Covered]:
@@ -115,6 +124,28 @@ def _before(text: str, start: int) -> float:
     """The part of a line's width before a character, somewhat less than by an even division."""
     wide = [2 if letter > "\u2e80" else 1 for letter in text]
     return max(0.0, (sum(wide[:start]) - BEFORE * (start > 0)) / max(1, sum(wide)))
+
+
+def _rows(cells: Sequence[readings.Line]) -> list[Covered]:
+    """The places of codes that have each digit in a cell of its own: a row of cells from its first to its
+    last, and a cell more on both sides. A reader overlooks some of them.
+    """
+    rows: list[list[readings.Line]] = []
+    for cell in sorted(cells, key=lambda one: one.top):
+        if rows and cell.top < rows[-1][0].top + rows[-1][0].height:
+            rows[-1].append(cell)
+        else:
+            rows.append([cell])
+    boxes = []
+    for row in rows:
+        lefts = sorted(cell.left for cell in row)
+        gaps = [right - left for left, right in itertools.pairwise(lefts)]
+        pitch = min(gaps, default=0.0)
+        top, bottom = min(cell.top for cell in row), max(cell.top + cell.height for cell in row)
+        left = max(0.0, lefts[0] - pitch)
+        right = min(1.0, max(cell.left + cell.width for cell in row) + pitch)
+        boxes.append(_box(readings.Line("", left, top, right - left, bottom - top, False), 0.0))
+    return boxes
 
 
 def _box(line: readings.Line, start: float) -> Covered:

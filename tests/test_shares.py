@@ -127,6 +127,18 @@ def test_a_code_with_something_sensitive_is_painted_over_whole(client):
     assert all(is_black(picture, x, y) for x, y in ((105, 105), (200, 200), (295, 295)))
 
 
+CELLS = (("5", 200), ("3", 280), ("3", 440), ("0", 520), ("4", 600))  # and one between that was not read
+
+
+def test_a_digit_in_a_cell_that_was_not_read_is_painted_over_with_the_others(client):
+    photo_id = client.upload(draw("code", size=(800, 400))).json["id"]
+    cells = [Line(digit, 0.99, left, 160, left + 30, 200) for digit, left in CELLS]
+    read(photo_id, Page(800, 400, [Line("Enter the verification code", 0.99, 40, 30, 500, 70), *cells]))
+    picture = opened(client.post(f"/api/photos/{photo_id}/redacted", json={}))
+    assert all(is_black(picture, x, 180) for x in (140, 215, 375, 535, 615, 690))
+    assert not is_black(picture, 60, 180)
+
+
 def test_a_link_shows_the_picture_alone_to_whoever_has_it(client, shared_photo):
     new = client.post(f"/api/photos/{shared_photo}/shares", json={})
     answer = stranger(client).get(path_of(new))
