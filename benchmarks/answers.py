@@ -93,7 +93,7 @@ def main() -> None:
         for number, (question, content, citations) in enumerate(asked(app, questions)):
             counts.update(
                 _judged(
-                    question, content, citations, names, screens, shown=options.errors and number % 2 == 0
+                    question, content, citations, names, screens, tunes=number % 2 == 0, shown=options.errors
                 )
             )
         wrong = counts["quoted elsewhere"]
@@ -129,14 +129,15 @@ def _judged(
     names: dict[int, str],
     screens: list[Screen],
     *,
+    tunes: bool,
     shown: bool,
 ) -> Counter[str]:
     counts: Counter[str] = Counter()
     counts["quoted elsewhere"] = sum(not _stands(citation) for citation in citations)
     if not question.values:
         silent = not citations and not re.search(r"#\d", content)
-        counts.update({"unanswerable": 1, "silent": silent, "silent counted": silent and not shown})
-        if shown and not silent:
+        counts.update({"unanswerable": 1, "silent": silent, "silent counted": silent and not tunes})
+        if shown and tunes and not silent:
             print(f"not silent: {question.text} -> {content!r}")
         return counts
     answer = _squeezed(content)
@@ -149,8 +150,8 @@ def _judged(
         for citation in citations
     )
     counts.update({"answerable": 1, "right": right, "with a line": bool(question.line), "placed": placed})
-    counts.update({"right counted": right and not shown, "placed counted": placed and not shown})
-    if shown and not (right and (placed or not question.line)):
+    counts.update({"right counted": right and not tunes, "placed counted": placed and not tunes})
+    if shown and tunes and not (right and (placed or not question.line)):
         cited = [(names[one["photo_id"]], one["text"]) for one in citations]
         verdict = f"{'' if right else 'wrong'} {'' if placed else 'not placed'}"
         print(f"{verdict}: {question.text}\n   {content!r} {cited}")

@@ -119,6 +119,48 @@ def stored(dashboard, page):
     return dashboard.service.get(f"/api/chat/conversations/{page.url.rpartition('/')[2]}")["messages"]
 
 
+def cited(photo, boxes):
+    """A conversation about a photo whose answer is a value, as the service gives it."""
+    when = utc_now().isoformat()
+    called = call("get_screenshot", id=photo)
+    found = {"tool": "get_screenshot", "count": 1, "results": [{"id": photo, "title": "Library book"}]}
+    message = {
+        "tool_calls": None, "tool_name": None, "has_attachment": False, "citations": [], "created_at": when,
+    }  # fmt: skip
+    said = f"**Friday**\n\n#{photo} **Library book** (2026-11-21) says:\n\n> Due on Friday"
+    point = {"photo_id": photo, "text": "Friday", "lines": [1], "boxes": boxes}
+    messages = [
+        {**message, "id": 1, "role": "user", "content": "When is it due?"},
+        {**message, "id": 2, "role": "assistant", "content": None, "tool_calls": json.dumps([called])},
+        {**message, "id": 3, "role": "tool", "content": json.dumps(found), "tool_name": "get_screenshot"},
+        {**message, "id": 4, "role": "assistant", "content": said, "citations": [point]},
+    ]
+    return {"id": "ace", "title": "When is it due?", "messages": messages}
+
+
+def test_an_answer_points_to_the_line_that_says_it(dashboard):
+    photo = dashboard.service.upload(draw("Library book\nDue on Friday"))["id"]
+    box = {"left": 0.04, "top": 0.08, "width": 0.4, "height": 0.03}
+    page = dashboard.open_as_client("#/chat", device_scale_factor=2)
+    page.route("**/api/chat/conversations/ace", lambda route: route.fulfill(json=cited(photo, [box])))
+    page.route("**/api/chat/conversations/ace/messages*", lambda route: route.fulfill(json={"messages": []}))
+    page.goto(f"{dashboard.service.url}/#/chat/ace")
+    expect(page.locator(".chat-answer .chat-value")).to_have_text("Friday")
+    expect(page.locator(".chat-answer blockquote")).to_have_count(0)  # the cut-out shows it
+    expect(page.locator(".chat-answer")).not_to_contain_text("#")
+    cutout = page.locator(".cutout")
+    expect(cutout.locator(".cutout-title")).to_have_text("Library book")
+    expect(cutout.locator(".cutout-mark")).to_have_count(1)
+    sharp = """canvas => [canvas.width / Math.min(540, canvas.clientWidth * devicePixelRatio),
+        canvas.width / canvas.height - canvas.clientWidth / canvas.clientHeight]"""
+    wide, skewed = cutout.locator("canvas").evaluate(sharp)
+    assert wide == pytest.approx(1, abs=0.02)  # the pixels of the screen, or all that the picture has
+    assert skewed == pytest.approx(0, abs=0.05)
+    expect(page.locator(".chat-steps > summary")).to_have_text("Read 1")
+    cutout.click()
+    expect(page.get_by_role("dialog").locator(".viewer-mark")).to_have_count(1)
+
+
 def test_an_answer_shows_its_tools_and_cites_screenshots(dashboard):
     found = {
         "app_name": "Mail",
@@ -138,7 +180,11 @@ def test_an_answer_shows_its_tools_and_cites_screenshots(dashboard):
 
     answer(page, "It is due on Friday")
     assert page.locator(".chat-answer strong").inner_text() == "Friday"
-    first, second = page.locator("details").all()
+    steps = page.locator("details.chat-steps > summary")
+    expect(steps).to_have_text("Searched, read 1, 1 failed")
+    expect(page.locator("details.chat-tool").first).to_be_hidden()
+    steps.click()
+    first, second = page.locator("details.chat-tool").all()
     expect(first.locator("summary")).to_contain_text("Searched your screenshots")
     expect(first.locator("summary")).to_contain_text("1 found")
     expect(second.locator("summary")).to_contain_text("failed")
@@ -160,7 +206,7 @@ def test_an_answer_shows_its_tools_and_cites_screenshots(dashboard):
     )
     page.reload()
     answer(page, "It is due on Friday")
-    expect(page.locator("details")).to_have_count(2)
+    expect(page.locator("details.chat-tool")).to_have_count(2)
     assert [message["role"] for message in stored(dashboard, page)] == [
         "user",
         "assistant",
@@ -354,8 +400,8 @@ def test_nothing_that_a_conversation_holds_is_run(dashboard):
     dashboard.tolerate(FAILED + "404")  # the screenshot that it cites was never there
     page = dashboard.open_as_client("#/chat/bad")
     answer(page, "onerror='window.hacked = 1'")
-    for details in page.locator("details").all():
-        details.locator("summary").click()
+    for details in page.locator("details.chat-steps, details.chat-tool").all():
+        details.locator("> summary").click()
     expect(page.locator("details li").first).to_contain_text("<script>")
     page.locator(
         ".cited"
@@ -384,7 +430,7 @@ def test_nothing_hinders_people_who_chat(dashboard, axe, language, theme, size):
     expect(page.locator(".chat-welcome")).to_be_visible()
     assert barriers(page, axe) == []
     page.evaluate("location.hash = '#/chat/bad'")
-    expect(page.locator("details")).to_have_count(3)
+    expect(page.locator("details.chat-tool")).to_have_count(3)
     page.locator("summary").first.click()
     assert barriers(page, axe) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
