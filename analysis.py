@@ -73,6 +73,8 @@ PROGRESS_EVERY = 100  # photos read or judged in the background between two line
 
 NOT_READABLE = "This screenshot is sensitive, so no other model gets it, and the embedded one cannot read it."
 
+# The pace of the queue: that of at most so many photos, of at least so many, in this time.
+MOST_PACED, FEWEST_PACED, PACED = 50, 3, timedelta(minutes=5)
 JUDGED_AT_ONCE = 40  # photos that are looked at in a step, with up to 5 ms each
 STOP_PATIENCE = 15.0  # seconds that running analyses have to finish when the service stops
 
@@ -627,7 +629,7 @@ def page(
     return total, [cast(shapes.AnalysisItem, dict(zip(_LISTED, row, strict=True))) for row in rows]
 
 
-def statistics() -> shapes.Statistics:
+def statistics(*, now: datetime) -> shapes.Statistics:
     """Counts by status, and of finished analyses by intent and category. Reads the tallies, so the cost does
     not grow with the number of photos.
     """
@@ -647,11 +649,38 @@ def statistics() -> shapes.Statistics:
         "pending": counts["pending"],
         "processing": counts["processing"],
         "errors": counts["error"],
+        "searchable": counts["done"] + (_failed_but_read() if counts["error"] else 0),
+        "seconds_left": _seconds_left(counts["pending"] + counts["processing"], now=now),
         "sensitive_photos": sum(kinds.values()),
         "sensitive_kinds": gate.counts(kinds),
         "intent_distribution": intents,
         "category_distribution": categories,
     }
+
+
+def _failed_but_read() -> int:
+    """The number of photos whose analysis failed, but whose text was read on this machine."""
+    # The first condition is literal, as in the partial index `analyses_faulty`.
+    found = db.execute_sql(
+        "SELECT count(*) FROM analyses JOIN readings USING (photo_id) WHERE fault <> '' AND status = 'error'"
+    )
+    return cast(int, found.fetchone()[0])
+
+
+def _seconds_left(waiting: int, *, now: datetime) -> int | None:
+    """The seconds until so many photos are analysed, by the pace of those that were analysed last; None when
+    fewer than `FEWEST_PACED` were analysed in the last `PACED`. The queue takes the oldest photo first, so
+    the newest photos that are done were analysed last.
+    """
+    if not waiting:
+        return 0
+    newest = Analysis.select(Analysis.completed_at).where(Analysis.status == "done")
+    times = [row.completed_at for row in newest.order_by(Analysis.photo.desc()).limit(MOST_PACED)]
+    recent = [time for time in times if time is not None and now - PACED <= time <= now]
+    if len(recent) < FEWEST_PACED:
+        return None
+    passed: timedelta = now - min(recent)
+    return round(passed.total_seconds() / len(recent) * waiting)
 
 
 def state(photo_id: int, caller: access.Caller) -> shapes.AnalysisState:
@@ -714,4 +743,4 @@ def stats() -> shapes.Statistics:
     """Count photos and analyses, and the finished ones by intent and category. Photos in the trash do not
     count.
     """
-    return statistics()
+    return statistics(now=utc_now())

@@ -3,6 +3,7 @@
 import contextlib
 import re
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from settings import MEGABYTE, NAME, S3_ADDRESS, Settings
 from tls import addresses
 from upkeep import backup, check, dates, importing, offsite, progress, restore
 
+STOPPED = 130  # the exit code after Ctrl+C, as shells have it
+LOOKS_AGAIN = 1.0  # seconds between two looks at how much is searchable
 MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
 _LEFT_OUT = "are lost or damaged and were left out; `./snaplore check` lists them."
 
@@ -43,9 +46,10 @@ def _device_id(_context: click.Context, _parameter: click.Parameter, value: str)
 def import_folder(folder: Path, device_id: str, device_name: str) -> None:
     """Store every screenshot in FOLDER and its subfolders.
 
-    You can stop an import at any time and run it again: it skips screenshots that are stored already, even if
-    they were moved or renamed. The time of a screenshot is that of its EXIF data, else of its name, else of
-    its file. The running service analyses the screenshots. Hidden files and links are skipped.
+    You can stop an import at any time (Ctrl+C) and run it again: it skips screenshots that are stored
+    already, even if they were moved or renamed. The time of a screenshot is that of its EXIF data, else of
+    its name, else of its file. The running service analyses the screenshots. Hidden files and links are
+    skipped.
     """
     counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
     failures: list[str] = []
@@ -56,24 +60,71 @@ def import_folder(folder: Path, device_id: str, device_name: str) -> None:
             failures.append(f"{entry.shown}: {importing.reason(problem)}")
 
     own = application().settings.data_dir
-    count = sum(1 for _ in importing.files(folder, leave_out=own))
-    found = importing.files(folder, leave_out=own, failed=failed)
-    with click.progressbar(found, length=count, label=f"Importing {count} files") as bar:
-        for file in bar:
-            try:
-                counts[importing.import_file(file, device_id, device_name)] += 1
-            except (SnaploreError, OSError) as problem:
-                failed(file, problem)
+    count, is_stopped = 0, False
+    try:
+        count = sum(1 for _ in importing.files(folder, leave_out=own))
+        found = importing.files(folder, leave_out=own, failed=failed)
+        with click.progressbar(
+            found, length=count, label=f"Importing {count} files", item_show_func=_Pace().shown
+        ) as bar:
+            for file in bar:
+                try:
+                    counts[importing.import_file(file, device_id, device_name)] += 1
+                except (SnaploreError, OSError) as problem:
+                    failed(file, problem)
+    except KeyboardInterrupt:  # a file that was being stored is stored whole or not at all
+        is_stopped = True
+        click.echo()
     for failure in failures:
         click.echo(failure, err=True)
     if more := counts["failed"] - len(failures):
         click.echo(f"{more} more files failed; import again to see them, once these are solved.", err=True)
     always = ("imported", "already there")
     click.echo(", ".join(f"{count} {what}" for what, count in counts.items() if count or what in always))
+    if is_stopped:
+        click.echo(
+            "Stopped. To go on, run the same command again: it skips what is stored already.", err=True
+        )
+        raise SystemExit(STOPPED)
     if sys.stdout.isatty():  # elsewhere cron would mail it
         _next_step(folder, count, stored=counts["imported"] + counts["already there"])
     if failures:
         raise SystemExit(1)
+
+
+class _Pace:
+    """What an import shows behind its bar: its rate, and how much of everything stored is searchable."""
+
+    def __init__(self) -> None:
+        self._begun = self._looked_at = time.monotonic()
+        self._files = 0
+        self._searchable = ""
+
+    def shown(self, file: importing.File | None) -> str:
+        """For the bar, which calls this for each file."""
+        now = time.monotonic()
+        if file is not None:
+            self._files += 1
+            if now - self._looked_at >= LOOKS_AGAIN:
+                self._looked_at = now
+                self._searchable = f"; {_searchable()}"
+        return f"{self._files / max(now - self._begun, 0.001):.0f} files/s{self._searchable}"
+
+
+def _searchable() -> str:
+    """How many screenshots are searchable, and when all will be."""
+    with database.scope():
+        found = analysis.statistics(now=utc_now())
+    line = f"searchable: {found['searchable']:,} of {found['total_photos']:,}"
+    match found["seconds_left"]:
+        case None | 0:
+            return line
+        case seconds if seconds < 90:
+            return f"{line}, about a minute left"
+        case seconds if seconds < 5400:
+            return f"{line}, about {seconds / 60:.0f} minutes left"
+        case seconds:
+            return f"{line}, about {seconds / 3600:.0f} hours left"
 
 
 def _next_step(folder: Path, files: int, *, stored: int) -> None:
@@ -81,6 +132,7 @@ def _next_step(folder: Path, files: int, *, stored: int) -> None:
     settings = application().settings
     page = addresses.opened_here(listening())
     if stored:
+        click.echo(f"{_searchable().capitalize()}.")
         click.echo("Next: the running service analyses them. If it is not running, start it (`make run`).")
         click.echo(f"{page} shows the progress; search finds each screenshot once it is analysed.")
         click.echo(f"{NAME} keeps {kept_for(settings)}.")

@@ -641,6 +641,8 @@ def test_statistics_count_by_status_intent_and_category(client, fake_llm, turn):
         "pending": 0,
         "processing": 0,
         "errors": 0,
+        "searchable": 0,
+        "seconds_left": 0,
         "intent_distribution": {},
         "category_distribution": {},
         "sensitive_photos": 0,
@@ -660,11 +662,28 @@ def test_statistics_count_by_status_intent_and_category(client, fake_llm, turn):
         "pending": 1,
         "processing": 0,
         "errors": 1,
+        "searchable": 2,
+        "seconds_left": None,
         "intent_distribution": {"reminder": 1, "research": 1},
         "category_distribution": {"notification": 1, "webpage": 1},
         "sensitive_photos": 0,
         "sensitive_kinds": {},
     }
+
+
+def test_the_time_left_follows_from_the_pace_of_the_last_minutes(client, fake_llm, worker, clock):
+    upload(client, *"abcdefgh")
+    for _ in range(4):
+        assert worker.work() is True
+        clock.move(seconds=10)
+
+    def left():
+        with database.scope():
+            return analysis.statistics(now=clock.now)["seconds_left"]
+
+    assert left() == 40  # four in 40 seconds, four to go
+    clock.move(minutes=10)
+    assert left() is None  # nothing was analysed lately
 
 
 def test_the_pool_works_off_what_is_uploaded_and_stops(app, remote, fake_llm):

@@ -81,8 +81,9 @@ def test_on_a_terminal_an_import_ends_with_the_next_step_and_where_to_look(tmp_p
     shown, code = on_a_terminal("import", str(tmp_path / "in"), **settings)
 
     assert code == 0, shown
-    counts, step, place, kept = shown.splitlines()[-4:]
+    counts, searchable, step, place, kept = shown.splitlines()[-5:]
     assert counts == "1 imported, 0 already there"
+    assert searchable == "Searchable: 0 of 1."
     assert "start it" in step
     assert "http://192.0.2.7:8000" in place
     assert kept.startswith("Snaplore keeps everything for 30 days, then deletes it; ")
@@ -145,7 +146,8 @@ def test_the_services_own_data_is_never_imported(client, cli, settings):
 
 
 @pytest.mark.slow
-def test_an_import_that_was_killed_continues_where_it_stopped(tmp_path):
+@pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGINT])
+def test_an_import_that_was_stopped_continues_where_it_was(tmp_path, ended_by):
     source = tmp_path / "in"
     source.mkdir()
     for number in range(60):
@@ -160,8 +162,13 @@ def test_an_import_that_was_killed_continues_where_it_stopped(tmp_path):
         ):
             pass
     finally:
-        first.send_signal(signal.SIGKILL)
-        first.communicate()
+        first.send_signal(ended_by)
+        output, _ = first.communicate()
+    if ended_by == signal.SIGINT:
+        assert first.returncode == 130, output
+        *_, counts, how_to_go_on = output.decode().splitlines()
+        assert re.fullmatch("\\d+ imported, 0 already there", counts)
+        assert how_to_go_on.startswith("Stopped. To go on, run the same command again")
     second = subprocess.run(
         command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120, check=False
     )

@@ -824,6 +824,13 @@ class Statistics(TypedDict):
     pending: Count
     processing: Count
     errors: Count
+    searchable: Annotated[
+        int, Meta(ge=0, description="photos that are analysed, or were read though their analysis failed")
+    ]
+    seconds_left: Annotated[
+        Count | None,
+        Meta(description="until all are analysed, by the pace of the last five minutes; null: not known"),
+    ]
     intent_distribution: dict[str, Count]
     category_distribution: dict[str, Count]
     sensitive_photos: Annotated[int, Meta(ge=0, description="photos with something sensitive, held back")]

@@ -299,6 +299,8 @@ interface Statistics {
   processing: number;
   done: number;
   errors: number;
+  searchable: number;
+  seconds_left: number | null;
   category_distribution: Record<string, number>;
   intent_distribution: Record<string, number>;
   sensitive_photos: number;
