@@ -46,7 +46,7 @@ PIP_INSTALL := .venv/bin/python -m pip $(PIP_OPTIONS)
 LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run client test test-all test-anywhere faults kills mutants fuzz bench compare judge train load docs pictures lint lock mcp-clients clean
+.PHONY: help install run client test test-all test-anywhere faults kills mutants fuzz bench bench-pi compare judge train load docs pictures lint lock mcp-clients clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -87,6 +87,9 @@ fuzz: $(DEV_READY) ## attack a running service with requests, slow clients and a
 
 bench: $(DEV_READY) ## measure speed and memory against budgets (SIZE=100000: photos in the database; ARGS for more)
 	@.venv/bin/python -m benchmarks --size $(SIZE) $(ARGS)
+
+bench-pi: $(DEV_READY) ## measure a few made-up screens on this machine, and print a small table to send (a Raspberry Pi, for example)
+	@.venv/bin/python -m benchmarks.pi
 
 compare: $(DEV_READY) ## measure this working tree against AGAINST=main, an earlier commit, by turns (SIZE=10000; ARGS for more)
 	@.venv/bin/python -m benchmarks.compare $(AGAINST) --size $(SIZE) $(ARGS)

@@ -196,8 +196,9 @@ class Settings:
         _whole(1, 8),
         1,
         "Screenshots that are read at the same time, each by a process of its own, which takes a core, "
-        "and up to 340 MB until it has been idle for two minutes. `2` nearly halves the time in which many "
-        "are read. Give the service as much more memory (`MemoryHigh`, `MemoryMax`, `mem_limit`).",
+        "and up to 340 MB until it has been idle for two minutes. With `2`, both cores of a machine read "
+        "after a large import. Give the service as much more memory (`MemoryHigh`, `MemoryMax`, "
+        "`mem_limit`).",
     )
     read_locally: bool = _setting(
         _flag,

@@ -23,14 +23,13 @@ import claims
 import crypto
 import database
 import devices
-import models
 import photos
 import pictures
 from clock import utc_now
 from database import db
 from devices import MAX_NAME, DeviceId, EpochMs, Name
 from errors import BadInput, SnaploreError
-from models import Photo
+from models import Photo, Selected
 from photos import display_name
 from settings import MEGABYTE
 from spool import Spool, keep_bytes, new_place
@@ -265,17 +264,18 @@ def _already_stored(upload: Upload, sha256: bytes) -> Stored | None:
     Uploads that name no device may come from anywhere: of these, only those with the same id are the same. A
     photo in the trash counts for what sends ids: that is a sync, and not a person who uploads it once more.
     """
-    same = (Photo.device_id == upload.device_id) & (Photo.sha256 == sha256)
+    same = Selected("photos").where("device_id = ? AND sha256 = ?", upload.device_id, sha256)
     if not upload.has_device:
-        same &= Photo.token_id == upload.token_id
+        same = same.where("token_id IS ?", upload.token_id)
     if upload.device_id == access.NO_DEVICE:
         if not upload.local_media_store_id:
             return None
-        same &= Photo.local_media_store_id == upload.local_media_store_id
+        same = same.where("local_media_store_id = ?", upload.local_media_store_id)
     elif not upload.local_media_store_id:
-        same &= ~models.IN_TRASH
-    photo = Photo.select().where(same).order_by(Photo.id).first()
-    return None if photo is None else Stored(photo.id, photo.filename, photo.file_size, dedup=True)
+        same = same.where("NOT EXISTS (SELECT 1 FROM trash WHERE photo_id = photos.id)")
+    sql = f"SELECT id, filename, file_size FROM {same.sql} ORDER BY id LIMIT 1"  # noqa: S608
+    found = db.execute_sql(sql, same.values).fetchone()
+    return None if found is None else Stored(found[0], found[1], found[2], dedup=True)
 
 
 def _batch_error(problem: SnaploreError, spool: Spool) -> str:

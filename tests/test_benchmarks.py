@@ -92,6 +92,17 @@ def test_a_small_run_prints_every_figure_beside_its_budget(bench, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_table_for_a_machine_elsewhere_has_a_row_for_each_figure():
+    command = [sys.executable, "-m", "benchmarks.pi", "--screens", "1"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    rows = dict(line.strip("| ").split(" | ") for line in run.stdout.splitlines() if "---" not in line)
+    assert re.search(r"\d+ cores, \d+ MB, Linux ", rows["machine"])
+    found, of = map(int, rows["words found"].split(" of "))
+    assert 0 < found <= of
+    assert len(rows) == 9
+
+
+@pytest.mark.slow
 def test_an_unknown_group_is_refused(bench):
     run = bench("--only", "uploads")
     assert run.returncode == 2
