@@ -308,7 +308,7 @@ def test_a_finger_drags_the_scrubber_and_still_taps_the_pictures(many):
         tiles = page.locator(".photo-card").evaluate_all(
             "(tiles) => tiles.map((tile) => tile.getBoundingClientRect().toJSON())"
         )
-        boxes = [box for box in tiles if box["x"] > 200 and 150 < box["y"] < 600]
+        boxes = [box for box in tiles if box["x"] > 150 and 150 < box["y"] < 700]
         page.touchscreen.tap(375, boxes[0]["y"] + 40)
         page.wait_for_timeout(500)
         return page.get_by_role("dialog").is_visible()
@@ -391,6 +391,16 @@ def test_search_answers_as_one_types_marks_the_words_and_survives_a_reload(dashb
     expect(page.get_by_role("button", name="Clear filters")).to_have_count(0)
     search.fill("")
     expect(cards(page)).to_have_count(3)
+
+
+@pytest.mark.slow
+def test_the_part_of_a_hit_is_cut_from_the_original(dashboard):
+    stored(dashboard, "Your book is due on Friday")
+    page = dashboard.open("#/library?q=book")
+    expect(hits(page)).to_have_count(1)
+    sharp = page.locator(".result .sharp[data-state=ready]")
+    expect(sharp).to_have_count(1)
+    assert sharp.evaluate("(image) => image.naturalWidth") == 540  # its thumbnail has 288
 
 
 @pytest.mark.slow
@@ -652,15 +662,21 @@ def pick(page, chosen):
 
 @pytest.mark.slow
 def test_picked_screenshots_appear_once_and_refused_ones_are_named(dashboard):
+    dashboard.tolerate("400")
     page = dashboard.open("#/library")
     expect(page.locator(".first-steps")).to_be_visible()
     words = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"words"}
     pick(page, [*files("first.png", "second.png"), words])
     expect(page.get_by_text("Not a JPEG, PNG, WebP, GIF, HEIC or AVIF file")).to_be_visible()
     expect(cards(page)).to_have_count(2)
+    damaged = {"name": "damaged.png", "mimeType": "image/png", "buffer": draw("damaged")[:60]}
+    with page.expect_response("**/api/photos/upload"):
+        pick(page, damaged)
+    expect(page.locator(".upload[data-phase=failed]")).to_have_count(2)
+    expect(page.get_by_role("button", name="again")).to_have_count(0)  # it would fail again
     settled(page, "[...document.querySelectorAll('.timeline img')].every((image) => image.naturalWidth > 0)")
     pick(page, files("first.png"))
-    expect(page.get_by_role("region", name="Uploads").get_by_role("status")).to_contain_text("3 of 4 done")
+    expect(page.get_by_role("region", name="Uploads").get_by_role("status")).to_contain_text("3 of 5 done")
     assert [photo["device_id"] for photo in dashboard.service.photos()] == ["dashboard"] * 2
 
 
@@ -741,7 +757,7 @@ def test_a_phone_keeps_its_screen_for_the_pictures(dashboard):
     page.evaluate("document.querySelector('.library-body').style.minHeight = '3000px'; scrollTo(0, 900)")
     assert page.locator(".library-head").bounding_box()["y"] == 0
     expect(page.locator("#search")).to_be_in_viewport()
-    controls = page.locator(".library-head :is(button, select, input)")
+    controls = page.locator(".library-head :is(button:not(.search-clear), select, input)")
     heights = controls.evaluate_all("(all) => all.map((control) => control.getBoundingClientRect().height)")
     assert min(heights) >= 40
 

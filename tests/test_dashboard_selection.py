@@ -229,18 +229,18 @@ def test_a_long_press_begins_and_a_drag_from_there_selects(few):
         box = tile(page, number).bounding_box()
         return {"x": box["x"] + 50, "y": box["y"] + 60}
 
-    start, end = centre(2), centre(5)
+    start, end = centre(2), centre(4)
     touch("touchStart", start)
     expect(page.locator(".selection-count")).to_have_text("1 selected")
     for step in range(1, 5):
         touch("touchMove", {axis: start[axis] + (end[axis] - start[axis]) * step / 4 for axis in start})
-    assert picked(page) == [2, 3, 4, 5]
+    assert picked(page) == [2, 3, 4]
     touch("touchEnd")
     assert page.evaluate("scrollY") == 0
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.wait_for_timeout(450)  # until then a click is taken for the end of the press
     tile(page, 8).tap()
-    assert picked(page) == [2, 3, 4, 5, 8]
+    assert picked(page) == [2, 3, 4, 8]
     # A finger that moves at once scrolls.
     page.get_by_role("button", name="End the selection").tap()
     touch("touchStart", centre(5))

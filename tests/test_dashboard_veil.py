@@ -132,7 +132,7 @@ def test_a_search_shows_neither_title_nor_snippet_of_a_veiled_hit(dashboard):
     assert "Harbor" not in whole
     hit.click()
     expect(hit).to_contain_text("4111")
-    expect(hit.locator("img[data-state=ready]")).to_be_visible()
+    expect(hit.locator("img[data-state=ready]").first).to_be_visible()
 
 
 @pytest.mark.slow

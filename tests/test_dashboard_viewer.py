@@ -562,6 +562,60 @@ def test_a_spot_is_tapped_with_a_finger(dashboard):
     expect(page.get_by_role("menu")).to_have_count(0)
 
 
+@pytest.mark.slow
+def test_the_spot_of_a_code_covers_the_whole_code(dashboard):
+    """The line of a code is read at its lower edge: 270 px wide, and a fourteenth of that high."""
+    first = dashboard.ids[0]
+    code = {"text": ENTITIES[0]["value"], "left": 0.25, "top": 581 / 960, "width": 0.5, "height": 19 / 960}
+    read = {"text": "Scan me", "left": 0.1, "top": 0.05, "width": 0.3, "height": 0.04}
+    told = [{**line, "status_bar": False} for line in (read, code)]
+    page = dashboard.open("#/library")
+    page.route(
+        f"**/api/photos/{first}/lines",
+        lambda route: route.fulfill(json={"width": 540, "height": 960, "lines": told}),
+    )
+    page.locator(f"[data-photo='{first}']").click()
+    shown(page, first)
+    expect(page.locator(".viewer-spot")).to_have_count(1)
+    spot = page.locator(".viewer-spot").bounding_box()
+    left, top, width, height = place(page)
+    assert spot["height"] == pytest.approx(spot["width"], rel=0.02)
+    assert spot["y"] + spot["height"] == pytest.approx(top + 600 / 960 * height, abs=12)
+    assert spot["x"] == pytest.approx(left + width / 4, abs=12)
+
+
+FLIGHTS = """() => {
+    window.flights = [];
+    const animate = Element.prototype.animate;
+    Element.prototype.animate = function (frames, options) {
+        if (this.matches(".viewer-canvas")) flights.push(frames.map(({ transform }) => transform));
+        return animate.call(this, frames, options);
+    };
+}"""
+
+
+@pytest.mark.slow
+def test_a_tile_grows_into_the_picture_and_back_where_motion_is_wanted(dashboard):
+    second = dashboard.ids[1]
+    page = dashboard.open("#/library")
+    tile = page.locator(f"[data-photo='{second}']")
+    expect(tile.locator("img[data-state=ready]")).to_be_visible()
+    page.evaluate(FLIGHTS)
+    for motion, flights in (("reduce", 0), ("no-preference", 2)):
+        page.emulate_media(reduced_motion=motion)
+        tile.click()
+        shown(page, second)
+        settled(page, "!document.querySelector('.flying')")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(tile).to_be_focused()
+        assert page.evaluate("flights.length") == flights
+    there, back = page.evaluate("flights")
+    assert there == back[::-1]
+    scales = [float(re.search(r"scale\(([\d.]+)\)", state)[1]) for state in there]
+    assert scales[0] < scales[1]
+
+
 def boxes_of(page):
     boxes = page.locator(".viewer-slide:not([inert]) .viewer-mark")
     expect(boxes.first).to_be_visible()
@@ -840,6 +894,7 @@ def test_what_a_screenshot_says_is_a_card_whose_fields_are_shown_on_the_picture(
     assert dashboard.service.call("PATCH", path, json={"records": said}).ok
     try:
         page = opened(dashboard, photo)
+        expect(page.locator(".fact-card strong")).to_contain_text("ICE708 · Fri 4 Dec")
         train, receipt = page.locator(".record").all()
         expect(train.locator("h4")).to_have_text("Train")
         expect(train.locator("dt")).to_have_text(["Number", "Departs", "Booking"])

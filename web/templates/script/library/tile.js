@@ -76,7 +76,7 @@ export function appMark(app) {
   const [initial] = app.trim();
   if (!initial) return null;
   const hue = [...app].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 360, 7);
-  return h("span.app-mark", { "aria-hidden": "true", style: { "--hue": String(hue) }, text: initial.toUpperCase() });
+  return h("span.app-mark", { "aria-hidden": "true", style: { "--hue": String(hue) }, "data-initial": initial.toUpperCase() });
 }
 
 /** @param {PhotoItem} photo */

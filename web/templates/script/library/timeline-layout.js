@@ -121,7 +121,8 @@ export class TimelineLayout {
     let place = from;
     for (const end of ends) {
       const filling = this.#filling(place, end);
-      const height = isLast && end === to ? Math.min(filling, this.shape.height) : Math.min(filling, TALLEST * this.shape.height);
+      const most = isLoaded && !(isLast && end === to) ? TALLEST : 1;
+      const height = Math.min(filling, most * this.shape.height);
       this.rows.push({ place, end, from, to, top: 0, line: 0, height });
       place = end;
     }
