@@ -24,7 +24,8 @@ USED = """() => {
     if (!width || !height || style.visibility === "hidden") continue;
     if (element.closest("svg, .visually-hidden")) continue;
     const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-    if (hasText || element.matches("input, select, textarea")) {
+    const isBox = element.matches("[type=radio], [type=checkbox], [type=file]");
+    if (hasText || (element.matches("input, select, textarea") && !isBox)) {
       note("sizes", parseFloat(style.fontSize), element);
       note("weights", Number(style.fontWeight), element);
     }
@@ -79,6 +80,26 @@ def test_the_pictures_have_five_sizes_three_weights_three_radii_and_six_spaces(f
             page.locator(".sheet-handle").click()
         assert strangers(page) == {}
         page.context.close()
+
+
+VIEWS = (
+    "agenda", "chat", "notes", "notes/memories", "records", "threads", "trash", "settings", "settings/model",
+    "settings/devices", "settings/programs", "settings/data", "settings/statistics", "settings/usage",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_all_other_views_have_no_other_sizes(filled, size):
+    page = filled.open("#/library", size=size)
+    found = {}
+    for view in VIEWS:
+        page.goto(f"{filled.service.url}/#/{view}")
+        expect(page.locator("#main h1, #main h2").first).to_be_attached()
+        page.wait_for_load_state("networkidle")
+        if strange := strangers(page):
+            found[view] = strange
+    assert found == {}
 
 
 def test_the_page_is_set_in_its_own_font(filled):
