@@ -9,6 +9,7 @@ import requests
 import database
 from settings import ROOT
 from tests.support.service import Service, eventually
+from tests.support.trust import SecureService
 from tls import network
 from tls.addresses import Interface
 from tls.network import Network
@@ -179,3 +180,19 @@ def test_snaplore_bind_wins_over_the_stored_choice(tmp_path):
         service.start(bind="127.0.0.1:8000")  # gunicorn's own -b says the port
         assert service.get("/api/addresses")["network"] == {"listen": "fixed", "until": None}
         assert not connects(service.port)
+
+
+def test_with_a_certificate_the_network_is_let_in_over_https(tmp_path):
+    with SecureService(tmp_path, *on_other_address(tmp_path), bind="") as service:
+        service.call("PUT", "/api/network", json={"listen": "minutes"})
+        eventually(lambda: connects(service.port), "the network may connect")
+        assert service.get("/api/addresses")["addresses"] == [f"https://{OTHER}:{service.port}"]
+        context = service.context(check_hostname=False)  # the certificate names no other loopback address
+        with (
+            socket.create_connection((OTHER, service.port), 30) as plain,
+            context.wrap_socket(plain, server_hostname=OTHER) as client,
+        ):
+            client.sendall(b"GET /api/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert client.recv(65_536).startswith(b"HTTP/1.1 200")
+        plain = f"http://{OTHER}:{service.port}/api/stats"
+        assert requests.get(plain, timeout=30, allow_redirects=False).status_code >= 300

@@ -3,11 +3,13 @@
 //
 // Its times are local ones, as the screenshots show them. They are compared as texts: "2026-11-22" or "2026-11-22T14:30".
 
+import { settle } from "../base/actions.js";
 import { api, picture } from "../base/api.js";
 import { fail, toast } from "../base/dialogs.js";
 import { add, button, fill, h, icon, listen } from "../base/dom.js";
 import { formatClock, formatDay, formatMonth, formatMonthShort, formatNumber } from "../base/format.js";
 import { emptyState, load, pageHead, poll, skeleton } from "../base/shell.js";
+import { makeFeed, showAddress } from "../base/subscribe.js";
 import { t, term } from "../base/texts.js";
 import { photoEvents } from "../base/upload.js";
 import { isVeiled, reasonOf, veilable } from "../viewer/veil.js";
@@ -244,7 +246,8 @@ export const agenda = {
         if (await setAllDismissed(item, false)) again();
       } } });
     };
-    add(container, pageHead(t("agenda.title")), h("nav.tabs", { "aria-label": t("agenda.title") },
+    const phone = button(t("agenda.phone"), { glyph: "device", click: () => settle(phone, () => makeFeed("agenda"), showAddress) });
+    add(container, pageHead(t("agenda.title"), phone), h("nav.tabs", { "aria-label": t("agenda.title") },
       tab("coming", "#/agenda", !isPast), tab("past", "#/agenda?past=1", isPast)), body);
     again();
     const changed = () => void look();

@@ -2,12 +2,11 @@
 
 import { erase } from "../base/actions.js";
 import { api } from "../base/api.js";
-import { codeRow, reachable } from "../base/connect.js";
-import { dialog } from "../base/dialogs.js";
 import { button, choice, field, h } from "../base/dom.js";
 import { formatAgo } from "../base/format.js";
 import { formDialog, settingsCard, settingsRow } from "./panels.js";
 import { load } from "../base/shell.js";
+import { makeFeed, showAddress } from "../base/subscribe.js";
 import { t } from "../base/texts.js";
 
 /**
@@ -56,7 +55,7 @@ export function feedsCard() {
     );
     changed();
     formDialog({ title: t("feeds.add"), body: [field(t("feeds.kind"), kind), asked], action: t("feeds.create"), submit: async () => {
-      const made = await api.post("/api/feeds", { kind: kind.value, query: asked.hidden ? "" : query.value, address: await reachable() });
+      const made = await makeFeed(/** @type {any} */ (kind.value), asked.hidden ? "" : query.value);
       setTimeout(() => (showAddress(made), show())); // once the form has closed
     } });
   }
@@ -68,11 +67,4 @@ export function feedsCard() {
     h("div.row", button(t("feeds.add"), { glyph: "plus", click: create })),
   );
   return { card, show };
-}
-
-/** @param {{ kind: string, url: string, qr: string }} made */
-function showAddress({ kind, url, qr }) {
-  const code = h("img", { src: `data:image/svg+xml,${encodeURIComponent(qr)}`, alt: t("feeds.code"), width: 208, height: 208 });
-  dialog({ title: t("feeds.made"), body: h("div.stack", h("div.pairing", code, h("div.stack", h("p", t("feeds.madeText")))), codeRow(url, t("feeds.address")),
-    kind === "agenda" && h("div.row", h("a.button", { href: url.replace(/^https?:/, "webcal:"), text: t("feeds.open") }))) });
 }
