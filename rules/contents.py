@@ -11,7 +11,7 @@ from engines.lines import Line
 from rules.entities import NUMBER, SIGN
 from rules.headings import Heading, first_sentence, is_day, is_title
 from rules.kinds import AGO, WHEN_RIGHT
-from rules.layout import Block, Layout, is_chinese, joined, letters, plain, weight
+from rules.layout import Block, Layout, is_chinese, is_clock, joined, letters, plain, weight
 from rules.lists import Entry, entries
 from rules.wordlists import is_interface
 from text import shortened
@@ -29,7 +29,7 @@ CARD = 1.15  # times the usual height: a value with its label above or below it
 _WRITTEN = frozenset(["post", "profile", "video", "conversation", "conversations", "article", "source"])
 _AMOUNT = re.compile(rf"[-+−]? ?{SIGN} ?{NUMBER}|{NUMBER} ?(?:元|€|£|USD|EUR)")
 _SUM = re.compile(r"\d[\d.,]{0,14} ?[A-Za-z]{2,5}")  # with a currency that has no sign: "1.62 tPPC"
-_VALUE = re.compile(r"[-+−~≈<>]? ?(?:\S{0,4} ?)?\d[\d.,:/ '%]{0,16}(?: ?\S{1,8}){0,3}")
+_VALUE = re.compile(r"[-+−~≈<>]? ?(?:\S{0,4} ?)?\d[\d.,:/ '%]{0,16}(?: ?(?:[€£$¥₹元]|[^\W\d]\S{0,9}))?")
 _ICONS = re.compile(r"[0oO.·•|]{1,4}")  # circles and dots, read as letters
 _ENDS = (".", "!", "?", "。", "！", "？", "…", "”", '"')
 _AGO_BEHIND = re.compile(rf"[\s·•]+(?:{AGO})\W{{0,3}}$", re.IGNORECASE)
@@ -99,8 +99,9 @@ def _is_value(text: str) -> bool:
     return (
         len(text) <= VALUE
         and _VALUE.fullmatch(text) is not None
-        and not _ICONS.fullmatch(text)
+        and not _ICONS.fullmatch(text.split()[0])
         and not WHEN_RIGHT.fullmatch(text)
+        and not is_clock(text)
     )
 
 

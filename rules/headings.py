@@ -20,6 +20,7 @@ from rules.names import is_generic
 from rules.wordlists import is_interface
 from text import shortened
 
+CUT = 0.8  # of a page: a word that begins with a small letter, or few capitals
 DATES = 20  # characters of a line of days, from which on they are those of a chart
 LONGEST = 70  # characters; only a heading without a break is longer
 FRAMED = 0.2  # the score of a screen's own heading, below which the caption above its frame names it
@@ -198,8 +199,14 @@ def _worth(layout: Layout, block: Block, text: str) -> float:
         - 0.5 * (_AGO.search(text) is not None)
         - 0.2 * min(2, odd)
         - 0.4 * (text.isupper() and size <= 0.5)
+        - CUT * (layout.width > layout.height and _is_cut(text))
         - 1.0 * ("@" in text or _SITE.search(text) is not None)
     )
+
+
+def _is_cut(text: str) -> bool:
+    """Whether a text may be a part of a logo."""
+    return (text[:1].islower() and " " not in text) or (text.isupper() and text.isalpha() and len(text) <= 6)
 
 
 def _is_menu(text: str) -> bool:

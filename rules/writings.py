@@ -23,6 +23,7 @@ _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
 _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
 _RECIPE = {name: frozenset(wordlists.lines(text)) for name, text in _WORDS["recipe"].items()}
 _TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?[ap]m)?\W{0,4}$", re.IGNORECASE)
+_LONG_AGO = re.compile(r"(?:an?|a few|\d{1,3}) (?:seconds?|minutes?|hours?|days?) ago", re.IGNORECASE)
 _BY = re.compile(r"^(?:by|von|par|por) ", re.IGNORECASE)
 _AUTHORED = re.compile(rf"((?!\d).{{2,30}}?)[ ·•]+(?:{AGO})\W{{0,3}}", re.IGNORECASE)
 _DEGREES = re.compile(r"[-−]?\d{1,3} ?(?:°|℃|℉)[CF]?")
@@ -263,7 +264,8 @@ def _messages(layout: Layout, who: str) -> list[Block]:
 
 
 def _is_said(text: str, who: str) -> bool:
-    return weight(text) >= 4 and text != who and is_title(text, 4) and not WHEN_RIGHT.fullmatch(text)
+    is_time = WHEN_RIGHT.fullmatch(text) or _LONG_AGO.fullmatch(text)
+    return weight(text) >= 4 and text != who and is_title(text, 4) and not is_time
 
 
 def _has_time(block: Block, layout: Layout) -> bool:
