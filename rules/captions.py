@@ -20,7 +20,7 @@ from rules.view import View
 from text import one_line, shortened
 
 SUMMARY_LENGTH = 200
-SAID, QUOTED, LONGEST = 150, 60, 70  # characters of a text, of an entry, of a title without a heading
+SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a title without a heading
 NAME = 24  # letters of a heading that says too little alone, and of an entry behind it
 BEHIND, VALUES = 3, 5  # entries in a title, entries or values in a summary
 
@@ -95,6 +95,8 @@ def _named(view: View, language: str) -> str:
         subject = texts["of_app"].format(app=view.app, title=subject)
     if view.kind in ("payment", "accounts", "shop") and (amount := contents.amount(layout)):
         return subject if amount in subject else f"{subject}{texts['behind']}{amount}"
+    if view.kind == "profile" and not found.generic:
+        return texts["profile"].format(name=subject)
     if not found.generic and (weight(found.text) > NAME or layout.dialog):
         return subject
     named = [shortened(entry.name, NAME) for entry in contents.named(layout, found)]

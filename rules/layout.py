@@ -34,12 +34,6 @@ MAX_LINE = 300
 _ICONS_BEFORE = re.compile(r"^[^\w(\[（【《“\"'@#$€£¥￥+\-−<>→/]+")
 _ICON_LETTER = re.compile(r"^[\u2e80-\u9fff](?: ?(?=[A-Za-z]{3})| (?=[\u2e80-\u9fff]{2}))")
 _CLOCK = re.compile(r"\W{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?: ?[AaPp][Mm])?\W{0,3}$")
-_RIBBON = re.compile(r"[A-Z]{0,2}[DO0][EF][BR8][UO][GC]|BETA|DEMO|TEST|DEV", re.IGNORECASE)
-_ADDRESS = re.compile(
-    r"https?://|localhost[:/]|(?<![\w@.])(?:[\w-]{1,63}\.){1,4}(?:com|org|net|io|dev|cn|de|app|co)/\S",
-    re.IGNORECASE,
-)
-BARS = 0.16  # of the height: where the bars of a browser end
 _SYMBOL_KEYS = ("?123", "!#1", "123?", "&123")  # of Gboard and others, of Samsung
 _DIGITS = frozenset("0123456789")  # the row above the letters, each a line
 _KEYBOARD_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm")
@@ -119,9 +113,7 @@ class Layout:
         lines = _without_icons(_without_keyboard(lines))
         self.all_lines = lines  # the caption's too
         caption, lines = ([], lines) if bar else _caption(lines, self.width, self.height)
-        self.lines = _without_browser(
-            _without_ribbon(lines, self.width, self.height), self.width, self.height
-        )
+        self.lines = screen.without_bars(lines, self.width, self.height)
         self.top = max((line.bottom for line in [*caption, *(page.lines[index] for index in bar)]), default=0)
         self.caption = plain(" ".join(line.text for line in caption))
         self.median = statistics.median([line.height for line in self.lines] or [1])
@@ -490,42 +482,6 @@ def _slogan(lines: list[Line], width: int) -> tuple[list[Line], list[Line]]:
     inset = min(line.left for line in rest) > 0.07 * width and max(line.right for line in rest) < 0.93 * width
     gap = min(line.top for line in rest) - above[-1].bottom
     return (above, rest) if inset and gap > above[-1].height else ([], lines)
-
-
-def _without_ribbon(lines: list[Line], width: int, height: int) -> list[Line]:
-    """`lines` without the word on a ribbon across the upper right corner, as test builds have it."""
-    corner = min(width, height)
-    return [
-        line
-        for line in lines
-        if not (
-            line.bottom < 0.2 * corner
-            and line.left > width - 0.25 * corner
-            and line.text.isupper()
-            and _RIBBON.fullmatch(line.text)
-        )
-    ]
-
-
-def _without_browser(lines: list[Line], width: int, height: int) -> list[Line]:
-    """`lines` without the bars of a browser: its tabs, the address, and the bookmarks below it."""
-    if width < height:
-        return lines
-    bar = next(
-        (line for line in lines if line.bottom < BARS * height and _ADDRESS.search(line.text[:200])), None
-    )
-    if bar is None:
-        return lines
-    rest = [line for line in lines if line.top + line.bottom > 2 * bar.bottom]
-    first = min((line.top for line in rest), default=0)
-    row = [line for line in rest if line.top < first + bar.height]
-    if (
-        len(row) >= 4
-        and first < bar.bottom + 2 * bar.height
-        and max(line.height for line in row) < 1.2 * bar.height
-    ):
-        rest = [line for line in rest if line not in row]
-    return rest if len(rest) >= 3 else lines
 
 
 def _without_icons(lines: list[Line]) -> list[Line]:

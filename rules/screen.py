@@ -1,9 +1,10 @@
-"""The parts of a screen that say nothing about its content: the status bar, with clock, battery and network.
+"""The parts of a screen that say nothing about its content: the status bar, with clock, battery and network,
+the ribbon of a test build, and the bars of a browser.
 
-It is recognised by its place and its form, and only where both are certain: a line that is wrongly taken for
-the status bar would be missing in titles, summaries and snippets, while one that is overlooked only disturbs.
-So everything rests on a clock in the strip at the top, and a row with any other text of a page is no status
-bar, such as the first row of a list of chats, which has a time, too.
+The status bar is recognised by its place and its form, and only where both are certain: a line that is
+wrongly taken for the status bar would be missing in titles, summaries and snippets, while one that is
+overlooked only disturbs. So everything rests on a clock in the strip at the top, and a row with any other
+text of a page is no status bar, such as the first row of a list of chats, which has a time, too.
 """
 
 import re
@@ -18,6 +19,7 @@ STRIP_RIGHT = 0.045  # of the height: for a clock at the right, where lists have
 STRIP_LANDSCAPE = 0.04
 LARGEST = 0.065  # height of its text as a part of the screen's shorter side
 LEFT, RIGHT = 0.3, 0.8  # of the width: where a clock at the left begins, and where other signs begin
+BARS = 0.16  # of the height: where the bars of a browser end
 UNCERTAIN = 0.8  # confidence below which a short text in the row is a misread icon
 LONGEST_ICONS = 14  # characters of such a text
 
@@ -33,6 +35,11 @@ _SIGNS = re.compile(
     r"|中国(?:移动|联通|电信|广电)|中華電信|遠傳電信|台灣大哥大"
     r"|(?<![A-Za-z])(?:AT&T|T-Mobile|Verizon|Vodafone|O2|Telekom(?:\.de)?|Orange|Airtel|Jio|China"
     r" (?:Mobile|Unicom|Telecom)|CMCC|CHN-(?:UNICOM|CT)|docomo|SoftBank|au)(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_RIBBON = re.compile(r"[A-Z]{0,2}[DO0][EF][BR8][UO][GC]|BETA|DEMO|TEST|DEV", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"https?://|localhost[:/]|(?<![\w@.])(?:[\w-]{1,63}\.){1,4}(?:com|org|net|io|dev|cn|de|app|co)/\S",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?<![A-Za-z\d])\d{1,4}(?:[.,]\d{1,2})?(?![A-Za-z\d])")
@@ -55,6 +62,47 @@ def status_bar(page: Page) -> frozenset[int]:
         if _is_status_bar(clock, lines, page):
             return frozenset(index for index, _ in row)
     return frozenset()
+
+
+def without_bars(lines: list[Line], width: int, height: int) -> list[Line]:
+    """`lines` without a ribbon and without the bars of a browser, on a page of this size."""
+    return _without_browser(_without_ribbon(lines, width, height), width, height)
+
+
+def _without_ribbon(lines: list[Line], width: int, height: int) -> list[Line]:
+    """`lines` without the word on a ribbon across the upper right corner, as test builds have it."""
+    corner = min(width, height)
+    return [
+        line
+        for line in lines
+        if not (
+            line.bottom < 0.2 * corner
+            and line.left > width - 0.25 * corner
+            and line.text.isupper()
+            and _RIBBON.fullmatch(line.text)
+        )
+    ]
+
+
+def _without_browser(lines: list[Line], width: int, height: int) -> list[Line]:
+    """`lines` without the bars of a browser: its tabs, the address, and the bookmarks below it."""
+    if width < height:
+        return lines
+    bar = next(
+        (line for line in lines if line.bottom < BARS * height and _ADDRESS.search(line.text[:200])), None
+    )
+    if bar is None:
+        return lines
+    rest = [line for line in lines if line.top + line.bottom > 2 * bar.bottom]
+    first = min((line.top for line in rest), default=0)
+    row = [line for line in rest if line.top < first + bar.height]
+    if (
+        len(row) >= 4
+        and first < bar.bottom + 2 * bar.height
+        and max(line.height for line in row) < 1.2 * bar.height
+    ):
+        rest = [line for line in rest if line not in row]
+    return rest if len(rest) >= 3 else lines
 
 
 def _strip(page: Page) -> float:

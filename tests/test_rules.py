@@ -625,3 +625,87 @@ def test_a_page_of_very_many_lines_is_judged_in_bounded_time():
 
     assert found.visible_text.count("\n") == 2_999
     assert time.process_time() - begun < 2  # seconds
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "app"),
+    [
+        # A name of the lists of apps, in the bar of a phone and in the corner of a page.
+        (
+            (*BAR, (60, 130, "AntennaPod", 56), (60, 400, "Queue"), (60, 500, "Inbox")),
+            (1080, 2340),
+            "AntennaPod",
+        ),
+        (
+            (*BAR, (60, 130, "< Grayjay", 56), (60, 400, "Popular posts")),
+            (1080, 2340),
+            "Grayjay",
+        ),
+        # A name that is built of usual words, of which the last one names programs.
+        (
+            (*BAR, (60, 130, "Mileage Tracker", 56), (60, 400, "Trips of May")),
+            (1080, 2340),
+            "Mileage Tracker",
+        ),
+        # The line of a version, and a greeting.
+        ((*BAR, (60, 130, "About", 56), (60, 900, "AntennaPod version 3.4.1")), (1080, 2340), "AntennaPod"),
+        ((*BAR, (60, 130, "Notebook", 56), (60, 400, "Welcome to Joplin!")), (1080, 2340), "Joplin"),
+        # The same in a sentence, and a label that many apps have, are none.
+        ((*BAR, (60, 130, "Notebook", 56), (60, 400, "I read it in AntennaPod yesterday")), (1080, 2340), ""),
+        ((*BAR, (60, 130, "Downloads", 56), (60, 400, "Queue"), (60, 500, "Inbox")), (1080, 2340), ""),
+    ],
+)
+def test_an_app_of_the_lists_is_named_where_little_but_a_name_stands(rows, size, app):
+    assert placed(*rows, size=size).app_name == app
+
+
+def test_a_ribbon_and_the_bars_of_a_browser_are_no_title():
+    debug = placed(*BAR, (960, 90, "DFBUG", 40), (60, 130, "Balance sheet", 40), (60, 300, "Savings"))
+    assert debug.title == "Balance sheet: Savings" or debug.title == "Balance sheet"
+    page = placed(
+        (40, 10, "Fern care - Mozilla"), (300, 60, "https://ferns.example.org/care"),
+        (40, 110, "Mail"), (200, 110, "News"), (400, 110, "Maps"), (600, 110, "Wiki"),
+        (300, 220, "How to water a fern", 70),
+        (300, 340, "A fern wants soil that is moist and never wet, so it is watered often and little."),
+        (300, 400, "In winter it rests, and needs a third of that."),
+        size=(1600, 900),
+    )  # fmt: skip
+    assert page.title == "How to water a fern"
+    assert page.summary.startswith("A fern wants soil")
+
+
+def test_a_summary_has_the_values_and_not_the_labels_of_the_interface():
+    found = placed(
+        *BAR,
+        (60, 130, "Statistics", 56),
+        *((60, 400, "Monthly cost", 36), (60, 450, "€125.87", 52)),
+        *((560, 400, "Yearly cost", 36), (560, 450, "€1,510.44", 52)),
+        *((60, 700, "Settings", 40), (60, 800, "Share", 40), (60, 900, "Sign out", 40)),
+    )
+    assert "Monthly cost €125.87" in found.summary
+    assert "Yearly cost €1,510.44" in found.summary
+    assert not any(word in found.summary for word in ("Share", "Settings", "Sign out"))
+
+
+def test_sentences_on_one_side_are_a_conversation_and_not_a_list_of_chats():
+    found = placed(
+        *BAR,
+        (150, 130, "Maya Lindqvist", 56),
+        *((60, 400, "Are you at home today?"), (60, 560, "I would bring the book back.")),
+        *((60, 720, "And the cake that I owe you."), (60, 880, "Shall I come at six?")),
+        (60, 2200, "Send messag…"),
+    )
+    assert json.loads(found.raw)["kind"] == "conversation"
+    assert found.title == "Chat with Maya Lindqvist: Shall I come at six?"
+    assert found.summary.startswith("I would bring the book back. – And the cake")
+
+
+def test_a_wrapped_entry_is_one_entry():
+    found = placed(
+        *BAR,
+        (60, 130, "Unread", 56),
+        *((60, 300, "Harbour opens again after the long repair of"), (60, 350, "its northern pier", 40)),
+        *((60, 600, "Ferries are late on the western line for the"), (60, 650, "third week", 40)),
+        *((60, 900, "Gulls have learned to open the lids of waste"), (60, 950, "bins", 40)),
+    )
+    assert "Harbour opens again after the long repair of its northern pier" in found.summary
