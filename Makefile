@@ -14,6 +14,7 @@ COUNT ?= 20
 AGAINST ?= main
 KILLS ?= 1000
 SEED ?= 1
+ARCH ?= amd64
 # One more than the number of cores, because tests often wait for the processes that they have started.
 PROCESSES ?= $(shell expr $$(nproc) + 1)
 PYTEST := .venv/bin/python -m pytest -n $(PROCESSES) --dist worksteal
@@ -46,7 +47,7 @@ PIP_INSTALL := .venv/bin/python -m pip $(PIP_OPTIONS)
 LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run client test test-all test-anywhere faults kills mutants fuzz bench bench-pi compare judge train load docs pictures lint lock mcp-clients clean
+.PHONY: help install run client wheel deb test test-all test-anywhere faults kills mutants fuzz bench bench-pi compare judge train load docs pictures lint lock mcp-clients clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -54,11 +55,17 @@ help: ## list the targets
 install: $(RUN_READY) ## set up .venv with the packages of the service
 
 run: $(RUN_READY) ## start the service; prints its address and key (settings: SNAPLORE_... in the environment)
-	@exec .venv/bin/gunicorn --env SHOW_API_KEY=1
+	@exec ./snaplore serve
 
 client: $(RUN_READY) ## make snaplore.pyz, the client in one file, for other machines with Python 3.11 or newer
 	@.venv/bin/python -m terminal.bundle snaplore.pyz
 	@echo "Made snaplore.pyz: copy it to another machine, and run \"python3 snaplore.pyz login http://...\" there."
+
+wheel: $(DEV_READY) ## make dist/snaplore-...whl, for pipx and uv
+	@.venv/bin/python -m hatchling build -t wheel
+
+deb: $(DEV_READY) ## make dist/snaplore_..._amd64.deb (ARCH=arm64 for a Raspberry Pi), with all that it needs (280 MB)
+	@.venv/bin/python -m release.deb dist --arch $(ARCH) $(ARGS)
 
 test: $(DEV_READY) ## run the tests except the slow ones (ARGS="-k name" goes to pytest)
 	@$(PYTEST) -m "not slow" $(ARGS)
@@ -128,7 +135,7 @@ lock: $(DEV_READY) ## make the locks again from the .in files (ARGS=--upgrade: n
 	$(LOCK) $(MCP_CLIENTS)/requirements-stateless.in --output-file $(MCP_CLIENTS)/requirements-stateless.txt
 
 clean: ## remove what make and the checks have made; never data
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis snaplore.pyz $(PAGE_LINT)/node_modules tests/client-makers/node_modules
+	rm -rf .venv dist release/.wheels .pytest_cache .ruff_cache .hypothesis snaplore.pyz $(PAGE_LINT)/node_modules tests/client-makers/node_modules
 	rm -rf $(MCP_CLIENTS)/node_modules $(MCP_CLIENTS)/.venv-*
 	find . -path ./data -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -8,8 +8,9 @@ default would hide a typing error until it costs data. No repr contains a secret
 
 import dataclasses
 import ipaddress
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,9 @@ VERSION = "0.1.0"
 PREFIX = "SNAPLORE_"
 MEGABYTE = 1_048_576  # bytes
 ROOT = Path(__file__).resolve().parent
+# The wheel has the program in a folder of this name, which its next version replaces: data is kept elsewhere.
+INSTALLED = ROOT.name == "_app"
+START = "snaplore serve" if INSTALLED else "make run"  # what starts the service
 
 
 def _text(value: str) -> str:
@@ -166,7 +170,10 @@ class Settings:
         "`true` allows running without a key and an LLM at `http://localhost`. For development only.",
     )
     data_dir: Path = _setting(
-        _path, ROOT / "data", "The folder of all stored data: database, pictures, keys."
+        _path,
+        ROOT / "data",
+        "The folder of all stored data: database, pictures, keys. Unset, a wheel that pipx or uv has "
+        "installed uses `$XDG_DATA_HOME/snaplore` (`~/.local/share/snaplore`).",
     )
     bind: str | None = _setting(
         _bind,
@@ -337,6 +344,8 @@ class Settings:
     def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
         """Read and check every variable; an empty one is unset. Raises `StartRefused` naming the variable."""
         values: dict[str, Any] = {"language": language} if (language := _spoken(environ)) else {}
+        if INSTALLED:
+            values["data_dir"] = _home_folder(environ)
         for setting in dataclasses.fields(cls):
             raw = environ.get(variable(setting.name), "").strip()
             if not raw:
@@ -392,6 +401,21 @@ def _spoken(environ: Mapping[str, str]) -> str:
         if spoken not in ("", "c", "posix"):
             return "zh" if spoken == "zh" else "en"
     return ""
+
+
+def prefer_english(environ: MutableMapping[str, str]) -> None:
+    """Choose English for what a person starts where no locale names a language, as under cron.
+
+    The service alone keeps its default, Chinese, because clients rely on its texts.
+    """
+    if not _spoken(environ):
+        environ.setdefault(variable("language"), "en")
+
+
+def _home_folder(environ: Mapping[str, str]) -> Path:
+    """The data folder of a wheel, by the XDG Base Directory Specification: relative paths are invalid."""
+    named = environ.get("XDG_DATA_HOME", "")
+    return (Path(named) if os.path.isabs(named) else _path("~/.local/share")) / NAME.lower()
 
 
 def variable(field: str) -> str:

@@ -17,7 +17,7 @@ from buckets.s3 import Bucket
 from clock import utc_now
 from errors import SnaploreError
 from jobs import application, command, kept_for, listening
-from settings import MEGABYTE, NAME, S3_ADDRESS, Settings
+from settings import MEGABYTE, NAME, S3_ADDRESS, START, Settings
 from tls import addresses
 from upkeep import backup, check, dates, importing, offsite, progress, restore
 
@@ -133,7 +133,7 @@ def _next_step(folder: Path, files: int, *, stored: int) -> None:
     page = addresses.opened_here(listening())
     if stored:
         click.echo(f"{_searchable().capitalize()}.")
-        click.echo("Next: the running service analyses them. If it is not running, start it (`make run`).")
+        click.echo(f"Next: the running service analyses them. If it is not running, start it (`{START}`).")
         click.echo(f"{page} shows the progress; search finds each screenshot once it is analysed.")
         click.echo(f"{NAME} keeps {kept_for(settings)}.")
     elif files:

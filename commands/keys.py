@@ -14,7 +14,7 @@ import database
 from clock import utc_now
 from jobs import application, command, kept_for, listening, sealed_in_words
 from locks import ServiceLock
-from settings import MEGABYTE, NAME, VERSION, Settings
+from settings import MEGABYTE, NAME, START, VERSION, Settings
 from tls import addresses, network
 from upkeep import progress, rotation
 from web import shapes
@@ -46,7 +46,7 @@ def hint(listening: str, api_key: str | None, settings: Settings) -> str:
     port = listening.rpartition(":")[2]
     alone = (
         "only this machine can connect; let them in under Settings, Devices, or with "
-        f"`SNAPLORE_BIND=0.0.0.0:{port} make run`"
+        f"`SNAPLORE_BIND=0.0.0.0:{port} {START}`"
     )
     bearer = f" -H 'Authorization: Bearer {api_key}'" if api_key else ""
     signs_in = f"#key={quote(api_key, safe='')}" if api_key else ""

@@ -6,6 +6,7 @@ import click
 
 from commands.data import back_up, bring_back, check_data, import_folder, mend_dates
 from commands.keys import keys, pair
+from commands.serving import serve, service
 from commands.tls import tls
 from jobs import jobs
 from settings import NAME, VERSION
@@ -18,6 +19,6 @@ def show_version() -> None:
 
 
 COMMANDS = (
-    *(import_folder, jobs, keys, tls, pair, back_up, bring_back, check_data),
+    *(serve, service, import_folder, jobs, keys, tls, pair, back_up, bring_back, check_data),
     *(mend_dates, show_version),
 )

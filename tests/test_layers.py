@@ -49,7 +49,7 @@ INSIDE = {
         "away",
     ),
     "commands": (
-        "data keys tls",
+        "data keys serving tls",
         "table",
     ),
     "curation": (
@@ -353,7 +353,7 @@ STATEMENT = re.compile(r"\b(?:INSERT INTO|REPLACE INTO|UPDATE|DELETE FROM)\s+([a
 
 ENVIRONMENT_READERS = {"app", SERVER}
 # The client's commands: their settings are those of the person's shell and terminal.
-ENVIRONMENT_USERS = {"terminal.commands", "terminal.showing"}
+ENVIRONMENT_USERS = {"terminal.commands", "terminal.showing", "commands.serving"}  # passes it on to gunicorn
 # What the client may use beside its own modules: it is copied with these to other machines.
 CLIENT_GROUND = {"errors", "settings", "text"}
 ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}

@@ -10,6 +10,8 @@ TESTED = {
     "assistant/mcp_servers.py": "test_mcp.py",
     "claims.py": "test_analysis.py",
     "commands": "test_jobs.py",
+    "deploy": "test_release.py",
+    "release": "test_release.py",
     "curation": "test_histories.py",
     "curation/opened.py": "test_searches.py",
     "curation/originals.py": "test_amounts.py",
