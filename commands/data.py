@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -15,11 +15,12 @@ import database
 import devices
 from buckets.s3 import Bucket
 from clock import utc_now
+from commands import past
 from errors import SnaploreError
 from jobs import application, command, kept_for, listening
 from settings import MEGABYTE, NAME, S3_ADDRESS, START, Settings
 from tls import addresses
-from upkeep import backup, check, dates, importing, offsite, progress, restore
+from upkeep import backup, check, dates, importing, libraries, offsite, progress, restore
 
 STOPPED = 130  # the exit code after Ctrl+C, as shells have it
 LOOKS_AGAIN = 1.0  # seconds between two looks at how much is searchable
@@ -34,7 +35,7 @@ def _device_id(_context: click.Context, _parameter: click.Parameter, value: str)
 
 
 @command(name="import")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("sources", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="SOURCE...")
 @click.option(
     "--device-id",
     default="import",
@@ -43,14 +44,49 @@ def _device_id(_context: click.Context, _parameter: click.Parameter, value: str)
     help="The id of the device that the screenshots belong to.",
 )
 @click.option("--device-name", default="", help="The name of that device.")
-def import_folder(folder: Path, device_id: str, device_name: str) -> None:
-    """Store every screenshot in FOLDER and its subfolders.
+@click.option(
+    "--name", "names", multiple=True, help="Only files of this name, like '*screenshot*'; may repeat."
+)
+@click.option("--from", "library", type=click.Choice(list(libraries.LIBRARIES)), help="Another library.")
+@click.option("--address", default="", help="With --from: its address, like https://photos.example.org.")
+@click.option(
+    "--key-file",
+    type=click.File("r"),
+    help="With --from: a file with its API key; - is stdin. [default: it is asked for]",
+)
+def import_folder(
+    sources: tuple[Path, ...],
+    device_id: str,
+    device_name: str,
+    names: tuple[str, ...],
+    library: str | None,
+    address: str,
+    key_file: TextIO | None,
+) -> None:
+    """Store every screenshot in SOURCE: a folder with its subfolders, or a zip; several are read as one.
+
+    It may be the export of Google Photos (Takeout), of Apple (iCloud Photos), or Snaplore's own: times,
+    notes, tags and favourites come along. --from imports from Immich or Karakeep.
 
     You can stop an import at any time (Ctrl+C) and run it again: it skips screenshots that are stored
     already, even if they were moved or renamed. The time of a screenshot is that of its EXIF data, else of
     its name, else of its file. The running service analyses the screenshots. Hidden files and links are
     skipped.
     """
+    if library:
+        if sources or not address:
+            raise click.UsageError("--from needs --address, and no SOURCE.")
+        key = key_file.readline(1_000) if key_file else click.prompt("API key", hide_input=True, err=True)
+        past.import_library(
+            libraries.LIBRARIES[library], address, key.strip(), (device_id, device_name), names
+        )
+        return
+    if not sources:
+        raise click.UsageError("Name a folder or a zip.")
+    if names or past.is_more(sources, application().settings.data_dir):
+        past.import_archives(sources, device_id, device_name, names)
+        return
+    (folder,) = sources
     counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
     failures: list[str] = []
 

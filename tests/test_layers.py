@@ -49,7 +49,8 @@ INSIDE = {
         "away",
     ),
     "commands": (
-        "data keys serving tls",
+        "keys past serving tls",
+        "data",
         "table",
     ),
     "curation": (
@@ -106,9 +107,9 @@ INSIDE = {
         "authority network trust",
     ),
     "upkeep": (
-        "archive clocks export importing progress rollback schedule",
-        "backup dates moving orphans watching",
-        "check cleanup offsite rotation",
+        "archive clocks export exported importing progress rollback schedule takeout",
+        "archives backup dates moving orphans watching",
+        "check cleanup libraries offsite rotation",
         "amounts restore",
     ),
     "web": (
@@ -294,6 +295,7 @@ READERS = {
     "OwnWords": {"photos"},  # of those in the trash
     "Photo": {
         "outlets.shares",  # whether one is in the trash
+        "upkeep.libraries",  # which pictures are here already
         "access",  # whether others have used a device
         "agenda",
         "analysis",
@@ -327,7 +329,10 @@ READERS = {
     "Reading": {"upkeep.check"},
     "SensitiveTally": {"gate"},
     "SavedSearch": {"upkeep.export"},
-    "Shown": {"assistant.tools", "meaning", "photos", "reasoner", "threads", "upkeep.export"},
+    "Shown": {
+        *("assistant.tools", "meaning", "photos", "reasoner", "threads", "upkeep.archives"),
+        "upkeep.export",
+    },
     "Stacked": {"models"},
     "SyncState": {"access"},  # the name of a device
     "TagTally": {"tallies"},

@@ -159,18 +159,38 @@ def receive(file: File) -> Received | None:
     return None
 
 
-def store(received: Received, device_id: str, device_name: str) -> uploads.Stored:
-    """Store a picture that was received. Opens a scope. Raises `SnaploreError`, `OSError`."""
-    # The checksum identifies the file, so that the next run recognises it wherever it is.
+def store(
+    received: Received,
+    device_id: str,
+    device_name: str,
+    *,
+    taken: datetime | None = None,
+    local_id: str | None = None,
+    source_type: str = "screenshot",
+) -> uploads.Stored:
+    """Store a picture that was received. Opens a scope. Raises `SnaploreError`, `OSError`.
+
+    `taken` is when it was taken, where something else than the picture and its file says so.
+    """
+    # Without an id, the checksum identifies the file, so that the next run recognises it wherever it is.
     upload = uploads.Upload(
         device_id,
         received.name,
-        device_name=device_name,
-        local_media_store_id=f"sha256:{received.sha256.hex()}",
+        taken,
+        device_name,
+        source_type,
         file_date=_time(received.modified),
+        local_media_store_id=f"sha256:{received.sha256.hex()}" if local_id is None else local_id,
     )
     with database.scope():
         return uploads.store(received.spool, upload, now=utc_now())
+
+
+def read_small(file: File, most: int) -> bytes:
+    """The first `most` bytes of a file. Raises `OSError`."""
+    opened = os.open(file.name, _FLAGS, dir_fd=file.folder)
+    with os.fdopen(opened, "rb") as content:
+        return content.read(most) if stat.S_ISREG(os.fstat(opened).st_mode) else b""
 
 
 def reason(problem: Exception) -> str:
