@@ -47,7 +47,7 @@ PIP_INSTALL := .venv/bin/python -m pip $(PIP_OPTIONS)
 LOCK := .venv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --only-binary :all: \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help install run client wheel deb test test-all test-anywhere faults kills mutants fuzz bench bench-pi compare judge train load docs pictures lint lock mcp-clients clean
+.PHONY: help install run client wheel deb site release-test test test-all test-anywhere faults kills mutants fuzz bench bench-pi compare judge train load docs pictures lint lock mcp-clients clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -66,6 +66,13 @@ wheel: $(DEV_READY) ## make dist/snaplore-...whl, for pipx and uv
 
 deb: $(DEV_READY) ## make dist/snaplore_..._amd64.deb (ARCH=arm64 for a Raspberry Pi), with all that it needs (280 MB)
 	@.venv/bin/python -m release.deb dist --arch $(ARCH) $(ARGS)
+
+site: release/.venv-site/.ready-$(VERSION) ## make a site of the documents in dist/site, with a search and without network
+	@release/.venv-site/bin/python -m release.pages dist/site
+	@echo "Made dist/site: open dist/site/index.html."
+
+release-test: $(DEV_READY) ## test what is released: the wheel, and as root with debootstrap the Debian package in Debian 12 and 13 (half an hour)
+	@release/test-all
 
 test: $(DEV_READY) ## run the tests except the slow ones (ARGS="-k name" goes to pytest)
 	@$(PYTEST) -m "not slow" $(ARGS)
@@ -131,11 +138,12 @@ endif
 lock: $(DEV_READY) ## make the locks again from the .in files (ARGS=--upgrade: newest versions)
 	$(LOCK) requirements.in --output-file requirements.txt
 	$(LOCK) requirements-dev.in --output-file requirements-dev.txt
+	$(LOCK) release/site/requirements.in --output-file release/site/requirements.txt
 	$(LOCK) $(MCP_CLIENTS)/requirements-handshake.in --output-file $(MCP_CLIENTS)/requirements-handshake.txt
 	$(LOCK) $(MCP_CLIENTS)/requirements-stateless.in --output-file $(MCP_CLIENTS)/requirements-stateless.txt
 
 clean: ## remove what make and the checks have made; never data
-	rm -rf .venv dist release/.wheels .pytest_cache .ruff_cache .hypothesis snaplore.pyz $(PAGE_LINT)/node_modules tests/client-makers/node_modules
+	rm -rf .venv dist release/.wheels release/.venv-site .pytest_cache .ruff_cache .hypothesis snaplore.pyz $(PAGE_LINT)/node_modules tests/client-makers/node_modules
 	rm -rf $(MCP_CLIENTS)/node_modules $(MCP_CLIENTS)/.venv-*
 	find . -path ./data -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -167,6 +175,13 @@ $(PAGE_READY): $(PAGE_LINT)/package-lock.json
 $(MCP_CLIENTS)/.venv-%/.ready-$(VERSION): $(MCP_CLIENTS)/requirements-%.txt
 	$(need_python)
 	@echo "Installing the MCP client $* ..."
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip $(PIP_OPTIONS) -r $<
+	@touch $@
+
+release/.venv-site/.ready-$(VERSION): release/site/requirements.txt
+	$(need_python)
+	@echo "Installing what makes the site ..."
 	@$(PYTHON) -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip $(PIP_OPTIONS) -r $<
 	@touch $@

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from release import wheelhouse
+from release import pages, wheelhouse
 from settings import ROOT, VERSION
 from tests.support.drawing import draw
 from tests.support.service import eventually
@@ -167,3 +167,25 @@ def test_an_installed_wheel_serves_stores_reads_and_finds_without_network(wheel,
     program(place / "bin/snaplore", "service", "install", "--no-start", env=environment)
     unit = (home / ".config/systemd/user/snaplore.service").read_text()
     assert f'ExecStart="{place}/bin/snaplore" serve --quiet' in unit
+
+
+# -------------------------------------------------------------------------------------------------- the site
+
+
+def test_pages_of_the_site_link_to_each_other_and_to_nothing_that_is_not_there(tmp_path):
+    pages.place(tmp_path)
+    there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    for page in tmp_path.glob("*.md"):
+        for target in re.findall(r"\]\(([^()\s]+)\)", page.read_text()):
+            if not re.match(r"[a-z]+:|#", target):
+                assert target.partition("#")[0] in there, f"{page.name}: {target}"
+    navigation = (ROOT / "release/site/mkdocs.yml").read_text()
+    named = set(re.findall(r"\b[\w]+\.md\b", navigation))
+    assert named == {page.name for page in tmp_path.glob("*.md")}
+
+
+def test_the_twenty_questions_lead_to_an_answer_by_one_click():
+    questions = (ROOT / "docs/questions.md").read_text()
+    asked = re.findall(r"(?m)^[0-9]+\. [^?]+\? (.*)$", questions)
+    assert len(asked) == 20
+    assert all("](" in answer for answer in asked)
