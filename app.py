@@ -53,6 +53,7 @@ from curation import batch, opened, originals, retention, searches, stacks, tras
 from errors import (
     BadInput,
     DataDamaged,
+    Forbidden,
     ModelFailure,
     NotAuthenticated,
     NotFound,
@@ -244,6 +245,8 @@ def _wired(settings: Settings) -> Application:
 
     app.after_request(_finish)  # registered first, so it runs last: after the limiter has set its headers
     app.before_request(_authenticate)
+    if settings.read_only:
+        app.before_request(_refuse_changes)
     # The limiter counts later, around the view: a request without the key does not count, and the body of one
     # past the limit has been received.
     limiter = _limiter(app)
@@ -424,6 +427,12 @@ def _authenticate() -> ResponseReturnValue | None:
     if app.api_key is None:
         access.check_without_key(request.headers, app.settings.cors_origins, reads_json=inputs.has_json())
     return None
+
+
+def _refuse_changes() -> None:
+    request = inputs.current()
+    if request.method not in ("GET", "HEAD", "OPTIONS") and request.endpoint not in WITHOUT_DATA:
+        raise Forbidden("Nothing can be changed here: this service is read-only.")
 
 
 def _lead_to_https(request: flask.Request) -> ResponseReturnValue:

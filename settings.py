@@ -175,6 +175,11 @@ class Settings:
         "The folder of all stored data: database, pictures, keys. Unset, a wheel that pipx or uv has "
         "installed uses `$XDG_DATA_HOME/snaplore` (`~/.local/share/snaplore`).",
     )
+    read_only: bool = _setting(
+        _flag,
+        False,
+        "`true` refuses every request that would change something. `snaplore serve --demo` sets it.",
+    )
     bind: str | None = _setting(
         _bind,
         None,

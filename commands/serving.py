@@ -2,9 +2,12 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import fields
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -12,28 +15,63 @@ import click
 from errors import BadInput, Unavailable
 from jobs import application, command
 from settings import INSTALLED, NAME, ROOT, Settings, variable
+from upkeep import demo
 
 UNITS = ("snaplore.service", "snaplore-jobs.service")
 TEMPLATES = ROOT / "deploy" / "user"
+# What the demo must not share with the person's own service.
+_OF_DATA = [
+    variable(name)
+    for name in ("data_dir", "master_key_file", "originals", "watch", "encryption", "push_webhook_url")
+]
 
 
 @command(name="serve", opens=False)
 @click.option("--quiet", is_flag=True, help="Do not print the address and the API key.")
-def serve(quiet: bool) -> None:
+@click.option(
+    "--demo", "is_demo", is_flag=True, help="Show drawn screens of a made-up person instead of your own."
+)
+def serve(quiet: bool, is_demo: bool) -> None:
     """Run the service here, until Ctrl+C.
 
-    It prints its address and its API key. The settings are variables SNAPLORE_... of the environment.
+    It prints its address and its API key. The settings are variables SNAPLORE_... of the environment. With
+    --demo, nothing can be changed, and everything is gone at the end.
     """
-    run([] if quiet else ["--env", "SHOW_API_KEY=1"], application().settings)
-
-
-def run(arguments: list[str], settings: Settings) -> None:
-    """Replace this process by gunicorn, with these settings."""
+    arguments = [] if quiet else ["--env", "SHOW_API_KEY=1"]
+    if is_demo:
+        _demonstrate(arguments)
+        return
+    settings = application().settings
     # gunicorn looks for modules in its working directory, which must be none of the person's folders. Paths
     # that were relative to that folder are made absolute.
     os.environ.update(_variables(settings, paths_only=True))
     os.chdir(ROOT)
     os.execv(sys.executable, [sys.executable, "-m", "gunicorn", *arguments])  # noqa: S606 - needs no shell
+
+
+def _demonstrate(arguments: list[str]) -> None:
+    """Serve the drawn screens from a temporary folder, which is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="snaplore-demo-") as made:
+        drawn = Path(made, "screens")
+        drawn.mkdir()
+        environment = {name: value for name, value in os.environ.items() if name not in _OF_DATA}
+        environment |= {variable("data_dir"): str(Path(made, "data")), variable("retention_days"): "0"}
+        count = demo.draw(drawn, now=datetime.now())
+        click.echo(f"Drew {count} screens; they are read now, which takes a minute or two.", err=True)
+        importing = [sys.executable, str(ROOT / "snaplore"), "import", str(drawn)]
+        device = ["--device-id", "demo_phone", "--device-name", "Mara's phone"]
+        done = subprocess.run([*importing, *device], env=environment, stdout=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            raise Unavailable("The screens of the demo could not be stored.")
+        environment[variable("read_only")] = "true"
+        serving = [sys.executable, "-m", "gunicorn", *arguments]
+        with subprocess.Popen(serving, cwd=ROOT, env=environment) as process:
+            # Ctrl+C reaches gunicorn, too, which ends by itself.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, lambda *_signal: process.terminate())
+            process.wait()
+    if process.returncode:
+        raise SystemExit(process.returncode)
 
 
 service = click.Group("service", help="Run the service all the time, by the systemd of your user.")

@@ -107,7 +107,7 @@ INSIDE = {
         "authority network trust",
     ),
     "upkeep": (
-        "archive clocks export exported importing progress rollback schedule takeout",
+        "archive clocks demo export exported importing progress rollback schedule takeout",
         "archives backup dates moving orphans watching",
         "check cleanup libraries offsite rotation",
         "amounts restore",
@@ -184,7 +184,15 @@ OWNERS = {
     # The addresses of the machine are asked of the kernel.
     "socket": {"net", "terminal.service", "tls.addresses", "web.sockets", "web.worker", SERVER},
     # The client makes a PNG of a thumbnail for some terminals.
-    "PIL": {"pictures", "engines.codes", "heif", "engines.ocr", "engines.twopass", "terminal.pictures"},
+    "PIL": {
+        "pictures",
+        "engines.codes",
+        "heif",
+        "engines.ocr",
+        "engines.twopass",
+        "terminal.pictures",
+        "upkeep.demo",
+    },
     # Only in the child process of `heif`.
     "pi_heif": {"heif"},
     "zxingcpp": {"engines.codes"},

@@ -433,7 +433,7 @@ def test_a_refused_key_another_server_and_none_are_one_line_each(from_library, n
 @pytest.mark.slow
 def test_an_import_that_is_killed_anywhere_and_run_again_loses_nothing_and_stores_nothing_twice(tmp_path):
     """PICTURES and PAST_KILLS choose other numbers; the figures in the documents are of 10,000 and 50."""
-    count, kills = int(os.environ.get("PICTURES", "300")), int(os.environ.get("PAST_KILLS", "10"))
+    count, kills = int(os.environ.get("PICTURES", "150")), int(os.environ.get("PAST_KILLS", "10"))
     zips, expected = exports.takeout(tmp_path, count, parts=3)
     environment = {"PATH": os.defpath, f"{PREFIX}DATA_DIR": str(tmp_path / "data"), "LC_ALL": "C.UTF-8"}
     command = [sys.executable, str(ROOT / "snaplore"), "import", *map(str, zips)]

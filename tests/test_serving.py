@@ -7,12 +7,15 @@ import signal
 import stat
 import subprocess
 import sys
+from datetime import datetime
 
 import pytest
 import requests
 
-from settings import ROOT
+from app import create_app
+from settings import ROOT, Settings
 from tests.support.service import eventually
+from upkeep import demo
 
 ENVIRONMENT = {"PATH": os.defpath, "SNAPLORE_READ_LOCALLY": "false", "SNAPLORE_MEANING": "off"}
 
@@ -126,3 +129,65 @@ def test_without_systemd_one_line_says_what_to_do(home):
 
     assert done.returncode == 1
     assert "This machine has no systemd." in done.stderr
+
+
+# ------------------------------------------------------------------------------------------------------- demo
+
+
+def test_a_service_that_is_read_only_shows_everything_and_changes_nothing(tmp_path):
+    settings = Settings(data_dir=tmp_path / "data", api_key="k", language="en", read_only=True)
+    with create_app(settings).test_client() as client:
+        header = {"Authorization": "Bearer k"}
+        assert client.get("/api/photos", headers=header).status_code == 200
+        assert client.get("/").status_code == 200
+        for call in (client.post, client.patch, client.put, client.delete):
+            assert call("/api/photos/1", headers=header).status_code in (403, 405)
+        refused = client.post("/api/photos/upload", headers=header)
+        assert refused.status_code == 403
+        assert refused.json == {"detail": "Nothing can be changed here: this service is read-only."}
+        assert client.post("/api/photos/upload").status_code == 401
+
+
+def test_the_demos_screens_are_fifty_and_all_different_where_there_is_a_chinese_font(tmp_path, monkeypatch):
+    now = datetime(2026, 3, 4, 12, 0)
+    assert demo.draw(tmp_path, now=now) in (28, 50)
+    drawn = list(tmp_path.iterdir())
+    assert len({file.read_bytes() for file in drawn}) == len(drawn)
+    assert all(file.stat().st_mtime <= now.timestamp() for file in drawn)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert demo.chinese_font() is None
+
+
+@pytest.mark.slow
+def test_the_demo_is_searched_cannot_be_changed_and_leaves_nothing(tmp_path):
+    temporary, log = tmp_path / "temporary", tmp_path / "log.txt"
+    temporary.mkdir()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, ROOT / "snaplore", "serve", "--demo"],
+            env={
+                **ENVIRONMENT, "SNAPLORE_READ_LOCALLY": "true", "TMPDIR": str(temporary),
+                "SNAPLORE_BIND": "127.0.0.1:0", "SNAPLORE_DATA_DIR": str(tmp_path / "mine"),
+            },
+            stdout=output, stderr=output,
+        )  # fmt: skip
+    try:
+        key = eventually(lambda: re.search(r"API key: (\S+)", log.read_text()), "the key is printed")[1]
+        url = re.findall(r"Listening at: (http://\S+) ", log.read_text())[0]
+        header = {"Authorization": f"Bearer {key}"}
+        total = eventually(
+            lambda: requests.get(f"{url}/api/photos", headers=header, timeout=60).json()["total"], ""
+        )
+        assert total in (28, 50)
+        assert requests.delete(f"{url}/api/photos/1", headers=header, timeout=60).status_code == 403
+
+        def found():
+            answer = requests.get(f"{url}/api/search?q=parcelwise", headers=header, timeout=60)
+            return answer.json()["items"]
+
+        eventually(found, "a screen is found by its words", every=1, patience=300)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0, log.read_text()
+    assert list(temporary.iterdir()) == []
+    assert not (tmp_path / "mine").exists()
