@@ -86,7 +86,11 @@ def import_folder(
     if names or past.is_more(sources, application().settings.data_dir):
         past.import_archives(sources, device_id, device_name, names)
         return
-    (folder,) = sources
+    _import_files(sources[0], device_id, device_name)
+
+
+def _import_files(folder: Path, device_id: str, device_name: str) -> None:
+    """Store every picture of a folder about which nothing else says anything."""
     counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
     failures: list[str] = []
 
