@@ -13,7 +13,7 @@ from engines.findings import MAX_TITLE, Entity
 from engines.records import Record
 from rules import contents, templates, wordlists, writings
 from rules.headings import first_sentence, heading, is_title
-from rules.layout import Layout, plain, weight
+from rules.layout import Layout, plain
 from rules.lists import entries, is_headed, notices_of
 from rules.templates import enumerated
 from rules.view import View
@@ -21,8 +21,9 @@ from text import one_line, shortened
 
 SUMMARY_LENGTH = 200
 SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a title without a heading
-NAME = 24  # letters of a heading that says too little alone, and of an entry behind it
-BEHIND, VALUES = 3, 5  # entries in a title, entries or values in a summary
+SHORT = 14  # letters of a heading that says too little alone
+NAME = 28  # characters of an entry behind a heading
+BEHIND, VALUES = 2, 5  # entries in a title, entries or values in a summary
 
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff]+|[\u2e80-\u9fff]|\d+")
 _SENTENCES = wordlists.table("sentences")
@@ -97,10 +98,11 @@ def _named(view: View, language: str) -> str:
         return subject if amount in subject else f"{subject}{texts['behind']}{amount}"
     if view.kind == "profile" and not found.generic:
         return texts["profile"].format(name=subject)
-    if not found.generic and (weight(found.text) > NAME or layout.dialog):
+    if not found.generic and (weight(found.text) > SHORT or layout.dialog):
         return subject
     named = [shortened(entry.name, NAME) for entry in contents.named(layout, found)]
-    behind = enumerated(named[:BEHIND], language) if len(named) >= 2 else ""
+    most = BEHIND if found.generic else 1
+    behind = enumerated(named[:most], language) if len(named) > BEHIND - found.generic else ""
     if not behind and found.generic:
         behind = contents.sentence(layout, found, LONGEST) or "".join(contents.worded(layout, found)[:1])
     return texts["named"].format(title=subject, entries=behind) if behind else subject

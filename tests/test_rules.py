@@ -275,7 +275,7 @@ BUBBLES = (
             BUBBLES,
             "en",
             "chat",
-            "Chat with Maya Lindqvist: And I bring the coffee.",
+            "Chat with Maya Lindqvist",
             "Yes, from Friday to Monday. – Wonderful! I bring the games. – And I bring the coffee.",
         ),
         (
@@ -347,7 +347,7 @@ BUBBLES = (
             ),
             "en",
             "chat",
-            "Chat with Founders: Declare it, and we will defend it.",
+            "Chat with Founders",
             "Let the words sing; we must all hang – Declare it, and we will defend it.",
         ),
         (
@@ -415,7 +415,7 @@ BUBBLES = (
             ],
             "en",
             "notification",
-            "Alerts: Nightly backup completed, Disk usage warning and Certificate renewal failed",
+            "Alerts: Nightly backup completed and Disk usage warning",
             "Notifications: Nightly backup completed – In six minutes; Disk usage warning – It is 91% full; "
             "Certificate renewal failed – Five days left.",
         ),
@@ -493,7 +493,7 @@ def test_the_caption_above_a_framed_phone_is_not_the_screens_header():
         *((260, 660, "Nadiyar", 40), (260, 760, "Conny Duck", 40), (260, 860, "Terence Eden", 40)),
     )
 
-    assert found.title == "Favorites: Nadiyar, Conny Duck and Terence Eden"
+    assert found.title == "Favorites: Nadiyar and Conny Duck"
 
 
 @pytest.mark.parametrize(
@@ -661,7 +661,7 @@ def test_an_app_of_the_lists_is_named_where_little_but_a_name_stands(rows, size,
 
 def test_a_ribbon_and_the_bars_of_a_browser_are_no_title():
     debug = placed(*BAR, (960, 90, "DFBUG", 40), (60, 130, "Balance sheet", 40), (60, 300, "Savings"))
-    assert debug.title == "Balance sheet: Savings" or debug.title == "Balance sheet"
+    assert debug.title == "Balance sheet"
     page = placed(
         (40, 10, "Fern care - Mozilla"), (300, 60, "https://ferns.example.org/care"),
         (40, 110, "Mail"), (200, 110, "News"), (400, 110, "Maps"), (600, 110, "Wiki"),
@@ -696,7 +696,7 @@ def test_sentences_on_one_side_are_a_conversation_and_not_a_list_of_chats():
         (60, 2200, "Send messag…"),
     )
     assert json.loads(found.raw)["kind"] == "conversation"
-    assert found.title == "Chat with Maya Lindqvist: Shall I come at six?"
+    assert found.title == "Chat with Maya Lindqvist"
     assert found.summary.startswith("I would bring the book back. – And the cake")
 
 

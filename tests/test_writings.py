@@ -41,7 +41,7 @@ def test_a_conversation_has_its_participant_and_last_message():
         "Conversation",
         {"participant": [{"name": "Ines Ferrand"}], "lastMessage": "Then I will bake something."},
     )
-    assert said.title == "Chat with Ines Ferrand: Then I will bake something."
+    assert said.title == "Chat with Ines Ferrand"
     assert [record.fields[1].lines] == [[7]]
 
 
