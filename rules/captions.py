@@ -13,7 +13,7 @@ from engines.findings import MAX_TITLE, Entity
 from engines.records import Record
 from rules import contents, templates, wordlists, writings
 from rules.headings import first_sentence, heading, is_title
-from rules.layout import Layout, plain
+from rules.layout import Layout, plain, weight
 from rules.lists import entries, is_headed, notices_of
 from rules.templates import enumerated
 from rules.view import View
@@ -101,8 +101,8 @@ def _named(view: View, language: str) -> str:
     if not found.generic and (weight(found.text) > SHORT or layout.dialog):
         return subject
     named = [shortened(entry.name, NAME) for entry in contents.named(layout, found)]
-    most = BEHIND if found.generic else 1
-    behind = enumerated(named[:most], language) if len(named) > BEHIND - found.generic else ""
+    most, least = (BEHIND, 2) if found.generic else (1, 3)
+    behind = enumerated(named[:most], language) if len(named) >= least else ""
     if not behind and found.generic:
         behind = contents.sentence(layout, found, LONGEST) or "".join(contents.worded(layout, found)[:1])
     return texts["named"].format(title=subject, entries=behind) if behind else subject
