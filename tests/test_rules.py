@@ -415,7 +415,7 @@ BUBBLES = (
             ],
             "en",
             "notification",
-            "Alerts: Nightly backup completed and Disk usage warning",
+            "Alerts: Nightly backup completed, Disk usage warning and Certificate renewal failed",
             "Notifications: Nightly backup completed – In six minutes; Disk usage warning – It is 91% full; "
             "Certificate renewal failed – Five days left.",
         ),
