@@ -7,7 +7,7 @@ import { lookUp, reasonOf, veilable } from "../viewer/veil.js";
 import { openPhoto } from "../viewer/viewer.js";
 
 const MOST_CUTOUTS = 4; // screenshots of an answer
-const LINES_AROUND = 1.6; // heights of a line that are shown above and below
+const LINES_AROUND = 0.8; // heights of a line that are shown above and below
 const TALLEST_CUTOUT = 0.9; // of the width; lines that are farther apart are not shown together
 const NARROWEST_CUTOUT = 0.55; // part of the width that a cut-out of a wide picture has
 const WIDE_CUTOUT = 1.2; // times as wide as high: a picture of which a part of the width is shown
