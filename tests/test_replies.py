@@ -176,9 +176,9 @@ def test_a_record_answers_with_its_value_first_and_then_its_screenshot(asked, qu
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("How much did I spend at Green Market in November 2026?", "**€65.00** in 2 records:"),
-        ("How much did I spend at Green Market altogether?", "**€72.00** in 3 records:"),
-        ("我在 Green Market 一共花了多少钱？", "**€72.00**，来自 3 条记录："),
+        ("How much did I spend at Green Market in November 2026?", "**€65.00** From 2 records:"),
+        ("How much did I spend at Green Market altogether?", "**€72.00** From 3 records:"),
+        ("我在 Green Market 一共花了多少钱？", "**€72.00** 来自 3 条记录："),
         ("How many receipts do I have?", "3 records:"),
         ("How many screenshots mention Green Market?", "3 screenshots:"),
         ("How many screenshots do I have?", f"{len(SCREENS) + len(RECORDS)} screenshots:"),
@@ -186,7 +186,7 @@ def test_a_record_answers_with_its_value_first_and_then_its_screenshot(asked, qu
 )
 def test_sums_and_counts_are_those_of_all_records_and_screenshots(asked, question, answer):
     content, _, _ = asked(question)
-    assert content.splitlines()[0] == answer
+    assert " ".join(content.split("\n\n")[: 1 + ("**" in answer)]) == answer
 
 
 def test_what_a_list_has_is_a_list(asked):
