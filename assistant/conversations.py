@@ -256,15 +256,23 @@ def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes
     counted = {conversation_id: rest for conversation_id, *rest in _tuples(counts)}
     beginning = peewee.fn.SUBSTR(Message.content, 1, MAX_LAST_MESSAGE)
     latest_ids = [latest_id for _, latest_id in counted.values()]
-    last = dict(_tuples(Message.select(Message.id, beginning).where(Message.id.in_(latest_ids))))
+    latest = Message.select(Message.id, beginning, Message.citations).where(Message.id.in_(latest_ids))
+    last = {message_id: (text, _cited(citations)) for message_id, text, citations in _tuples(latest)}
+    marks = gate.marks({photo_id for _, photo_ids in last.values() for photo_id in photo_ids})
     items = []
     for conversation in found:
         count, last_id = counted.get(conversation.id, (0, None))
-        spoken_last = last.get(last_id, "")
-        kinds = gate.kinds_about([], conversation.title, spoken_last)
+        spoken_last, photo_ids = last.get(last_id, ("", []))
+        found_marks = [marks[photo_id] for photo_id in photo_ids if photo_id in marks]
+        kinds = gate.kinds_about(found_marks, conversation.title, spoken_last)
         derived = {"message_count": count, "last_message": spoken_last, "sensitive": kinds}
         items.append(shapes.of(conversation, shapes.ConversationItem, **derived))
     return items
+
+
+def _cited(citations: str | None) -> list[int]:
+    """The photos that these stored citations name."""
+    return [citation["photo_id"] for citation in msgspec.json.decode(citations or "[]")]
 
 
 def detail(conversation_id: str) -> shapes.ConversationDetail:

@@ -134,3 +134,14 @@ def test_a_long_answer_has_few_citations(house):
     ids = [house.add((f"Shop {number}", f"Total €{number}.{number}5")) for number in range(11, 21)]
     answer = "\n".join(f"- **€{number}.{number}5**" for number in range(11, 21))
     assert len(house.ask(answer, *ids[:8])) == 6
+
+
+def test_a_chat_whose_last_answer_cites_a_sensitive_screenshot_is_covered_in_the_list(house):
+    """Its words alone may look harmless, as a password does."""
+    ticket = house.add(TICKET)
+    house.ask("It is **€84.50**.", ticket)
+    listed = lambda: house.client.get("/api/chat/conversations").json["conversations"][0]  # noqa: E731
+    assert listed()["sensitive"] == []
+    with database.scope(), db.atomic():
+        gate.mark(ticket, "\n".join(CARD))
+    assert listed()["sensitive"] == ["card"]
