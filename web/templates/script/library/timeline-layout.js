@@ -88,8 +88,8 @@ export class TimelineLayout {
     for (const row of rows) {
       const begins = row.place === start || (list.at(row.place) === undefined ? undefined : this.#dayBegins(row.place, row.end));
       row.line = begins === undefined ? guess : begins ? DAY_LINE : 0;
-      row.top = top + row.line;
-      top = row.top + row.height + shape.caption + shape.gap;
+      row.top = Math.round(top + row.line); // whole px, so that the page can be scrolled by a difference
+      top = row.top + Math.round(row.height) + shape.caption + shape.gap;
     }
     return top;
   }
