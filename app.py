@@ -49,7 +49,7 @@ import uploads
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
 from commands import table
-from curation import batch, opened, originals, retention, searches, stacks, trash, words
+from curation import batch, opened, originals, proposals, retention, searches, stacks, trash, words
 from errors import (
     BadInput,
     DataDamaged,
@@ -86,6 +86,7 @@ BLUEPRINTS = (
     tabular.routes,
     threads.routes,
     words.routes,
+    proposals.routes,
     trash.routes,
     batch.routes,
     originals.routes,

@@ -176,7 +176,13 @@ def _corrected(name: str, given: Sequence[Mapping[str, Any]], lines: list[str]) 
     if record is None:
         needed = " or ".join(" and ".join(names) for names in shape.needs)
         raise BadInput(f"records: a {name} needs {needed}")
-    return cast(Record, placed(record, lines, only_missing=True))
+    # Words that a person has typed may be on another line; what is on none stays where the old value was.
+    found = cast(Record, placed(record, lines))
+    fields = [
+        old if old.lines and (old.text or not new.lines) else new
+        for old, new in zip(record.fields, found.fields, strict=True)
+    ]
+    return Record(record.type, fields, record.source, record.confidence)
 
 
 # ---------------------------------------------------------------------------------------------- what is shown
@@ -330,7 +336,6 @@ def _sums(among: str, values: list[Any]) -> tuple[list[Sum], int]:
 def _row(photo_id: int, place: int, record: Record, *, cleared: bool, taken: datetime) -> dict[str, Any]:
     amount = next((found for name in AMOUNTS if (found := record.amount(name))), None)
     day = next(filter(None, map(record.text, DAYS)), local_day(taken).isoformat())
-    names = (*PARTIES, "name") if record.type.endswith(NAMED) else PARTIES
     open_part = record if cleared else without_secrets(record)
     plain = _text(open_part)
     is_held = not cleared and (checked(open_part) is None or gate.withholds_text(plain))
@@ -341,10 +346,27 @@ def _row(photo_id: int, place: int, record: Record, *, cleared: bool, taken: dat
         "day": day[:10],
         "amount": f"{amount[0]:f}" if amount else None,
         "currency": amount[1] if amount else None,
-        "party": _folded("\n".join(filter(None, map(record.text, names)))),
+        "party": party_of(record),
         "words": _folded(_text(record)),
         "plain": None if is_held else _folded(plain),
     }
+
+
+def party_of(record: Record) -> str:
+    """Who a record is with, as it is compared; "" where that is nobody."""
+    return _folded("\n".join(named_in(record)))
+
+
+def named_in(record: Record) -> list[str]:
+    """Those whom a record is with, as they are written."""
+    names = (*PARTIES, "name") if record.type.endswith(NAMED) else PARTIES
+    return [name for name in map(record.text, names) if name]
+
+
+def of_party(kind: str, party: str, most: int) -> list[int]:
+    """The photos with the newest records of a type that are with exactly this party."""
+    sql = "SELECT photo_id FROM records WHERE type = ? AND party = ? ORDER BY day DESC, id DESC LIMIT ?"
+    return [row[0] for row in db.execute_sql(sql, (kind, party, most)).fetchall()]
 
 
 def _text(record: Record) -> str:

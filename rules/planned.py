@@ -52,7 +52,8 @@ def planned(records: Iterable[Record], view: View) -> list[Occasion]:
             continue
         for name, kind in shape["fields"].items():
             field = next((field for field in record.fields if field.name == name), None)
-            if field is None or not isinstance(field.value, str):
+            starts = record.text(name)
+            if field is None or not starts:
                 continue
             if record.source == "person" and not field.lines:
                 # What a person has typed is on no line: the quote is the record's first one.
@@ -61,7 +62,7 @@ def planned(records: Iterable[Record], view: View) -> list[Occasion]:
             if not field.lines or field.lines[0] >= len(view.page.lines):
                 continue
             title = _title(record, shape, field, view)
-            if _is_to_come(field.value, kind, view):
+            if _is_to_come(starts, kind, view):
                 ends = record.text(shape.get("ends", {}).get(name, "")) or None
                 found.append(_occasion(kind, title, field, ends, view))
     return found

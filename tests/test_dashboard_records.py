@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from clock import local_time, utc_now
 from tests.support.browser import DESKTOP, PHONE, Dashboard, barriers
 from tests.support.drawing import draw
+from tests.support.fake_llm import FINDINGS, FakeLLM
 
 pytestmark = pytest.mark.slow
 
@@ -220,3 +221,63 @@ def test_an_empty_table_says_so_and_a_chinese_page_is_chinese(dashboard):
     page = dashboard.open("#/records", language="zh")
     expect(page.get_by_role("heading", name="收据")).to_be_visible()
     expect(page.get_by_role("columnheader", name="商家")).to_be_visible()
+
+
+@pytest.fixture
+def bakery(chromium, tmp_path):
+    """Three receipts of one seller, whose name was misread alike."""
+    said = record("Receipt", seller=("Harbor Bakrey", "Harbor Bakrey"), total=(euros("3.00"), "EUR 3.00"))
+    said["fields"] = [{**field, "lines": []} for field in said["fields"]]
+    with FakeLLM() as llm, Dashboard(chromium, tmp_path, llm, read_locally="true") as dashboard:
+        dashboard.ids = []
+        for number in range(3):
+            dashboard.findings.append({**FINDINGS, "title": f"Bread {number}", "records": [said]})
+            picture = draw(f"Harbor Bakrey\nBread {number}\nTotal EUR 3.00")
+            dashboard.ids.append(dashboard.service.upload(picture, f"{number}.png")["id"])
+            dashboard.service.wait_until_analysed()
+        yield dashboard
+
+
+def sellers_of(dashboard):
+    found = {one["photo_id"]: one for one in dashboard.service.get("/api/records")["records"]}
+    return [found[photo]["fields"][0]["value"] for photo in dashboard.ids]
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_a_value_is_corrected_in_place_and_the_same_mistake_of_others_is_offered(bakery, axe, size):
+    first = bakery.ids[0]
+    page = bakery.open(f"#/photo/{first}", size=size)
+    opened(page, first)
+    if size == PHONE:
+        page.get_by_role("button", name="Details", exact=True).click()
+    details = page.get_by_role("region", name="Details")
+    pencil = details.get_by_role("button", name="Edit: Seller")
+    pencil.click()
+    field = details.get_by_role("textbox", name="Seller")
+    expect(field).to_be_focused()
+    field.press("Escape")
+    expect(pencil).to_be_focused()
+
+    pencil.click()
+    field.fill("Harbor Bakery")
+    field.press("Enter")
+    offer = details.locator(".record-proposal")
+    expect(offer).to_contain_text("2 other screenshots of Harbor Bakery have the same mistake (Seller)")
+    assert sellers_of(bakery) == ["Harbor Bakery", "Harbor Bakrey", "Harbor Bakrey"]
+    assert barriers(page, axe) == []
+    offer.get_by_role("button", name="Correct").click()
+    expect(offer).to_have_count(0)
+    assert sellers_of(bakery) == ["Harbor Bakery"] * 3
+
+    details.get_by_role("button", name="Edit: Total").click()
+    total = details.get_by_role("textbox", name="Total")
+    total.fill("about three")
+    total.press("Enter")
+    expect(details.get_by_role("alert")).to_contain_text("23.80")
+    total.fill("4,50")
+    total.press("Enter")
+    expect(details).to_contain_text("€4.50")
+
+    details.get_by_role("button", name="Back to what was read").click()
+    expect(details.locator(".record-own")).to_have_count(0)
+    assert sellers_of(bakery) == ["Harbor Bakrey", "Harbor Bakery", "Harbor Bakery"]

@@ -347,3 +347,108 @@ def all_closed(schema):
 def upload(client, name):
     file = (io.BytesIO(draw(name)), f"{name}.png")
     return client.post("/api/photos/upload", data={"file": file}).json["id"]
+
+
+# ------------------------------------------------------------------------------------------------- proposals
+
+
+def slip(
+    library, total, subtotal, *, seller="Frischemarkt Lindner", misread="Frischemarkt Lindner", read="total"
+):
+    """A receipt of a seller whose total was read from the subtotal, unless `read` is "right"."""
+    rows = (seller, "Zwischensumme", subtotal, "Versand", "4,90 €", "Gesamtbetrag", total, "21.11.2026")
+    lines = []
+    for number, text in enumerate(rows):
+        right = number in (2, 4, 6)
+        top = 100 + 60 * (number - right)
+        lines.append(Line(text, 0.98, 700 if right else 60, top, 900 if right else 400, top + 40))
+    place = 6 if read == "right" else 2
+    value = rows[place].removesuffix(" €").replace(",", ".")
+    fields = [
+        Field("seller", misread, seller, [0]),
+        Field("total", {"value": value, "currency": "EUR"}, rows[place], [place]),
+    ]
+    photo_id = put(library, [Record("Receipt", fields)], "\n".join(rows))
+    with database.scope(), db.atomic():
+        readings.save(photo_id, Page(1080, 2340, lines), reader="small")
+    return photo_id
+
+
+def correct(client, photo_id, **values):
+    """Correct fields of the only record of a photo, as the page does."""
+    (record,) = client.get(f"/api/photos/{photo_id}").json["records"]
+    fields = [
+        {"name": field["name"], "value": values[field["name"]]} if field["name"] in values else field
+        for field in record["fields"]
+    ]
+    own = [{"type": record["type"], "fields": fields}]
+    answer = client.patch(f"/api/photos/{photo_id}", json={"records": own})
+    assert answer.status_code == 200, answer.json
+
+
+def amount(value):
+    return {"value": value, "currency": "EUR"}
+
+
+def totals(client, *photo_ids):
+    return [
+        client.get(f"/api/photos/{one}").json["records"][0]["fields"][1]["value"]["value"]
+        for one in photo_ids
+    ]
+
+
+def test_a_corrected_total_proposes_that_of_the_same_label_on_receipts_of_the_same_seller(client, library):
+    first, second, third = (
+        slip(library, *one) for one in (("24,80 €", "19,90 €"), ("9,15 €", "4,25 €"), ("54,90 €", "50,00 €"))
+    )
+    other = slip(library, "8,00 €", "3,10 €", seller="Nordlicht Laden", misread="Nordlicht Laden")
+    right = slip(library, "7,00 €", "2,10 €", read="right")
+    assert client.get(f"/api/photos/{first}/proposals").json == {"proposals": []}
+
+    correct(client, first, total=amount("24.80"))
+    (proposal,) = client.get(f"/api/photos/{first}/proposals").json["proposals"]
+    assert (proposal["type"], proposal["field"]) == ("Receipt", "total")
+    assert proposal["party"] == "Frischemarkt Lindner"
+    assert {one["photo_id"]: one["after"]["value"] for one in proposal["photos"]} == {
+        second: "9.15",
+        third: "54.90",
+    }
+    assert totals(client, second, third, other, right) == ["4.25", "50.00", "3.10", "7.00"]
+
+    answer = client.post(
+        f"/api/photos/{first}/proposals", json={"field": "total", "photo_ids": [second, other]}
+    )
+    assert answer.json == {"corrected": [second]}
+    assert totals(client, second, third, other) == ["9.15", "50.00", "3.10"]
+    detail = client.get(f"/api/photos/{second}").json
+    assert detail["records"][0]["source"] == "person"
+    assert detail["records"][0]["fields"][1]["lines"] == [6]
+    (proposal,) = client.get(f"/api/photos/{first}/proposals").json["proposals"]
+    assert [one["photo_id"] for one in proposal["photos"]] == [third]
+
+    client.patch(f"/api/photos/{second}", json={"records": None})
+    assert totals(client, second) == ["4.25"]
+
+
+def test_a_corrected_name_is_proposed_where_the_same_was_read_and_an_amount_never(client, library):
+    first, second = (
+        slip(library, *one, misread="Frischemarkt Llndner")
+        for one in (("24,80 €", "19,90 €"), ("9,15 €", "4,25 €"))
+    )
+    correct(client, first, seller="Frischemarkt Lindner", total=amount("99.99"))
+    (proposal,) = client.get(f"/api/photos/{first}/proposals").json["proposals"]
+    assert proposal["field"] == "seller"
+    assert [(one["photo_id"], one["after"]) for one in proposal["photos"]] == [
+        (second, "Frischemarkt Lindner")
+    ]
+    client.post(f"/api/photos/{first}/proposals", json={"field": "seller", "photo_ids": [second]})
+    assert client.get("/api/records?seller=lindner").json["total"] == 2
+
+
+def test_proposals_need_a_photo(client, library):
+    first = slip(library, "24,80 €", "19,90 €")
+    client.post(f"/api/photos/{first}/trash")
+    assert client.get(f"/api/photos/{first}/proposals").status_code == 404
+    assert (
+        client.post("/api/photos/99/proposals", json={"field": "total", "photo_ids": []}).status_code == 404
+    )

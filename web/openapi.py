@@ -32,6 +32,7 @@ RESOURCES = {
     "tabular": "Records",
     "threads": "Threads",
     "words": "Photos",
+    "proposals": "Records",
     "trash": "Photos",
     "batch": "Photos",
     "originals": "Photos",

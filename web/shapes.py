@@ -505,6 +505,33 @@ class RecordPage(TypedDict):
     sums: Annotated[list[RecordSum], Meta(description="over all records that match, not only this page")]
 
 
+class ProposedChange(TypedDict):
+    """A value of a field on another photo, as it is and as it is proposed."""
+
+    photo_id: int
+    before: Amount | str | list[dict[str, str]]
+    after: Amount | str | list[dict[str, str]]
+
+
+class Proposal(TypedDict):
+    """A field that was corrected on one photo, with the photos of the same seller that have the mistake."""
+
+    type: RecordType
+    field: Annotated[str, Meta(examples=["total"])]
+    party: Annotated[str, Meta(description="who they are with", examples=["REWE"])]
+    photos: list[ProposedChange]
+
+
+class ProposalList(TypedDict):
+    proposals: list[Proposal]
+
+
+class CorrectedPhotos(TypedDict):
+    corrected: Annotated[
+        list[int], Meta(description="ids of the photos that were corrected", examples=[[12]])
+    ]
+
+
 class PhotoItem(ShownPhoto):
     """A photo in a list."""
 

@@ -64,7 +64,7 @@ export class DetailPanel {
       withLater(({ ownWords, photoAgenda, recordCards }) => {
         if (viewer.photo !== detail) return;
         ownWords(content, detail, (saved, focus) => this.showSaved(saved, focus));
-        recordCards(content, detail.records, (lines) => marks.point(lines));
+        recordCards(content, detail, { find: (lines) => marks.point(lines), saved: (saved, focus) => this.showSaved(saved, focus) });
         const mark = (/** @type {AgendaFields[]} */ items) => marks.showDates(items);
         photoAgenda(content, detail.id, { signal, mark, find: (item) => marks.reveal(item) });
       });
