@@ -27,7 +27,7 @@ import database
 import memory
 import reasoner
 from clock import utc_now
-from curation import retention
+from curation import news, retention
 from errors import Conflict, SnaploreError, Unavailable
 from locks import named_lock
 from settings import MEGABYTE, Settings
@@ -181,9 +181,13 @@ def reason(device_id: str | None) -> str:
 
 @job("remind")
 def remind() -> str:
-    """Announce what is due: in the evening what happens the next day, in the morning what happens today."""
-    items = agenda.remind(application().settings, now=utc_now())
-    return f"{len(items)} announced"
+    """Announce what is due: in the evening what happens the next day, in the morning what happens today.
+    Write notes about orders, parcels, trips and bills whose state has changed.
+    """
+    settings = application().settings
+    items = agenda.remind(settings, now=utc_now())
+    notes = news.write(settings, now=utc_now())
+    return f"{len(items)} announced, {len(notes)} notes about what has changed"
 
 
 @job("decay", by_age=True)

@@ -275,6 +275,7 @@ class Thread(Model):
     ends_at = peewee.TextField()  # the last time that it names, local; "" without one
     said_photo_id = peewee.IntegerField()  # the photo that says the state, and its line
     said_line = peewee.IntegerField(null=True)
+    told = peewee.TextField(default="")  # states that a note has told of, with blanks between
 
     class Meta:
         table_name = "threads"

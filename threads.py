@@ -132,6 +132,21 @@ def take_out(thread_id: int, photo_id: int) -> None:
         _settle({thread_id}, set())
 
 
+def untold(since: datetime, most: int) -> list[int]:
+    """The threads with a screenshot of after `since` whose state no note has told of, the longest ago
+    first.
+    """
+    sql = """SELECT id FROM threads WHERE last_at >= ? AND type != 'page' AND state != ''
+        AND instr(' ' || told || ' ', ' ' || state || ' ') = 0 ORDER BY last_at LIMIT ?"""
+    return [row[0] for row in db.execute_sql(sql, (f"{since:%Y-%m-%d %H:%M:%S}", most)).fetchall()]
+
+
+def count_as_told(thread_id: int) -> None:
+    """Note that a note has told of the present state of a thread."""
+    sql = "UPDATE threads SET told = trim(told || ' ' || state) WHERE id = ?"
+    db.execute_sql(sql, (thread_id,))
+
+
 def let_join(photo_id: int) -> None:
     """Undo `take_out` for a photo, whichever thread it was taken out of."""
     apart = models.ThreadApart
@@ -187,6 +202,9 @@ def _save(thread_id: int | None, kind: str, group: Sequence[Member]) -> int:
         "said_line": said.trace.line,
     }
     if thread_id is None:
+        # What the screenshots before the newest one said is no news.
+        before = [one for one in group if one.photo_id != group[-1].photo_id]
+        columns["told"] = joins.state_of(before or group, kind)[0]
         return int(models.Thread.insert(columns).execute())
     models.Thread.update(columns).where(models.Thread.id == thread_id).execute()
     return thread_id

@@ -1,14 +1,17 @@
 """Threads: which records are about one thing, how far it is, and what a person takes out of one."""
 
 import itertools
+import json
 import random
 from datetime import datetime, timedelta
 
 import pytest
 
 import database
+import gate
 import records
 import threads
+from curation import news
 from database import db
 from engines.records import TYPES, Field, Record, checked
 from models import Analysis
@@ -375,3 +378,45 @@ def test_pages_of_the_list(client, library):
     assert (page["total"], page["page"], len(page["threads"])) == (3, 2, 1)
     assert client.get("/api/threads?state=lost").status_code == 400
     assert client.get("/api/threads/4711").status_code == 404
+
+
+# --------------------------------------------------------------------------------------------------- notes
+
+
+def parcels(client, library, *texts):
+    """The ids of screenshots of one parcel, taken an hour apart, each with a text that says its state."""
+    return [
+        put(library, parcel(carrier="DHL", status=text), text, taken=NOW + n * timedelta(hours=1))
+        for n, text in enumerate(texts)
+    ]
+
+
+def test_a_note_tells_each_change_of_state_once(client, settings, library):
+    at = NOW + timedelta(hours=9)
+    first, second = parcels(client, library, "In transit", "Delivered")
+    (title,) = news.write(settings, now=at)
+    (shown,) = client.get("/api/dynamics").json["items"]
+    assert (shown["title"], shown["category"]) == (title, "note")
+    assert title.endswith(("delivered", "已送达"))
+    detail = client.get(f"/api/dynamics/{shown['id']}").json
+    assert json.loads(detail["source_photo_ids"]) == [second, first]
+
+    again(first)
+    again(second)
+    client.post(f"/api/photos/{second}/trash")
+    client.post(f"/api/photos/{second}/restore")
+    assert news.write(settings, now=at) == []
+
+
+def test_no_note_tells_what_is_old_the_same_or_sensitive(client, settings, library):
+    parcels(client, library, "In transit", "In transit")
+    assert news.write(settings, now=NOW) == []
+    put(library, parcel(status="Delivered"), "Delivered", taken=NOW + timedelta(hours=5))
+    assert news.write(settings, now=NOW + 10 * DAY) == []
+
+    card = "Card number 4532 0151 1283 0366"
+    for text in ("In transit", "Delivered"):
+        put(library, parcel("1Z999AA10123456784", status=text), f"{card}\n{text}", taken=NOW + DAY)
+    with database.scope(), db.atomic():
+        gate.mark_older()
+    assert not [note for note in news.write(settings, now=NOW + DAY) if "1Z999" in note]
