@@ -176,7 +176,7 @@ def _start(view: View) -> tuple[Moment, Value] | None:
 def food(view: View) -> Record | None:
     """A table that is reserved."""
     if (
-        not evidence(view, "table")
+        not (evidence(view, "table") or view.pairs.has("party"))
         or evidence(view, "food") < 2
         or len(view.money.prices(view.layout.content)) > 1
     ):

@@ -34,7 +34,7 @@ def one_time_code(view: View) -> Record | None:
     if (
         not spans
         or evidence(view, "parcel") > 2
-        or view.pairs.has("booking", "flight", "departure", "checkin", "checkout")
+        or view.pairs.has("flight", "departure", "checkin", "checkout")
     ):
         return None
     start, end = spans[0]
@@ -51,7 +51,7 @@ def one_time_code(view: View) -> Record | None:
         if lines and abs(line.top - lines[0].top) < 0.2 * view.layout.height
     ]
     for line in near:
-        named = _YOUR.search(line.text) or _SENDER.search(line.text)
+        named = _YOUR.search(line.text) or _sender(line.text, code)
         if named is not None and (name := next((one for one in named.groups() if one), "")):
             draft.add("service", name.strip(), [line], name)
             break
@@ -63,6 +63,13 @@ def one_time_code(view: View) -> Record | None:
             draft.add("validFor", span, block.lines, span)
             break
     return draft.record("OneTimeCode", 0.85)
+
+
+def _sender(text: str, code: str) -> re.Match[str] | None:
+    """Who sends a message with a code: "Cloudbox: your code is 123456", but not "Code: 123456"."""
+    found = _SENDER.search(text)
+    rest = text[found.end() :].strip(" :-") if found else ""
+    return None if rest.startswith(code) or not any(map(str.isalpha, rest)) else found
 
 
 def wifi(view: View) -> Record | None:

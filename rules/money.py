@@ -136,7 +136,8 @@ def transfer(view: View) -> Record | None:
 
 def subscription(view: View) -> Record | None:
     """What is paid for again and again."""
-    pairs, shown = view.pairs, evidence(view, "subscription")
+    pairs = view.pairs
+    shown = evidence(view, "subscription") + pairs.has("renewal") + pairs.has("billing_period")
     renews = pairs.find("renewal", view.moments.day, FORMED)
     period = _period(view)
     if shown < 2 or (renews is None and period is None) or _is_due(view) or evidence(view, "product") > 1:

@@ -111,7 +111,7 @@ class _Screen:
         self._view = view
         records = recorder.records(view) if records is None else records
         corrected = [record for record in records if record.source == "person"]
-        self._planned = planned(records, view) if corrected else timetable(view) or planned(records, view)
+        self._planned = self._entries(records, is_corrected=bool(corrected))
         self._corrected = {line for record in corrected for line in lines_of_days(record)}
         self._recorded = {line for record in records for field in record.fields for line in field.lines}
         self._is_article = view.kind in _ARTICLES
@@ -135,6 +135,13 @@ class _Screen:
         self._of_line = {
             id(line): number for number, block in enumerate(self._blocks) for line in block.lines
         }
+
+    def _entries(self, records: Sequence[Record], *, is_corrected: bool) -> list[Occasion]:
+        """The entries of the screen's records, or the rows of a table where these are no fields of them."""
+        own, table = planned(records, self._view), timetable(self._view)
+        fields = {line for record in records for field in record.fields for line in field.lines}
+        is_own = bool(own) and all(entry.line in fields for entry in table)
+        return own if is_corrected or is_own else table or own
 
     def occasions(self) -> list[Occasion]:
         """See `occasions`."""

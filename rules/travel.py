@@ -116,9 +116,8 @@ def mode_of(view: View) -> Mode | None:
         "train": evidence(view, "train") + 2 * pairs.has("train"),
         "bus": evidence(view, "bus") + 2 * pairs.has("bus"),
     }
-    is_train = _first(view, _TRAIN_NAMED) is not None or any(
-        shown["train"] and _first(view, form) is not None for form in _trains(view)
-    )
+    is_bus = pairs.has("bus") and evidence(view, "bus") > 0 and not pairs.has("train")
+    is_train = not is_bus and _is_train(view)
     if is_train:
         shown["train"] += 3
     elif evidence(view, "bus") and shown["bus"] >= evidence(view, "train"):
@@ -129,6 +128,14 @@ def mode_of(view: View) -> Mode | None:
         shown = {name: amount + (amount > 0) for name, amount in shown.items()}
     mode = max(shown, key=lambda name: shown[name])
     return mode if shown[mode] >= 2 else None  # type: ignore[return-value]
+
+
+def _is_train(view: View) -> bool:
+    """Whether a number of a train is on the screen, and words of trains."""
+    return _first(view, _TRAIN_NAMED) is not None or (
+        evidence(view, "train") + view.pairs.has("train") > 0
+        and any(_first(view, form) is not None for form in _trains(view))
+    )
 
 
 def _trains(view: View) -> tuple[re.Pattern[str], ...]:
@@ -220,9 +227,10 @@ def _route_in_a_line(view: View) -> Route | None:
         text = plain(text)[:100]
         # "NW 482 Hamburg–Lisbon"
         text = re.sub(r"^[A-Z0-9]{2,3} ?\d{2,4}[ ,:·]+", "", text)
-        text = re.split(r"[,·|] ", text)[0]
-        parts = [part for part in _ARROW.split(text) if part and part.strip()]
-        if len(parts) != 2:
+        clauses = [re.split(r"[,·|] ", part)[0] for part in re.split("[，。；]", text)]
+        routes = [[part for part in _ARROW.split(one) if part and part.strip()] for one in clauses]
+        parts = next((one for one in routes if len(one) == 2), [])
+        if not parts:
             continue
         before = _BEFORE.sub("", parts[0].strip())
         start, end = _stop(before), _stop(parts[1].strip())
