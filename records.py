@@ -66,13 +66,16 @@ class Wanted(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A record in a list, with its photo, its day, and what is sensitive on the photo."""
+    """A record in a list, with its photo, its day, what is sensitive on the photo, and whether its total is
+    doubtful.
+    """
 
     id: int
     photo_id: int
     day: str
     record: Record
     sensitive: list[str]
+    doubtful: bool
 
 
 class Sum(NamedTuple):
@@ -269,18 +272,20 @@ def _read(chosen: str, values: tuple[Any, ...], *, guarded: bool) -> list[Listed
     """The records that the end of a statement chooses, in its order."""
     ids = [row[0] for row in db.execute_sql(f"SELECT id FROM records {chosen}", values).fetchall()]  # noqa: S608
     rows = db.execute_sql(
-        """SELECT records.id, records.photo_id, day, cleared, sensitive,
+        """SELECT records.id, records.photo_id, day, cleared, sensitive, shown.visible_text,
             json_extract(shown.records, '$[' || place || ']')
         FROM records JOIN shown ON shown.photo_id = records.photo_id
         WHERE records.id IN (SELECT value FROM json_each(?))""",
         (msgspec.json.encode(ids).decode(),),
     ).fetchall()
     found = {}
-    for row_id, photo_id, day, cleared, sensitive, stored in rows:
+    for row_id, photo_id, day, cleared, sensitive, text, stored in rows:
         record = _RECORD.decode(stored)
         if guarded and not cleared:
             record = without_secrets(record)
-        found[row_id] = Listed(row_id, photo_id, day, record, sensitive.split())
+        found[row_id] = Listed(
+            row_id, photo_id, day, record, sensitive.split(), totals.is_doubtful(record, text)
+        )
     return [found[row_id] for row_id in ids if row_id in found]
 
 
@@ -448,7 +453,7 @@ def index(query: ListQuery) -> shapes.RecordPage:
                 "photo_id": one.photo_id,
                 "day": one.day,
                 "sensitive": cast(Any, one.sensitive),
-                "doubtful": totals.is_doubtful(one.record),
+                "doubtful": one.doubtful,
             }
             for one in found
         ],

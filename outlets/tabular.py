@@ -20,7 +20,6 @@ from clock import utc_now
 from engines.records import TYPES, Record
 from outlets import linked
 from records import Filter, Listed, Wanted
-from rules import totals
 from settings import NAME
 from web import inputs
 
@@ -45,7 +44,7 @@ def rows(wanted: Wanted, types: list[str]) -> Iterator[list[str]]:
         cells = [found.record.type, found.day]
         for name in forms:
             cells += _amount(found.record, name) if name in amounts else [_cell(found.record, name)]
-        doubtful = "true" if totals.is_doubtful(found.record) else ""
+        doubtful = "true" if found.doubtful else ""
         yield [*cells, doubtful, str(found.id), str(found.photo_id)]
 
 

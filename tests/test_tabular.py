@@ -238,6 +238,20 @@ def test_a_total_that_its_items_do_not_add_up_to_is_doubtful(client, library, to
     assert table(client)[0]["doubtful"] == ("true" if doubtful else "")
 
 
+@pytest.mark.parametrize(
+    ("text", "doubtful"),
+    [
+        ("Subtotal\n€6.00\nTax\n€0.50\nTotal\n€6.50", False),
+        ("Subtotal €6.00\nShipping €2.00\nDiscount -€1.50\nTotal €6.50", False),
+        ("Tea €3.00\nMilk €3.00\nSubtotal €6.00\nTotal €6.50", True),
+        ("Tea €3.00\nMilk €3.00\nPaid €20.00\nTotal €6.50", True),
+    ],
+)
+def test_a_tax_a_fee_or_a_discount_on_the_screenshot_explains_a_total(text, doubtful):
+    items = [{"name": "Tea", "price": "€3.00"}, {"name": "Milk", "price": "3,00"}]
+    assert totals.is_doubtful(receipt(value="6.50", items=items), text) is doubtful
+
+
 def test_types_are_counted_and_what_is_sensitive_is_named(client, library):
     put(library, receipt(), full("FlightReservation"))
     photo_id = put(library, receipt("Aldi"))
